@@ -1,0 +1,1 @@
+//! Weir's APISIX door: apisix.yaml documents, their defaults, translation and voice

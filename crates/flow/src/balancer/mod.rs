@@ -1,0 +1,164 @@
+//! Balancers: which target of an upstream gets the next call.
+//!
+//! A [`Balancer`] is immutable and shared; what moves (the position of the wheel, the random numbers) is in a
+//! [`BalancerState`] that each worker owns, so a pick takes no lock, touches no shared cache line and allocates
+//! nothing. Health, retries and the loads belong to the caller, who answers for them target by target.
+
+mod ewma;
+mod ring;
+mod tier;
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+pub use ewma::{EWMA_DECAY_MS, ewma_update};
+
+use crate::hash::{Random, mix};
+use ring::Ring;
+use tier::Tier;
+
+/// One target as the configuration names it. A pick answers with its index in the slice given to [`Balancer::new`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TargetSpec {
+    /// What the target is known by, for instance `10.0.0.1:8080`. It places the target on the ring of consistent
+    /// hashing, so it should be unique in its upstream and stay the same over reloads and restarts.
+    pub id: String,
+    /// The share of calls relative to the other targets of the same priority. A target of weight 0 gets none.
+    pub weight: u32,
+    /// Targets of a lower priority are asked only when no target of a higher one is usable (as APISIX's nodes).
+    pub priority: i32,
+}
+
+/// How a target is chosen among the usable ones of the highest priority.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Algorithm {
+    /// In turn. Over one turn of the wheel (the sum of the weights, divided by what divides them all) each target
+    /// gets exactly its weight, and its calls are spread over the turn.
+    RoundRobin,
+    /// The target that owns the call's hash on a ketama-like ring; the next on the ring when that is not usable.
+    /// Calls without a hash go in turn.
+    ConsistentHash,
+    /// The lowest `(inflight + 1) / weight`; equals in turn.
+    LeastConnections,
+    /// Of two targets drawn by lot the one with the lower `latency * (inflight + 1) / weight`.
+    Ewma,
+}
+
+/// How busy a target is at the moment, as the caller sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Load {
+    /// Calls that were sent to the target and are not finished.
+    pub inflight: u32,
+    /// The moving average of the latency in microseconds (see [`ewma_update`]); 0 while nothing is known, which
+    /// makes the target count as fast as the one it is compared with. Only [`Algorithm::Ewma`] looks at it.
+    pub latency_us: f64,
+}
+
+/// The targets of one upstream, prepared for picking. Built once for each configuration.
+#[derive(Debug)]
+pub struct Balancer {
+    algorithm: Algorithm,
+    seed: u64,
+    /// The one target that can ever be picked, when there is but one.
+    single: Option<usize>,
+    /// Highest priority first; none is empty.
+    tiers: Box<[Tier]>,
+}
+
+/// What moves between two picks of one worker. Belongs to the balancer that made it.
+#[derive(Debug, Clone)]
+pub struct BalancerState {
+    /// By tier: the position on the wheel.
+    positions: Box<[u64]>,
+    /// How far calls were passed on from targets that were not usable.
+    detour: u64,
+    random: Random,
+}
+
+impl Balancer {
+    /// Prepares `targets`. An empty list, or one where every weight is 0, gives a balancer that never finds a target.
+    ///
+    /// `seed` tells upstreams apart: two balancers with different seeds start their turns at different targets. It
+    /// does not move the ring of consistent hashing, which depends on the targets alone.
+    #[must_use]
+    pub fn new(targets: &[TargetSpec], algorithm: Algorithm, seed: u64) -> Self {
+        let mut by_priority: BTreeMap<Reverse<i32>, Vec<usize>> = BTreeMap::new();
+        for (index, target) in targets.iter().enumerate().filter(|(_, target)| target.weight > 0) {
+            by_priority
+                .entry(Reverse(target.priority))
+                .or_default()
+                .push(index);
+        }
+        let tiers: Box<[Tier]> = by_priority
+            .values()
+            .map(|indices| Tier::new(targets, indices, algorithm == Algorithm::ConsistentHash))
+            .collect();
+        let single = match &*tiers {
+            [only] => only.single(),
+            _ => None,
+        };
+        Self {
+            algorithm,
+            seed,
+            single,
+            tiers,
+        }
+    }
+
+    /// The state of one worker. Workers with different seeds start their turns at different targets, so that the
+    /// first calls after a start do not all meet on one.
+    #[must_use]
+    pub fn new_state(&self, seed: u64) -> BalancerState {
+        let seed = mix(self.seed ^ mix(seed));
+        let positions = self
+            .tiers
+            .iter()
+            .zip(1u64..)
+            .map(|(tier, n)| tier.wrap(mix(seed ^ n)))
+            .collect();
+        BalancerState {
+            positions,
+            detour: mix(!seed),
+            random: Random::new(seed),
+        }
+    }
+
+    /// Picks a target and answers with its index in the slice that the balancer was built from; `None` when no
+    /// target is usable.
+    ///
+    /// `hash` places the call on the ring of [`Algorithm::ConsistentHash`] (see [`crate::hash_bytes`]).
+    /// `target_load` and `usable` are asked with such an index too; `usable` denies targets that are unhealthy or
+    /// were tried for this call already. Either may be asked several times for one target.
+    pub fn pick(
+        &self,
+        state: &mut BalancerState,
+        hash: Option<u64>,
+        target_load: impl Fn(usize) -> Load,
+        usable: impl Fn(usize) -> bool,
+    ) -> Option<usize> {
+        if let Some(only) = self.single {
+            return usable(only).then_some(only);
+        }
+        let BalancerState {
+            positions,
+            detour,
+            random,
+        } = state;
+        self.tiers
+            .iter()
+            .zip(positions)
+            .find_map(|(tier, position)| match (self.algorithm, hash) {
+                (Algorithm::ConsistentHash, Some(hash)) => tier.pick_by_hash(hash, &usable),
+                (Algorithm::RoundRobin | Algorithm::ConsistentHash, _) => {
+                    tier.pick_in_turn(position, detour, &usable)
+                }
+                (Algorithm::LeastConnections, _) => {
+                    tier.pick_least_connections(position, &target_load, &usable)
+                }
+                (Algorithm::Ewma, _) => tier.pick_ewma(random, &target_load, &usable),
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests;

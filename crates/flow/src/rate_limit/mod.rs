@@ -1,0 +1,155 @@
+//! The rate limiter: fixed windows, counted exactly over all workers.
+//!
+//! One [`Limiter`] serves the whole process. A decision takes one lock, of one shard out of 64, and checks and counts
+//! all windows of a key under it, so that of any number of concurrent calls exactly as many pass as the limit says.
+//! It keeps numbers only: who a caller is (see [`key`]), what a refusal says and which headers announce the limits
+//! belong to the plugins.
+
+mod key;
+mod shard;
+mod window;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub use key::key;
+pub use window::Window;
+
+use shard::{Counter, Shard};
+
+/// The most windows that one decision can check.
+pub const MAX_LIMITS: usize = 8;
+
+const SHARD_BITS: u32 = 6;
+const SHARDS: usize = 1 << SHARD_BITS;
+
+/// How many calls may pass in a window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct WindowLimit {
+    /// The window.
+    pub window: Window,
+    /// Calls that pass in one window; with 0 none does.
+    pub limit: u64,
+}
+
+/// How a window stands after a decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WindowState {
+    /// The limit that was asked about.
+    pub limit: u64,
+    /// Calls that still pass in this window.
+    pub remaining: u64,
+    /// Milliseconds until the window ends, and with it the count.
+    pub reset_ms: u64,
+}
+
+/// Whether a call passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Verdict {
+    /// It passes, and (unless this was a peek) was counted in every window.
+    Allowed,
+    /// It does not, and was counted in no window.
+    Rejected {
+        /// The first window, in the order asked, in which no call is left.
+        index_of_first_exhausted: usize,
+    },
+}
+
+/// The counters of all keys. Bounded: when it is full, windows that are over are forgotten first, then those that end
+/// soonest (and of these the emptiest), whose keys then start again from nothing.
+#[derive(Debug)]
+pub struct Limiter {
+    shards: Box<[Padded]>,
+}
+
+/// Keeps the locks of two shards off one cache line (and off the pair that is fetched together).
+#[derive(Debug)]
+#[repr(align(128))]
+struct Padded(Mutex<Shard>);
+
+impl Limiter {
+    /// A limiter that holds at most about `max_entries` counters of about 50 bytes each: one for each window of each
+    /// key. They are spread over 64 shards with at least 16 places each; memory is taken as it is needed.
+    #[must_use]
+    pub fn new(max_entries: usize) -> Self {
+        let capacity = max_entries.div_ceil(SHARDS);
+        Self {
+            shards: (0..SHARDS)
+                .map(|_| Padded(Mutex::new(Shard::new(capacity))))
+                .collect(),
+        }
+    }
+
+    /// Decides whether a call of `key` passes, and counts it in every one of `limits` if it does; if any window is
+    /// exhausted it is counted in none.
+    ///
+    /// A counter belongs to a key and a window: a changed limit (a reload) applies to the calls already counted.
+    /// `out` receives the state of each window, as far as it reaches. Of more than [`MAX_LIMITS`] limits only the
+    /// first count. `now_ms` is UTC in milliseconds since the Unix epoch; it need not be the same moment for all
+    /// workers: one that lags counts in the window that another has opened already.
+    pub fn take(&self, key: u128, limits: &[WindowLimit], now_ms: u64, out: &mut [WindowState]) -> Verdict {
+        self.decide(key, limits, now_ms, out, true)
+    }
+
+    /// The answer that [`Limiter::take`] would give, without counting. Here `remaining` includes the call asked for.
+    pub fn peek(&self, key: u128, limits: &[WindowLimit], now_ms: u64, out: &mut [WindowState]) -> Verdict {
+        self.decide(key, limits, now_ms, out, false)
+    }
+
+    /// How many counters are held, including those of windows that are over and were not forgotten yet.
+    #[must_use]
+    pub fn entries(&self) -> usize {
+        self.shards.iter().map(|shard| lock(shard).len()).sum()
+    }
+
+    fn decide(
+        &self,
+        key: u128,
+        limits: &[WindowLimit],
+        now_ms: u64,
+        out: &mut [WindowState],
+        count: bool,
+    ) -> Verdict {
+        debug_assert!(
+            limits.len() <= MAX_LIMITS,
+            "at most {MAX_LIMITS} limits can be checked at once"
+        );
+        let limits = &limits[..limits.len().min(MAX_LIMITS)];
+        let mut counters = [Counter::default(); MAX_LIMITS];
+        let mut exhausted = None;
+
+        let mut shard = lock(&self.shards[(key >> (u128::BITS - SHARD_BITS)) as usize]);
+        for (index, (limit, counter)) in limits.iter().zip(&mut counters).enumerate() {
+            *counter = shard.read(key, limit.window, now_ms);
+            if counter.used >= limit.limit && exhausted.is_none() {
+                exhausted = Some(index);
+            }
+        }
+        if count && exhausted.is_none() {
+            for counter in &mut counters[..limits.len()] {
+                counter.used += 1;
+            }
+            shard.write(key, limits.iter().map(|limit| limit.window), &counters, now_ms);
+        }
+        drop(shard);
+
+        for ((limit, counter), state) in limits.iter().zip(counters).zip(out) {
+            *state = WindowState {
+                limit: limit.limit,
+                remaining: limit.limit.saturating_sub(counter.used),
+                reset_ms: counter.end_ms.saturating_sub(now_ms),
+            };
+        }
+        exhausted.map_or(Verdict::Allowed, |index_of_first_exhausted| Verdict::Rejected {
+            index_of_first_exhausted,
+        })
+    }
+}
+
+/// A panic elsewhere cannot leave a shard half changed, so a poisoned lock is as good as any.
+fn lock(shard: &Padded) -> MutexGuard<'_, Shard> {
+    shard.0.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,1 @@
+//! Weir's Kong door: kong.yml documents, their defaults, translation and voice

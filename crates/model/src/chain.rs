@@ -1,0 +1,96 @@
+//! Plugin chains: which plugin instances work on a call, in which order, and for whom another one does.
+
+use crate::{Predicate, is_default};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A plugin with its configuration. Its name is that of Weir's own catalogue.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PluginInstance {
+    /// Stable name of this instance. State that outlives a reload (rate limit counters) belongs to it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub id: String,
+    /// The plugin's name in the catalogue.
+    pub name: String,
+    /// The plugin's configuration; its schema is the plugin's.
+    #[serde(default = "empty_object", skip_serializing_if = "serde_json::Value::is_null")]
+    pub config: serde_json::Value,
+    /// Runs only for calls for which this holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<Predicate>,
+    /// What to answer in place of this plugin's own refusals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_refusal: Option<RefusalOverride>,
+}
+
+fn empty_object() -> serde_json::Value {
+    serde_json::Value::Object(serde_json::Map::new())
+}
+
+/// A fixed body for a plugin's refusals; the status stays the plugin's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RefusalOverride {
+    /// The body: a text as it is, anything else as JSON.
+    pub body: serde_json::Value,
+}
+
+/// A plugin written in place, or named.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum PluginUse {
+    /// The `id` of an instance in the model's `plugins`.
+    Shared(String),
+    /// An instance of its own.
+    Inline(Box<PluginInstance>),
+}
+
+/// One position of a chain.
+///
+/// For a consumer who is listed in one of the `overrides` (first table first) the instance given there runs;
+/// for everybody else `plugin`, and nothing where that is absent.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChainStep {
+    /// What runs for those whom no table lists.
+    #[serde(default, rename = "use", skip_serializing_if = "Option::is_none")]
+    pub plugin: Option<PluginUse>,
+    /// Ids of consumer tables, the most specific first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overrides: Vec<String>,
+    /// Runs in the response phase only (and not when the request arrives).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub response_only: bool,
+    /// Place in the order of response work, lowest first; steps with equal numbers keep the list's order.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub response_order: i32,
+}
+
+impl ChainStep {
+    /// A step that runs `instance` for everybody.
+    pub fn inline(instance: PluginInstance) -> Self {
+        Self {
+            plugin: Some(PluginUse::Inline(Box::new(instance))),
+            ..Self::default()
+        }
+    }
+
+    /// A step that runs the shared instance `id` for everybody.
+    pub fn shared(id: impl Into<String>) -> Self {
+        Self {
+            plugin: Some(PluginUse::Shared(id.into())),
+            ..Self::default()
+        }
+    }
+}
+
+/// For some consumers, which plugin instance runs at a step that names this table.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ConsumerTable {
+    /// The name that chain steps use.
+    pub id: String,
+    /// Consumer id to the `id` of a shared instance; `null`: nothing runs for that consumer.
+    pub instances: std::collections::BTreeMap<String, Option<String>>,
+}

@@ -1,0 +1,54 @@
+//! Consumers: those who call, and the credentials by which plugins recognise them.
+
+use crate::{Voice, is_default};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Someone (a person, a program, a partner) who calls APIs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Consumer {
+    /// Unique name within its voice; plugins and tables refer to it.
+    pub id: String,
+    /// The name that upstreams are told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub username: Option<String>,
+    /// The consumer's name in another system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub custom_id: Option<String>,
+    /// The group that the consumer belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Free labels.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// How plugins recognise the consumer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub credentials: Vec<Credential>,
+    /// Credentials are good on routes of the same voice only.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub voice: Voice,
+}
+
+/// One credential. `Debug` does not show its configuration, which holds secrets.
+#[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Credential {
+    /// The credential's own name, told to upstreams where the plugin does so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The plugin that it is for, by its name in the catalogue.
+    pub plugin: String,
+    /// What the plugin needs: a key, a secret, a public key. Its schema is the plugin's.
+    pub config: serde_json::Value,
+}
+
+impl std::fmt::Debug for Credential {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Credential")
+            .field("id", &self.id)
+            .field("plugin", &self.plugin)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,120 @@
+//! Weir's model: what a gateway must do, as plain validated values with the field's standard names.
+//!
+//! A front door (Kong's files, APISIX's files, `weir.yaml`) translates its documents into a [`Model`];
+//! `weir-snapshot` compiles a [`Model`] into what the data plane serves. `weir.yaml` is the model's own
+//! text form, so converting any document to native is translate and print.
+//!
+//! **What it is not**: it holds no foreign vocabulary, no compiled form, no I/O, no clock and no async code.
+//! Whatever depends on a dialect's rules of order or precedence is settled before a value arrives here.
+
+pub mod diagnostic;
+pub mod document;
+
+mod chain;
+mod consumer;
+mod path;
+mod predicate;
+mod route;
+mod service;
+mod upstream;
+mod validate;
+
+pub use chain::{ChainStep, ConsumerTable, PluginInstance, PluginUse, RefusalOverride};
+pub use consumer::{Consumer, Credential};
+pub use diagnostic::{Diagnostic, DocPath, Severity};
+pub use path::{HostPattern, InvalidPattern, PathPattern, TemplatePart};
+pub use predicate::{Comparison, Operator, Predicate};
+pub use route::{
+    ForwardedHeaders, HeaderMatch, PathJoin, PathRewrite, Route, RouteMatch, RouteTarget, Stamp, StampValue,
+    UpstreamHost,
+};
+pub use service::{Service, Timeouts};
+pub use upstream::{Algorithm, HashOn, KeepalivePool, Scheme, Target, Upstream};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Which original a route answers like: the words, status codes and header spellings of its refusals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Voice {
+    /// RFC 9457 problem documents.
+    #[default]
+    Native,
+    /// As Kong answers.
+    Kong,
+    /// As Apache APISIX answers.
+    Apisix,
+}
+
+impl Voice {
+    /// The number of voices; voices index small tables.
+    pub const COUNT: usize = 3;
+
+    /// The voice's word in documents, logs and metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Voice::Native => "native",
+            Voice::Kong => "kong",
+            Voice::Apisix => "apisix",
+        }
+    }
+}
+
+/// Everything one gateway serves. Lists keep the order of the document that they came from.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Model {
+    /// Version of the text form; `1`.
+    #[serde(default = "text_form_version")]
+    pub weir: u32,
+    /// Whose words answer calls that match no route.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub voice: Voice,
+    /// APIs that calls are forwarded to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub services: Vec<Service>,
+    /// Which calls go to which service, and what happens to them on the way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub routes: Vec<Route>,
+    /// Groups of targets that share the calls of a service.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub upstreams: Vec<Upstream>,
+    /// Those who call, with their credentials.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub consumers: Vec<Consumer>,
+    /// Plugin instances that several chains use by `id`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub plugins: Vec<PluginInstance>,
+    /// Plugin instances that replace a chain step's own for some consumers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub consumer_tables: Vec<ConsumerTable>,
+    /// The chain for calls that match no route.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unmatched: Vec<ChainStep>,
+}
+
+fn text_form_version() -> u32 {
+    1
+}
+
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+impl Model {
+    /// Puts the resources of `other` behind those of `self`, as when several files are served at once.
+    /// `self` keeps its voice and its chain for unmatched calls unless it is empty.
+    pub fn merge(&mut self, other: Model) {
+        if self.routes.is_empty() && self.services.is_empty() && self.unmatched.is_empty() {
+            self.voice = other.voice;
+            self.unmatched = other.unmatched;
+        }
+        self.services.extend(other.services);
+        self.routes.extend(other.routes);
+        self.upstreams.extend(other.upstreams);
+        self.consumers.extend(other.consumers);
+        self.plugins.extend(other.plugins);
+        self.consumer_tables.extend(other.consumer_tables);
+    }
+}

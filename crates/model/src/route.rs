@@ -1,0 +1,222 @@
+//! Routes: which calls go to which service, and what happens to them on the way.
+
+use crate::{ChainStep, HostPattern, PathPattern, Predicate, Timeouts, Voice, is_default};
+use ipnet::IpNet;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A route: conditions, a chain of plugins, and a service.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Route {
+    /// Unique name within its voice; metrics and logs carry it.
+    pub name: String,
+    /// Whose words answer this route's refusals.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub voice: Voice,
+    /// The route takes calls for which any of these holds.
+    #[serde(rename = "match")]
+    pub matches: Vec<RouteMatch>,
+    /// Where the calls go.
+    #[serde(rename = "to")]
+    pub target: RouteTarget,
+    /// Calls that are not over TLS are answered with this status: 426, or a 3xx to the same place over TLS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub https_only_status: Option<u16>,
+    /// What becomes of the call's path.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub path: PathRewrite,
+    /// The Host that the upstream sees.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub upstream_host: UpstreamHost,
+    /// Headers that tell the upstream about the client.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub forwarded: ForwardedHeaders,
+    /// Headers that the gateway adds to every response of this route.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub response_stamps: Vec<Stamp>,
+    /// Headers that the gateway adds to every request of this route.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub request_stamps: Vec<Stamp>,
+    /// Overrides the service's time-outs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeouts: Option<Timeouts>,
+    /// Whether `Upgrade` (WebSocket) is passed on.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub upgrade: bool,
+    /// The largest request body in bytes; absent: the listener's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_body_bytes: Option<u64>,
+    /// The plugins, in the order in which they work on the request.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub plugins: Vec<ChainStep>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn is_yes(value: &bool) -> bool {
+    *value
+}
+
+/// Where a route's calls go.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RouteTarget {
+    /// To a service, by name.
+    Service(String),
+    /// Nowhere: a refusal with this status, unless a plugin answers first.
+    Unavailable(u16),
+    /// Nowhere: a refusal with this status before any plugin runs.
+    Broken(u16),
+}
+
+/// One set of conditions; all that are given must hold.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RouteMatch {
+    /// Any of these hosts; empty: every host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostPattern>,
+    /// The path.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub path: PathPattern,
+    /// Any of these methods; empty: every method.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub methods: Vec<String>,
+    /// All of these headers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub headers: Vec<HeaderMatch>,
+    /// The client's address is in any of these networks; empty: every client.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<String>")]
+    pub remote_addrs: Vec<IpNet>,
+    /// Server names of the TLS handshake; they bind only calls over TLS.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub snis: Vec<String>,
+    /// A condition over the call's variables.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<Predicate>,
+    /// Among matches that hold, the highest wins, then the first in the document. Absent: more specific
+    /// hosts, then exact paths, then longer paths, then more conditions win.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precedence: Option<u64>,
+}
+
+/// A condition on a request header.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HeaderMatch {
+    /// The header's name, in any case.
+    pub name: String,
+    /// Any of these values, in any case.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<String>,
+    /// Or a value that this regular expression finds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub regex: Option<String>,
+}
+
+/// What becomes of the call's path on its way to the upstream.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PathRewrite {
+    /// The part that the route's path pattern matched is cut off.
+    #[serde(skip_serializing_if = "is_default")]
+    pub strip_matched: bool,
+    /// Put before what is left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
+    /// How `base` and the rest are joined.
+    #[serde(skip_serializing_if = "is_default")]
+    pub join: PathJoin,
+}
+
+/// How two parts of a path become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PathJoin {
+    /// As segments, with exactly one `/` between them.
+    #[default]
+    Segments,
+    /// As texts, with double slashes merged.
+    Concatenate,
+}
+
+/// The Host that the upstream sees.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum UpstreamHost {
+    /// The target's own name, with its port where it is not the scheme's.
+    #[default]
+    Target,
+    /// What the client sent.
+    Client,
+    /// This one.
+    Fixed(String),
+}
+
+/// Headers that tell the upstream about the client.
+///
+/// `X-Forwarded-For` is appended to for every client. The others are replaced, but kept as they came where
+/// the peer is in `trusted`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ForwardedHeaders {
+    /// `X-Forwarded-For`, `-Proto`, `-Host`, `-Port` and `X-Real-IP`.
+    pub standard: bool,
+    /// `X-Forwarded-Path`: the path that the client asked for.
+    #[serde(skip_serializing_if = "is_default")]
+    pub path: bool,
+    /// `X-Forwarded-Prefix`: the part of the path that was cut off.
+    #[serde(skip_serializing_if = "is_default")]
+    pub prefix: bool,
+    /// `Via`, in both directions, under this pseudonym (RFC 9110, 7.6.3).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
+    /// Peers whose `X-Forwarded-*` are believed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<String>")]
+    pub trusted: Vec<IpNet>,
+}
+
+impl Default for ForwardedHeaders {
+    fn default() -> Self {
+        Self {
+            standard: true,
+            path: false,
+            prefix: false,
+            via: Some("weir".to_owned()),
+            trusted: Vec::new(),
+        }
+    }
+}
+
+/// A header that the gateway adds by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Stamp {
+    /// The header's name.
+    pub name: String,
+    /// Its value.
+    pub value: StampValue,
+}
+
+/// The value of a [`Stamp`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StampValue {
+    /// A fixed text.
+    Text(String),
+    /// The call's id: 32 hexadecimal digits.
+    RequestId,
+    /// Milliseconds that the upstream took; absent when no upstream was asked.
+    UpstreamLatencyMs,
+    /// Milliseconds that the gateway itself took; absent when no upstream was asked.
+    GatewayLatencyMs,
+    /// Milliseconds that the whole call took; absent when an upstream was asked.
+    ResponseLatencyMs,
+    /// The status of the upstream's own answer, or of each failed try (`502, 502`); absent when none was asked.
+    UpstreamStatus,
+}

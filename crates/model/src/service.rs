@@ -1,0 +1,64 @@
+//! Services: the APIs that calls are forwarded to.
+
+use crate::is_default;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// An API behind the gateway.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Service {
+    /// Unique name; routes refer to it, metrics and logs carry it.
+    pub name: String,
+    /// `http://host:port/path` of a single target. Exactly one of `url` and `upstream` is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Name of the upstream that shares the calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upstream: Option<String>,
+    /// Path put before the call's own, with `upstream`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// How often another try is made after a call could not be delivered.
+    #[serde(default = "default_retries", skip_serializing_if = "is_default_retries")]
+    pub retries: u32,
+    /// Milliseconds that all tries of a call may take together before no further one is made; 0: no bound.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub retry_timeout_ms: u64,
+    /// Try again also for methods that are not idempotent, even when the call may have arrived.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub retry_non_idempotent: bool,
+    /// How long to wait for the upstream.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub timeouts: Timeouts,
+}
+
+fn default_retries() -> u32 {
+    1
+}
+
+fn is_default_retries(retries: &u32) -> bool {
+    *retries == default_retries()
+}
+
+/// Time-outs towards an upstream, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Timeouts {
+    /// To establish a connection.
+    pub connect_ms: u64,
+    /// Between two successful writes of the request.
+    pub write_ms: u64,
+    /// Between two successful reads of the response.
+    pub read_ms: u64,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            connect_ms: 5_000,
+            write_ms: 60_000,
+            read_ms: 60_000,
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Upstreams: groups of targets, and how calls are shared between them.
+
+use crate::is_default;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A group of targets that serve the same API.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Upstream {
+    /// Unique name; services refer to it.
+    pub name: String,
+    /// `http` or `https`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub scheme: Scheme,
+    /// How the next target is chosen.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub algorithm: Algorithm,
+    /// What `consistent-hashing` hashes, the first that the call has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hash_on: Vec<HashOn>,
+    /// The servers.
+    pub targets: Vec<Target>,
+    /// Idle connections kept for the next call.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub keepalive: KeepalivePool,
+}
+
+/// The protocol spoken to targets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scheme {
+    /// Cleartext HTTP/1.1.
+    #[default]
+    Http,
+    /// HTTP/1.1 over TLS.
+    Https,
+}
+
+/// How the next target is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Algorithm {
+    /// In turn, in proportion to the weights.
+    #[default]
+    RoundRobin,
+    /// The same value of `hash_on` goes to the same target.
+    ConsistentHashing,
+    /// The target with the fewest open calls for its weight.
+    LeastConnections,
+    /// The target that answered fastest lately.
+    Ewma,
+}
+
+/// What is hashed to choose a target.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HashOn {
+    /// The consumer, once authenticated.
+    Consumer,
+    /// The client's address.
+    Ip,
+    /// The call's path.
+    Path,
+    /// A request header.
+    Header(String),
+    /// A query argument.
+    QueryArg(String),
+    /// A capture of the route's path pattern.
+    Capture(String),
+    /// A cookie; where the client has none, one is made and set for this path.
+    Cookie {
+        /// The cookie's name.
+        name: String,
+        /// The path that a new cookie is set for; none is set where absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        set_for_path: Option<String>,
+    },
+    /// Any variable, or a text with `$variables`.
+    Template(String),
+}
+
+/// A server of an upstream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// An address or a name; names are resolved with the TTL of their records.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// Share of the calls relative to the other targets; 0: none.
+    #[serde(default = "default_weight", skip_serializing_if = "is_default_weight")]
+    pub weight: u32,
+    /// Targets of a lower tier get calls only while no higher one can.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub priority: i32,
+}
+
+fn default_weight() -> u32 {
+    100
+}
+
+fn is_default_weight(weight: &u32) -> bool {
+    *weight == default_weight()
+}
+
+/// Bounds of the idle connections that each worker keeps to each target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct KeepalivePool {
+    /// Idle connections kept at most for each target and worker; 0: none.
+    pub size: u32,
+    /// Milliseconds after which an idle connection is closed.
+    pub idle_timeout_ms: u64,
+    /// Calls after which a connection is closed; 0: no bound.
+    pub requests: u64,
+}
+
+impl Default for KeepalivePool {
+    fn default() -> Self {
+        Self {
+            size: 512,
+            idle_timeout_ms: 60_000,
+            requests: 10_000,
+        }
+    }
+}

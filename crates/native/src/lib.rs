@@ -1,0 +1,1 @@
+//! Weir's native door: weir.yaml, its schema, translation and voice

@@ -1,0 +1,266 @@
+//! Conditions: [`Predicate`]s made ready to be evaluated for many calls.
+
+use crate::exchange::Exchange;
+use crate::variable::Variable;
+use ipnet::IpNet;
+use regex::bytes::{Regex, RegexBuilder};
+use serde_json::Value;
+use std::cmp::Ordering;
+use std::net::IpAddr;
+use weir_model::{Comparison, Operator, Predicate};
+
+/// A compiled [`Predicate`].
+#[derive(Debug, Clone)]
+pub enum Condition {
+    /// Every one holds.
+    All(Vec<Condition>),
+    /// At least one holds.
+    Any(Vec<Condition>),
+    /// It does not hold.
+    Not(Box<Condition>),
+    /// A test on a variable.
+    Test(Variable, Test),
+}
+
+/// What a variable's value is tested for.
+#[derive(Debug, Clone)]
+pub enum Test {
+    /// Equal to a text.
+    Equal(Vec<u8>),
+    /// Equal to a number.
+    EqualNumber(f64),
+    /// Absent.
+    Absent,
+    /// There and different from a text, or absent.
+    NotEqual(Box<Test>),
+    /// Compares as told, as numbers where the bound is one and else as texts.
+    Order {
+        /// The order of value and bound for which the test holds.
+        wanted: Ordering,
+        /// Whether it holds for equal ones too.
+        or_equal: bool,
+        /// The bound.
+        bound: Bound,
+    },
+    /// A regular expression finds something.
+    Matches(Regex),
+    /// One of these texts.
+    In(Vec<Vec<u8>>),
+    /// An address in one of these networks.
+    IpIn(Vec<IpNet>),
+    /// Never holds.
+    Never,
+}
+
+/// A bound of an ordering.
+#[derive(Debug, Clone)]
+pub enum Bound {
+    /// A number; values that are none do not hold.
+    Number(f64),
+    /// A text, compared by bytes.
+    Text(Vec<u8>),
+}
+
+impl Condition {
+    /// Compiles a predicate.
+    ///
+    /// # Errors
+    /// A sentence about a regular expression or a network that cannot be read.
+    pub fn compile(predicate: &Predicate) -> Result<Self, String> {
+        let list = |list: &[Predicate]| list.iter().map(Self::compile).collect::<Result<Vec<_>, _>>();
+        Ok(match predicate {
+            Predicate::All(predicates) => Self::All(list(predicates)?),
+            Predicate::Any(predicates) => Self::Any(list(predicates)?),
+            Predicate::Not(inner) => Self::Not(Box::new(Self::compile(inner)?)),
+            Predicate::Compare(comparison) => {
+                Self::Test(Variable::parse(&comparison.variable), Test::compile(comparison)?)
+            }
+        })
+    }
+
+    /// Whether it holds for this call.
+    pub fn holds(&self, exchange: &Exchange) -> bool {
+        match self {
+            Self::All(list) => list.iter().all(|condition| condition.holds(exchange)),
+            Self::Any(list) => list.iter().any(|condition| condition.holds(exchange)),
+            Self::Not(inner) => !inner.holds(exchange),
+            Self::Test(variable, test) => test.holds(variable.read(exchange).as_deref()),
+        }
+    }
+}
+
+impl Test {
+    fn compile(comparison: &Comparison) -> Result<Self, String> {
+        let value = &comparison.value;
+        Ok(match comparison.operator {
+            Operator::Equal => Self::equal(value),
+            Operator::NotEqual => Self::NotEqual(Box::new(Self::equal(value))),
+            Operator::Greater => Self::order(Ordering::Greater, false, value),
+            Operator::GreaterOrEqual => Self::order(Ordering::Greater, true, value),
+            Operator::Less => Self::order(Ordering::Less, false, value),
+            Operator::LessOrEqual => Self::order(Ordering::Less, true, value),
+            Operator::Matches => Self::Matches(regex(value, false)?),
+            Operator::MatchesIgnoreCase => Self::Matches(regex(value, true)?),
+            Operator::In => match value {
+                // Numbers in the list never equal an argument, which is a text.
+                Value::Array(items) => {
+                    Self::In(items.iter().filter_map(Value::as_str).map(to_bytes).collect())
+                }
+                _ => return Err(format!("expected a list after 'in', found {value}")),
+            },
+            // No variable of a call is a list.
+            Operator::Has => Self::Never,
+            Operator::IpIn => Self::IpIn(networks(value)?),
+        })
+    }
+
+    fn equal(value: &Value) -> Self {
+        match value {
+            Value::Null => Self::Absent,
+            Value::Number(number) => number.as_f64().map_or(Self::Never, Self::EqualNumber),
+            Value::String(text) => Self::Equal(to_bytes(text)),
+            other => Self::Equal(to_bytes(&other.to_string())),
+        }
+    }
+
+    fn order(wanted: Ordering, or_equal: bool, value: &Value) -> Self {
+        let number = value
+            .as_f64()
+            .or_else(|| value.as_str().and_then(|text| text.trim().parse().ok()));
+        let bound = match (number, value) {
+            (Some(number), _) => Bound::Number(number),
+            (None, Value::String(text)) => Bound::Text(to_bytes(text)),
+            (None, _) => return Self::Never,
+        };
+        Self::Order {
+            wanted,
+            or_equal,
+            bound,
+        }
+    }
+
+    /// Whether the test holds for this value.
+    pub fn holds(&self, value: Option<&[u8]>) -> bool {
+        let Some(value) = value else {
+            return match self {
+                Self::Absent => true,
+                Self::NotEqual(inner) => !inner.holds(None),
+                _ => false,
+            };
+        };
+        match self {
+            Self::Equal(text) => value == text,
+            Self::EqualNumber(number) => parse_number(value) == Some(*number),
+            Self::Absent | Self::Never => false,
+            Self::NotEqual(inner) => !inner.holds(Some(value)),
+            Self::Order {
+                wanted,
+                or_equal,
+                bound,
+            } => {
+                let order = match bound {
+                    Bound::Number(bound) => parse_number(value).and_then(|value| value.partial_cmp(bound)),
+                    Bound::Text(bound) => Some(value.cmp(bound)),
+                };
+                order.is_some_and(|order| order == *wanted || (*or_equal && order == Ordering::Equal))
+            }
+            Self::Matches(regex) => regex.is_match(value),
+            Self::In(texts) => texts.iter().any(|text| text == value),
+            Self::IpIn(networks) => parse_text::<IpAddr>(value)
+                .is_some_and(|address| networks.iter().any(|network| network.contains(&address))),
+        }
+    }
+}
+
+fn to_bytes(text: &str) -> Vec<u8> {
+    text.as_bytes().to_vec()
+}
+
+fn parse_text<T: std::str::FromStr>(value: &[u8]) -> Option<T> {
+    std::str::from_utf8(value).ok()?.trim().parse().ok()
+}
+
+fn parse_number(value: &[u8]) -> Option<f64> {
+    parse_text(value)
+}
+
+fn regex(value: &Value, ignore_case: bool) -> Result<Regex, String> {
+    let pattern = value
+        .as_str()
+        .ok_or_else(|| format!("expected a regular expression, found {value}"))?;
+    RegexBuilder::new(pattern)
+        .case_insensitive(ignore_case)
+        .unicode(false)
+        .size_limit(1 << 20)
+        .build()
+        .map_err(|error| format!("not a regular expression: {error}"))
+}
+
+fn networks(value: &Value) -> Result<Vec<IpNet>, String> {
+    let items = value
+        .as_array()
+        .ok_or_else(|| format!("expected a list of networks, found {value}"))?;
+    items
+        .iter()
+        .map(|item| {
+            let text = item.as_str().unwrap_or_default();
+            text.parse::<IpNet>()
+                .or_else(|_| text.parse::<IpAddr>().map(IpNet::from))
+                .map_err(|_| format!("expected an address or a network, found {item}"))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system_clock;
+    use serde_json::json;
+
+    #[test]
+    fn operators_hold_as_documented() {
+        let mut exchange = Exchange::new(system_clock, 1);
+        exchange.request.query = Some(b"n=10&s=abc&neg=-5".to_vec());
+        exchange.request.client = "10.1.2.3".parse().expect("valid");
+        for (condition, holds) in [
+            (json!(["arg_s", "==", "abc"]), true),
+            (json!(["arg_n", "==", 10]), true),
+            (json!(["arg_n", "==", "10"]), true),
+            (json!(["arg_x", "==", null]), true),
+            (json!(["arg_x", "==", ""]), false),
+            (json!(["arg_x", "~=", "a"]), true),
+            (json!(["arg_s", "~=", "abc"]), false),
+            (json!(["arg_n", ">", 9]), true),
+            (json!(["arg_n", ">=", "10"]), true),
+            (json!(["arg_neg", "<", 0]), true),
+            (json!(["arg_s", ">", 9]), false),
+            (json!(["arg_x", "<", 9]), false),
+            (json!(["arg_s", "~~", "^[a-z]+$"]), true),
+            (json!(["arg_s", "~~", "^[A-Z]+$"]), false),
+            (json!(["arg_s", "~*", "^[A-Z]+$"]), true),
+            (json!(["arg_s", "!", "~~", "x"]), true),
+            (json!(["arg_s", "in", ["x", "abc"]]), true),
+            (json!(["arg_n", "in", [10]]), false),
+            (json!(["remote_addr", "ipmatch", ["10.0.0.0/8", "::1"]]), true),
+            (json!(["!OR", ["arg_s", "==", "x"], ["arg_n", "==", 11]]), true),
+        ] {
+            let predicate = Predicate::parse(&condition).expect("valid");
+            assert_eq!(
+                Condition::compile(&predicate).expect("valid").holds(&exchange),
+                holds,
+                "{condition}"
+            );
+        }
+    }
+
+    #[test]
+    fn unreadable_operands_are_refused() {
+        for condition in [
+            json!(["a", "~~", "("]),
+            json!(["a", "ipmatch", ["x"]]),
+            json!(["a", "in", 3]),
+        ] {
+            assert!(Condition::compile(&Predicate::parse(&condition).expect("valid")).is_err());
+        }
+    }
+}

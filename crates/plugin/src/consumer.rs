@@ -1,0 +1,73 @@
+//! Who calls: consumers as filters see them, and the index by which credentials lead to them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use weir_model::Voice;
+
+/// A consumer as compiled into a snapshot.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ConsumerIdentity {
+    /// Position in the snapshot's list of consumers.
+    pub index: u32,
+    /// The consumer's id.
+    pub id: String,
+    /// The name that upstreams are told.
+    pub username: Option<String>,
+    /// The consumer's name in another system.
+    pub custom_id: Option<String>,
+    /// The group that the consumer belongs to.
+    pub group: Option<String>,
+    /// Free labels, by name.
+    pub labels: Vec<(String, String)>,
+}
+
+/// The outcome of authentication.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    /// Who calls.
+    pub consumer: Arc<ConsumerIdentity>,
+    /// The credential's own name; `None` for the anonymous consumer.
+    pub credential_id: Option<Arc<str>>,
+}
+
+/// A credential in the index, with what the plugin made of its configuration (`T`).
+#[derive(Debug)]
+pub struct CredentialEntry<T> {
+    /// What the plugin needs to check it.
+    pub secret: T,
+    /// Who it belongs to.
+    pub identity: Identity,
+}
+
+/// Credentials of one plugin and voice by the key that calls carry.
+#[derive(Debug)]
+pub struct CredentialIndex<T>(HashMap<Box<[u8]>, CredentialEntry<T>, foldhash::fast::RandomState>);
+
+impl<T> Default for CredentialIndex<T> {
+    fn default() -> Self {
+        Self(HashMap::default())
+    }
+}
+
+impl<T> CredentialIndex<T> {
+    /// Adds a credential; of two with the same key, the last counts.
+    pub fn insert(&mut self, key: &[u8], entry: CredentialEntry<T>) {
+        self.0.insert(key.into(), entry);
+    }
+
+    /// The credential with this key.
+    #[inline]
+    pub fn get(&self, key: &[u8]) -> Option<&CredentialEntry<T>> {
+        self.0.get(key)
+    }
+}
+
+/// A credential of the model that a plugin turns into index entries.
+pub struct ModelCredential<'m> {
+    /// Its configuration.
+    pub config: &'m serde_json::Value,
+    /// Who it belongs to.
+    pub identity: Identity,
+    /// The voice in which it is good.
+    pub voice: Voice,
+}

@@ -1,0 +1,283 @@
+//! A header list without an allocation per header.
+//!
+//! Names and values lie in one byte arena: first the bytes of the message's head as they were read, then
+//! whatever was added. An entry is a handful of offsets. Removing marks the entry; order and duplicates are
+//! kept. Names compare without regard to case.
+
+/// Headers of one request or response.
+#[derive(Debug, Clone, Default)]
+pub struct Headers {
+    arena: Vec<u8>,
+    entries: Vec<Entry>,
+}
+
+/// Offsets into the arena. `line_end` is behind the line's CRLF, so that neighbours are written in one copy.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    name: u32,
+    value: u32,
+    value_end: u32,
+    line_end: u32,
+    name_len: u16,
+    removed: bool,
+}
+
+/// One header: its name as it was written, and its value without surrounding white space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header<'h> {
+    /// The field name.
+    pub name: &'h [u8],
+    /// The field value.
+    pub value: &'h [u8],
+}
+
+impl Headers {
+    /// Forgets everything but keeps the memory.
+    pub fn clear(&mut self) {
+        self.arena.clear();
+        self.entries.clear();
+    }
+
+    /// Adds a header at the end. A name or value with bytes that cannot stand in a header (CR, LF, NUL, in
+    /// names also white space and separators) is not added: nothing that a client sends can split a message.
+    pub fn append(&mut self, name: &[u8], value: &[u8]) {
+        if !is_name(name) || !is_value(value) {
+            return;
+        }
+        self.append_parsed(name, value);
+    }
+
+    /// Adds a header whose parts are known to be well-formed.
+    #[inline]
+    fn append_parsed(&mut self, name: &[u8], value: &[u8]) {
+        let start = self.arena.len();
+        self.arena.extend_from_slice(name);
+        self.arena.extend_from_slice(b": ");
+        self.arena.extend_from_slice(value);
+        self.arena.extend_from_slice(b"\r\n");
+        let value_start = start + name.len() + 2;
+        self.entries.push(Entry {
+            name: start as u32,
+            value: value_start as u32,
+            value_end: (value_start + value.len()) as u32,
+            line_end: self.arena.len() as u32,
+            name_len: name.len() as u16,
+            removed: false,
+        });
+    }
+
+    /// Starts over with the bytes of a message's head; [`Headers::push_line`] then names its lines.
+    #[inline]
+    pub fn load(&mut self, head: &[u8]) {
+        self.clear();
+        self.arena.extend_from_slice(head);
+    }
+
+    /// Names one line of the loaded head by offsets, as its parser found it: the name, the value without
+    /// surrounding white space, and the offset behind the line's CRLF.
+    #[inline]
+    pub fn push_line(
+        &mut self,
+        name: std::ops::Range<usize>,
+        value: std::ops::Range<usize>,
+        line_end: usize,
+    ) {
+        debug_assert!(name.end <= value.start && value.end <= line_end && line_end <= self.arena.len());
+        self.entries.push(Entry {
+            name: name.start as u32,
+            value: value.start as u32,
+            value_end: value.end as u32,
+            line_end: line_end as u32,
+            name_len: (name.end - name.start) as u16,
+            removed: false,
+        });
+    }
+
+    /// Writes all headers as HTTP/1.1 lines.
+    #[inline]
+    pub fn write_lines(&self, out: &mut Vec<u8>) {
+        let (mut start, mut end) = (0, 0);
+        for entry in self.entries.iter().filter(|entry| !entry.removed) {
+            if entry.name as usize != end {
+                out.extend_from_slice(&self.arena[start..end]);
+                start = entry.name as usize;
+            }
+            end = entry.line_end as usize;
+        }
+        out.extend_from_slice(&self.arena[start..end]);
+    }
+
+    /// Replaces every header of this name by one.
+    pub fn set(&mut self, name: &[u8], value: &[u8]) {
+        self.remove(name);
+        self.append(name, value);
+    }
+
+    /// Removes every header of this name; says whether there was one.
+    pub fn remove(&mut self, name: &[u8]) -> bool {
+        let mut found = false;
+        for entry in &mut self.entries {
+            let range = entry.name as usize..entry.name as usize + entry.name_len as usize;
+            if !entry.removed && self.arena[range].eq_ignore_ascii_case(name) {
+                entry.removed = true;
+                found = true;
+            }
+        }
+        found
+    }
+
+    /// Keeps the headers for which `keep` holds.
+    pub fn retain(&mut self, mut keep: impl FnMut(Header<'_>) -> bool) {
+        let Self { arena, entries } = self;
+        for entry in entries.iter_mut().filter(|entry| !entry.removed) {
+            entry.removed = !keep(Self::header(arena, entry));
+        }
+    }
+
+    /// The first value of this name.
+    #[inline]
+    pub fn get(&self, name: &[u8]) -> Option<&[u8]> {
+        self.entries
+            .iter()
+            .filter(|entry| entry.name_len as usize == name.len() && !entry.removed)
+            .map(|entry| Self::header(&self.arena, entry))
+            .find(|header| header.name.eq_ignore_ascii_case(name))
+            .map(|header| header.value)
+    }
+
+    /// Every value of this name, in order.
+    pub fn get_all<'h>(&'h self, name: &'h [u8]) -> impl Iterator<Item = &'h [u8]> {
+        self.iter()
+            .filter(move |header| header.name.eq_ignore_ascii_case(name))
+            .map(|header| header.value)
+    }
+
+    /// Whether there is a header of this name.
+    pub fn contains(&self, name: &[u8]) -> bool {
+        self.get(name).is_some()
+    }
+
+    /// All headers, in order.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = Header<'_>> {
+        self.entries
+            .iter()
+            .filter(|entry| !entry.removed)
+            .map(|entry| Self::header(&self.arena, entry))
+    }
+
+    /// The number of headers.
+    pub fn len(&self) -> usize {
+        self.entries.iter().filter(|entry| !entry.removed).count()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
+    }
+
+    /// Gives back memory beyond `bytes`, so that one large message does not weigh on an idle connection.
+    pub fn shrink_to(&mut self, bytes: usize) {
+        self.arena.shrink_to(bytes);
+        self.entries.shrink_to(bytes / 16);
+    }
+
+    #[inline]
+    fn header<'h>(arena: &'h [u8], entry: &Entry) -> Header<'h> {
+        let (name, value) = (entry.name as usize, entry.value as usize);
+        Header {
+            name: &arena[name..name + entry.name_len as usize],
+            value: &arena[value..entry.value_end as usize],
+        }
+    }
+}
+
+/// Whether `name` is a token (RFC 9110, 5.6.2) of a length that a header name can have.
+pub fn is_name(name: &[u8]) -> bool {
+    !name.is_empty() && name.len() <= usize::from(u16::MAX) && name.iter().copied().all(is_token)
+}
+
+/// Whether `value` may stand in a header: no control characters but tab.
+pub fn is_value(value: &[u8]) -> bool {
+    u32::try_from(value.len()).is_ok()
+        && value
+            .iter()
+            .all(|byte| *byte == b'\t' || (*byte >= 0x20 && *byte != 0x7f))
+}
+
+/// Whether `byte` is a token character (RFC 9110, 5.6.2).
+pub fn is_token(byte: u8) -> bool {
+    matches!(
+        byte,
+        b'!' | b'#'
+            | b'$'
+            | b'%'
+            | b'&'
+            | b'\''
+            | b'*'
+            | b'+'
+            | b'-'
+            | b'.'
+            | b'^'
+            | b'_'
+            | b'`'
+            | b'|'
+            | b'~'
+    ) || byte.is_ascii_alphanumeric()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_keep_order_and_duplicates() {
+        let mut headers = Headers::default();
+        headers.append(b"A", b"1");
+        headers.append(b"b", b"2");
+        headers.append(b"a", b"3");
+        assert_eq!(headers.get(b"A"), Some(&b"1"[..]));
+        assert_eq!(headers.get_all(b"a").collect::<Vec<_>>(), [b"1", b"3"]);
+        headers.set(b"a", b"4");
+        let mut lines = Vec::new();
+        headers.write_lines(&mut lines);
+        assert_eq!(lines, b"b: 2\r\na: 4\r\n");
+        assert_eq!(
+            headers.iter().map(|it| it.value).collect::<Vec<_>>(),
+            [b"2", b"4"]
+        );
+        assert!(headers.remove(b"B") && !headers.remove(b"B"));
+        assert_eq!(headers.len(), 1);
+    }
+
+    #[test]
+    fn loaded_lines_are_written_as_they_came() {
+        let mut headers = Headers::default();
+        headers.load(b"A:1\r\nConnection: x\r\nB:  2 \r\n");
+        headers.push_line(0..1, 2..3, 5);
+        headers.push_line(5..15, 17..18, 20);
+        headers.push_line(20..21, 24..25, 28);
+        headers.append(b"C", b"3");
+        headers.remove(b"connection");
+        let mut lines = Vec::new();
+        headers.write_lines(&mut lines);
+        assert_eq!(lines, b"A:1\r\nB:  2 \r\nC: 3\r\n");
+        assert_eq!(headers.get(b"b"), Some(&b"2"[..]));
+    }
+
+    #[test]
+    fn what_would_split_a_message_is_not_added() {
+        let mut headers = Headers::default();
+        for (name, value) in [
+            ("a b", "x"),
+            ("", "x"),
+            ("a:", "x"),
+            ("a", "x\r\ny: z"),
+            ("a", "\0"),
+            ("a\n", "x"),
+        ] {
+            headers.append(name.as_bytes(), value.as_bytes());
+        }
+        assert!(headers.is_empty());
+    }
+}

@@ -1,0 +1,34 @@
+//! The plugin contract: what a plugin is given, what it may do, and what it answers.
+//!
+//! A [`Plugin`] is a named factory in the [`Registry`]. Once for each instance in a configuration it turns a
+//! typed configuration into a [`Filter`], which is immutable and shared by all workers. A filter works on one
+//! [`Exchange`] (one request and its response) at a time, in few phases, and says by an [`Outcome`] how the
+//! call goes on. When it refuses, it returns a typed [`Refusal`]; the route's [`Voice`](voice::Voice) finds
+//! the words.
+//!
+//! **What it is not**: it knows no single plugin, no front door, no protocol version and no I/O.
+
+pub mod headers;
+pub mod template;
+pub mod uri;
+pub mod voice;
+
+mod condition;
+mod consumer;
+mod exchange;
+mod plugin;
+mod refusal;
+mod request;
+mod response;
+mod variable;
+
+pub use condition::Condition;
+pub use consumer::{ConsumerIdentity, CredentialEntry, CredentialIndex, Identity, ModelCredential};
+pub use exchange::{Clock, Exchange, RouteFacts, system_clock};
+pub use headers::{Header, Headers};
+pub use plugin::{BuildContext, CredentialKind, Filter, Outcome, Phases, Plugin, Registry, parse_config};
+pub use refusal::{AuthFailure, ClaimFault, Refusal, RefusalKind, TokenFault};
+pub use request::Request;
+pub use response::{Reply, Response};
+pub use template::Template;
+pub use variable::Variable;

@@ -1,0 +1,209 @@
+//! The factory side of the contract: plugins, filters, and the registry that joins them to names.
+
+use crate::consumer::{CredentialEntry, CredentialIndex, ModelCredential};
+use crate::exchange::Exchange;
+use crate::refusal::{Refusal, RefusalKind};
+use crate::response::Reply;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::any::Any;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use weir_model::diagnostic::PathStep;
+use weir_model::{Diagnostic, DocPath, Voice};
+
+/// A plugin of the catalogue: a name, a configuration type, and how an instance is built from it.
+///
+/// The value lives as long as the process; state that outlives a reload (counters) is its own.
+pub trait Plugin: Send + Sync {
+    /// The name in documents, metrics and logs.
+    fn name(&self) -> &'static str;
+
+    /// JSON Schema of the configuration.
+    fn config_schema(&self) -> schemars::Schema;
+
+    /// Builds an instance. Paths of diagnostics begin at the configuration.
+    fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>>;
+
+    /// What credentials of this plugin look like; `None`: it has none.
+    fn credentials(&self) -> Option<CredentialKind> {
+        None
+    }
+}
+
+/// The credentials that a plugin accepts.
+pub struct CredentialKind {
+    /// JSON Schema of a credential's configuration.
+    pub schema: schemars::Schema,
+    /// Whether a credential's configuration is good.
+    pub check: fn(&Value) -> Result<(), Vec<Diagnostic>>,
+}
+
+/// An instance of a plugin in a chain: immutable, shared by all workers.
+///
+/// A phase is called only where [`Filter::phases`] names it, so a chain without response work costs nothing
+/// in the response phase.
+pub trait Filter: Send + Sync {
+    /// The phases in which this instance works.
+    fn phases(&self) -> Phases;
+
+    /// Works on the request before it is forwarded.
+    fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        let _ = exchange;
+        Outcome::Continue
+    }
+
+    /// Works on the head of the response, the upstream's or the gateway's own.
+    fn on_response(&self, exchange: &mut Exchange) {
+        let _ = exchange;
+    }
+}
+
+/// The phases in which a filter works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Phases {
+    /// [`Filter::on_request`] is called.
+    pub request: bool,
+    /// [`Filter::on_response`] is called.
+    pub response: bool,
+}
+
+impl Phases {
+    /// Request work only.
+    pub const REQUEST: Self = Self {
+        request: true,
+        response: false,
+    };
+    /// Response work only.
+    pub const RESPONSE: Self = Self {
+        request: false,
+        response: true,
+    };
+    /// Both.
+    pub const BOTH: Self = Self {
+        request: true,
+        response: true,
+    };
+}
+
+/// How the call goes on after a filter's request work.
+#[derive(Debug)]
+pub enum Outcome {
+    /// With the next filter.
+    Continue,
+    /// With a refusal in the route's voice.
+    Refuse(Box<Refusal>),
+    /// With this answer.
+    Reply(Box<Reply>),
+    /// The engine reads the body (of at most so many bytes) and calls this filter again. Then
+    /// `request.body` is set, or was too large and is `None`; asking once more is a refusal.
+    NeedBody {
+        /// The most bytes to read.
+        max_bytes: usize,
+    },
+}
+
+impl Outcome {
+    /// A refusal of this kind with its usual status.
+    pub fn refuse(kind: RefusalKind) -> Self {
+        Self::Refuse(Box::new(Refusal::new(kind)))
+    }
+}
+
+/// What an instance may know of its surroundings while it is built.
+pub struct BuildContext<'c> {
+    /// Stable id of the instance. State kept outside of the snapshot belongs to it.
+    pub instance_id: &'c str,
+    /// The voice of the chains in which the instance works.
+    pub voice: Voice,
+    /// All credentials of the configuration by plugin name.
+    pub credentials: &'c HashMap<String, Vec<ModelCredential<'c>>>,
+    /// All consumers of the voice by id, for anonymous consumers.
+    pub consumers: &'c HashMap<(Voice, String), Arc<crate::ConsumerIdentity>>,
+    /// Credential indexes built so far for this snapshot.
+    pub indexes: &'c RefCell<HashMap<(String, Voice), Arc<dyn Any + Send + Sync>>>,
+}
+
+impl BuildContext<'_> {
+    /// The credentials of plugin `plugin` in this context's voice, indexed by the key that `read` finds in
+    /// each. Built once for a snapshot, however many instances ask. Credentials that `read` declines are left
+    /// out (they have been checked before).
+    pub fn credential_index<T: Send + Sync + 'static>(
+        &self,
+        plugin: &str,
+        read: impl Fn(&Value) -> Option<(Vec<u8>, T)>,
+    ) -> Arc<CredentialIndex<T>> {
+        let slot = (plugin.to_owned(), self.voice);
+        if let Some(index) = self.indexes.borrow().get(&slot)
+            && let Ok(index) = Arc::clone(index).downcast::<CredentialIndex<T>>()
+        {
+            return index;
+        }
+        let mut index = CredentialIndex::default();
+        for credential in self.credentials.get(plugin).into_iter().flatten() {
+            if credential.voice == self.voice
+                && let Some((key, secret)) = read(credential.config)
+            {
+                index.insert(
+                    &key,
+                    CredentialEntry {
+                        secret,
+                        identity: credential.identity.clone(),
+                    },
+                );
+            }
+        }
+        let index = Arc::new(index);
+        self.indexes
+            .borrow_mut()
+            .insert(slot, Arc::clone(&index) as Arc<dyn Any + Send + Sync>);
+        index
+    }
+
+    /// The consumer with this id in this context's voice.
+    pub fn consumer(&self, id: &str) -> Option<Arc<crate::ConsumerIdentity>> {
+        self.consumers.get(&(self.voice, id.to_owned())).cloned()
+    }
+}
+
+/// The catalogue: all plugins by name.
+#[derive(Default, Clone)]
+pub struct Registry(BTreeMap<&'static str, Arc<dyn Plugin>>);
+
+impl Registry {
+    /// Adds a plugin.
+    ///
+    /// # Panics
+    /// When the name is taken: the catalogue is a fixed list.
+    pub fn add(&mut self, plugin: impl Plugin + 'static) {
+        let name = plugin.name();
+        assert!(
+            self.0.insert(name, Arc::new(plugin)).is_none(),
+            "two plugins are named {name}"
+        );
+    }
+
+    /// The plugin of this name.
+    pub fn get(&self, name: &str) -> Option<&dyn Plugin> {
+        self.0.get(name).map(AsRef::as_ref)
+    }
+
+    /// All plugins, by name.
+    pub fn iter(&self) -> impl Iterator<Item = &dyn Plugin> {
+        self.0.values().map(AsRef::as_ref)
+    }
+}
+
+/// Reads a typed configuration; the diagnostic's path leads to the field that is wrong.
+pub fn parse_config<T: DeserializeOwned>(config: &Value) -> Result<T, Vec<Diagnostic>> {
+    serde_path_to_error::deserialize(config).map_err(|error| {
+        let steps = error.path().iter().filter_map(|segment| match segment {
+            serde_path_to_error::Segment::Seq { index } => Some(PathStep::Index(*index)),
+            serde_path_to_error::Segment::Map { key } => Some(PathStep::Field(key.clone())),
+            serde_path_to_error::Segment::Enum { .. } | serde_path_to_error::Segment::Unknown => None,
+        });
+        let path = DocPath(steps.collect());
+        vec![Diagnostic::error(path, error.into_inner().to_string())]
+    })
+}

@@ -1,0 +1,104 @@
+//! The request side of an exchange, whatever protocol version carried it.
+
+use crate::headers::Headers;
+use crate::uri;
+use std::borrow::Cow;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+/// A request as filters see and change it.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The method, as written.
+    pub method: Vec<u8>,
+    /// The path as the client wrote it, without the query. Never changes.
+    pub raw_path: Vec<u8>,
+    /// The path as it will be matched and forwarded (see the route table's normal form). Filters may change it.
+    pub path: Vec<u8>,
+    /// The query without its `?`, as written; `None` where there is no `?`.
+    pub query: Option<Vec<u8>>,
+    /// The host in lower case without its port; empty where the client named none.
+    pub host: Vec<u8>,
+    /// The port in the host field, where there is one.
+    pub host_port: Option<u16>,
+    /// The header fields. `Host` is among them; hop-by-hop fields are not.
+    pub headers: Headers,
+    /// The body, where the engine has read it whole because somebody asked for it.
+    pub body: Option<Vec<u8>>,
+    /// Whether a body comes with the request.
+    pub has_body: bool,
+    /// HTTP version as (major, minor).
+    pub version: (u8, u8),
+    /// Whether the client's connection is over TLS.
+    pub is_tls: bool,
+    /// The server name of the TLS handshake.
+    pub sni: Option<String>,
+    /// The client: the connection's peer, or the address that a trusted peer names.
+    pub client: IpAddr,
+    /// The peer of the connection.
+    pub peer: SocketAddr,
+    /// The address on which the gateway took the connection.
+    pub local: SocketAddr,
+}
+
+impl Default for Request {
+    fn default() -> Self {
+        let nobody = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+        Self {
+            method: Vec::new(),
+            raw_path: Vec::new(),
+            path: Vec::new(),
+            query: None,
+            host: Vec::new(),
+            host_port: None,
+            headers: Headers::default(),
+            body: None,
+            has_body: false,
+            version: (1, 1),
+            is_tls: false,
+            sni: None,
+            client: nobody.ip(),
+            peer: nobody,
+            local: nobody,
+        }
+    }
+}
+
+impl Request {
+    /// `http` or `https`.
+    pub fn scheme(&self) -> &'static str {
+        if self.is_tls { "https" } else { "http" }
+    }
+
+    /// The first value of query argument `name`, decoded. An argument without `=` has the empty value.
+    pub fn query_arg(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
+        uri::query_pairs(self.query.as_deref()?)
+            .find(|(key, _)| uri::decode_form(key).as_ref() == name)
+            .map(|(_, value)| uri::decode_form(value.unwrap_or_default()))
+    }
+
+    /// The value of cookie `name`, as written.
+    pub fn cookie(&self, name: &[u8]) -> Option<&[u8]> {
+        self.headers
+            .iter()
+            .filter(|header| header.name.eq_ignore_ascii_case(b"cookie"))
+            .find_map(|header| {
+                header.value.split(|byte| *byte == b';').find_map(|pair| {
+                    let pair = pair.trim_ascii();
+                    pair.strip_prefix(name)?.strip_prefix(b"=")
+                })
+            })
+    }
+
+    /// Empties the request for the next one on the same connection, keeping its memory.
+    pub fn clear(&mut self) {
+        self.method.clear();
+        self.raw_path.clear();
+        self.path.clear();
+        self.query = None;
+        self.host.clear();
+        self.host_port = None;
+        self.headers.clear();
+        self.body = None;
+        self.has_body = false;
+    }
+}

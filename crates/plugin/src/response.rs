@@ -1,0 +1,66 @@
+//! The response side of an exchange.
+
+use crate::headers::Headers;
+
+/// The head of a response that is on its way to the client, and a body where a filter has put one in place
+/// of the upstream's.
+#[derive(Debug, Clone, Default)]
+pub struct Response {
+    /// The status code.
+    pub status: u16,
+    /// The reason phrase as the upstream sent it; empty: the standard one.
+    pub reason: Vec<u8>,
+    /// The header fields, without hop-by-hop ones and without framing.
+    pub headers: Headers,
+    /// A body in place of the upstream's.
+    pub replaced_body: Option<Vec<u8>>,
+    /// Whether the gateway itself answers, rather than an upstream.
+    pub is_gateway: bool,
+}
+
+impl Response {
+    /// Empties the response, keeping its memory.
+    pub fn clear(&mut self) {
+        self.status = 0;
+        self.reason.clear();
+        self.headers.clear();
+        self.replaced_body = None;
+        self.is_gateway = false;
+    }
+}
+
+/// A whole answer made by the gateway: a rendered refusal, or what a filter answers by itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reply {
+    /// The status code.
+    pub status: u16,
+    /// `Content-Type`; none is sent where empty.
+    pub content_type: std::borrow::Cow<'static, str>,
+    /// Further headers.
+    pub headers: Vec<(String, Vec<u8>)>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl Reply {
+    /// An answer with a body of this type.
+    pub fn new(
+        status: u16,
+        content_type: impl Into<std::borrow::Cow<'static, str>>,
+        body: impl Into<Vec<u8>>,
+    ) -> Self {
+        Self {
+            status,
+            content_type: content_type.into(),
+            headers: Vec::new(),
+            body: body.into(),
+        }
+    }
+
+    /// The same with one more header.
+    #[must_use]
+    pub fn with_header(mut self, name: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+}

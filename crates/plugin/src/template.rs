@@ -1,0 +1,99 @@
+//! Texts with `$variables` in them.
+
+use crate::exchange::Exchange;
+use crate::variable::Variable;
+
+/// A text in which `$name` and `${name}` stand for variables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template(Vec<Part>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Text(Vec<u8>),
+    Variable(Variable),
+}
+
+impl Template {
+    /// Reads a template. A `$` that no name follows stands for itself.
+    pub fn parse(text: &str) -> Self {
+        let mut parts = Vec::new();
+        let mut rest = text;
+        let mut plain = String::new();
+        while let Some(dollar) = rest.find('$') {
+            plain.push_str(&rest[..dollar]);
+            let after = &rest[dollar + 1..];
+            let (name, behind) = match after.strip_prefix('{') {
+                Some(braced) => braced.split_once('}').unwrap_or(("", after)),
+                None => {
+                    let end = after
+                        .find(|it: char| !it.is_ascii_alphanumeric() && it != '_')
+                        .unwrap_or(after.len());
+                    after.split_at(end)
+                }
+            };
+            if name.is_empty() {
+                plain.push('$');
+                rest = after;
+                continue;
+            }
+            if !plain.is_empty() {
+                parts.push(Part::Text(std::mem::take(&mut plain).into_bytes()));
+            }
+            parts.push(Part::Variable(Variable::parse(name)));
+            rest = behind;
+        }
+        plain.push_str(rest);
+        if !plain.is_empty() {
+            parts.push(Part::Text(plain.into_bytes()));
+        }
+        Self(parts)
+    }
+
+    /// Whether the text is the same for every call.
+    pub fn is_constant(&self) -> bool {
+        !self.0.iter().any(|part| matches!(part, Part::Variable(_)))
+    }
+
+    /// Writes the text for this call behind what `out` holds. Variables without a value are left out.
+    /// Says how many variables had a value.
+    pub fn render(&self, exchange: &Exchange, out: &mut Vec<u8>) -> usize {
+        let mut found = 0;
+        for part in &self.0 {
+            match part {
+                Part::Text(text) => out.extend_from_slice(text),
+                Part::Variable(variable) => {
+                    if let Some(value) = variable.read(exchange) {
+                        out.extend_from_slice(&value);
+                        found += 1;
+                    }
+                }
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system_clock;
+
+    #[test]
+    fn variables_are_filled_in() {
+        let mut exchange = Exchange::new(system_clock, 1);
+        exchange.request.method = b"GET".to_vec();
+        exchange.request.query = Some(b"a=1%202&b".to_vec());
+        for (template, text) in [
+            ("plain", "plain"),
+            ("$request_method-${arg_a}.", "GET-1 2."),
+            ("$", "$"),
+            ("$$arg_a", "$1 2"),
+            ("a$nothing", "a"),
+            ("${arg_a", "${arg_a"),
+        ] {
+            let mut out = Vec::new();
+            Template::parse(template).render(&exchange, &mut out);
+            assert_eq!(String::from_utf8_lossy(&out), text, "{template}");
+        }
+    }
+}

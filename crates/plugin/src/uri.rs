@@ -1,0 +1,273 @@
+//! Request targets: normal forms of paths, and queries (RFC 3986, 3 and 6).
+
+use std::borrow::Cow;
+
+/// A path that has no normal form: it leads above the root, or holds an encoded NUL or a broken escape.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the path has no normal form")]
+pub struct InvalidPath;
+
+/// How a route table wants paths before it matches them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NormalForm {
+    /// Dot segments resolved, double slashes merged, escapes of unreserved characters decoded, the others in
+    /// upper case. This form is matched and forwarded.
+    #[default]
+    Encoded,
+    /// Likewise, but with all escapes decoded. The forwarded path is escaped anew.
+    Decoded,
+}
+
+impl NormalForm {
+    /// Writes the normal form of `path` to `out`, which is emptied first.
+    pub fn apply(self, path: &[u8], out: &mut Vec<u8>) -> Result<(), InvalidPath> {
+        out.clear();
+        if is_plain(path) {
+            out.extend_from_slice(path);
+            return Ok(());
+        }
+        let mut decoded = Vec::with_capacity(path.len());
+        match self {
+            Self::Encoded => normalize_escapes(path, &mut decoded)?,
+            Self::Decoded => decode_escapes(path, &mut decoded)?,
+        }
+        resolve_segments(&decoded, out)
+    }
+}
+
+/// Whether `path` already is in every normal form; most are, and this is all that they cost.
+#[inline]
+pub fn is_plain(path: &[u8]) -> bool {
+    let mut previous = 0;
+    for &byte in path {
+        let suspicious = match byte {
+            b'%' => true,
+            b'/' | b'.' => previous == b'/',
+            byte => {
+                byte <= 0x20
+                    || byte >= 0x7f
+                    || matches!(
+                        byte,
+                        b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}'
+                    )
+            }
+        };
+        if suspicious {
+            return false;
+        }
+        previous = byte;
+    }
+    path.first() == Some(&b'/')
+}
+
+fn normalize_escapes(path: &[u8], out: &mut Vec<u8>) -> Result<(), InvalidPath> {
+    let mut rest = path;
+    while let Some((&byte, behind)) = rest.split_first() {
+        rest = behind;
+        if byte != b'%' {
+            push_escaped_unless(byte, is_path_character(byte), out);
+            continue;
+        }
+        match hex_pair(rest) {
+            Some(0) => return Err(InvalidPath),
+            Some(decoded) => {
+                rest = &rest[2..];
+                push_escaped_unless(decoded, is_unreserved(decoded), out);
+            }
+            None => out.push(b'%'),
+        }
+    }
+    Ok(())
+}
+
+fn decode_escapes(path: &[u8], out: &mut Vec<u8>) -> Result<(), InvalidPath> {
+    let mut rest = path;
+    while let Some((&byte, behind)) = rest.split_first() {
+        rest = behind;
+        if byte != b'%' {
+            out.push(byte);
+            continue;
+        }
+        match hex_pair(rest) {
+            Some(0) | None => return Err(InvalidPath),
+            Some(decoded) => {
+                rest = &rest[2..];
+                out.push(decoded);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Resolves `.` and `..` and merges slashes (RFC 3986, 5.2.4); above the root there is nothing.
+fn resolve_segments(path: &[u8], out: &mut Vec<u8>) -> Result<(), InvalidPath> {
+    let mut segments = path.split(|byte| *byte == b'/').peekable();
+    if path.first() == Some(&b'/') {
+        segments.next();
+    }
+    out.push(b'/');
+    while let Some(segment) = segments.next() {
+        let is_last = segments.peek().is_none();
+        match segment {
+            b"" | b"." => {}
+            b".." => {
+                if out.len() == 1 {
+                    return Err(InvalidPath);
+                }
+                out.pop();
+                let parent = out.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
+                out.truncate(parent + 1);
+            }
+            segment => {
+                out.extend_from_slice(segment);
+                if !is_last {
+                    out.push(b'/');
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Escapes a decoded path so that it can stand in a request target again: controls, space, `#`, `%`, `?`, and
+/// everything beyond ASCII.
+pub fn escape_path(path: &[u8], out: &mut Vec<u8>) {
+    for &byte in path {
+        let plain = byte > 0x20 && byte < 0x7f && !matches!(byte, b'#' | b'%' | b'?');
+        push_escaped_unless(byte, plain, out);
+    }
+}
+
+fn push_escaped_unless(byte: u8, plain: bool, out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    if plain {
+        out.push(byte);
+    } else {
+        out.extend_from_slice(&[
+            b'%',
+            DIGITS[usize::from(byte >> 4)],
+            DIGITS[usize::from(byte & 15)],
+        ]);
+    }
+}
+
+fn hex_pair(bytes: &[u8]) -> Option<u8> {
+    let digit = |byte: u8| (byte as char).to_digit(16);
+    match bytes {
+        [high, low, ..] => Some((digit(*high)? * 16 + digit(*low)?) as u8),
+        _ => None,
+    }
+}
+
+fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
+}
+
+fn is_path_character(byte: u8) -> bool {
+    is_unreserved(byte)
+        || matches!(
+            byte,
+            b'/' | b':' | b'@' | b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'='
+        )
+        || matches!(byte, b'[' | b']')
+}
+
+/// The pairs of a query, as written. A pair without `=` has no value; empty pairs are passed over.
+pub fn query_pairs(query: &[u8]) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
+    query
+        .split(|byte| *byte == b'&')
+        .filter(|pair| !pair.is_empty())
+        .map(|pair| match pair.iter().position(|byte| *byte == b'=') {
+            Some(at) => (&pair[..at], Some(&pair[at + 1..])),
+            None => (pair, None),
+        })
+}
+
+/// Decodes a part of a query or of a form body: `+` is a space, escapes are decoded, broken ones stay.
+pub fn decode_form(text: &[u8]) -> Cow<'_, [u8]> {
+    if !text.iter().any(|byte| matches!(byte, b'%' | b'+')) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((&byte, behind)) = rest.split_first() {
+        rest = behind;
+        match (byte, hex_pair(rest)) {
+            (b'%', Some(decoded)) => {
+                out.push(decoded);
+                rest = &rest[2..];
+            }
+            (b'+', _) => out.push(b' '),
+            (byte, _) => out.push(byte),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Encodes a part of a query: `+` for a space, escapes for what is not unreserved.
+pub fn encode_form(text: &[u8], out: &mut Vec<u8>) {
+    for &byte in text {
+        match byte {
+            b' ' => out.push(b'+'),
+            byte => push_escaped_unless(byte, is_unreserved(byte), out),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_have_normal_forms() {
+        for (path, encoded, decoded) in [
+            ("/a/b", Some("/a/b"), Some("/a/b")),
+            ("/a//b/./c/../d", Some("/a/b/d"), Some("/a/b/d")),
+            ("/%61%2fb%2F", Some("/a%2Fb%2F"), Some("/a/b/")),
+            ("/a%20b", Some("/a%20b"), Some("/a b")),
+            ("/..", None, None),
+            ("/a/../..", None, None),
+            ("/a/..", Some("/"), Some("/")),
+            ("/a/.", Some("/a/"), Some("/a/")),
+            ("/%2e%2e/x", None, None),
+            ("/a/%2E%2E/x", Some("/x"), Some("/x")),
+            ("/%00", None, None),
+            ("/%zz", Some("/%zz"), None),
+            ("/.hidden", Some("/.hidden"), Some("/.hidden")),
+            ("/%7euser", Some("/~user"), Some("/~user")),
+        ] {
+            for (form, wanted) in [(NormalForm::Encoded, encoded), (NormalForm::Decoded, decoded)] {
+                let mut out = Vec::new();
+                let result = form
+                    .apply(path.as_bytes(), &mut out)
+                    .ok()
+                    .map(|()| out.as_slice());
+                assert_eq!(
+                    result.map(String::from_utf8_lossy).as_deref(),
+                    wanted,
+                    "{path} {form:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn queries_split_and_decode() {
+        let pairs: Vec<_> = query_pairs(b"a=1&b&&c=&d=x=y").collect();
+        assert_eq!(
+            pairs,
+            [
+                (&b"a"[..], Some(&b"1"[..])),
+                (b"b", None),
+                (b"c", Some(b"")),
+                (b"d", Some(b"x=y"))
+            ]
+        );
+        for (text, decoded) in [("a+b", "a b"), ("%41%zz", "A%zz"), ("plain", "plain"), ("%", "%")] {
+            assert_eq!(decode_form(text.as_bytes()), decoded.as_bytes(), "{text}");
+        }
+        let mut out = Vec::new();
+        encode_form(b"a b/2+", &mut out);
+        assert_eq!(out, b"a+b%2F2%2B");
+    }
+}

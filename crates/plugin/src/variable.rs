@@ -1,0 +1,153 @@
+//! Variables: facts about a call by the names that NGINX and its kin made standard.
+
+use crate::exchange::Exchange;
+use std::borrow::Cow;
+
+/// A fact about a call, found by name once and read for many calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(
+    missing_docs,
+    reason = "the variants are the variables' standard names; `parse` lists them"
+)]
+pub enum Variable {
+    /// `arg_NAME`: a query argument, decoded.
+    Arg(Vec<u8>),
+    /// `http_NAME`: a request header; `_` stands for `-`.
+    Header(Vec<u8>),
+    /// `cookie_NAME`.
+    Cookie(Vec<u8>),
+    /// `uri_param_NAME`: a capture of the route's path pattern.
+    Capture(String),
+    Uri,
+    RequestUri,
+    Args,
+    IsArgs,
+    Host,
+    HttpHost,
+    RemoteAddr,
+    RemotePort,
+    ServerAddr,
+    ServerPort,
+    ServerProtocol,
+    Scheme,
+    Method,
+    RequestId,
+    Status,
+    ConsumerName,
+    ConsumerGroup,
+    RouteId,
+    RouteName,
+    ServiceId,
+    ServiceName,
+    /// A name that no call has a value for.
+    Unknown,
+}
+
+impl Variable {
+    /// Finds the variable of this name, without a leading `$`. A name that is not known here has no value in
+    /// any call, as in the originals.
+    pub fn parse(name: &str) -> Self {
+        if let Some(arg) = name.strip_prefix("arg_") {
+            return Self::Arg(arg.as_bytes().to_vec());
+        }
+        if name == "http_host" {
+            return Self::HttpHost;
+        }
+        if let Some(header) = name.strip_prefix("http_") {
+            return Self::Header(header.replace('_', "-").into_bytes());
+        }
+        if let Some(cookie) = name.strip_prefix("cookie_") {
+            return Self::Cookie(cookie.as_bytes().to_vec());
+        }
+        if let Some(capture) = name.strip_prefix("uri_param_") {
+            return Self::Capture(capture.to_owned());
+        }
+        match name {
+            "uri" | "document_uri" => Self::Uri,
+            "request_uri" => Self::RequestUri,
+            "args" | "query_string" => Self::Args,
+            "is_args" => Self::IsArgs,
+            "host" => Self::Host,
+            "remote_addr" => Self::RemoteAddr,
+            "remote_port" => Self::RemotePort,
+            "server_addr" => Self::ServerAddr,
+            "server_port" => Self::ServerPort,
+            "server_protocol" => Self::ServerProtocol,
+            "scheme" => Self::Scheme,
+            "request_method" | "method" => Self::Method,
+            "request_id" => Self::RequestId,
+            "status" => Self::Status,
+            "consumer_name" => Self::ConsumerName,
+            "consumer_group_id" => Self::ConsumerGroup,
+            "route_id" => Self::RouteId,
+            "route_name" => Self::RouteName,
+            "service_id" => Self::ServiceId,
+            "service_name" => Self::ServiceName,
+            "content_type" => Self::Header(b"content-type".to_vec()),
+            "content_length" => Self::Header(b"content-length".to_vec()),
+            _ => Self::Unknown,
+        }
+    }
+
+    /// The variable's value for this call; `None` where it has none.
+    pub fn read<'x>(&self, exchange: &'x Exchange) -> Option<Cow<'x, [u8]>> {
+        let request = &exchange.request;
+        let text = |text: String| Some(Cow::Owned(text.into_bytes()));
+        let bytes = |bytes: &'x [u8]| Some(Cow::Borrowed(bytes));
+        match self {
+            Self::Arg(name) => request.query_arg(name),
+            Self::Header(name) => request.headers.get(name).map(Cow::Borrowed),
+            Self::Cookie(name) => request.cookie(name).map(Cow::Borrowed),
+            Self::Capture(name) => {
+                let (_, value) = exchange
+                    .captures
+                    .iter()
+                    .find(|(capture, _)| capture.as_ref() == name)?;
+                bytes(value)
+            }
+            Self::Uri => bytes(&request.path),
+            Self::RequestUri => Some(request_uri(exchange)),
+            Self::Args => bytes(request.query.as_deref()?),
+            Self::IsArgs => bytes(if request.query.as_ref().is_some_and(|it| !it.is_empty()) {
+                b"?"
+            } else {
+                b""
+            }),
+            Self::Host => bytes(&request.host),
+            Self::HttpHost => bytes(request.headers.get(b"host")?),
+            Self::RemoteAddr => text(request.client.to_string()),
+            Self::RemotePort => text(request.peer.port().to_string()),
+            Self::ServerAddr => text(request.local.ip().to_string()),
+            Self::ServerPort => text(request.local.port().to_string()),
+            Self::ServerProtocol => text(format!("HTTP/{}.{}", request.version.0, request.version.1)),
+            Self::Scheme => bytes(request.scheme().as_bytes()),
+            Self::Method => bytes(&request.method),
+            Self::RequestId => bytes(exchange.request_id().as_bytes()),
+            Self::Status => match exchange.response.status {
+                0 => None,
+                status => text(status.to_string()),
+            },
+            Self::ConsumerName => {
+                let consumer = &exchange.identity.as_ref()?.consumer;
+                bytes(consumer.username.as_deref().unwrap_or(&consumer.id).as_bytes())
+            }
+            Self::ConsumerGroup => bytes(exchange.identity.as_ref()?.consumer.group.as_deref()?.as_bytes()),
+            Self::RouteId | Self::RouteName => bytes(exchange.route.as_deref()?.name.as_bytes()),
+            Self::ServiceId | Self::ServiceName => bytes(exchange.route.as_deref()?.service.as_bytes()),
+            Self::Unknown => None,
+        }
+    }
+}
+
+fn request_uri(exchange: &Exchange) -> Cow<'_, [u8]> {
+    let request = &exchange.request;
+    match &request.query {
+        None => Cow::Borrowed(request.raw_path.as_slice()),
+        Some(query) => {
+            let mut uri = request.raw_path.clone();
+            uri.push(b'?');
+            uri.extend_from_slice(query);
+            Cow::Owned(uri)
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Weir's snapshot: the model compiled for speed

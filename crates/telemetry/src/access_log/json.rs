@@ -1,0 +1,284 @@
+//! An access log line as JSON text, appended to a buffer without any other allocation.
+//!
+//! Written by hand because a peer's bytes need not be UTF-8, which no JSON serialiser takes. The result is one
+//! line whatever those bytes are: nobody can forge a second one.
+
+use super::entry::AccessEntry;
+
+/// A text longer than this is cut, which its last character `…` shows.
+const MAX_TEXT: usize = 8 * 1024;
+/// The last millisecond that RFC 3339's four-digit year can express.
+const MAX_TIME_MS: u64 = 253_402_300_799_999;
+
+/// Appends one line, its line feed included.
+pub(super) fn push_line(out: &mut Vec<u8>, entry: &AccessEntry<'_>) {
+    out.extend_from_slice(b"{\"time\":\"");
+    push_time(out, entry.time_ms);
+    out.push(b'"');
+    push_text(out, "client", entry.client.as_bytes());
+    push_text(out, "method", entry.method);
+    push_text(out, "host", entry.host);
+    push_text(out, "path", without_query(entry.path));
+    push_number(out, "status", entry.status);
+    push_number(out, "bytes_in", entry.bytes_in);
+    push_number(out, "bytes_out", entry.bytes_out);
+    push_number(out, "duration_us", entry.duration_us);
+    push_optional(out, "upstream", entry.upstream);
+    if let Some(upstream_us) = entry.upstream_us {
+        push_number(out, "upstream_us", upstream_us);
+    }
+    if let Some(status) = entry.upstream_status {
+        push_number(out, "upstream_status", status);
+    }
+    push_optional(out, "route", entry.route);
+    push_optional(out, "service", entry.service);
+    push_optional(out, "consumer", entry.consumer);
+    push_optional(out, "request_id", entry.request_id);
+    if entry.retries > 0 {
+        push_number(out, "retries", entry.retries);
+    }
+    push_optional(out, "error", entry.error);
+    out.extend_from_slice(b"}\n");
+}
+
+fn without_query(path: &[u8]) -> &[u8] {
+    let end = path
+        .iter()
+        .position(|&b| matches!(b, b'?' | b'#'))
+        .unwrap_or(path.len());
+    &path[..end]
+}
+
+fn push_key(out: &mut Vec<u8>, key: &str) {
+    out.extend_from_slice(b",\"");
+    out.extend_from_slice(key.as_bytes());
+    out.extend_from_slice(b"\":");
+}
+
+fn push_number(out: &mut Vec<u8>, key: &str, number: impl itoa::Integer) {
+    push_key(out, key);
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+fn push_optional<T: AsRef<[u8]> + ?Sized>(out: &mut Vec<u8>, key: &str, text: Option<&T>) {
+    if let Some(text) = text {
+        push_text(out, key, text.as_ref());
+    }
+}
+
+fn push_text(out: &mut Vec<u8>, key: &str, text: &[u8]) {
+    push_key(out, key);
+    out.push(b'"');
+    for chunk in text[..text.len().min(MAX_TEXT)].utf8_chunks() {
+        push_escaped(out, chunk.valid().as_bytes());
+        if !chunk.invalid().is_empty() {
+            out.extend_from_slice("\u{FFFD}".as_bytes());
+        }
+    }
+    if text.len() > MAX_TEXT {
+        out.extend_from_slice("…".as_bytes());
+    }
+    out.push(b'"');
+}
+
+/// RFC 8259 section 7, and DEL besides, which some terminals act upon.
+fn push_escaped(out: &mut Vec<u8>, mut text: &[u8]) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    while let Some(at) = text
+        .iter()
+        .position(|&b| b < b' ' || matches!(b, b'"' | b'\\' | 0x7f))
+    {
+        out.extend_from_slice(&text[..at]);
+        match text[at] {
+            b'"' => out.extend_from_slice(b"\\\""),
+            b'\\' => out.extend_from_slice(b"\\\\"),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            byte => {
+                out.extend_from_slice(b"\\u00");
+                out.extend_from_slice(&[HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+            }
+        }
+        text = &text[at + 1..];
+    }
+    out.extend_from_slice(text);
+}
+
+/// RFC 3339 in UTC with milliseconds, such as `2026-01-31T23:59:59.999Z`.
+fn push_time(out: &mut Vec<u8>, unix_ms: u64) {
+    let unix_ms = unix_ms.min(MAX_TIME_MS);
+    let (days, ms) = (unix_ms / 86_400_000, unix_ms % 86_400_000);
+    let (year, month, day) = civil_date(days);
+    push_digits(out, year, 4);
+    for (before, number) in [
+        (b'-', month),
+        (b'-', day),
+        (b'T', ms / 3_600_000),
+        (b':', ms / 60_000 % 60),
+        (b':', ms / 1_000 % 60),
+    ] {
+        out.push(before);
+        push_digits(out, number, 2);
+    }
+    out.push(b'.');
+    push_digits(out, ms % 1_000, 3);
+    out.push(b'Z');
+}
+
+fn push_digits(out: &mut Vec<u8>, number: u64, width: u32) {
+    out.extend(
+        (0..width)
+            .rev()
+            .map(|place| b'0' + (number / 10_u64.pow(place) % 10) as u8),
+    );
+}
+
+/// Year, month and day of a day since 1970-01-01 in the proleptic Gregorian calendar. Reckoned in years that
+/// begin in March, where the leap day comes last and months repeat a pattern of 153 days in five.
+fn civil_date(unix_days: u64) -> (u64, u64, u64) {
+    const DAYS_PER_ERA: u64 = 146_097; // 400 years
+    const EPOCH_FROM_MARCH_0000: u64 = 719_468;
+    let days = unix_days + EPOCH_FROM_MARCH_0000;
+    let (era, day_of_era) = (days / DAYS_PER_ERA, days % DAYS_PER_ERA);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    (year, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(entry: &AccessEntry<'_>) -> String {
+        let mut out = Vec::new();
+        push_line(&mut out, entry);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn time_is_rfc_3339() {
+        let cases = [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+            (951_868_799_999, "2000-02-29T23:59:59.999Z"),
+            (951_868_800_000, "2000-03-01T00:00:00.000Z"),
+            (1_704_067_199_001, "2023-12-31T23:59:59.001Z"),
+            (1_709_210_096_789, "2024-02-29T12:34:56.789Z"),
+            (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
+            (MAX_TIME_MS, "9999-12-31T23:59:59.999Z"),
+            (u64::MAX, "9999-12-31T23:59:59.999Z"),
+        ];
+        for (unix_ms, expected) in cases {
+            let mut out = Vec::new();
+            push_time(&mut out, unix_ms);
+            assert_eq!(String::from_utf8(out).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn text_is_escaped() {
+        let cases: [(&[u8], &str); 10] = [
+            (b"/plain", r#""/plain""#),
+            (b"", r#""""#),
+            (br#"/a"b\c"#, r#""/a\"b\\c""#),
+            (b"/\n{\"forged\":1}\r\t", r#""/\n{\"forged\":1}\r\t""#),
+            (b"\x00\x1b[31m\x7f", r#""\u0000\u001b[31m\u007f""#),
+            ("/grüße/✓".as_bytes(), r#""/grüße/✓""#),
+            (b"/\xff\xfe", "\"/\u{FFFD}\u{FFFD}\""),
+            (b"/\xe2\x9c", "\"/\u{FFFD}\""),
+            (b"/ok\xc3/\xc3\xbc", "\"/ok\u{FFFD}/ü\""),
+            (b"/\xed\xa0\x80", "\"/\u{FFFD}\u{FFFD}\u{FFFD}\""),
+        ];
+        for (text, expected) in cases {
+            let mut out = Vec::new();
+            push_text(&mut out, "k", text);
+            assert_eq!(String::from_utf8(out).unwrap(), format!(",\"k\":{expected}"));
+        }
+    }
+
+    #[test]
+    fn a_full_line_is_golden() {
+        let entry = AccessEntry {
+            time_ms: 1_709_210_096_789,
+            client: "192.0.2.7",
+            method: b"GET",
+            host: b"api.example",
+            path: b"/v1/things",
+            status: 200,
+            bytes_in: 123,
+            bytes_out: 4_567,
+            duration_us: 1_890,
+            upstream: Some("10.0.0.5:8080"),
+            upstream_us: Some(1_850),
+            upstream_status: Some(200),
+            route: Some("things"),
+            service: Some("inventory"),
+            consumer: Some("alice"),
+            request_id: Some(b"7f3c"),
+            retries: 1,
+            error: Some("upstream_timeout"),
+        };
+        assert_eq!(
+            line(&entry),
+            concat!(
+                r#"{"time":"2024-02-29T12:34:56.789Z","client":"192.0.2.7","method":"GET","host":"api.example","#,
+                r#""path":"/v1/things","status":200,"bytes_in":123,"bytes_out":4567,"duration_us":1890,"#,
+                r#""upstream":"10.0.0.5:8080","upstream_us":1850,"upstream_status":200,"route":"things","#,
+                r#""service":"inventory","consumer":"alice","request_id":"7f3c","retries":1,"#,
+                r#""error":"upstream_timeout"}"#,
+                "\n"
+            )
+        );
+    }
+
+    #[test]
+    fn what_does_not_apply_is_left_out() {
+        assert_eq!(
+            line(&AccessEntry {
+                client: "::1",
+                ..AccessEntry::default()
+            }),
+            concat!(
+                r#"{"time":"1970-01-01T00:00:00.000Z","client":"::1","method":"","host":"","path":"","#,
+                r#""status":0,"bytes_in":0,"bytes_out":0,"duration_us":0}"#,
+                "\n"
+            )
+        );
+    }
+
+    #[test]
+    fn a_query_never_reaches_the_log() {
+        for path in [&b"/p?key=secret"[..], b"/p?", b"/p#secret", b"/p??secret"] {
+            let text = line(&AccessEntry {
+                path,
+                ..AccessEntry::default()
+            });
+            assert!(text.contains(r#""path":"/p","#), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_line_is_one_json_object_of_bounded_size() {
+        let every_byte: Vec<u8> = (0..=u8::MAX).cycle().take(100_000).collect();
+        let entry = AccessEntry {
+            method: &every_byte,
+            host: &every_byte,
+            request_id: Some(&every_byte),
+            ..AccessEntry::default()
+        };
+        let text = line(&entry);
+        assert_eq!(text.find('\n'), Some(text.len() - 1));
+        assert!(text.len() < 3 * 6 * MAX_TEXT + 512);
+        let parsed: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert!(parsed["host"].as_str().unwrap().ends_with('…'));
+    }
+}

@@ -1,0 +1,21 @@
+//! Counters and histograms, one set per worker, summed when somebody scrapes.
+//!
+//! [`Registry`] is the shared, off-path side: it hands every worker its [`WorkerMetrics`], allots a
+//! [`SeriesId`] to every (service, route) pair of a configuration, and renders the Prometheus text format.
+//! The request path only ever calls [`WorkerMetrics`].
+
+mod allotment;
+mod counter;
+mod exposition;
+mod histogram;
+pub mod names;
+mod registry;
+mod render;
+mod series;
+mod worker;
+
+pub use counter::{Counter, Gauge};
+pub use names::{ProtocolError, Refusal};
+pub use registry::{DEFAULT_SERIES_LIMIT, Registry, RegistryOptions};
+pub use series::{Observation, SeriesId};
+pub use worker::{Totals, WorkerMetrics};

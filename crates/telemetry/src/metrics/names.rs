@@ -1,0 +1,231 @@
+//! Every metric that Weir exposes, and every fixed label value, in one place.
+//!
+//! A name that is published is a promise to somebody's dashboard: add here freely, rename never.
+
+/// How Prometheus is to read a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetricType {
+    /// Only ever grows (until the process restarts).
+    Counter,
+    /// Goes up and down.
+    Gauge,
+    /// Cumulative buckets with a sum and a count.
+    Histogram,
+}
+
+impl MetricType {
+    /// The word of the `# TYPE` line.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Histogram => "histogram",
+        }
+    }
+}
+
+macro_rules! metrics {
+    ($($variant:ident = $name:literal, $kind:ident, $help:literal;)*) => {
+        /// A metric family.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Metric {
+            $(#[doc = concat!("`", $name, "`: ", $help)] $variant,)*
+        }
+
+        impl Metric {
+            /// All families, in the order of this file.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// The family's name.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// The family's type.
+            pub const fn kind(self) -> MetricType {
+                match self { $(Self::$variant => MetricType::$kind,)* }
+            }
+
+            /// What the family tells, for its `# HELP` line.
+            pub const fn help(self) -> &'static str {
+                match self { $(Self::$variant => $help,)* }
+            }
+        }
+    };
+}
+
+metrics! {
+    BuildInfo = "weir_build_info", Gauge, "Always 1; the labels say which build is running.";
+    ConfigGeneration = "weir_config_generation", Gauge, "Number of the configuration being served; 0 before the first.";
+    ConfigInfo = "weir_config_info", Gauge, "Always 1; the label is the hash of the configuration being served.";
+    ConfigReloads = "weir_config_reloads_total", Counter, "Attempts to take over a configuration, by result.";
+    ConfigLastReloadSuccessful = "weir_config_last_reload_successful", Gauge, "1 if the last attempt to take over a configuration succeeded, else 0.";
+    ConfigLastReloadTimestamp = "weir_config_last_reload_timestamp_seconds", Gauge, "Unix time of the last attempt to take over a configuration.";
+    Requests = "weir_requests_total", Counter, "Requests answered or given up, on any route or none.";
+    ClientConnections = "weir_client_connections_total", Counter, "Client connections accepted.";
+    ClientConnectionsActive = "weir_client_connections_active", Gauge, "Client connections open now.";
+    BytesIn = "weir_received_bytes_total", Counter, "Bytes of requests received from clients.";
+    BytesOut = "weir_sent_bytes_total", Counter, "Bytes of responses sent to clients.";
+    UpstreamConnectionsOpened = "weir_upstream_connections_opened_total", Counter, "Connections opened to upstreams.";
+    UpstreamConnectionsReused = "weir_upstream_connections_reused_total", Counter, "Upstream calls that took an idle connection instead of opening one.";
+    UpstreamConnectionsActive = "weir_upstream_connections_active", Gauge, "Connections to upstreams open now, idle ones included.";
+    UpstreamRetries = "weir_upstream_retries_total", Counter, "Upstream calls beyond the first of a request.";
+    ProtocolErrors = "weir_protocol_errors_total", Counter, "Violations of the protocol by clients and upstreams, by kind.";
+    Refusals = "weir_refusals_total", Counter, "Responses that the gateway gave by itself, by reason.";
+    RouteRequests = "weir_route_requests_total", Counter, "Requests by service, route and status; code other is the rest of its class.";
+    RouteBytesIn = "weir_route_received_bytes_total", Counter, "Bytes of requests received from clients, by service and route.";
+    RouteBytesOut = "weir_route_sent_bytes_total", Counter, "Bytes of responses sent to clients, by service and route.";
+    RequestDuration = "weir_request_duration_seconds", Histogram, "Time from a request's first byte to its response's last.";
+    UpstreamDuration = "weir_upstream_duration_seconds", Histogram, "Part of a request's time spent on its upstream; only requests that called one.";
+    GatewayDuration = "weir_gateway_duration_seconds", Histogram, "Part of a request's time not spent on its upstream.";
+    Series = "weir_metrics_series", Gauge, "Service and route pairs that have series of their own.";
+    SeriesLimit = "weir_metrics_series_limit", Gauge, "Most service and route pairs that may have series of their own.";
+    SeriesOverflow = "weir_metrics_series_overflow", Gauge, "Routes of the present configuration that are counted as route _other.";
+    AccessLogLines = "weir_access_log_lines_total", Counter, "Access log lines, by whether they were written or dropped.";
+}
+
+/// Label names.
+pub(super) mod label {
+    pub const SERVICE: &str = "service";
+    pub const ROUTE: &str = "route";
+    pub const CLASS: &str = "class";
+    pub const CODE: &str = "code";
+    pub const KIND: &str = "kind";
+    pub const REASON: &str = "reason";
+    pub const RESULT: &str = "result";
+    pub const HASH: &str = "hash";
+    pub const VERSION: &str = "version";
+    pub const REVISION: &str = "revision";
+    pub const LE: &str = "le";
+}
+
+/// The series of requests that no route took.
+pub(super) const UNMATCHED: (&str, &str) = ("", "_unmatched");
+/// The series of routes beyond the limit.
+pub(super) const OTHER: (&str, &str) = ("_other", "_other");
+
+macro_rules! label_values {
+    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $label:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl $name {
+            /// All values, in the order of their declaration.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+            pub(super) const COUNT: usize = Self::ALL.len();
+
+            /// The label's value.
+            pub const fn label(self) -> &'static str {
+                match self { $(Self::$variant => $label,)* }
+            }
+        }
+    };
+}
+
+label_values! {
+    /// What a peer did wrong on the wire: `kind` of `weir_protocol_errors_total`.
+    ProtocolError {
+        /// A request line or header field that does not parse.
+        MalformedHead = "malformed_head",
+        /// Framing that two parsers could read differently: both lengths, a repeated length, a bad chunk.
+        AmbiguousFraming = "ambiguous_framing",
+        /// `Host` missing, repeated or not a host.
+        InvalidHost = "invalid_host",
+        /// Request line longer than allowed (414).
+        TargetTooLong = "target_too_long",
+        /// Header section larger than allowed (431).
+        HeadTooLarge = "head_too_large",
+        /// Body larger than allowed (413).
+        BodyTooLarge = "body_too_large",
+        /// A method, version or transfer coding that Weir does not speak (501, 505).
+        Unsupported = "unsupported",
+        /// The client did not finish its request head in time.
+        HeadTimeout = "head_timeout",
+        /// The client did not send its body, or take the response, in time.
+        BodyTimeout = "body_timeout",
+        /// The client went away before its response was complete.
+        ClientAborted = "client_aborted",
+        /// A TLS handshake with a client that failed.
+        TlsHandshake = "tls_handshake",
+        /// An upstream's response that does not parse.
+        UpstreamMalformed = "upstream_malformed",
+        /// An upstream that closed before its response was complete.
+        UpstreamTruncated = "upstream_truncated",
+    }
+}
+
+label_values! {
+    /// Why the gateway answered by itself: `reason` of `weir_refusals_total`.
+    Refusal {
+        /// The request broke the protocol or a limit of it (400, 408, 413, 414, 431, 501, 505).
+        Protocol = "protocol",
+        /// No route matched (404).
+        NoRoute = "no_route",
+        /// The route wants another protocol (426, or a redirect to HTTPS).
+        WrongProtocol = "wrong_protocol",
+        /// Credentials missing or wrong (401).
+        Unauthenticated = "unauthenticated",
+        /// Credentials good, access not granted (403).
+        Forbidden = "forbidden",
+        /// A rate or quota was used up (429, 503).
+        RateLimited = "rate_limited",
+        /// Answered by a plugin for another reason.
+        Plugin = "plugin",
+        /// No upstream target could be used: none, none healthy, or none resolved (503).
+        NoTarget = "no_target",
+        /// The upstream could not be reached (502).
+        UpstreamConnect = "upstream_connect",
+        /// The upstream broke off or answered nonsense (502).
+        UpstreamInvalid = "upstream_invalid",
+        /// The upstream took too long (504).
+        UpstreamTimeout = "upstream_timeout",
+        /// The gateway is overloaded or draining (503).
+        Unavailable = "unavailable",
+        /// The gateway's own fault (500).
+        Internal = "internal",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn names_follow_the_conventions() {
+        let mut seen = HashSet::new();
+        for metric in Metric::ALL {
+            let name = metric.name();
+            assert!(seen.insert(name), "{name} twice");
+            assert!(name.starts_with("weir_"), "{name}");
+            assert!(
+                name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'),
+                "{name}"
+            );
+            assert_eq!(
+                name.ends_with("_total"),
+                metric.kind() == MetricType::Counter,
+                "{name}"
+            );
+            assert!(metric.help().ends_with('.'), "{name}");
+        }
+    }
+
+    #[test]
+    fn label_values_are_distinct_and_indexed_by_declaration() {
+        let kinds: HashSet<_> = ProtocolError::ALL.iter().map(|k| k.label()).collect();
+        assert_eq!(kinds.len(), ProtocolError::COUNT);
+        let reasons: HashSet<_> = Refusal::ALL.iter().map(|r| r.label()).collect();
+        assert_eq!(reasons.len(), Refusal::COUNT);
+        assert!(
+            ProtocolError::ALL
+                .iter()
+                .enumerate()
+                .all(|(i, k)| *k as usize == i)
+        );
+        assert!(Refusal::ALL.iter().enumerate().all(|(i, r)| *r as usize == i));
+    }
+}

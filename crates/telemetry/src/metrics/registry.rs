@@ -1,0 +1,181 @@
+//! The shared, off-path side of the metrics: who counts, which series exist, what the configuration is.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::allotment::Allotment;
+use super::names;
+use super::render::{Scrape, SeriesScrape};
+use super::series::{SeriesId, SeriesTotals};
+use super::worker::{Totals, WorkerMetrics};
+use crate::access_log::AccessLogStats;
+
+/// Series that a registry keeps apart unless told otherwise. At this limit a full table costs 0.7 MB a worker
+/// and a scrape of some 6 MB; routes beyond it are counted together.
+pub const DEFAULT_SERIES_LIMIT: usize = 1_000;
+
+/// How a registry is set up.
+#[derive(Clone, Debug)]
+pub struct RegistryOptions {
+    /// Most (service, route) pairs with series of their own; what is above 65,000 counts as that.
+    pub series_limit: usize,
+    /// Version of the program, for `weir_build_info`.
+    pub version: String,
+    /// Source revision of the program, for `weir_build_info`; may be empty.
+    pub revision: String,
+}
+
+impl Default for RegistryOptions {
+    fn default() -> Self {
+        Self {
+            series_limit: DEFAULT_SERIES_LIMIT,
+            version: String::new(),
+            revision: String::new(),
+        }
+    }
+}
+
+/// What is known of the configuration and its reloads.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Configuration {
+    pub(super) generation: u64,
+    /// Empty before the first configuration.
+    pub(super) hash: String,
+    pub(super) successes: u64,
+    pub(super) failures: u64,
+    /// Unix seconds and success of the last attempt.
+    pub(super) last: Option<(u64, bool)>,
+}
+
+#[derive(Debug)]
+struct State {
+    workers: Vec<Arc<WorkerMetrics>>,
+    allotment: Allotment,
+    configuration: Configuration,
+    access_log: Option<Arc<AccessLogStats>>,
+}
+
+/// All workers' metrics. Its lock is taken by reloads and scrapes, never by a worker.
+#[derive(Debug)]
+pub struct Registry {
+    version: String,
+    revision: String,
+    state: Mutex<State>,
+}
+
+impl Registry {
+    /// An empty registry.
+    pub fn new(options: RegistryOptions) -> Self {
+        let state = State {
+            workers: Vec::new(),
+            allotment: Allotment::new(options.series_limit),
+            configuration: Configuration::default(),
+            access_log: None,
+        };
+        Self {
+            version: options.version,
+            revision: options.revision,
+            state: Mutex::new(state),
+        }
+    }
+
+    /// Metrics for one more worker. They count towards the sums for as long as the registry lives, so that
+    /// no counter falls when a worker ends.
+    pub fn worker(&self) -> Arc<WorkerMetrics> {
+        let mut state = self.state();
+        let worker = Arc::new(WorkerMetrics::new(state.allotment.table_len()));
+        state.workers.push(worker.clone());
+        worker
+    }
+
+    /// Allots the series of a whole configuration: one id for each (service, route) pair, in order. A route
+    /// without a service passes `""`. A pair that an earlier call named has the same series as then. Pairs
+    /// beyond the limit get [`SeriesId::OTHER`]; series of pairs that this call does not name stay until
+    /// their place is needed.
+    ///
+    /// To be called once per configuration that is about to be served, not for a mere check of one.
+    pub fn allot<'a>(&self, pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<SeriesId> {
+        self.state().allotment.allot(pairs)
+    }
+
+    /// Notes that a configuration was taken over, at `unix_seconds`.
+    pub fn reload_succeeded(&self, generation: u64, hash: &str, unix_seconds: u64) {
+        let configuration = &mut self.state().configuration;
+        configuration.generation = generation;
+        configuration.hash = hash.to_owned();
+        configuration.successes += 1;
+        configuration.last = Some((unix_seconds, true));
+    }
+
+    /// Notes that a configuration was rejected, at `unix_seconds`, and the previous one goes on serving.
+    pub fn reload_failed(&self, unix_seconds: u64) {
+        let configuration = &mut self.state().configuration;
+        configuration.failures += 1;
+        configuration.last = Some((unix_seconds, false));
+    }
+
+    /// Exposes the counts of an access log.
+    pub fn observe_access_log(&self, stats: Arc<AccessLogStats>) {
+        self.state().access_log = Some(stats);
+    }
+
+    /// The gateway-wide counts of this moment.
+    pub fn totals(&self) -> Totals {
+        let mut totals = Totals::default();
+        self.state().workers.iter().for_each(|worker| totals.add(worker));
+        totals
+    }
+
+    /// Writes the Prometheus text format, version 0.0.4
+    /// (`Content-Type: text/plain; version=0.0.4; charset=utf-8`). Series that were never hit are left out.
+    ///
+    /// # Errors
+    /// Only what `out` returns; a `String` never fails.
+    pub fn render(&self, out: &mut impl fmt::Write) -> fmt::Result {
+        // Sums are taken under the lock, text is made outside: a slow reader must not hold up a reload.
+        self.scrape().render(&self.version, &self.revision, out)
+    }
+
+    fn scrape(&self) -> Scrape {
+        let state = self.state();
+        let mut totals = Totals::default();
+        state.workers.iter().for_each(|worker| totals.add(worker));
+        let reserved = [
+            (names::UNMATCHED, SeriesId::UNMATCHED),
+            (names::OTHER, SeriesId::OTHER),
+        ];
+        let reserved = reserved
+            .into_iter()
+            .map(|((service, route), id)| (service.into(), route.into(), id));
+        let pairs = state
+            .allotment
+            .pairs()
+            .map(|(service, route, id)| (service.clone(), route.clone(), id));
+        let series = reserved.chain(pairs).filter_map(|(service, route, id)| {
+            let mut totals = SeriesTotals::default();
+            state
+                .workers
+                .iter()
+                .for_each(|worker| worker.add_series(id, &mut totals));
+            (!totals.is_empty()).then_some(SeriesScrape {
+                service,
+                route,
+                totals,
+            })
+        });
+        Scrape {
+            totals,
+            series: series.collect(),
+            pairs: state.allotment.pairs().len(),
+            limit: state.allotment.limit(),
+            overflow: state.allotment.overflow(),
+            configuration: state.configuration.clone(),
+            access_log: state.access_log.clone(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Every change leaves the state whole, so what a panicking thread left behind can be used.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

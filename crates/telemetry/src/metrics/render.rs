@@ -1,0 +1,166 @@
+//! From the sums of one scrape to its text: which family has which samples.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::exposition::{Exposition, Labels};
+use super::histogram::{Bounds, GATEWAY_BOUNDS, HistogramTotals, REQUEST_BOUNDS};
+use super::names::{Metric, ProtocolError, Refusal, label};
+use super::registry::Configuration;
+use super::series::SeriesTotals;
+use super::worker::Totals;
+use crate::access_log::AccessLogStats;
+
+/// One series, summed over workers.
+#[derive(Debug)]
+pub(super) struct SeriesScrape {
+    pub(super) service: Arc<str>,
+    pub(super) route: Arc<str>,
+    pub(super) totals: SeriesTotals,
+}
+
+/// Everything one scrape tells.
+#[derive(Debug)]
+pub(super) struct Scrape {
+    pub(super) totals: Totals,
+    /// The series that were hit.
+    pub(super) series: Vec<SeriesScrape>,
+    pub(super) pairs: usize,
+    pub(super) limit: usize,
+    pub(super) overflow: usize,
+    pub(super) configuration: Configuration,
+    pub(super) access_log: Option<Arc<AccessLogStats>>,
+}
+
+type Histograms = fn(&SeriesTotals) -> &HistogramTotals;
+
+impl Scrape {
+    pub(super) fn render(&self, version: &str, revision: &str, out: &mut impl fmt::Write) -> fmt::Result {
+        let mut out = Exposition::new(out);
+        out.family(Metric::BuildInfo)?;
+        let build = Labels::new(&[(label::VERSION, version), (label::REVISION, revision)]);
+        out.sample(Metric::BuildInfo, &build, 1)?;
+        self.configuration(&mut out)?;
+        self.gateway(&mut out)?;
+        self.routes(&mut out)?;
+        out.single(Metric::Series, self.pairs as u64)?;
+        out.single(Metric::SeriesLimit, self.limit as u64)?;
+        out.single(Metric::SeriesOverflow, self.overflow as u64)?;
+        self.access_log(&mut out)
+    }
+
+    fn configuration<W: fmt::Write>(&self, out: &mut Exposition<'_, W>) -> fmt::Result {
+        let now = &self.configuration;
+        out.single(Metric::ConfigGeneration, now.generation)?;
+        if !now.hash.is_empty() {
+            out.family(Metric::ConfigInfo)?;
+            out.sample(Metric::ConfigInfo, &Labels::new(&[(label::HASH, &now.hash)]), 1)?;
+        }
+        out.family(Metric::ConfigReloads)?;
+        for (result, n) in [("success", now.successes), ("failure", now.failures)] {
+            out.sample(Metric::ConfigReloads, &Labels::new(&[(label::RESULT, result)]), n)?;
+        }
+        if let Some((unix_seconds, succeeded)) = now.last {
+            out.single(Metric::ConfigLastReloadSuccessful, u64::from(succeeded))?;
+            out.single(Metric::ConfigLastReloadTimestamp, unix_seconds)?;
+        }
+        Ok(())
+    }
+
+    fn gateway<W: fmt::Write>(&self, out: &mut Exposition<'_, W>) -> fmt::Result {
+        let totals = &self.totals;
+        out.single(Metric::Requests, totals.requests)?;
+        out.single(Metric::ClientConnections, totals.connections_accepted)?;
+        out.single(Metric::ClientConnectionsActive, totals.connections_active)?;
+        out.single(Metric::BytesIn, totals.bytes_in)?;
+        out.single(Metric::BytesOut, totals.bytes_out)?;
+        out.single(
+            Metric::UpstreamConnectionsOpened,
+            totals.upstream_connections_opened,
+        )?;
+        out.single(
+            Metric::UpstreamConnectionsReused,
+            totals.upstream_connections_reused,
+        )?;
+        out.single(
+            Metric::UpstreamConnectionsActive,
+            totals.upstream_connections_active,
+        )?;
+        out.single(Metric::UpstreamRetries, totals.upstream_retries)?;
+        // Zeros too: a rate over a label that appears with its first error misses that error.
+        out.family(Metric::ProtocolErrors)?;
+        for &kind in ProtocolError::ALL {
+            let labels = Labels::new(&[(label::KIND, kind.label())]);
+            out.sample(Metric::ProtocolErrors, &labels, totals.protocol_errors(kind))?;
+        }
+        out.family(Metric::Refusals)?;
+        for &reason in Refusal::ALL {
+            let labels = Labels::new(&[(label::REASON, reason.label())]);
+            out.sample(Metric::Refusals, &labels, totals.refusals(reason))?;
+        }
+        Ok(())
+    }
+
+    fn routes<W: fmt::Write>(&self, out: &mut Exposition<'_, W>) -> fmt::Result {
+        if self.series.is_empty() {
+            return Ok(());
+        }
+        out.family(Metric::RouteRequests)?;
+        for series in &self.series {
+            for (class, code, n) in series.totals.statuses() {
+                let code = code.map_or_else(|| "other".to_owned(), |code| code.to_string());
+                let labels = Labels::new(&[
+                    (label::SERVICE, &series.service),
+                    (label::ROUTE, &series.route),
+                    (label::CLASS, class),
+                    (label::CODE, &code),
+                ]);
+                out.sample(Metric::RouteRequests, &labels, n)?;
+            }
+        }
+        let pairs = self
+            .series
+            .iter()
+            .map(|series| Labels::new(&[(label::SERVICE, &series.service), (label::ROUTE, &series.route)]));
+        let labelled: Vec<_> = pairs
+            .zip(self.series.iter().map(|series| &series.totals))
+            .collect();
+        out.family(Metric::RouteBytesIn)?;
+        for (labels, totals) in &labelled {
+            out.sample(Metric::RouteBytesIn, labels, totals.bytes_in)?;
+        }
+        out.family(Metric::RouteBytesOut)?;
+        for (labels, totals) in &labelled {
+            out.sample(Metric::RouteBytesOut, labels, totals.bytes_out)?;
+        }
+        let histograms: [(Metric, Bounds, Histograms); 3] = [
+            (Metric::RequestDuration, REQUEST_BOUNDS, |totals| &totals.total),
+            (Metric::UpstreamDuration, REQUEST_BOUNDS, |totals| {
+                &totals.upstream
+            }),
+            (Metric::GatewayDuration, GATEWAY_BOUNDS, |totals| &totals.gateway),
+        ];
+        for (metric, bounds, of) in &histograms {
+            out.family(*metric)?;
+            for (labels, totals) in labelled.iter().filter(|(_, totals)| of(totals).count() > 0) {
+                out.histogram(*metric, labels, bounds, of(totals))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn access_log<W: fmt::Write>(&self, out: &mut Exposition<'_, W>) -> fmt::Result {
+        let Some(stats) = &self.access_log else {
+            return Ok(());
+        };
+        out.family(Metric::AccessLogLines)?;
+        for (result, n) in [("written", stats.written()), ("dropped", stats.dropped())] {
+            out.sample(
+                Metric::AccessLogLines,
+                &Labels::new(&[(label::RESULT, result)]),
+                n,
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,2 @@
+//! The `weir` binary: flags in, parts wired together.
+fn main() {}

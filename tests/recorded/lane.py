@@ -108,8 +108,6 @@ class Lane:
     def start(self, config_name: str, text: str, flags: list[str]) -> str | None:
         """Starts the gateway and waits until it is ready; gives what went wrong, if anything."""
         self.stop()
-        if self.stuck >= GIVE_UP_AFTER:
-            return f"not tried: the gateway got stuck {self.stuck} times in a row"
         command = [str(self.weir), "run", "-c", str(_write(self.folder / config_name, text)),
                    "--listen", f"127.0.0.1:{self.port}", "--status", f"127.0.0.1:{self.status_port}",
                    "--workers", "1", *flags]
@@ -127,6 +125,10 @@ class Lane:
         self.stuck += 1
         self.stop()
         return f"the gateway was not ready after {START_TIMEOUT_S:.0f} s: {self.log_tail()}"
+
+    def given_up(self) -> str | None:
+        """Why nothing more is tried in this lane, if so."""
+        return f"not tried: the gateway got stuck {self.stuck} times in a row" if self.stuck >= GIVE_UP_AFTER else None
 
     def running(self) -> bool:
         return self.child is not None and self.child.poll() is None

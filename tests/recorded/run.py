@@ -77,8 +77,8 @@ class Worker:
                     result = Result(case["name"], "skipped")
                 elif "kind" in case:
                     result = self.validate(group, case)
-                elif refused:
-                    result = refused_result(case, refused)
+                elif why := refused or self.lane.given_up():
+                    result = refused_result(case, why)
                 else:
                     if case.get("fresh") or not self.lane.running():
                         refused = self.start(group, case)
@@ -200,6 +200,8 @@ def print_table(run: Run, doors: list[Door]):
             if of == door.name:
                 topics[group.topic][result.outcome] += 1
                 topics["all"][result.outcome] += 1
+        if not topics:
+            continue
         print(f"\n{door.name:30}{'passed':>8}{'failed':>8}{'skipped':>8}")
         for topic in sorted(topics, key=lambda topic: (topic == "all", topic)):
             row = topics[topic]
@@ -237,6 +239,7 @@ def print_faults(run: Run, door: Door, names: set[str]):
 def settle(run: Run, doors: list[Door], lists: dict[str, ratchet.Listed], args) -> bool:
     """Compares the run with the lists, rewrites them where asked, and says whether they agree."""
     agreed = True
+    print()
     for door in doors:
         listed, known = lists[door.name], {case["name"] for _, case in door.cases()}
         passed, failed = run.names(door, "passed"), run.names(door, "failed")
@@ -256,7 +259,9 @@ def settle(run: Run, doors: list[Door], lists: dict[str, ratchet.Listed], args) 
         told += [f"listed for want of a plugin, but that is not why it fails: {name}" for name in listed.outdated(missing)]
         if listed.unexplained():
             told.append(f"{listed.unexplained()} listed cases still need a reason in words")
-        print("\n" * bool(told) + "\n".join(f"{door.name}: {line}" for line in told))
+        for line in told:
+            print(f"{door.name}: {line}")
+    print()
     return agreed
 
 

@@ -1,1 +1,25 @@
-//! Weir's APISIX door: apisix.yaml documents, their defaults, translation and voice
+//! Weir's APISIX door: `apisix.yaml` as Apache APISIX's standalone mode reads it.
+//!
+//! [`prepare`] takes care of the text (`#END`, `${{VAR}}`), [`translate`] reads the resources, checks each as
+//! APISIX would, and makes a [`Model`](weir_model::Model) of those that are good; [`ApisixVoice`] puts refusals
+//! into APISIX's words. In this door everything is settled that the model wants settled: the order of routes and
+//! of plugins, who overrides whose plugins, defaults.
+//!
+//! The rooms: `schema` (shapes, defaults and the words for violations), `document` (the resources as their users
+//! write them), `plugins` (what each plugin of APISIX is in Weir's catalogue), `translate` (from resources to the
+//! model), `voice`.
+//!
+//! **What it is not**: it runs nothing, reads no file and no environment, and does not know the Admin API yet,
+//! which will share `schema` and `document`.
+
+mod document;
+mod plugins;
+mod prepare;
+mod schema;
+mod translate;
+mod voice;
+
+pub use document::recognises;
+pub use prepare::prepare;
+pub use translate::{Options, Router, translate};
+pub use voice::ApisixVoice;

@@ -12,9 +12,10 @@ use serde_json::json;
 use crate::cores::{self, Pinning};
 use crate::cpu::Clock;
 use crate::experiment::Experiment;
-use crate::gateway::{self, Gateway, Place, Running};
+use crate::gateway::{self, Gateway, Place};
 use crate::process::{Supervisor, find_program};
 use crate::report::Rows;
+use crate::running::{self, Running};
 
 /// The options of every command.
 #[derive(Debug, Clone, clap::Args)]
@@ -23,7 +24,12 @@ pub struct Options {
     #[arg(long, global = true, value_name = "PATH")]
     pub weir: Option<PathBuf>,
     /// Gateways to measure, separated by commas; nginx is the bar of every ratio, nginx-twin shows the noise
-    #[arg(long, global = true, value_name = "NAMES", default_value = "nginx,weir-kong,weir-apisix")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "NAMES",
+        default_value = "nginx,weir-kong,weir-apisix"
+    )]
     pub gateways: String,
     /// Rounds, interleaved over the gateways
     #[arg(long, global = true, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -68,20 +74,26 @@ impl Bench {
         if options.quick {
             (options.rounds, options.duration) = (3, 2);
         }
-        let missing: Vec<String> =
-            [("nginx", "nginx"), ("wrk", "wrk"), ("taskset", "util-linux"), ("setpriv", "util-linux")]
-                .iter()
-                .filter(|(tool, _)| find_program(tool).is_none())
-                .map(|(tool, package)| format!("{tool} (apt-get install {package})"))
-                .collect();
+        let missing: Vec<String> = [
+            ("nginx", "nginx"),
+            ("wrk", "wrk"),
+            ("taskset", "util-linux"),
+            ("setpriv", "util-linux"),
+        ]
+        .iter()
+        .filter(|(tool, _)| find_program(tool).is_none())
+        .map(|(tool, package)| format!("{tool} (apt-get install {package})"))
+        .collect();
         if !missing.is_empty() {
             bail!("not found: {}", missing.join(", "));
         }
         raise_open_files()?;
+        let pinning = cores::choose()?;
+        pin_to(pinning.load)?;
         let supervisor = Supervisor::default();
         supervisor.stop_on_signals()?;
         let bench = Self {
-            pinning: cores::choose()?,
+            pinning,
             clock: Clock::available(),
             rows: Rows::open(options.json.as_deref())?,
             gateways: gateway::select(&options.gateways)?,
@@ -102,13 +114,19 @@ impl Bench {
             .find_map(|line| line.strip_prefix("model name")?.split_once(": "))
             .map_or_else(|| "unknown processor".to_owned(), |(_, name)| name.to_owned());
         let mut versions = serde_json::Map::new();
-        self.rows.note(&format!("{processor}, Linux {kernel}, load average {load}"))?;
-        self.rows.note(&format!("{}; CPU time from {}", self.pinning, self.clock))?;
+        self.rows
+            .note(&format!("{processor}, Linux {kernel}, load average {load}"))?;
+        self.rows
+            .note(&format!("{}; CPU time from {}", self.pinning, self.clock))?;
         for gateway in &self.gateways {
             let text = match self.program(gateway) {
                 Ok(program) => {
                     let debug = program.components().any(|part| part.as_os_str() == "debug");
-                    let warning = if debug { " — a debug build: its figures say nothing" } else { "" };
+                    let warning = if debug {
+                        " — a debug build: its figures say nothing"
+                    } else {
+                        ""
+                    };
                     format!("{} ({}){warning}", gateway.version(&program), program.display())
                 }
                 Err(error) => error.to_string(),
@@ -157,22 +175,32 @@ impl Bench {
     ) -> Result<Running> {
         let program = self.program(gateway)?;
         let place = Place::new(parent, name, upstream)?;
-        gateway::start(gateway, &program, experiment, place, self.pinning.gateway, &self.supervisor)
+        running::start(
+            gateway,
+            &program,
+            experiment,
+            place,
+            self.pinning.gateway,
+            &self.supervisor,
+        )
     }
+}
 
-    /// Pins the calling thread, and those that it starts later, to the core of the load.
-    ///
-    /// # Errors
-    /// The kernel refuses.
-    pub fn pin_to_load_core(&self) -> Result<()> {
-        let mut cores = CpuSet::new();
-        cores.set(self.pinning.load);
-        sched_setaffinity(None, &cores).context("pinning the load to its core")
-    }
+/// Pins this thread, and those that it starts later, so that the bench's own work never lands on the gateway's core.
+fn pin_to(core: usize) -> Result<()> {
+    let mut cores = CpuSet::new();
+    cores.set(core);
+    sched_setaffinity(None, &cores).context("pinning the bench to the core of the load")
 }
 
 fn raise_open_files() -> Result<()> {
     let limit = getrlimit(Resource::Nofile);
-    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })
-        .context("raising the limit of open files")
+    setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: limit.maximum,
+            maximum: limit.maximum,
+        },
+    )
+    .context("raising the limit of open files")
 }

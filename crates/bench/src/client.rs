@@ -83,14 +83,20 @@ impl Response {
     /// Some header has `part` in its name, in any case.
     pub fn has_header_like(&self, part: &str) -> bool {
         let names = self.head.lines().skip(1).filter_map(|line| line.split_once(':'));
-        names.into_iter().any(|(name, _)| name.to_ascii_lowercase().contains(part))
+        names
+            .into_iter()
+            .any(|(name, _)| name.to_ascii_lowercase().contains(part))
     }
 
     /// Status and the beginning of the body, for an error message.
     pub fn summary(&self) -> String {
         let shown = &self.body[..self.body.len().min(200)];
         let text = String::from_utf8_lossy(shown).trim().to_owned();
-        format!("status {} with a body of {} bytes: {text:?}", self.status, self.body.len())
+        format!(
+            "status {} with a body of {} bytes: {text:?}",
+            self.status,
+            self.body.len()
+        )
     }
 }
 
@@ -102,10 +108,15 @@ pub fn get(address: SocketAddr, path: &str, headers: &[Header]) -> Result<Respon
     let mut headers = headers.to_vec();
     headers.push(("Connection", "close".to_owned()));
     let mut stream = connect(address)?;
-    stream.write_all(&request("GET", path, address, &headers)).context("sending the request")?;
+    stream
+        .write_all(&request("GET", path, address, &headers))
+        .context("sending the request")?;
     let mut bytes = Vec::new();
     let limit = MAX_RESPONSE_BYTES as u64;
-    stream.take(limit).read_to_end(&mut bytes).context("reading the response")?;
+    stream
+        .take(limit)
+        .read_to_end(&mut bytes)
+        .context("reading the response")?;
     parse_response(&bytes)
 }
 
@@ -114,10 +125,14 @@ pub fn get(address: SocketAddr, path: &str, headers: &[Header]) -> Result<Respon
 /// # Errors
 /// Nobody listens, or not in time.
 pub fn connect(address: SocketAddr) -> Result<TcpStream> {
-    let stream = TcpStream::connect_timeout(&address, TIME_OUT)
-        .with_context(|| format!("connecting to {address}"))?;
-    stream.set_read_timeout(Some(TIME_OUT)).context("setting the read time-out")?;
-    stream.set_write_timeout(Some(TIME_OUT)).context("setting the write time-out")?;
+    let stream =
+        TcpStream::connect_timeout(&address, TIME_OUT).with_context(|| format!("connecting to {address}"))?;
+    stream
+        .set_read_timeout(Some(TIME_OUT))
+        .context("setting the read time-out")?;
+    stream
+        .set_write_timeout(Some(TIME_OUT))
+        .context("setting the write time-out")?;
     stream.set_nodelay(true).context("setting TCP_NODELAY")?;
     Ok(stream)
 }
@@ -132,7 +147,11 @@ fn parse_response(bytes: &[u8]) -> Result<Response> {
         None => rest.to_vec(),
     };
     let text = String::from_utf8_lossy(&bytes[..head.length]).into_owned();
-    Ok(Response { status: head.status, head: text, body })
+    Ok(Response {
+        status: head.status,
+        head: text,
+        body,
+    })
 }
 
 fn join_chunks(mut rest: &[u8]) -> Result<Vec<u8>> {
@@ -157,20 +176,52 @@ mod tests {
 
     #[test]
     fn heads() {
-        let head = Head { status: 200, length: 0, body_length: None, chunked: false, closes: false };
+        let head = Head {
+            status: 200,
+            length: 0,
+            body_length: None,
+            chunked: false,
+            closes: false,
+        };
         let cases = [
-            ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", Some(Head { body_length: Some(5), ..head })),
-            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", Some(Head { chunked: true, ..head })),
-            ("HTTP/1.1 401 No\r\nconnection: Close\r\n\r\n", Some(Head { status: 401, closes: true, ..head })),
+            (
+                "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+                Some(Head {
+                    body_length: Some(5),
+                    ..head
+                }),
+            ),
+            (
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+                Some(Head {
+                    chunked: true,
+                    ..head
+                }),
+            ),
+            (
+                "HTTP/1.1 401 No\r\nconnection: Close\r\n\r\n",
+                Some(Head {
+                    status: 401,
+                    closes: true,
+                    ..head
+                }),
+            ),
             ("HTTP/1.0 200 OK\r\n\r\n", Some(Head { closes: true, ..head })),
             ("HTTP/1.1 200 OK\r\nContent-Le", None),
             ("", None),
         ];
         for (text, expected) in cases {
             let parsed = parse_head(text.as_bytes()).unwrap();
-            assert_eq!(parsed.map(|head| Head { length: 0, ..head }), expected, "{text:?}");
+            assert_eq!(
+                parsed.map(|head| Head { length: 0, ..head }),
+                expected,
+                "{text:?}"
+            );
         }
-        for text in ["SSH-2.0-x\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"] {
+        for text in [
+            "SSH-2.0-x\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
+        ] {
             assert!(parse_head(text.as_bytes()).is_err(), "{text:?}");
         }
     }
@@ -181,9 +232,15 @@ mod tests {
             ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", Some("hello")),
             ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", Some("")),
             ("HTTP/1.1 200 OK\r\n\r\nto the end", Some("to the end")),
-            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n", Some("hello")),
+            (
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n",
+                Some("hello"),
+            ),
             ("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello", None),
-            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nhe", None),
+            (
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nhe",
+                None,
+            ),
             ("HTTP/1.1 200 OK\r\n", None),
         ];
         for (text, expected) in cases {

@@ -23,7 +23,11 @@ pub struct Pinning {
 impl fmt::Display for Pinning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.upstream == self.load {
-            write!(f, "gateway on core {}, upstream and load together on core {}", self.gateway, self.load)?;
+            write!(
+                f,
+                "gateway on core {}, upstream and load together on core {}",
+                self.gateway, self.load
+            )?;
         } else {
             write!(
                 f,
@@ -51,7 +55,10 @@ pub fn choose() -> Result<Pinning> {
         .context("reading the allowed cores from /proc/self/status")?;
     choose_from(&allowed, |core| {
         let path = format!("/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list");
-        fs::read_to_string(path).ok().and_then(|list| parse_list(&list)).unwrap_or_else(|| vec![core])
+        fs::read_to_string(path)
+            .ok()
+            .and_then(|list| parse_list(&list))
+            .unwrap_or_else(|| vec![core])
     })
 }
 
@@ -65,11 +72,28 @@ fn choose_from(allowed: &[usize], siblings: impl Fn(usize) -> Vec<usize>) -> Res
         }
     }
     // Two physical cores are better than three threads of them: the gateway's must be its own.
-    let (cores, hyperthreads) = if apart.len() >= 2 { (apart.as_slice(), false) } else { (allowed, true) };
+    let (cores, hyperthreads) = if apart.len() >= 2 {
+        (apart.as_slice(), false)
+    } else {
+        (allowed, true)
+    };
     match *cores {
-        [gateway, both] => Ok(Pinning { gateway, upstream: both, load: both, hyperthreads }),
-        [gateway, upstream, load, ..] => Ok(Pinning { gateway, upstream, load, hyperthreads }),
-        _ => bail!("the bench needs two cores (one for the gateway alone) and may use only {}", cores.len()),
+        [gateway, both] => Ok(Pinning {
+            gateway,
+            upstream: both,
+            load: both,
+            hyperthreads,
+        }),
+        [gateway, upstream, load, ..] => Ok(Pinning {
+            gateway,
+            upstream,
+            load,
+            hyperthreads,
+        }),
+        _ => bail!(
+            "the bench needs two cores (one for the gateway alone) and may use only {}",
+            cores.len()
+        ),
     }
 }
 
@@ -113,7 +137,13 @@ mod tests {
             (vec![3], false, None),
         ];
         for (allowed, paired, expected) in cases {
-            let siblings = |core: usize| if paired { vec![core & !1, core | 1] } else { vec![core] };
+            let siblings = |core: usize| {
+                if paired {
+                    vec![core & !1, core | 1]
+                } else {
+                    vec![core]
+                }
+            };
             let chosen = choose_from(&allowed, siblings).ok();
             let chosen = chosen.map(|p| (p.gateway, p.upstream, p.load, p.hyperthreads));
             assert_eq!(chosen, expected, "{allowed:?} paired: {paired}");

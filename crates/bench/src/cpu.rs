@@ -22,7 +22,10 @@ impl Clock {
     /// The finest account that this kernel keeps.
     pub fn available() -> Self {
         // A kernel without the account leaves the file away or shows zeros; init has certainly run.
-        match fs::read_to_string("/proc/1/schedstat").ok().and_then(|text| parse_schedstat(&text)) {
+        match fs::read_to_string("/proc/1/schedstat")
+            .ok()
+            .and_then(|text| parse_schedstat(&text))
+        {
             Some(nanoseconds) if nanoseconds > 0 => Self::SchedStat,
             _ => Self::Ticks,
         }
@@ -62,7 +65,8 @@ impl CpuTime {
             }
         }
         if clock == Clock::Ticks {
-            sum.total = Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64);
+            sum.total =
+                Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64);
         }
         sum
     }
@@ -79,12 +83,18 @@ impl CpuTime {
     /// The part of it that was spent outside the kernel, 0 to 1.
     pub fn user_share(self) -> f64 {
         let ticks = self.user_ticks + self.system_ticks;
-        if ticks == 0 { 0.0 } else { self.user_ticks as f64 / ticks as f64 }
+        if ticks == 0 {
+            0.0
+        } else {
+            self.user_ticks as f64 / ticks as f64
+        }
     }
 }
 
 fn tasks_time(pid: u32) -> Duration {
-    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return Duration::ZERO };
+    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else {
+        return Duration::ZERO;
+    };
     let read = |path: std::path::PathBuf| parse_schedstat(&fs::read_to_string(path.join("schedstat")).ok()?);
     Duration::from_nanos(tasks.filter_map(|task| read(task.ok()?.path())).sum())
 }
@@ -100,8 +110,12 @@ mod tests {
 
     #[test]
     fn schedstat_lines() {
-        let cases =
-            [("178218841 14319346 366\n", Some(178_218_841)), ("0 0 0\n", Some(0)), ("", None), ("x 1 2", None)];
+        let cases = [
+            ("178218841 14319346 366\n", Some(178_218_841)),
+            ("0 0 0\n", Some(0)),
+            ("", None),
+            ("x 1 2", None),
+        ];
         for (text, expected) in cases {
             assert_eq!(parse_schedstat(text), expected, "{text:?}");
         }

@@ -26,6 +26,8 @@ pub enum Setup {
     A4,
     /// A1 and a JSON Web Token verified on each call.
     N4,
+    /// A1 and any number of routes that nobody asks for, for changes of the configuration.
+    Reload,
 }
 
 /// One experiment.
@@ -46,23 +48,48 @@ pub struct Experiment {
 }
 
 const fn experiment(id: &'static str, title: &'static str, setup: Setup) -> Experiment {
-    Experiment { id, title, setup, routes: 1, body_bytes: 1024, default: true }
+    Experiment {
+        id,
+        title,
+        setup,
+        routes: 1,
+        body_bytes: 1024,
+        default: true,
+    }
 }
 
 /// Every experiment, in the order in which they run.
 pub const EXPERIMENTS: [Experiment; 9] = [
     experiment("A1", "one route, no plugin", Setup::A1),
     experiment("A2", "one route, rate limit by address", Setup::A2),
-    experiment("A3", "one route, rate limit by address, key authentication", Setup::A3),
-    Experiment { routes: 5_000, ..experiment("A4", "5,000 unique routes, no plugin", Setup::A4) },
-    experiment("N4", "one route, JSON Web Token (HS256) verified on each call", Setup::N4),
+    experiment(
+        "A3",
+        "one route, rate limit by address, key authentication",
+        Setup::A3,
+    ),
+    Experiment {
+        routes: 5_000,
+        ..experiment("A4", "5,000 unique routes, no plugin", Setup::A4)
+    },
+    experiment(
+        "N4",
+        "one route, JSON Web Token (HS256) verified on each call",
+        Setup::N4,
+    ),
     Experiment {
         routes: 100_000,
         default: false,
         ..experiment("R100K", "100,000 unique routes, no plugin", Setup::A4)
     },
-    Experiment { body_bytes: 0, default: false, ..experiment("B0", "A1 with an empty body", Setup::A1) },
-    Experiment { default: false, ..experiment("B1K", "A1 with a body of 1 KB", Setup::A1) },
+    Experiment {
+        body_bytes: 0,
+        default: false,
+        ..experiment("B0", "A1 with an empty body", Setup::A1)
+    },
+    Experiment {
+        default: false,
+        ..experiment("B1K", "A1 with a body of 1 KB", Setup::A1)
+    },
     Experiment {
         body_bytes: 102_400,
         default: false,
@@ -76,15 +103,30 @@ pub const EXPERIMENTS: [Experiment; 9] = [
 /// A name is unknown.
 pub fn select(names: &[String]) -> Result<Vec<&'static Experiment>> {
     if names.is_empty() {
-        return Ok(EXPERIMENTS.iter().filter(|experiment| experiment.default).collect());
+        return Ok(EXPERIMENTS
+            .iter()
+            .filter(|experiment| experiment.default)
+            .collect());
     }
-    let known = |name: &String| EXPERIMENTS.iter().any(|experiment| experiment.id.eq_ignore_ascii_case(name));
-    if let Some(unknown) = names.iter().find(|name| !name.eq_ignore_ascii_case("all") && !known(name)) {
+    let known = |name: &String| {
+        EXPERIMENTS
+            .iter()
+            .any(|experiment| experiment.id.eq_ignore_ascii_case(name))
+    };
+    if let Some(unknown) = names
+        .iter()
+        .find(|name| !name.eq_ignore_ascii_case("all") && !known(name))
+    {
         let ids: Vec<&str> = EXPERIMENTS.iter().map(|experiment| experiment.id).collect();
-        bail!("unknown experiment {unknown:?}: there are {} and all", ids.join(", "));
+        bail!(
+            "unknown experiment {unknown:?}: there are {} and all",
+            ids.join(", ")
+        );
     }
     let wanted = |experiment: &&Experiment| {
-        names.iter().any(|name| name.eq_ignore_ascii_case(experiment.id) || name.eq_ignore_ascii_case("all"))
+        names
+            .iter()
+            .any(|name| name.eq_ignore_ascii_case(experiment.id) || name.eq_ignore_ascii_case("all"))
     };
     Ok(EXPERIMENTS.iter().filter(wanted).collect())
 }
@@ -116,7 +158,7 @@ impl Experiment {
     /// The headers that each call of the load carries.
     pub fn headers(&self) -> Vec<Header> {
         match self.setup {
-            Setup::A1 | Setup::A2 | Setup::A4 => Vec::new(),
+            Setup::A1 | Setup::A2 | Setup::A4 | Setup::Reload => Vec::new(),
             Setup::A3 => vec![("apikey", KEY.to_owned())],
             Setup::N4 => vec![("Authorization", format!("Bearer {}", token::hs256(KEY, SECRET)))],
         }
@@ -124,20 +166,32 @@ impl Experiment {
 
     /// Calls that must succeed with the upstream's whole body, through every gateway.
     pub fn accepted(&self) -> Vec<Probe> {
-        let probe = |path: String| Probe { what: "a good call", path, headers: self.headers(), status: 200 };
+        let probe = |path: String| Probe {
+            what: "a good call",
+            path,
+            headers: self.headers(),
+            status: 200,
+        };
         match self.path() {
             Some(path) => vec![probe(path.to_owned())],
-            None => [1, self.routes / 2, self.routes].map(|route| probe(format!("/hello{route}"))).into(),
+            None => [1, self.routes / 2, self.routes]
+                .map(|route| probe(format!("/hello{route}")))
+                .into(),
         }
     }
 
     /// Calls that a gateway which enforces the experiment's rules must refuse.
     pub fn refused(&self) -> Vec<Probe> {
-        let probe = |what, path: &str, headers, status| Probe { what, path: path.to_owned(), headers, status };
+        let probe = |what, path: &str, headers, status| Probe {
+            what,
+            path: path.to_owned(),
+            headers,
+            status,
+        };
         let bearer = |token: String| vec![("Authorization", format!("Bearer {token}"))];
         let mut probes = vec![probe("an unknown path", "/unknown", self.headers(), 404)];
         match self.setup {
-            Setup::A1 | Setup::A2 | Setup::A4 => {}
+            Setup::A1 | Setup::A2 | Setup::A4 | Setup::Reload => {}
             Setup::A3 => {
                 let wrong = vec![("apikey", "wrong".to_owned())];
                 probes.push(probe("a wrong key", "/hello", wrong, 401));
@@ -145,7 +199,12 @@ impl Experiment {
             }
             Setup::N4 => {
                 let forged = token::hs256(KEY, "another secret of more than 32 bytes");
-                probes.push(probe("a token with a wrong signature", "/hello", bearer(forged), 401));
+                probes.push(probe(
+                    "a token with a wrong signature",
+                    "/hello",
+                    bearer(forged),
+                    401,
+                ));
                 probes.push(probe("no token", "/hello", Vec::new(), 401));
             }
         }
@@ -163,7 +222,10 @@ mod tests {
             (vec![], Some(vec!["A1", "A2", "A3", "A4", "N4"])),
             (vec!["n4", "A1"], Some(vec!["A1", "N4"])),
             (vec!["b100k"], Some(vec!["B100K"])),
-            (vec!["all"], Some(EXPERIMENTS.iter().map(|experiment| experiment.id).collect())),
+            (
+                vec!["all"],
+                Some(EXPERIMENTS.iter().map(|experiment| experiment.id).collect()),
+            ),
             (vec!["A9"], None),
         ];
         for (names, expected) in cases {

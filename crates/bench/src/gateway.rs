@@ -1,23 +1,17 @@
-//! The gateways as data: how to find, configure, start and ready each of them. A new one is an entry in [`GATEWAYS`]
-//! and a folder of templates in `gateways/`.
+//! The gateways as data: how to find, configure and start each of them, and where it says that it is ready. A new one
+//! is an entry in [`GATEWAYS`] and a folder of templates in `gateways/`; what is done with them is in `running.rs`.
 
-use std::ffi::OsString;
 use std::fmt;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::client;
 use crate::experiment::{Experiment, KEY, SECRET, Setup};
-use crate::process::{Process, Supervisor, find_program, free_addresses};
+use crate::process::{find_program, free_addresses};
 use crate::template::render;
-
-/// How long a gateway may take to be ready: 100,000 routes have to be read.
-const START_LIMIT: Duration = Duration::from_secs(120);
 
 /// The description of one gateway in one dialect.
 #[derive(Debug)]
@@ -31,11 +25,11 @@ pub struct Gateway {
     /// Arguments that make it print its version.
     version: &'static [&'static str],
     /// Arguments that start it with one worker in the foreground, with placeholders as in the templates.
-    arguments: &'static [&'static str],
+    pub arguments: &'static [&'static str],
     /// Name of its configuration file.
-    file: &'static str,
+    pub file: &'static str,
     /// Where it says that it is ready.
-    ready: Ready,
+    pub ready: Ready,
     /// The template of its configuration for each setup.
     template: fn(Setup) -> &'static str,
     /// It does what the experiment asks for; the others proxy plainly and are the bar.
@@ -44,7 +38,7 @@ pub struct Gateway {
 
 /// Where a gateway says that it is ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ready {
+pub enum Ready {
     /// On its proxy port: it answers there.
     Listen,
     /// On its status port, with 200 on this path.
@@ -65,7 +59,16 @@ const NGINX: Gateway = Gateway {
     binary: "nginx",
     install: "apt-get install nginx",
     version: &["-v"],
-    arguments: &["-e", "stderr", "-p", "{{dir}}", "-c", "{{config}}", "-g", "daemon off;"],
+    arguments: &[
+        "-e",
+        "stderr",
+        "-p",
+        "{{dir}}",
+        "-c",
+        "{{config}}",
+        "-g",
+        "daemon off;",
+    ],
     file: "nginx.conf",
     ready: Ready::Listen,
     template: |_| include_str!("../gateways/nginx/plain.conf"),
@@ -77,8 +80,17 @@ const WEIR_KONG: Gateway = Gateway {
     binary: "weir",
     install: "cargo build --release -p weir, and give its path with --weir",
     version: &["--version"],
-    arguments:
-        &["run", "-c", "{{config}}", "--listen", "{{listen}}", "--status", "{{status}}", "--workers", "1"],
+    arguments: &[
+        "run",
+        "-c",
+        "{{config}}",
+        "--listen",
+        "{{listen}}",
+        "--status",
+        "{{status}}",
+        "--workers",
+        "1",
+    ],
     file: "kong.yml",
     ready: Ready::Status("/status/ready"),
     template: |setup| match setup {
@@ -87,6 +99,7 @@ const WEIR_KONG: Gateway = Gateway {
         Setup::A3 => include_str!("../gateways/weir/kong/a3.yml"),
         Setup::A4 => include_str!("../gateways/weir/kong/a4.yml"),
         Setup::N4 => include_str!("../gateways/weir/kong/n4.yml"),
+        Setup::Reload => include_str!("../gateways/weir/kong/reload.yml"),
     },
     enforces: true,
 };
@@ -100,12 +113,16 @@ const WEIR_APISIX: Gateway = Gateway {
         Setup::A3 => include_str!("../gateways/weir/apisix/a3.yaml"),
         Setup::A4 => include_str!("../gateways/weir/apisix/a4.yaml"),
         Setup::N4 => include_str!("../gateways/weir/apisix/n4.yaml"),
+        Setup::Reload => include_str!("../gateways/weir/apisix/reload.yaml"),
     },
     ..WEIR_KONG
 };
 
 /// NGINX once more: its ratio to itself is the noise of the machine.
-const NGINX_TWIN: Gateway = Gateway { name: "nginx-twin", ..NGINX };
+const NGINX_TWIN: Gateway = Gateway {
+    name: "nginx-twin",
+    ..NGINX
+};
 
 /// Every gateway that the bench knows.
 pub static GATEWAYS: [Gateway; 4] = [NGINX, WEIR_KONG, WEIR_APISIX, NGINX_TWIN];
@@ -140,9 +157,13 @@ impl Gateway {
     /// There is none.
     pub fn find(&self, given: Option<&Path>) -> Result<PathBuf> {
         if let (Some(path), "weir") = (given, self.binary) {
-            return path.canonicalize().with_context(|| format!("not found: {}", path.display()));
+            return path
+                .canonicalize()
+                .with_context(|| format!("not found: {}", path.display()));
         }
-        let beside = std::env::current_exe().ok().map(|bench| bench.with_file_name(self.binary));
+        let beside = std::env::current_exe()
+            .ok()
+            .map(|bench| bench.with_file_name(self.binary));
         beside
             .filter(|path| path.is_file())
             .or_else(|| find_program(self.binary))
@@ -152,7 +173,9 @@ impl Gateway {
     /// The version that the program prints.
     pub fn version(&self, program: &Path) -> String {
         let printed = Command::new(program).args(self.version).output();
-        let text = printed.map(|output| [output.stdout, output.stderr].concat()).unwrap_or_default();
+        let text = printed
+            .map(|output| [output.stdout, output.stderr].concat())
+            .unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         text.lines().next().unwrap_or("version unknown").trim().to_owned()
     }
@@ -198,112 +221,22 @@ impl Place {
         let directory = parent.join(name);
         fs::create_dir(&directory).with_context(|| format!("creating {}", directory.display()))?;
         let [listen, status] = free_addresses()?;
-        Ok(Self { directory, listen, status, upstream })
+        Ok(Self {
+            directory,
+            listen,
+            status,
+            upstream,
+        })
     }
 
-    fn directory_text(&self) -> Result<&str> {
-        self.directory.to_str().context("the temporary directory's name is not UTF-8")
-    }
-}
-
-/// A gateway that serves.
-#[derive(Debug)]
-pub struct Running {
-    /// What it is.
-    pub gateway: &'static Gateway,
-    /// Where it lives.
-    pub place: Place,
-    /// Its configuration file.
-    pub configuration: PathBuf,
-    /// Its processes.
-    pub process: Process,
-}
-
-/// Starts `gateway` for `experiment` on `core` and waits until it is ready.
-///
-/// # Errors
-/// It ends, or is not ready in time; with the last lines that it wrote.
-pub fn start(
-    gateway: &'static Gateway,
-    program: &Path,
-    experiment: &Experiment,
-    place: Place,
-    core: usize,
-    supervisor: &Supervisor,
-) -> Result<Running> {
-    let configuration = place.directory.join(gateway.file);
-    let text = gateway.configuration(experiment, &place)?;
-    fs::write(&configuration, text).with_context(|| format!("writing {}", configuration.display()))?;
-    let config = configuration.to_str().context("the temporary directory's name is not UTF-8")?;
-    let (listen, status) = (place.listen.to_string(), place.status.to_string());
-    let values = [
-        ("dir", place.directory_text()?),
-        ("config", config),
-        ("listen", listen.as_str()),
-        ("status", status.as_str()),
-    ];
-    let rendered = gateway.arguments.iter().map(|argument| render(argument, &values, 0).map(OsString::from));
-    let arguments = rendered.collect::<Result<Vec<OsString>>>()?;
-    let process = supervisor.start(program, &arguments, core, &place.directory.join("log"))?;
-    let mut running = Running { gateway, place, configuration, process };
-    running.wait_until_ready()?;
-    running.process.note_members();
-    Ok(running)
-}
-
-impl Running {
-    fn wait_until_ready(&mut self) -> Result<()> {
-        let deadline = Instant::now() + START_LIMIT;
-        loop {
-            let answer = match self.gateway.ready {
-                Ready::Listen => client::get(self.place.listen, "/", &[]),
-                Ready::Status(path) => client::get(self.place.status, path, &[]),
-            };
-            match (answer, self.gateway.ready) {
-                (Ok(_), Ready::Listen) => return Ok(()),
-                (Ok(response), Ready::Status(_)) if response.status == 200 => return Ok(()),
-                _ => {}
-            }
-            if let Some(status) = self.process.ended()? {
-                bail!("it ended while starting ({status}):\n{}", self.process.last_words());
-            }
-            if Instant::now() >= deadline {
-                bail!("not ready after {} s:\n{}", START_LIMIT.as_secs(), self.process.last_words());
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-
-    /// Asks the probe calls of `experiment` and checks every answer.
+    /// The directory as text, for a template.
     ///
     /// # Errors
-    /// An answer is not what the experiment needs; it is shown.
-    pub fn probe(&self, experiment: &Experiment) -> Result<()> {
-        let mut probes = experiment.accepted();
-        if self.gateway.enforces {
-            probes.extend(experiment.refused());
-        }
-        for probe in probes {
-            let what = format!("{}: GET {}", probe.what, probe.path);
-            let response = client::get(self.place.listen, &probe.path, &probe.headers)
-                .with_context(|| format!("probe refused, {what}"))?;
-            let whole = probe.status != 200 || response.body.len() == experiment.body_bytes;
-            if response.status != probe.status || !whole {
-                let expected = match probe.status {
-                    200 => format!("status 200 with a body of {} bytes", experiment.body_bytes),
-                    status => format!("status {status}"),
-                };
-                bail!("probe refused, {what}: expected {expected}, got {}", response.summary());
-            }
-            if let Some(mark) = experiment.mark()
-                && self.gateway.enforces
-                && probe.status == 200
-                && !response.has_header_like(mark)
-            {
-                bail!("probe refused, {what}: no header like {mark} in\n{}", response.head.trim_end());
-            }
-        }
-        Ok(())
+    /// Its name is not UTF-8.
+    pub fn directory_text(&self) -> Result<&str> {
+        self.directory
+            .to_str()
+            .context("the temporary directory's name is not UTF-8")
     }
 }
 
@@ -323,7 +256,10 @@ mod tests {
         let cases = [
             ("nginx", Some(vec!["nginx"])),
             ("weir", Some(vec!["weir-kong", "weir-apisix"])),
-            ("nginx, weir-apisix,weir", Some(vec!["nginx", "weir-apisix", "weir-kong"])),
+            (
+                "nginx, weir-apisix,weir",
+                Some(vec!["nginx", "weir-apisix", "weir-kong"]),
+            ),
             ("nginx,nginx-twin", Some(vec!["nginx", "nginx-twin"])),
             ("apache", None),
         ];
@@ -345,9 +281,17 @@ mod tests {
         for gateway in &GATEWAYS {
             for experiment in EXPERIMENTS.iter().filter(|experiment| experiment.id != "R100K") {
                 let text = gateway.configuration(experiment, &place).unwrap();
-                assert!(text.contains("127.0.0.1:33333"), "{gateway} {}: no upstream", experiment.id);
+                assert!(
+                    text.contains("127.0.0.1:33333"),
+                    "{gateway} {}: no upstream",
+                    experiment.id
+                );
                 let routes = text.matches("/hello").count();
-                let expected = if gateway.enforces { experiment.routes as usize } else { 0 };
+                let expected = if gateway.enforces {
+                    experiment.routes as usize
+                } else {
+                    0
+                };
                 assert_eq!(routes, expected, "{gateway} {}", experiment.id);
             }
         }

@@ -54,7 +54,13 @@ impl Wrk {
     pub fn new(supervisor: &Supervisor, directory: &Path, core: usize, connections: u32) -> Result<Self> {
         let program = find_program("wrk").context("not found: wrk (apt-get install wrk)")?;
         let directory = directory.to_owned();
-        Ok(Self { program, supervisor: supervisor.clone(), directory, core, connections })
+        Ok(Self {
+            program,
+            supervisor: supervisor.clone(),
+            directory,
+            core,
+            connections,
+        })
     }
 
     /// Asks `target` for the calls of `experiment` during `duration` (whole seconds).
@@ -72,14 +78,20 @@ impl Wrk {
         if experiment.path().is_none() {
             let script = self.directory.join("random_route.lua");
             let routes = experiment.routes.to_string();
-            let text = render(include_str!("../load/random_route.lua"), &[("routes", routes.as_str())], 0)?;
+            let text = render(
+                include_str!("../load/random_route.lua"),
+                &[("routes", routes.as_str())],
+                0,
+            )?;
             fs::write(&script, text).context("writing wrk's script")?;
             arguments.push("-s".into());
             arguments.push(script.into_os_string());
         }
         arguments.push(format!("http://{target}{}", experiment.path().unwrap_or("/")).into());
         let log = self.directory.join("wrk.log");
-        let mut wrk = self.supervisor.start(&self.program, &arguments, self.core, &log)?;
+        let mut wrk = self
+            .supervisor
+            .start(&self.program, &arguments, self.core, &log)?;
         let status = wrk.wait(duration + Duration::from_secs(30)).context("wrk")?;
         if !status.success() {
             bail!("wrk failed ({status}): {}", wrk.last_words());
@@ -110,14 +122,22 @@ fn parse(output: &str) -> Option<Counted> {
             counted.refused = value.trim().parse().ok()?;
         }
     }
-    Some(Counted { calls: calls?, calls_per_second: rate?, p50_us: p50?, p99_us: p99?, ..counted })
+    Some(Counted {
+        calls: calls?,
+        calls_per_second: rate?,
+        p50_us: p50?,
+        p99_us: p99?,
+        ..counted
+    })
 }
 
 /// A time as wrk prints it, in microseconds.
 fn parse_time(text: &str) -> Option<f64> {
     // "us" and "ms" end in "s" too: the longer units come first.
     const UNITS: [(&str, f64); 5] = [("us", 1.0), ("ms", 1e3), ("s", 1e6), ("m", 60e6), ("h", 3600e6)];
-    let (number, factor) = UNITS.iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)))?;
+    let (number, factor) = UNITS
+        .iter()
+        .find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)))?;
     Some(number.parse::<f64>().ok()? * factor)
 }
 
@@ -152,14 +172,30 @@ mod tests {
         let refused = "  Non-2xx or 3xx responses: 77\n";
         let cases = [
             (format!("{PRINTED}{RATE}"), Some(good)),
-            (format!("{PRINTED}{socket}{RATE}"), Some(Counted { socket_errors: 6, ..good })),
-            (format!("{PRINTED}{refused}{RATE}"), Some(Counted { refused: 77, ..good })),
+            (
+                format!("{PRINTED}{socket}{RATE}"),
+                Some(Counted {
+                    socket_errors: 6,
+                    ..good
+                }),
+            ),
+            (
+                format!("{PRINTED}{refused}{RATE}"),
+                Some(Counted { refused: 77, ..good }),
+            ),
             (
                 format!("{PRINTED}{socket}{refused}{RATE}"),
-                Some(Counted { socket_errors: 6, refused: 77, ..good }),
+                Some(Counted {
+                    socket_errors: 6,
+                    refused: 77,
+                    ..good
+                }),
             ),
             (PRINTED.to_owned(), None),
-            ("unable to connect to 127.0.0.1:1 Connection refused\n".to_owned(), None),
+            (
+                "unable to connect to 127.0.0.1:1 Connection refused\n".to_owned(),
+                None,
+            ),
             (String::new(), None),
         ];
         for (text, expected) in cases {

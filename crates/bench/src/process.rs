@@ -95,10 +95,18 @@ impl Supervisor {
             drop(inner);
             wait_for_exit();
         }
-        let child = command.spawn().context("starting setpriv and taskset (apt-get install util-linux)")?;
+        let child = command
+            .spawn()
+            .context("starting setpriv and taskset (apt-get install util-linux)")?;
         let identity = Identity::of(child.id()).context("the program ended at once")?;
         inner.running.push(identity);
-        Ok(Process { child, identity, members: Vec::new(), log: log.to_owned(), supervisor: self.clone() })
+        Ok(Process {
+            child,
+            identity,
+            members: Vec::new(),
+            log: log.to_owned(),
+            supervisor: self.clone(),
+        })
     }
 
     fn stop_all(&self) {
@@ -209,7 +217,10 @@ impl Process {
             signal(member, Signal::KILL);
         }
         let _ = self.child.wait();
-        self.supervisor.lock().running.retain(|identity| *identity != self.identity);
+        self.supervisor
+            .lock()
+            .running
+            .retain(|identity| *identity != self.identity);
     }
 }
 
@@ -260,7 +271,9 @@ pub fn find_program(name: &str) -> Option<PathBuf> {
     // Debian keeps servers where an ordinary user's PATH does not look.
     let path = std::env::var_os("PATH").unwrap_or_default();
     let directories = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/usr/local/sbin".into()]);
-    directories.map(|directory| directory.join(name)).find(|file| is_executable(file))
+    directories
+        .map(|directory| directory.join(name))
+        .find(|file| is_executable(file))
 }
 
 fn is_executable(file: &Path) -> bool {

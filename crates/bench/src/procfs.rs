@@ -29,7 +29,10 @@ pub struct Identity {
 impl Identity {
     /// The process that has this id now.
     pub fn of(pid: u32) -> Option<Self> {
-        stat(pid).map(|stat| Self { pid, started: stat.started })
+        stat(pid).map(|stat| Self {
+            pid,
+            started: stat.started,
+        })
     }
 
     /// It is still running (and not merely waiting to be reaped).
@@ -45,7 +48,10 @@ pub fn stat(pid: u32) -> Option<Stat> {
 
 fn parse_stat(text: &str) -> Option<Stat> {
     // The name in parentheses may hold spaces and parentheses itself: only the last one closes it.
-    let fields: Vec<&str> = text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace().collect();
+    let fields: Vec<&str> = text
+        .get(text.rfind(')')? + 1..)?
+        .split_ascii_whitespace()
+        .collect();
     // Field 3 of proc_pid_stat(5), the state, is the first one here.
     let field = |number: usize| fields.get(number - 3);
     let number = |at: usize| field(at)?.parse::<u64>().ok();
@@ -60,7 +66,9 @@ fn parse_stat(text: &str) -> Option<Stat> {
 
 /// A process and all its descendants that run now, itself first.
 pub fn tree(root: u32) -> Vec<u32> {
-    let Ok(entries) = fs::read_dir("/proc") else { return vec![root] };
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return vec![root];
+    };
     let parents: Vec<(u32, u32)> = entries
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
         .filter_map(|pid: u32| Some((pid, stat(pid)?.parent)))
@@ -72,7 +80,12 @@ fn descend(root: u32, parents: &[(u32, u32)]) -> Vec<u32> {
     let mut found = vec![root];
     let mut next = 0;
     while let Some(&parent) = found.get(next) {
-        found.extend(parents.iter().filter(|(pid, of)| *of == parent && *pid != parent).map(|(pid, _)| *pid));
+        found.extend(
+            parents
+                .iter()
+                .filter(|(pid, of)| *of == parent && *pid != parent)
+                .map(|(pid, _)| *pid),
+        );
         next += 1;
     }
     found
@@ -95,12 +108,22 @@ mod tests {
 
     #[test]
     fn stat_lines() {
-        let tail = "S 41 42 42 0 -1 4194560 900 0 0 0 731 256 0 0 20 0 1 0 98765 11182080 1300 18446744073709551615";
-        let read = Stat { ended: false, parent: 41, user_ticks: 731, system_ticks: 256, started: 98765 };
+        let tail =
+            "S 41 42 42 0 -1 4194560 900 0 0 0 731 256 0 0 20 0 1 0 98765 11182080 1300 18446744073709551615";
+        let read = Stat {
+            ended: false,
+            parent: 41,
+            user_ticks: 731,
+            system_ticks: 256,
+            started: 98765,
+        };
         let cases = [
             (format!("42 (nginx) {tail}"), Some(read)),
             (format!("42 (a) b (c d) {tail}\n"), Some(read)),
-            (format!("42 (weir) Z{}", &tail[1..]), Some(Stat { ended: true, ..read })),
+            (
+                format!("42 (weir) Z{}", &tail[1..]),
+                Some(Stat { ended: true, ..read }),
+            ),
             ("42 (nginx) S 41 42".to_owned(), None),
             ("no parenthesis".to_owned(), None),
             (String::new(), None),
@@ -122,7 +145,10 @@ mod tests {
     #[test]
     fn resident_memory_lines() {
         let cases = [
-            ("Name:\tweir\nVmPeak:\t  900 kB\nVmRSS:\t   5432 kB\nRssAnon:\t 1 kB\n", Some(5432)),
+            (
+                "Name:\tweir\nVmPeak:\t  900 kB\nVmRSS:\t   5432 kB\nRssAnon:\t 1 kB\n",
+                Some(5432),
+            ),
             ("Name:\tkthreadd\n", None),
             ("VmRSS:\tmany kB\n", None),
         ];

@@ -23,9 +23,12 @@ impl Rows {
     pub fn open(path: Option<&Path>) -> Result<Self> {
         let open = |path: &Path| {
             let file = OpenOptions::new().create(true).append(true).open(path);
-            file.map(Mutex::new).with_context(|| format!("opening {}", path.display()))
+            file.map(Mutex::new)
+                .with_context(|| format!("opening {}", path.display()))
         };
-        Ok(Self { file: path.map(open).transpose()? })
+        Ok(Self {
+            file: path.map(open).transpose()?,
+        })
     }
 
     /// Writes one raw row.
@@ -72,7 +75,12 @@ pub struct Table {
 impl Table {
     /// An empty table.
     pub fn new(title: String, columns: &[&'static str]) -> Self {
-        Self { title, columns: columns.to_vec(), rows: Vec::new(), notes: Vec::new() }
+        Self {
+            title,
+            columns: columns.to_vec(),
+            rows: Vec::new(),
+            notes: Vec::new(),
+        }
     }
 
     /// Adds a row: its cells, or why there are none.
@@ -102,7 +110,11 @@ impl Table {
         let line = |cells: &[&str]| {
             let mut text = String::new();
             for (index, (cell, width)) in cells.iter().zip(&widths).enumerate() {
-                text.push_str(&if index == 0 { format!("{cell:<width$}") } else { format!("  {cell:>width$}") });
+                text.push_str(&if index == 0 {
+                    format!("{cell:<width$}")
+                } else {
+                    format!("  {cell:>width$}")
+                });
             }
             text.trim_end().to_owned()
         };
@@ -142,14 +154,20 @@ impl Spread {
         sorted.sort_by(f64::total_cmp);
         let middle = sorted.len() / 2;
         let (&min, &max) = (sorted.first()?, sorted.last()?);
-        let median =
-            if sorted.len() % 2 == 1 { sorted[middle] } else { f64::midpoint(sorted[middle - 1], sorted[middle]) };
+        let median = if sorted.len() % 2 == 1 {
+            sorted[middle]
+        } else {
+            f64::midpoint(sorted[middle - 1], sorted[middle])
+        };
         Some(Self { median, min, max })
     }
 
     /// As in `11.30 (11.10–11.52)`.
     pub fn text(&self, decimals: usize) -> String {
-        format!("{:.decimals$} ({:.decimals$}–{:.decimals$})", self.median, self.min, self.max)
+        format!(
+            "{:.decimals$} ({:.decimals$}–{:.decimals$})",
+            self.median, self.min, self.max
+        )
     }
 }
 

@@ -10,9 +10,10 @@ use serde_json::json;
 use crate::bench::Bench;
 use crate::cpu::CpuTime;
 use crate::experiment::Experiment;
-use crate::gateway::{BAR, Gateway, Running};
+use crate::gateway::{BAR, Gateway};
 use crate::load::{Counted, Wrk};
 use crate::report::{Spread, Table};
+use crate::running::Running;
 use crate::upstream::Upstream;
 
 /// The load before anything counts.
@@ -47,7 +48,12 @@ pub fn run(bench: &Bench, experiment: &Experiment) -> Result<bool> {
         bench.pinning.upstream,
         &bench.supervisor,
     )?;
-    let wrk = Wrk::new(&bench.supervisor, &directory, bench.pinning.load, bench.options.connections)?;
+    let wrk = Wrk::new(
+        &bench.supervisor,
+        &directory,
+        bench.pinning.load,
+        bench.options.connections,
+    )?;
     let mut contenders: Vec<Contender> = bench
         .gateways()
         .iter()
@@ -75,19 +81,31 @@ fn enter(
         running.probe(experiment)?;
         anyhow::Ok(running)
     };
-    Contender { gateway, state: start().map_err(|error| format!("{error:#}")), rounds: Vec::new() }
+    Contender {
+        gateway,
+        state: start().map_err(|error| format!("{error:#}")),
+        rounds: Vec::new(),
+    }
 }
 
 impl Contender {
     /// Round 0 is the warm-up.
     fn measure(&mut self, bench: &Bench, experiment: &Experiment, wrk: &Wrk, round: u32) -> Result<()> {
-        let Ok(running) = &mut self.state else { return Ok(()) };
-        let duration =
-            if round == 0 { WARM_UP } else { Duration::from_secs(bench.options.duration.into()) };
+        let Ok(running) = &mut self.state else {
+            return Ok(());
+        };
+        let duration = if round == 0 {
+            WARM_UP
+        } else {
+            Duration::from_secs(bench.options.duration.into())
+        };
         match measure_once(bench, running, experiment, wrk, duration) {
             Ok(_) if round == 0 => {}
             Ok(measured) => {
-                let name = format!("{} round {round}/{} {}", experiment.id, bench.options.rounds, self.gateway);
+                let name = format!(
+                    "{} round {round}/{} {}",
+                    experiment.id, bench.options.rounds, self.gateway
+                );
                 bench.rows.progress(&format!(
                     "{name}: {:.0} calls/s, {:.2} µs CPU per call",
                     measured.counted.calls_per_second, measured.cpu_us
@@ -135,16 +153,27 @@ fn measure_once(
         );
     }
     if counted.calls == 0 || used.total.is_zero() {
-        bail!("{} calls and {:?} of CPU time: nothing was measured", counted.calls, used.total);
+        bail!(
+            "{} calls and {:?} of CPU time: nothing was measured",
+            counted.calls,
+            used.total
+        );
     }
     let cpu_us = used.total.as_secs_f64() * 1e6 / counted.calls as f64;
     let busy = used.total.as_secs_f64() / elapsed.as_secs_f64();
-    Ok(Round { counted, cpu_us, user_us: cpu_us * used.user_share(), busy })
+    Ok(Round {
+        counted,
+        cpu_us,
+        user_us: cpu_us * used.user_share(),
+        busy,
+    })
 }
 
 fn tabulate(bench: &Bench, experiment: &Experiment, contenders: &[Contender]) -> Result<Table> {
-    let title =
-        format!("{} · {} · {} bytes of body", experiment.id, experiment.title, experiment.body_bytes);
+    let title = format!(
+        "{} · {} · {} bytes of body",
+        experiment.id, experiment.title, experiment.body_bytes
+    );
     let columns = [
         "gateway",
         "calls/s",
@@ -157,15 +186,24 @@ fn tabulate(bench: &Bench, experiment: &Experiment, contenders: &[Contender]) ->
         "errors",
     ];
     let mut table = Table::new(title, &columns);
-    let bar: Option<&Contender> =
-        contenders.iter().find(|contender| contender.gateway.name == BAR && contender.state.is_ok());
+    let bar: Option<&Contender> = contenders
+        .iter()
+        .find(|contender| contender.gateway.name == BAR && contender.state.is_ok());
     for contender in contenders {
         let cells = match &contender.state {
-            Ok(_) => contender.cells(bar).ok_or_else(|| "no round was measured".to_owned()),
+            Ok(_) => contender
+                .cells(bar)
+                .ok_or_else(|| "no round was measured".to_owned()),
             Err(reason) => Err(reason.clone()),
         };
         bench.rows.raw(&contender.summary(experiment, bar))?;
         table.row(contender.gateway.name, cells);
+    }
+    if contenders.iter().any(Contender::was_waiting) {
+        table.footnote(
+            "A gateway's core was partly idle: calls/s and latency show the limit of the load's core, not its own."
+                .to_owned(),
+        );
     }
     Ok(table)
 }
@@ -175,12 +213,23 @@ impl Contender {
         Spread::of(self.rounds.iter().map(figure))
     }
 
-    /// Ratio of the medians, and the smallest and largest ratio of two neighbouring rounds.
+    /// Its core was idle for more than a tenth of the time, so something else set the pace.
+    fn was_waiting(&self) -> bool {
+        self.state.is_ok()
+            && self
+                .spread(|round| round.busy)
+                .is_some_and(|busy| busy.median < 0.9)
+    }
+
+    /// CPU time per call against that of the bar's neighbouring round. The median of these pairs, not the ratio of the
+    /// medians: a virtual machine changes its speed by a fifth from one minute to the next, which a pair shares.
     fn ratio(&self, bar: Option<&Self>) -> Option<Spread> {
-        let bar = bar?;
-        let pairs = self.rounds.iter().zip(&bar.rounds).map(|(mine, its)| mine.cpu_us / its.cpu_us);
-        let median = self.spread(|round| round.cpu_us)?.median / bar.spread(|round| round.cpu_us)?.median;
-        Some(Spread { median, ..Spread::of(pairs)? })
+        Spread::of(
+            self.rounds
+                .iter()
+                .zip(&bar?.rounds)
+                .map(|(mine, its)| mine.cpu_us / its.cpu_us),
+        )
     }
 
     fn cells(&self, bar: Option<&Self>) -> Option<Vec<String>> {
@@ -188,7 +237,8 @@ impl Contender {
             self.spread(|round| round.counted.calls_per_second)?.text(0),
             self.spread(|round| round.cpu_us)?.text(2),
             format!("{:.1}", self.spread(|round| round.user_us)?.median),
-            self.ratio(bar).map_or_else(|| "–".to_owned(), |ratio| ratio.text(2)),
+            self.ratio(bar)
+                .map_or_else(|| "–".to_owned(), |ratio| ratio.text(2)),
             format!("{:.0} %", 100.0 * self.spread(|round| round.busy)?.median),
             format!("{:.0}", self.spread(|round| round.counted.p50_us)?.median),
             format!("{:.0}", self.spread(|round| round.counted.p99_us)?.median),

@@ -30,7 +30,9 @@ fn repeat_routes(text: &str, routes: u32) -> Result<String> {
     let Some((before, rest)) = text.split_once(EACH_ROUTE) else {
         return Ok(text.to_owned());
     };
-    let (block, after) = rest.split_once(END).context("the template has {{each route}} without {{end}}")?;
+    let (block, after) = rest
+        .split_once(END)
+        .context("the template has {{each route}} without {{end}}")?;
     let pieces: Vec<&str> = block.split(ROUTE).collect();
     let mut out = String::with_capacity(text.len() + (block.len() + 8) * routes as usize);
     out.push_str(before);
@@ -54,7 +56,11 @@ mod tests {
     fn placeholders_and_repeated_parts() {
         let cases = [
             ("listen {{listen}};", 0, Some("listen 127.0.0.1:1;")),
-            ("a {{listen}} b {{listen}}", 0, Some("a 127.0.0.1:1 b 127.0.0.1:1")),
+            (
+                "a {{listen}} b {{listen}}",
+                0,
+                Some("a 127.0.0.1:1 b 127.0.0.1:1"),
+            ),
             (
                 "r:\n{{each route}}\n- /h{{route}} {{listen}} {{route}}\n{{end}}\n#END\n",
                 2,

@@ -12,7 +12,10 @@ pub fn hs256(key: &str, secret: &str) -> String {
     let header = URL_SAFE_NO_PAD.encode(r#"{"alg":"HS256","typ":"JWT"}"#);
     let claims = serde_json::json!({ "iss": key, "key": key, "sub": "bench", "exp": EXPIRES });
     let signed = format!("{header}.{}", URL_SAFE_NO_PAD.encode(claims.to_string()));
-    let signature = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes()), signed.as_bytes());
+    let signature = hmac::sign(
+        &hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes()),
+        signed.as_bytes(),
+    );
     format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
 }
 
@@ -25,10 +28,20 @@ mod tests {
         let token = hs256("who", "secret-of-the-test");
         let (signed, signature) = token.rsplit_once('.').unwrap();
         let key = hmac::Key::new(hmac::HMAC_SHA256, b"secret-of-the-test");
-        assert!(hmac::verify(&key, signed.as_bytes(), &URL_SAFE_NO_PAD.decode(signature).unwrap()).is_ok());
+        assert!(
+            hmac::verify(
+                &key,
+                signed.as_bytes(),
+                &URL_SAFE_NO_PAD.decode(signature).unwrap()
+            )
+            .is_ok()
+        );
         let claims = URL_SAFE_NO_PAD.decode(signed.split('.').nth(1).unwrap()).unwrap();
         let claims: serde_json::Value = serde_json::from_slice(&claims).unwrap();
-        assert_eq!((claims["iss"].as_str(), claims["key"].as_str()), (Some("who"), Some("who")));
+        assert_eq!(
+            (claims["iss"].as_str(), claims["key"].as_str()),
+            (Some("who"), Some("who"))
+        );
         assert_eq!(claims["exp"].as_u64(), Some(EXPIRES));
     }
 }

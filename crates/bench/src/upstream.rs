@@ -33,7 +33,9 @@ impl Upstream {
     pub fn start(directory: &Path, body_bytes: usize, core: usize, supervisor: &Supervisor) -> Result<Self> {
         let program = find_program("nginx").context("not found: nginx (apt-get install nginx)")?;
         fs::create_dir(directory).with_context(|| format!("creating {}", directory.display()))?;
-        let dir = directory.to_str().context("the temporary directory's name is not UTF-8")?;
+        let dir = directory
+            .to_str()
+            .context("the temporary directory's name is not UTF-8")?;
         let [address] = free_addresses()?;
         let body = "x".repeat(body_bytes);
         let answer = match body_bytes {
@@ -46,11 +48,18 @@ impl Upstream {
         };
         let listen = address.to_string();
         let open_files = open_files().to_string();
-        let values =
-            [("dir", dir), ("listen", &listen), ("answer", &answer), ("open_files", open_files.as_str())];
+        let values = [
+            ("dir", dir),
+            ("listen", &listen),
+            ("answer", &answer),
+            ("open_files", open_files.as_str()),
+        ];
         let configuration = directory.join("api.conf");
-        fs::write(&configuration, render(include_str!("../upstream/api.conf"), &values, 0)?)
-            .context("writing the upstream's configuration")?;
+        fs::write(
+            &configuration,
+            render(include_str!("../upstream/api.conf"), &values, 0)?,
+        )
+        .context("writing the upstream's configuration")?;
         let arguments = ["-e", "stderr", "-p", dir, "-g", "daemon off;", "-c"].map(OsString::from);
         let arguments = [&arguments[..], &[configuration.into_os_string()]].concat();
         let process = supervisor.start(&program, &arguments, core, &directory.join("log"))?;

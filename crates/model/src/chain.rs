@@ -34,6 +34,9 @@ fn empty_object() -> serde_json::Value {
 pub struct RefusalOverride {
     /// The body: a text as it is, anything else as JSON.
     pub body: serde_json::Value,
+    /// `Content-Type` of the body; absent: plain text for a text, else JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_type: Option<String>,
 }
 
 /// A plugin written in place, or named.

@@ -13,8 +13,10 @@ pub mod document;
 mod chain;
 mod consumer;
 mod path;
+mod precedence;
 mod predicate;
 mod route;
+mod route_table;
 mod service;
 mod upstream;
 mod validate;
@@ -28,6 +30,7 @@ pub use route::{
     ForwardedHeaders, HeaderMatch, PathJoin, PathRewrite, Route, RouteMatch, RouteTarget, Stamp, StampValue,
     UpstreamHost,
 };
+pub use route_table::{DefaultCharset, RealIp, RouteTable};
 pub use service::{Service, Timeouts};
 pub use upstream::{Algorithm, HashOn, KeepalivePool, Scheme, Target, Upstream};
 
@@ -92,6 +95,9 @@ pub struct Model {
     /// The chain for calls that match no route.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unmatched: Vec<ChainStep>,
+    /// Settings that hold for all routes of a voice; at most one entry for each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub route_tables: Vec<RouteTable>,
 }
 
 fn text_form_version() -> u32 {
@@ -116,5 +122,10 @@ impl Model {
         self.consumers.extend(other.consumers);
         self.plugins.extend(other.plugins);
         self.consumer_tables.extend(other.consumer_tables);
+        for table in other.route_tables {
+            if !self.route_tables.iter().any(|known| known.voice == table.voice) {
+                self.route_tables.push(table);
+            }
+        }
     }
 }

@@ -155,6 +155,8 @@ pub enum UpstreamHost {
     Client,
     /// This one.
     Fixed(String),
+    /// This name, with the target's port where it is not the scheme's.
+    WithTargetPort(String),
 }
 
 /// Headers that tell the upstream about the client.
@@ -172,13 +174,20 @@ pub struct ForwardedHeaders {
     /// `X-Forwarded-Prefix`: the part of the path that was cut off.
     #[serde(skip_serializing_if = "is_default")]
     pub prefix: bool,
-    /// `Via`, in both directions, under this pseudonym (RFC 9110, 7.6.3).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// `Via`, in both directions, under this pseudonym (RFC 9110, 7.6.3); `null`: none is sent.
+    #[serde(skip_serializing_if = "is_default_via")]
     pub via: Option<String>,
     /// Peers whose `X-Forwarded-*` are believed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<String>")]
     pub trusted: Vec<IpNet>,
+    /// `X-Forwarded-Host` and `-Port` repeat the client's `Host` as written (case and port; where it has no
+    /// port, the listener's). Otherwise: the host in lower case without a port, and the listener's port.
+    #[serde(skip_serializing_if = "is_default")]
+    pub host_as_written: bool,
+    /// The client's own `Forwarded` (RFC 7239) is not passed on.
+    #[serde(skip_serializing_if = "is_default")]
+    pub drop_forwarded: bool,
 }
 
 impl Default for ForwardedHeaders {
@@ -187,10 +196,21 @@ impl Default for ForwardedHeaders {
             standard: true,
             path: false,
             prefix: false,
-            via: Some("weir".to_owned()),
+            via: default_via(),
             trusted: Vec::new(),
+            host_as_written: false,
+            drop_forwarded: false,
         }
     }
+}
+
+fn default_via() -> Option<String> {
+    Some("weir".to_owned())
+}
+
+// Absent means the default, so "none" has to be written.
+fn is_default_via(via: &Option<String>) -> bool {
+    *via == default_via()
 }
 
 /// A header that the gateway adds by itself.
@@ -219,4 +239,6 @@ pub enum StampValue {
     ResponseLatencyMs,
     /// The status of the upstream's own answer, or of each failed try (`502, 502`); absent when none was asked.
     UpstreamStatus,
+    /// The same, but only where the last of them is 500 or more.
+    UpstreamErrorStatus,
 }

@@ -1,1 +1,35 @@
-//! Weir's native door: weir.yaml, its schema, translation and voice
+//! Weir's native door: `weir.yaml`.
+//!
+//! A `weir.yaml` is the model's own text form with short forms for what most documents say. This crate reads
+//! one ([`translate`]), writes one for any model ([`print()`]), describes it as a JSON Schema ([`schema()`]), and
+//! answers for native routes ([`NativeVoice`], RFC 9457).
+//!
+//! | short | stands for |
+//! |---|---|
+//! | `routes` in a service | routes of the document, `to` that service, before the document's own |
+//! | `hosts`, `paths`, `methods`, `headers` of a route | a `match` for each path |
+//! | `service: x` of a route | `to: {service: x}` |
+//! | `strip_prefix: true` | `path: {strip_matched: true}` |
+//! | `preserve_host: true` | `upstream_host: client` |
+//! | `rate-limit: {…}` in a list of plugins | `name: rate-limit` with `config: {…}`, in a chain under `use` |
+//! | `key-auth: {…}` in a list of credentials | `plugin: key-auth` with `config: {…}` |
+//! | `name` of a consumer | `id` and `username` |
+//! | `host:port` in a list of targets | `host` and `port` |
+//!
+//! Unknown fields are errors, with a guess at what was meant. **What it is not**: it reads no file, and it
+//! does not check what needs the whole model (see [`translate`]).
+
+mod places;
+mod print;
+mod schema;
+mod translate;
+mod voice;
+mod wording;
+mod words;
+mod yaml;
+
+pub use places::locate;
+pub use print::print;
+pub use schema::schema;
+pub use translate::{recognises, translate};
+pub use voice::NativeVoice;

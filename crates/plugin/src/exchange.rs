@@ -27,7 +27,8 @@ pub struct Exchange {
     pub captures: Vec<(Arc<str>, Vec<u8>)>,
     /// Overrides the Host that the route would send to the upstream.
     pub upstream_host: Option<Vec<u8>>,
-    /// How path and query are changed on their way, for rewrites that also drop the route's own.
+    /// A filter has set `request.path` and `request.query` to what the upstream gets, escaped as on the wire; the
+    /// route's own work on the path (stripping, joining with the service's, escaping anew) is left out.
     pub path_rewritten: bool,
     clock: Clock,
     unix_ms: u64,

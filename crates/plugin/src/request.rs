@@ -38,6 +38,8 @@ pub struct Request {
     pub peer: SocketAddr,
     /// The address on which the gateway took the connection.
     pub local: SocketAddr,
+    /// The memory of the last query, for the next one.
+    spare_query: Vec<u8>,
 }
 
 impl Default for Request {
@@ -59,6 +61,7 @@ impl Default for Request {
             client: nobody.ip(),
             peer: nobody,
             local: nobody,
+            spare_query: Vec::new(),
         }
     }
 }
@@ -89,12 +92,23 @@ impl Request {
             })
     }
 
+    /// Sets the query, using memory of an earlier one.
+    pub fn set_query(&mut self, query: &[u8]) {
+        let mut memory = self.query.take().unwrap_or_else(|| std::mem::take(&mut self.spare_query));
+        memory.clear();
+        memory.extend_from_slice(query);
+        self.query = Some(memory);
+    }
+
     /// Empties the request for the next one on the same connection, keeping its memory.
     pub fn clear(&mut self) {
         self.method.clear();
         self.raw_path.clear();
         self.path.clear();
-        self.query = None;
+        if let Some(mut query) = self.query.take() {
+            query.clear();
+            self.spare_query = query;
+        }
         self.host.clear();
         self.host_port = None;
         self.headers.clear();

@@ -3,7 +3,8 @@
 use crate::exchange::Exchange;
 use crate::variable::Variable;
 
-/// A text in which `$name` and `${name}` stand for variables.
+/// A text in which `$name` and `${name}` stand for variables; `${name ?? default}` says what to put where the
+/// call has no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template(Vec<Part>);
 
@@ -11,6 +12,7 @@ pub struct Template(Vec<Part>);
 enum Part {
     Text(Vec<u8>),
     Variable(Variable),
+    VariableOr(Variable, Vec<u8>),
 }
 
 impl Template {
@@ -39,7 +41,13 @@ impl Template {
             if !plain.is_empty() {
                 parts.push(Part::Text(std::mem::take(&mut plain).into_bytes()));
             }
-            parts.push(Part::Variable(Variable::parse(name)));
+            parts.push(match name.split_once("??") {
+                Some((name, default)) => Part::VariableOr(
+                    Variable::parse(name.trim()),
+                    default.trim().as_bytes().to_vec(),
+                ),
+                None => Part::Variable(Variable::parse(name.trim())),
+            });
             rest = behind;
         }
         plain.push_str(rest);
@@ -51,11 +59,11 @@ impl Template {
 
     /// Whether the text is the same for every call.
     pub fn is_constant(&self) -> bool {
-        !self.0.iter().any(|part| matches!(part, Part::Variable(_)))
+        self.0.iter().all(|part| matches!(part, Part::Text(_)))
     }
 
     /// Writes the text for this call behind what `out` holds. Variables without a value are left out.
-    /// Says how many variables had a value.
+    /// Says how many variables had a value or a default.
     pub fn render(&self, exchange: &Exchange, out: &mut Vec<u8>) -> usize {
         let mut found = 0;
         for part in &self.0 {
@@ -66,6 +74,10 @@ impl Template {
                         out.extend_from_slice(&value);
                         found += 1;
                     }
+                }
+                Part::VariableOr(variable, default) => {
+                    out.extend_from_slice(&variable.read(exchange).unwrap_or(default.into()));
+                    found += 1;
                 }
             }
         }
@@ -90,6 +102,7 @@ mod tests {
             ("$$arg_a", "$1 2"),
             ("a$nothing", "a"),
             ("${arg_a", "${arg_a"),
+            ("${arg_a ?? 9}/${arg_x ?? 9}", "1 2/9"),
         ] {
             let mut out = Vec::new();
             Template::parse(template).render(&exchange, &mut out);

@@ -1,6 +1,7 @@
 //! Variables: facts about a call by the names that NGINX and its kin made standard.
 
 use crate::exchange::Exchange;
+use crate::headers::Headers;
 use std::borrow::Cow;
 
 /// A fact about a call, found by name once and read for many calls.
@@ -12,7 +13,7 @@ use std::borrow::Cow;
 pub enum Variable {
     /// `arg_NAME`: a query argument, decoded.
     Arg(Vec<u8>),
-    /// `http_NAME`: a request header; `_` stands for `-`.
+    /// `http_NAME`: a request header; `_` stands for `-`. Several values are joined by `, `.
     Header(Vec<u8>),
     /// `cookie_NAME`.
     Cookie(Vec<u8>),
@@ -96,7 +97,7 @@ impl Variable {
         let bytes = |bytes: &'x [u8]| Some(Cow::Borrowed(bytes));
         match self {
             Self::Arg(name) => request.query_arg(name),
-            Self::Header(name) => request.headers.get(name).map(Cow::Borrowed),
+            Self::Header(name) => joined(&request.headers, name),
             Self::Cookie(name) => request.cookie(name).map(Cow::Borrowed),
             Self::Capture(name) => {
                 let (_, value) = exchange
@@ -123,10 +124,8 @@ impl Variable {
             Self::Scheme => bytes(request.scheme().as_bytes()),
             Self::Method => bytes(&request.method),
             Self::RequestId => bytes(exchange.request_id().as_bytes()),
-            Self::Status => match exchange.response.status {
-                0 => None,
-                status => text(status.to_string()),
-            },
+            // 0 while there is no response, as NGINX has it.
+            Self::Status => text(exchange.response.status.to_string()),
             Self::ConsumerName => {
                 let consumer = &exchange.identity.as_ref()?.consumer;
                 bytes(consumer.username.as_deref().unwrap_or(&consumer.id).as_bytes())
@@ -137,6 +136,15 @@ impl Variable {
             Self::Unknown => None,
         }
     }
+}
+
+fn joined<'h>(headers: &'h Headers, name: &[u8]) -> Option<Cow<'h, [u8]>> {
+    let first = headers.get(name)?;
+    if headers.get_all(name).nth(1).is_none() {
+        return Some(Cow::Borrowed(first));
+    }
+    let all: Vec<&[u8]> = headers.get_all(name).collect();
+    Some(Cow::Owned(all.join(&b", "[..])))
 }
 
 fn request_uri(exchange: &Exchange) -> Cow<'_, [u8]> {

@@ -17,7 +17,7 @@ fn registry(series_limit: usize) -> Registry {
 
 fn scrape(registry: &Registry) -> String {
     let mut text = String::new();
-    registry.render(&mut text).unwrap();
+    registry.render(&mut text).expect("a String takes everything");
     text
 }
 
@@ -26,7 +26,7 @@ fn value(text: &str, sample: &str) -> Option<u64> {
     let mut found = text
         .lines()
         .filter_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
-    let value = found.next()?.parse().unwrap();
+    let value = found.next()?.parse().expect("a whole number");
     assert_eq!(found.next(), None, "{sample} stands twice");
     Some(value)
 }

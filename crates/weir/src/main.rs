@@ -1,2 +1,31 @@
 //! The `weir` binary: flags in, parts wired together.
-fn main() {}
+//!
+//! `args` holds the command line; `load` turns files into what is served, for all commands alike; `run` serves
+//! it; `check` and `explain` talk about it. **What it is not**: a place for logic that a request needs.
+
+mod args;
+mod bench;
+mod check;
+mod doors;
+mod explain;
+mod load;
+mod outcome;
+mod run;
+
+use args::{Cli, Command};
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Run(args) => match run::run(*args) {
+            Ok(()) => return ExitCode::SUCCESS,
+            Err(error) => outcome::Outcome::failed(1, format!("weir: {error:#}\n")),
+        },
+        Command::Check(args) => check::check(&args),
+        Command::Convert(args) => check::convert(&args),
+        Command::Explain(args) => explain::explain(&args),
+        Command::Bench(args) => bench::bench(&args),
+    };
+    outcome.tell()
+}

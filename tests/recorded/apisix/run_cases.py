@@ -312,6 +312,7 @@ def check_case(gw, echo, case):
             try: d = diff(st["expect"], observe(gw, echo, st, vars_), st)
             except (OSError, http.client.HTTPException) as x: d = ["io error %r" % x]
         out += ["step %d (%s %s): %s" % (n, st["request"].get("method", "GET"), st["request"]["target"], x) for x in d]
+        if any("timed out" in x for x in d): break
     return out
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

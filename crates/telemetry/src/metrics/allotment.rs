@@ -178,7 +178,7 @@ mod tests {
             (&["a"], &[Some((1, 1))], 0),
             // `b` is only gone, not forgotten.
             (&["b"], &[Some((2, 1))], 0),
-            // `a` has been gone longer than nobody else.
+            // `a` is the only one gone: its slot goes to `c` under the next epoch.
             (&["c", "b", "c"], &[Some((1, 2)), Some((2, 1)), Some((1, 2))], 0),
             (&[], &[], 0),
             // Both are gone since the same round; a newcomer after them finds no slot left.

@@ -11,7 +11,7 @@ use super::worker::{Totals, WorkerMetrics};
 use crate::access_log::AccessLogStats;
 
 /// Series that a registry keeps apart unless told otherwise. At this limit a full table costs 0.7 MB a worker
-/// and a scrape of some 6 MB; routes beyond it are counted together.
+/// and a scrape of some 4 MB; routes beyond it are counted together.
 pub const DEFAULT_SERIES_LIMIT: usize = 1_000;
 
 /// How a registry is set up.
@@ -53,6 +53,14 @@ struct State {
     allotment: Allotment,
     configuration: Configuration,
     access_log: Option<Arc<AccessLogStats>>,
+}
+
+impl State {
+    fn totals(&self) -> Totals {
+        let mut totals = Totals::default();
+        self.workers.iter().for_each(|worker| totals.add(worker));
+        totals
+    }
 }
 
 /// All workers' metrics. Its lock is taken by reloads and scrapes, never by a worker.
@@ -121,9 +129,7 @@ impl Registry {
 
     /// The gateway-wide counts of this moment.
     pub fn totals(&self) -> Totals {
-        let mut totals = Totals::default();
-        self.state().workers.iter().for_each(|worker| totals.add(worker));
-        totals
+        self.state().totals()
     }
 
     /// Writes the Prometheus text format, version 0.0.4
@@ -138,8 +144,6 @@ impl Registry {
 
     fn scrape(&self) -> Scrape {
         let state = self.state();
-        let mut totals = Totals::default();
-        state.workers.iter().for_each(|worker| totals.add(worker));
         let reserved = [
             (names::UNMATCHED, SeriesId::UNMATCHED),
             (names::OTHER, SeriesId::OTHER),
@@ -164,7 +168,7 @@ impl Registry {
             })
         });
         Scrape {
-            totals,
+            totals: state.totals(),
             series: series.collect(),
             pairs: state.allotment.pairs().len(),
             limit: state.allotment.limit(),

@@ -1,0 +1,275 @@
+//! From a parsed document to typed resources, leaving out what is wrong.
+
+use super::consumer::{Consumer, Credential, consumer_shape, credential_of, credential_shape};
+use super::plugin_set::{PluginSet, consumer_group_shape, global_rule_shape, plugin_config_shape};
+use super::{Plugins, Route, SECTIONS, Service, Upstream, id_text, route, service, unserved, upstream};
+use crate::plugins::{Checker, Side};
+use crate::schema::Shape;
+use crate::translate::vars;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use weir_model::{Diagnostic, DocPath};
+
+/// A resource with its id and its place in the document.
+#[derive(Debug)]
+pub struct Item<T> {
+    /// The id; of one that has none, its position.
+    pub id: String,
+    /// Where it stands.
+    pub path: DocPath,
+    /// The resource.
+    pub value: T,
+}
+
+/// All good resources of a document, in its order.
+#[derive(Debug, Default)]
+pub struct Documents {
+    pub routes: Vec<Item<Route>>,
+    pub services: Vec<Item<Service>>,
+    pub upstreams: Vec<Item<Upstream>>,
+    pub consumers: Vec<Item<Consumer>>,
+    /// With the ids of their consumers.
+    pub credentials: Vec<(String, Item<Credential>)>,
+    pub consumer_groups: Vec<Item<PluginSet>>,
+    pub plugin_configs: Vec<Item<PluginSet>>,
+    pub global_rules: Vec<Item<PluginSet>>,
+    /// Metadata of plugins by plugin name.
+    pub metadata: Map<String, Value>,
+}
+
+/// What is wrong with an item: a place under it, and the words.
+type Fault = (DocPath, String);
+
+/// Reads all resources. What is left out, and what is not served, is told in `diagnostics`.
+pub fn read(document: &Value, diagnostics: &mut Vec<Diagnostic>) -> Documents {
+    let mut reader = Reader {
+        document,
+        diagnostics,
+        checker: Checker::default(),
+    };
+    reader.report_unknown_sections();
+    reader.report_unserved_sections();
+    let mut documents = Documents {
+        metadata: reader.metadata(),
+        upstreams: reader.items("upstreams", upstream::shape(), None, |_, _| Ok(())),
+        services: reader.plugin_items("services", service::shape(), Side::Request),
+        plugin_configs: reader.plugin_items("plugin_configs", plugin_config_shape(), Side::Request),
+        consumer_groups: reader.plugin_items("consumer_groups", consumer_group_shape(), Side::Request),
+        global_rules: reader.plugin_items("global_rules", global_rule_shape(), Side::Request),
+        routes: reader.items("routes", route::shape(), Some(Side::Request), check_route),
+        ..Documents::default()
+    };
+    reader.consumers(&mut documents);
+    documents
+}
+
+fn check_route(route: &Map<String, Value>, place: &DocPath) -> Result<(), Fault> {
+    match route.get("vars").and_then(Value::as_array).map(|vars| vars::check(vars)) {
+        Some(Err(error)) => Err((
+            place.field("vars"),
+            format!("failed to validate the 'vars' expression: {error}"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+struct Reader<'d> {
+    document: &'d Value,
+    diagnostics: &'d mut Vec<Diagnostic>,
+    checker: Checker,
+}
+
+impl<'d> Reader<'d> {
+    /// The raw items of a list, with their places and what identifies them.
+    fn raw(&mut self, section: &'static str) -> Vec<(DocPath, String, &'d Map<String, Value>)> {
+        let place = DocPath::root().field(section);
+        let items = match self.document.get(section) {
+            None | Some(Value::Null) => return Vec::new(),
+            Some(Value::Array(items)) => items,
+            Some(_) => {
+                let message = format!("expected '{section}' to be a list");
+                self.diagnostics.push(Diagnostic::dropped(place, message));
+                return Vec::new();
+            }
+        };
+        let mut found = Vec::new();
+        for (index, item) in items.iter().enumerate() {
+            let place = place.index(index);
+            match item {
+                Value::Object(map) => {
+                    let named = ["id", "username"].iter().find_map(|key| id_text(map.get(*key)?));
+                    let id = named.unwrap_or_else(|| format!("arr_{}", index + 1));
+                    found.push((place, id, map));
+                }
+                _ => {
+                    let message = format!(
+                        "invalid item data of [{section}/{}], val: {item}, it should be an object",
+                        index + 1
+                    );
+                    self.diagnostics.push(Diagnostic::dropped(place, message));
+                }
+            }
+        }
+        found
+    }
+
+    fn plugin_items<T: DeserializeOwned>(
+        &mut self,
+        section: &'static str,
+        shape: &Shape,
+        side: Side,
+    ) -> Vec<Item<T>> {
+        self.items(section, shape, Some(side), |_, _| Ok(()))
+    }
+
+    /// The good items of a list; `side` says how their plugins are checked.
+    fn items<T: DeserializeOwned>(
+        &mut self,
+        section: &'static str,
+        shape: &Shape,
+        side: Option<Side>,
+        check: fn(&Map<String, Value>, &DocPath) -> Result<(), Fault>,
+    ) -> Vec<Item<T>> {
+        let mut items = Vec::new();
+        for (place, id, map) in self.raw(section) {
+            match self.item(map, &place, shape, side, check) {
+                Ok(value) => self.keep(&mut items, Item { id, path: place, value }),
+                Err((place, message)) => self.diagnostics.push(Diagnostic::dropped(place, message)),
+            }
+        }
+        items
+    }
+
+    fn item<T: DeserializeOwned>(
+        &mut self,
+        map: &Map<String, Value>,
+        place: &DocPath,
+        shape: &Shape,
+        side: Option<Side>,
+        check: fn(&Map<String, Value>, &DocPath) -> Result<(), Fault>,
+    ) -> Result<T, Fault> {
+        let mut value = Value::Object(map.clone());
+        forget_nulls(&mut value);
+        shape
+            .check(&mut value)
+            .map_err(|error| (place.clone(), error))?;
+        if let Value::Object(map) = &mut value {
+            if let (Some(side), Some(Value::Object(plugins))) = (side, map.get_mut("plugins")) {
+                self.check_plugins(plugins, &place.field("plugins"), side)?;
+            }
+            check(map, place)?;
+        }
+        T::deserialize(value).map_err(|error| (place.clone(), error.to_string()))
+    }
+
+    fn check_plugins(&mut self, plugins: &mut Plugins, place: &DocPath, side: Side) -> Result<(), Fault> {
+        for (name, config) in plugins.iter_mut() {
+            self.checker
+                .check(name, config, side)
+                .map_err(|error| (place.field(name.as_str()), error))?;
+        }
+        Ok(())
+    }
+
+    /// Adds an item; one with the same id is replaced where it stands.
+    fn keep<T>(&mut self, items: &mut Vec<Item<T>>, item: Item<T>) {
+        match items.iter_mut().find(|known| known.id == item.id) {
+            None => items.push(item),
+            Some(known) => {
+                let message = format!("the id '{}' is given again below; the last one counts", item.id);
+                self.diagnostics
+                    .push(Diagnostic::warning(known.path.clone(), message));
+                *known = item;
+            }
+        }
+    }
+
+    fn consumers(&mut self, documents: &mut Documents) {
+        let mut credentials: Vec<Item<Credential>> = Vec::new();
+        for (place, id, map) in self.raw("consumers") {
+            let is_credential = credential_of(&id).is_some();
+            let read = if is_credential {
+                self.item(map, &place, credential_shape(), Some(Side::Consumer), |_, _| Ok(()))
+                    .map(|value| self.keep(&mut credentials, Item { id, path: place, value }))
+            } else {
+                self.item(map, &place, consumer_shape(), Some(Side::Consumer), |_, _| Ok(()))
+                    .map(|value| self.keep(&mut documents.consumers, Item { id, path: place, value }))
+            };
+            if let Err((place, message)) = read {
+                self.diagnostics.push(Diagnostic::dropped(place, message));
+            }
+        }
+        for item in credentials {
+            let Some((consumer, name)) = credential_of(&item.id) else {
+                continue;
+            };
+            let (consumer, name) = (consumer.to_owned(), name.to_owned());
+            if documents.consumers.iter().any(|known| known.id == consumer) {
+                let item = Item { id: name, ..item };
+                documents.credentials.push((consumer, item));
+            } else {
+                let message = format!("failed to get the consumer for the credential: no consumer '{consumer}'");
+                self.diagnostics.push(Diagnostic::dropped(item.path, message));
+            }
+        }
+    }
+
+    fn metadata(&mut self) -> Map<String, Value> {
+        let mut metadata = Map::new();
+        for (place, id, map) in self.raw("plugin_metadata") {
+            let mut value = Value::Object(map.clone());
+            forget_nulls(&mut value);
+            match self.checker.check_metadata(&id, &mut value) {
+                Ok(true) => {
+                    metadata.insert(id, value);
+                }
+                Ok(false) => {
+                    let message = format!("metadata of plugin \"{id}\" is not served yet");
+                    self.diagnostics.push(Diagnostic::warning(place, message));
+                }
+                Err(message) => self.diagnostics.push(Diagnostic::dropped(place, message)),
+            }
+        }
+        metadata
+    }
+
+    fn report_unknown_sections(&mut self) {
+        let sections = self.document.as_object().into_iter().flatten();
+        for (name, _) in sections.filter(|(name, _)| !SECTIONS.contains(&name.as_str())) {
+            let message = format!("'{name}' is no resource of APISIX; it is passed over");
+            self.diagnostics
+                .push(Diagnostic::warning(DocPath::root().field(name.as_str()), message));
+        }
+    }
+
+    fn report_unserved_sections(&mut self) {
+        for (section, shape) in unserved::sections() {
+            for (place, _, map) in self.raw(section) {
+                let mut value = Value::Object(map.clone());
+                forget_nulls(&mut value);
+                self.diagnostics.push(match shape.check(&mut value) {
+                    Ok(()) => Diagnostic::warning(place, format!("'{section}' are not served yet")),
+                    Err(error) => Diagnostic::dropped(place, error),
+                });
+            }
+        }
+        if self.document.get("plugins").is_some_and(|list| !list.is_null()) {
+            self.diagnostics.push(Diagnostic::warning(
+                DocPath::root().field("plugins"),
+                "the list of plugins to load is not served yet: all available ones are",
+            ));
+        }
+    }
+}
+
+/// Takes empty fields out of maps: in APISIX's scripting language a field without a value is not there.
+fn forget_nulls(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            map.retain(|_, value| !value.is_null());
+            map.values_mut().for_each(forget_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(forget_nulls),
+        _ => {}
+    }
+}

@@ -1,0 +1,43 @@
+//! Services: what several routes have in common.
+
+use super::{Id, Plugins, Upstream};
+use crate::schema::{
+    Shape, array, boolean, host, id, label_map, long_text, object, short_text, text, timestamp,
+};
+use serde::Deserialize;
+use std::sync::LazyLock;
+
+/// A service, with defaults filled in.
+#[derive(Debug, Deserialize)]
+pub struct Service {
+    pub name: Option<String>,
+    pub hosts: Option<Vec<String>>,
+    #[serde(default)]
+    pub plugins: Plugins,
+    pub upstream_id: Option<Id>,
+    pub upstream: Option<Upstream>,
+    pub script: Option<String>,
+    pub enable_websocket: Option<bool>,
+}
+
+/// What a service must look like.
+pub fn shape() -> &'static Shape {
+    static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+        object([
+            ("id", id()),
+            ("name", short_text()),
+            ("desc", long_text()),
+            ("labels", label_map()),
+            ("create_time", timestamp()),
+            ("update_time", timestamp()),
+            ("hosts", array(host()).min_items(1).unique()),
+            ("plugins", object([])),
+            ("upstream_id", id()),
+            ("upstream", super::upstream::new_shape()),
+            ("script", text().length(10, 102_400)),
+            ("enable_websocket", boolean()),
+        ])
+        .closed()
+    });
+    &SHAPE
+}

@@ -1,0 +1,260 @@
+//! Upstreams: groups of nodes, by themselves or inside of a route or a service.
+
+use crate::schema::{
+    Shape, any, any_of, array, boolean, having, host, id, integer, label_map, long_text, method, not, number,
+    object, short_text, text, timeout, timestamp,
+};
+use serde::Deserialize;
+use serde_json::Value;
+use std::sync::LazyLock;
+
+/// An upstream, with defaults filled in.
+#[derive(Debug, Deserialize)]
+pub struct Upstream {
+    #[serde(rename = "type")]
+    pub algorithm: String,
+    pub nodes: Option<Nodes>,
+    pub hash_on: String,
+    pub key: Option<String>,
+    pub retries: Option<u32>,
+    pub retry_timeout: Option<f64>,
+    pub timeout: Option<Timeout>,
+    pub scheme: String,
+    pub pass_host: String,
+    pub upstream_host: Option<String>,
+    pub keepalive_pool: Option<KeepalivePool>,
+    pub service_name: Option<String>,
+    pub discovery_type: Option<String>,
+    pub checks: Option<Value>,
+    pub tls: Option<Value>,
+}
+
+/// The nodes: `host:port` to weight, or a list.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Nodes {
+    List(Vec<Node>),
+    Map(serde_json::Map<String, Value>),
+}
+
+/// A node of a list.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Node {
+    pub host: String,
+    pub port: Option<u16>,
+    pub weight: u64,
+    pub priority: i64,
+}
+
+/// Time-outs in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+pub struct Timeout {
+    pub connect: f64,
+    pub send: f64,
+    pub read: f64,
+}
+
+/// Bounds of idle connections; the time-out is in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+pub struct KeepalivePool {
+    pub size: u32,
+    pub idle_timeout: f64,
+    pub requests: u64,
+}
+
+impl Nodes {
+    /// The nodes as a list; those of a map without a port have none.
+    pub fn list(&self) -> Vec<Node> {
+        match self {
+            Self::List(nodes) => nodes.clone(),
+            Self::Map(map) => map
+                .iter()
+                .map(|(address, weight)| {
+                    let (host, port) = split_port(address);
+                    Node {
+                        host: host.to_owned(),
+                        port,
+                        weight: weight.as_u64().unwrap_or(0),
+                        priority: 0,
+                    }
+                })
+                .collect(),
+        }
+    }
+}
+
+/// Splits `host:port`, `[::1]:port` and names without a port.
+pub fn split_port(address: &str) -> (&str, Option<u16>) {
+    match address.rsplit_once(':') {
+        Some((host, port)) if !host.contains(':') || host.ends_with(']') => match port.parse() {
+            Ok(port) => (host, Some(port)),
+            Err(_) => (address, None),
+        },
+        _ => (address, None),
+    }
+}
+
+/// What an upstream must look like.
+pub fn shape() -> &'static Shape {
+    static SHAPE: LazyLock<Shape> = LazyLock::new(new_shape);
+    &SHAPE
+}
+
+/// A new copy of the shape, for routes and services.
+pub fn new_shape() -> Shape {
+    object([
+        ("id", id()),
+        ("name", short_text()),
+        ("desc", long_text()),
+        ("labels", label_map()),
+        ("create_time", timestamp()),
+        ("update_time", timestamp()),
+        ("type", text().or("roundrobin")),
+        ("nodes", nodes()),
+        (
+            "hash_on",
+            text()
+                .options(["vars", "header", "cookie", "consumer", "vars_combinations"])
+                .or("vars"),
+        ),
+        ("key", text()),
+        ("retries", integer().at_least(0)),
+        ("retry_timeout", number().at_least(0)),
+        ("timeout", timeout()),
+        (
+            "scheme",
+            any()
+                .options(["grpc", "grpcs", "http", "https", "tcp", "tls", "udp", "kafka"])
+                .or("http"),
+        ),
+        ("pass_host", text().options(["pass", "node", "rewrite"]).or("pass")),
+        ("upstream_host", host()),
+        ("keepalive_pool", keepalive_pool()),
+        ("service_name", short_text()),
+        ("discovery_type", text()),
+        (
+            "discovery_args",
+            object([("namespace_id", text()), ("group_name", text())]),
+        ),
+        ("checks", checks()),
+        ("tls", tls()),
+    ])
+    .closed()
+    .one_of([having(["nodes"]), having(["service_name", "discovery_type"])])
+}
+
+fn nodes() -> Shape {
+    let node = object([
+        ("host", host()),
+        ("port", integer().at_least(1).at_most(65_535)),
+        ("weight", integer().at_least(0)),
+        ("priority", integer().or(0)),
+        ("metadata", object([])),
+    ])
+    .required(["host", "weight"]);
+    any_of([
+        object([]).each_field(".*", integer().at_least(0)),
+        array(node),
+    ])
+}
+
+fn keepalive_pool() -> Shape {
+    object([
+        ("size", integer().at_least(1).or(320)),
+        ("idle_timeout", number().at_least(0).or(60)),
+        ("requests", integer().at_least(1).or(1000)),
+    ])
+}
+
+fn tls() -> Shape {
+    object([
+        ("client_cert", text().length(128, 65_536)),
+        ("client_key", text().length(64, 65_536)),
+        ("client_cert_id", id()),
+        ("verify", boolean().or(false)),
+    ])
+    .where_given("client_cert", having(["client_key"]))
+    .where_given("client_key", having(["client_cert"]))
+    .where_given("client_cert_id", not(having(["client_cert", "client_key"])))
+}
+
+fn checks() -> Shape {
+    let count = |least: u32, default: i64| integer().at_least(least).at_most(254).or(default);
+    let interval = || integer().at_least(1).or(1);
+    let statuses = |default: Vec<i64>| {
+        array(integer().at_least(200).at_most(599))
+            .min_items(1)
+            .unique()
+            .or(default)
+    };
+    let kind = || text().options(["http", "https", "tcp"]).or("http");
+    let active = object([
+        ("type", kind()),
+        ("timeout", number().or(1)),
+        ("concurrency", integer().or(10)),
+        ("host", host()),
+        ("port", integer().at_least(1).at_most(65_535)),
+        ("http_method", method().or("GET")),
+        ("http_path", text().or("/")),
+        ("http_req_body", text().or("")),
+        ("https_verify_certificate", boolean().or(true)),
+        ("req_headers", array(text()).min_items(1)),
+        (
+            "healthy",
+            object([
+                ("interval", interval()),
+                ("http_statuses", statuses(vec![200, 302])),
+                ("successes", count(1, 2)),
+            ]),
+        ),
+        (
+            "unhealthy",
+            object([
+                ("interval", interval()),
+                ("http_statuses", statuses(vec![429, 404, 500, 501, 502, 503, 504, 505])),
+                ("http_failures", count(1, 5)),
+                ("tcp_failures", count(1, 2)),
+                ("timeouts", count(1, 3)),
+            ]),
+        ),
+    ]);
+    let successes = (200..=208).chain([226]).chain(300..=308).collect();
+    let passive = object([
+        ("type", kind()),
+        (
+            "healthy",
+            object([("http_statuses", statuses(successes)), ("successes", count(0, 5))]),
+        ),
+        (
+            "unhealthy",
+            object([
+                ("http_statuses", statuses(vec![429, 500, 503])),
+                ("http_failures", count(0, 5)),
+                ("tcp_failures", count(0, 2)),
+                ("timeouts", count(0, 7)),
+            ]),
+        ),
+    ]);
+    object([("active", active), ("passive", passive)])
+        .any_of([having(["active"]), having(["active", "passive"])])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_split() {
+        for (address, host, port) in [
+            ("127.0.0.1:80", "127.0.0.1", Some(80)),
+            ("foo.com:8080", "foo.com", Some(8080)),
+            ("foo.com", "foo.com", None),
+            ("[::1]:80", "[::1]", Some(80)),
+            ("[::1]", "[::1]", None),
+            ("::1", "::1", None),
+            ("foo:bar", "foo:bar", None),
+        ] {
+            assert_eq!(split_port(address), (host, port), "{address}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! What happens to the text of `apisix.yaml` before it is YAML: the `#END` marker and environment variables.
+
+use regex::{Captures, Regex};
+use std::sync::LazyLock;
+use weir_model::{Diagnostic, DocPath};
+
+/// The marker has to stand in the last so many bytes.
+const MARKER_REACH: usize = 10;
+
+/// `${{NAME}}` and `${{NAME:=default}}`. They are filled in before the YAML is read, so quotes around them decide
+/// what type the value has.
+static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?s)\$\{\{\s*([A-Za-z0-9_]+[:=]?.*?)\s*\}\}").expect("invariant: a constant pattern")
+});
+
+/// Checks the `#END` marker and fills environment variables in.
+///
+/// # Errors
+/// A missing marker (the file may be half written), or a variable that has neither a value nor a default.
+pub fn prepare(text: &str, environment: &dyn Fn(&str) -> Option<String>) -> Result<String, Diagnostic> {
+    let reach = text.len().saturating_sub(MARKER_REACH);
+    if !text.as_bytes()[reach..].trim_ascii_end().ends_with(b"#END") {
+        return Err(Diagnostic {
+            line: Some(text.lines().count().max(1)),
+            ..Diagnostic::error(
+                DocPath::root(),
+                "missing valid end flag: expected the last line to be '#END'",
+            )
+        });
+    }
+    let mut missing = None;
+    let filled = PLACEHOLDER.replace_all(text, |found: &Captures<'_>| {
+        let (name, default) = match found[1].split_once(":=") {
+            Some((name, default)) => (name, Some(default.trim().to_owned())),
+            None => (&found[1], None),
+        };
+        environment(name).or(default).unwrap_or_else(|| {
+            let place = found.get(0).map_or(0, |whole| whole.start());
+            missing.get_or_insert_with(|| (name.to_owned(), place));
+            String::new()
+        })
+    });
+    match missing {
+        None => Ok(filled.into_owned()),
+        Some((name, place)) => Err(Diagnostic {
+            line: Some(text[..place].matches('\n').count() + 1),
+            ..Diagnostic::error(
+                DocPath::root(),
+                format!("failed to handle configuration: can't find environment variable {name}"),
+            )
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(name: &str) -> Option<String> {
+        (name == "PORT").then(|| "1980".to_owned())
+    }
+
+    #[test]
+    fn the_marker_ends_the_file() {
+        for (text, good) in [
+            ("a: 1\n#END", true),
+            ("a: 1\n#END\n", true),
+            ("a: 1 #END \n\n", true),
+            ("a: 1\n", false),
+            ("#END\na: 1\n", false),
+            ("#END\n\n\n\n\n\n\n\n\n\n", false),
+            ("", false),
+            ("日本語日本語", false),
+        ] {
+            assert_eq!(prepare(text, &environment).is_ok(), good, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn variables_are_filled_in() {
+        for (text, filled) in [
+            ("a: ${{PORT}}\n#END", Some("a: 1980\n#END")),
+            (
+                "a: \"${{ PORT := 1 }}\" # ${{X:=y z}}\n#END",
+                Some("a: \"1980\" # y z\n#END"),
+            ),
+            ("a: ${{X:=}}\n#END", Some("a: \n#END")),
+            ("a: $PORT ${PORT}\n#END", Some("a: $PORT ${PORT}\n#END")),
+            ("a: 1\nb: ${{X}}\n#END", None),
+        ] {
+            let result = prepare(text, &environment);
+            assert_eq!(result.as_deref().ok(), filled, "{text:?}");
+            if let Err(diagnostic) = result {
+                assert_eq!(diagnostic.line, Some(2));
+            }
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! Checking a value against a [`Shape`], and filling in what the value leaves out.
+
+use super::{Kind, Shape};
+use ipnet::IpNet;
+use serde_json::{Map, Number, Value};
+use std::net::IpAddr;
+
+impl Shape {
+    /// Checks `value` and fills in defaults.
+    ///
+    /// As in APISIX's scripting language, an empty list and an empty map are the same thing; it becomes what the
+    /// shape asks for.
+    ///
+    /// # Errors
+    /// The first violation, in the words of APISIX's checker.
+    pub fn check(&self, value: &mut Value) -> Result<(), String> {
+        self.check_kind(value)?;
+        match value {
+            Value::Object(map) => self.check_fields(map)?,
+            Value::Array(items) => self.check_items(items)?,
+            Value::String(text) => self.check_text(text)?,
+            Value::Number(number) => self.check_number(number)?,
+            Value::Null | Value::Bool(_) => {}
+        }
+        self.check_required(value)?;
+        if !self.options.is_empty() && !self.options.iter().any(|option| same(option, value)) {
+            return Err("matches none of the enum values".to_owned());
+        }
+        self.check_compounds(value)
+    }
+
+    fn check_kind(&self, value: &mut Value) -> Result<(), String> {
+        let Some(kind) = self.kind else { return Ok(()) };
+        let fits = match (kind, &*value) {
+            (Kind::Object, Value::Object(_))
+            | (Kind::Array, Value::Array(_))
+            | (Kind::Text, Value::String(_))
+            | (Kind::Number, Value::Number(_))
+            | (Kind::Boolean, Value::Bool(_)) => true,
+            (Kind::Integer, Value::Number(number)) => match whole(number) {
+                Some(whole) => {
+                    *value = Value::Number(whole);
+                    true
+                }
+                None => false,
+            },
+            (Kind::Object, Value::Array(items)) if items.is_empty() => {
+                *value = Value::Object(Map::new());
+                true
+            }
+            (Kind::Array, Value::Object(map)) if map.is_empty() => {
+                *value = Value::Array(Vec::new());
+                true
+            }
+            _ => false,
+        };
+        if fits {
+            Ok(())
+        } else {
+            Err(format!(
+                "wrong type: expected {}, got {}",
+                kind.as_str(),
+                kind_of(value)
+            ))
+        }
+    }
+
+    fn check_fields(&self, map: &mut Map<String, Value>) -> Result<(), String> {
+        for (name, shape) in &self.fields {
+            if let Some(value) = map.get_mut(*name) {
+                shape
+                    .check(value)
+                    .map_err(|error| format!("property \"{name}\" validation failed: {error}"))?;
+                self.check_dependents(name, map)?;
+            } else if self.required.contains(name) {
+                return Err(format!("property \"{name}\" is required"));
+            } else if let Some(default) = &shape.default {
+                map.insert((*name).to_owned(), default.clone());
+            }
+        }
+        if let Some(missing) = self.required.iter().find(|name| !map.contains_key(**name)) {
+            return Err(format!("property \"{missing}\" is required"));
+        }
+        for (name, value) in map.iter_mut() {
+            let listed = self.fields.iter().any(|(field, _)| field == name);
+            match self.other_fields.as_deref() {
+                Some((names, shape)) if names.matches(name) => {
+                    shape.check(value).map_err(|error| {
+                        format!("failed to validate {name} (matching \"{}\"): {error}", names.text)
+                    })?;
+                }
+                _ if self.closed && !listed => {
+                    return Err(format!("additional properties forbidden, found {name}"));
+                }
+                _ => {}
+            }
+        }
+        match self.field_count {
+            (Some(least), _) if map.len() < least => {
+                Err(format!("expect object to have at least {least} properties"))
+            }
+            (_, Some(most)) if map.len() > most => {
+                Err(format!("expect object to have at most {most} properties"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_dependents(&self, name: &str, map: &mut Map<String, Value>) -> Result<(), String> {
+        for (_, shape) in self.dependents.iter().filter(|(field, _)| *field == name) {
+            let mut whole = Value::Object(std::mem::take(map));
+            let checked = shape.check(&mut whole);
+            if let Value::Object(whole) = whole {
+                *map = whole;
+            }
+            checked
+                .map_err(|error| format!("failed to validate dependent schema for \"{name}\": {error}"))?;
+        }
+        Ok(())
+    }
+
+    /// A value that is no map has no fields, so it satisfies a list of required ones (JSON Schema); but where the
+    /// shape says nothing else, an empty list stands for an empty map.
+    fn check_required(&self, value: &Value) -> Result<(), String> {
+        match (value, self.required.first()) {
+            (Value::Array(items), Some(name)) if items.is_empty() => {
+                Err(format!("property \"{name}\" is required"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_items(&self, items: &mut [Value]) -> Result<(), String> {
+        if let Some(least) = self.min_items
+            && items.len() < least
+        {
+            return Err(format!("expect array to have at least {least} items"));
+        }
+        if let Some(shape) = &self.item {
+            for (index, item) in items.iter_mut().enumerate() {
+                shape
+                    .check(item)
+                    .map_err(|error| format!("failed to validate item {}: {error}", index + 1))?;
+            }
+        }
+        if self.unique {
+            for (index, item) in items.iter().enumerate() {
+                if let Some(earlier) = items[..index].iter().position(|other| other == item) {
+                    return Err(format!(
+                        "expected unique items but items {} and {} are equal",
+                        earlier + 1,
+                        index + 1
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_text(&self, text: &str) -> Result<(), String> {
+        let length = text.chars().count();
+        match self.length {
+            (Some(least), _) if length < least => {
+                return Err(format!("string too short, expected at least {least}, got {length}"));
+            }
+            (_, Some(most)) if length > most => {
+                return Err(format!("string too long, expected at most {most}, got {length}"));
+            }
+            _ => {}
+        }
+        match &self.pattern {
+            Some(pattern) if !pattern.matches(text) => {
+                return Err(format!("failed to match pattern {:?} with {text:?}", pattern.text));
+            }
+            _ => {}
+        }
+        let is_address = || text.parse::<IpAddr>().is_ok() || text.parse::<IpNet>().is_ok();
+        if self.is_address && !is_address() {
+            return Err("object matches none of the required".to_owned());
+        }
+        Ok(())
+    }
+
+    fn check_number(&self, number: &Number) -> Result<(), String> {
+        let value = number.as_f64().unwrap_or(f64::NAN);
+        match (self.minimum, self.above, self.maximum) {
+            (Some(least), ..) if value < least => Err(format!("expected {number} to be at least {least}")),
+            (_, Some(bound), _) if value <= bound => {
+                Err(format!("expected {number} to be greater than {bound}"))
+            }
+            (.., Some(most)) if value > most => Err(format!("expected {number} to be at most {most}")),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_compounds(&self, value: &mut Value) -> Result<(), String> {
+        for (index, shape) in self.all_of.iter().enumerate() {
+            shape
+                .check(value)
+                .map_err(|error| format!("allOf {} failed: {error}", index + 1))?;
+        }
+        if !self.any_of.is_empty() && !self.any_of.iter().any(|shape| shape.check(value).is_ok()) {
+            return Err(format!(
+                "object matches none of the required{}",
+                named_requirements(&self.any_of)
+            ));
+        }
+        if !self.one_of.is_empty() {
+            let mut matched = None;
+            for (index, shape) in self.one_of.iter().enumerate() {
+                match (shape.check(value), matched) {
+                    (Ok(()), Some(earlier)) => {
+                        return Err(format!(
+                            "value should match only one schema, but matches both schemas {} and {}",
+                            earlier + 1,
+                            index + 1
+                        ));
+                    }
+                    (Ok(()), None) => matched = Some(index),
+                    (Err(_), _) => {}
+                }
+            }
+            if matched.is_none() {
+                return Err("value should match only one schema, but matches none".to_owned());
+            }
+        }
+        if let Some((condition, then, otherwise)) = self.condition.as_deref() {
+            if condition.check(value).is_ok() {
+                then.check(value).map_err(|_| "then clause did not match")?;
+            } else {
+                otherwise.check(value).map_err(|_| "else clause did not match")?;
+            }
+        }
+        match &self.not {
+            Some(shape) if shape.check(value).is_ok() => {
+                Err("value wasn't supposed to match schema".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// `: ["a"] or ["b"]`, the requirements that none of the shapes found met.
+fn named_requirements(shapes: &[Shape]) -> String {
+    let lists: Vec<String> = shapes
+        .iter()
+        .filter(|shape| !shape.required.is_empty())
+        .map(|shape| format!("{:?}", shape.required).replace(", ", ","))
+        .collect();
+    if lists.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", lists.join(" or "))
+    }
+}
+
+/// The number without a fraction of zero (`1.0` is a whole number too), `None` where there is another fraction.
+fn whole(number: &Number) -> Option<Number> {
+    if number.is_i64() || number.is_u64() {
+        return Some(number.clone());
+    }
+    let value = number.as_f64().filter(|value| value.fract() == 0.0)?;
+    // Beyond this a float does not tell neighbouring whole numbers apart anyway.
+    (value.abs() <= (1_u64 << 53) as f64).then(|| Number::from(value as i64))
+}
+
+fn same(option: &Value, value: &Value) -> bool {
+    match (option, value) {
+        (Value::Number(option), Value::Number(value)) => option.as_f64() == value.as_f64(),
+        _ => option == value,
+    }
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "userdata",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) | Value::Object(_) => "table",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::*;
+    use serde_json::json;
+
+    fn example() -> Shape {
+        object([
+            ("count", integer().at_least(1).at_most(9)),
+            ("name", text().length(2, 4).pattern("^[a-z]+$").or("abc")),
+            ("tags", array(text()).min_items(1).unique()),
+            ("mode", text().options(["a", "b"])),
+            ("rest", object([])),
+            ("x", any()),
+            ("y", any()),
+        ])
+        .closed()
+        .unless(having(["x", "y"]))
+    }
+
+    #[test]
+    fn violations_are_told_in_the_originals_words() {
+        for (value, words) in [
+            (json!({"count": "1"}), "property \"count\" validation failed: wrong type: expected integer, got string"),
+            (json!({"count": 1.5}), "property \"count\" validation failed: wrong type: expected integer, got number"),
+            (json!({"count": 0}), "property \"count\" validation failed: expected 0 to be at least 1"),
+            (json!({"count": 10}), "property \"count\" validation failed: expected 10 to be at most 9"),
+            (json!({"name": "a"}), "property \"name\" validation failed: string too short, expected at least 2, got 1"),
+            (json!({"name": "abcde"}), "property \"name\" validation failed: string too long, expected at most 4, got 5"),
+            (json!({"name": "AB"}), "property \"name\" validation failed: failed to match pattern \"^[a-z]+$\" with \"AB\""),
+            (json!({"tags": []}), "property \"tags\" validation failed: expect array to have at least 1 items"),
+            (json!({"tags": ["a", 1]}), "property \"tags\" validation failed: failed to validate item 2: wrong type: expected string, got number"),
+            (json!({"tags": ["a", "b", "a"]}), "property \"tags\" validation failed: expected unique items but items 1 and 3 are equal"),
+            (json!({"mode": "c"}), "property \"mode\" validation failed: matches none of the enum values"),
+            (json!({"z": 1}), "additional properties forbidden, found z"),
+            (json!({"x": 1, "y": 1}), "value wasn't supposed to match schema"),
+            (json!([1]), "wrong type: expected object, got table"),
+        ] {
+            let mut filled = value.clone();
+            assert_eq!(example().check(&mut filled), Err(words.to_owned()), "{value}");
+        }
+    }
+
+    #[test]
+    fn alternatives_are_counted() {
+        let shape = one_of([having(["a"]), having(["b"])]);
+        for (value, outcome) in [
+            (json!({"a": 1}), Ok(())),
+            (json!({}), Err("value should match only one schema, but matches none")),
+            (json!([]), Err("value should match only one schema, but matches none")),
+            (
+                json!({"a": 1, "b": 1}),
+                Err("value should match only one schema, but matches both schemas 1 and 2"),
+            ),
+        ] {
+            assert_eq!(
+                shape.check(&mut value.clone()),
+                outcome.map_err(str::to_owned),
+                "{value}"
+            );
+        }
+        assert_eq!(
+            any_of([having(["a", "b"]), having(["c"])]).check(&mut json!({})),
+            Err("object matches none of the required: [\"a\",\"b\"] or [\"c\"]".to_owned())
+        );
+    }
+
+    #[test]
+    fn defaults_are_filled_in_and_empty_tables_take_the_wanted_kind() {
+        let mut value = json!({"rest": []});
+        example().check(&mut value).expect("valid");
+        assert_eq!(value, json!({"rest": {}, "name": "abc"}));
+    }
+}

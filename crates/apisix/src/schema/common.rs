@@ -1,0 +1,64 @@
+//! Shapes that several resources and plugins share.
+
+use super::{Shape, any_of, array, integer, number, object, text};
+
+/// The id of a resource.
+pub fn id() -> Shape {
+    any_of([
+        text().length(1, 64).pattern("^[a-zA-Z0-9_.-]+$"),
+        integer().at_least(1),
+    ])
+}
+
+/// A moment, in seconds since the Unix epoch.
+pub fn timestamp() -> Shape {
+    integer()
+}
+
+/// A name.
+pub fn short_text() -> Shape {
+    text().length(1, 256)
+}
+
+/// A description.
+pub fn long_text() -> Shape {
+    text().length(0, 256)
+}
+
+/// Labels.
+pub fn label_map() -> Shape {
+    object([]).each_field(".*", text().length(1, 256).pattern(r"^\S+$"))
+}
+
+/// A host, which may begin with a wildcard.
+pub fn host() -> Shape {
+    text().pattern(r"^\*$|^\*?[0-9a-zA-Z._\[\]:-]+$")
+}
+
+/// An address or a network.
+pub fn address() -> Shape {
+    text().address()
+}
+
+/// A method.
+pub fn method() -> Shape {
+    text().options([
+        "GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "CONNECT", "TRACE", "PURGE",
+    ])
+}
+
+/// A list of methods.
+pub fn methods() -> Shape {
+    array(method()).unique()
+}
+
+/// A span of time in seconds, with fractions.
+pub fn seconds() -> Shape {
+    number().above(0)
+}
+
+/// Time-outs towards an upstream.
+pub fn timeout() -> Shape {
+    object([("connect", seconds()), ("send", seconds()), ("read", seconds())])
+        .required(["connect", "send", "read"])
+}

@@ -1,0 +1,339 @@
+//! Shapes: what a value of an APISIX document must look like, which defaults are filled in, and in which words a
+//! violation is told.
+//!
+//! A [`Shape`] is a JSON Schema as far as this door needs one. It is written in Rust rather than read from a file
+//! so that every default stands once, beside the code that reads it; checking speaks the words of APISIX's own
+//! checker, which its users search their logs for. Documents and plugins bring their own shapes; here are the
+//! engine and the shapes that several of them share.
+
+mod check;
+mod common;
+
+pub use common::{
+    address, host, id, label_map, long_text, method, methods, seconds, short_text, timeout, timestamp,
+};
+
+use regex::Regex;
+use serde_json::Value;
+use std::sync::OnceLock;
+
+/// A type of JSON value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Object,
+    Array,
+    Text,
+    Integer,
+    Number,
+    Boolean,
+}
+
+impl Kind {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Object => "object",
+            Self::Array => "array",
+            Self::Text => "string",
+            Self::Integer => "integer",
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+        }
+    }
+}
+
+/// What a value must look like. Made by the functions of this module and narrowed by methods.
+#[derive(Debug, Default)]
+pub struct Shape {
+    kind: Option<Kind>,
+    default: Option<Value>,
+    options: Vec<Value>,
+    minimum: Option<f64>,
+    above: Option<f64>,
+    maximum: Option<f64>,
+    length: (Option<usize>, Option<usize>),
+    pattern: Option<Pattern>,
+    is_address: bool,
+    fields: Vec<(&'static str, Shape)>,
+    required: Vec<&'static str>,
+    closed: bool,
+    other_fields: Option<Box<(Pattern, Shape)>>,
+    field_count: (Option<usize>, Option<usize>),
+    dependents: Vec<(&'static str, Shape)>,
+    item: Option<Box<Shape>>,
+    min_items: Option<usize>,
+    unique: bool,
+    all_of: Vec<Shape>,
+    any_of: Vec<Shape>,
+    one_of: Vec<Shape>,
+    not: Option<Box<Shape>>,
+    condition: Option<Box<(Shape, Shape, Shape)>>,
+}
+
+/// A regular expression of a shape, compiled when it is first needed.
+#[derive(Debug)]
+struct Pattern {
+    text: &'static str,
+    compiled: OnceLock<Regex>,
+}
+
+impl Pattern {
+    fn new(text: &'static str) -> Self {
+        Self {
+            text,
+            compiled: OnceLock::new(),
+        }
+    }
+
+    fn matches(&self, value: &str) -> bool {
+        self.compiled
+            .get_or_init(|| Regex::new(self.text).expect("invariant: the patterns of shapes are constants"))
+            .is_match(value)
+    }
+}
+
+/// Anything.
+pub fn any() -> Shape {
+    Shape::default()
+}
+
+fn of_kind(kind: Kind) -> Shape {
+    Shape {
+        kind: Some(kind),
+        ..Shape::default()
+    }
+}
+
+/// A map with these fields; others are allowed unless it is [`Shape::closed`].
+pub fn object<const N: usize>(fields: [(&'static str, Shape); N]) -> Shape {
+    Shape {
+        fields: fields.into(),
+        ..of_kind(Kind::Object)
+    }
+}
+
+/// A list of such items.
+pub fn array(item: Shape) -> Shape {
+    Shape {
+        item: Some(Box::new(item)),
+        ..of_kind(Kind::Array)
+    }
+}
+
+/// A text.
+pub fn text() -> Shape {
+    of_kind(Kind::Text)
+}
+
+/// A whole number.
+pub fn integer() -> Shape {
+    of_kind(Kind::Integer)
+}
+
+/// A number.
+pub fn number() -> Shape {
+    of_kind(Kind::Number)
+}
+
+/// `true` or `false`.
+pub fn boolean() -> Shape {
+    of_kind(Kind::Boolean)
+}
+
+/// Anything that has these fields.
+pub fn having<const N: usize>(fields: [&'static str; N]) -> Shape {
+    any().required(fields)
+}
+
+/// Exactly one of these shapes.
+pub fn one_of<const N: usize>(shapes: [Shape; N]) -> Shape {
+    Shape {
+        one_of: shapes.into(),
+        ..any()
+    }
+}
+
+/// At least one of these shapes.
+pub fn any_of<const N: usize>(shapes: [Shape; N]) -> Shape {
+    Shape {
+        any_of: shapes.into(),
+        ..any()
+    }
+}
+
+/// Not such a value.
+pub fn not(shape: Shape) -> Shape {
+    Shape {
+        not: Some(Box::new(shape)),
+        ..any()
+    }
+}
+
+impl Shape {
+    /// Put in where the field is absent.
+    #[must_use]
+    pub fn or(mut self, default: impl Into<Value>) -> Self {
+        self.default = Some(default.into());
+        self
+    }
+
+    /// One of these values.
+    #[must_use]
+    pub fn options<const N: usize>(mut self, options: [&'static str; N]) -> Self {
+        self.options = options.map(Value::from).into();
+        self
+    }
+
+    /// One of these numbers.
+    #[must_use]
+    pub fn numbers<const N: usize>(mut self, options: [i64; N]) -> Self {
+        self.options = options.map(Value::from).into();
+        self
+    }
+
+    /// No less than this.
+    #[must_use]
+    pub fn at_least(mut self, minimum: u32) -> Self {
+        self.minimum = Some(minimum.into());
+        self
+    }
+
+    /// More than this.
+    #[must_use]
+    pub fn above(mut self, bound: u32) -> Self {
+        self.above = Some(bound.into());
+        self
+    }
+
+    /// No more than this.
+    #[must_use]
+    pub fn at_most(mut self, maximum: u32) -> Self {
+        self.maximum = Some(maximum.into());
+        self
+    }
+
+    /// Of so many characters.
+    #[must_use]
+    pub fn length(mut self, at_least: usize, at_most: usize) -> Self {
+        self.length = (Some(at_least), Some(at_most));
+        self
+    }
+
+    /// Of at least so many characters.
+    #[must_use]
+    pub fn longer(mut self, at_least: usize) -> Self {
+        self.length.0 = Some(at_least);
+        self
+    }
+
+    /// A text in which this regular expression finds something.
+    #[must_use]
+    pub fn pattern(mut self, pattern: &'static str) -> Self {
+        self.pattern = Some(Pattern::new(pattern));
+        self
+    }
+
+    /// An address or a network.
+    #[must_use]
+    fn address(mut self) -> Self {
+        self.is_address = true;
+        self
+    }
+
+    /// These fields are there.
+    #[must_use]
+    pub fn required<const N: usize>(mut self, fields: [&'static str; N]) -> Self {
+        self.required = fields.into();
+        self
+    }
+
+    /// No other fields are there.
+    #[must_use]
+    pub fn closed(mut self) -> Self {
+        self.closed = true;
+        self
+    }
+
+    /// Fields with such names, listed or not, hold such values.
+    #[must_use]
+    pub fn each_field(mut self, names: &'static str, shape: Shape) -> Self {
+        self.other_fields = Some(Box::new((Pattern::new(names), shape)));
+        self
+    }
+
+    /// At least so many fields.
+    #[must_use]
+    pub fn min_fields(mut self, count: usize) -> Self {
+        self.field_count.0 = Some(count);
+        self
+    }
+
+    /// At most so many fields.
+    #[must_use]
+    pub fn max_fields(mut self, count: usize) -> Self {
+        self.field_count.1 = Some(count);
+        self
+    }
+
+    /// Where this field is there, the whole map has this shape too.
+    #[must_use]
+    pub fn where_given(mut self, field: &'static str, shape: Shape) -> Self {
+        self.dependents.push((field, shape));
+        self
+    }
+
+    /// At least so many items.
+    #[must_use]
+    pub fn min_items(mut self, count: usize) -> Self {
+        self.min_items = Some(count);
+        self
+    }
+
+    /// No two items are equal.
+    #[must_use]
+    pub fn unique(mut self) -> Self {
+        self.unique = true;
+        self
+    }
+
+    /// All of these shapes too.
+    #[must_use]
+    pub fn all_of<const N: usize>(mut self, shapes: [Shape; N]) -> Self {
+        self.all_of = shapes.into();
+        self
+    }
+
+    /// At least one of these shapes too.
+    #[must_use]
+    pub fn any_of<const N: usize>(mut self, shapes: [Shape; N]) -> Self {
+        self.any_of = shapes.into();
+        self
+    }
+
+    /// Exactly one of these shapes too.
+    #[must_use]
+    pub fn one_of<const N: usize>(mut self, shapes: [Shape; N]) -> Self {
+        self.one_of = shapes.into();
+        self
+    }
+
+    /// Not this shape.
+    #[must_use]
+    pub fn unless(mut self, shape: Shape) -> Self {
+        self.not = Some(Box::new(shape));
+        self
+    }
+
+    /// Where it has the first shape, it has the second too, else the third.
+    #[must_use]
+    pub fn when(mut self, condition: Shape, then: Shape, otherwise: Shape) -> Self {
+        self.condition = Some(Box::new((condition, then, otherwise)));
+        self
+    }
+
+    /// Adds a field.
+    #[must_use]
+    pub fn field(mut self, name: &'static str, shape: Shape) -> Self {
+        self.fields.push((name, shape));
+        self
+    }
+}

@@ -1,0 +1,230 @@
+//! `weir-bench reload`: the configuration file changes many times under a constant load; no call may fail, and each
+//! change must really be served.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+use crate::bench::Bench;
+use crate::client::{self, request};
+use crate::experiment::{Experiment, Setup};
+use crate::gateway::Gateway;
+use crate::report::{Spread, Table};
+use crate::running::Running;
+use crate::sender::{Plan, Record, send};
+use crate::upstream::Upstream;
+
+/// A change is given at least this long when the gateway tells no generation.
+const SHORTEST_WAIT: Duration = Duration::from_millis(60);
+/// A change that is not served after this long is lost.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+const POLL: Duration = Duration::from_millis(2);
+
+/// What happened while a gateway's file changed.
+#[derive(Debug)]
+struct Outcome {
+    record: Record,
+    /// From the file's change until the new route answered, in milliseconds.
+    effect_ms: Vec<f64>,
+}
+
+/// Changes each gateway's file `changes` times under `rate` calls per second; `false` when a call failed.
+///
+/// # Errors
+/// The upstream or the report fails; a gateway's failure is a row of the table.
+pub fn run(bench: &Bench, changes: u32, rate: u32) -> Result<bool> {
+    let directory = bench.directory("reload")?;
+    let upstream = Upstream::start(
+        &directory.join("upstream"),
+        1024,
+        bench.pinning.upstream,
+        &bench.supervisor,
+    )?;
+    let title = format!("Reload · {changes} changes of the configuration file under {rate} calls/s");
+    let columns = [
+        "gateway",
+        "calls",
+        "failed",
+        "served after ms",
+        "p50 µs",
+        "p99.9 µs",
+        "max µs",
+    ];
+    let mut table = Table::new(title, &columns);
+    let mut clean = true;
+    // Plain NGINX has no file that it takes over by itself, so it has no row here.
+    for gateway in bench.gateways().iter().filter(|gateway| gateway.enforces) {
+        let start = || {
+            let running = bench.start(
+                gateway,
+                &configuration(0),
+                upstream.address,
+                &directory,
+                gateway.name,
+            )?;
+            change_under_load(bench, &running, changes, rate)
+        };
+        let cells = match start() {
+            Ok(outcome) => {
+                if outcome.record.failed() > 0 {
+                    clean = false;
+                    table.footnote(format!("{gateway}: {}", outcome.record.failures()));
+                }
+                note(bench, gateway, changes, &outcome)?;
+                Ok(outcome.cells())
+            }
+            Err(error) => Err(format!("{error:#}")),
+        };
+        table.row(gateway.name, cells);
+    }
+    bench.rows.table(&table)?;
+    Ok(clean && table.is_complete())
+}
+
+/// The configuration after so many changes.
+fn configuration(changes: u32) -> Experiment {
+    Experiment {
+        id: "reload",
+        title: "one route more with each change",
+        setup: Setup::Reload,
+        routes: changes,
+        body_bytes: 1024,
+        default: false,
+    }
+}
+
+fn change_under_load(bench: &Bench, running: &Running, changes: u32, rate: u32) -> Result<Outcome> {
+    let target = running.place.listen;
+    let plan = Plan {
+        target,
+        request: request("GET", "/hello", target, &[]),
+        rate,
+        connections: bench.options.connections as usize,
+        warm_up: Duration::ZERO,
+        length: LONGEST_WAIT * changes,
+    };
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let sender = scope.spawn(|| send(&plan, &stop));
+        let changed = (1..=changes)
+            .map(|number| {
+                if sender.is_finished() {
+                    bail!("the load ended before change {number}");
+                }
+                change(running, number)
+            })
+            .collect::<Result<Vec<f64>>>();
+        stop.store(true, Ordering::Relaxed);
+        let record = sender
+            .join()
+            .map_err(|_| anyhow::anyhow!("the sender panicked"))??;
+        Ok(Outcome {
+            record,
+            effect_ms: changed?,
+        })
+    })
+}
+
+/// Replaces the file by one with a route more, and waits until that route is served.
+fn change(running: &Running, number: u32) -> Result<f64> {
+    let path = format!("/change/{number}/");
+    let before = client::get(running.place.listen, &path, &[])?;
+    if before.status != 404 {
+        bail!(
+            "before change {number}: expected status 404 of {path}, got {}",
+            before.summary()
+        );
+    }
+    let generation_before = generation(running.place.status);
+    let text = running
+        .gateway
+        .configuration(&configuration(number), &running.place)?;
+    let next = running.configuration.with_extension("next");
+    fs::write(&next, text).with_context(|| format!("writing {}", next.display()))?;
+    let changed = Instant::now();
+    fs::rename(&next, &running.configuration).context("replacing the configuration file")?;
+    if generation_before.is_some() {
+        while generation(running.place.status) == generation_before && changed.elapsed() < LONGEST_WAIT {
+            thread::sleep(POLL);
+        }
+    }
+    loop {
+        let after = client::get(running.place.listen, &path, &[])?;
+        let elapsed = changed.elapsed();
+        if after.status == 200 {
+            thread::sleep(SHORTEST_WAIT.saturating_sub(elapsed));
+            return Ok(elapsed.as_secs_f64() * 1e3);
+        }
+        if elapsed >= LONGEST_WAIT {
+            bail!(
+                "change {number} is not served after {} s: {}",
+                elapsed.as_secs(),
+                after.summary()
+            );
+        }
+        thread::sleep(POLL);
+    }
+}
+
+/// The generation that the status page shows, if it shows one.
+fn generation(status: SocketAddr) -> Option<Value> {
+    let response = client::get(status, "/status", &[]).ok()?;
+    find_generation(&serde_json::from_slice(&response.body).ok()?).cloned()
+}
+
+fn find_generation(document: &Value) -> Option<&Value> {
+    let fields = document.as_object()?;
+    fields
+        .get("generation")
+        .or_else(|| fields.values().find_map(find_generation))
+}
+
+impl Outcome {
+    fn cells(&self) -> Vec<String> {
+        let microseconds = |nanoseconds: u64| format!("{:.0}", nanoseconds as f64 / 1e3);
+        vec![
+            self.record.calls.to_string(),
+            self.record.failed().to_string(),
+            Spread::of(self.effect_ms.iter().copied())
+                .map_or_else(|| "–".to_owned(), |spread| spread.text(0)),
+            microseconds(self.record.latency.value_at_percentile(50.0)),
+            microseconds(self.record.latency.value_at_percentile(99.9)),
+            microseconds(self.record.latency.max()),
+        ]
+    }
+}
+
+fn note(bench: &Bench, gateway: &Gateway, changes: u32, outcome: &Outcome) -> Result<()> {
+    bench.rows.raw(&json!({
+        "row": "reload", "gateway": gateway.name, "changes": changes,
+        "calls": outcome.record.calls, "failed": outcome.record.failed(), "served_after_ms": outcome.effect_ms,
+        "p99.9_us": outcome.record.latency.value_at_percentile(99.9) as f64 / 1e3,
+        "max_us": outcome.record.latency.max() as f64 / 1e3,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn generations_in_status_pages() {
+        let cases = [
+            (json!({ "generation": 3 }), Some(json!(3))),
+            (
+                json!({ "configuration": { "generation": "a1" } }),
+                Some(json!("a1")),
+            ),
+            (json!({ "status": "ok" }), None),
+            (json!([1, 2]), None),
+        ];
+        for (document, expected) in cases {
+            assert_eq!(find_generation(&document), expected.as_ref(), "{document}");
+        }
+    }
+}

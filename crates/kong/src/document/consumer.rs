@@ -1,0 +1,136 @@
+//! Consumers and their credentials, those of plugins that Weir does not have yet included.
+
+use super::common::{CREATED_AT, ID, TAGS, UPDATED_AT};
+use crate::schema::{Check, Default, EntityCheck, Field, Is, Kind, Must, Record};
+use serde::Deserialize;
+use uuid::Uuid;
+
+/// The fields of a consumer.
+pub static CONSUMER: Record = Record {
+    fields: &[
+        ID,
+        CREATED_AT,
+        UPDATED_AT,
+        Field::new("username", Kind::String).unique(),
+        Field::new("custom_id", Kind::String).unique(),
+        TAGS,
+    ],
+    checks: &[EntityCheck::AtLeastOneOf(&["custom_id", "username"])],
+};
+
+const OWNER: Field = Field::new("consumer", Kind::Foreign("consumers")).required();
+
+/// The fields of an API key.
+pub static KEYAUTH: Record = Record::of(&[
+    ID,
+    CREATED_AT,
+    OWNER,
+    Field::new("key", Kind::String).unique(),
+    TAGS,
+    Field::new("ttl", Kind::Integer),
+]);
+
+const JWT_ALGORITHMS: &[&str] = &[
+    "HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "PS256", "PS384", "PS512",
+    "EdDSA",
+];
+
+/// The fields of a JWT secret.
+pub static JWT: Record = Record {
+    fields: &[
+        ID,
+        CREATED_AT,
+        OWNER,
+        Field::new("key", Kind::String).unique(),
+        Field::new("secret", Kind::String),
+        Field::new("rsa_public_key", Kind::String),
+        Field::new("algorithm", Kind::String)
+            .or(Default::Text("HS256"))
+            .check(&[Check::OneOf(JWT_ALGORITHMS)]),
+        TAGS,
+    ],
+    checks: &[EntityCheck::When {
+        field: "algorithm",
+        is: Is::OneOf(&["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "EdDSA"]),
+        then: "rsa_public_key",
+        must: Must::BeGiven,
+    }],
+};
+
+/// The fields of a group membership.
+pub static ACL: Record = Record::of(&[
+    ID,
+    CREATED_AT,
+    OWNER,
+    Field::new("group", Kind::String).required(),
+    TAGS,
+]);
+
+/// The fields of a user name and password.
+pub static BASICAUTH: Record = Record::of(&[
+    ID,
+    CREATED_AT,
+    OWNER,
+    Field::new("username", Kind::String).required().unique(),
+    Field::new("password", Kind::String).required(),
+    TAGS,
+]);
+
+/// The fields of a user name and secret for signatures.
+pub static HMACAUTH: Record = Record::of(&[
+    ID,
+    CREATED_AT,
+    OWNER,
+    Field::new("username", Kind::String).required().unique(),
+    Field::new("secret", Kind::String),
+    TAGS,
+]);
+
+/// The fields of an OAuth 2.0 client.
+pub static OAUTH2: Record = Record::of(&[
+    ID,
+    CREATED_AT,
+    OWNER,
+    Field::new("name", Kind::String).required(),
+    Field::new("client_id", Kind::String).unique(),
+    Field::new("client_secret", Kind::String),
+    Field::new("hash_secret", Kind::Boolean)
+        .required()
+        .or(Default::Boolean(false)),
+    Field::new("redirect_uris", Kind::Array(&Field::element(Kind::String))),
+    TAGS,
+    Field::new("client_type", Kind::String)
+        .required()
+        .or(Default::Text("confidential"))
+        .check(&[Check::OneOf(&["confidential", "public"])]),
+]);
+
+/// A consumer.
+#[derive(Debug, Clone, Deserialize)]
+#[allow(missing_docs, reason = "the fields are Kong's own")]
+pub struct Consumer {
+    pub id: Uuid,
+    pub username: Option<String>,
+    pub custom_id: Option<String>,
+}
+
+/// An API key of a consumer. Not `Debug`: it is a secret.
+#[derive(Clone, Deserialize)]
+#[allow(missing_docs, reason = "the fields are Kong's own")]
+pub struct KeyauthCredential {
+    pub id: Uuid,
+    pub consumer: Uuid,
+    pub key: Option<String>,
+}
+
+/// A JWT secret of a consumer. Not `Debug`: it is a secret.
+#[derive(Clone, Deserialize)]
+#[allow(missing_docs, reason = "the fields are Kong's own")]
+pub struct JwtSecret {
+    pub id: Uuid,
+    pub consumer: Uuid,
+    pub key: Option<String>,
+    pub secret: Option<String>,
+    pub rsa_public_key: Option<String>,
+    pub algorithm: Option<String>,
+}

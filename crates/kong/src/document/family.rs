@@ -1,0 +1,120 @@
+//! The families of entities that a document may hold: their fields, and what their ids are made from.
+
+use super::{consumer, plugin, route, secret, service, upstream};
+use crate::schema::{Kind, Record};
+
+/// A family of entities: a list in documents, of its own or inside of the entities that its members belong to.
+#[derive(Debug)]
+pub struct Family {
+    /// The name of the list.
+    pub name: &'static str,
+    /// The fields of a member.
+    pub record: &'static Record,
+    /// The field by which other entities may refer to a member, besides its id.
+    pub key: Option<&'static str>,
+    /// What the id of a member without one is made from.
+    pub id_from: IdFrom,
+    /// Whether anything is made of its members.
+    pub is_served: bool,
+}
+
+/// What an id is made from.
+#[derive(Debug, Clone, Copy)]
+pub enum IdFrom {
+    /// The field by which others refer to it.
+    Key,
+    /// Several fields together.
+    Fields(&'static [&'static str]),
+    /// Nothing that lasts; the original takes a random one.
+    Nothing,
+}
+
+impl Family {
+    const fn new(name: &'static str, record: &'static Record, key: &'static str) -> Self {
+        Self {
+            name,
+            record,
+            key: Some(key),
+            id_from: IdFrom::Key,
+            is_served: true,
+        }
+    }
+
+    const fn id_from(mut self, id_from: IdFrom) -> Self {
+        self.id_from = id_from;
+        self
+    }
+
+    const fn kept_only(mut self) -> Self {
+        self.is_served = false;
+        self
+    }
+
+    /// Whether members are the same for this family: families are constants, told apart by their names.
+    pub fn is(&self, name: &str) -> bool {
+        self.name == name
+    }
+
+    /// The families whose members may stand inside of a member of this one, with the field that refers to it.
+    pub fn children(&self) -> impl Iterator<Item = (&'static Family, &'static str)> {
+        FAMILIES.iter().filter_map(|family| {
+            let field = family.record.fields.iter().find(|field| match field.kind {
+                Kind::Foreign(parent) => parent == self.name,
+                _ => false,
+            })?;
+            Some((family, field.name))
+        })
+    }
+}
+
+/// All families.
+pub static FAMILIES: &[Family] = &[
+    Family::new("certificates", &secret::CERTIFICATE, "id")
+        .id_from(IdFrom::Nothing)
+        .kept_only(),
+    Family::new("ca_certificates", &secret::CA_CERTIFICATE, "id")
+        .id_from(IdFrom::Nothing)
+        .kept_only(),
+    Family::new("snis", &secret::SNI, "name").kept_only(),
+    Family::new("key_sets", &secret::KEY_SET, "name").kept_only(),
+    Family::new("keys", &secret::KEY, "name").kept_only(),
+    Family::new("vaults", &secret::VAULT, "prefix").kept_only(),
+    Family::new("services", &service::RECORD, "name"),
+    Family::new("routes", &route::RECORD, "name"),
+    Family::new("consumers", &consumer::CONSUMER, "username"),
+    Family::new("upstreams", &upstream::UPSTREAM, "name"),
+    Family::new("targets", &upstream::TARGET, "target").id_from(IdFrom::Fields(&["upstream", "target"])),
+    Family::new("plugins", &plugin::RECORD, "instance_name")
+        .id_from(IdFrom::Fields(&["name", "route", "service", "consumer"])),
+    Family::new("keyauth_credentials", &consumer::KEYAUTH, "key").id_from(IdFrom::Nothing),
+    Family::new("jwt_secrets", &consumer::JWT, "key").id_from(IdFrom::Nothing),
+    Family::new("acls", &consumer::ACL, "group")
+        .id_from(IdFrom::Fields(&["consumer", "group"]))
+        .kept_only(),
+    Family::new("basicauth_credentials", &consumer::BASICAUTH, "username")
+        .id_from(IdFrom::Fields(&["username"]))
+        .kept_only(),
+    Family::new("hmacauth_credentials", &consumer::HMACAUTH, "username")
+        .id_from(IdFrom::Fields(&["username"]))
+        .kept_only(),
+    Family::new("oauth2_credentials", &consumer::OAUTH2, "client_id")
+        .id_from(IdFrom::Nothing)
+        .kept_only(),
+];
+
+/// Lists that the original knows and of which nothing is made here, not even a check of their members.
+pub const UNREAD: &[&str] = &[
+    "workspaces",
+    "parameters",
+    "clustering_data_planes",
+    "oauth2_tokens",
+    "oauth2_authorization_codes",
+    "sessions",
+    "acme_storage",
+    "ratelimiting_metrics",
+];
+
+/// The family of this name.
+pub fn family(name: &str) -> Option<&'static Family> {
+    FAMILIES.iter().find(|family| family.name == name)
+}

@@ -1,0 +1,73 @@
+//! Ids of entities that were written without one: the same document always gives the same ids, and an entity
+//! that has a name the very id that Kong gives it.
+
+use uuid::{Builder, Uuid, Variant, Version, uuid};
+
+/// The namespace below which every family has its own.
+const NAMESPACE: Uuid = uuid!("fd02801f-0957-4a15-a55a-c8d9606f30b5");
+/// What stands for the workspace in ids that are made from several fields.
+const WORKSPACE: &str = "*";
+
+/// The id of the member of `family` that is called `key`.
+pub fn from_key(family: &str, key: &str) -> Uuid {
+    let namespace = Uuid::new_v5(&NAMESPACE, family.as_bytes());
+    Uuid::new_v5(&namespace, key.as_bytes())
+}
+
+/// The id of the member of `family` with these values in the fields that tell members apart.
+pub fn from_fields<'v>(family: &str, values: impl Iterator<Item = &'v str>) -> Uuid {
+    let mut key = format!("{family}:{WORKSPACE}");
+    for value in values {
+        key.push(':');
+        key.push_str(value);
+    }
+    from_key(family, &key)
+}
+
+/// An id for a member of `family` that nothing lasting tells apart: made from its place, and in the form of a
+/// random one, as it is where Kong makes it up.
+pub fn from_place(family: &str, place: &str) -> Uuid {
+    let made = from_key(family, place);
+    Builder::from_bytes(*made.as_bytes())
+        .with_variant(Variant::RFC4122)
+        .with_version(Version::Random)
+        .into_uuid()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_those_that_kong_makes() {
+        let upstream = from_key("upstreams", "u.test");
+        let route = from_key("routes", "r");
+        for (id, text) in [
+            (
+                from_key("consumers", "nested"),
+                "e0738823-015e-54c2-bf4b-a11942b7fc75",
+            ),
+            (upstream, "05cc4de8-c036-5a51-b680-af84346fbeaa"),
+            (
+                from_fields(
+                    "targets",
+                    [upstream.to_string().as_str(), "127.0.0.1:80"].into_iter(),
+                ),
+                "442d58b4-f14d-53e2-9c15-275fd350a39b",
+            ),
+            (
+                from_fields(
+                    "plugins",
+                    ["key-auth", route.to_string().as_str(), "", ""].into_iter(),
+                ),
+                "7fb65597-f0ac-581f-967a-e1413399f0ae",
+            ),
+        ] {
+            assert_eq!(id.to_string(), text);
+        }
+        assert_eq!(
+            from_place("keyauth_credentials", "x").get_version(),
+            Some(Version::Random)
+        );
+    }
+}

@@ -1,0 +1,123 @@
+//! The second step of reading: what refers to what, and what is there twice.
+
+use super::family::family;
+use super::read::RawEntity;
+use crate::schema::{Kind, Problems};
+use serde_json::Value;
+use std::collections::{HashMap, HashSet};
+use uuid::Uuid;
+use weir_model::Diagnostic;
+
+/// Reports entities that others of their family exclude: the same unique field, or the same id.
+pub fn find_doubles(entities: &[RawEntity], problems: &mut Problems) {
+    let mut ids: HashSet<(&str, Uuid)> = HashSet::new();
+    let mut values: HashSet<(&str, &str, &str)> = HashSet::new();
+    for entity in entities {
+        let family = entity.family.name;
+        let mut double = None;
+        for field in entity.family.record.fields.iter().filter(|field| field.unique) {
+            if let Some(Value::String(value)) = entity.fields.get(field.name)
+                && !values.insert((family, field.name, value))
+            {
+                let value = if family == "keyauth_credentials" { "(hidden)" } else { value };
+                double.get_or_insert_with(|| format!("{} set to '{value}'", field.name));
+            }
+        }
+        if !ids.insert((family, entity.id)) {
+            double.get_or_insert_with(|| format!("primary key set to '{}'", entity.id));
+        }
+        if let Some(double) = double {
+            let message = format!("uniqueness violation: '{family}' entity with {double} already declared");
+            entity.complain(message, problems);
+        }
+    }
+}
+
+/// Replaces every reference by the id of the entity that it leads to, and reports those that lead nowhere.
+pub fn resolve(entities: &mut [RawEntity], problems: &mut Problems) {
+    let names = Names::of(entities);
+    let mut found: Vec<(usize, &'static str, Option<Uuid>)> = Vec::new();
+    for (index, entity) in entities.iter().enumerate() {
+        for field in entity.family.record.fields {
+            let Kind::Foreign(target) = field.kind else {
+                continue;
+            };
+            match entity.fields.get(field.name) {
+                None | Some(Value::Null) => {}
+                Some(value) => found.push((index, field.name, names.find(target, value))),
+            }
+        }
+    }
+    for (index, field, id) in found {
+        let entity = &mut entities[index];
+        match id {
+            Some(id) => {
+                entity.fields.insert(field.to_owned(), id.to_string().into());
+            }
+            None if entity.is_broken => {}
+            None => {
+                let message = dangling(entity, field);
+                entity.is_broken = true;
+                problems
+                    .0
+                    .push(Diagnostic::error(entity.place.field(field), message));
+            }
+        }
+    }
+}
+
+fn dangling(entity: &RawEntity, field: &str) -> String {
+    let value = &entity.fields[field];
+    let is_given_by_name = value.is_string();
+    if entity.is_nested && is_given_by_name {
+        return "value must be null".to_owned();
+    }
+    let family = match entity.family.record.field(field).map(|field| field.kind) {
+        Some(Kind::Foreign(family)) => family,
+        _ => "",
+    };
+    let value = match value {
+        Value::String(name) => name.clone(),
+        other => other.to_string(),
+    };
+    format!("invalid reference '{field}: {value}' (no such entry in '{family}')")
+}
+
+/// Ids by family and by the name that references use.
+struct Names {
+    by_key: HashMap<(&'static str, String), Uuid>,
+    ids: HashSet<(&'static str, Uuid)>,
+}
+
+impl Names {
+    fn of(entities: &[RawEntity]) -> Self {
+        let mut names = Self {
+            by_key: HashMap::new(),
+            ids: HashSet::new(),
+        };
+        for entity in entities {
+            let family = entity.family.name;
+            names.ids.insert((family, entity.id));
+            let key = entity.family.key.and_then(|key| entity.fields.get(key));
+            if let Some(Value::String(key)) = key {
+                names.by_key.insert((family, key.clone()), entity.id);
+            }
+        }
+        names
+    }
+
+    fn find(&self, target: &'static str, value: &Value) -> Option<Uuid> {
+        let target = family(target)?.name;
+        let text = match value {
+            Value::String(text) => {
+                if let Some(id) = self.by_key.get(&(target, text.clone())) {
+                    return Some(*id);
+                }
+                text
+            }
+            other => other.get("id")?.as_str()?,
+        };
+        let id = Uuid::try_parse(text).ok()?;
+        self.ids.contains(&(target, id)).then_some(id)
+    }
+}

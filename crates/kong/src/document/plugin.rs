@@ -1,0 +1,102 @@
+//! Plugin instances: the fields that all plugins have. What `config` holds is the plugin's own
+//! ([`crate::plugins`]).
+
+use super::common::{CREATED_AT, ID, NAME, PROTOCOLS, TAGS, UPDATED_AT};
+use crate::plugins::{Known, known};
+use crate::schema::{Check, Default, Field, Kind, Place, Problems, Record, text};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+/// The fields of a plugin instance.
+pub static RECORD: Record = Record::of(&[
+    ID,
+    Field {
+        unique: false,
+        required: true,
+        ..NAME
+    },
+    Field::new("instance_name", Kind::String)
+        .check(&[Check::Text(text::name)])
+        .unique(),
+    CREATED_AT,
+    UPDATED_AT,
+    Field::new("route", Kind::Foreign("routes")),
+    Field::new("service", Kind::Foreign("services")),
+    Field::new("consumer", Kind::Foreign("consumers")),
+    Field::new("config", Kind::OpenRecord),
+    Field::new(
+        "protocols",
+        Kind::Set(&Field::element(Kind::String).check(&[Check::OneOf(PROTOCOLS)])),
+    )
+    .required()
+    .or(Default::Texts(super::common::HTTP_PROTOCOLS)),
+    Field::new("enabled", Kind::Boolean)
+        .required()
+        .or(Default::Boolean(true)),
+    TAGS,
+]);
+
+/// Reads the part of an instance that is the plugin's own. `is_nested`: the instance stands inside of another
+/// entity, where it may belong to a consumer whatever the plugin.
+pub fn read_config(
+    instance: &mut Map<String, Value>,
+    is_nested: bool,
+    place: &Place<'_>,
+    problems: &mut Problems,
+) {
+    let Some(name) = instance.get("name").and_then(Value::as_str) else {
+        return;
+    };
+    let definition = match known(name) {
+        Known::Yes(definition) => definition,
+        Known::Unavailable => {
+            let message = format!("plugin \"{name}\" is not available in this version of Weir");
+            problems.error(&place.field("name"), message);
+            return;
+        }
+        Known::No => {
+            let message = format!(
+                "plugin '{name}' not enabled; add it to the 'plugins' configuration property"
+            );
+            problems.error(&place.field("name"), message);
+            return;
+        }
+    };
+    if !definition.on_consumers && !is_nested && instance.get("consumer").is_some_and(|it| !it.is_null()) {
+        problems.error(&place.field("consumer"), "value must be null");
+    }
+    check_protocols(instance, place, problems);
+    let before = problems.0.len();
+    let empty = Map::new();
+    let given = instance.get("config").and_then(Value::as_object).unwrap_or(&empty);
+    let config = definition.config.read(given, &place.field("config"), problems);
+    let failed: &[&str] = if problems.0.len() == before { &[] } else { &["config"] };
+    instance.insert("config".to_owned(), Value::Object(config));
+    for check in definition.checks {
+        check.verify(instance, failed, place, problems);
+    }
+}
+
+fn check_protocols(instance: &Map<String, Value>, place: &Place<'_>, problems: &mut Problems) {
+    let protocols = instance.get("protocols").and_then(Value::as_array);
+    let field = place.field("protocols");
+    for (index, protocol) in protocols.into_iter().flatten().enumerate() {
+        if let Err(complaint) = Check::OneOf(super::common::HTTP_PROTOCOLS).verify(protocol) {
+            problems.error(&field.index(index), complaint);
+        }
+    }
+}
+
+/// A plugin instance with its defaults.
+#[derive(Debug, Clone, Deserialize)]
+#[allow(missing_docs, reason = "the fields are Kong's own")]
+pub struct Plugin {
+    pub id: Uuid,
+    pub name: String,
+    pub route: Option<Uuid>,
+    pub service: Option<Uuid>,
+    pub consumer: Option<Uuid>,
+    pub config: Value,
+    pub enabled: bool,
+}

@@ -1,0 +1,243 @@
+//! The first step of reading: the document's own fields, and every entity wherever it is nested.
+
+use super::family::{Family, IdFrom, UNREAD, family};
+use super::{id, plugin, route, service};
+use crate::schema::{Place, Problems};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+use weir_model::{Diagnostic, DocPath};
+
+/// An entity with its defaults, not yet linked to others.
+pub struct RawEntity {
+    /// Its family.
+    pub family: &'static Family,
+    /// Its id, given or made.
+    pub id: Uuid,
+    /// All fields of its family.
+    pub fields: Map<String, Value>,
+    /// Where it was written.
+    pub place: DocPath,
+    /// Whether it stands inside of another entity.
+    pub is_nested: bool,
+    /// Whether something was reported about it.
+    pub is_broken: bool,
+}
+
+/// The entity inside of which others stand.
+#[derive(Clone, Copy)]
+struct Parent {
+    /// The field of the inner ones that refers to it.
+    field: &'static str,
+    id: Uuid,
+}
+
+struct Reader<'r> {
+    /// Before format 3.0 paths were marked otherwise.
+    has_old_paths: bool,
+    entities: Vec<RawEntity>,
+    problems: &'r mut Problems,
+}
+
+/// Reads all entities of a document.
+pub fn document(document: &Value, problems: &mut Problems) -> Vec<RawEntity> {
+    let root = Place::ROOT;
+    let Value::Object(fields) = document else {
+        problems.error(
+            &root,
+            "failed parsing declarative configuration: expected an object",
+        );
+        return Vec::new();
+    };
+    let version = format_version(fields, problems);
+    let mut reader = Reader {
+        has_old_paths: version.is_some_and(|version| version != "3.0"),
+        entities: Vec::new(),
+        problems,
+    };
+    for (name, value) in fields {
+        reader.document_field(name, value, &root.field(name));
+    }
+    reader.entities
+}
+
+fn format_version<'d>(fields: &'d Map<String, Value>, problems: &mut Problems) -> Option<&'d str> {
+    let root = Place::ROOT;
+    let place = root.field("_format_version");
+    let complaint = match fields.get("_format_version") {
+        Some(Value::String(version)) if matches!(version.as_str(), "1.1" | "2.1" | "3.0") => {
+            return Some(version);
+        }
+        Some(Value::String(_)) => "expected one of: 1.1, 2.1, 3.0",
+        None | Some(Value::Null) => "required field missing",
+        Some(_) => "expected a string",
+    };
+    problems.error(&place, complaint);
+    None
+}
+
+impl Reader<'_> {
+    fn document_field(&mut self, name: &str, value: &Value, place: &Place<'_>) {
+        match name {
+            "_format_version" => {}
+            "_transform" if value.is_boolean() || value.is_null() => {}
+            "_transform" => self.problems.error(place, "expected a boolean"),
+            "_comment" | "_ignore" => self.note(name, value, place),
+            "filter_chains" if is_empty(value) => {}
+            "filter_chains" => self
+                .problems
+                .error(place, "filter chains are not available in this version of Weir"),
+            name if UNREAD.contains(&name) => {
+                if !is_empty(value) {
+                    let message = format!("{name} are not used by this version of Weir");
+                    self.problems.warning(place.to_path(), message);
+                }
+            }
+            name => match family(name) {
+                Some(family) => self.list(family, value, place, None),
+                None => self.problems.error(place, "unknown field"),
+            },
+        }
+    }
+
+    /// `_comment` and `_ignore`, which may stand in the document and in every entity.
+    fn note(&mut self, name: &str, value: &Value, place: &Place<'_>) {
+        match (name, value) {
+            (_, Value::Null) | ("_comment", Value::String(_)) | ("_ignore", Value::Array(_)) => {}
+            ("_comment", _) => self.problems.error(place, "expected a string"),
+            _ => self.problems.error(place, "expected an array"),
+        }
+    }
+
+    fn list(&mut self, family: &'static Family, value: &Value, place: &Place<'_>, parent: Option<Parent>) {
+        match value {
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    self.item(family, item, &place.index(index), parent);
+                }
+            }
+            value if is_empty(value) => {}
+            _ => self.problems.error(place, "expected an array"),
+        }
+    }
+
+    fn item(&mut self, family: &'static Family, value: &Value, place: &Place<'_>, parent: Option<Parent>) {
+        let before = self.problems.0.len();
+        let mut given = match value {
+            Value::Object(fields) => fields.clone(),
+            Value::Array(items) if items.is_empty() => Map::new(),
+            Value::String(name) if family.is("snis") && parent.is_some() => {
+                Map::from_iter([("name".to_owned(), Value::from(name.as_str()))])
+            }
+            _ => {
+                self.problems.error(place, "expected a record");
+                return;
+            }
+        };
+        for name in ["_comment", "_ignore"] {
+            if let Some(value) = given.shift_remove(name) {
+                self.note(name, &value, &place.field(name));
+            }
+        }
+        let nested: Vec<(&'static Family, &'static str, Value)> = family
+            .children()
+            .filter_map(|(child, field)| Some((child, field, given.shift_remove(child.name)?)))
+            .collect();
+        self.adapt(family, &mut given, place);
+        let id = identify(family, &given, parent, place);
+        if let Some(parent) = parent {
+            given.insert(
+                parent.field.to_owned(),
+                serde_json::json!({ "id": parent.id.to_string() }),
+            );
+        }
+        let mut fields = family.record.read(&given, place, self.problems);
+        if family.is("plugins") {
+            plugin::read_config(&mut fields, parent.is_some(), place, self.problems);
+        }
+        fields.insert("id".to_owned(), id.to_string().into());
+        self.entities.push(RawEntity {
+            family,
+            id,
+            fields,
+            place: place.to_path(),
+            is_nested: parent.is_some(),
+            is_broken: self.problems.0.len() > before,
+        });
+        for (child, field, value) in nested {
+            self.list(child, &value, &place.field(child.name), Some(Parent { field, id }));
+        }
+    }
+
+    /// What stands for something else is replaced by it before the fields are read.
+    fn adapt(&mut self, family: &Family, given: &mut Map<String, Value>, place: &Place<'_>) {
+        match family.name {
+            "services" => service::expand_url(given),
+            "routes" => {
+                if self.has_old_paths {
+                    route::mark_regex_paths(given);
+                }
+                route::fit_defaults(given);
+                if given.shift_remove("filter_chains").is_some_and(|it| !is_empty(&it)) {
+                    let message = "filter chains are not available in this version of Weir";
+                    self.problems.error(&place.field("filter_chains"), message);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        _ => false,
+    }
+}
+
+fn identify(
+    family: &Family,
+    given: &Map<String, Value>,
+    parent: Option<Parent>,
+    place: &Place<'_>,
+) -> Uuid {
+    let text = |field: &str| given.get(field).and_then(Value::as_str);
+    if let Some(id) = text("id").and_then(|id| Uuid::try_parse(id).ok()) {
+        return id;
+    }
+    let made = match family.id_from {
+        IdFrom::Key => family.key.and_then(text).map(|key| id::from_key(family.name, key)),
+        IdFrom::Fields(fields) => from_fields(family, fields, given, parent),
+        IdFrom::Nothing => None,
+    };
+    made.unwrap_or_else(|| id::from_place(family.name, &place.to_path().to_string()))
+}
+
+/// The id of an entity that several fields tell apart; none where one that it needs is missing.
+fn from_fields(
+    family: &Family,
+    fields: &[&str],
+    given: &Map<String, Value>,
+    parent: Option<Parent>,
+) -> Option<Uuid> {
+    let mut values = Vec::with_capacity(fields.len());
+    for field in fields {
+        match (given.get(*field), parent) {
+            (Some(Value::String(text)), _) => values.push(text.clone()),
+            (None, Some(parent)) if parent.field == *field => values.push(parent.id.to_string()),
+            (None, _) if family.record.field(field).is_some_and(|field| field.required) => return None,
+            (None, _) => values.push(String::new()),
+            (Some(_), _) => {}
+        }
+    }
+    Some(id::from_fields(family.name, values.iter().map(String::as_str)))
+}
+
+
+impl RawEntity {
+    /// Reports something about the entity as a whole.
+    pub fn complain(&self, message: String, problems: &mut Problems) {
+        problems.0.push(Diagnostic::error(self.place.clone(), message));
+    }
+}

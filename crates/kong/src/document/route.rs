@@ -1,0 +1,217 @@
+//! Routes: fields, the checks that depend on their protocols, and the value that translation reads.
+
+use super::common::{CREATED_AT, ID, NAME, PORT, PROTOCOLS, TAGS, UPDATED_AT};
+use crate::schema::{Check, Default, EntityCheck, Field, Kind, Record, text};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::sync::LazyLock;
+use uuid::Uuid;
+
+/// The fields of a route.
+pub static RECORD: Record = Record {
+    fields: &[
+        ID,
+        CREATED_AT,
+        UPDATED_AT,
+        NAME,
+        Field::new("protocols", Kind::Set(&Field::element(Kind::String)))
+            .required()
+            .or(Default::Texts(&["http", "https"]))
+            .check(&[Check::Value(check_protocols)]),
+        Field::new("https_redirect_status_code", Kind::Integer)
+            .required()
+            .or(Default::Integer(426))
+            .check(&[Check::OneOfNumbers(&[426, 301, 302, 307, 308])]),
+        Field::new("strip_path", Kind::Boolean)
+            .required()
+            .or(Default::Boolean(true)),
+        Field::new("preserve_host", Kind::Boolean)
+            .required()
+            .or(Default::Boolean(false)),
+        Field::new("request_buffering", Kind::Boolean)
+            .required()
+            .or(Default::Boolean(true)),
+        Field::new("response_buffering", Kind::Boolean)
+            .required()
+            .or(Default::Boolean(true)),
+        TAGS,
+        Field::new("service", Kind::Foreign("services")),
+        Field::new(
+            "snis",
+            Kind::Set(&Field::element(Kind::String).check(&[Check::Text(text::sni)])),
+        ),
+        Field::new("sources", Kind::Set(&Field::element(Kind::Record(&ADDRESS)))),
+        Field::new("destinations", Kind::Set(&Field::element(Kind::Record(&ADDRESS)))),
+        Field::new(
+            "methods",
+            Kind::Set(&Field::element(Kind::String).check(&[Check::Text(text::method)])),
+        ),
+        Field::new(
+            "hosts",
+            Kind::Array(&Field::element(Kind::String).check(&[Check::Text(text::wildcard_host)])),
+        ),
+        Field::new(
+            "paths",
+            Kind::Array(&Field::element(Kind::String).check(&[Check::Text(text::route_path)])),
+        ),
+        Field::new(
+            "headers",
+            Kind::Map {
+                keys: &Field::element(Kind::String).check(&[Check::Text(text::route_header_name)]),
+                values: &Field::element(Kind::Array(&Field::element(Kind::String))),
+            },
+        ),
+        Field::new("regex_priority", Kind::Integer).or(Default::Integer(0)),
+        Field::new("path_handling", Kind::String)
+            .or(Default::Text("v0"))
+            .check(&[Check::OneOf(&["v0", "v1"])]),
+    ],
+    checks: &[EntityCheck::Test(check_conditions)],
+};
+
+static ADDRESS: Record = Record {
+    fields: &[
+        Field::new("ip", Kind::String).check(&[Check::Text(check_network)]),
+        Field::new("port", Kind::Integer).check(PORT),
+    ],
+    checks: &[EntityCheck::AtLeastOneOf(&["ip", "port"])],
+};
+
+fn check_network(text: &str) -> Result<(), String> {
+    let is_network = text.parse::<ipnet::IpNet>().is_ok() || text.parse::<std::net::IpAddr>().is_ok();
+    if is_network {
+        Ok(())
+    } else {
+        Err(format!("invalid ip or cidr range: '{text}'"))
+    }
+}
+
+const PROTOCOL_SETS: [&[&str]; 4] = [
+    &["http", "https"],
+    &["tcp", "tls", "udp"],
+    &["tls_passthrough"],
+    &["grpc", "grpcs"],
+];
+
+fn check_protocols(value: &Value) -> Result<(), String> {
+    let protocols: Vec<&str> = texts(Some(value)).collect();
+    if protocols.is_empty() {
+        return Err("unknown type: nil".to_owned());
+    }
+    if let Some(unknown) = protocols.iter().find(|it| !PROTOCOLS.contains(it)) {
+        return Err(format!("unknown type: {unknown}"));
+    }
+    let used: Vec<String> = PROTOCOL_SETS
+        .iter()
+        .filter(|set| protocols.iter().any(|protocol| set.contains(protocol)))
+        .map(|set| format!("('{}')", set.join("', '")))
+        .collect();
+    if used.len() > 1 {
+        return Err(format!("these sets are mutually exclusive: {}", used.join(", ")));
+    }
+    Ok(())
+}
+
+/// Which conditions a route must and must not have depends on its protocols.
+fn check_conditions(route: &Map<String, Value>) -> Result<(), String> {
+    let has = |field: &str| match route.get(field) {
+        Some(Value::Array(items)) => !items.is_empty(),
+        Some(Value::Object(fields)) => !fields.is_empty(),
+        _ => false,
+    };
+    let protocols: Vec<&str> = texts(route.get("protocols")).collect();
+    let Some(family) = PROTOCOL_SETS
+        .iter()
+        .find(|set| protocols.iter().any(|protocol| set.contains(protocol)))
+    else {
+        return Ok(());
+    };
+    let is_tls = protocols
+        .iter()
+        .any(|it| matches!(*it, "grpcs" | "https" | "tls" | "tls_passthrough"));
+    if has("snis") && !is_tls {
+        return Err(
+            "'snis' can only be set when 'protocols' is 'grpcs', 'https', 'tls' or 'tls_passthrough'".to_owned(),
+        );
+    }
+    let (needed, word): (&[&str], String) = match family[0] {
+        "http" if is_tls => (&["methods", "hosts", "headers", "paths", "snis"], "https".to_owned()),
+        "http" => (&["methods", "hosts", "headers", "paths"], "http".to_owned()),
+        "grpc" if is_tls => (&["hosts", "headers", "paths", "snis"], "grpcs".to_owned()),
+        "grpc" => (&["hosts", "headers", "paths"], "grpc".to_owned()),
+        "tls_passthrough" => (&["snis"], "tls_passthrough".to_owned()),
+        _ => (&["sources", "destinations", "snis"], "tcp', 'tls' or 'udp".to_owned()),
+    };
+    if !needed.iter().any(|field| has(field)) {
+        let needed = needed.join("', '");
+        return Err(format!("must set one of '{needed}' when 'protocols' is '{word}'"));
+    }
+    let unfit: &[&str] = match family[0] {
+        "http" => &["sources", "destinations"],
+        "grpc" => &["methods", "sources", "destinations"],
+        _ => &["methods", "hosts", "headers", "paths"],
+    };
+    match unfit.iter().find(|field| has(field)) {
+        Some(field) => Err(format!("cannot set '{field}' when 'protocols' is '{word}'")),
+        None if family[0] == "grpc" && route.get("strip_path") == Some(&Value::Bool(true)) => {
+            Err("cannot set 'strip_path' when 'protocols' is 'grpc' or 'grpcs'".to_owned())
+        }
+        None => Ok(()),
+    }
+}
+
+fn texts(value: Option<&Value>) -> impl Iterator<Item = &str> {
+    let items = value.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    items.iter().filter_map(Value::as_str)
+}
+
+/// Where the protocols say so, the default of `strip_path` is `false`.
+pub fn fit_defaults(route: &mut Map<String, Value>) {
+    let is_grpc = texts(route.get("protocols")).any(|protocol| protocol.starts_with("grpc"));
+    if is_grpc && route.get("strip_path").is_none_or(Value::is_null) {
+        route.insert("strip_path".to_owned(), false.into());
+    }
+}
+
+/// Before format 3.0 a path was a regular expression when it had characters that plain paths do not need.
+/// Marks such paths as format 3.0 does.
+pub fn mark_regex_paths(route: &mut Map<String, Value>) {
+    static PLAIN: LazyLock<regex::Regex> = LazyLock::new(|| {
+        regex::Regex::new("^[a-zA-Z0-9.\\-_~/%]*$").expect("invariant: a regular expression")
+    });
+    let Some(Value::Array(paths)) = route.get_mut("paths") else {
+        return;
+    };
+    for path in paths {
+        if let Value::String(text) = path
+            && !PLAIN.is_match(text)
+        {
+            text.insert(0, '~');
+        }
+    }
+}
+
+/// A route with its defaults.
+#[derive(Debug, Clone, Deserialize)]
+#[allow(missing_docs, reason = "the fields are Kong's own")]
+pub struct Route {
+    pub id: Uuid,
+    pub name: Option<String>,
+    pub protocols: Vec<String>,
+    pub https_redirect_status_code: u16,
+    pub strip_path: bool,
+    pub preserve_host: bool,
+    pub service: Option<Uuid>,
+    #[serde(default, deserialize_with = "super::or_default")]
+    pub snis: Vec<String>,
+    #[serde(default, deserialize_with = "super::or_default")]
+    pub methods: Vec<String>,
+    #[serde(default, deserialize_with = "super::or_default")]
+    pub hosts: Vec<String>,
+    #[serde(default, deserialize_with = "super::or_default")]
+    pub paths: Vec<String>,
+    #[serde(default, deserialize_with = "super::or_default")]
+    pub headers: Map<String, Value>,
+    pub regex_priority: Option<i64>,
+    pub path_handling: Option<String>,
+}

@@ -1,0 +1,243 @@
+//! Checks of single values and of several fields together, in Kong's words.
+
+use super::place::{Place, Problems};
+use serde_json::{Map, Value};
+
+/// What must hold for one value besides its kind.
+#[derive(Debug, Clone, Copy)]
+pub enum Check {
+    /// A number from the first to the second.
+    Between(i64, i64),
+    /// A number above this.
+    Above(i64),
+    /// One of these texts.
+    OneOf(&'static [&'static str]),
+    /// One of these numbers.
+    OneOfNumbers(&'static [i64]),
+    /// None of these texts.
+    NotOneOf(&'static [&'static str]),
+    /// A text that begins with this.
+    StartsWith(&'static str),
+    /// A list of at least so many items.
+    AtLeast(usize),
+    /// A text for which the function has no complaint.
+    Text(fn(&str) -> Result<(), String>),
+    /// Any value for which the function has no complaint.
+    Value(fn(&Value) -> Result<(), String>),
+}
+
+impl Check {
+    /// The complaint about `value`, if there is one. Values of another kind have been refused before.
+    pub fn verify(&self, value: &Value) -> Result<(), String> {
+        let text = value.as_str().unwrap_or_default();
+        let complaint = match self {
+            Self::Between(low, high) => {
+                let number = value.as_f64().unwrap_or_default();
+                if number >= *low as f64 && number <= *high as f64 {
+                    return Ok(());
+                }
+                format!("value should be between {low} and {high}")
+            }
+            Self::Above(low) if value.as_f64().is_some_and(|number| number > *low as f64) => return Ok(()),
+            Self::Above(low) => format!("value must be greater than {low}"),
+            Self::OneOf(texts) if texts.contains(&text) => return Ok(()),
+            Self::OneOf(texts) => format!("expected one of: {}", texts.join(", ")),
+            Self::OneOfNumbers(numbers) => {
+                if value.as_i64().is_some_and(|number| numbers.contains(&number)) {
+                    return Ok(());
+                }
+                let numbers: Vec<String> = numbers.iter().map(i64::to_string).collect();
+                format!("expected one of: {}", numbers.join(", "))
+            }
+            Self::NotOneOf(texts) if !texts.contains(&text) => return Ok(()),
+            Self::NotOneOf(texts) => format!("must not be one of: {}", texts.join(", ")),
+            Self::StartsWith(prefix) if text.starts_with(prefix) => return Ok(()),
+            Self::StartsWith(prefix) => format!("should start with: {prefix}"),
+            Self::AtLeast(count) if value.as_array().is_some_and(|items| items.len() >= *count) => {
+                return Ok(());
+            }
+            Self::AtLeast(count) => format!("length must be at least {count}"),
+            Self::Text(test) => return test(text),
+            Self::Value(test) => return test(value),
+        };
+        Err(complaint)
+    }
+}
+
+/// What must hold for several fields together. Fields are named with dots from the entity
+/// (`config.redis.host`).
+#[derive(Debug, Clone, Copy)]
+pub enum EntityCheck {
+    /// At least one has a value.
+    AtLeastOneOf(&'static [&'static str]),
+    /// At most one has a value.
+    MutuallyExclusive(&'static [&'static str]),
+    /// All have a value, or none.
+    MutuallyRequired(&'static [&'static str]),
+    /// No two have the same value.
+    Distinct(&'static [&'static str]),
+    /// Where one field has some value, another must comply.
+    When {
+        /// The first field.
+        field: &'static str,
+        /// The value that makes the check apply.
+        is: Is,
+        /// The other field.
+        then: &'static str,
+        /// What it must comply with.
+        must: Must,
+    },
+    /// A function has no complaint about the entity.
+    Test(fn(&Map<String, Value>) -> Result<(), String>),
+}
+
+/// A test of the field that a check depends on.
+#[derive(Debug, Clone, Copy)]
+pub enum Is {
+    /// Equal to this.
+    Equal(&'static str),
+    /// One of these.
+    OneOf(&'static [&'static str]),
+    /// None of these.
+    NotOneOf(&'static [&'static str]),
+}
+
+/// What a field must comply with because of another.
+#[derive(Debug, Clone, Copy)]
+pub enum Must {
+    /// It has no value.
+    BeNull,
+    /// It has a value.
+    BeGiven,
+    /// It is one of these.
+    BeOneOf(&'static [&'static str]),
+}
+
+impl EntityCheck {
+    /// Reports what is wrong with `entity`, which stands at `place`. Fields that are wrong by themselves
+    /// (`failed`, by their first name) are not looked at by checks that depend on their value.
+    pub fn verify(
+        &self,
+        entity: &Map<String, Value>,
+        failed: &[&str],
+        place: &Place<'_>,
+        problems: &mut Problems,
+    ) {
+        let complaint = match self {
+            Self::AtLeastOneOf(fields) if fields.iter().any(|field| is_given(entity, field)) => return,
+            Self::AtLeastOneOf(fields) => {
+                format!(
+                    "at least one of these fields must be non-empty: {}",
+                    quoted(fields)
+                )
+            }
+            Self::MutuallyExclusive(fields) if count_given(entity, fields) <= 1 => return,
+            Self::MutuallyExclusive(fields) => {
+                format!(
+                    "only one or none of these fields must be set: {}",
+                    quoted(fields)
+                )
+            }
+            Self::MutuallyRequired(fields) => match count_given(entity, fields) {
+                0 => return,
+                count if count == fields.len() => return,
+                _ => format!("all or none of these fields must be set: {}", quoted(fields)),
+            },
+            Self::Distinct(fields) => {
+                let values: Vec<&Value> = fields
+                    .iter()
+                    .filter_map(|field| find(entity, field))
+                    .filter(|value| !value.is_null())
+                    .collect();
+                let is_distinct = values
+                    .iter()
+                    .enumerate()
+                    .all(|(index, value)| !values[..index].contains(value));
+                if is_distinct {
+                    return;
+                }
+                format!("values of these fields must be distinct: {}", quoted(fields))
+            }
+            Self::When {
+                field,
+                is,
+                then,
+                must,
+            } => {
+                let is_wrong = |name: &str| failed.contains(&name.split('.').next().unwrap_or(name));
+                if is_wrong(field) || is_wrong(then) || !is.holds(find(entity, field)) {
+                    return;
+                }
+                let Err(complaint) = must.verify(find(entity, then)) else {
+                    return;
+                };
+                report_at(place, then, &complaint, problems);
+                format!("failed conditional validation given value of field '{field}'")
+            }
+            Self::Test(test) => match test(entity) {
+                Ok(()) => return,
+                Err(complaint) => complaint,
+            },
+        };
+        problems.error(place, complaint);
+    }
+}
+
+fn report_at(place: &Place<'_>, field: &str, complaint: &str, problems: &mut Problems) {
+    match field.split_once('.') {
+        Some((first, rest)) => report_at(&place.field(first), rest, complaint, problems),
+        None => problems.error(&place.field(field), complaint),
+    }
+}
+
+impl Is {
+    fn holds(self, value: Option<&Value>) -> bool {
+        let Some(text) = value.and_then(Value::as_str) else {
+            return false;
+        };
+        match self {
+            Self::Equal(other) => text == other,
+            Self::OneOf(others) => others.contains(&text),
+            Self::NotOneOf(others) => !others.contains(&text),
+        }
+    }
+}
+
+impl Must {
+    fn verify(self, value: Option<&Value>) -> Result<(), String> {
+        let value = value.filter(|value| !value.is_null());
+        match (self, value) {
+            (Self::BeNull, None) | (Self::BeGiven, Some(_)) | (Self::BeOneOf(_), None) => Ok(()),
+            (Self::BeNull, Some(_)) => Err("value must be null".to_owned()),
+            (Self::BeGiven, None) => Err("required field missing".to_owned()),
+            (Self::BeOneOf(texts), Some(value)) => Check::OneOf(texts).verify(value),
+        }
+    }
+}
+
+/// The value of a field that is named with dots.
+fn find<'e>(entity: &'e Map<String, Value>, field: &str) -> Option<&'e Value> {
+    match field.split_once('.') {
+        Some((first, rest)) => find(entity.get(first)?.as_object()?, rest),
+        None => entity.get(field),
+    }
+}
+
+fn is_given(entity: &Map<String, Value>, field: &str) -> bool {
+    match find(entity, field) {
+        None | Some(Value::Null) => false,
+        Some(Value::String(text)) => !text.is_empty(),
+        Some(Value::Array(items)) => !items.is_empty(),
+        Some(Value::Object(fields)) => !fields.is_empty(),
+        Some(_) => true,
+    }
+}
+
+fn count_given(entity: &Map<String, Value>, fields: &[&str]) -> usize {
+    fields.iter().filter(|field| is_given(entity, field)).count()
+}
+
+fn quoted(fields: &[&str]) -> String {
+    let fields: Vec<String> = fields.iter().map(|field| format!("'{field}'")).collect();
+    fields.join(", ")
+}

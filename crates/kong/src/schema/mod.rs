@@ -1,0 +1,146 @@
+//! The language in which this door describes Kong's entities: fields, defaults and checks as constants.
+//!
+//! One description serves reading a document, filling in what it leaves out, and (for an admin API) telling
+//! clients the schema. The words of the checks are Kong's. **What it is not**: it knows no entity.
+
+mod check;
+mod place;
+mod read;
+pub mod text;
+
+pub use check::{Check, EntityCheck, Is, Must};
+pub use place::{Place, Problems};
+
+/// The fields of an entity, or of a record inside of one, and the checks over several of them.
+#[derive(Debug)]
+pub struct Record {
+    /// In the order in which Kong prints them.
+    pub fields: &'static [Field],
+    /// Checked once every field has been read.
+    pub checks: &'static [EntityCheck],
+}
+
+impl Record {
+    /// A record without checks over several fields.
+    pub const fn of(fields: &'static [Field]) -> Self {
+        Self { fields, checks: &[] }
+    }
+
+    /// The field of this name.
+    pub fn field(&self, name: &str) -> Option<&'static Field> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+}
+
+/// A field.
+#[derive(Debug, Clone, Copy)]
+pub struct Field {
+    /// The name in documents; empty for the elements of lists.
+    pub name: &'static str,
+    /// What its value is.
+    pub kind: Kind,
+    /// Whether it must have a value (a default is one).
+    pub required: bool,
+    /// The value where a document gives none.
+    pub default: Default,
+    /// What else holds for its value.
+    pub checks: &'static [Check],
+    /// Whether no two entities may have the same value.
+    pub unique: bool,
+}
+
+impl Field {
+    /// An optional field without a default.
+    pub const fn new(name: &'static str, kind: Kind) -> Self {
+        Self {
+            name,
+            kind,
+            required: false,
+            default: Default::None,
+            checks: &[],
+            unique: false,
+        }
+    }
+
+    /// The element of a list, or the key or value of a map.
+    pub const fn element(kind: Kind) -> Self {
+        Self::new("", kind)
+    }
+
+    /// The same field, required.
+    pub const fn required(mut self) -> Self {
+        self.required = true;
+        self
+    }
+
+    /// The same field with a default.
+    pub const fn or(mut self, default: Default) -> Self {
+        self.default = default;
+        self
+    }
+
+    /// The same field with checks.
+    pub const fn check(mut self, checks: &'static [Check]) -> Self {
+        self.checks = checks;
+        self
+    }
+
+    /// The same field, unique among the entities of its kind.
+    pub const fn unique(mut self) -> Self {
+        self.unique = true;
+        self
+    }
+}
+
+/// What a field's value is.
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    /// A text of at least one character.
+    String,
+    /// A text that may be empty.
+    Text,
+    /// A whole number.
+    Integer,
+    /// A number.
+    Number,
+    /// A truth value.
+    Boolean,
+    /// A UUID.
+    Uuid,
+    /// Another entity, by name or `{"id": …}`; which family it is of.
+    Foreign(&'static str),
+    /// A list.
+    Array(&'static Field),
+    /// A list in which order and repetition mean nothing.
+    Set(&'static Field),
+    /// Names and values.
+    Map {
+        /// What names look like.
+        keys: &'static Field,
+        /// What values look like.
+        values: &'static Field,
+    },
+    /// A record.
+    Record(&'static Record),
+    /// A record whose fields are described elsewhere.
+    OpenRecord,
+    /// Anything.
+    Any,
+}
+
+/// The value of a field that a document leaves out.
+#[derive(Debug, Clone, Copy)]
+pub enum Default {
+    /// `null`.
+    None,
+    /// A truth value.
+    Boolean(bool),
+    /// A number.
+    Integer(i64),
+    /// A text.
+    Text(&'static str),
+    /// A list of texts.
+    Texts(&'static [&'static str]),
+    /// A list of numbers.
+    Integers(&'static [i64]),
+}

@@ -1,0 +1,217 @@
+//! Reading values by their description: defaults are filled in, and all that is wrong is reported.
+
+use super::{Default, Field, Kind, Place, Problems, Record};
+use serde_json::{Map, Value};
+
+impl Record {
+    /// Reads `given`. The result has every field of the record; where something is reported, it is not to be
+    /// used.
+    pub fn read(
+        &self,
+        given: &Map<String, Value>,
+        place: &Place<'_>,
+        problems: &mut Problems,
+    ) -> Map<String, Value> {
+        let mut failed: Vec<&str> = Vec::new();
+        for name in given.keys() {
+            if self.field(name).is_none() {
+                problems.error(&place.field(name), "unknown field");
+            }
+        }
+        let mut entity = Map::with_capacity(self.fields.len());
+        for field in self.fields {
+            match field.read(given.get(field.name), &place.field(field.name), problems) {
+                Some(value) => {
+                    entity.insert(field.name.to_owned(), value);
+                }
+                None => {
+                    failed.push(field.name);
+                    let given = given.get(field.name).cloned().unwrap_or_default();
+                    entity.insert(field.name.to_owned(), given);
+                }
+            }
+        }
+        for check in self.checks {
+            check.verify(&entity, &failed, place, problems);
+        }
+        entity
+    }
+}
+
+impl Field {
+    /// Reads the field's value or finds its default; `None` once something was reported.
+    pub fn read(
+        &self,
+        given: Option<&Value>,
+        place: &Place<'_>,
+        problems: &mut Problems,
+    ) -> Option<Value> {
+        let before = problems.0.len();
+        let value = match given {
+            Some(Value::Null) if self.required => {
+                problems.error(place, "required field missing");
+                return None;
+            }
+            None | Some(Value::Null) => return self.absent(place, problems),
+            Some(value) => self.read_given(value, place, problems)?,
+        };
+        for check in self.checks {
+            if let Err(complaint) = check.verify(&value) {
+                problems.error(place, complaint);
+                break;
+            }
+        }
+        (problems.0.len() == before).then_some(value)
+    }
+
+    fn absent(&self, place: &Place<'_>, problems: &mut Problems) -> Option<Value> {
+        let default = self.default.value();
+        if !default.is_null() || !self.required {
+            return Some(default);
+        }
+        if let Kind::Record(record) = self.kind {
+            return Some(Value::Object(record.read(&Map::new(), place, problems)));
+        }
+        problems.error(place, "required field missing");
+        None
+    }
+
+    fn read_given(&self, value: &Value, place: &Place<'_>, problems: &mut Problems) -> Option<Value> {
+        let complaint = match (self.kind, value) {
+            (Kind::Any, value) => return Some(value.clone()),
+            (Kind::String, Value::String(text)) if text.is_empty() => "length must be at least 1",
+            (Kind::String | Kind::Text, Value::String(_)) => return Some(value.clone()),
+            (Kind::String | Kind::Text, _) => "expected a string",
+            (Kind::Boolean, Value::Bool(_)) => return Some(value.clone()),
+            (Kind::Boolean, _) => "expected a boolean",
+            (Kind::Number, Value::Number(_)) => return Some(value.clone()),
+            (Kind::Number, _) => "expected a number",
+            (Kind::Integer, value) => match whole_number(value) {
+                Some(number) => return Some(number),
+                None => "expected an integer",
+            },
+            (Kind::Uuid, Value::String(text)) if uuid::Uuid::try_parse(text).is_ok() => {
+                return Some(Value::String(text.to_ascii_lowercase()));
+            }
+            (Kind::Uuid, Value::String(_)) => "expected a valid UUID",
+            (Kind::Uuid, _) => "expected a string",
+            (Kind::Foreign(_), value) => return read_foreign(value, place, problems),
+            (Kind::Array(element) | Kind::Set(element), value) => {
+                if let Some(items) = as_list(value) {
+                    return element.read_list(items, place, problems);
+                }
+                match self.kind {
+                    Kind::Set(_) => "expected a set",
+                    _ => "expected an array",
+                }
+            }
+            (Kind::Map { keys, values }, value) => match as_map(value) {
+                Some(map) => return read_map(keys, values, &map, place, problems),
+                None => "expected a map",
+            },
+            (Kind::Record(record), value) => match as_map(value) {
+                Some(map) => return Some(Value::Object(record.read(&map, place, problems))),
+                None => "expected a record",
+            },
+            (Kind::OpenRecord, value) => match as_map(value) {
+                Some(map) => return Some(Value::Object(map.into_owned())),
+                None => "expected a record",
+            },
+        };
+        problems.error(place, complaint);
+        None
+    }
+
+    fn read_list(&self, items: &[Value], place: &Place<'_>, problems: &mut Problems) -> Option<Value> {
+        let before = problems.0.len();
+        let items: Vec<Value> = items
+            .iter()
+            .enumerate()
+            .filter_map(|(index, item)| self.read(Some(item), &place.index(index), problems))
+            .collect();
+        (problems.0.len() == before).then_some(Value::Array(items))
+    }
+}
+
+/// Kong complains about a map as a whole, with the first complaint about any of its parts.
+fn read_map(
+    keys: &Field,
+    values: &Field,
+    map: &Map<String, Value>,
+    place: &Place<'_>,
+    problems: &mut Problems,
+) -> Option<Value> {
+    let mut read = Map::with_capacity(map.len());
+    for (name, value) in map {
+        let mut inner = Problems::default();
+        keys.read(Some(&Value::String(name.clone())), place, &mut inner);
+        let value = values.read(Some(value), place, &mut inner);
+        if let Some(first) = inner.0.into_iter().next() {
+            problems.error(place, first.message);
+            return None;
+        }
+        read.insert(name.clone(), value.unwrap_or_default());
+    }
+    Some(Value::Object(read))
+}
+
+fn read_foreign(value: &Value, place: &Place<'_>, problems: &mut Problems) -> Option<Value> {
+    match value {
+        Value::String(_) => Some(value.clone()),
+        Value::Object(fields) => match fields.get("id") {
+            Some(Value::String(id)) if uuid::Uuid::try_parse(id).is_ok() => Some(value.clone()),
+            Some(Value::String(_)) => {
+                problems.error(&place.field("id"), "expected a valid UUID");
+                None
+            }
+            _ => {
+                problems.error(&place.field("id"), "missing primary key");
+                None
+            }
+        },
+        _ => {
+            problems.error(place, "expected a string");
+            None
+        }
+    }
+}
+
+/// In Lua `{}` and `[]` are the same value.
+fn as_list(value: &Value) -> Option<&[Value]> {
+    match value {
+        Value::Array(items) => Some(items),
+        Value::Object(fields) if fields.is_empty() => Some(&[]),
+        _ => None,
+    }
+}
+
+fn as_map(value: &Value) -> Option<std::borrow::Cow<'_, Map<String, Value>>> {
+    match value {
+        Value::Object(fields) => Some(std::borrow::Cow::Borrowed(fields)),
+        Value::Array(items) if items.is_empty() => Some(std::borrow::Cow::Owned(Map::new())),
+        _ => None,
+    }
+}
+
+/// Lua has one kind of number: `80.0` is whole.
+fn whole_number(value: &Value) -> Option<Value> {
+    if value.is_i64() || value.is_u64() {
+        return Some(value.clone());
+    }
+    let number = value.as_f64()?;
+    (number.fract() == 0.0 && number.abs() < 9e15).then(|| Value::from(number as i64))
+}
+
+impl Default {
+    /// The default as a value.
+    pub fn value(self) -> Value {
+        match self {
+            Self::None => Value::Null,
+            Self::Boolean(truth) => truth.into(),
+            Self::Integer(number) => number.into(),
+            Self::Text(text) => text.into(),
+            Self::Texts(texts) => texts.iter().copied().collect(),
+            Self::Integers(numbers) => numbers.iter().copied().collect(),
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Route tables: what holds for all routes of one voice, before and after any of them is found.
+
+use crate::Voice;
+use ipnet::IpNet;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Settings of the table that the routes of one voice form. A voice without an entry has none of them.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RouteTable {
+    /// The voice whose routes these settings are for.
+    #[serde(default)]
+    pub voice: Voice,
+    /// Where the client's address is read from in place of the connection's peer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub real_ip: Option<RealIp>,
+    /// Put behind `Content-Type` of textual responses that name no charset, whoever made them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub charset: Option<DefaultCharset>,
+}
+
+/// A request header that names the client, and the peers that are believed (as NGINX's `real_ip_header` and
+/// `set_real_ip_from`). It is read before routes are matched; a value that is no address changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RealIp {
+    /// The header. Of several values or a comma-separated list, the last counts.
+    pub header: String,
+    /// Peers that are believed.
+    #[schemars(with = "Vec<String>")]
+    pub trusted: Vec<IpNet>,
+}
+
+/// A charset that the gateway adds to responses (as NGINX's `charset` and `charset_types`). Responses with the
+/// status 301 or 302 and responses with a `Content-Encoding` are left as they are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DefaultCharset {
+    /// The charset's name, such as `utf-8`; `Content-Type: text/plain` becomes `text/plain; charset=utf-8`.
+    pub name: String,
+    /// Media types that it is added to.
+    pub media_types: Vec<String>,
+}

@@ -1,0 +1,108 @@
+//! Reading parts of a document with what is wrong collected on the way.
+
+use crate::wording::{reword, unknown_field};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use weir_model::{Diagnostic, DocPath, Severity};
+
+/// Collects findings while a document is read, so that one run names them all.
+#[derive(Default)]
+pub(super) struct Reader {
+    found: Vec<Diagnostic>,
+}
+
+impl Reader {
+    pub fn error(&mut self, place: DocPath, message: impl Into<String>) {
+        self.found.push(Diagnostic::error(place, message));
+    }
+
+    pub fn warning(&mut self, place: DocPath, message: impl Into<String>) {
+        self.found.push(Diagnostic::warning(place, message));
+    }
+
+    /// The map at `place`; anything else is an error.
+    pub fn map<'v>(&mut self, value: &'v Value, place: &DocPath) -> Option<&'v Map<String, Value>> {
+        let map = value.as_object();
+        if map.is_none() {
+            self.error(place.clone(), format!("expected a map, found {}", kind(value)));
+        }
+        map
+    }
+
+    /// The list in field `name`; nothing (or no field) is an empty list, anything else is an error.
+    pub fn list<'v>(&mut self, map: &'v Map<String, Value>, name: &str, place: &DocPath) -> &'v [Value] {
+        match map.get(name) {
+            None | Some(Value::Null) => &[],
+            Some(Value::Array(items)) => items,
+            Some(other) => {
+                self.error(place.field(name), format!("expected a list, found {}", kind(other)));
+                &[]
+            }
+        }
+    }
+
+    /// The text in field `name`, where it is one.
+    pub fn text<'v>(&mut self, map: &'v Map<String, Value>, name: &str, place: &DocPath) -> Option<&'v str> {
+        let value = map.get(name)?;
+        let text = value.as_str();
+        if text.is_none() {
+            self.error(place.field(name), format!("expected a text, found {}", kind(value)));
+        }
+        text
+    }
+
+    /// A value of type `T` as its own fields say.
+    pub fn typed<T: DeserializeOwned>(&mut self, value: &Value, place: &DocPath) -> Option<T> {
+        match weir_plugin::parse_config(value) {
+            Ok(value) => Some(value),
+            Err(diagnostics) => {
+                for found in diagnostics.into_iter().map(reword) {
+                    let mut path = place.clone();
+                    path.0.extend(found.path.0);
+                    self.found.push(Diagnostic { path, ..found });
+                }
+                None
+            }
+        }
+    }
+
+    /// Whether all fields of the map are expected ones; each that is not is an error.
+    pub fn check_fields(&mut self, map: &Map<String, Value>, place: &DocPath, expected: &[String]) -> bool {
+        let names: Vec<&str> = expected.iter().map(String::as_str).collect();
+        let unknown: Vec<&String> = map.keys().filter(|key| !expected.contains(key)).collect();
+        for key in &unknown {
+            self.error(place.field(key.as_str()), unknown_field(key, &names));
+        }
+        unknown.is_empty()
+    }
+
+    /// The findings so far.
+    pub fn into_findings(self) -> Vec<Diagnostic> {
+        self.found
+    }
+
+    /// Whether nothing refuses the document so far.
+    pub fn is_good(&self) -> bool {
+        self.found.iter().all(|found| found.severity == Severity::Warning)
+    }
+}
+
+/// What a value is, in a document's words.
+pub(super) fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a map",
+    }
+}
+
+/// A copy of the map with only the fields that `keep` wants.
+pub(super) fn only(map: &Map<String, Value>, keep: impl Fn(&str) -> bool) -> Map<String, Value> {
+    map.iter()
+        .filter(|(key, _)| keep(key))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
+}

@@ -1,0 +1,199 @@
+//! `jwt`: recognises consumers by a JSON Web Token (RFC 7519) that their calls carry.
+
+use crate::identity;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Configuration of `jwt`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Where the token may stand, in the order in which they are read.
+    #[serde(default = "standard_places")]
+    pub look_in: Vec<TokenPlace>,
+    /// What tokens in several places mean.
+    #[serde(default)]
+    pub several: Several,
+    /// Words of which one stands before the token in a header, each exactly as it is written here.
+    #[serde(default = "standard_schemes")]
+    pub schemes: Vec<String>,
+    /// Whether a header without such a word holds no token, rather than a bare one.
+    #[serde(default = "crate::yes")]
+    pub scheme_required: bool,
+    /// The claim that names the credential.
+    #[serde(default = "standard_key_claim")]
+    pub key_claim: String,
+    /// Whether the token's header may name the credential where the claims do not.
+    #[serde(default = "crate::yes")]
+    pub key_in_header: bool,
+    /// Whether `typ` must be `JWT` in any case where the token has one.
+    #[serde(default = "crate::yes")]
+    pub check_typ: bool,
+    /// Whether the secrets of all credentials are Base64 (of either alphabet).
+    #[serde(default)]
+    pub secret_is_base64: bool,
+    /// Time claims that every token must have, and that must hold.
+    #[serde(default)]
+    pub required_claims: Vec<TimeClaim>,
+    /// Time claims that must hold where a token has them.
+    #[serde(default = "all_time_claims")]
+    pub checked_claims: Vec<TimeClaim>,
+    /// How far `exp` may lie ahead, in seconds. With it every token must have an `exp`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_expiration_seconds: Option<u64>,
+    /// How long tokens are still taken after `exp` and already before `nbf`, in seconds. A credential's own counts
+    /// where it is longer.
+    #[serde(default)]
+    pub leeway_seconds: u64,
+    /// Claims that must have a value: equal to this text, or a list with this text in it (as `aud` may be).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub expected_claims: BTreeMap<String, String>,
+    /// Whether the token is taken out of the request before it is forwarded.
+    #[serde(default)]
+    pub hide: bool,
+    /// `WWW-Authenticate` of refusals of calls without a token; `null`: none.
+    #[serde(default = "standard_challenge")]
+    pub challenge: Option<String>,
+    /// `WWW-Authenticate` of refusals of calls whose token is wrong; `null`: none.
+    #[serde(default = "standard_token_challenge")]
+    pub token_challenge: Option<String>,
+    /// Who calls, and what upstreams are told about it.
+    #[serde(default)]
+    pub identity: identity::Config,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            look_in: standard_places(),
+            several: Several::default(),
+            schemes: standard_schemes(),
+            scheme_required: true,
+            key_claim: standard_key_claim(),
+            key_in_header: true,
+            check_typ: true,
+            secret_is_base64: false,
+            required_claims: Vec::new(),
+            checked_claims: all_time_claims(),
+            max_expiration_seconds: None,
+            leeway_seconds: 0,
+            expected_claims: BTreeMap::new(),
+            hide: false,
+            challenge: standard_challenge(),
+            token_challenge: standard_token_challenge(),
+            identity: identity::Config::default(),
+        }
+    }
+}
+
+fn standard_places() -> Vec<TokenPlace> {
+    vec![TokenPlace::Header("Authorization".into())]
+}
+
+fn standard_schemes() -> Vec<String> {
+    ["Bearer", "bearer", "BEARER"].map(str::to_owned).to_vec()
+}
+
+fn standard_key_claim() -> String {
+    "iss".into()
+}
+
+fn all_time_claims() -> Vec<TimeClaim> {
+    vec![TimeClaim::Exp, TimeClaim::Nbf]
+}
+
+fn standard_challenge() -> Option<String> {
+    Some("Bearer".into())
+}
+
+fn standard_token_challenge() -> Option<String> {
+    Some("Bearer error=\"invalid_token\"".into())
+}
+
+/// A place where a token may stand, with its name there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TokenPlace {
+    /// A request header, behind one of the `schemes`.
+    Header(String),
+    /// A query argument.
+    Query(String),
+    /// A cookie.
+    Cookie(String),
+}
+
+/// What tokens in several places mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Several {
+    /// Tokens that differ are refused; empty ones count as none.
+    #[default]
+    Refuse,
+    /// The first place that is there counts, even if it is empty.
+    First,
+}
+
+/// A claim about time (RFC 7519, 4.1), in seconds since the Unix epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimeClaim {
+    /// `exp`: the token is good before this time.
+    Exp,
+    /// `nbf`: the token is good from this time on.
+    Nbf,
+}
+
+/// A credential of `jwt`. `Debug` does not show the secret.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Credential {
+    /// The value of the key claim by which tokens name this credential; unique among the credentials of one voice.
+    #[schemars(length(min = 1))]
+    pub key: String,
+    /// The one algorithm with which tokens of this credential are signed. What a token says itself only has to agree.
+    #[serde(default)]
+    pub algorithm: Algorithm,
+    /// The shared secret, for the `HS…` algorithms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
+    /// Whether `secret` is Base64 (of either alphabet).
+    #[serde(default)]
+    pub secret_is_base64: bool,
+    /// The public key in PEM, for all other algorithms: `PUBLIC KEY` (RFC 5280) or `RSA PUBLIC KEY` (RFC 8017).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub public_key: Option<String>,
+    /// How long tokens are still taken after `exp` and already before `nbf`, in seconds.
+    #[serde(default)]
+    pub leeway_seconds: u64,
+}
+
+impl std::fmt::Debug for Credential {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Credential")
+            .field("key", &self.key)
+            .field("algorithm", &self.algorithm)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A signature algorithm (RFC 7518, 3.1, and RFC 8037). There is no `none`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the variants are the algorithms' registered names")]
+pub enum Algorithm {
+    #[default]
+    HS256,
+    HS384,
+    HS512,
+    RS256,
+    RS384,
+    RS512,
+    ES256,
+    ES384,
+    ES512,
+    PS256,
+    PS384,
+    PS512,
+    /// With Ed25519 keys.
+    EdDSA,
+}

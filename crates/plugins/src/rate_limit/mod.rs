@@ -1,0 +1,280 @@
+//! `rate-limit`: lets at most so many calls pass in a window of time.
+//!
+//! ```yaml
+//! limits:
+//!   - {count: 5, per: second}
+//!   - {count: 1000, per: hour}
+//! by: consumer
+//! ```
+//!
+//! Counts are exact over all workers: of any number of concurrent calls exactly as many pass as the limit says. They
+//! belong to the process, outlive reloads, and are held for about a million callers; beyond that those are forgotten
+//! whose windows end soonest.
+//!
+//! Security: whoever chooses what is counted escapes the limit. Count by a header only where something in front of
+//! the gateway sets it, and by address only where the gateway knows the client's.
+
+mod engine;
+
+use engine::Limits;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+use weir_flow::rate_limit::Limiter;
+use weir_model::Diagnostic;
+use weir_plugin::{BuildContext, Filter, Plugin, parse_config};
+
+/// Counters that are held at most, for all instances together.
+const MAX_COUNTERS: usize = 1 << 20;
+
+/// The plugin; it owns the counters.
+pub struct RateLimit(Arc<Limiter>);
+
+impl Default for RateLimit {
+    fn default() -> Self {
+        Self(Arc::new(Limiter::new(MAX_COUNTERS)))
+    }
+}
+
+impl Plugin for RateLimit {
+    fn name(&self) -> &'static str {
+        "rate-limit"
+    }
+
+    fn config_schema(&self) -> schemars::Schema {
+        schemars::schema_for!(Config)
+    }
+
+    fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
+        let config: Config = parse_config(config)?;
+        let limits = Limits::build(config, context.instance_id, Arc::clone(&self.0))?;
+        Ok(Arc::new(limits))
+    }
+}
+
+/// Configuration of `rate-limit`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// How many calls pass, 1 to 8 limits. Those without a `by` of their own are checked together: a call passes when
+    /// all of them allow it, and is counted in all or in none.
+    #[schemars(length(min = 1, max = 8))]
+    pub limits: Vec<Limit>,
+    /// What calls are counted by.
+    #[serde(default)]
+    pub by: CountBy,
+    /// What a call is counted by that has no value for `by`.
+    #[serde(default)]
+    pub otherwise: Otherwise,
+    /// Which counters are used. Instances with equal scopes share them. Default: the instance's id, so that each
+    /// instance counts for itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+    /// Status of the answer to calls over the limit, 200 to 599.
+    #[serde(default = "too_many_requests")]
+    #[schemars(range(min = 200, max = 599))]
+    pub status: u16,
+    /// What calls over the limit are told, in place of the voice's own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Whether calls over the limit are refused. `false`: they pass, and only the headers tell.
+    #[serde(default = "crate::yes")]
+    pub reject: bool,
+    /// Names of the response headers that tell about the tightest limit. Where this is absent, the draft's names
+    /// (`RateLimit-Limit`, …) and `Retry-After`; where it is given, only those that it names.
+    #[serde(default)]
+    pub headers: SummaryHeaders,
+    /// Whether the time until a window ends is told to the millisecond (`12.345`) rather than in whole seconds,
+    /// rounded up.
+    #[serde(default)]
+    pub fractional_reset: bool,
+    /// What happens to a call for which no limit can be found out: a count that is no number, or no limit with
+    /// something to count by. Such a call is answered with status 500, or let through.
+    #[serde(default)]
+    pub on_failure: OnFailure,
+}
+
+impl Default for Config {
+    /// The defaults of all options, with no limit in the list yet.
+    fn default() -> Self {
+        Self {
+            limits: Vec::new(),
+            by: CountBy::default(),
+            otherwise: Otherwise::default(),
+            scope: None,
+            status: too_many_requests(),
+            message: None,
+            reject: true,
+            headers: SummaryHeaders::default(),
+            fractional_reset: false,
+            on_failure: OnFailure::default(),
+        }
+    }
+}
+
+fn too_many_requests() -> u16 {
+    429
+}
+
+/// One limit: so many calls in a window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Limit {
+    /// Calls that pass in one window.
+    pub count: Amount,
+    /// The window.
+    pub per: Per,
+    /// What this limit counts by, in place of the configuration's `by`. Limits with one of their own are checked one
+    /// after the other, before the common ones; one that has nothing to count by is skipped, and what was counted
+    /// before a refusal stays counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<CountBy>,
+    /// Names of the response headers that tell about this limit; none where absent.
+    #[serde(default, skip_serializing_if = "LimitHeaders::is_empty")]
+    pub headers: LimitHeaders,
+}
+
+/// A number, or a text with variables (`$http_x_limit`, `${http_x_limit ?? 10}`) that gives one for each call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Amount {
+    /// The same for all calls.
+    Number(u64),
+    /// Read from the call.
+    Template(String),
+}
+
+/// A window of time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Per {
+    /// The second of the clock; like all windows of the clock and calendar, in UTC.
+    Second,
+    /// The minute of the clock.
+    Minute,
+    /// The hour of the clock.
+    Hour,
+    /// The day.
+    Day,
+    /// The calendar month.
+    Month,
+    /// The calendar year.
+    Year,
+    /// So many seconds, beginning with the first call that is counted; at least 1.
+    Seconds(Amount),
+}
+
+/// What calls are counted by.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CountBy {
+    /// The client's address.
+    #[default]
+    Ip,
+    /// The consumer, the anonymous one too.
+    Consumer,
+    /// The credential that was used.
+    Credential,
+    /// The service that the route leads to.
+    Service,
+    /// The route.
+    Route,
+    /// Nothing: all calls together.
+    Everybody,
+    /// The value of this request header.
+    Header(String),
+    /// All calls to exactly this path (as the client wrote it) together; others are counted by `otherwise`.
+    Path(String),
+    /// A text with variables, such as `$remote_addr $http_x_tenant`. It counts as absent when none of its variables
+    /// has a value, or when it is empty.
+    Template(String),
+}
+
+/// What a call is counted by when there is no value to count by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Otherwise {
+    /// The client's address.
+    #[default]
+    Ip,
+    /// Not at all: it passes.
+    Nothing,
+    /// It fails, as `on_failure` says.
+    Fail,
+}
+
+/// What happens when no limit can be found out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnFailure {
+    /// Status 500.
+    #[default]
+    Refuse,
+    /// The call passes uncounted.
+    Pass,
+}
+
+/// Names of the response headers about the tightest limit: the one with the fewest calls left, of several such the
+/// one with the longest window.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SummaryHeaders {
+    /// How many calls may pass in the window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<String>,
+    /// How many still pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remaining: Option<String>,
+    /// Seconds until the window ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reset: Option<String>,
+    /// On refusals only: seconds until the window ends, at least 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<String>,
+}
+
+impl SummaryHeaders {
+    /// No header at all.
+    pub const NONE: Self = Self {
+        limit: None,
+        remaining: None,
+        reset: None,
+        retry_after: None,
+    };
+}
+
+impl Default for SummaryHeaders {
+    fn default() -> Self {
+        Self {
+            limit: Some("RateLimit-Limit".into()),
+            remaining: Some("RateLimit-Remaining".into()),
+            reset: Some("RateLimit-Reset".into()),
+            retry_after: Some("Retry-After".into()),
+        }
+    }
+}
+
+/// Names of the response headers about one limit.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LimitHeaders {
+    /// How many calls may pass in the window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<String>,
+    /// How many still pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remaining: Option<String>,
+    /// Seconds until the window ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reset: Option<String>,
+}
+
+impl LimitHeaders {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,10 @@
+//! The list of plugins: one line each.
+
+use weir_plugin::Registry;
+
+/// All plugins of the catalogue. State that outlives a reload begins here, so make one registry a process.
+pub fn registry() -> Registry {
+    let mut registry = Registry::default();
+    registry.add(crate::rate_limit::RateLimit::default());
+    registry
+}

@@ -1,0 +1,177 @@
+//! Read buffers, shared by all connections of a worker.
+//!
+//! A connection holds a buffer only while bytes are in it, so an idle connection costs no buffer, and the
+//! buffers in use stay warm in the cache.
+
+use std::cell::RefCell;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use tokio::io::{AsyncRead, ReadBuf};
+
+/// Bytes of a usual buffer.
+pub const BUFFER_BYTES: usize = 16 * 1024;
+/// Bytes of a buffer for the bodies of large messages.
+pub const LARGE_BUFFER_BYTES: usize = 128 * 1024;
+/// Spare buffers that a worker keeps of each size.
+const SPARE_BUFFERS: usize = 128;
+const SPARE_LARGE_BUFFERS: usize = 16;
+
+/// A worker's spare buffers. All are fully initialised, so that reading needs no zeroing and no `unsafe`.
+#[derive(Default)]
+pub struct Buffers {
+    usual: RefCell<Vec<Vec<u8>>>,
+    large: RefCell<Vec<Vec<u8>>>,
+    output: RefCell<Vec<Vec<u8>>>,
+}
+
+impl Buffers {
+    fn take(&self) -> Vec<u8> {
+        self.usual.borrow_mut().pop().unwrap_or_else(|| vec![0; BUFFER_BYTES])
+    }
+
+    fn take_large(&self) -> Vec<u8> {
+        self.large.borrow_mut().pop().unwrap_or_else(|| vec![0; LARGE_BUFFER_BYTES])
+    }
+
+    fn give(&self, buffer: Vec<u8>) {
+        let (spares, bound) = match buffer.len() {
+            BUFFER_BYTES => (&self.usual, SPARE_BUFFERS),
+            LARGE_BUFFER_BYTES => (&self.large, SPARE_LARGE_BUFFERS),
+            _ => return,
+        };
+        let mut spares = spares.borrow_mut();
+        if spares.len() < bound {
+            spares.push(buffer);
+        }
+    }
+
+    /// An empty buffer to write a head into.
+    pub fn take_output(&self) -> Vec<u8> {
+        self.output.borrow_mut().pop().unwrap_or_else(|| Vec::with_capacity(4096))
+    }
+
+    /// Takes back what [`Buffers::take_output`] gave.
+    pub fn give_output(&self, mut output: Vec<u8>) {
+        let mut spares = self.output.borrow_mut();
+        if spares.len() < SPARE_BUFFERS && output.capacity() <= 4 * BUFFER_BYTES {
+            output.clear();
+            spares.push(output);
+        }
+    }
+}
+
+/// Bytes that were read from a peer and not used yet.
+#[derive(Default)]
+pub struct Inbox {
+    /// Empty while the inbox holds no buffer.
+    data: Vec<u8>,
+    start: usize,
+    end: usize,
+}
+
+impl Inbox {
+    /// The unused bytes.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        &self.data[self.start..self.end]
+    }
+
+    /// Whether no byte is left.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+
+    /// Marks `count` bytes as used.
+    #[inline]
+    pub fn consume(&mut self, count: usize) {
+        self.start += count;
+        debug_assert!(self.start <= self.end);
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        }
+    }
+
+    /// Gives the buffer back if it is empty.
+    #[inline]
+    pub fn release(&mut self, buffers: &Buffers) {
+        if self.is_empty() && !self.data.is_empty() {
+            buffers.give(std::mem::take(&mut self.data));
+            (self.start, self.end) = (0, 0);
+        }
+    }
+
+    /// Changes to a large buffer for a long body; only while no byte is held.
+    pub fn enlarge(&mut self, buffers: &Buffers) {
+        if self.is_empty() && self.data.len() < LARGE_BUFFER_BYTES {
+            buffers.give(std::mem::replace(&mut self.data, buffers.take_large()));
+            (self.start, self.end) = (0, 0);
+        }
+    }
+
+    /// Whether [`Inbox::poll_fill`] could hold more, given that it may grow to `limit` bytes.
+    pub fn has_room(&self, limit: usize) -> bool {
+        self.end - self.start < limit.max(self.data.len())
+    }
+
+    /// Reads once; the number of bytes, 0 at the end of the stream. Grows up to `limit` bytes when full.
+    pub fn poll_fill(
+        &mut self,
+        mut stream: impl AsyncRead + Unpin,
+        context: &mut Context<'_>,
+        buffers: &Buffers,
+        limit: usize,
+    ) -> Poll<io::Result<usize>> {
+        if self.data.is_empty() {
+            self.data = buffers.take();
+        }
+        if self.end == self.data.len() {
+            self.make_room(limit)?;
+        }
+        let mut space = ReadBuf::new(&mut self.data[self.end..]);
+        ready!(Pin::new(&mut stream).poll_read(context, &mut space))?;
+        let count = space.filled().len();
+        self.end += count;
+        Poll::Ready(Ok(count))
+    }
+
+    fn make_room(&mut self, limit: usize) -> io::Result<()> {
+        if self.start > 0 {
+            self.data.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        } else if self.data.len() < limit {
+            let larger = (self.data.len() * 2).min(limit.max(BUFFER_BYTES));
+            self.data.resize(larger, 0);
+        } else {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "more than the limit allows"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::task::Waker;
+
+    #[test]
+    fn an_inbox_grows_to_its_limit_and_no_further() {
+        let (buffers, mut inbox) = (Buffers::default(), Inbox::default());
+        let mut context = Context::from_waker(Waker::noop());
+        let endless = vec![7u8; 1 << 20];
+        let mut source = endless.as_slice();
+        let mut fill = |inbox: &mut Inbox| inbox.poll_fill(&mut source, &mut context, &buffers, 4 * BUFFER_BYTES);
+        let mut total = 0;
+        while let Poll::Ready(Ok(count)) = fill(&mut inbox) {
+            total += count;
+        }
+        assert_eq!(total, 4 * BUFFER_BYTES);
+        inbox.consume(10);
+        assert!(matches!(fill(&mut inbox), Poll::Ready(Ok(10))));
+        inbox.consume(4 * BUFFER_BYTES);
+        inbox.release(&buffers);
+        assert!(inbox.data.is_empty());
+    }
+}

@@ -1,0 +1,341 @@
+//! One try: sends the request on a connection, waits for the response's head, and passes the answer on.
+
+use super::pump::{Pump, Watch};
+use super::{Busy, Failure, Plan, Tried};
+use crate::h1::body::BodyCursor;
+use crate::h1::response::{self, ResponseHead};
+use crate::h1::{Framing, status};
+use crate::pool::{PoolKey, UpstreamConnection};
+use crate::reply::push_header;
+use crate::serve::{After, Call, RequestBody, Stop};
+use crate::timer::Timer;
+use crate::tunnel;
+use crate::worker::Worker;
+use std::io;
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+use tokio::io::AsyncWrite;
+use tokio::net::tcp::OwnedWriteHalf;
+use weir_plugin::{RefusalKind, Response};
+use weir_snapshot::Target;
+
+/// Largest request body that is sent in one write with its head.
+const MAX_JOINED_BODY: u64 = 16 * 1024;
+/// Most interim (1xx) responses to one request.
+const MAX_INTERIM: usize = 16;
+
+/// A response's head, or why there is none.
+enum Awaited {
+    Head(ResponseHead),
+    Failed(Failure),
+    /// The client went, or its body cannot be read on.
+    Cancelled(Stop),
+}
+
+/// A connection in use, with what bounds the waits on it.
+pub(super) struct Attempt {
+    pub connection: UpstreamConnection,
+    pub timer: Timer,
+    pub read_timeout: Duration,
+    pub is_reused: bool,
+}
+
+impl Call<'_> {
+    /// Makes one try on `connection`.
+    pub(super) async fn attempt(
+        &mut self,
+        plan: &Plan<'_>,
+        target: &Target,
+        key: PoolKey,
+        mut connection: UpstreamConnection,
+        is_reused: bool,
+    ) -> Tried {
+        connection.calls += 1;
+        let busy = Busy::new(plan.upstream, target);
+        let timeouts = &plan.forward.timeouts;
+        let (read_timeout, write_timeout) =
+            (Duration::from_millis(timeouts.read_ms), Duration::from_millis(timeouts.write_ms));
+        let started = Instant::now();
+        let timer = Timer::new(started, write_timeout);
+        let mut attempt = Attempt { connection, timer, read_timeout, is_reused };
+        let mut pump = match self.send(plan, target, &mut attempt, write_timeout).await {
+            Ok(pump) => pump,
+            Err(error) => return Tried::Failed(failure_of(&error, is_reused)),
+        };
+        attempt.timer.set(started, read_timeout);
+        let mut interim = 0;
+        let head = loop {
+            match self.await_head(&mut attempt, pump.as_mut()).await {
+                Awaited::Head(head) if is_interim(&self.exchange.response) => {
+                    attempt.connection.inbox.consume(head.length);
+                    interim += 1;
+                    if interim > MAX_INTERIM || self.relay_interim().await.is_err() {
+                        return Tried::Stopped(Stop::Gone);
+                    }
+                }
+                Awaited::Head(head) => break head,
+                Awaited::Failed(failure) => {
+                    self.take_back(pump, &mut attempt.connection);
+                    return Tried::Failed(failure);
+                }
+                Awaited::Cancelled(stop) => {
+                    self.take_back(pump, &mut attempt.connection);
+                    return Tried::Stopped(stop);
+                }
+            }
+        };
+        attempt.connection.inbox.consume(head.length);
+        self.note_answer(&busy, plan, started);
+        if self.exchange.response.status == 101 {
+            return self.switch_protocols(plan, &head, attempt.connection).await;
+        }
+        let relayed = self.relay_response(plan, &head, &mut attempt, pump.as_mut()).await;
+        let is_sent = self.take_back(pump, &mut attempt.connection);
+        self.settle(plan, key, attempt.connection, relayed, is_sent)
+    }
+
+    /// Sends the head, and the body with it where all of it is at hand; else starts to pump it.
+    async fn send(
+        &mut self,
+        plan: &Plan<'_>,
+        target: &Target,
+        attempt: &mut Attempt,
+        write_timeout: Duration,
+    ) -> io::Result<Option<Pump>> {
+        let mut out = self.worker.buffers.take_output();
+        self.write_request_head(plan, target, &mut out);
+        let is_whole = self.join_body(&mut out);
+        let Some(write) = &mut attempt.connection.write else {
+            return Err(io::ErrorKind::NotConnected.into());
+        };
+        let sent = write_all(write, &out, &mut attempt.timer, write_timeout).await;
+        self.worker.buffers.give_output(out);
+        sent?;
+        if is_whole {
+            // The answer's bytes can use the same, still warm, buffer.
+            self.client.reader.inbox.release(&self.worker.buffers);
+            return Ok(None);
+        }
+        let reader = std::mem::take(&mut self.client.reader);
+        let body = std::mem::replace(&mut self.body, RequestBody::away());
+        let is_chunked = self.head.framing == Framing::Chunked;
+        Ok(attempt.connection.write.take().map(|write| {
+            self.report.bytes_in -= body.received.min(self.report.bytes_in);
+            Pump::new(self.worker, reader, body, write, is_chunked, write_timeout)
+        }))
+    }
+
+    /// Puts the body behind the head where all of it is at hand and small. Says whether the request is whole.
+    fn join_body(&mut self, out: &mut Vec<u8>) -> bool {
+        if let Some(body) = &self.exchange.request.body {
+            out.extend_from_slice(body);
+            return true;
+        }
+        let Framing::Length(length) = self.head.framing else {
+            return self.head.framing == Framing::None;
+        };
+        let inbox = &mut self.client.reader.inbox;
+        let is_at_hand = length <= MAX_JOINED_BODY && inbox.bytes().len() as u64 >= length;
+        let fits = is_at_hand && self.body.received == 0 && !self.head.expects_continue;
+        if fits && length > 0 {
+            // Kept, so that another try can send it again.
+            let body = inbox.bytes()[..length as usize].to_vec();
+            out.extend_from_slice(&body);
+            inbox.consume(length as usize);
+            self.body.cursor = BodyCursor::Length(0);
+            self.body.received = length;
+            self.report.bytes_in += length;
+            self.exchange.request.body = Some(body);
+        }
+        fits
+    }
+
+    /// Takes back what a pump was lent, if it has done its work. Says whether the request has been sent whole.
+    fn take_back(&mut self, pump: Option<Pump>, connection: &mut UpstreamConnection) -> bool {
+        let Some(pump) = pump else { return true };
+        let Some(pumped) = pump.finish() else { return false };
+        self.client.reader = pumped.reader;
+        self.body = pumped.body;
+        self.report.bytes_in += self.body.received;
+        connection.write = Some(pumped.write);
+        pumped.result.is_ok()
+    }
+
+    /// Decides what becomes of both connections after the answer has been passed on.
+    fn settle(
+        &mut self,
+        plan: &Plan<'_>,
+        key: PoolKey,
+        mut connection: UpstreamConnection,
+        relayed: io::Result<super::relay::Relayed>,
+        is_sent: bool,
+    ) -> Tried {
+        let Ok(relayed) = relayed else {
+            self.report.aborted = true;
+            return Tried::Done(After::Close);
+        };
+        if relayed.upstream_keeps && is_sent {
+            let bounds = &plan.upstream.keepalive;
+            self.worker.pool.put(key, connection, bounds, Instant::now(), &self.worker.buffers);
+        } else {
+            connection.inbox.consume(connection.inbox.bytes().len());
+            connection.inbox.release(&self.worker.buffers);
+        }
+        Tried::Done(match (is_sent, relayed.client_keeps) {
+            (false, _) => After::Linger,
+            (true, true) => After::KeepAlive,
+            (true, false) => After::Close,
+        })
+    }
+
+    fn note_answer(&mut self, busy: &Busy<'_>, plan: &Plan<'_>, started: Instant) {
+        let now = Instant::now();
+        self.report.upstream_time = Some(now.saturating_duration_since(plan.started));
+        self.report.answered = Some(self.exchange.response.status);
+        if busy.is_counting() {
+            let now_ms = self.exchange.unix_ms();
+            busy.note_latency(now.saturating_duration_since(started), now_ms);
+        }
+    }
+
+    /// Passes an interim response on to a client that can take it.
+    async fn relay_interim(&mut self) -> io::Result<()> {
+        let response = &self.exchange.response;
+        if self.head.minor_version == 0 || (response.status == 100 && !self.head.expects_continue) {
+            return Ok(());
+        }
+        let mut out = self.worker.buffers.take_output();
+        status::write_line(response.status, &response.reason, 1, &mut out);
+        response.headers.write_lines(&mut out);
+        out.extend_from_slice(b"\r\n");
+        let written = self.write_to_client(&out, &mut Watch::Nothing).await;
+        self.worker.buffers.give_output(out);
+        written
+    }
+
+    async fn switch_protocols(
+        &mut self,
+        plan: &Plan<'_>,
+        head: &ResponseHead,
+        connection: UpstreamConnection,
+    ) -> Tried {
+        let Some(protocol) = head.upgrade.as_ref().filter(|_| plan.route.upgrade && self.head.upgrade.is_some()) else {
+            return Tried::Stopped(RefusalKind::UpstreamFailed.into());
+        };
+        self.exchange.merge_response_headers();
+        self.run_response_work(&plan.route.chain);
+        let mut out = self.worker.buffers.take_output();
+        status::write_line(101, b"", 1, &mut out);
+        out.extend_from_slice(b"Connection: upgrade\r\n");
+        push_header(&mut out, b"Upgrade", protocol);
+        self.exchange.response.headers.write_lines(&mut out);
+        self.write_stamps(&plan.route.response_stamps, &mut out);
+        out.extend_from_slice(b"\r\n");
+        let written = self.write_to_client(&out, &mut Watch::Nothing).await;
+        self.worker.buffers.give_output(out);
+        if written.is_err() {
+            return Tried::Stopped(Stop::Gone);
+        }
+        let carried = tunnel::run(self.worker, self.client, connection).await;
+        self.report.bytes_in += carried.from_client;
+        self.report.bytes_out += carried.from_upstream;
+        Tried::Done(After::Close)
+    }
+
+    /// Reads until a response's head is complete.
+    async fn await_head(&mut self, attempt: &mut Attempt, pump: Option<&mut Pump>) -> Awaited {
+        let limit = self.worker.shared.limits.max_head_bytes;
+        let to_head = self.exchange.request.method == b"HEAD";
+        let mut watch = match pump {
+            Some(pump) => Watch::Pump(pump),
+            None => Watch::Client(self.client),
+        };
+        loop {
+            let inbox = &mut attempt.connection.inbox;
+            if !inbox.is_empty() {
+                match response::parse(inbox.bytes(), to_head, &mut self.exchange.response) {
+                    Ok(Some(head)) => return Awaited::Head(head),
+                    Ok(None) => {}
+                    Err(error) => {
+                        tracing::debug!(%error, "an upstream answered what is not HTTP/1.1");
+                        return Awaited::Failed(Failure::NoResponse);
+                    }
+                }
+            }
+            if !inbox.has_room(limit) {
+                return Awaited::Failed(Failure::NoResponse);
+            }
+            match attempt.fill(self.worker, &mut watch, limit).await {
+                Ok(Ok(0)) if attempt.is_reused => return Awaited::Failed(Failure::StaleConnection),
+                Ok(Ok(0)) => return Awaited::Failed(Failure::NoResponse),
+                Ok(Ok(_)) => {}
+                Ok(Err(error)) => return Awaited::Failed(failure_of(&error, attempt.is_reused)),
+                Err(stop) => return Awaited::Cancelled(stop),
+            }
+        }
+    }
+}
+
+impl Attempt {
+    /// Reads once from the upstream; the outer error is a reason to give the call up.
+    pub async fn fill(
+        &mut self,
+        worker: &Worker,
+        watch: &mut Watch<'_>,
+        limit: usize,
+    ) -> Result<io::Result<usize>, Stop> {
+        let UpstreamConnection { read, inbox, .. } = &mut self.connection;
+        let timer = &mut self.timer;
+        std::future::poll_fn(|context| {
+            if let Poll::Ready(result) = inbox.poll_fill(&mut *read, context, &worker.buffers, limit) {
+                return Poll::Ready(Ok(result));
+            }
+            if let Poll::Ready(stop) = watch.poll_cancelled(context, worker) {
+                return Poll::Ready(Err(stop));
+            }
+            timer.poll_expired(context).map(|()| Ok(Err(io::ErrorKind::TimedOut.into())))
+        })
+        .await
+    }
+}
+
+/// Whether a response is one of those that come before the final one.
+fn is_interim(response: &Response) -> bool {
+    (100..200).contains(&response.status) && response.status != 101
+}
+
+fn failure_of(error: &io::Error, is_reused: bool) -> Failure {
+    match error.kind() {
+        io::ErrorKind::TimedOut => Failure::ResponseTimeout,
+        _ if is_reused => Failure::StaleConnection,
+        _ => Failure::NoResponse,
+    }
+}
+
+/// Writes all of `bytes`, waiting at most `timeout` between two writes.
+pub(super) async fn write_all(
+    write: &mut OwnedWriteHalf,
+    bytes: &[u8],
+    timer: &mut Timer,
+    timeout: Duration,
+) -> io::Result<()> {
+    let mut written = 0;
+    std::future::poll_fn(|context| {
+        while written < bytes.len() {
+            match Pin::new(&mut *write).poll_write(context, &bytes[written..]) {
+                Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                Poll::Ready(Ok(count)) => {
+                    written += count;
+                    if written < bytes.len() {
+                        timer.set(Instant::now(), timeout);
+                    }
+                }
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => return timer.poll_expired(context).map(|()| Err(io::ErrorKind::TimedOut.into())),
+            }
+        }
+        Poll::Ready(Ok(()))
+    })
+    .await
+}

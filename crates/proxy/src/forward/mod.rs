@@ -1,0 +1,310 @@
+//! Forwarding: chooses a target, connects, sends the request, and tries again where that is safe.
+
+mod attempt;
+mod pump;
+mod relay;
+
+pub use pump::Watch;
+
+use crate::forwarded;
+use crate::h1::Framing;
+use crate::pool::{PoolKey, UpstreamConnection};
+use crate::reply::push_header;
+use crate::serve::{After, Call, Stop};
+use crate::timer::Timer;
+use crate::worker::Serving;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+use weir_flow::balancer::{EWMA_DECAY_MS, Load, ewma_update};
+use weir_model::{Scheme, UpstreamHost};
+use weir_plugin::RefusalKind;
+use weir_plugin::uri::NormalForm;
+use weir_snapshot::{Forward, Found, HashSource, Route, Target, Upstream};
+
+/// What one try came to.
+enum Tried {
+    /// The call is over.
+    Done(After),
+    /// The target could not be used; nothing of a response has been seen.
+    Failed(Failure),
+    /// No further try can help.
+    Stopped(Stop),
+}
+
+/// Why a try failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Failure {
+    NameResolution,
+    Connect,
+    ConnectTimeout,
+    /// A connection from the pool had been closed by the target before it answered.
+    StaleConnection,
+    /// The target closed, or broke the protocol, before a response.
+    NoResponse,
+    ResponseTimeout,
+}
+
+impl Failure {
+    fn refusal(self) -> RefusalKind {
+        match self {
+            Self::NameResolution => RefusalKind::NameResolution,
+            Self::Connect => RefusalKind::ConnectFailed,
+            Self::StaleConnection | Self::NoResponse => RefusalKind::UpstreamFailed,
+            Self::ConnectTimeout | Self::ResponseTimeout => RefusalKind::UpstreamTimeout,
+        }
+    }
+
+    /// Whether the target cannot have seen the request.
+    fn is_unsent(self) -> bool {
+        matches!(self, Self::NameResolution | Self::Connect | Self::ConnectTimeout)
+    }
+}
+
+/// The parts of a forwarded call that stay the same over all tries.
+struct Plan<'p> {
+    serving: &'p Rc<Serving>,
+    route: &'p Route,
+    forward: &'p Forward,
+    found: &'p Found,
+    upstream: &'p Upstream,
+    is_decoded: bool,
+    hash: Option<u64>,
+    started: Instant,
+}
+
+impl Call<'_> {
+    /// Carries the call to one of the upstream's targets and its answer back.
+    pub async fn forward(
+        &mut self,
+        serving: &Rc<Serving>,
+        route: &Route,
+        forward: &Forward,
+        found: &Found,
+    ) -> Result<After, Stop> {
+        let upstream = &serving.published.snapshot.upstreams[forward.upstream as usize];
+        if upstream.scheme == Scheme::Https {
+            return Err(RefusalKind::ConnectFailed.into());
+        }
+        let stripped = (forward.path.strip_matched && !self.exchange.path_rewritten).then_some(found.matched_len);
+        forwarded::apply(&route.forwarded, self.head.has_forwarded, stripped, self.exchange);
+        let voice = self.worker.shared.voices.get(route.voice);
+        let plan = Plan {
+            serving,
+            route,
+            forward,
+            found,
+            upstream,
+            is_decoded: voice.normal_form() == NormalForm::Decoded,
+            hash: self.hash(upstream),
+            started: self.started,
+        };
+        let mut tried: Vec<usize> = Vec::new();
+        loop {
+            let Some(index) = self.pick(&plan, &tried) else {
+                return Err(RefusalKind::NoTarget.into());
+            };
+            let failure = match self.try_target(&plan, &upstream.targets[index]).await {
+                Tried::Done(after) => return Ok(after),
+                Tried::Stopped(stop) => return Err(stop),
+                Tried::Failed(failure) => failure,
+            };
+            self.report.upstream_time = Some(Instant::now().saturating_duration_since(plan.started));
+            self.report.tries.push(failure.refusal().status());
+            if !self.may_retry(&plan, failure) {
+                return Err(failure.refusal().into());
+            }
+            self.report.retries += 1;
+            self.worker.metrics.upstream_retries.increment();
+            tried.push(index);
+        }
+    }
+
+    fn hash(&mut self, upstream: &Upstream) -> Option<u64> {
+        for source in &upstream.hash_on {
+            if let Some(hash) = source.hash(self.exchange) {
+                return Some(hash);
+            }
+            if let HashSource::Cookie { name, set_for_path: Some(path) } = source {
+                return Some(self.give_cookie(name, path));
+            }
+        }
+        None
+    }
+
+    /// Gives a client without the cookie one of its own, so that its next call goes to the same target.
+    fn give_cookie(&mut self, name: &[u8], path: &str) -> u64 {
+        let value = format!("{:016x}{:016x}", self.exchange.random_u64(), self.exchange.random_u64());
+        let mut cookie = name.to_vec();
+        cookie.extend_from_slice(format!("={value}; Path={path}; HttpOnly").as_bytes());
+        self.exchange.response_headers.append(b"Set-Cookie", &cookie);
+        weir_flow::hash_bytes(value.as_bytes())
+    }
+
+    /// Chooses a target that was not tried yet; once all were, any.
+    fn pick(&mut self, plan: &Plan<'_>, tried: &[usize]) -> Option<usize> {
+        let upstream = plan.upstream;
+        if upstream.targets.len() == 1 {
+            return upstream.balancer.pick(&mut upstream.balancer.new_state(0), None, |_| Load::default(), |_| true);
+        }
+        let now_ms = self.exchange.unix_ms();
+        let load = |index: usize| {
+            let state = &upstream.targets[index].state;
+            let idle_ms = now_ms.saturating_sub(state.latency_at_ms.load(Relaxed));
+            let latency_us = f64::from_bits(state.latency_us.load(Relaxed));
+            Load {
+                inflight: state.inflight.load(Relaxed),
+                latency_us: ewma_update(latency_us, 0.0, idle_ms, EWMA_DECAY_MS),
+            }
+        };
+        plan.serving.with_balancer(plan.forward.upstream as usize, |state| {
+            upstream
+                .balancer
+                .pick(state, plan.hash, load, |index| !tried.contains(&index))
+                .or_else(|| upstream.balancer.pick(state, plan.hash, load, |_| true))
+        })
+    }
+
+    fn may_retry(&self, plan: &Plan<'_>, failure: Failure) -> bool {
+        let elapsed = Instant::now().saturating_duration_since(plan.started);
+        let in_time = plan.forward.retry_timeout_ms == 0
+            || elapsed < Duration::from_millis(plan.forward.retry_timeout_ms);
+        let is_safe = failure.is_unsent() || plan.forward.retry_non_idempotent || self.is_idempotent();
+        self.report.retries < plan.forward.retries && in_time && is_safe && self.is_replayable()
+    }
+
+    /// RFC 9110, 9.2.2.
+    fn is_idempotent(&self) -> bool {
+        matches!(self.exchange.request.method.as_slice(), b"GET" | b"HEAD" | b"OPTIONS" | b"PUT" | b"DELETE")
+    }
+
+    /// Whether no byte of the body has been given away.
+    fn is_replayable(&self) -> bool {
+        self.exchange.request.body.is_some() || self.body.received == self.body.prefix.len() as u64
+    }
+
+    async fn try_target(&mut self, plan: &Plan<'_>, target: &Target) -> Tried {
+        let now = Instant::now();
+        let address = match target.address {
+            Some(address) => address,
+            None => match self.worker.resolver.resolve(&target.host, now).await {
+                Ok(ip) => SocketAddr::new(ip, target.port),
+                Err(_) => return Tried::Failed(Failure::NameResolution),
+            },
+        };
+        self.report.upstream = Some(address);
+        let key = PoolKey { address };
+        let reused = self.worker.pool.take(key, &plan.upstream.keepalive, now);
+        if let Some(connection) = reused {
+            self.worker.metrics.upstream_connections_reused.increment();
+            match self.attempt(plan, target, key, connection, true).await {
+                Tried::Failed(Failure::StaleConnection) if self.is_idempotent() && self.is_replayable() => {}
+                other => return other,
+            }
+        }
+        match self.connect(plan, address).await {
+            Ok(connection) => self.attempt(plan, target, key, connection, false).await,
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => Tried::Failed(Failure::ConnectTimeout),
+            Err(_) => Tried::Failed(Failure::Connect),
+        }
+    }
+
+    async fn connect(&mut self, plan: &Plan<'_>, address: SocketAddr) -> io::Result<UpstreamConnection> {
+        let timeouts = &plan.forward.timeouts;
+        let mut timer = Timer::new(Instant::now(), Duration::from_millis(timeouts.connect_ms));
+        let connection = UpstreamConnection::open(address, &mut timer).await?;
+        self.worker.metrics.upstream_connections_opened.increment();
+        Ok(connection)
+    }
+
+    /// Writes the request's head as this target gets it.
+    fn write_request_head(&mut self, plan: &Plan<'_>, target: &Target, out: &mut Vec<u8>) {
+        let request = &self.exchange.request;
+        out.extend_from_slice(&request.method);
+        out.push(b' ');
+        forwarded::write_target(&plan.forward.path, plan.found.matched_len, plan.is_decoded, self.exchange, out);
+        out.extend_from_slice(b" HTTP/1.1\r\n");
+        self.write_host(plan, target, out);
+        self.exchange.request.headers.write_lines(out);
+        if let Some(via) = &plan.route.forwarded.via {
+            out.extend_from_slice(if self.head.minor_version == 0 { b"Via: 1.0 " } else { b"Via: 1.1 " });
+            out.extend_from_slice(via);
+            out.extend_from_slice(b"\r\n");
+        }
+        self.write_stamps(&plan.route.request_stamps, out);
+        if let Some(protocol) = self.head.upgrade.as_ref().filter(|_| plan.route.upgrade) {
+            out.extend_from_slice(b"Connection: upgrade\r\n");
+            push_header(out, b"Upgrade", protocol);
+        }
+        match (&self.exchange.request.body, self.head.framing) {
+            (Some(body), _) => push_header(out, b"Content-Length", itoa::Buffer::new().format(body.len()).as_bytes()),
+            (None, Framing::Chunked) => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
+            (None, _) => {}
+        }
+        if self.head.expects_continue {
+            out.extend_from_slice(b"Expect: 100-continue\r\n");
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+
+    /// Writes `Host`, and takes the client's own, and a length that no longer holds, out of the header list.
+    fn write_host(&mut self, plan: &Plan<'_>, target: &Target, out: &mut Vec<u8>) {
+        let headers = &mut self.exchange.request.headers;
+        if self.exchange.request.body.is_some() {
+            headers.remove(b"content-length");
+        }
+        let (host, port) = match (&self.exchange.upstream_host, &plan.forward.upstream_host) {
+            (Some(host), _) => (host.as_slice(), None),
+            (None, UpstreamHost::Fixed(host)) => (host.as_bytes(), None),
+            (None, UpstreamHost::WithTargetPort(host)) => (host.as_bytes(), Some(target.port)),
+            (None, UpstreamHost::Target) => (target.host_header.as_slice(), None),
+            (None, UpstreamHost::Client) => return,
+        };
+        headers.remove(b"host");
+        out.extend_from_slice(b"Host: ");
+        out.extend_from_slice(host);
+        if let Some(port) = port.filter(|port| *port != 80) {
+            out.push(b':');
+            out.extend_from_slice(itoa::Buffer::new().format(port).as_bytes());
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
+/// Counts a call among those that its target is busy with, for balancers that ask.
+struct Busy<'t>(Option<&'t Target>);
+
+impl<'t> Busy<'t> {
+    fn is_counting(&self) -> bool {
+        self.0.is_some()
+    }
+
+    fn new(upstream: &Upstream, target: &'t Target) -> Self {
+        let counts = upstream.targets.len() > 1;
+        if counts {
+            target.state.inflight.fetch_add(1, Relaxed);
+        }
+        Self(counts.then_some(target))
+    }
+
+    /// Notes how long the target took.
+    fn note_latency(&self, latency: Duration, now_ms: u64) {
+        if let Some(target) = self.0 {
+            let state = &target.state;
+            let since_ms = now_ms.saturating_sub(state.latency_at_ms.swap(now_ms, Relaxed));
+            let average = f64::from_bits(state.latency_us.load(Relaxed));
+            let renewed = ewma_update(average, latency.as_micros() as f64, since_ms, EWMA_DECAY_MS);
+            state.latency_us.store(renewed.to_bits(), Relaxed);
+        }
+    }
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        if let Some(target) = self.0 {
+            target.state.inflight.fetch_sub(1, Relaxed);
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Sending a request body on while its response may already be coming.
+
+use crate::connection::{Client, Reader};
+use crate::forward::attempt::write_all;
+use crate::h1::chunked::{self, Piece};
+use crate::serve::{BodyError, RequestBody, Stop};
+use crate::timer::Timer;
+use crate::worker::Worker;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+use tokio::net::tcp::OwnedWriteHalf;
+use weir_plugin::Refusal;
+
+/// What has to go on, or be looked out for, while a call waits for something else.
+pub enum Watch<'w> {
+    /// Nothing.
+    Nothing,
+    /// Whether the client goes.
+    Client(&'w mut Client),
+    /// The request's body on its way to the upstream.
+    Pump(&'w mut Pump),
+}
+
+impl Watch<'_> {
+    /// Ready when there is nobody to wait for the answer any more, or the request turns out to be bad.
+    pub fn poll_cancelled(&mut self, context: &mut Context<'_>, worker: &Worker) -> Poll<Stop> {
+        match self {
+            Self::Nothing => Poll::Pending,
+            Self::Client(client) => client.poll_gone(context, worker).map(|()| Stop::Gone),
+            Self::Pump(pump) => {
+                pump.poll(context);
+                match pump.done.as_ref().map(|pumped| pumped.result) {
+                    Some(Err(PumpError::Client(BodyError::Gone))) => Poll::Ready(Stop::Gone),
+                    Some(Err(PumpError::Client(error))) => Poll::Ready(Refusal::from(error).into()),
+                    _ => Poll::Pending,
+                }
+            }
+        }
+    }
+
+    /// Lets a body move on.
+    pub fn poll_progress(&mut self, context: &mut Context<'_>) {
+        if let Self::Pump(pump) = self {
+            pump.poll(context);
+        }
+    }
+}
+
+/// Why a body was not sent whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PumpError {
+    /// The client's fault.
+    Client(BodyError),
+    /// The upstream takes no more; it may have answered.
+    Upstream,
+}
+
+/// A request body on its way.
+pub struct Pump {
+    sending: Pin<Box<dyn Future<Output = Pumped>>>,
+    done: Option<Pumped>,
+}
+
+/// A body that was sent, or not, and what had been lent for it.
+pub struct Pumped {
+    pub reader: Reader,
+    pub body: RequestBody,
+    pub write: OwnedWriteHalf,
+    pub result: Result<(), PumpError>,
+}
+
+impl Pump {
+    /// Starts sending `body`; `is_chunked` says how it is framed on the way.
+    pub fn new(
+        worker: &Rc<Worker>,
+        reader: Reader,
+        body: RequestBody,
+        write: OwnedWriteHalf,
+        is_chunked: bool,
+        write_timeout: Duration,
+    ) -> Self {
+        let mut sender = Sender { worker: Rc::clone(worker), reader, body, write, is_chunked, write_timeout };
+        let sending = Box::pin(async move {
+            let result = sender.send().await;
+            Pumped { reader: sender.reader, body: sender.body, write: sender.write, result }
+        });
+        Self { sending, done: None }
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) {
+        if self.done.is_none()
+            && let Poll::Ready(pumped) = self.sending.as_mut().poll(context)
+        {
+            self.done = Some(pumped);
+        }
+    }
+
+    /// What came of it; `None` when the body is still on its way, and then it goes no further.
+    pub fn finish(self) -> Option<Pumped> {
+        self.done
+    }
+}
+
+struct Sender {
+    worker: Rc<Worker>,
+    reader: Reader,
+    body: RequestBody,
+    write: OwnedWriteHalf,
+    is_chunked: bool,
+    write_timeout: Duration,
+}
+
+impl Sender {
+    async fn send(&mut self) -> Result<(), PumpError> {
+        let mut out = self.worker.buffers.take_output();
+        let prefix = std::mem::take(&mut self.body.prefix);
+        if !prefix.is_empty() {
+            frame(self.is_chunked, &prefix, &mut out);
+        }
+        let result = self.send_rest(&mut out).await;
+        self.worker.buffers.give_output(out);
+        result
+    }
+
+    async fn send_rest(&mut self, out: &mut Vec<u8>) -> Result<(), PumpError> {
+        let invalid = |_| PumpError::Client(BodyError::Invalid);
+        let mut timer = Timer::new(Instant::now(), self.write_timeout);
+        while !self.body.cursor.is_done() {
+            match self.body.cursor.next(self.reader.inbox.bytes()).map_err(invalid)? {
+                Piece::End => break,
+                Piece::Skip(0) => {
+                    self.flush(out, &mut timer).await?;
+                    self.fill(&mut timer).await?;
+                }
+                Piece::Skip(count) => self.reader.inbox.consume(count),
+                Piece::Data(count) => {
+                    self.body.received += count as u64;
+                    if self.body.received > self.body.limit {
+                        return Err(PumpError::Client(BodyError::TooLarge));
+                    }
+                    if self.is_chunked || count < 4096 {
+                        let data = &self.reader.inbox.bytes()[..count];
+                        frame(self.is_chunked, data, out);
+                    } else {
+                        self.flush(out, &mut timer).await?;
+                        timer.set(Instant::now(), self.write_timeout);
+                        let data = &self.reader.inbox.bytes()[..count];
+                        write_all(&mut self.write, data, &mut timer, self.write_timeout).await.map_err(upstream)?;
+                    }
+                    self.reader.inbox.consume(count);
+                }
+            }
+        }
+        if self.is_chunked {
+            out.extend_from_slice(chunked::LAST_CHUNK);
+        }
+        self.flush(out, &mut timer).await
+    }
+
+    async fn flush(&mut self, out: &mut Vec<u8>, timer: &mut Timer) -> Result<(), PumpError> {
+        if out.is_empty() {
+            return Ok(());
+        }
+        timer.set(Instant::now(), self.write_timeout);
+        let written = write_all(&mut self.write, out, timer, self.write_timeout).await;
+        out.clear();
+        written.map_err(upstream)
+    }
+
+    async fn fill(&mut self, timer: &mut Timer) -> Result<(), PumpError> {
+        timer.set(Instant::now(), self.worker.shared.limits.body_timeout);
+        self.reader.inbox.enlarge(&self.worker.buffers);
+        let (reader, worker) = (&mut self.reader, &self.worker);
+        let read = std::future::poll_fn(|context| match reader.poll_fill(context, &worker.buffers, 0) {
+            Poll::Ready(result) => Poll::Ready(result),
+            Poll::Pending => timer.poll_expired(context).map(|()| Ok(0)),
+        })
+        .await;
+        match read {
+            Ok(0) | Err(_) => Err(PumpError::Client(BodyError::Gone)),
+            Ok(_) => Ok(()),
+        }
+    }
+}
+
+fn upstream(_: io::Error) -> PumpError {
+    PumpError::Upstream
+}
+
+fn frame(is_chunked: bool, data: &[u8], out: &mut Vec<u8>) {
+    if is_chunked {
+        chunked::write_size_line(data.len(), out);
+        out.extend_from_slice(data);
+        out.extend_from_slice(b"\r\n");
+    } else {
+        out.extend_from_slice(data);
+    }
+}

@@ -1,0 +1,190 @@
+//! Passing a response on to the client.
+
+use super::Plan;
+use super::attempt::Attempt;
+use super::pump::{Pump, Watch};
+use crate::buffer::BUFFER_BYTES;
+use crate::h1::body::BodyCursor;
+use crate::h1::chunked::{self, Piece};
+use crate::h1::response::ResponseHead;
+use crate::h1::{Framing, status};
+use crate::reply::push_header;
+use crate::serve::Call;
+use std::io;
+use std::time::Instant;
+
+/// Data up to this size is copied behind what is to be written; more is written by itself.
+const MAX_COPIED: usize = 8 * 1024;
+/// Chunks are written once so many bytes have gathered.
+const FLUSH_BYTES: usize = 64 * 1024;
+
+/// What the exchange of a whole response leaves behind.
+#[derive(Debug, Clone, Copy)]
+pub struct Relayed {
+    /// Whether the upstream's connection can carry another call.
+    pub upstream_keeps: bool,
+    /// Whether the client's can.
+    pub client_keeps: bool,
+}
+
+impl Call<'_> {
+    /// Passes head and body on, after the chain's response work.
+    pub(super) async fn relay_response(
+        &mut self,
+        plan: &Plan<'_>,
+        head: &ResponseHead,
+        attempt: &mut Attempt,
+        pump: Option<&mut Pump>,
+    ) -> io::Result<Relayed> {
+        let is_sending = pump.is_some();
+        let mut watch = pump.map_or(Watch::Nothing, Watch::Pump);
+        self.exchange.merge_response_headers();
+        self.run_response_work(&plan.route.chain);
+        let replaced = self.exchange.response.replaced_body.take();
+        let framing = self.outgoing_framing(head, replaced.as_deref());
+        let client_keeps = self.head.keep_alive && framing != Framing::UntilClose && !self.worker.is_draining();
+        let mut out = self.worker.buffers.take_output();
+        // While the request's body is still coming, what it leaves behind is not known yet.
+        self.write_response_head(plan, framing, client_keeps || is_sending, &mut out);
+        let relayed = match replaced {
+            Some(body) => self.send_replacement(&body, head, &mut out, &mut watch).await,
+            None => self.relay_body(head, framing, attempt, &mut out, &mut watch).await,
+        };
+        self.worker.buffers.give_output(out);
+        relayed.map(|upstream_keeps| Relayed { upstream_keeps: upstream_keeps && head.keep_alive, client_keeps })
+    }
+
+    fn outgoing_framing(&self, head: &ResponseHead, replaced: Option<&[u8]>) -> Framing {
+        match (head.framing, replaced) {
+            (Framing::None, _) => Framing::None,
+            (_, Some(body)) => Framing::Length(body.len() as u64),
+            (Framing::Length(length), _) => Framing::Length(length),
+            (Framing::Chunked | Framing::UntilClose, _) if self.head.minor_version == 0 => Framing::UntilClose,
+            (Framing::Chunked | Framing::UntilClose, _) => Framing::Chunked,
+        }
+    }
+
+    fn write_response_head(&mut self, plan: &Plan<'_>, framing: Framing, keeps: bool, out: &mut Vec<u8>) {
+        let response = &self.exchange.response;
+        status::write_line(response.status, &response.reason, 1, out);
+        response.headers.write_lines(out);
+        if let Some(via) = &plan.route.forwarded.via {
+            push_via(via, out);
+        }
+        if !plan.route.response_stamps.is_empty() {
+            self.write_stamps(&plan.route.response_stamps, out);
+        }
+        match framing {
+            Framing::Length(length) => {
+                push_header(out, b"Content-Length", itoa::Buffer::new().format(length).as_bytes());
+            }
+            Framing::Chunked => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
+            Framing::None | Framing::UntilClose => {}
+        }
+        self.write_connection_header(keeps, out);
+        out.extend_from_slice(b"\r\n");
+    }
+
+    async fn send_replacement(
+        &mut self,
+        body: &[u8],
+        head: &ResponseHead,
+        out: &mut Vec<u8>,
+        watch: &mut Watch<'_>,
+    ) -> io::Result<bool> {
+        if head.framing != Framing::None {
+            out.extend_from_slice(body);
+        }
+        self.flush(out, watch).await?;
+        // The upstream's own body is not read; its connection is of no further use unless there was none.
+        Ok(head.framing.is_empty())
+    }
+
+    /// Passes the body on as it comes. Says whether its end was seen.
+    async fn relay_body(
+        &mut self,
+        head: &ResponseHead,
+        framing: Framing,
+        attempt: &mut Attempt,
+        out: &mut Vec<u8>,
+        watch: &mut Watch<'_>,
+    ) -> io::Result<bool> {
+        let mut cursor = BodyCursor::new(head.framing);
+        let mut relayed = 0usize;
+        while !cursor.is_done() {
+            let piece = cursor
+                .next(attempt.connection.inbox.bytes())
+                .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+            match piece {
+                Piece::End => break,
+                Piece::Skip(0) => {
+                    // Whoever waits for this part should have it before more is awaited.
+                    self.flush(out, watch).await?;
+                    if relayed >= BUFFER_BYTES {
+                        attempt.connection.inbox.enlarge(&self.worker.buffers);
+                    }
+                    attempt.timer.set(Instant::now(), attempt.read_timeout);
+                    match attempt.fill(self.worker, watch, 0).await {
+                        Ok(Ok(0)) if head.framing == Framing::UntilClose => break,
+                        Ok(Ok(0)) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                        Ok(Ok(_)) => {}
+                        Ok(Err(error)) => return Err(error),
+                        Err(_) => return Err(io::ErrorKind::ConnectionAborted.into()),
+                    }
+                }
+                Piece::Skip(count) => attempt.connection.inbox.consume(count),
+                Piece::Data(count) => {
+                    relayed = relayed.saturating_add(count);
+                    self.send_data(&attempt.connection.inbox.bytes()[..count], framing, out, watch).await?;
+                    attempt.connection.inbox.consume(count);
+                }
+            }
+        }
+        if framing == Framing::Chunked {
+            out.extend_from_slice(chunked::LAST_CHUNK);
+        }
+        self.flush(out, watch).await?;
+        Ok(head.framing != Framing::UntilClose)
+    }
+
+    async fn send_data(
+        &mut self,
+        data: &[u8],
+        framing: Framing,
+        out: &mut Vec<u8>,
+        watch: &mut Watch<'_>,
+    ) -> io::Result<()> {
+        if framing == Framing::Chunked {
+            chunked::write_size_line(data.len(), out);
+            out.extend_from_slice(data);
+            out.extend_from_slice(b"\r\n");
+            if out.len() >= FLUSH_BYTES {
+                self.flush(out, watch).await?;
+            }
+            return Ok(());
+        }
+        if data.len() <= MAX_COPIED {
+            out.extend_from_slice(data);
+            return Ok(());
+        }
+        self.flush(out, watch).await?;
+        self.report.bytes_out += data.len() as u64;
+        self.write_to_client(data, watch).await
+    }
+
+    async fn flush(&mut self, out: &mut Vec<u8>, watch: &mut Watch<'_>) -> io::Result<()> {
+        if out.is_empty() {
+            return Ok(());
+        }
+        self.report.bytes_out += out.len() as u64;
+        let written = self.write_to_client(out, watch).await;
+        out.clear();
+        written
+    }
+}
+
+fn push_via(via: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(b"Via: 1.1 ");
+    out.extend_from_slice(via);
+    out.extend_from_slice(b"\r\n");
+}

@@ -1,0 +1,218 @@
+//! The request as the upstream sees it: target, Host, `X-Forwarded-*` and `Via`.
+
+use std::net::IpAddr;
+use weir_model::{PathJoin, PathRewrite};
+use weir_plugin::{Exchange, Request, uri};
+use weir_snapshot::Forwarded;
+
+/// Writes the path and query for the upstream: the route's rewrite of the matched path, escaped where the
+/// route table matches decoded paths, and the query as the client wrote it.
+pub fn write_target(
+    rewrite: &PathRewrite,
+    matched_len: usize,
+    is_decoded: bool,
+    exchange: &Exchange,
+    out: &mut Vec<u8>,
+) {
+    let path = &exchange.request.path;
+    let is_untouched = !rewrite.strip_matched && rewrite.base.is_none();
+    if is_untouched || exchange.path_rewritten {
+        write_path(path, is_decoded, out);
+    } else {
+        let mut joined = Vec::with_capacity(path.len() + 16);
+        join(rewrite, matched_len.min(path.len()), path, &mut joined);
+        write_path(&joined, is_decoded, out);
+    }
+    if let Some(query) = &exchange.request.query {
+        // A decoded path was taken apart; an empty query is not put back (as NGINX does it).
+        if !(query.is_empty() && is_decoded) {
+            out.push(b'?');
+            out.extend_from_slice(query);
+        }
+    }
+}
+
+fn write_path(path: &[u8], is_decoded: bool, out: &mut Vec<u8>) {
+    if is_decoded && !uri::is_plain(path) {
+        uri::escape_path(path, out);
+    } else {
+        out.extend_from_slice(path);
+    }
+}
+
+/// Joins the service's path with what is left of the call's.
+fn join(rewrite: &PathRewrite, matched_len: usize, path: &[u8], out: &mut Vec<u8>) {
+    let base = rewrite.base.as_deref().unwrap_or("/").as_bytes();
+    let rest = if rewrite.strip_matched { strip(path, matched_len, rewrite.join) } else { path };
+    match rewrite.join {
+        PathJoin::Segments => {
+            let base = base.strip_suffix(b"/").unwrap_or(base);
+            out.extend_from_slice(base);
+            let is_root = rest.is_empty() || (!rewrite.strip_matched && rest == b"/");
+            if is_root {
+                if base.is_empty() {
+                    out.push(b'/');
+                }
+            } else {
+                if rest[0] != b'/' {
+                    out.push(b'/');
+                }
+                out.extend_from_slice(rest);
+            }
+        }
+        PathJoin::Concatenate => {
+            out.extend_from_slice(base);
+            let rest = match (out.last(), rest.first()) {
+                (Some(b'/'), Some(b'/')) => &rest[1..],
+                _ => rest,
+            };
+            out.extend_from_slice(rest);
+        }
+    }
+}
+
+/// Cuts off the matched part. A pattern that ends in `/` leaves its slash to the rest; dot segments at the
+/// start of the rest, which the cut has laid bare, are dropped: they would lead out of the base.
+fn strip(path: &[u8], matched_len: usize, join: PathJoin) -> &[u8] {
+    let mut from = matched_len;
+    if join == PathJoin::Segments && from > 1 && path[from - 1] == b'/' {
+        from -= 1;
+    }
+    let mut rest = &path[from..];
+    loop {
+        let lower = rest.get(..6).map(<[u8]>::to_ascii_lowercase);
+        rest = match rest {
+            [b'.', b'/', ..] => &rest[2..],
+            [b'.', b'.', b'/', ..] => &rest[3..],
+            _ if lower.as_deref().is_some_and(|it| it.starts_with(b"%2e%2e")) => &rest[6..],
+            b"." | b".." => b"",
+            _ => return rest,
+        };
+    }
+}
+
+/// Replaces the `X-Forwarded-*` of a request by the gateway's, once for all tries.
+pub fn apply(
+    forwarded: &Forwarded,
+    has_forwarded: bool,
+    stripped: Option<usize>,
+    exchange: &mut Exchange,
+) {
+    if !(forwarded.standard || forwarded.path || forwarded.prefix) {
+        return;
+    }
+    let is_trusted = has_forwarded && forwarded.trusts(exchange.request.peer.ip());
+    let request = &mut exchange.request;
+    let set = |request: &mut Request, name: &[u8], value: &[u8]| {
+        if has_forwarded {
+            if is_trusted && request.headers.contains(name) {
+                return;
+            }
+            request.headers.remove(name);
+        }
+        request.headers.append(name, value);
+    };
+    if forwarded.standard {
+        append_forwarded_for(request, has_forwarded);
+        let scheme = request.scheme();
+        set(request, b"X-Forwarded-Proto", scheme.as_bytes());
+        let host = std::mem::take(&mut request.host);
+        set(request, b"X-Forwarded-Host", &host);
+        request.host = host;
+        let port = request.local.port();
+        set(request, b"X-Forwarded-Port", itoa::Buffer::new().format(port).as_bytes());
+        with_address_text(request.client, |address| set(request, b"X-Real-IP", address));
+    }
+    if forwarded.path {
+        let path = std::mem::take(&mut request.raw_path);
+        set(request, b"X-Forwarded-Path", &path);
+        request.raw_path = path;
+    }
+    if forwarded.prefix {
+        match stripped {
+            Some(matched_len) => {
+                let prefix = request.path[..matched_len.min(request.path.len())].to_vec();
+                set(request, b"X-Forwarded-Prefix", &prefix);
+            }
+            None if has_forwarded && !is_trusted => {
+                request.headers.remove(b"X-Forwarded-Prefix");
+            }
+            None => {}
+        }
+    }
+}
+
+fn append_forwarded_for(request: &mut Request, has_forwarded: bool) {
+    let peer = request.peer.ip();
+    if has_forwarded && request.headers.contains(b"x-forwarded-for") {
+        let mut list = Vec::new();
+        for value in request.headers.get_all(b"x-forwarded-for") {
+            list.extend_from_slice(value);
+            list.extend_from_slice(b", ");
+        }
+        with_address_text(peer, |address| list.extend_from_slice(address));
+        request.headers.set(b"X-Forwarded-For", &list);
+    } else {
+        with_address_text(peer, |address| request.headers.append(b"X-Forwarded-For", address));
+    }
+}
+
+/// Formats an address without an allocation for IPv4.
+fn with_address_text(address: IpAddr, take: impl FnOnce(&[u8])) {
+    let IpAddr::V4(address) = address.to_canonical() else {
+        return take(address.to_string().as_bytes());
+    };
+    let mut text = [0u8; 15];
+    let mut length = 0;
+    for (position, octet) in address.octets().into_iter().enumerate() {
+        if position > 0 {
+            text[length] = b'.';
+            length += 1;
+        }
+        let mut buffer = itoa::Buffer::new();
+        let digits = buffer.format(octet).as_bytes();
+        text[length..length + digits.len()].copy_from_slice(digits);
+        length += digits.len();
+    }
+    take(&text[..length]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_join_as_documented() {
+        let rewrite = |base: &str, strip_matched, join| PathRewrite {
+            strip_matched,
+            base: (!base.is_empty()).then(|| base.to_owned()),
+            join,
+        };
+        use PathJoin::{Concatenate as Bytes, Segments};
+        for (base, matched, strip, path, join_mode, wanted) in [
+            ("/", "/route", true, "/route", Segments, "/"),
+            ("/", "/route", true, "/route/", Segments, "/"),
+            ("/", "/route", true, "/routereq", Segments, "/req"),
+            ("/", "/route/", true, "/route/req", Segments, "/req"),
+            ("/srv", "/rou", false, "/roureq", Segments, "/srv/roureq"),
+            ("/srv", "/rou", true, "/roureq", Segments, "/srv/req"),
+            ("/srv/", "/rou", true, "/rou", Segments, "/srv"),
+            ("/service", "/", true, "/", Segments, "/service"),
+            ("/service", "/", false, "/", Segments, "/service"),
+            ("/service", "/", true, "/route", Segments, "/service/route"),
+            ("/service", "/route", true, "/route/", Segments, "/service/"),
+            ("/service", "/route/", true, "/route/", Segments, "/service/"),
+            ("/service", "/route/", true, "/route/req", Segments, "/service/req"),
+            ("/service", "/route", true, "/route./req", Segments, "/service/req"),
+            ("/service", "/route", true, "/route", Bytes, "/service"),
+            ("/service", "/route/", true, "/route/req", Bytes, "/servicereq"),
+            ("/srv/", "/rou", true, "/rou", Bytes, "/srv/"),
+            ("/", "/route", true, "/route/req", Bytes, "/req"),
+            ("/service", "/", false, "/route", Bytes, "/service/route"),
+        ] {
+            let mut out = Vec::new();
+            join(&rewrite(base, strip, join_mode), matched.len(), path.as_bytes(), &mut out);
+            assert_eq!(String::from_utf8_lossy(&out), wanted, "{base} {matched} {strip} {path} {join_mode:?}");
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! The gateway: binds listeners, starts workers, publishes snapshots to them, and drains.
+
+use crate::limits::Limits;
+use crate::worker;
+use arc_swap::ArcSwap;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::sync::watch;
+use weir_model::Voice;
+use weir_plugin::voice;
+use weir_snapshot::Snapshot;
+use weir_telemetry::access_log::AccessLog;
+use weir_telemetry::metrics::{Registry, SeriesId};
+
+/// The voice of each dialect, in the order of [`Voice`].
+#[derive(Clone)]
+pub struct Voices(pub [Arc<dyn voice::Voice>; Voice::COUNT]);
+
+impl Voices {
+    /// The voice of a dialect.
+    pub fn get(&self, voice: Voice) -> &dyn voice::Voice {
+        self.0[voice as usize].as_ref()
+    }
+}
+
+/// How a gateway runs.
+pub struct GatewayOptions {
+    /// Addresses to listen on; port 0 takes a free one.
+    pub listen: Vec<SocketAddr>,
+    /// Number of workers, at least 1.
+    pub workers: usize,
+    /// Bounds on what clients send.
+    pub limits: Limits,
+    /// How long calls in progress may take once draining begins.
+    pub drain_timeout: Duration,
+    /// The voices.
+    pub voices: Voices,
+    /// Where calls are logged.
+    pub access_log: Option<AccessLog>,
+}
+
+/// A snapshot as it was published.
+pub struct Published {
+    /// The snapshot.
+    pub snapshot: Snapshot,
+    /// The metrics series of each route.
+    pub series: Vec<SeriesId>,
+    /// Counts published snapshots from 1.
+    pub generation: u64,
+}
+
+/// What workers share. Nothing in it is written on the request path.
+pub struct Shared {
+    pub published: ArcSwap<Published>,
+    pub generation: AtomicU64,
+    pub limits: Limits,
+    pub voices: Voices,
+    pub drain: watch::Sender<bool>,
+    pub drain_timeout: Duration,
+}
+
+/// The addresses that a gateway is bound to.
+#[derive(Debug, Clone)]
+pub struct Bound(pub Vec<SocketAddr>);
+
+/// A running gateway.
+pub struct Gateway {
+    shared: Arc<Shared>,
+    metrics: Arc<Registry>,
+    workers: Vec<JoinHandle<()>>,
+    bound: Bound,
+    /// Snapshots that some worker may still hold. They are freed here, not on a worker: freeing many routes
+    /// takes longer than a call should wait.
+    retired: Mutex<Vec<Arc<Published>>>,
+    access_log: Option<AccessLog>,
+}
+
+impl Gateway {
+    /// Binds the listeners and starts the workers, serving `snapshot`.
+    ///
+    /// # Errors
+    /// When an address cannot be bound or a thread not be started.
+    pub fn start(options: GatewayOptions, metrics: Arc<Registry>, snapshot: Snapshot) -> io::Result<Self> {
+        let workers = options.workers.max(1);
+        let (listeners, bound) = bind(&options.listen, workers)?;
+        let published = Arc::new(publish(&metrics, snapshot, 1));
+        let shared = Arc::new(Shared {
+            published: ArcSwap::new(published),
+            generation: AtomicU64::new(1),
+            limits: options.limits,
+            voices: options.voices,
+            drain: watch::Sender::new(false),
+            drain_timeout: options.drain_timeout,
+        });
+        let mut threads = Vec::with_capacity(workers);
+        for (index, listeners) in listeners.into_iter().enumerate() {
+            let (shared, metrics) = (Arc::clone(&shared), metrics.worker());
+            let access_log = options.access_log.as_ref().map(AccessLog::handle);
+            let seed = seed(index);
+            let work = move || {
+                let runtime = tokio::runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .event_interval(61)
+                    .build_local(tokio::runtime::LocalOptions::default());
+                match runtime {
+                    Ok(runtime) => {
+                        runtime.block_on(worker::run(shared, listeners, metrics, access_log, seed));
+                    }
+                    Err(error) => tracing::error!(%error, "a worker's runtime cannot be started"),
+                }
+            };
+            threads.push(std::thread::Builder::new().name(format!("weir-worker-{index}")).spawn(work)?);
+        }
+        Ok(Self {
+            shared,
+            metrics,
+            workers: threads,
+            bound,
+            retired: Mutex::default(),
+            access_log: options.access_log,
+        })
+    }
+
+    /// The addresses that were bound, in the order of the options.
+    pub fn bound(&self) -> &Bound {
+        &self.bound
+    }
+
+    /// Serves `snapshot` from the next call on; calls in progress finish on theirs. Gives its generation.
+    pub fn publish(&self, snapshot: Snapshot) -> u64 {
+        let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
+        let generation = self.shared.generation.load(Ordering::Acquire) + 1;
+        let fresh = Arc::new(publish(&self.metrics, snapshot, generation));
+        retired.push(self.shared.published.swap(fresh));
+        self.shared.generation.store(generation, Ordering::Release);
+        retired.retain(|old| Arc::strong_count(old) > 1);
+        generation
+    }
+
+    /// Frees snapshots that no worker holds any more. To be called now and then, off the workers.
+    pub fn free_retired(&self) {
+        let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
+        retired.retain(|old| Arc::strong_count(old) > 1);
+    }
+
+    /// What is served now.
+    pub fn published(&self) -> Arc<Published> {
+        self.shared.published.load_full()
+    }
+
+    /// Stops accepting, lets calls in progress finish within the drain time-out, and ends the workers.
+    pub fn drain(self) {
+        self.shared.drain.send_replace(true);
+        for worker in self.workers {
+            if worker.join().is_err() {
+                tracing::error!("a worker has panicked");
+            }
+        }
+        if let Some(log) = self.access_log {
+            log.close(Duration::from_secs(2));
+        }
+    }
+}
+
+fn publish(metrics: &Registry, snapshot: Snapshot, generation: u64) -> Published {
+    let names = snapshot.routes.iter().map(|route| (route.series_names.0.as_ref(), route.series_names.1.as_ref()));
+    let series = metrics.allot(names);
+    Published { snapshot, series, generation }
+}
+
+/// Random, so that gateways that start together do not choose the same targets.
+fn seed(worker: usize) -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(worker)
+}
+
+/// Binds every address once for each worker; the kernel spreads connections over them.
+fn bind(addresses: &[SocketAddr], workers: usize) -> io::Result<(Vec<Vec<TcpListener>>, Bound)> {
+    let mut listeners: Vec<Vec<TcpListener>> = (0..workers).map(|_| Vec::new()).collect();
+    let mut bound = Vec::with_capacity(addresses.len());
+    for address in addresses {
+        let mut address = *address;
+        for (index, list) in listeners.iter_mut().enumerate() {
+            let listener = bind_one(address).map_err(|error| {
+                io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"))
+            })?;
+            if index == 0 {
+                // A free port is found once and then shared.
+                address = listener.local_addr()?;
+                bound.push(address);
+            }
+            list.push(listener);
+        }
+    }
+    Ok((listeners, Bound(bound)))
+}
+
+fn bind_one(address: SocketAddr) -> io::Result<TcpListener> {
+    use socket2::{Domain, Protocol, Socket, Type};
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    socket.set_reuse_port(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(4096)?;
+    Ok(socket.into())
+}

@@ -1,0 +1,51 @@
+//! Where a message's body ends: one cursor for all kinds of framing.
+
+use super::Framing;
+use super::chunked::{Decoder, InvalidChunk, Piece};
+
+/// Walks through a body as its bytes arrive.
+#[derive(Debug, Clone)]
+pub enum BodyCursor {
+    /// So many bytes to come.
+    Length(u64),
+    /// Chunks to come.
+    Chunked(Decoder),
+    /// Everything until the connection ends.
+    UntilClose,
+}
+
+impl BodyCursor {
+    /// A cursor at the start of a body.
+    pub fn new(framing: Framing) -> Self {
+        match framing {
+            Framing::None => Self::Length(0),
+            Framing::Length(length) => Self::Length(length),
+            Framing::Chunked => Self::Chunked(Decoder::default()),
+            Framing::UntilClose => Self::UntilClose,
+        }
+    }
+
+    /// Looks at the next bytes; see [`Decoder::next`].
+    pub fn next(&mut self, bytes: &[u8]) -> Result<Piece, InvalidChunk> {
+        match self {
+            Self::Length(0) => Ok(Piece::End),
+            Self::Length(left) => {
+                let take = (*left).min(bytes.len() as u64);
+                *left -= take;
+                Ok(if take == 0 { Piece::Skip(0) } else { Piece::Data(take as usize) })
+            }
+            Self::Chunked(decoder) => decoder.next(bytes),
+            Self::UntilClose if bytes.is_empty() => Ok(Piece::Skip(0)),
+            Self::UntilClose => Ok(Piece::Data(bytes.len())),
+        }
+    }
+
+    /// Whether the end was reached. A body that ends with its connection never says so.
+    pub fn is_done(&self) -> bool {
+        match self {
+            Self::Length(left) => *left == 0,
+            Self::Chunked(decoder) => decoder.is_done(),
+            Self::UntilClose => false,
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! The chunked coding (RFC 9112, 7.1), strictly: CRLF line ends, hexadecimal sizes of at most 16 digits,
+//! extensions read over but bounded, trailers read and dropped.
+
+/// Longest chunk-size line with extensions, in bytes.
+const MAX_SIZE_LINE: usize = 4096;
+/// Largest trailer section, in bytes.
+const MAX_TRAILERS: usize = 16 * 1024;
+
+/// A chunked body that breaks the format; the text says how, for logs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct InvalidChunk(pub &'static str);
+
+/// Reads a chunked body piece by piece.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decoder {
+    state: State,
+    line_bytes: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// In the size: digits so far.
+    Size { size: u64, digits: u8 },
+    /// In an extension.
+    Extension { size: u64 },
+    /// The CR of a size line was read.
+    SizeLf { size: u64 },
+    /// In the data: bytes to come.
+    Data(u64),
+    /// Behind the data, the CRLF is due.
+    DataCr,
+    DataLf,
+    /// At the start of a trailer line.
+    TrailerStart,
+    /// Inside a trailer line.
+    Trailer,
+    TrailerLf,
+    /// The CR of the last empty line was read.
+    LastLf,
+    Done,
+}
+
+/// What [`Decoder::next`] found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Piece {
+    /// So many bytes from the start are framing; skip them.
+    Skip(usize),
+    /// So many bytes from the start are data.
+    Data(usize),
+    /// The body is over.
+    End,
+}
+
+impl Default for Decoder {
+    fn default() -> Self {
+        Self { state: State::Size { size: 0, digits: 0 }, line_bytes: 0 }
+    }
+}
+
+impl Decoder {
+    /// Looks at the next bytes. `Skip(0)` on non-empty input does not occur; on empty input it means that more
+    /// is needed.
+    pub fn next(&mut self, bytes: &[u8]) -> Result<Piece, InvalidChunk> {
+        if let State::Data(left) = self.state {
+            let take = left.min(bytes.len() as u64);
+            if take == left {
+                self.state = State::DataCr;
+            } else {
+                self.state = State::Data(left - take);
+            }
+            return Ok(if take == 0 { Piece::Skip(0) } else { Piece::Data(take as usize) });
+        }
+        let mut read = 0;
+        while read < bytes.len() {
+            match self.state {
+                State::Done => break,
+                State::Data(_) => return Ok(Piece::Skip(read)),
+                _ => {}
+            }
+            self.step(bytes[read])?;
+            read += 1;
+        }
+        if self.state == State::Done && read == 0 {
+            return Ok(Piece::End);
+        }
+        Ok(Piece::Skip(read))
+    }
+
+    /// Whether the end of the body was read.
+    pub fn is_done(&self) -> bool {
+        self.state == State::Done
+    }
+
+    fn step(&mut self, byte: u8) -> Result<(), InvalidChunk> {
+        self.state = match (self.state, byte) {
+            (State::Size { size, digits }, byte) if byte.is_ascii_hexdigit() => {
+                if digits == 16 {
+                    return Err(InvalidChunk("a chunk size of more than 16 digits"));
+                }
+                let digit = (byte as char).to_digit(16).unwrap_or(0);
+                State::Size { size: (size << 4) | u64::from(digit), digits: digits + 1 }
+            }
+            (State::Size { digits: 0, .. }, _) => return Err(InvalidChunk("no chunk size")),
+            (State::Size { size, .. }, b'\r') => State::SizeLf { size },
+            (State::Size { size, .. }, b';') => State::Extension { size },
+            (State::Size { .. }, _) => return Err(InvalidChunk("the chunk size")),
+            (State::Extension { size }, b'\r') => State::SizeLf { size },
+            (State::Extension { size }, byte) => {
+                self.line_bytes += 1;
+                if self.line_bytes > MAX_SIZE_LINE || (byte < 0x20 && byte != b'\t') || byte == 0x7f {
+                    return Err(InvalidChunk("a chunk extension"));
+                }
+                State::Extension { size }
+            }
+            (State::SizeLf { size: 0 }, b'\n') => State::TrailerStart,
+            (State::SizeLf { size }, b'\n') if size <= i64::MAX as u64 => State::Data(size),
+            (State::DataCr, b'\r') => State::DataLf,
+            (State::DataLf, b'\n') => State::Size { size: 0, digits: 0 },
+            (State::TrailerStart, b'\r') => State::LastLf,
+            (State::TrailerStart | State::Trailer, byte) if byte != b'\n' => {
+                self.line_bytes += 1;
+                if self.line_bytes > MAX_TRAILERS {
+                    return Err(InvalidChunk("the trailers are too large"));
+                }
+                if byte == b'\r' { State::TrailerLf } else { State::Trailer }
+            }
+            (State::TrailerLf, b'\n') => State::TrailerStart,
+            (State::LastLf, b'\n') => State::Done,
+            _ => return Err(InvalidChunk("a line that does not end in CRLF")),
+        };
+        if matches!(self.state, State::Data(_)) {
+            self.line_bytes = 0;
+        }
+        Ok(())
+    }
+}
+
+/// Decodes a body that arrives in `parts`: the data, and whether its end was seen; `Err` where the format is
+/// broken. For tests and fuzzing.
+pub fn decode_all(parts: &[&[u8]]) -> Result<(Vec<u8>, bool), InvalidChunk> {
+    let mut decoder = Decoder::default();
+    let mut data = Vec::new();
+    for part in parts {
+        let mut rest = *part;
+        while !rest.is_empty() {
+            match decoder.next(rest)? {
+                Piece::Skip(bytes) => rest = &rest[bytes..],
+                Piece::Data(bytes) => {
+                    data.extend_from_slice(&rest[..bytes]);
+                    rest = &rest[bytes..];
+                }
+                Piece::End => return Ok((data, true)),
+            }
+        }
+    }
+    Ok((data, decoder.is_done()))
+}
+
+/// Writes the size line of a chunk.
+pub fn write_size_line(size: usize, out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digits = (usize::BITS - size.leading_zeros()).div_ceil(4).max(1);
+    for digit in (0..digits).rev() {
+        out.push(DIGITS[(size >> (digit * 4)) & 15]);
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+/// The end of a chunked body without trailers.
+pub const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies_decode_whatever_the_split() {
+        let cases: &[(&[u8], Result<(&[u8], bool), ()>)] = &[
+            (b"0\r\n\r\n", Ok((b"", true))),
+            (b"5\r\nhello\r\n0\r\n\r\n", Ok((b"hello", true))),
+            (b"5;x=\"y\"\r\nhello\r\n00\r\nA: b\r\n\r\n", Ok((b"hello", true))),
+            (b"1\r\na\r\nA\r\n0123456789\r\n0\r\n\r\n", Ok((b"a0123456789", true))),
+            (b"5\r\nhel", Ok((b"hel", false))),
+            (b"5\nhello\r\n", Err(())),
+            (b"5\r\nhello0\r\n\r\n", Err(())),
+            (b" 5\r\nhello\r\n", Err(())),
+            (b"5 \r\nhello\r\n", Err(())),
+            (b"+5\r\nhello\r\n", Err(())),
+            (b"0x5\r\nhello\r\n", Err(())),
+            (b"11111111111111111\r\n", Err(())),
+            (b"ffffffffffffffff\r\n", Err(())),
+            (b"\r\n", Err(())),
+            (b"5;\x00\r\nhello\r\n", Err(())),
+            (b"5;\n\r\nhello\r\n", Err(())),
+            (b"0\r\nA: b\n\r\n", Err(())),
+        ];
+        for (bytes, wanted) in cases {
+            let wanted = wanted.map(|(data, done)| (data.to_vec(), done));
+            for split in 0..=bytes.len() {
+                let decoded = decode_all(&[&bytes[..split], &bytes[split..]]).map_err(|_| ());
+                assert_eq!(decoded, wanted, "{:?} at {split}", String::from_utf8_lossy(bytes));
+            }
+        }
+    }
+
+    #[test]
+    fn size_lines_are_hexadecimal() {
+        for (size, line) in [(0, "0\r\n"), (15, "f\r\n"), (16, "10\r\n"), (65536, "10000\r\n")] {
+            let mut out = Vec::new();
+            write_size_line(size, &mut out);
+            assert_eq!(String::from_utf8_lossy(&out), line);
+        }
+    }
+}

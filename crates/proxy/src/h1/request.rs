@@ -1,0 +1,297 @@
+//! Request heads.
+
+use super::{Framing, MAX_HEADERS, lines_end_in_crlf, list_items, parse_length};
+use std::mem::MaybeUninit;
+use weir_plugin::{Exchange, Refusal, RefusalKind};
+
+/// What the connection must know of a request besides what filters see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestHead {
+    /// Bytes of the head, its empty line included.
+    pub length: usize,
+    /// How the body ends.
+    pub framing: Framing,
+    /// Whether the client wants the connection to go on.
+    pub keep_alive: bool,
+    /// Whether the client waits for `100 Continue` before it sends the body.
+    pub expects_continue: bool,
+    /// The protocol that the client wants to switch to.
+    pub upgrade: Option<Vec<u8>>,
+    /// Whether any header begins with `X-Forwarded-` or is `X-Real-IP`.
+    pub has_forwarded: bool,
+    /// The minor version.
+    pub minor_version: u8,
+}
+
+/// What came of reading a head.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Parsed {
+    /// More bytes are needed.
+    Partial,
+    /// The head is complete; the exchange's request is filled.
+    Head(RequestHead),
+}
+
+/// Reads a request head from the start of `bytes` into `exchange.request`.
+///
+/// # Errors
+/// The refusal with which to answer; the connection must be closed after it, as what follows is not known to
+/// be a request.
+pub fn parse(bytes: &[u8], exchange: &mut Exchange) -> Result<Parsed, Refusal> {
+    let mut slots = [const { MaybeUninit::<httparse::Header<'_>>::uninit() }; MAX_HEADERS];
+    let mut parsed = httparse::Request::new(&mut []);
+    let length = match parsed.parse_with_uninit_headers(bytes, &mut slots) {
+        Ok(httparse::Status::Complete(length)) => length,
+        Ok(httparse::Status::Partial) => return Ok(Parsed::Partial),
+        Err(error) => return Err(refuse_syntax(bytes, error)),
+    };
+    let head = &bytes[..length];
+    if !lines_end_in_crlf(head) {
+        return Err(bad("a line that does not end in CRLF"));
+    }
+    let (Some(method), Some(target), Some(minor_version)) = (parsed.method, parsed.path, parsed.version) else {
+        return Err(bad("no request line"));
+    };
+    let request = &mut exchange.request;
+    request.method.extend_from_slice(method.as_bytes());
+    request.version = (1, minor_version);
+
+    let offset_of = |part: &[u8]| part.as_ptr() as usize - bytes.as_ptr() as usize;
+    let mut fields = Fields::default();
+    // The loaded part begins with the first field line, so that neighbours are written in one copy.
+    let first = parsed.headers.first().map_or(length, |header| offset_of(header.name.as_bytes()));
+    request.headers.load(&bytes[first..length]);
+    for (position, header) in parsed.headers.iter().enumerate() {
+        let name = offset_of(header.name.as_bytes());
+        let line_end = match parsed.headers.get(position + 1) {
+            Some(next) => offset_of(next.name.as_bytes()),
+            None => length - 2,
+        };
+        if fields.note(header.name.as_bytes(), header.value)? {
+            let value = if header.value.is_empty() { line_end - 2 } else { offset_of(header.value) };
+            let (name, value, line_end) = (name - first, value - first, line_end - first);
+            request.headers.push_line(
+                name..name + header.name.len(),
+                value..value + header.value.len(),
+                line_end,
+            );
+        }
+    }
+    let target_host = read_target(target.as_bytes(), method.as_bytes(), request)?;
+    fields.settle(minor_version, length, target_host, exchange)
+}
+
+fn bad(what: &'static str) -> Refusal {
+    Refusal::new(RefusalKind::BadRequest(what))
+}
+
+fn refuse_syntax(bytes: &[u8], error: httparse::Error) -> Refusal {
+    match error {
+        httparse::Error::TooManyHeaders => Refusal::new(RefusalKind::HeadTooLarge),
+        httparse::Error::Version if bytes.windows(7).any(|it| it == b" HTTP/2" || it == b" HTTP/3") => {
+            Refusal::new(RefusalKind::VersionNotSupported)
+        }
+        httparse::Error::Version => bad("the HTTP version"),
+        httparse::Error::HeaderName => bad("a header name"),
+        httparse::Error::HeaderValue => bad("a header value"),
+        httparse::Error::Token => bad("the request line"),
+        _ => bad("the request head"),
+    }
+}
+
+/// What the field lines say about the connection and the body.
+#[derive(Default)]
+struct Fields<'h> {
+    host: Option<&'h [u8]>,
+    length: Option<u64>,
+    chunked: bool,
+    close: bool,
+    keep_alive: bool,
+    wants_upgrade: bool,
+    upgrade: Option<&'h [u8]>,
+    expects_continue: bool,
+    has_forwarded: bool,
+    named_by_connection: Vec<&'h [u8]>,
+}
+
+impl<'h> Fields<'h> {
+    /// Notes one field line; says whether it goes on to the upstream (hop-by-hop ones do not: RFC 9110, 7.6.1).
+    fn note(&mut self, name: &'h [u8], value: &'h [u8]) -> Result<bool, Refusal> {
+        let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
+        match name.len() {
+            4 if is(b"host") => {
+                if self.host.replace(value).is_some() {
+                    return Err(bad("more than one Host"));
+                }
+            }
+            5 if is(b"proxy") => return Ok(false),
+            6 if is(b"expect") => {
+                if !value.eq_ignore_ascii_case(b"100-continue") {
+                    return Err(Refusal::new(RefusalKind::ExpectationFailed));
+                }
+                self.expects_continue = true;
+                return Ok(false);
+            }
+            7 if is(b"upgrade") => {
+                self.upgrade = Some(value);
+                return Ok(false);
+            }
+            9 if is(b"x-real-ip") => self.has_forwarded = true,
+            10 if is(b"connection") => return self.note_connection(value).map(|()| false),
+            10 if is(b"keep-alive") => return Ok(false),
+            14 if is(b"content-length") => {
+                let length = parse_length(value).ok_or_else(|| bad("the Content-Length"))?;
+                if self.length.replace(length).is_some() {
+                    return Err(bad("more than one Content-Length"));
+                }
+            }
+            16 if is(b"proxy-connection") => return Ok(false),
+            17 if is(b"transfer-encoding") => {
+                if self.chunked {
+                    return Err(bad("more than one Transfer-Encoding"));
+                }
+                if !value.eq_ignore_ascii_case(b"chunked") {
+                    return Err(Refusal::new(RefusalKind::NotImplemented));
+                }
+                self.chunked = true;
+                return Ok(false);
+            }
+            2 if is(b"te") => return Ok(value.eq_ignore_ascii_case(b"trailers")),
+            length if length > 12 && name[..12].eq_ignore_ascii_case(b"x-forwarded-") => self.has_forwarded = true,
+            _ => {}
+        }
+        Ok(true)
+    }
+
+    fn note_connection(&mut self, value: &'h [u8]) -> Result<(), Refusal> {
+        for option in list_items(value) {
+            match option.len() {
+                5 if option.eq_ignore_ascii_case(b"close") => self.close = true,
+                7 if option.eq_ignore_ascii_case(b"upgrade") => self.wants_upgrade = true,
+                10 if option.eq_ignore_ascii_case(b"keep-alive") => self.keep_alive = true,
+                _ if self.named_by_connection.len() == MAX_HEADERS => return Err(bad("the Connection header")),
+                _ => self.named_by_connection.push(option),
+            }
+        }
+        Ok(())
+    }
+
+    fn settle(
+        self,
+        minor_version: u8,
+        length: usize,
+        target_host: Option<&[u8]>,
+        exchange: &mut Exchange,
+    ) -> Result<Parsed, Refusal> {
+        let request = &mut exchange.request;
+        // Only the connection that is read here has these names; they never reach headers that end-to-end
+        // semantics depend on (RFC 9110, 7.6.1).
+        for name in &self.named_by_connection {
+            if !is_end_to_end(name) {
+                request.headers.remove(name);
+            }
+        }
+        match (self.host, minor_version) {
+            (Some(host), _) => read_host(host, request)?,
+            (None, 0) => target_host.map_or(Ok(()), |host| read_host(host, request))?,
+            (None, _) => return Err(bad("no Host")),
+        }
+        if self.chunked && (self.length.is_some() || minor_version == 0) {
+            return Err(bad("Transfer-Encoding with Content-Length or HTTP/1.0"));
+        }
+        let framing = match (self.chunked, self.length) {
+            (true, _) => Framing::Chunked,
+            (false, Some(length)) => Framing::Length(length),
+            (false, None) => Framing::None,
+        };
+        request.has_body = !framing.is_empty();
+        let keep_alive = !self.close && (minor_version == 1 || self.keep_alive);
+        Ok(Parsed::Head(RequestHead {
+            length,
+            framing,
+            keep_alive,
+            expects_continue: self.expects_continue && minor_version == 1 && !framing.is_empty(),
+            upgrade: self.upgrade.filter(|_| self.wants_upgrade && minor_version == 1).map(<[u8]>::to_vec),
+            has_forwarded: self.has_forwarded,
+            minor_version,
+        }))
+    }
+}
+
+/// Fields that a client cannot have removed by naming them in `Connection`.
+fn is_end_to_end(name: &[u8]) -> bool {
+    [&b"host"[..], b"content-length", b"authorization", b"cookie", b"content-type"]
+        .iter()
+        .any(|other| name.eq_ignore_ascii_case(other))
+}
+
+/// Reads the request target; gives the authority where the target names one.
+fn read_target<'t>(
+    target: &'t [u8],
+    method: &[u8],
+    request: &mut weir_plugin::Request,
+) -> Result<Option<&'t [u8]>, Refusal> {
+    if method == b"CONNECT" || method == b"TRACE" {
+        return Err(Refusal::new(RefusalKind::MethodNotAllowed));
+    }
+    let (authority, path) = match target {
+        [b'/', ..] => (None, target),
+        b"*" if method == b"OPTIONS" => (None, &b"*"[..]),
+        _ => {
+            let rest = strip_scheme(target).ok_or_else(|| bad("the request target"))?;
+            let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?')).unwrap_or(rest.len());
+            (Some(&rest[..end]), &rest[end..])
+        }
+    };
+    if target.iter().any(|byte| *byte <= 0x20 || *byte == 0x7f || *byte == b'#') {
+        return Err(bad("the request target"));
+    }
+    match memchr::memchr(b'?', path) {
+        Some(at) => {
+            request.raw_path.extend_from_slice(&path[..at]);
+            request.set_query(&path[at + 1..]);
+        }
+        None => request.raw_path.extend_from_slice(path),
+    }
+    if request.raw_path.is_empty() {
+        request.raw_path.push(b'/');
+    }
+    Ok(authority)
+}
+
+fn strip_scheme(target: &[u8]) -> Option<&[u8]> {
+    [&b"http://"[..], b"https://"].iter().find_map(|scheme| {
+        let (start, rest) = target.split_at_checked(scheme.len())?;
+        start.eq_ignore_ascii_case(scheme).then_some(rest)
+    })
+}
+
+/// Reads a Host: a name or an address, in lower case and without a trailing dot, and a port.
+fn read_host(host: &[u8], request: &mut weir_plugin::Request) -> Result<(), Refusal> {
+    let (name, port) = match (host.first(), memchr::memrchr(b':', host)) {
+        (Some(b'['), _) => {
+            let end = memchr::memchr(b']', host).ok_or_else(|| bad("the Host"))?;
+            let (name, rest) = host.split_at(end + 1);
+            match rest {
+                [] => (name, None),
+                [b':', port @ ..] => (name, Some(port)),
+                _ => return Err(bad("the Host")),
+            }
+        }
+        (_, Some(at)) => (&host[..at], Some(&host[at + 1..])),
+        (_, None) => (host, None),
+    };
+    let good = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'[' | b']' | b':' | b'%' | b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'=') || *byte >= 0x80;
+    if name.is_empty() || !name.iter().all(good) || (name[0] != b'[' && name.contains(&b':')) {
+        return Err(bad("the Host"));
+    }
+    request.host.extend(name.strip_suffix(b".").unwrap_or(name).iter().map(u8::to_ascii_lowercase));
+    request.host_port = match port {
+        None | Some([]) => None,
+        Some(port) => {
+            let port = parse_length(port).and_then(|port| u16::try_from(port).ok());
+            Some(port.ok_or_else(|| bad("the port in Host"))?)
+        }
+    };
+    Ok(())
+}

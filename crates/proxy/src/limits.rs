@@ -1,0 +1,42 @@
+//! Bounds on what peers may send and on how long they may take.
+
+use std::time::Duration;
+
+/// Bounds of a gateway's listeners.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Largest request or response head, in bytes (at most 65,535).
+    pub max_head_bytes: usize,
+    /// Longest request target, in bytes.
+    pub max_target_bytes: usize,
+    /// Largest request body, in bytes; 0: no bound.
+    pub max_body_bytes: u64,
+    /// From the first byte of a head to its end.
+    pub header_timeout: Duration,
+    /// Between two calls on a connection.
+    pub idle_timeout: Duration,
+    /// Between two reads of a request body.
+    pub body_timeout: Duration,
+    /// Between two writes to a client.
+    pub write_timeout: Duration,
+    /// Without a byte in either direction of an upgraded connection.
+    pub tunnel_timeout: Duration,
+    /// Open client connections of each worker; further ones are closed at once.
+    pub max_connections: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_head_bytes: 32 * 1024,
+            max_target_bytes: 8 * 1024,
+            max_body_bytes: 0,
+            header_timeout: Duration::from_secs(60),
+            idle_timeout: Duration::from_secs(75),
+            body_timeout: Duration::from_secs(60),
+            write_timeout: Duration::from_secs(60),
+            tunnel_timeout: Duration::from_secs(3600),
+            max_connections: 100_000,
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Connections to upstreams, and those kept open for the next call. Each worker has its own.
+
+use crate::buffer::{Buffers, Inbox};
+use crate::timer::Timer;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use weir_model::KeepalivePool;
+
+/// What a connection must have in common with another to stand in for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PoolKey {
+    /// The target's address.
+    pub address: SocketAddr,
+}
+
+/// A connection to a target.
+pub struct UpstreamConnection {
+    pub read: OwnedReadHalf,
+    /// Away while a request body is sent beside the response.
+    pub write: Option<OwnedWriteHalf>,
+    pub inbox: Inbox,
+    /// Calls that it has carried.
+    pub calls: u64,
+}
+
+impl UpstreamConnection {
+    /// Connects; `timer` bounds the wait.
+    ///
+    /// # Errors
+    /// `TimedOut` when the timer ran out, else what the system says.
+    pub async fn open(address: SocketAddr, timer: &mut Timer) -> io::Result<Self> {
+        let mut connecting = std::pin::pin!(TcpStream::connect(address));
+        let stream = std::future::poll_fn(|context| match connecting.as_mut().poll(context) {
+            Poll::Ready(result) => Poll::Ready(result),
+            Poll::Pending => timer.poll_expired(context).map(|()| Err(io::ErrorKind::TimedOut.into())),
+        })
+        .await?;
+        stream.set_nodelay(true)?;
+        let (read, write) = stream.into_split();
+        Ok(Self { read, write: Some(write), inbox: Inbox::default(), calls: 0 })
+    }
+
+    /// Whether the peer has closed an idle connection, or sent what nobody asked for. Costs no system call
+    /// unless the runtime has seen an event on it.
+    fn is_dead(&self) -> bool {
+        let stream: &TcpStream = self.read.as_ref();
+        let mut context = Context::from_waker(Waker::noop());
+        match stream.poll_read_ready(&mut context) {
+            Poll::Pending => false,
+            Poll::Ready(Err(_)) => true,
+            // An event may be left over from the last response; only a read tells.
+            Poll::Ready(Ok(())) => {
+                !matches!(stream.try_read(&mut [0; 1]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+            }
+        }
+    }
+}
+
+struct Idle {
+    connection: UpstreamConnection,
+    since: Instant,
+}
+
+/// A worker's idle connections.
+#[derive(Default)]
+pub struct Pool {
+    idle: RefCell<HashMap<PoolKey, Vec<Idle>, foldhash::fast::RandomState>>,
+}
+
+impl Pool {
+    /// An idle connection that is still good, the one used last first.
+    pub fn take(&self, key: PoolKey, bounds: &KeepalivePool, now: Instant) -> Option<UpstreamConnection> {
+        let mut idle = self.idle.borrow_mut();
+        let list = idle.get_mut(&key)?;
+        while let Some(candidate) = list.pop() {
+            let age = now.saturating_duration_since(candidate.since);
+            if age < Duration::from_millis(bounds.idle_timeout_ms) && !candidate.connection.is_dead() {
+                return Some(candidate.connection);
+            }
+        }
+        None
+    }
+
+    /// Keeps a connection for the next call, unless it has carried its share or there are enough.
+    pub fn put(
+        &self,
+        key: PoolKey,
+        mut connection: UpstreamConnection,
+        bounds: &KeepalivePool,
+        now: Instant,
+        buffers: &Buffers,
+    ) {
+        let worn_out = (bounds.requests > 0 && connection.calls >= bounds.requests) || connection.write.is_none();
+        // Bytes that belong to no response would be taken for the next one.
+        if worn_out || bounds.size == 0 || !connection.inbox.is_empty() {
+            return;
+        }
+        connection.inbox.release(buffers);
+        let mut idle = self.idle.borrow_mut();
+        let list = idle.entry(key).or_default();
+        if list.len() < bounds.size as usize {
+            list.push(Idle { connection, since: now });
+        }
+    }
+
+    /// Closes connections that the peer has closed or that were idle longer than `longest`.
+    pub fn prune(&self, now: Instant, longest: Duration) {
+        self.idle.borrow_mut().retain(|_, list| {
+            list.retain(|it| now.saturating_duration_since(it.since) < longest && !it.connection.is_dead());
+            !list.is_empty()
+        });
+    }
+
+    /// Closes all.
+    pub fn clear(&self) {
+        self.idle.borrow_mut().clear();
+    }
+}

@@ -1,0 +1,193 @@
+//! Answers that the gateway makes itself: refusals in the route's voice, and what filters answer.
+
+use crate::forward::Watch;
+use crate::h1::status;
+use crate::serve::{After, Call};
+use std::io;
+use std::time::{Instant, SystemTime};
+use weir_model::{StampValue, Voice};
+use weir_plugin::{Refusal, RefusalKind, Reply};
+use weir_snapshot::{Chain, Stamp};
+use weir_telemetry::metrics;
+
+/// Most bytes of a request body that are read only to keep the connection.
+const MAX_DRAIN: u64 = 64 * 1024;
+
+impl Call<'_> {
+    /// Puts a refusal into words.
+    pub fn render(&mut self, refusal: &Refusal, voice: Voice) -> Reply {
+        self.exchange.ensure_request_id();
+        self.report.error = Some(refusal.kind.as_str());
+        self.worker.metrics.refusal(metric_of(&refusal.kind));
+        let mut reply = self.worker.shared.voices.get(voice).render(refusal, self.exchange);
+        if let Some(challenge) = &refusal.challenge {
+            reply.headers.push(("WWW-Authenticate".to_owned(), challenge.clone().into_bytes()));
+        }
+        for (name, value) in &refusal.headers {
+            reply.headers.push((name.clone().into_owned(), value.clone().into_bytes()));
+        }
+        reply
+    }
+
+    /// Sends an answer of the gateway's own, after the chain's response work.
+    pub async fn send_reply(&mut self, reply: Reply, chain: &Chain, stamps: &[Stamp]) -> After {
+        let response = &mut self.exchange.response;
+        response.clear();
+        response.status = reply.status;
+        response.is_gateway = true;
+        if !reply.content_type.is_empty() {
+            response.headers.append(b"Content-Type", reply.content_type.as_bytes());
+        }
+        for (name, value) in &reply.headers {
+            response.headers.append(name.as_bytes(), value);
+        }
+        self.exchange.merge_response_headers();
+        self.run_response_work(chain);
+        let body = self.exchange.response.replaced_body.take().unwrap_or(reply.body);
+        self.write_reply(&body, stamps).await
+    }
+
+    async fn write_reply(&mut self, body: &[u8], stamps: &[Stamp]) -> After {
+        let after = self.after_reply();
+        let status = self.exchange.response.status;
+        let is_bodyless = status == 204 || status == 304 || status < 200;
+        let mut out = self.worker.buffers.take_output();
+        status::write_line(status, &self.exchange.response.reason, 1, &mut out);
+        push_header(&mut out, b"Date", httpdate::fmt_http_date(SystemTime::now()).as_bytes());
+        self.exchange.response.headers.write_lines(&mut out);
+        self.write_stamps(stamps, &mut out);
+        if !is_bodyless {
+            push_header(&mut out, b"Content-Length", itoa::Buffer::new().format(body.len()).as_bytes());
+        }
+        self.write_connection_header(after == After::KeepAlive, &mut out);
+        out.extend_from_slice(b"\r\n");
+        if !is_bodyless && self.exchange.request.method != b"HEAD" {
+            out.extend_from_slice(body);
+        }
+        self.report.bytes_out += out.len() as u64;
+        let written = self.write_to_client(&out, &mut Watch::Nothing).await;
+        self.worker.buffers.give_output(out);
+        match (written, after) {
+            (Err(_), _) => After::Close,
+            (Ok(()), After::KeepAlive) => match self.drain_request_body().await {
+                Ok(()) => After::KeepAlive,
+                Err(_) => After::Close,
+            },
+            (Ok(()), after) => after,
+        }
+    }
+
+    /// Whether the connection can go on after an answer that did not need the request's body.
+    fn after_reply(&self) -> After {
+        let is_short = match &self.body.cursor {
+            crate::h1::body::BodyCursor::Length(left) => *left <= MAX_DRAIN,
+            cursor => cursor.is_done(),
+        };
+        // A client that waits for `100 Continue` may or may not send its body now; only closing is clear.
+        let is_clear = self.body.cursor.is_done() || (is_short && !self.head.expects_continue);
+        if !is_clear {
+            After::Linger
+        } else if self.head.keep_alive && !self.worker.is_draining() {
+            After::KeepAlive
+        } else {
+            After::Close
+        }
+    }
+
+    async fn drain_request_body(&mut self) -> io::Result<()> {
+        while !self.body.cursor.is_done() {
+            self.read_body_piece(|_| ()).await.map_err(|_| io::ErrorKind::UnexpectedEof)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the headers that the gateway adds by itself.
+    pub fn write_stamps(&mut self, stamps: &[Stamp], out: &mut Vec<u8>) {
+        for stamp in stamps {
+            let upstream = self.report.upstream_time;
+            let gateway = || Instant::now().saturating_duration_since(self.started).saturating_sub(upstream.unwrap_or_default());
+            let millis = match &stamp.value {
+                StampValue::Text(text) => {
+                    push_header(out, &stamp.name, text.as_bytes());
+                    continue;
+                }
+                StampValue::RequestId => {
+                    let id = self.exchange.ensure_request_id();
+                    push_header(out, &stamp.name, id.as_bytes());
+                    continue;
+                }
+                StampValue::UpstreamStatus => {
+                    self.write_upstream_status(&stamp.name, out);
+                    continue;
+                }
+                StampValue::UpstreamErrorStatus => {
+                    if self.report.answered.or(self.report.tries.last().copied()) >= Some(500) {
+                        self.write_upstream_status(&stamp.name, out);
+                    }
+                    continue;
+                }
+                StampValue::UpstreamLatencyMs => upstream,
+                StampValue::GatewayLatencyMs => upstream.map(|_| gateway()),
+                StampValue::ResponseLatencyMs if upstream.is_none() => Some(gateway()),
+                StampValue::ResponseLatencyMs => None,
+            };
+            if let Some(millis) = millis {
+                push_header(out, &stamp.name, itoa::Buffer::new().format(millis.as_millis() as u64).as_bytes());
+            }
+        }
+    }
+
+    fn write_upstream_status(&self, name: &[u8], out: &mut Vec<u8>) {
+        let statuses: Vec<String> = self.report.tries.iter().chain(&self.report.answered).map(u16::to_string).collect();
+        if !statuses.is_empty() {
+            push_header(out, name, statuses.join(", ").as_bytes());
+        }
+    }
+
+    /// Writes `Connection` where the client would not expect what happens.
+    pub fn write_connection_header(&self, keep_alive: bool, out: &mut Vec<u8>) {
+        match (keep_alive, self.head.minor_version) {
+            (false, 1) => out.extend_from_slice(b"Connection: close\r\n"),
+            (true, 0) => out.extend_from_slice(b"Connection: keep-alive\r\n"),
+            _ => {}
+        }
+    }
+}
+
+/// Writes one header line.
+#[inline]
+pub fn push_header(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    out.extend_from_slice(name);
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// The reason under which a refusal is counted.
+fn metric_of(kind: &RefusalKind) -> metrics::Refusal {
+    use RefusalKind as Kind;
+    use metrics::Refusal as Metric;
+    match kind {
+        Kind::BadRequest(_)
+        | Kind::MethodNotAllowed
+        | Kind::RequestTimeout
+        | Kind::BodyTooLarge
+        | Kind::UriTooLong
+        | Kind::ExpectationFailed
+        | Kind::HeadTooLarge
+        | Kind::NotImplemented
+        | Kind::VersionNotSupported => Metric::Protocol,
+        Kind::NoRoute => Metric::NoRoute,
+        Kind::HttpsRequired => Metric::WrongProtocol,
+        Kind::Unauthenticated { .. } => Metric::Unauthenticated,
+        Kind::Forbidden { .. } => Metric::Forbidden,
+        Kind::RateLimited => Metric::RateLimited,
+        Kind::NoTarget | Kind::NameResolution => Metric::NoTarget,
+        Kind::ConnectFailed => Metric::UpstreamConnect,
+        Kind::UpstreamFailed => Metric::UpstreamInvalid,
+        Kind::UpstreamTimeout => Metric::UpstreamTimeout,
+        Kind::NoService => Metric::Unavailable,
+        Kind::AnonymousConsumerMissing | Kind::PluginFailed { .. } => Metric::Internal,
+        _ => Metric::Plugin,
+    }
+}

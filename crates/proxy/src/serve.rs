@@ -1,0 +1,485 @@
+//! One call: finds the route, runs the chain, and answers or forwards.
+
+use crate::connection::Client;
+use crate::forward::Watch;
+use crate::h1::Framing;
+use crate::h1::body::BodyCursor;
+use crate::h1::chunked::Piece;
+use crate::h1::request::RequestHead;
+use crate::worker::{Serving, Worker};
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Poll, ready};
+use std::time::{Duration, Instant};
+use tokio::io::AsyncWrite;
+use weir_model::Voice;
+use weir_plugin::{Exchange, Outcome, Refusal, RefusalKind, Reply};
+use weir_snapshot::{Action, Chain, Found, Instance, Route, Stamp};
+use weir_telemetry::metrics::{Observation, SeriesId};
+
+/// What becomes of the connection after a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum After {
+    /// The next request may come.
+    KeepAlive,
+    /// It ends.
+    Close,
+    /// It ends once the client has had a chance to read the answer.
+    Linger,
+}
+
+/// A call in progress.
+pub struct Call<'c> {
+    pub worker: &'c Rc<Worker>,
+    pub client: &'c mut Client,
+    pub exchange: &'c mut Exchange,
+    pub head: RequestHead,
+    pub body: RequestBody,
+    pub started: Instant,
+    pub report: Report,
+}
+
+/// The request's body as far as it has been read.
+#[derive(Debug)]
+pub struct RequestBody {
+    pub cursor: BodyCursor,
+    /// Bytes of data read so far.
+    pub received: u64,
+    /// Most bytes allowed; `u64::MAX`: no bound.
+    pub limit: u64,
+    /// Data that was read for a filter that then could not have it whole; it is sent on first.
+    pub prefix: Vec<u8>,
+}
+
+impl RequestBody {
+    /// Stands in for a body that is away: nothing of it can be read, and its end is not known.
+    pub fn away() -> Self {
+        Self { cursor: BodyCursor::UntilClose, received: u64::MAX, limit: 0, prefix: Vec::new() }
+    }
+}
+
+/// What metrics and the access log tell of a call.
+#[derive(Default)]
+pub struct Report {
+    pub bytes_in: u64,
+    pub bytes_out: u64,
+    /// From the first try to the response's head; `None` while no upstream was asked.
+    pub upstream_time: Option<Duration>,
+    /// What each failed try stands for, as a status.
+    pub tries: Vec<u16>,
+    /// The status of the upstream's answer.
+    pub answered: Option<u16>,
+    pub retries: u32,
+    pub upstream: Option<SocketAddr>,
+    pub error: Option<&'static str>,
+    /// Whether the client went before it had the whole answer.
+    pub aborted: bool,
+}
+
+/// Why no more of a request body comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BodyError {
+    /// The client closed, or did not send in time.
+    Gone,
+    /// Its framing is broken.
+    Invalid,
+    /// It is larger than allowed.
+    TooLarge,
+}
+
+impl From<BodyError> for Refusal {
+    fn from(error: BodyError) -> Self {
+        Refusal::new(match error {
+            BodyError::Gone => RefusalKind::RequestTimeout,
+            BodyError::Invalid => RefusalKind::BadRequest("the request body"),
+            BodyError::TooLarge => RefusalKind::BodyTooLarge,
+        })
+    }
+}
+
+/// An answer in place of what would come next.
+pub enum Stop {
+    /// In the route's voice.
+    Refuse(Box<Refusal>),
+    /// As it is.
+    Reply(Box<Reply>),
+    /// Nobody is there to be answered.
+    Gone,
+}
+
+impl From<RefusalKind> for Stop {
+    fn from(kind: RefusalKind) -> Self {
+        Self::Refuse(Box::new(Refusal::new(kind)))
+    }
+}
+
+impl From<Refusal> for Stop {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refuse(Box::new(refusal))
+    }
+}
+
+/// Serves a request whose head has been read.
+pub async fn request(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    exchange: &mut Exchange,
+    head: RequestHead,
+    started: Instant,
+) -> After {
+    let serving = worker.serving();
+    let mut call = Call::new(worker, client, exchange, head, started);
+    let (after, series) = call.run(&serving).await;
+    call.record(&serving, series);
+    after
+}
+
+/// Answers a request that cannot be read, and ends the connection.
+pub async fn unreadable(worker: &Rc<Worker>, client: &mut Client, exchange: &mut Exchange, refusal: Refusal) -> After {
+    let serving = worker.serving();
+    let head = RequestHead {
+        length: 0,
+        framing: Framing::None,
+        keep_alive: false,
+        expects_continue: false,
+        upgrade: None,
+        has_forwarded: false,
+        minor_version: 1,
+    };
+    let mut call = Call::new(worker, client, exchange, head, Instant::now());
+    let reply = call.render(&refusal, serving.published.snapshot.voice);
+    let sent = call.send_reply(reply, &Chain::default(), &[]).await;
+    call.record(&serving, None);
+    if sent == After::Close { After::Linger } else { After::Close }
+}
+
+impl<'c> Call<'c> {
+    fn new(
+        worker: &'c Rc<Worker>,
+        client: &'c mut Client,
+        exchange: &'c mut Exchange,
+        head: RequestHead,
+        started: Instant,
+    ) -> Self {
+        let limit = match worker.shared.limits.max_body_bytes {
+            0 => u64::MAX,
+            limit => limit,
+        };
+        let body =
+            RequestBody { cursor: BodyCursor::new(head.framing), received: 0, limit, prefix: Vec::new() };
+        let report = Report { bytes_in: head.length as u64, ..Report::default() };
+        Self { worker, client, exchange, head, body, started, report }
+    }
+
+    async fn run(&mut self, serving: &Rc<Serving>) -> (After, Option<usize>) {
+        let snapshot = &serving.published.snapshot;
+        let (voice, found) = match self.find_route(serving) {
+            Ok(found) => found,
+            Err((voice, refusal)) => {
+                let reply = self.render(&refusal, voice);
+                return (self.send_reply(reply, &Chain::default(), &[]).await, None);
+            }
+        };
+        let Some(found) = found else {
+            let stop = match self.run_request_work(&snapshot.unmatched).await {
+                Ok(()) => RefusalKind::NoRoute.into(),
+                Err(stop) => stop,
+            };
+            return (self.stop(stop, voice, &snapshot.unmatched, &[]).await, None);
+        };
+        let route = &snapshot.routes[found.route as usize];
+        let after = match self.run_route(serving, route, &found).await {
+            Ok(after) => after,
+            Err(stop) => self.stop(stop, voice, &route.chain, &route.response_stamps).await,
+        };
+        (after, Some(found.route as usize))
+    }
+
+    /// Looks into the route table of each voice; the first that has a route for the call takes it.
+    fn find_route(&mut self, serving: &Serving) -> Result<(Voice, Option<Found>), (Voice, Refusal)> {
+        let snapshot = &serving.published.snapshot;
+        for table in &snapshot.tables {
+            let request = &mut self.exchange.request;
+            let form = self.worker.shared.voices.get(table.voice).normal_form();
+            if request.raw_path == b"*" {
+                request.path.clear();
+                request.path.push(b'*');
+            } else if form.apply(&request.raw_path, &mut request.path).is_err() {
+                return Err((table.voice, Refusal::new(RefusalKind::BadRequest("the path"))));
+            }
+            if let Some(found) = table.find(self.exchange) {
+                return Ok((table.voice, Some(found)));
+            }
+        }
+        Ok((snapshot.voice, None))
+    }
+
+    async fn run_route(&mut self, serving: &Rc<Serving>, route: &Route, found: &Found) -> Result<After, Stop> {
+        if let Some(limit) = route.max_body_bytes {
+            self.body.limit = limit;
+        }
+        if let Framing::Length(length) = self.head.framing
+            && length > self.body.limit
+        {
+            return Err(RefusalKind::BodyTooLarge.into());
+        }
+        if !route.chain.steps.is_empty() || matches!(&route.action, Action::Forward(it) if !serving.published.snapshot.upstreams[it.upstream as usize].hash_on.is_empty()) {
+            self.exchange.route = Some(Arc::clone(&route.facts));
+        }
+        if let Some(status) = route.https_only_status
+            && !self.exchange.request.is_tls
+        {
+            return Err(self.refuse_cleartext(status).into());
+        }
+        if let Action::Broken(status) = route.action {
+            return Err(Refusal::with_status(RefusalKind::NoService, status).into());
+        }
+        if route.chain.has_request_work {
+            self.run_request_work(&route.chain).await?;
+        }
+        match &route.action {
+            Action::Forward(forward) => self.forward(serving, route, forward, found).await,
+            Action::Unavailable(status) | Action::Broken(status) => {
+                Err(Refusal::with_status(RefusalKind::NoService, *status).into())
+            }
+        }
+    }
+
+    fn refuse_cleartext(&self, status: u16) -> Refusal {
+        let mut refusal = Refusal::with_status(RefusalKind::HttpsRequired, status);
+        if (300..400).contains(&status) {
+            let request = &self.exchange.request;
+            let mut location = b"https://".to_vec();
+            location.extend_from_slice(&request.host);
+            location.extend_from_slice(&request.raw_path);
+            if let Some(query) = &request.query {
+                location.push(b'?');
+                location.extend_from_slice(query);
+            }
+            refusal.headers.push(("Location".into(), String::from_utf8_lossy(&location).into_owned()));
+        }
+        refusal
+    }
+
+    async fn stop(&mut self, stop: Stop, voice: Voice, chain: &Chain, stamps: &[Stamp]) -> After {
+        let reply = match stop {
+            Stop::Gone => {
+                self.report.aborted = true;
+                return After::Close;
+            }
+            Stop::Refuse(refusal) => self.render(&refusal, voice),
+            Stop::Reply(reply) => *reply,
+        };
+        self.send_reply(reply, chain, stamps).await
+    }
+
+    /// Runs the request work of a chain, in order, until one filter answers.
+    async fn run_request_work(&mut self, chain: &Chain) -> Result<(), Stop> {
+        for step in &chain.steps {
+            if step.response_only {
+                continue;
+            }
+            let Some(instance) = step.instance(self.exchange.identity.as_ref()) else { continue };
+            if instance.phases.request && self.applies(instance) {
+                self.run_instance(instance).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn applies(&self, instance: &Instance) -> bool {
+        instance.when.as_ref().is_none_or(|condition| condition.holds(self.exchange))
+    }
+
+    async fn run_instance(&mut self, instance: &Instance) -> Result<(), Stop> {
+        let mut outcome = instance.filter.on_request(self.exchange);
+        if let Outcome::NeedBody { max_bytes } = outcome {
+            self.read_whole_body(max_bytes).await?;
+            outcome = instance.filter.on_request(self.exchange);
+        }
+        let stop = match outcome {
+            Outcome::Continue => return Ok(()),
+            Outcome::Reply(reply) => return Err(Stop::Reply(reply)),
+            Outcome::Refuse(refusal) => refusal,
+            Outcome::NeedBody { .. } => Box::new(Refusal::new(RefusalKind::BodyTooLarge)),
+        };
+        match &instance.refusal_body {
+            None => Err(Stop::Refuse(stop)),
+            Some(fixed) => {
+                let voice = self.exchange.route.as_ref().map(|route| route.voice).unwrap_or_default();
+                let mut reply = self.render(&stop, voice);
+                reply.content_type = fixed.content_type.clone().into();
+                reply.body.clone_from(&fixed.body);
+                Err(Stop::Reply(Box::new(reply)))
+            }
+        }
+    }
+
+    /// Runs the response work of a chain on the exchange's response.
+    pub fn run_response_work(&mut self, chain: &Chain) {
+        for index in &chain.response_order {
+            let step = &chain.steps[usize::from(*index)];
+            let Some(instance) = step.instance(self.exchange.identity.as_ref()) else { continue };
+            if instance.phases.response && self.applies(instance) {
+                instance.filter.on_response(self.exchange);
+            }
+        }
+    }
+
+    /// Reads the body into the exchange, where it has at most `max_bytes`; else what was read is sent on later.
+    async fn read_whole_body(&mut self, max_bytes: usize) -> Result<(), Stop> {
+        if self.exchange.request.body.is_some() || self.body.cursor.is_done() {
+            return Ok(());
+        }
+        if self.head.expects_continue {
+            self.head.expects_continue = false;
+            self.write_to_client(b"HTTP/1.1 100 Continue\r\n\r\n", &mut Watch::Nothing).await.map_err(|_| Stop::Gone)?;
+        }
+        let mut whole = Vec::new();
+        while !self.body.cursor.is_done() && whole.len() <= max_bytes {
+            match self.read_body_piece(|data| whole.extend_from_slice(data)).await {
+                Ok(()) => {}
+                Err(BodyError::Gone) => return Err(Stop::Gone),
+                Err(error) => return Err(Refusal::from(error).into()),
+            }
+        }
+        if self.body.cursor.is_done() && whole.len() <= max_bytes {
+            self.exchange.request.body = Some(whole);
+        } else {
+            self.body.prefix = whole;
+        }
+        Ok(())
+    }
+
+    /// Hands the next piece of the body's data to `take`.
+    pub async fn read_body_piece(&mut self, take: impl FnOnce(&[u8])) -> Result<(), BodyError> {
+        loop {
+            let piece = self.body.cursor.next(self.client.reader.inbox.bytes()).map_err(|_| BodyError::Invalid)?;
+            match piece {
+                Piece::End => return Ok(()),
+                Piece::Skip(0) => self.fill_from_client().await?,
+                Piece::Skip(count) => {
+                    self.client.reader.inbox.consume(count);
+                    if self.body.cursor.is_done() {
+                        return Ok(());
+                    }
+                }
+                Piece::Data(count) => {
+                    self.body.received += count as u64;
+                    self.report.bytes_in += count as u64;
+                    if self.body.received > self.body.limit {
+                        return Err(BodyError::TooLarge);
+                    }
+                    take(&self.client.reader.inbox.bytes()[..count]);
+                    self.client.reader.inbox.consume(count);
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    async fn fill_from_client(&mut self) -> Result<(), BodyError> {
+        let (client, worker) = (&mut *self.client, self.worker);
+        client.timer.set(Instant::now(), worker.shared.limits.body_timeout);
+        let read = std::future::poll_fn(|context| {
+            match client.reader.poll_fill(context, &worker.buffers, 0) {
+                Poll::Ready(result) => Poll::Ready(result),
+                Poll::Pending => client.timer.poll_expired(context).map(|()| Ok(0)),
+            }
+        })
+        .await;
+        match read {
+            Ok(0) | Err(_) => Err(BodyError::Gone),
+            Ok(_) => Ok(()),
+        }
+    }
+
+    /// Writes all of `bytes` to the client, within the write time-out between two writes.
+    /// What `watch` watches goes on meanwhile.
+    pub async fn write_to_client(&mut self, bytes: &[u8], watch: &mut Watch<'_>) -> io::Result<()> {
+        let (client, timeout) = (&mut *self.client, self.worker.shared.limits.write_timeout);
+        let mut written = 0;
+        let mut timer_set = false;
+        std::future::poll_fn(|context| {
+            while written < bytes.len() {
+                match Pin::new(&mut client.write).poll_write(context, &bytes[written..]) {
+                    Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                    Poll::Ready(Ok(count)) => {
+                        written += count;
+                        timer_set = false;
+                    }
+                    Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                    Poll::Pending => {
+                        if !timer_set {
+                            client.timer.set(Instant::now(), timeout);
+                            timer_set = true;
+                        }
+                        watch.poll_progress(context);
+                        ready!(client.timer.poll_expired(context));
+                        return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+                    }
+                }
+            }
+            Poll::Ready(Ok(()))
+        })
+        .await
+    }
+
+    /// Counts the finished call, and logs it where calls are logged.
+    fn record(&mut self, serving: &Serving, route: Option<usize>) {
+        let now = Instant::now();
+        // The next request is awaited from here on.
+        self.client.timer.set(now, self.worker.shared.limits.idle_timeout);
+        let total = now.saturating_duration_since(self.started);
+        let status = if self.report.aborted { 499 } else { self.exchange.response.status };
+        let series = route.map_or(SeriesId::UNMATCHED, |route| serving.published.series[route]);
+        let microseconds = |time: Duration| u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
+        self.worker.metrics.record(
+            series,
+            &Observation {
+                status,
+                total_us: microseconds(total),
+                upstream_us: self.report.upstream_time.map_or(0, |time| microseconds(time).max(1)),
+                bytes_in: self.report.bytes_in,
+                bytes_out: self.report.bytes_out,
+            },
+        );
+        if self.worker.access_log.is_some() {
+            self.log(serving, route, status, total);
+        }
+    }
+
+    fn log(&mut self, serving: &Serving, route: Option<usize>, status: u16, total: Duration) {
+        let Some(log) = &self.worker.access_log else { return };
+        let total_ms = u64::try_from(total.as_millis()).unwrap_or(u64::MAX);
+        let time_ms = weir_plugin::system_clock().saturating_sub(total_ms);
+        let (client, upstream) =
+            (self.exchange.request.client.to_string(), self.report.upstream.map(|it| it.to_string()));
+        let facts = route.map(|route| &serving.published.snapshot.routes[route].facts);
+        let consumer = self.exchange.identity.as_ref().map(|it| &it.consumer);
+        let request_id = Some(self.exchange.request_id().as_bytes()).filter(|id| !id.is_empty());
+        log.borrow_mut().log(&weir_telemetry::access_log::AccessEntry {
+            time_ms,
+            client: &client,
+            method: &self.exchange.request.method,
+            host: &self.exchange.request.host,
+            path: &self.exchange.request.raw_path,
+            status,
+            bytes_in: self.report.bytes_in,
+            bytes_out: self.report.bytes_out,
+            duration_us: u64::try_from(total.as_micros()).unwrap_or(u64::MAX),
+            upstream: upstream.as_deref(),
+            upstream_us: self.report.upstream_time.map(|it| it.as_micros() as u64),
+            upstream_status: self.report.answered.or(self.report.tries.last().copied()),
+            route: facts.map(|it| it.name.as_str()),
+            service: facts.map(|it| it.service.as_str()),
+            consumer: consumer.map(|it| it.username.as_deref().unwrap_or(&it.id)),
+            request_id,
+            retries: self.report.retries,
+            error: self.report.error.or(self.report.aborted.then_some("client_aborted")),
+        });
+    }
+}

@@ -1,0 +1,59 @@
+//! One timer for a whole connection.
+//!
+//! A deadline is a value; the runtime's timer is set only when a wait really begins, and only moved when the
+//! new deadline is earlier than what it is set to. A busy connection touches the timer wheel once in many
+//! calls instead of once a read.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+use tokio::time::Sleep;
+
+/// A deadline that can be moved cheaply.
+#[derive(Debug)]
+pub struct Timer {
+    deadline: Instant,
+    armed: Option<Instant>,
+    sleep: Option<Pin<Box<Sleep>>>,
+}
+
+impl Timer {
+    /// A timer whose deadline is `after` from `now`.
+    pub fn new(now: Instant, after: Duration) -> Self {
+        Self { deadline: now + after, armed: None, sleep: None }
+    }
+
+    /// Moves the deadline to `after` from `now`.
+    #[inline]
+    pub fn set(&mut self, now: Instant, after: Duration) {
+        self.deadline = now + after;
+    }
+
+    /// Ready once the deadline has passed.
+    pub fn poll_expired(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        loop {
+            let sleep = match (&mut self.sleep, self.armed) {
+                (Some(sleep), Some(armed)) if armed <= self.deadline => sleep,
+                (Some(sleep), _) => {
+                    sleep.as_mut().reset(self.deadline.into());
+                    self.armed = Some(self.deadline);
+                    sleep
+                }
+                (None, _) => {
+                    self.armed = Some(self.deadline);
+                    self.sleep.insert(Box::pin(tokio::time::sleep_until(self.deadline.into())))
+                }
+            };
+            match sleep.as_mut().poll(context) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(()) if Instant::now() >= self.deadline => {
+                    self.armed = None;
+                    return Poll::Ready(());
+                }
+                // It was set to an earlier deadline that has moved on since.
+                Poll::Ready(()) => self.armed = None,
+            }
+        }
+    }
+}

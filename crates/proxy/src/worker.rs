@@ -1,0 +1,240 @@
+//! A worker: one thread, one single-threaded runtime, and all that its connections share.
+
+use crate::buffer::Buffers;
+use crate::connection;
+use crate::dns::Resolver;
+use crate::gateway::{Published, Shared};
+use crate::pool::Pool;
+use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Poll, Waker};
+use std::time::{Duration, Instant};
+use tokio::net::{TcpListener, TcpStream};
+use weir_flow::balancer::BalancerState;
+use weir_plugin::{Exchange, system_clock};
+use weir_telemetry::access_log::AccessLogHandle;
+use weir_telemetry::metrics::WorkerMetrics;
+
+/// How often a worker looks after what is idle.
+const HOUSEKEEPING: Duration = Duration::from_secs(1);
+/// Longest that an idle upstream connection of a target that no configuration names any more is kept.
+const LONGEST_IDLE: Duration = Duration::from_secs(90);
+/// Spare exchanges that a worker keeps.
+const SPARE_EXCHANGES: usize = 128;
+/// Age at which buffered log lines are handed over, in milliseconds.
+const LOG_FLUSH_MS: u64 = 1_000;
+
+/// What the connections of one worker share.
+pub struct Worker {
+    pub shared: Arc<Shared>,
+    pub pool: Pool,
+    pub buffers: Buffers,
+    pub resolver: Rc<Resolver>,
+    pub metrics: Arc<WorkerMetrics>,
+    pub access_log: Option<RefCell<AccessLogHandle>>,
+    serving: RefCell<Rc<Serving>>,
+    exchanges: RefCell<Vec<Box<Exchange>>>,
+    connections: RefCell<slab::Slab<Option<Waker>>>,
+    draining: Cell<bool>,
+    seeds: Cell<u64>,
+}
+
+/// A snapshot as one worker serves it.
+pub struct Serving {
+    pub published: Arc<Published>,
+    balancers: RefCell<Vec<Option<BalancerState>>>,
+    seed: u64,
+}
+
+impl Serving {
+    fn new(published: Arc<Published>, seed: u64) -> Self {
+        let mut balancers = Vec::new();
+        balancers.resize_with(published.snapshot.upstreams.len(), || None);
+        Self { published, balancers: RefCell::new(balancers), seed }
+    }
+
+    /// Lends the balancer state of an upstream.
+    pub fn with_balancer<R>(&self, upstream: usize, work: impl FnOnce(&mut BalancerState) -> R) -> R {
+        let mut balancers = self.balancers.borrow_mut();
+        let balancer = &self.published.snapshot.upstreams[upstream].balancer;
+        work(balancers[upstream].get_or_insert_with(|| balancer.new_state(self.seed)))
+    }
+}
+
+impl Worker {
+    fn new(
+        shared: Arc<Shared>,
+        metrics: Arc<WorkerMetrics>,
+        access_log: Option<AccessLogHandle>,
+        seed: u64,
+    ) -> Rc<Self> {
+        let published = shared.published.load_full();
+        Rc::new(Self {
+            pool: Pool::default(),
+            buffers: Buffers::default(),
+            resolver: Rc::default(),
+            metrics,
+            access_log: access_log.map(RefCell::new),
+            serving: RefCell::new(Rc::new(Serving::new(published, seed))),
+            exchanges: RefCell::default(),
+            connections: RefCell::default(),
+            draining: Cell::new(false),
+            seeds: Cell::new(seed),
+            shared,
+        })
+    }
+
+    /// What is served now. A request asks once and holds on to the answer.
+    #[inline]
+    pub fn serving(&self) -> Rc<Serving> {
+        let newest = self.shared.generation.load(Ordering::Acquire);
+        let current = self.serving.borrow();
+        if current.published.generation == newest {
+            return Rc::clone(&current);
+        }
+        let seed = current.seed;
+        drop(current);
+        let fresh = Rc::new(Serving::new(self.shared.published.load_full(), seed));
+        *self.serving.borrow_mut() = Rc::clone(&fresh);
+        fresh
+    }
+
+    /// An empty exchange.
+    pub fn take_exchange(&self) -> Box<Exchange> {
+        if let Some(exchange) = self.exchanges.borrow_mut().pop() {
+            return exchange;
+        }
+        let seed = self.seeds.get();
+        // An odd constant with well-spread bits, so that exchanges do not draw the same numbers.
+        self.seeds.set(seed.wrapping_mul(0x2545_f491_4f6c_dd1d).wrapping_add(0x9e37_79b9_7f4a_7c15));
+        Box::new(Exchange::new(system_clock, seed))
+    }
+
+    /// Takes an exchange back.
+    pub fn give_exchange(&self, mut exchange: Box<Exchange>) {
+        let mut spares = self.exchanges.borrow_mut();
+        if spares.len() < SPARE_EXCHANGES {
+            exchange.clear();
+            exchange.request.headers.shrink_to(16 * 1024);
+            exchange.response.headers.shrink_to(16 * 1024);
+            spares.push(exchange);
+        }
+    }
+
+    /// Whether connections are to end with their current call.
+    pub fn is_draining(&self) -> bool {
+        self.draining.get()
+    }
+
+    fn drain(&self) {
+        self.draining.set(true);
+        for (_, waker) in self.connections.borrow().iter() {
+            if let Some(waker) = waker {
+                waker.wake_by_ref();
+            }
+        }
+    }
+}
+
+/// Counts a connection for as long as it lives, and lets draining wake it.
+pub struct Registration {
+    worker: Rc<Worker>,
+    key: usize,
+}
+
+impl Registration {
+    /// Registers the calling task.
+    pub async fn new(worker: &Rc<Worker>) -> Self {
+        let waker = std::future::poll_fn(|context| Poll::Ready(context.waker().clone())).await;
+        let key = worker.connections.borrow_mut().insert(Some(waker));
+        worker.metrics.connections_accepted.increment();
+        worker.metrics.connections_active.increment();
+        Self { worker: Rc::clone(worker), key }
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        self.worker.connections.borrow_mut().remove(self.key);
+        self.worker.metrics.connections_active.decrement();
+    }
+}
+
+/// Runs a worker on the calling thread until it has drained.
+pub async fn run(
+    shared: Arc<Shared>,
+    listeners: Vec<std::net::TcpListener>,
+    metrics: Arc<WorkerMetrics>,
+    access_log: Option<AccessLogHandle>,
+    seed: u64,
+) {
+    let mut drain = shared.drain.subscribe();
+    let worker = Worker::new(shared, metrics, access_log, seed);
+    let mut accepting = tokio::task::JoinSet::new();
+    for listener in listeners {
+        match TcpListener::from_std(listener) {
+            Ok(listener) => {
+                accepting.spawn_local(accept(Rc::clone(&worker), listener));
+            }
+            Err(error) => tracing::error!(%error, "a listener cannot be used"),
+        }
+    }
+    let mut tick = tokio::time::interval(HOUSEKEEPING);
+    loop {
+        tokio::select! {
+            _ = tick.tick() => housekeep(&worker),
+            changed = drain.wait_for(|draining| *draining) => {
+                let _ = changed;
+                break;
+            }
+        }
+    }
+    // What waits in the accept queue was promised an answer; accept it before the listener goes.
+    tokio::task::yield_now().await;
+    accepting.shutdown().await;
+    worker.drain();
+    let patience = Instant::now() + worker.shared.drain_timeout;
+    while !worker.connections.borrow().is_empty() && Instant::now() < patience {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    worker.pool.clear();
+    if let Some(log) = &worker.access_log {
+        log.borrow_mut().flush();
+    }
+}
+
+fn housekeep(worker: &Rc<Worker>) {
+    // Also lets go of an old snapshot when no call comes by to do so.
+    drop(worker.serving());
+    worker.pool.prune(Instant::now(), LONGEST_IDLE);
+    if let Some(log) = &worker.access_log {
+        log.borrow_mut().flush_if_older_than(system_clock(), LOG_FLUSH_MS);
+    }
+}
+
+async fn accept(worker: Rc<Worker>, listener: TcpListener) {
+    let Ok(local) = listener.local_addr() else { return };
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => take_in(&worker, stream, peer, local),
+            Err(error) => {
+                // Usually out of descriptors; connections that end free some.
+                tracing::warn!(%error, "a connection cannot be accepted");
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }
+    }
+}
+
+fn take_in(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, local: SocketAddr) {
+    if worker.connections.borrow().len() >= worker.shared.limits.max_connections {
+        return;
+    }
+    if stream.set_nodelay(true).is_err() {
+        return;
+    }
+    tokio::task::spawn_local(connection::serve(Rc::clone(worker), stream, peer, local));
+}

@@ -1,0 +1,311 @@
+//! Chains: builds plugin instances, each shared one once for each voice that uses it, and strings them together.
+
+use crate::chain::{Chain, ConsumerTable, Instance, RefusalBody, Step};
+use std::any::Any;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use weir_model::{
+    ChainStep, Diagnostic, DocPath, Model, PluginInstance, PluginUse, RefusalOverride, Severity, Voice,
+};
+use weir_plugin::{BuildContext, Condition, ConsumerIdentity, Identity, ModelCredential, Registry};
+
+/// Steps of a chain at most.
+const MAX_STEPS: usize = 1024;
+
+/// Builds the chains of one model.
+pub(super) struct Chains<'m> {
+    model: &'m Model,
+    registry: &'m Registry,
+    consumers: HashMap<(Voice, String), Arc<ConsumerIdentity>>,
+    credentials: HashMap<String, Vec<ModelCredential<'m>>>,
+    indexes: RefCell<HashMap<(String, Voice), Arc<dyn Any + Send + Sync>>>,
+    shared_by_id: HashMap<&'m str, usize>,
+    tables_by_id: HashMap<&'m str, usize>,
+    /// Shared instances; `None`: could not be built.
+    shared: HashMap<(usize, Voice), Option<Arc<Instance>>>,
+    tables: HashMap<(usize, Voice), Arc<ConsumerTable>>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl<'m> Chains<'m> {
+    /// Reads consumers and checks their credentials.
+    pub(super) fn new(model: &'m Model, registry: &'m Registry, diagnostics: &mut Vec<Diagnostic>) -> Self {
+        let mut chains = Self {
+            model,
+            registry,
+            consumers: HashMap::with_capacity(model.consumers.len()),
+            credentials: HashMap::new(),
+            indexes: RefCell::default(),
+            shared_by_id: positions(model.plugins.iter().map(|it| it.id.as_str())),
+            tables_by_id: positions(model.consumer_tables.iter().map(|it| it.id.as_str())),
+            shared: HashMap::new(),
+            tables: HashMap::new(),
+            diagnostics: Vec::new(),
+        };
+        let mut checks = HashMap::new();
+        for (index, consumer) in model.consumers.iter().enumerate() {
+            let labels = consumer.labels.iter();
+            let identity = Arc::new(ConsumerIdentity {
+                index: index as u32,
+                id: consumer.id.clone(),
+                username: consumer.username.clone(),
+                custom_id: consumer.custom_id.clone(),
+                group: consumer.group.clone(),
+                labels: labels
+                    .map(|(name, value)| (name.clone(), value.clone()))
+                    .collect(),
+            });
+            for (position, credential) in consumer.credentials.iter().enumerate() {
+                let place = || {
+                    let place = DocPath::root().field("consumers").index(index);
+                    place.field("credentials").index(position)
+                };
+                let check = checks
+                    .entry(credential.plugin.as_str())
+                    .or_insert_with(|| credential_check(registry, &credential.plugin));
+                match check.as_ref().map(|check| check(&credential.config)) {
+                    Ok(Ok(())) => {}
+                    Ok(Err(found)) => diagnostics.extend(within(&place().field("config"), found)),
+                    Err(message) => {
+                        diagnostics.push(Diagnostic::error(place().field("plugin"), message.clone()));
+                    }
+                }
+                let list = chains.credentials.entry(credential.plugin.clone()).or_default();
+                list.push(ModelCredential {
+                    config: &credential.config,
+                    identity: Identity {
+                        consumer: Arc::clone(&identity),
+                        credential_id: credential.id.as_deref().map(Into::into),
+                    },
+                    voice: consumer.voice,
+                });
+            }
+            chains
+                .consumers
+                .insert((consumer.voice, consumer.id.clone()), identity);
+        }
+        chains
+    }
+
+    /// Builds a chain. `owner` is what its nameless instances are named after, `place` where it stands.
+    pub(super) fn chain(
+        &mut self,
+        steps: &'m [ChainStep],
+        voice: Voice,
+        owner: &str,
+        place: &dyn Fn() -> DocPath,
+    ) -> Chain {
+        if steps.is_empty() {
+            return Chain::default();
+        }
+        if steps.len() > MAX_STEPS {
+            let message = format!("expected at most {MAX_STEPS} steps, found {}", steps.len());
+            self.diagnostics.push(Diagnostic::error(place(), message));
+            return Chain::default();
+        }
+        let mut chain = Chain::default();
+        let mut response_work = Vec::new();
+        let mut uses: HashMap<&str, usize> = HashMap::new();
+        for (index, step) in steps.iter().enumerate() {
+            let instance = match &step.plugin {
+                None => None,
+                Some(PluginUse::Shared(id)) => {
+                    let shared = self.shared_by_id.get(id.as_str()).copied();
+                    shared.and_then(|index| self.shared(index, voice))
+                }
+                Some(PluginUse::Inline(instance)) => {
+                    let number = uses.entry(&instance.name).or_default();
+                    let id = instance_id(instance, voice, owner, *number);
+                    *number += 1;
+                    self.build(instance, id, voice, &|| place().index(index).field("use"))
+                }
+            };
+            let overrides = step.overrides.iter();
+            let tables = overrides.filter_map(|id| {
+                let table = *self.tables_by_id.get(id.as_str())?;
+                Some(self.table(table, voice))
+            });
+            let step_made = Step {
+                response_only: step.response_only,
+                instance,
+                tables: tables.collect(),
+            };
+            let (mut request, mut response) = (false, false);
+            for instance in step_made.instances() {
+                request |= instance.phases.request && !step.response_only;
+                response |= instance.phases.response;
+            }
+            if !request && !response {
+                continue;
+            }
+            chain.has_request_work |= request;
+            if response {
+                response_work.push((step.response_order, chain.steps.len() as u16));
+            }
+            chain.steps.push(step_made);
+        }
+        response_work.sort_by_key(|(order, _)| *order);
+        chain.response_order = response_work.into_iter().map(|(_, step)| step).collect();
+        chain.steps.shrink_to_fit();
+        chain
+    }
+
+    /// Checks what no chain uses, and gives all that was found.
+    pub(super) fn finish(mut self) -> Vec<Diagnostic> {
+        let used: HashSet<usize> = self.shared.keys().map(|(index, _)| *index).collect();
+        for index in (0..self.model.plugins.len()).filter(|index| !used.contains(index)) {
+            self.shared(index, self.model.voice);
+        }
+        self.check_table_consumers();
+        // What is used in several voices has been built, and complained of, once for each.
+        let mut told = HashSet::new();
+        self.diagnostics
+            .retain(|it| told.insert((it.path.clone(), it.message.clone())));
+        self.diagnostics
+    }
+
+    fn check_table_consumers(&mut self) {
+        let known: HashSet<&str> = self.model.consumers.iter().map(|it| it.id.as_str()).collect();
+        for (index, table) in self.model.consumer_tables.iter().enumerate() {
+            for consumer in table.instances.keys().filter(|id| !known.contains(id.as_str())) {
+                let place = DocPath::root().field("consumer_tables").index(index);
+                let place = place.field("instances").field(consumer);
+                let message = format!("no consumer has the id '{consumer}'");
+                self.diagnostics.push(Diagnostic::warning(place, message));
+            }
+        }
+    }
+
+    /// The shared instance at `index` of the model, for this voice.
+    fn shared(&mut self, index: usize, voice: Voice) -> Option<Arc<Instance>> {
+        if let Some(known) = self.shared.get(&(index, voice)) {
+            return known.clone();
+        }
+        let instance = &self.model.plugins[index];
+        let place = || DocPath::root().field("plugins").index(index);
+        let built = self.build(instance, instance.id.clone(), voice, &place);
+        self.shared.insert((index, voice), built.clone());
+        built
+    }
+
+    /// The consumer table at `index` of the model, for this voice.
+    fn table(&mut self, index: usize, voice: Voice) -> Arc<ConsumerTable> {
+        if let Some(known) = self.tables.get(&(index, voice)) {
+            return Arc::clone(known);
+        }
+        let mut table = ConsumerTable::default();
+        for (consumer, id) in &self.model.consumer_tables[index].instances {
+            let Some(consumer) = self.consumers.get(&(voice, consumer.clone())) else {
+                continue;
+            };
+            let consumer = consumer.index;
+            let shared = id.as_ref().and_then(|id| self.shared_by_id.get(id.as_str()));
+            let instance = shared.copied().and_then(|shared| self.shared(shared, voice));
+            table.insert(consumer, instance);
+        }
+        let table = Arc::new(table);
+        self.tables.insert((index, voice), Arc::clone(&table));
+        table
+    }
+
+    fn build(
+        &mut self,
+        instance: &PluginInstance,
+        id: String,
+        voice: Voice,
+        place: &dyn Fn() -> DocPath,
+    ) -> Option<Arc<Instance>> {
+        let Some(plugin) = self.registry.get(&instance.name) else {
+            let message = format!("no plugin is named '{}'", instance.name);
+            self.diagnostics
+                .push(Diagnostic::error(place().field("name"), message));
+            return None;
+        };
+        let when = instance.when.as_ref().map(Condition::compile).transpose();
+        let when = when.unwrap_or_else(|message| {
+            self.diagnostics
+                .push(Diagnostic::error(place().field("when"), message));
+            None
+        });
+        let context = BuildContext {
+            instance_id: &id,
+            voice,
+            credentials: &self.credentials,
+            consumers: &self.consumers,
+            indexes: &self.indexes,
+        };
+        let empty = serde_json::Value::Object(serde_json::Map::new());
+        let config = if instance.config.is_null() {
+            &empty
+        } else {
+            &instance.config
+        };
+        match plugin.build(config, &context) {
+            Ok(filter) => Some(Arc::new(Instance {
+                plugin: plugin.name(),
+                phases: filter.phases(),
+                filter,
+                when,
+                refusal_body: instance.on_refusal.as_ref().map(refusal_body),
+                id,
+            })),
+            Err(found) => {
+                self.diagnostics.extend(within(&place().field("config"), found));
+                None
+            }
+        }
+    }
+}
+
+fn positions<'m>(ids: impl Iterator<Item = &'m str>) -> HashMap<&'m str, usize> {
+    ids.enumerate().map(|(index, id)| (id, index)).collect()
+}
+
+/// The check of a plugin's credentials, or why it has none.
+fn credential_check(
+    registry: &Registry,
+    plugin: &str,
+) -> Result<fn(&serde_json::Value) -> Result<(), Vec<Diagnostic>>, String> {
+    let found = registry
+        .get(plugin)
+        .ok_or_else(|| format!("no plugin is named '{plugin}'"))?;
+    let kind = found.credentials();
+    kind.map(|kind| kind.check)
+        .ok_or_else(|| format!("the plugin '{plugin}' has no credentials"))
+}
+
+/// Diagnostics about a part of the model, with the part's place before theirs. Whatever a plugin complains of
+/// when it cannot be built refuses the model.
+fn within(place: &DocPath, found: Vec<Diagnostic>) -> impl Iterator<Item = Diagnostic> {
+    found.into_iter().map(move |mut diagnostic| {
+        let mut path = place.clone();
+        path.0.append(&mut diagnostic.path.0);
+        Diagnostic {
+            path,
+            severity: Severity::Error,
+            ..diagnostic
+        }
+    })
+}
+
+/// The id of an instance that stands in a chain: its own, or one that stays the same as long as the chain's
+/// owner keeps its name and the plugins of this name in the chain their order.
+fn instance_id(instance: &PluginInstance, voice: Voice, owner: &str, number: usize) -> String {
+    if instance.id.is_empty() {
+        format!("{}/{owner}/{}/{number}", voice.as_str(), instance.name)
+    } else {
+        instance.id.clone()
+    }
+}
+
+fn refusal_body(refusal: &RefusalOverride) -> RefusalBody {
+    let (default_type, body) = match &refusal.body {
+        serde_json::Value::String(text) => ("text/plain; charset=utf-8", text.clone()),
+        other => ("application/json", other.to_string()),
+    };
+    RefusalBody {
+        content_type: refusal.content_type.as_deref().unwrap_or(default_type).to_owned(),
+        body: body.into_bytes(),
+    }
+}

@@ -1,0 +1,110 @@
+//! From the model to a snapshot.
+
+mod chains;
+mod routes;
+mod settings;
+mod upstreams;
+mod url;
+
+use crate::carry::Carry;
+use crate::table::RouteTable;
+use crate::{Route, Snapshot};
+use chains::Chains;
+use routes::RouteCompiler;
+use upstreams::Services;
+use weir_flow::hash_bytes;
+use weir_model::{Diagnostic, DocPath, Model, Severity, Voice};
+use weir_plugin::Registry;
+
+/// Compiles a model with the plugins of `registry`. Gives the snapshot and what is worth a look.
+///
+/// # Errors
+/// All that is wrong with the model; paths lead into its text form.
+pub fn compile(
+    model: &Model,
+    registry: &Registry,
+    carry: &Carry,
+) -> Result<(Snapshot, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let mut diagnostics = model.validate();
+    let mut chains = Chains::new(model, registry, &mut diagnostics);
+    let (services, upstreams) = Services::compile(model, carry, &mut diagnostics);
+    let tables = tables(model, carry, &mut diagnostics);
+    let settings = settings::compile(model, &mut diagnostics);
+    let mut compiler = RouteCompiler::new(&services, &mut diagnostics);
+    let routes: Vec<Route> = (model.routes.iter().enumerate())
+        .map(|(index, route)| compiler.route(index, route, &mut chains))
+        .collect();
+    let place = || DocPath::root().field("unmatched");
+    let unmatched = chains.chain(&model.unmatched, model.voice, "unmatched", &place);
+    diagnostics.extend(chains.finish());
+    carry.prune();
+    if diagnostics.iter().any(|it| it.severity == Severity::Error) {
+        return Err(diagnostics);
+    }
+    let snapshot = Snapshot {
+        voice: model.voice,
+        tables,
+        routes,
+        upstreams,
+        unmatched,
+        settings,
+        hash: text_hash(model),
+    };
+    Ok((snapshot, diagnostics))
+}
+
+fn tables(model: &Model, carry: &Carry, diagnostics: &mut Vec<Diagnostic>) -> Vec<RouteTable> {
+    let mut voices: Vec<Voice> = Vec::with_capacity(Voice::COUNT);
+    for route in &model.routes {
+        if !voices.contains(&route.voice) {
+            voices.push(route.voice);
+        }
+    }
+    let table = |voice| {
+        let routes = model.routes.iter().enumerate();
+        let routes: Vec<_> = routes.filter(|(_, route)| route.voice == voice).collect();
+        RouteTable::build(voice, &routes, carry, diagnostics)
+    };
+    voices.into_iter().map(table).collect()
+}
+
+/// Hashes the text form as it is written, so that a large one never lies in memory whole.
+fn text_hash(model: &Model) -> u64 {
+    let mut hash = TextHash::default();
+    serde_json::to_writer(&mut hash, model).expect("invariant: every model has a text form");
+    hash.fold();
+    hash.value
+}
+
+/// Hashes what is written to it, in pieces.
+#[derive(Default)]
+struct TextHash {
+    value: u64,
+    /// The hash so far, then text that is not in it yet.
+    piece: Vec<u8>,
+}
+
+impl TextHash {
+    const PIECE: usize = 16 * 1024;
+
+    fn fold(&mut self) {
+        self.value = hash_bytes(&self.piece);
+        self.piece.clear();
+        self.piece.extend_from_slice(&self.value.to_le_bytes());
+    }
+}
+
+impl std::io::Write for TextHash {
+    fn write(&mut self, text: &[u8]) -> std::io::Result<usize> {
+        let taken = text.len().min(Self::PIECE.saturating_sub(self.piece.len()));
+        self.piece.extend_from_slice(&text[..taken]);
+        if self.piece.len() >= Self::PIECE {
+            self.fold();
+        }
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

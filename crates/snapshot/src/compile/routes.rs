@@ -1,0 +1,228 @@
+//! Routes beside their matches and chains, which have compilers of their own.
+
+use super::chains::Chains;
+use super::upstreams::Services;
+use crate::route::{Action, Forward, Forwarded, Route, Stamp};
+use std::sync::Arc;
+use weir_model::{self as model, Diagnostic, DocPath, PathJoin, PathRewrite, RouteTarget, StampValue};
+use weir_plugin::{RouteFacts, headers};
+
+/// So many values are remembered to be shared with routes to come.
+const REMEMBERED: usize = 8;
+
+/// Compiles routes; equal parts of routes near each other are shared.
+pub(super) struct RouteCompiler<'c, 'm> {
+    services: &'c Services<'m>,
+    diagnostics: &'c mut Vec<Diagnostic>,
+    forwarded: Recent<&'m model::ForwardedHeaders, Arc<Forwarded>>,
+    stamps: Recent<&'m [model::Stamp], Arc<[Stamp]>>,
+    no_service: Arc<str>,
+}
+
+impl<'c, 'm> RouteCompiler<'c, 'm> {
+    pub(super) fn new(services: &'c Services<'m>, diagnostics: &'c mut Vec<Diagnostic>) -> Self {
+        Self {
+            services,
+            diagnostics,
+            forwarded: Recent::default(),
+            stamps: Recent::default(),
+            no_service: Arc::default(),
+        }
+    }
+
+    /// Compiles the route at `index` of the model.
+    pub(super) fn route(&mut self, index: usize, route: &'m model::Route, chains: &mut Chains<'m>) -> Route {
+        let place = || DocPath::root().field("routes").index(index);
+        let (service, action) = self.action(route, &place);
+        if let Some(status) = route.https_only_status {
+            self.check_status(status, 300, || place().field("https_only_status"));
+        }
+        let chain = chains.chain(&route.plugins, route.voice, &route.name, &|| {
+            place().field("plugins")
+        });
+        Route {
+            facts: Arc::new(RouteFacts {
+                name: route.name.clone(),
+                service: service.to_string(),
+                voice: route.voice,
+            }),
+            voice: route.voice,
+            action,
+            https_only_status: route.https_only_status,
+            chain,
+            request_stamps: self.stamps(&route.request_stamps, || place().field("request_stamps")),
+            response_stamps: self.stamps(&route.response_stamps, || place().field("response_stamps")),
+            forwarded: self.forwarded(&route.forwarded, || place().field("forwarded")),
+            upgrade: route.upgrade,
+            max_body_bytes: route.max_body_bytes,
+            series_names: (service, route.name.as_str().into()),
+        }
+    }
+
+    /// The service's name, and where calls go. A service that does not exist has been reported before.
+    fn action(&mut self, route: &'m model::Route, place: &dyn Fn() -> DocPath) -> (Arc<str>, Action) {
+        let nowhere = || Arc::clone(&self.no_service);
+        let name = match &route.target {
+            RouteTarget::Service(name) => name,
+            RouteTarget::Unavailable(status) => {
+                let action = (nowhere(), Action::Unavailable(*status));
+                self.check_status(*status, 200, || place().field("to"));
+                return action;
+            }
+            RouteTarget::Broken(status) => {
+                let action = (nowhere(), Action::Broken(*status));
+                self.check_status(*status, 200, || place().field("to"));
+                return action;
+            }
+        };
+        let Some(compiled) = self.services.get(name) else {
+            return (nowhere(), Action::Broken(503));
+        };
+        if let Some(base) = route.path.base.as_deref().filter(|base| !base.starts_with('/')) {
+            let message = format!("expected a path that begins with '/', found '{base}'");
+            let place = place().field("path").field("base");
+            self.diagnostics.push(Diagnostic::error(place, message));
+        }
+        let service = compiled.service;
+        let forward = Forward {
+            upstream: compiled.upstream,
+            path: PathRewrite {
+                base: joined_base(compiled.path, route.path.base.as_deref(), route.path.join),
+                ..route.path
+            },
+            upstream_host: route.upstream_host.clone(),
+            timeouts: route.timeouts.unwrap_or(service.timeouts),
+            retries: service.retries,
+            retry_timeout_ms: service.retry_timeout_ms,
+            retry_non_idempotent: service.retry_non_idempotent,
+        };
+        (Arc::clone(&compiled.name), Action::Forward(forward))
+    }
+
+    fn check_status(&mut self, status: u16, least: u16, place: impl FnOnce() -> DocPath) {
+        if !(least..=599).contains(&status) {
+            let message = format!("expected a status from {least} to 599, found {status}");
+            self.diagnostics.push(Diagnostic::error(place(), message));
+        }
+    }
+
+    fn stamps(&mut self, stamps: &'m [model::Stamp], place: impl Fn() -> DocPath) -> Arc<[Stamp]> {
+        if let Some(known) = self.stamps.get(&stamps) {
+            return known;
+        }
+        for (index, stamp) in stamps.iter().enumerate() {
+            if !headers::is_name(stamp.name.as_bytes()) {
+                let message = format!("expected a header name, found '{}'", stamp.name);
+                let place = place().index(index).field("name");
+                self.diagnostics.push(Diagnostic::error(place, message));
+            }
+            if let StampValue::Text(text) = &stamp.value
+                && !headers::is_value(text.as_bytes())
+            {
+                let message = "expected a header value without control characters";
+                let place = place().index(index).field("value");
+                self.diagnostics.push(Diagnostic::error(place, message));
+            }
+        }
+        let compiled = stamps.iter().map(|stamp| Stamp {
+            name: stamp.name.as_bytes().to_vec(),
+            value: stamp.value.clone(),
+        });
+        self.stamps.remember(stamps, compiled.collect())
+    }
+
+    fn forwarded(
+        &mut self,
+        forwarded: &'m model::ForwardedHeaders,
+        place: impl FnOnce() -> DocPath,
+    ) -> Arc<Forwarded> {
+        if let Some(known) = self.forwarded.get(&forwarded) {
+            return known;
+        }
+        if let Some(via) = forwarded
+            .via
+            .as_deref()
+            .filter(|via| !headers::is_value(via.as_bytes()))
+        {
+            let message = format!(
+                "expected a pseudonym for the header 'Via', found '{}'",
+                via.escape_debug()
+            );
+            self.diagnostics
+                .push(Diagnostic::error(place().field("via"), message));
+        }
+        let compiled = Forwarded {
+            standard: forwarded.standard,
+            path: forwarded.path,
+            prefix: forwarded.prefix,
+            via: forwarded.via.as_ref().map(|via| via.as_bytes().to_vec()),
+            trusted: forwarded.trusted.clone(),
+            host_as_written: forwarded.host_as_written,
+            drop_forwarded: forwarded.drop_forwarded,
+        };
+        self.forwarded.remember(forwarded, Arc::new(compiled))
+    }
+}
+
+/// The service's path, then the route's.
+fn joined_base(service: Option<&str>, route: Option<&str>, join: PathJoin) -> Option<String> {
+    let (first, second) = match (service, route) {
+        (Some(first), Some(second)) => (first, second),
+        (only, None) | (None, only) => return only.map(str::to_owned),
+    };
+    Some(match join {
+        PathJoin::Segments => format!(
+            "{}/{}",
+            first.trim_end_matches('/'),
+            second.trim_start_matches('/')
+        ),
+        PathJoin::Concatenate => format!("{first}{second}").replace("//", "/"),
+    })
+}
+
+/// The last few values that were compiled.
+struct Recent<K, V>(std::collections::VecDeque<(K, V)>);
+
+impl<K, V> Default for Recent<K, V> {
+    fn default() -> Self {
+        Self(std::collections::VecDeque::with_capacity(REMEMBERED))
+    }
+}
+
+impl<K: PartialEq, V: Clone> Recent<K, V> {
+    fn get(&self, key: &K) -> Option<V> {
+        let known = self.0.iter().find(|(it, _)| it == key);
+        known.map(|(_, value)| value.clone())
+    }
+
+    fn remember(&mut self, key: K, value: V) -> V {
+        if self.0.len() == REMEMBERED {
+            self.0.pop_front();
+        }
+        self.0.push_back((key, value.clone()));
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bases_join() {
+        for (service, route, join, wanted) in [
+            (None, None, PathJoin::Segments, None),
+            (Some("/a"), None, PathJoin::Segments, Some("/a")),
+            (None, Some("/b/"), PathJoin::Concatenate, Some("/b/")),
+            (Some("/a/"), Some("/b"), PathJoin::Segments, Some("/a/b")),
+            (Some("/a"), Some("/b"), PathJoin::Segments, Some("/a/b")),
+            (Some("/a/"), Some("/b"), PathJoin::Concatenate, Some("/a/b")),
+        ] {
+            assert_eq!(
+                joined_base(service, route, join).as_deref(),
+                wanted,
+                "{service:?} {route:?}"
+            );
+        }
+    }
+}

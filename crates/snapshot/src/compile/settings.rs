@@ -1,0 +1,54 @@
+//! The settings of route tables.
+
+use crate::settings::{Charset, RealIp, VoiceSettings};
+use weir_model::{Diagnostic, DocPath, Model, Voice};
+use weir_plugin::headers;
+
+/// The settings of every voice.
+pub(super) fn compile(model: &Model, diagnostics: &mut Vec<Diagnostic>) -> [VoiceSettings; Voice::COUNT] {
+    let mut settings: [VoiceSettings; Voice::COUNT] = Default::default();
+    let mut seen = [false; Voice::COUNT];
+    for (index, table) in model.route_tables.iter().enumerate() {
+        let place = || DocPath::root().field("route_tables").index(index);
+        let slot = table.voice as usize;
+        if std::mem::replace(&mut seen[slot], true) {
+            let message = format!("expected one entry for the voice '{}'", table.voice.as_str());
+            diagnostics.push(Diagnostic::error(place().field("voice"), message));
+        }
+        if let Some(real_ip) = &table.real_ip
+            && !headers::is_name(real_ip.header.as_bytes())
+        {
+            let message = format!(
+                "expected a header name, found '{}'",
+                real_ip.header.escape_debug()
+            );
+            let place = place().field("real_ip").field("header");
+            diagnostics.push(Diagnostic::error(place, message));
+        }
+        if let Some(charset) = &table.charset
+            && !headers::is_name(charset.name.as_bytes())
+        {
+            let message = format!(
+                "expected a charset's name, found '{}'",
+                charset.name.escape_debug()
+            );
+            let place = place().field("charset").field("name");
+            diagnostics.push(Diagnostic::error(place, message));
+        }
+        settings[slot] = VoiceSettings {
+            real_ip: table.real_ip.as_ref().map(|real_ip| RealIp {
+                header: real_ip.header.as_bytes().to_vec(),
+                trusted: real_ip.trusted.clone(),
+            }),
+            charset: table.charset.as_ref().map(|charset| Charset {
+                parameter: format!("; charset={}", charset.name).into_bytes(),
+                media_types: charset
+                    .media_types
+                    .iter()
+                    .map(|it| it.to_ascii_lowercase().into_bytes())
+                    .collect(),
+            }),
+        };
+    }
+    settings
+}

@@ -1,0 +1,238 @@
+//! Upstreams with their targets and balancers, and how services lead to them.
+
+use super::url::{check_host, default_port, parse_url};
+use crate::carry::Carry;
+use crate::upstream::{HashSource, Target, Upstream};
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use weir_flow::balancer::{self, Balancer, TargetSpec};
+use weir_flow::hash_bytes;
+use weir_model::{self as model, Algorithm, Diagnostic, DocPath, HashOn, Model, Scheme, Service};
+use weir_plugin::Template;
+
+/// How services are reached.
+pub(super) struct Services<'m>(HashMap<&'m str, CompiledService<'m>>);
+
+/// How one service is reached.
+pub(super) struct CompiledService<'m> {
+    pub service: &'m Service,
+    /// Its name, shared by all that carry it.
+    pub name: Arc<str>,
+    /// Position in the snapshot's upstreams.
+    pub upstream: u32,
+    /// The path put before those of calls.
+    pub path: Option<&'m str>,
+}
+
+impl<'m> Services<'m> {
+    /// Compiles all services and upstreams of the model.
+    pub(super) fn compile(
+        model: &'m Model,
+        carry: &Carry,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> (Self, Vec<Upstream>) {
+        let mut compiler = Compiler {
+            carry,
+            diagnostics,
+            upstreams: Vec::with_capacity(model.upstreams.len()),
+            by_origin: HashMap::new(),
+        };
+        let mut by_name = HashMap::new();
+        for (index, upstream) in model.upstreams.iter().enumerate() {
+            compiler.check(index, upstream);
+            by_name.insert(upstream.name.as_str(), index as u32);
+            let compiled = compiler.upstream(upstream);
+            compiler.upstreams.push(compiled);
+        }
+        let services = model.services.iter().enumerate().filter_map(|(index, service)| {
+            let (upstream, path) = compiler.destination(index, service, &by_name)?;
+            let compiled = CompiledService {
+                service,
+                name: service.name.as_str().into(),
+                upstream,
+                path: path.filter(|path| *path != "/"),
+            };
+            Some((service.name.as_str(), compiled))
+        });
+        let services = Self(services.collect());
+        (services, compiler.upstreams)
+    }
+
+    /// The service of this name; `None` where there is none or it is broken, which has been reported.
+    pub(super) fn get(&self, name: &str) -> Option<&CompiledService<'m>> {
+        self.0.get(name)
+    }
+}
+
+struct Compiler<'c, 'm> {
+    carry: &'c Carry,
+    diagnostics: &'c mut Vec<Diagnostic>,
+    upstreams: Vec<Upstream>,
+    /// Upstreams of services with a `url`: services of one server share it and its connections.
+    by_origin: HashMap<(Scheme, &'m str, u16), u32>,
+}
+
+impl<'m> Compiler<'_, 'm> {
+    /// The upstream of a service, and its path.
+    fn destination(
+        &mut self,
+        index: usize,
+        service: &'m Service,
+        by_name: &HashMap<&str, u32>,
+    ) -> Option<(u32, Option<&'m str>)> {
+        let place = || DocPath::root().field("services").index(index);
+        if let Some(path) = service.path.as_deref().filter(|path| !path.starts_with('/')) {
+            let message = format!("expected a path that begins with '/', found '{path}'");
+            self.diagnostics
+                .push(Diagnostic::error(place().field("path"), message));
+        }
+        if let Some(upstream) = &service.upstream {
+            let upstream = by_name.get(upstream.as_str())?;
+            return Some((*upstream, service.path.as_deref()));
+        }
+        let url = match parse_url(service.url.as_deref()?) {
+            Ok(url) => url,
+            Err(message) => {
+                self.diagnostics
+                    .push(Diagnostic::error(place().field("url"), message));
+                return None;
+            }
+        };
+        if service.path.is_some() {
+            let message = "expected no path beside a url, which has its own";
+            self.diagnostics
+                .push(Diagnostic::error(place().field("path"), message));
+        }
+        let origin = (url.scheme, url.host, url.port);
+        let known = self.by_origin.get(&origin).copied();
+        Some((known.unwrap_or_else(|| self.server(origin)), url.path))
+    }
+
+    /// The upstream of a single server.
+    fn server(&mut self, origin: (Scheme, &'m str, u16)) -> u32 {
+        let (scheme, host, port) = origin;
+        let word = match scheme {
+            Scheme::Http => "http",
+            Scheme::Https => "https",
+        };
+        let compiled = self.upstream(&model::Upstream {
+            name: format!("{word}://{}:{port}", bracketed(host)),
+            scheme,
+            algorithm: Algorithm::default(),
+            hash_on: Vec::new(),
+            targets: vec![model::Target {
+                host: host.to_owned(),
+                port,
+                weight: 1,
+                priority: 0,
+            }],
+            keepalive: Default::default(),
+        });
+        let index = self.upstreams.len() as u32;
+        self.upstreams.push(compiled);
+        self.by_origin.insert(origin, index);
+        index
+    }
+
+    fn check(&mut self, index: usize, upstream: &model::Upstream) {
+        for (position, target) in upstream.targets.iter().enumerate() {
+            let place = || {
+                let place = DocPath::root().field("upstreams").index(index);
+                place.field("targets").index(position)
+            };
+            if let Err(message) = check_host(without_brackets(&target.host)) {
+                self.diagnostics
+                    .push(Diagnostic::error(place().field("host"), message));
+            }
+            if target.port == 0 {
+                let message = "expected a port from 1 to 65535, found 0";
+                self.diagnostics
+                    .push(Diagnostic::error(place().field("port"), message));
+            }
+        }
+    }
+
+    fn upstream(&self, upstream: &model::Upstream) -> Upstream {
+        let targets = upstream.targets.iter();
+        let targets: Vec<_> = targets.map(|target| self.target(upstream, target)).collect();
+        let specs: Vec<_> = upstream
+            .targets
+            .iter()
+            .map(|target| TargetSpec {
+                id: target_id(target),
+                weight: target.weight,
+                priority: target.priority,
+            })
+            .collect();
+        let algorithm = match upstream.algorithm {
+            Algorithm::RoundRobin => balancer::Algorithm::RoundRobin,
+            Algorithm::ConsistentHashing => balancer::Algorithm::ConsistentHash,
+            Algorithm::LeastConnections => balancer::Algorithm::LeastConnections,
+            Algorithm::Ewma => balancer::Algorithm::Ewma,
+        };
+        let wants_hash = algorithm == balancer::Algorithm::ConsistentHash;
+        let hash_on = upstream.hash_on.iter().filter(|_| wants_hash);
+        Upstream {
+            name: upstream.name.clone(),
+            scheme: upstream.scheme,
+            targets,
+            balancer: Balancer::new(&specs, algorithm, hash_bytes(upstream.name.as_bytes())),
+            hash_on: hash_on.map(hash_source).collect(),
+            keepalive: upstream.keepalive,
+        }
+    }
+
+    fn target(&self, upstream: &model::Upstream, target: &model::Target) -> Target {
+        let host = without_brackets(&target.host);
+        let address = host.parse::<IpAddr>().ok();
+        let mut host_header = bracketed(host);
+        if target.port != default_port(upstream.scheme) {
+            host_header = format!("{host_header}:{}", target.port);
+        }
+        Target {
+            host: host.to_owned(),
+            port: target.port,
+            address: address.map(|address| SocketAddr::new(address, target.port)),
+            host_header: host_header.into_bytes(),
+            state: self.carry.target(&upstream.name, &target_id(target)),
+        }
+    }
+}
+
+/// What a target is known by over reloads and on the ring of consistent hashing.
+fn target_id(target: &model::Target) -> String {
+    format!("{}:{}", bracketed(without_brackets(&target.host)), target.port)
+}
+
+fn without_brackets(host: &str) -> &str {
+    host.strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'))
+        .unwrap_or(host)
+}
+
+/// The host as it stands before a port: IPv6 addresses in brackets.
+fn bracketed(host: &str) -> String {
+    if host.contains(':') {
+        format!("[{host}]")
+    } else {
+        host.to_owned()
+    }
+}
+
+fn hash_source(source: &HashOn) -> HashSource {
+    let bytes = |text: &String| text.as_bytes().to_vec();
+    match source {
+        HashOn::Consumer => HashSource::Consumer,
+        HashOn::Ip => HashSource::Ip,
+        HashOn::Path => HashSource::Path,
+        HashOn::Header(name) => HashSource::Header(bytes(name)),
+        HashOn::QueryArg(name) => HashSource::QueryArg(bytes(name)),
+        HashOn::Capture(name) => HashSource::Capture(name.clone()),
+        HashOn::Cookie { name, set_for_path } => HashSource::Cookie {
+            name: bytes(name),
+            set_for_path: set_for_path.clone(),
+        },
+        HashOn::Template(text) => HashSource::Template(Template::parse(text)),
+    }
+}

@@ -1,0 +1,129 @@
+//! The `url` of a service.
+
+use weir_model::Scheme;
+
+/// The parts of `http://host:port/path`.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ServiceUrl<'t> {
+    pub scheme: Scheme,
+    /// An IPv6 address without its brackets.
+    pub host: &'t str,
+    pub port: u16,
+    /// Absent where there is nothing but `/`.
+    pub path: Option<&'t str>,
+}
+
+/// Reads a service's `url`; the sentence of an error says what was expected.
+pub(super) fn parse_url(text: &str) -> Result<ServiceUrl<'_>, String> {
+    // The text may hold a password: no message repeats it.
+    let (scheme, rest) = text
+        .split_once("://")
+        .ok_or("expected 'http://host:port/path' or 'https://host:port/path'")?;
+    let scheme = match scheme.to_ascii_lowercase().as_str() {
+        "http" => Scheme::Http,
+        "https" => Scheme::Https,
+        other => return Err(format!("expected the scheme http or https, found '{other}'")),
+    };
+    if rest.contains(['?', '#']) {
+        return Err("expected a URL without a query and a fragment".to_owned());
+    }
+    let (authority, path) = match rest.find('/') {
+        Some(slash) => (&rest[..slash], Some(&rest[slash..])),
+        None => (rest, None),
+    };
+    if authority.contains('@') {
+        return Err("expected a URL without user and password".to_owned());
+    }
+    let (host, port) = split_authority(authority)?;
+    check_host(host)?;
+    Ok(ServiceUrl {
+        scheme,
+        host,
+        port: port.unwrap_or(default_port(scheme)),
+        path: path.filter(|path| *path != "/"),
+    })
+}
+
+fn split_authority(authority: &str) -> Result<(&str, Option<u16>), String> {
+    let (host, port) = match authority.strip_prefix('[') {
+        Some(rest) => {
+            let (host, behind) = rest.split_once(']').ok_or("expected ']' behind the address")?;
+            if !behind.is_empty() && !behind.starts_with(':') {
+                return Err("expected ':' and a port behind ']'".to_owned());
+            }
+            (host, behind.strip_prefix(':'))
+        }
+        None => match authority.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (authority, None),
+        },
+    };
+    let port = port.map(|text| match text.parse() {
+        Ok(port) if port != 0 => Ok(port),
+        _ => Err(format!("expected a port from 1 to 65535, found '{text}'")),
+    });
+    Ok((host, port.transpose()?))
+}
+
+/// Whether this can be a host: an address or a name, without brackets.
+pub(super) fn check_host(host: &str) -> Result<(), String> {
+    let good = |byte: u8| byte.is_ascii_graphic() && !b"/@?#[]\"<>\\^`{|}".contains(&byte);
+    let is_address = host.parse::<std::net::IpAddr>().is_ok();
+    if host.is_empty() || !host.bytes().all(good) || (host.contains(':') && !is_address) {
+        return Err(format!("expected a host name or an address, found '{host}'"));
+    }
+    Ok(())
+}
+
+/// The port of a scheme where none is given.
+pub(super) fn default_port(scheme: Scheme) -> u16 {
+    match scheme {
+        Scheme::Http => 80,
+        Scheme::Https => 443,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_come_apart() {
+        let url = |scheme, host, port, path| {
+            Ok(ServiceUrl {
+                scheme,
+                host,
+                port,
+                path,
+            })
+        };
+        for (text, wanted) in [
+            ("http://a.com", url(Scheme::Http, "a.com", 80, None)),
+            ("HTTPS://a.com/", url(Scheme::Https, "a.com", 443, None)),
+            (
+                "http://a.com:81/x/y",
+                url(Scheme::Http, "a.com", 81, Some("/x/y")),
+            ),
+            ("http://[::1]:81/x", url(Scheme::Http, "::1", 81, Some("/x"))),
+            ("http://[::1]", url(Scheme::Http, "::1", 80, None)),
+        ] {
+            assert_eq!(parse_url(text), wanted, "{text}");
+        }
+        for text in [
+            "a.com",
+            "ftp://a.com",
+            "http://",
+            "http://a.com:0",
+            "http://a.com:x",
+            "http://u:p@a.com",
+            "http://a.com/?x",
+            "http://a b",
+            "http://[::1",
+            "http://[::1]x",
+            "http://a:1:2",
+        ] {
+            let error = parse_url(text).expect_err(text);
+            assert!(!error.contains("u:p"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Routes as they are executed.
+
+use crate::chain::Chain;
+use ipnet::IpNet;
+use std::net::IpAddr;
+use std::sync::Arc;
+use weir_model::{PathRewrite, StampValue, Timeouts, UpstreamHost, Voice};
+use weir_plugin::RouteFacts;
+
+/// A route: what happens to the calls that it takes.
+pub struct Route {
+    /// What filters and conditions may know of it.
+    pub facts: Arc<RouteFacts>,
+    /// Whose words answer its refusals.
+    pub voice: Voice,
+    /// Where its calls go.
+    pub action: Action,
+    /// Calls that are not over TLS are answered with this status.
+    pub https_only_status: Option<u16>,
+    /// Its plugins.
+    pub chain: Chain,
+    /// Headers that the gateway adds to requests.
+    pub request_stamps: Arc<[Stamp]>,
+    /// Headers that the gateway adds to responses.
+    pub response_stamps: Arc<[Stamp]>,
+    /// Headers that tell the upstream about the client.
+    pub forwarded: Arc<Forwarded>,
+    /// Whether `Upgrade` is passed on.
+    pub upgrade: bool,
+    /// The largest request body in bytes; `None`: the listener's.
+    pub max_body_bytes: Option<u64>,
+    /// The names of service and route in metrics.
+    pub series_names: (Arc<str>, Arc<str>),
+}
+
+/// Where a route's calls go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// To an upstream.
+    Forward(Forward),
+    /// Nowhere: a refusal with this status, unless a plugin answers first.
+    Unavailable(u16),
+    /// Nowhere: a refusal with this status before any plugin runs.
+    Broken(u16),
+}
+
+/// How calls are forwarded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Forward {
+    /// Position in the snapshot's list of upstreams.
+    pub upstream: u32,
+    /// What becomes of the path; `base` is the service's path joined with the route's.
+    pub path: PathRewrite,
+    /// The Host that the upstream sees.
+    pub upstream_host: UpstreamHost,
+    /// The route's time-outs, or the service's.
+    pub timeouts: Timeouts,
+    /// How often another try is made after a call could not be delivered.
+    pub retries: u32,
+    /// Milliseconds that all tries may take together before no further one is made; 0: no bound.
+    pub retry_timeout_ms: u64,
+    /// Try again also for methods that are not idempotent.
+    pub retry_non_idempotent: bool,
+}
+
+/// A header that the gateway adds by itself; its name and a fixed value are known to be well-formed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stamp {
+    /// The header's name.
+    pub name: Vec<u8>,
+    /// Its value.
+    pub value: StampValue,
+}
+
+/// Headers that tell the upstream about the client.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Forwarded {
+    /// `X-Forwarded-For`, `-Proto`, `-Host`, `-Port` and `X-Real-IP`.
+    pub standard: bool,
+    /// `X-Forwarded-Path`.
+    pub path: bool,
+    /// `X-Forwarded-Prefix`.
+    pub prefix: bool,
+    /// The pseudonym in `Via`; `None`: no such header.
+    pub via: Option<Vec<u8>>,
+    /// Peers whose `X-Forwarded-*` are believed.
+    pub trusted: Vec<IpNet>,
+    /// `X-Forwarded-Host` and `-Port` repeat the client's `Host` as written.
+    pub host_as_written: bool,
+    /// The client's own `Forwarded` is not passed on.
+    pub drop_forwarded: bool,
+}
+
+impl Forwarded {
+    /// Whether the `X-Forwarded-*` of this peer are believed.
+    #[inline]
+    pub fn trusts(&self, peer: IpAddr) -> bool {
+        !self.trusted.is_empty() && contains(&self.trusted, peer)
+    }
+}
+
+/// Whether one of the networks has this address, be it written as IPv4 or as IPv4 within IPv6.
+pub(crate) fn contains(networks: &[IpNet], address: IpAddr) -> bool {
+    let canonical = address.to_canonical();
+    networks
+        .iter()
+        .any(|network| network.contains(&canonical) || network.contains(&address))
+}

@@ -1,0 +1,80 @@
+//! What holds for all calls of a voice, whatever their route.
+
+use crate::route::contains;
+use ipnet::IpNet;
+use std::net::IpAddr;
+
+/// What holds for all calls of a voice.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct VoiceSettings {
+    /// Where the client's address is read from, before routes are matched.
+    pub real_ip: Option<RealIp>,
+    /// The charset of textual responses that name none.
+    pub charset: Option<Charset>,
+}
+
+/// A request header that names the client. Of several values or a comma-separated list, the last counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RealIp {
+    /// The header's name.
+    pub header: Vec<u8>,
+    /// Peers that are believed.
+    pub trusted: Vec<IpNet>,
+}
+
+impl RealIp {
+    /// Whether what this peer says of the client is believed.
+    pub fn trusts(&self, peer: IpAddr) -> bool {
+        contains(&self.trusted, peer)
+    }
+}
+
+/// A charset that is put behind `Content-Type`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Charset {
+    /// What is put there: `; charset=utf-8`.
+    pub parameter: Vec<u8>,
+    /// The media types that get it, in lower case.
+    pub media_types: Vec<Vec<u8>>,
+}
+
+impl Charset {
+    /// What to put behind this `Content-Type`: nothing where it names a charset or another media type.
+    pub fn parameter_for(&self, content_type: &[u8]) -> Option<&[u8]> {
+        let mut parts = content_type.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
+        let media_type = parts.next()?;
+        let is_charset = |part: &[u8]| {
+            part.get(..8)
+                .is_some_and(|name| name.eq_ignore_ascii_case(b"charset="))
+        };
+        let is_listed = |it: &Vec<u8>| it.eq_ignore_ascii_case(media_type);
+        (self.media_types.iter().any(is_listed) && !parts.any(is_charset)).then_some(&self.parameter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn charsets_go_behind_listed_types_that_have_none() {
+        let charset = Charset {
+            parameter: b"; charset=utf-8".to_vec(),
+            media_types: vec![b"text/plain".to_vec(), b"text/html".to_vec()],
+        };
+        for (content_type, added) in [
+            ("text/plain", true),
+            ("Text/HTML ; q=1", true),
+            ("text/plain; charset=latin1", false),
+            ("text/plain;Charset=x", false),
+            ("application/json", false),
+            ("", false),
+        ] {
+            assert_eq!(
+                charset.parameter_for(content_type.as_bytes()).is_some(),
+                added,
+                "{content_type}"
+            );
+        }
+    }
+}

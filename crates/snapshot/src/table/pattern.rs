@@ -1,0 +1,244 @@
+//! Path patterns, compiled: the key under which the index holds them, and what is left to do for the winner.
+
+use super::regex_key::regex_key;
+use super::trie::{PARAMETER, Tail, segment_end};
+use super::{MAX_PARAMETERS, MAX_PATTERN};
+use crate::carry::Carry;
+use regex::bytes::{Regex, RegexBuilder};
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::Arc;
+use weir_model::{PathPattern, TemplatePart};
+
+/// Bytes that a compiled expression may take.
+const REGEX_SIZE: usize = 1 << 20;
+
+/// What the index holds of a path pattern.
+pub(super) struct PathKey<'m> {
+    pub key: Cow<'m, [u8]>,
+    pub tail: Tail,
+    pub pattern: Option<Arc<RoutePattern>>,
+}
+
+/// The part of a path pattern that is more than its key.
+pub(crate) enum RoutePattern {
+    /// Names of what parameters take.
+    Template(Box<[Part]>),
+    /// An expression that decides, and names its groups.
+    Regex(RegexPattern),
+}
+
+/// A part of a template whose text the index has compared already.
+pub(crate) enum Part {
+    /// So many bytes.
+    Literal(usize),
+    /// One segment.
+    Parameter(Arc<str>),
+    /// All that follows.
+    Rest(Arc<str>),
+}
+
+/// A regular expression for paths, anchored at the start.
+pub(crate) struct RegexPattern {
+    regex: Regex,
+    key: Box<[u8]>,
+    tail: Tail,
+    /// By group (without the whole match): its number and its name.
+    groups: Box<[(Arc<str>, Option<Arc<str>>)]>,
+}
+
+impl RoutePattern {
+    /// How many bytes from the start the expression takes; `None`: it does not match. Templates have been
+    /// decided by the index.
+    #[inline]
+    pub(super) fn matched_len(&self, path: &[u8]) -> Option<usize> {
+        match self {
+            Self::Template(_) => Some(path.len()),
+            Self::Regex(pattern) => pattern.regex.find(path).map(|found| found.end()),
+        }
+    }
+
+    /// Writes what parameters or groups have taken of `path`, which matches. Of an expression, each group is
+    /// there under its number, and under its name if it has one; groups that took no part are left out.
+    pub(super) fn capture(&self, path: &[u8], captures: &mut Vec<(Arc<str>, Vec<u8>)>) {
+        match self {
+            Self::Template(parts) => {
+                let mut position = 0;
+                for part in parts {
+                    let (name, end) = match part {
+                        Part::Literal(length) => {
+                            position += length;
+                            continue;
+                        }
+                        Part::Parameter(name) => (name, segment_end(path, position)),
+                        Part::Rest(name) => (name, path.len()),
+                    };
+                    captures.push((Arc::clone(name), path[position..end].to_vec()));
+                    position = end;
+                }
+            }
+            Self::Regex(pattern) if pattern.groups.is_empty() => {}
+            Self::Regex(pattern) => {
+                let Some(found) = pattern.regex.captures(path) else {
+                    return;
+                };
+                for ((number, name), group) in pattern.groups.iter().zip(found.iter().skip(1)) {
+                    if let Some(group) = group {
+                        captures.push((Arc::clone(number), group.as_bytes().to_vec()));
+                        if let Some(name) = name {
+                            captures.push((Arc::clone(name), group.as_bytes().to_vec()));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn is_regex(&self) -> bool {
+        matches!(self, Self::Regex(_))
+    }
+}
+
+/// Compiles path patterns; equal names are shared.
+#[derive(Default)]
+pub(super) struct PatternCompiler {
+    names: HashSet<Arc<str>>,
+}
+
+impl PatternCompiler {
+    /// Compiles a pattern.
+    ///
+    /// # Errors
+    /// A sentence about what cannot be compiled.
+    pub(super) fn compile<'m>(
+        &mut self,
+        pattern: &'m PathPattern,
+        carry: &Carry,
+    ) -> Result<PathKey<'m>, String> {
+        let (text, tail) = match pattern {
+            PathPattern::Any => ("", Tail::Open),
+            PathPattern::Exact(path) => (path.as_str(), Tail::End),
+            PathPattern::Prefix(prefix) => (prefix.as_str(), Tail::Open),
+            PathPattern::Segments(path) => (path.as_str(), Tail::Boundary),
+            PathPattern::Template(parts) => return self.template(parts),
+            PathPattern::Regex(text) => return self.regex(text, carry),
+        };
+        check_literal(text)?;
+        Ok(PathKey {
+            key: Cow::Borrowed(text.as_bytes()),
+            tail,
+            pattern: None,
+        })
+    }
+
+    fn template<'m>(&mut self, parts: &'m [TemplatePart]) -> Result<PathKey<'m>, String> {
+        let mut key = Vec::new();
+        let mut tail = Tail::End;
+        let mut compiled = Vec::with_capacity(parts.len());
+        for (position, part) in parts.iter().enumerate() {
+            compiled.push(match part {
+                TemplatePart::Literal(text) => {
+                    check_literal(text)?;
+                    key.extend_from_slice(text.as_bytes());
+                    Part::Literal(text.len())
+                }
+                TemplatePart::Parameter(name) => {
+                    key.push(PARAMETER);
+                    Part::Parameter(self.name(name))
+                }
+                TemplatePart::Rest(name) => {
+                    if position + 1 != parts.len() {
+                        return Err(format!("expected '{{{name}*}}' to end the path"));
+                    }
+                    tail = Tail::Open;
+                    Part::Rest(self.name(name))
+                }
+            });
+        }
+        if key.len() > MAX_PATTERN {
+            return Err(too_long());
+        }
+        if key.iter().filter(|byte| **byte == PARAMETER).count() > MAX_PARAMETERS {
+            return Err(format!("expected at most {MAX_PARAMETERS} parameters"));
+        }
+        Ok(PathKey {
+            key: Cow::Owned(key),
+            tail,
+            pattern: Some(Arc::new(RoutePattern::Template(compiled.into()))),
+        })
+    }
+
+    fn regex<'m>(&mut self, text: &str, carry: &Carry) -> Result<PathKey<'m>, String> {
+        if text.len() > MAX_PATTERN {
+            return Err(too_long());
+        }
+        let pattern = carry.regex(text, || self.compile_regex(text).map(RoutePattern::Regex))?;
+        let (key, tail) = match pattern.as_ref() {
+            RoutePattern::Regex(regex) => (regex.key.to_vec(), regex.tail),
+            RoutePattern::Template(_) => (Vec::new(), Tail::Open),
+        };
+        Ok(PathKey {
+            key: Cow::Owned(key),
+            tail,
+            pattern: Some(pattern),
+        })
+    }
+
+    fn compile_regex(&mut self, text: &str) -> Result<RegexPattern, String> {
+        // Paths are bytes; only an expression that names Unicode classes is compiled for them.
+        let (regex, expression) = build_regex(text, false)
+            .or_else(|_| build_regex(text, true))
+            .map_err(|error| format!("not a regular expression: {error}"))?;
+        let (key, ends) = regex_key(&expression);
+        let groups = regex
+            .capture_names()
+            .enumerate()
+            .skip(1)
+            .map(|(number, name)| (self.name(&number.to_string()), name.map(|name| self.name(name))))
+            .collect();
+        Ok(RegexPattern {
+            regex,
+            key: key.into(),
+            tail: if ends { Tail::End } else { Tail::Open },
+            groups,
+        })
+    }
+
+    fn name(&mut self, name: &str) -> Arc<str> {
+        if let Some(known) = self.names.get(name) {
+            return Arc::clone(known);
+        }
+        let name: Arc<str> = name.into();
+        self.names.insert(Arc::clone(&name));
+        name
+    }
+}
+
+fn build_regex(text: &str, unicode: bool) -> Result<(Regex, regex_syntax::hir::Hir), String> {
+    let expression = regex_syntax::ParserBuilder::new()
+        .utf8(false)
+        .unicode(unicode)
+        .build()
+        .parse(text)
+        .map_err(|error| error.to_string())?;
+    let regex = RegexBuilder::new(&format!(r"\A(?:{text})"))
+        .unicode(unicode)
+        .size_limit(REGEX_SIZE)
+        .build()
+        .map_err(|error| error.to_string())?;
+    Ok((regex, expression))
+}
+
+fn check_literal(text: &str) -> Result<(), String> {
+    if text.len() > MAX_PATTERN {
+        return Err(too_long());
+    }
+    if text.as_bytes().contains(&PARAMETER) {
+        return Err("expected a path without a NUL".to_owned());
+    }
+    Ok(())
+}
+
+fn too_long() -> String {
+    format!("expected at most {MAX_PATTERN} bytes")
+}

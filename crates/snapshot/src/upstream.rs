@@ -1,0 +1,115 @@
+//! Upstreams: targets with their balancer, and what of a call decides among them.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+use weir_flow::balancer::Balancer;
+use weir_flow::hash_bytes;
+use weir_model::{KeepalivePool, Scheme};
+use weir_plugin::{Exchange, Template};
+
+/// A group of targets that serve the same API.
+pub struct Upstream {
+    /// The upstream's name; `http://host:port` for a server that services name by `url`.
+    pub name: String,
+    /// The protocol spoken to the targets.
+    pub scheme: Scheme,
+    /// The servers; the balancer answers with positions in this list.
+    pub targets: Vec<Target>,
+    /// Chooses among the targets.
+    pub balancer: Balancer,
+    /// What is hashed to choose, the first that the call has. Empty unless the balancer wants a hash.
+    pub hash_on: Vec<HashSource>,
+    /// Bounds of the idle connections.
+    pub keepalive: KeepalivePool,
+}
+
+/// A server of an upstream.
+pub struct Target {
+    /// An address (IPv6 without brackets) or a name.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// Where to connect, when `host` is an address.
+    pub address: Option<SocketAddr>,
+    /// `Host` for this target: its name, with the port where it is not the scheme's.
+    pub host_header: Vec<u8>,
+    /// The target's load; shared by all workers and by the snapshots in which the target stands.
+    pub state: Arc<TargetState>,
+}
+
+/// How busy and how fast a target is.
+#[derive(Debug, Default)]
+pub struct TargetState {
+    /// Calls that were sent to it and are not finished.
+    pub inflight: AtomicU32,
+    /// Bits of an `f64`: moving average of its latency in microseconds, 0 while there is none.
+    pub latency_us: AtomicU64,
+    /// When the average was last renewed, in milliseconds of the caller's clock.
+    pub latency_at_ms: AtomicU64,
+}
+
+/// What of a call is hashed to choose a target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HashSource {
+    /// The consumer's id.
+    Consumer,
+    /// The client's address.
+    Ip,
+    /// The path in its normal form.
+    Path,
+    /// The first value of this header.
+    Header(Vec<u8>),
+    /// The first value of this query argument.
+    QueryArg(Vec<u8>),
+    /// This capture of the route's path pattern.
+    Capture(String),
+    /// This cookie.
+    Cookie {
+        /// The cookie's name.
+        name: Vec<u8>,
+        /// For which path a new cookie is set where the client has none; `None`: none is set.
+        set_for_path: Option<String>,
+    },
+    /// A text with variables; a call has it when at least one variable has a value.
+    Template(Template),
+}
+
+impl Upstream {
+    /// The hash by which this call chooses its target: that of the first source that the call has.
+    #[inline]
+    pub fn hash(&self, exchange: &Exchange) -> Option<u64> {
+        self.hash_on.iter().find_map(|source| source.hash(exchange))
+    }
+}
+
+impl HashSource {
+    /// The hash of this part of the call; `None` where the call does not have it.
+    pub fn hash(&self, exchange: &Exchange) -> Option<u64> {
+        let request = &exchange.request;
+        match self {
+            Self::Consumer => {
+                let identity = exchange.identity.as_ref()?;
+                Some(hash_bytes(identity.consumer.id.as_bytes()))
+            }
+            Self::Ip => Some(match request.client {
+                IpAddr::V4(address) => hash_bytes(&address.octets()),
+                IpAddr::V6(address) => hash_bytes(&address.octets()),
+            }),
+            Self::Path => Some(hash_bytes(&request.path)),
+            Self::Header(name) => request.headers.get(name).map(hash_bytes),
+            Self::QueryArg(name) => request.query_arg(name).map(|value| hash_bytes(&value)),
+            Self::Capture(name) => {
+                let mut captures = exchange.captures.iter();
+                let (_, value) = captures.find(|(capture, _)| capture.as_ref() == name)?;
+                Some(hash_bytes(value))
+            }
+            Self::Cookie { name, .. } => request.cookie(name).map(hash_bytes),
+            Self::Template(template) => {
+                let mut text = Vec::new();
+                let found = template.render(exchange, &mut text);
+                (found > 0).then(|| hash_bytes(&text))
+            }
+        }
+    }
+}

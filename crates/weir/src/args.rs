@@ -1,0 +1,379 @@
+//! The command line: every flag, its environment variable, its default and its help.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+use weir_proxy::Limits;
+
+/// An API gateway that serves weir.yaml, kong.yml and apisix.yaml alike.
+#[derive(Debug, Parser)]
+#[command(name = "weir", version, propagate_version = true, after_help = EXAMPLES)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  weir run -c weir.yaml                                  serve a configuration
+  weir check kong.yml                                    is it good, and where is it not
+  weir convert kong.yml --to weir > weir.yaml            move to the native form
+  weir explain -c weir.yaml 'GET http://localhost/hello' what happens to this call
+
+Every flag has an environment variable: --status is WEIR_STATUS. `weir COMMAND --help` tells more.";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Serve a configuration.
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(Box<RunArgs>),
+    /// Say whether a configuration is good, and where it is not.
+    #[command(after_help = CHECK_EXAMPLES)]
+    Check(CheckArgs),
+    /// Print a configuration in another form.
+    #[command(after_help = CONVERT_EXAMPLES)]
+    Convert(ConvertArgs),
+    /// Say what would happen to a call: which route, why, why not the others, and which plugins.
+    #[command(after_help = EXPLAIN_EXAMPLES)]
+    Explain(ExplainArgs),
+    /// Run the experiments that compare Weir with other gateways (the program `weir-bench`).
+    #[command(disable_help_flag = true)]
+    Bench(BenchArgs),
+}
+
+const RUN_EXAMPLES: &str = "\
+The kind of each file is recognised from its content: `weir:` is a weir.yaml, `_format_version:` a kong.yml,
+anything else an apisix.yaml. Several files, of one kind or of different ones, are served together. A changed
+file is taken over by itself; a bad one leaves the old configuration serving.
+
+Examples:
+  weir run -c weir.yaml
+  weir run -c kong.yml -c apisix.yaml --listen 127.0.0.1:8000 --workers 2
+  weir run -c weir.yaml --access-log -
+  WEIR_CONFIG=weir.yaml WEIR_LISTEN=0.0.0.0:8000,[::]:8000 weir run";
+
+const CHECK_EXAMPLES: &str = "\
+Several files are checked as one configuration, as `weir run` would serve them.
+Exit status: 0 all good (perhaps with warnings), 1 something is refused or left out, 2 a file cannot be read.
+
+Examples:
+  weir check weir.yaml
+  weir check kong.yml apisix.yaml";
+
+const CONVERT_EXAMPLES: &str = "\
+Exit status: as `weir check`. What is left out of the result is named on standard error.
+
+Examples:
+  weir convert kong.yml --to weir > weir.yaml
+  weir convert apisix.yaml --to weir";
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  weir explain -c weir.yaml 'GET http://localhost/hello'
+  weir explain -c kong.yml 'POST https://api.example.com/orders?x=1' -H 'apikey: my-key' --client 10.1.2.3
+  weir explain -c apisix.yaml http://localhost/hello --json";
+
+/// Flags of `weir run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// A configuration to serve; may be given several times.
+    #[arg(short, long, value_name = "FILE", env = "WEIR_CONFIG", value_delimiter = ',', required = true)]
+    pub config: Vec<PathBuf>,
+    /// Address of the proxy; may be given several times. Port 0 takes a free one, which the `ready` line tells.
+    #[arg(
+        long,
+        value_name = "ADDR",
+        env = "WEIR_LISTEN",
+        value_delimiter = ',',
+        default_value = "0.0.0.0:8000"
+    )]
+    pub listen: Vec<SocketAddr>,
+    /// Number of workers, each a thread with listeners and connections of its own [default: one a core].
+    #[arg(long, value_name = "N", env = "WEIR_WORKERS")]
+    pub workers: Option<NonZeroUsize>,
+    /// Address of /status, /status/ready and /metrics.
+    #[arg(long, value_name = "ADDR", env = "WEIR_STATUS", default_value = "127.0.0.1:8007")]
+    pub status: SocketAddr,
+    /// Write a line of JSON for each call to this file, or to standard output for `-` [default: none is written].
+    #[arg(long, value_name = "PATH", env = "WEIR_ACCESS_LOG")]
+    pub access_log: Option<PathBuf>,
+    /// How long calls in progress may take after SIGTERM before they are cut off.
+    #[arg(long, value_name = "SECONDS", env = "WEIR_DRAIN_TIMEOUT", default_value = "30")]
+    pub drain_timeout: Seconds,
+    /// Which rules the foreign routers follow.
+    #[command(flatten)]
+    pub routers: RouterArgs,
+    /// Bounds on what clients send.
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+/// Flags of `weir check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// The files to check.
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Which rules the foreign routers follow.
+    #[command(flatten)]
+    pub routers: RouterArgs,
+}
+
+/// Flags of `weir convert`.
+#[derive(Debug, Args)]
+pub struct ConvertArgs {
+    /// The files to convert; several become one.
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// The form of the result.
+    #[arg(long, value_enum, default_value_t = Form::Weir)]
+    pub to: Form,
+    /// Which rules the foreign routers follow.
+    #[command(flatten)]
+    pub routers: RouterArgs,
+}
+
+/// A form of configurations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// `weir.yaml`.
+    Weir,
+    /// `kong.yml`.
+    Kong,
+    /// `apisix.yaml`.
+    Apisix,
+}
+
+/// Flags of `weir explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// The call: a method (GET where it is left out) and a URL.
+    #[arg(value_name = "CALL")]
+    pub call: String,
+    /// The configuration; may be given several times.
+    #[arg(short, long, value_name = "FILE", env = "WEIR_CONFIG", value_delimiter = ',', required = true)]
+    pub config: Vec<PathBuf>,
+    /// A header of the call, `name: value`; may be given several times.
+    #[arg(short = 'H', long = "header", value_name = "HEADER")]
+    pub headers: Vec<String>,
+    /// The client's address.
+    #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
+    pub client: IpAddr,
+    /// Print JSON instead of text.
+    #[arg(long)]
+    pub json: bool,
+    /// Which rules the foreign routers follow.
+    #[command(flatten)]
+    pub routers: RouterArgs,
+}
+
+/// Arguments of `weir bench`, passed on as they are.
+#[derive(Debug, Args)]
+pub struct BenchArgs {
+    /// Arguments for weir-bench; see `weir bench --help`.
+    #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub arguments: Vec<std::ffi::OsString>,
+}
+
+/// Which rules the foreign routers follow.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct RouterArgs {
+    /// How routes of a kong.yml are matched and ordered (Kong's `router_flavor`).
+    #[arg(
+        long,
+        value_name = "FLAVOR",
+        env = "WEIR_KONG_ROUTER",
+        value_enum,
+        default_value_t = KongRouter::TraditionalCompatible
+    )]
+    pub kong_router: KongRouter,
+    /// How routes of an apisix.yaml are matched and ordered (APISIX's `apisix.router.http`).
+    #[arg(
+        long,
+        value_name = "ROUTER",
+        env = "WEIR_APISIX_ROUTER",
+        value_enum,
+        default_value_t = ApisixRouter::RadixtreeHostUri
+    )]
+    pub apisix_router: ApisixRouter,
+}
+
+/// Kong's router flavors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum KongRouter {
+    /// Kong's default since 3.0.
+    TraditionalCompatible,
+    /// The flavor of Kong 2.
+    Traditional,
+    /// Routes may be expressions.
+    Expressions,
+}
+
+/// APISIX's routers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum ApisixRouter {
+    /// Hosts first, then paths: APISIX's default.
+    RadixtreeHostUri,
+    /// Paths only; hosts are conditions.
+    RadixtreeUri,
+    /// Paths with parameters (`/user/:id`).
+    RadixtreeUriWithParameter,
+}
+
+/// Bounds on what clients send and on how long they take.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Limits")]
+pub struct LimitArgs {
+    /// Largest head of a request, in bytes (at most 65535).
+    #[arg(
+        long,
+        value_name = "BYTES",
+        env = "WEIR_MAX_HEAD_BYTES",
+        default_value_t = Limits::default().max_head_bytes as u16,
+        value_parser = clap::value_parser!(u16).range(512..)
+    )]
+    pub max_head_bytes: u16,
+    /// Longest request target, in bytes.
+    #[arg(
+        long,
+        value_name = "BYTES",
+        env = "WEIR_MAX_TARGET_BYTES",
+        default_value_t = Limits::default().max_target_bytes
+    )]
+    pub max_target_bytes: usize,
+    /// Largest request body, in bytes; 0: no bound. Routes may say otherwise.
+    #[arg(
+        long,
+        value_name = "BYTES",
+        env = "WEIR_MAX_BODY_BYTES",
+        default_value_t = Limits::default().max_body_bytes
+    )]
+    pub max_body_bytes: u64,
+    /// Open client connections of each worker; further ones are closed at once.
+    #[arg(
+        long,
+        value_name = "N",
+        env = "WEIR_MAX_CONNECTIONS",
+        default_value_t = Limits::default().max_connections
+    )]
+    pub max_connections: usize,
+    /// From the first byte of a request's head to its last.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        env = "WEIR_HEADER_TIMEOUT",
+        default_value_t = Seconds(Limits::default().header_timeout)
+    )]
+    pub header_timeout: Seconds,
+    /// Between two requests on a connection.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        env = "WEIR_IDLE_TIMEOUT",
+        default_value_t = Seconds(Limits::default().idle_timeout)
+    )]
+    pub idle_timeout: Seconds,
+    /// Between two pieces of a request's body.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        env = "WEIR_BODY_TIMEOUT",
+        default_value_t = Seconds(Limits::default().body_timeout)
+    )]
+    pub body_timeout: Seconds,
+    /// Between two pieces of a response that the client takes.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        env = "WEIR_WRITE_TIMEOUT",
+        default_value_t = Seconds(Limits::default().write_timeout)
+    )]
+    pub write_timeout: Seconds,
+    /// Without a byte in either direction of an upgraded connection (WebSocket).
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        env = "WEIR_TUNNEL_TIMEOUT",
+        default_value_t = Seconds(Limits::default().tunnel_timeout)
+    )]
+    pub tunnel_timeout: Seconds,
+}
+
+impl LimitArgs {
+    /// The limits as the data plane takes them.
+    pub fn limits(&self) -> Limits {
+        Limits {
+            max_head_bytes: usize::from(self.max_head_bytes),
+            max_target_bytes: self.max_target_bytes,
+            max_body_bytes: self.max_body_bytes,
+            max_connections: self.max_connections,
+            header_timeout: self.header_timeout.0,
+            idle_timeout: self.idle_timeout.0,
+            body_timeout: self.body_timeout.0,
+            write_timeout: self.write_timeout.0,
+            tunnel_timeout: self.tunnel_timeout.0,
+        }
+    }
+}
+
+/// A time in seconds, with a fraction where wanted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Seconds(pub Duration);
+
+impl std::str::FromStr for Seconds {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let seconds: f64 = text.parse().map_err(|_| "expected a number of seconds".to_owned())?;
+        match Duration::try_from_secs_f64(seconds) {
+            Ok(duration) if !duration.is_zero() => Ok(Self(duration)),
+            _ => Err("expected more than 0 seconds".to_owned()),
+        }
+    }
+}
+
+impl std::fmt::Display for Seconds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.0.as_secs_f64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_flag_of_run_has_an_environment_variable() {
+        let command = Cli::command();
+        let run = command.find_subcommand("run").expect("a command");
+        for flag in run.get_arguments() {
+            let Some(long) = flag.get_long() else { continue };
+            let wanted = format!("WEIR_{}", long.replace('-', "_").to_uppercase());
+            assert_eq!(flag.get_env(), Some(std::ffi::OsStr::new(&wanted)), "--{long}");
+            assert!(flag.get_help().is_some(), "--{long}");
+        }
+    }
+
+    #[test]
+    fn seconds_read_and_print() {
+        for (text, milliseconds) in [("30", Some(30_000)), ("0.5", Some(500)), ("0", None), ("-1", None), ("x", None)] {
+            let read: Option<Seconds> = text.parse().ok();
+            assert_eq!(read.map(|it| it.0.as_millis()), milliseconds, "{text}");
+            if let Some(read) = read {
+                assert_eq!(read.to_string(), text);
+            }
+        }
+    }
+}

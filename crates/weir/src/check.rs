@@ -1,0 +1,70 @@
+//! `weir check` and `weir convert`.
+
+use crate::args::{CheckArgs, ConvertArgs, Form};
+use crate::load::{Loaded, Unreadable, load};
+use crate::outcome::Outcome;
+use weir_model::Severity;
+use weir_snapshot::Carry;
+
+/// Says of every file whether it is good.
+pub fn check(args: &CheckArgs) -> Outcome {
+    match load(&args.files, args.routers, &weir_plugins::registry(), &Carry::default()) {
+        Ok(loaded) => checked(&loaded),
+        Err(unreadable) => unread(&unreadable),
+    }
+}
+
+fn checked(loaded: &Loaded) -> Outcome {
+    let mut outcome = Outcome {
+        stderr: loaded.report(),
+        code: code_of(loaded),
+        ..Outcome::default()
+    };
+    if outcome.code == 0 {
+        for source in &loaded.sources {
+            let counted = |count: usize, noun: &str| match count {
+                1 => format!("1 {noun}"),
+                count => format!("{count} {noun}s"),
+            };
+            outcome.stdout.push_str(&format!(
+                "{}: ok ({}, {})\n",
+                source.file,
+                counted(source.count("routes"), "route"),
+                counted(source.count("services"), "service"),
+            ));
+        }
+    }
+    outcome
+}
+
+/// Prints the configuration in another form.
+pub fn convert(args: &ConvertArgs) -> Outcome {
+    let form = match args.to {
+        Form::Weir => "weir",
+        Form::Kong => "kong",
+        Form::Apisix => "apisix",
+    };
+    if args.to != Form::Weir {
+        let message = format!("weir convert: --to {form} is not available in this version of Weir; --to weir is\n");
+        return Outcome::failed(2, message);
+    }
+    let loaded = match load(&args.files, args.routers, &weir_plugins::registry(), &Carry::default()) {
+        Ok(loaded) => loaded,
+        Err(unreadable) => return unread(&unreadable),
+    };
+    Outcome {
+        stdout: loaded.good.as_ref().map_or_else(String::new, |(model, _)| weir_native::print(model)),
+        stderr: loaded.report(),
+        code: code_of(&loaded),
+    }
+}
+
+/// The exit status for a configuration: 1 as soon as something of it would not be served.
+pub fn code_of(loaded: &Loaded) -> u8 {
+    u8::from(loaded.severity() >= Some(Severity::Dropped) || loaded.good.is_none())
+}
+
+/// The outcome when a file cannot be read.
+pub fn unread(unreadable: &Unreadable) -> Outcome {
+    Outcome::failed(2, format!("{unreadable}\n"))
+}

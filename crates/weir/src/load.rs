@@ -1,0 +1,275 @@
+//! From files to what is served: read, translate, merge, compile; with every finding at its place in a file.
+
+use crate::args::RouterArgs;
+use crate::doors::{self, Door};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use weir_model::diagnostic::PathStep;
+use weir_model::{Diagnostic, DocPath, Model, Severity};
+use weir_plugin::Registry;
+use weir_snapshot::{Carry, Snapshot};
+
+/// Most findings that are shown of one configuration; finding the line of each means to read the file again.
+const MAX_SHOWN: usize = 100;
+
+/// A file that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{file}: cannot be read: {reason}")]
+pub struct Unreadable {
+    /// The file.
+    pub file: String,
+    /// Why.
+    pub reason: std::io::Error,
+}
+
+/// A file's text and what it was read as.
+pub struct Source {
+    /// The file's name, as it was given.
+    pub file: String,
+    /// Its text.
+    pub text: String,
+    /// The door that it came through.
+    pub door: Door,
+    document: Value,
+    /// How many resources of each kind in the merged model come from the files before, and how many from this.
+    extents: Vec<(&'static str, usize, usize)>,
+}
+
+impl Source {
+    /// How many resources of this kind (a list of the model, such as `routes`) are in the file.
+    pub fn count(&self, list: &str) -> usize {
+        self.extent(list).map_or(0, |(_, count)| count)
+    }
+
+    fn extent(&self, list: &str) -> Option<(usize, usize)> {
+        let found = self.extents.iter().find(|(name, ..)| *name == list)?;
+        Some((found.1, found.2))
+    }
+}
+
+/// A finding as it is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// What it means for the configuration.
+    pub severity: Severity,
+    /// `file:line: error: path: message`.
+    pub text: String,
+}
+
+/// A configuration as it was loaded.
+pub struct Loaded {
+    /// The files, in the order in which they were given.
+    pub sources: Vec<Source>,
+    /// What they say together, and its compiled form; `None` when something refuses it.
+    pub good: Option<(Model, Snapshot)>,
+    /// What is to be said about it.
+    pub findings: Vec<Finding>,
+    /// How many findings are not among `findings`.
+    pub not_shown: usize,
+}
+
+impl Loaded {
+    /// The gravest finding; `None`: there is none.
+    pub fn severity(&self) -> Option<Severity> {
+        self.findings.iter().map(|finding| finding.severity).max()
+    }
+
+    /// All findings, one a line.
+    pub fn report(&self) -> String {
+        let mut report: String = self.findings.iter().map(|it| format!("{}\n", it.text)).collect();
+        if self.not_shown > 0 {
+            report.push_str(&format!("… and {} more\n", self.not_shown));
+        }
+        report
+    }
+
+    /// Where a resource of the merged model stands: the file and, where it can be found out, the line.
+    pub fn place_of(&self, path: &DocPath) -> Option<String> {
+        let located = locate(&self.sources, Diagnostic::warning(path.clone(), ""))?;
+        let line = located
+            .is_in_document
+            .then(|| weir_model::document::line_of(&located.source.text, &located.diagnostic.path))
+            .flatten();
+        Some(match line {
+            Some(line) => format!("{}:{line}", located.source.file),
+            None => located.source.file.clone(),
+        })
+    }
+}
+
+/// Loads files as one configuration.
+///
+/// # Errors
+/// When a file cannot be read. A file that is wrong is no error here: [`Loaded::findings`] tell.
+pub fn load(
+    files: &[PathBuf],
+    routers: RouterArgs,
+    registry: &Registry,
+    carry: &Carry,
+) -> Result<Loaded, Unreadable> {
+    let mut sources = Vec::with_capacity(files.len());
+    let mut findings = Findings::default();
+    let mut merged = Some(Model::default());
+    for file in files {
+        let text = read_file(file)?;
+        let reading = doors::read(&text, routers);
+        let mut source = Source {
+            file: file.display().to_string(),
+            text,
+            door: reading.door,
+            document: reading.document,
+            extents: Vec::new(),
+        };
+        for found in reading.findings {
+            findings.add(&source, &found);
+        }
+        match (reading.model, &mut merged) {
+            (Some(model), Some(merged)) => {
+                source.extents = extents(merged, &model);
+                merged.merge(model);
+            }
+            _ => merged = None,
+        }
+        sources.push(source);
+    }
+    let good = merged.and_then(|model| {
+        let (snapshot, found) = match weir_snapshot::compile(&model, registry, carry) {
+            Ok((snapshot, warnings)) => (Some(snapshot), warnings),
+            Err(found) => (None, found),
+        };
+        for found in found {
+            findings.add_compiled(&sources, found, &model);
+        }
+        Some((model, snapshot?))
+    });
+    Ok(Loaded {
+        sources,
+        good,
+        findings: findings.shown,
+        not_shown: findings.not_shown,
+    })
+}
+
+fn read_file(file: &Path) -> Result<String, Unreadable> {
+    std::fs::read_to_string(file).map_err(|reason| Unreadable {
+        file: file.display().to_string(),
+        reason,
+    })
+}
+
+/// For each list of the model: how long it is already, and how much comes behind.
+fn extents(merged: &Model, more: &Model) -> Vec<(&'static str, usize, usize)> {
+    vec![
+        ("services", merged.services.len(), more.services.len()),
+        ("routes", merged.routes.len(), more.routes.len()),
+        ("upstreams", merged.upstreams.len(), more.upstreams.len()),
+        ("consumers", merged.consumers.len(), more.consumers.len()),
+        ("plugins", merged.plugins.len(), more.plugins.len()),
+        ("consumer_tables", merged.consumer_tables.len(), more.consumer_tables.len()),
+    ]
+}
+
+/// A finding about the merged model, in terms of the file that it concerns.
+struct Located<'s> {
+    source: &'s Source,
+    diagnostic: Diagnostic,
+    /// Whether the diagnostic's path leads into the file's document.
+    is_in_document: bool,
+}
+
+fn locate(sources: &[Source], diagnostic: Diagnostic) -> Option<Located<'_>> {
+    let (source, local) = match diagnostic.path.0.as_slice() {
+        [PathStep::Field(list), PathStep::Index(index), rest @ ..] => {
+            let (source, before) = sources.iter().find_map(|source| {
+                let (before, count) = source.extent(list)?;
+                (before..before + count).contains(index).then_some((source, before))
+            })
+            // Lists of which the first file's alone counts.
+            .or_else(|| sources.first().map(|first| (first, 0)))?;
+            let mut local = DocPath::root().field(list).index(index - before);
+            local.0.extend_from_slice(rest);
+            (source, local)
+        }
+        _ => (sources.first()?, diagnostic.path.clone()),
+    };
+    let local = Diagnostic {
+        path: local,
+        ..diagnostic
+    };
+    Some(match source.door {
+        Door::Native => Located {
+            diagnostic: weir_native::locate(&source.document, local),
+            source,
+            is_in_document: true,
+        },
+        Door::Kong | Door::Apisix => Located {
+            source,
+            diagnostic: local,
+            is_in_document: false,
+        },
+    })
+}
+
+#[derive(Default)]
+struct Findings {
+    shown: Vec<Finding>,
+    not_shown: usize,
+}
+
+impl Findings {
+    fn add(&mut self, source: &Source, found: &Diagnostic) {
+        self.push(found.severity, || found.render(&source.file, &source.text));
+    }
+
+    /// A finding about the merged model.
+    fn add_compiled(&mut self, sources: &[Source], found: Diagnostic, model: &Model) {
+        let severity = found.severity;
+        let name = name_of(&found.path, model);
+        match locate(sources, found) {
+            Some(located) if located.is_in_document => self.add(located.source, &located.diagnostic),
+            Some(Located { source, diagnostic, .. }) => {
+                // The model's fields are not the document's; the resource's name is what both know.
+                let message = match name {
+                    Some(name) => format!("{name}: {}: {}", diagnostic.path, diagnostic.message),
+                    None => format!("{}: {}", diagnostic.path, diagnostic.message),
+                };
+                let plain = Diagnostic {
+                    path: DocPath::root(),
+                    message,
+                    ..diagnostic
+                };
+                self.push(severity, || plain.render(&source.file, ""));
+            }
+            None => self.push(severity, String::new),
+        }
+    }
+
+    fn push(&mut self, severity: Severity, text: impl FnOnce() -> String) {
+        // A grave finding is never hidden behind lighter ones.
+        let is_gravest = self.shown.iter().all(|known| known.severity < severity);
+        if self.shown.len() < MAX_SHOWN || is_gravest {
+            self.shown.push(Finding {
+                severity,
+                text: text(),
+            });
+        } else {
+            self.not_shown += 1;
+        }
+    }
+}
+
+/// What a person calls the resource at `path`.
+fn name_of(path: &DocPath, model: &Model) -> Option<String> {
+    let [PathStep::Field(list), PathStep::Index(index), ..] = path.0.as_slice() else {
+        return None;
+    };
+    let index = *index;
+    Some(match list.as_str() {
+        "services" => format!("service '{}'", model.services.get(index)?.name),
+        "routes" => format!("route '{}'", model.routes.get(index)?.name),
+        "upstreams" => format!("upstream '{}'", model.upstreams.get(index)?.name),
+        "consumers" => format!("consumer '{}'", model.consumers.get(index)?.id),
+        "plugins" => format!("plugin '{}'", model.plugins.get(index)?.id),
+        _ => return None,
+    })
+}

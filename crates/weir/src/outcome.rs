@@ -1,0 +1,34 @@
+//! What a command that serves nothing has to say.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// Texts for the terminal, and an exit status.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Outcome {
+    /// For standard output.
+    pub stdout: String,
+    /// For standard error.
+    pub stderr: String,
+    /// Exit status; 0: all is good.
+    pub code: u8,
+}
+
+impl Outcome {
+    /// Nothing but a complaint.
+    pub fn failed(code: u8, stderr: impl Into<String>) -> Self {
+        Self {
+            stderr: stderr.into(),
+            code,
+            ..Self::default()
+        }
+    }
+
+    /// Says it.
+    pub fn tell(&self) -> ExitCode {
+        // Nobody is left to be told when a reader has gone (`weir convert … | head`).
+        let _gone = io::stderr().write_all(self.stderr.as_bytes());
+        let _gone = io::stdout().write_all(self.stdout.as_bytes());
+        ExitCode::from(self.code)
+    }
+}

@@ -23,13 +23,9 @@ pub struct Options {
     /// The weir program; without it one beside the bench or in PATH
     #[arg(long, global = true, value_name = "PATH")]
     pub weir: Option<PathBuf>,
-    /// Gateways to measure, separated by commas; nginx is the bar of every ratio, nginx-twin shows the noise
-    #[arg(
-        long,
-        global = true,
-        value_name = "NAMES",
-        default_value = "nginx,weir-kong,weir-apisix"
-    )]
+    /// Gateways to measure, separated by commas, of nginx (the bar of every ratio), weir (all of weir-kong, weir-apisix,
+    /// weir-native) and nginx-twin (shows the noise)
+    #[arg(long, global = true, value_name = "NAMES", default_value = "nginx,weir")]
     pub gateways: String,
     /// Rounds, interleaved over the gateways
     #[arg(long, global = true, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]

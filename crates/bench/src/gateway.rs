@@ -118,6 +118,20 @@ const WEIR_APISIX: Gateway = Gateway {
     ..WEIR_KONG
 };
 
+const WEIR_NATIVE: Gateway = Gateway {
+    name: "weir-native",
+    file: "weir.yaml",
+    template: |setup| match setup {
+        Setup::A1 => include_str!("../gateways/weir/native/a1.yaml"),
+        Setup::A2 => include_str!("../gateways/weir/native/a2.yaml"),
+        Setup::A3 => include_str!("../gateways/weir/native/a3.yaml"),
+        Setup::A4 => include_str!("../gateways/weir/native/a4.yaml"),
+        Setup::N4 => include_str!("../gateways/weir/native/n4.yaml"),
+        Setup::Reload => include_str!("../gateways/weir/native/reload.yaml"),
+    },
+    ..WEIR_KONG
+};
+
 /// NGINX once more: its ratio to itself is the noise of the machine.
 const NGINX_TWIN: Gateway = Gateway {
     name: "nginx-twin",
@@ -125,7 +139,7 @@ const NGINX_TWIN: Gateway = Gateway {
 };
 
 /// Every gateway that the bench knows.
-pub static GATEWAYS: [Gateway; 4] = [NGINX, WEIR_KONG, WEIR_APISIX, NGINX_TWIN];
+pub static GATEWAYS: [Gateway; 5] = [NGINX, WEIR_KONG, WEIR_APISIX, WEIR_NATIVE, NGINX_TWIN];
 
 /// The gateways named, separated by commas; a name's beginning up to a dash stands for all of its dialects.
 ///
@@ -255,10 +269,10 @@ mod tests {
     fn selection() {
         let cases = [
             ("nginx", Some(vec!["nginx"])),
-            ("weir", Some(vec!["weir-kong", "weir-apisix"])),
+            ("weir", Some(vec!["weir-kong", "weir-apisix", "weir-native"])),
             (
                 "nginx, weir-apisix,weir",
-                Some(vec!["nginx", "weir-apisix", "weir-kong"]),
+                Some(vec!["nginx", "weir-apisix", "weir-kong", "weir-native"]),
             ),
             ("nginx,nginx-twin", Some(vec!["nginx", "nginx-twin"])),
             ("apache", None),

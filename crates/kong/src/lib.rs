@@ -1,1 +1,68 @@
-//! Weir's Kong door: kong.yml documents, their defaults, translation and voice
+//! Weir's Kong door: `kong.yml` in, the model out, and refusals in Kong's words.
+//!
+//! [`document`] holds what Kong's users write, as they write it plus the defaults that Kong fills in, in the
+//! language of [`schema`]; [`plugins`] what their plugins are called in Weir's catalogue; [`translate()`] makes a
+//! [`Model`] of it, with every rule of order and precedence settled; [`voice`] answers as Kong does.
+//!
+//! **What it is not**: it serves nothing, and no document of Kong's leaves it.
+
+pub mod document;
+pub mod plugins;
+pub mod schema;
+pub mod voice;
+
+mod translate;
+
+pub use voice::KongVoice;
+
+use weir_model::{Diagnostic, DocPath, Model};
+
+/// Which of Kong's routers orders the routes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RouterFlavor {
+    /// The default since Kong 3.0.
+    #[default]
+    TraditionalCompatible,
+    /// The one before it.
+    Traditional,
+    /// Routes as expressions; not available yet.
+    Expressions,
+}
+
+/// How a document is translated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Options {
+    /// The router.
+    pub router: RouterFlavor,
+}
+
+/// Whether this is a declarative document of Kong.
+pub fn recognises(document: &serde_json::Value) -> bool {
+    document.get("_format_version").is_some()
+}
+
+/// Checks and translates a whole declarative document. Diagnostics beside the model are warnings, and resources
+/// that are left out.
+///
+/// # Errors
+/// The document is refused; all that is wrong with it.
+pub fn translate(
+    document: &serde_json::Value,
+    options: &Options,
+) -> Result<(Model, Vec<Diagnostic>), Vec<Diagnostic>> {
+    if options.router == RouterFlavor::Expressions {
+        let message = "the router flavor 'expressions' is not available in this version of Weir";
+        return Err(vec![Diagnostic::error(DocPath::root(), message)]);
+    }
+    let (document, mut found) = document::Document::read(document)?;
+    match translate::model(&document, options.router) {
+        Ok((model, more)) => {
+            found.extend(more);
+            Ok((model, found))
+        }
+        Err(more) => {
+            found.extend(more);
+            Err(found)
+        }
+    }
+}

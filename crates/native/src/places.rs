@@ -136,7 +136,8 @@ impl<'d> Place<'d> {
                 self.instance(rest)
             }
             path if self.has("use") => {
-                let is_own = matches!(path.first(), Some(PathStep::Field(field)) if FIELDS.step.contains(field));
+                let is_own =
+                    matches!(path.first(), Some(PathStep::Field(field)) if FIELDS.step.contains(field));
                 if !is_own && self.map().is_some_and(|map| map["use"].is_object()) {
                     self.field("use");
                 }
@@ -147,7 +148,13 @@ impl<'d> Place<'d> {
     }
 
     fn instance<'p>(&mut self, path: &'p [PathStep]) -> &'p [PathStep] {
-        let plugin = self.named_by_key(|key| FIELDS.instance.iter().chain(&FIELDS.step).all(|field| field != key));
+        let plugin = self.named_by_key(|key| {
+            FIELDS
+                .instance
+                .iter()
+                .chain(&FIELDS.step)
+                .all(|field| field != key)
+        });
         self.below_named(plugin, "name", path)
     }
 
@@ -189,7 +196,11 @@ impl<'d> Place<'d> {
         match path {
             [PathStep::Field(list), PathStep::Index(index), rest @ ..] if list == "targets" => {
                 self.enter(list, *index);
-                if self.value.is_some_and(Value::is_string) { &[] } else { rest }
+                if self.value.is_some_and(Value::is_string) {
+                    &[]
+                } else {
+                    rest
+                }
             }
             path => path,
         }
@@ -276,29 +287,57 @@ unmatched: [{name: cors}]
                 "routes[0].plugins[0].use.config.limits",
                 "services[0].routes[0].plugins[0].rate-limit.limits",
             ),
-            ("routes[0].plugins[0].config.limits", "services[0].routes[0].plugins[0].rate-limit.limits"),
-            ("routes[0].plugins[0].use.name", "services[0].routes[0].plugins[0].rate-limit"),
+            (
+                "routes[0].plugins[0].config.limits",
+                "services[0].routes[0].plugins[0].rate-limit.limits",
+            ),
+            (
+                "routes[0].plugins[0].use.name",
+                "services[0].routes[0].plugins[0].rate-limit",
+            ),
             ("routes[1].match[0].hosts[0]", "services[1].routes[0].hosts[0]"),
-            ("routes[1].path.strip_matched", "services[1].routes[0].strip_prefix"),
+            (
+                "routes[1].path.strip_matched",
+                "services[1].routes[0].strip_prefix",
+            ),
             ("routes[1].upstream_host", "services[1].routes[0].preserve_host"),
             ("routes[2].service", "routes[0].service"),
             ("routes[2].match[0].path", "routes[0].match[0].path"),
-            ("routes[2].plugins[0].use.config.x", "routes[0].plugins[0].use.config.x"),
-            ("routes[2].plugins[0].config.x", "routes[0].plugins[0].use.config.x"),
-            ("routes[2].plugins[0].overrides[0]", "routes[0].plugins[0].overrides[0]"),
+            (
+                "routes[2].plugins[0].use.config.x",
+                "routes[0].plugins[0].use.config.x",
+            ),
+            (
+                "routes[2].plugins[0].config.x",
+                "routes[0].plugins[0].use.config.x",
+            ),
+            (
+                "routes[2].plugins[0].overrides[0]",
+                "routes[0].plugins[0].overrides[0]",
+            ),
             ("routes[2].plugins[1].use", "routes[0].plugins[1].use"),
             ("routes[3].service", "routes[1].to"),
             ("routes[3].name", "routes[1].name"),
             ("upstreams[0].targets[0].port", "upstreams[0].targets[0]"),
             ("upstreams[0].targets[1].port", "upstreams[0].targets[1].port"),
             ("consumers[0].id", "consumers[0].name"),
-            ("consumers[0].credentials[0].config.key", "consumers[0].credentials[0].key-auth.key"),
-            ("consumers[0].credentials[1].config.key", "consumers[0].credentials[1].config.key"),
+            (
+                "consumers[0].credentials[0].config.key",
+                "consumers[0].credentials[0].key-auth.key",
+            ),
+            (
+                "consumers[0].credentials[1].config.key",
+                "consumers[0].credentials[1].config.key",
+            ),
             ("plugins[0].config.origins", "plugins[0].cors.origins"),
             ("unmatched[0].config.origins", "unmatched[0].config.origins"),
             ("services[1].upstream", "services[1].upstream"),
         ] {
-            assert_eq!(document_path(&document, &path(model)).to_string(), wanted, "{model}");
+            assert_eq!(
+                document_path(&document, &path(model)).to_string(),
+                wanted,
+                "{model}"
+            );
         }
     }
 }

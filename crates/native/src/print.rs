@@ -1,5 +1,6 @@
 //! From the model to a `weir.yaml`: the text form, with the short forms where they say the same.
 
+use crate::translate::VERSION;
 use crate::words::FIELDS;
 use crate::yaml;
 use serde_json::{Map, Value, json};
@@ -21,6 +22,7 @@ pub(crate) fn to_value(model: &Model) -> Value {
         consumers: Vec::new(),
         plugins: Vec::new(),
         unmatched: Vec::new(),
+        weir: VERSION,
         ..model.clone()
     });
     let mut put = |name: &str, items: Vec<Value>| {
@@ -112,7 +114,10 @@ fn match_words(matches: &[RouteMatch]) -> Option<Map<String, Value>> {
 
 fn upstream(upstream: &Upstream) -> Value {
     let mut map = fields(upstream);
-    map.insert("targets".to_owned(), upstream.targets.iter().map(target).collect());
+    map.insert(
+        "targets".to_owned(),
+        upstream.targets.iter().map(target).collect(),
+    );
     Value::Object(map)
 }
 

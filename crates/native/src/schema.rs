@@ -2,8 +2,9 @@
 
 use crate::words::{ConsumerWords, FIELDS, MATCH_WORDS, RouteWords, ServiceWords};
 use schemars::generate::SchemaSettings;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
-use weir_model::Model;
+use weir_model::{Algorithm, KeepalivePool, Model, PathPattern, Route, Scheme, Service, Target};
 
 /// The JSON Schema (draft 2020-12) of `weir.yaml`, for editors and for reference.
 pub fn schema() -> Value {
@@ -33,6 +34,7 @@ pub fn schema() -> Value {
         forget_required(consumer, &["id"]);
     }
     add_plugin_words(&mut types, &plugins);
+    add_defaults(&mut types);
     allow_text(&mut types, "Target", "`host:port`");
     document(types)
 }
@@ -45,7 +47,10 @@ fn document(mut types: Map<String, Value>) -> Value {
         "const": 1,
     });
     let mut root = Map::new();
-    root.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
+    root.insert(
+        "$schema".to_owned(),
+        json!("https://json-schema.org/draft/2020-12/schema"),
+    );
     root.insert("title".to_owned(), json!("weir.yaml"));
     if let Value::Object(model) = model {
         root.extend(model);
@@ -56,12 +61,52 @@ fn document(mut types: Map<String, Value>) -> Value {
 }
 
 fn properties_of(reference: Value, generator: &schemars::SchemaGenerator) -> Map<String, Value> {
-    let name = reference["$ref"].as_str().and_then(|path| path.rsplit('/').next());
+    let name = reference["$ref"]
+        .as_str()
+        .and_then(|path| path.rsplit('/').next());
     let definition = name.and_then(|name| generator.definitions().get(name));
     match definition.and_then(|definition| definition.get("properties")) {
-        Some(Value::Object(properties)) => properties.clone(),
+        Some(Value::Object(properties)) => without_null_defaults(properties.clone()),
         _ => Map::new(),
     }
+}
+
+/// A word that is left out says nothing; that is no default.
+fn without_null_defaults(mut properties: Map<String, Value>) -> Map<String, Value> {
+    for property in properties.values_mut().filter_map(Value::as_object_mut) {
+        if property.get("default").is_some_and(Value::is_null) {
+            property.remove("default");
+        }
+    }
+    properties
+}
+
+/// Defaults that are something: those that the text form leaves out, and so the generator too.
+fn add_defaults(types: &mut Map<String, Value>) {
+    let service: Service = minimal(json!({"name": "", "url": ""}));
+    let target: Target = minimal(json!({"host": "", "port": 1}));
+    let route: Route = minimal(json!({"name": "", "match": [], "to": {"service": ""}}));
+    for (name, field, default) in [
+        ("Service", "retries", json!(service.retries)),
+        ("Service", "timeouts", json!(service.timeouts)),
+        ("Target", "weight", json!(target.weight)),
+        ("Route", "upgrade", json!(route.upgrade)),
+        ("NestedRoute", "upgrade", json!(route.upgrade)),
+        ("ForwardedHeaders", "via", json!(route.forwarded.via)),
+        ("Upstream", "keepalive", json!(KeepalivePool::default())),
+        ("Upstream", "algorithm", json!(Algorithm::default())),
+        ("Upstream", "scheme", json!(Scheme::default())),
+        ("RouteMatch", "path", json!(PathPattern::default())),
+    ] {
+        if let Some(property) = types.get_mut(name).and_then(|it| it["properties"].get_mut(field)) {
+            property["default"] = default;
+        }
+    }
+}
+
+/// A resource of which only the required fields are given.
+fn minimal<T: DeserializeOwned>(fields: Value) -> T {
+    serde_json::from_value(fields).expect("invariant: all required fields are given")
 }
 
 fn add_properties(schema: &mut Value, more: Map<String, Value>) {
@@ -83,7 +128,9 @@ fn forget_required(schema: &mut Value, names: &[&str]) {
 
 /// A route says what it matches in one of two ways, and outside of a service where its calls go.
 fn add_route_words(types: &mut Map<String, Value>, words: Map<String, Value>) {
-    let Some(route) = types.get_mut("Route") else { return };
+    let Some(route) = types.get_mut("Route") else {
+        return;
+    };
     add_properties(route, words);
     forget_required(route, &["match", "to"]);
     let matches: Vec<Value> = MATCH_WORDS

@@ -135,7 +135,9 @@ fn token_detail(fault: &TokenFault) -> Cow<'static, str> {
             return Cow::Owned(format!("The token has no '{claim}', which names its credential."));
         }
         TokenFault::BadKeyClaim(claim) => {
-            return Cow::Owned(format!("The token's '{claim}', which names its credential, is not a text."));
+            return Cow::Owned(format!(
+                "The token's '{claim}', which names its credential, is not a text."
+            ));
         }
         TokenFault::UnknownKey { .. } => "The token names a credential that does not exist.",
         TokenFault::AlgorithmMismatch => "The token is signed with another algorithm than agreed.",
@@ -180,7 +182,12 @@ mod tests {
             failure,
         };
         for (kind, word, status, detail) in [
-            (RefusalKind::NoRoute, "no-route", 404, "No route matches this request."),
+            (
+                RefusalKind::NoRoute,
+                "no-route",
+                404,
+                "No route matches this request.",
+            ),
             (
                 RefusalKind::BadRequest("a bare line feed"),
                 "bad-request",

@@ -126,7 +126,11 @@ fn distance(left: &str, right: &str) -> usize {
             let mut best = (rows[row - 1][column - 1] + differs)
                 .min(rows[row - 1][column] + 1)
                 .min(rows[row][column - 1] + 1);
-            if row > 1 && column > 1 && left[row - 1] == right[column - 2] && left[row - 2] == right[column - 1] {
+            if row > 1
+                && column > 1
+                && left[row - 1] == right[column - 2]
+                && left[row - 2] == right[column - 1]
+            {
                 best = best.min(rows[row - 2][column - 2] + 1);
             }
             rows[row][column] = best;
@@ -187,13 +191,21 @@ mod tests {
                 "timeouts",
                 "expected a map, found a whole number",
             ),
-            ("invalid type: null, expected a sequence", "timeouts", "expected a list, found nothing"),
+            (
+                "invalid type: null, expected a sequence",
+                "timeouts",
+                "expected a list, found nothing",
+            ),
             (
                 "invalid value: integer `-1`, expected u16",
                 "timeouts",
                 "expected a whole number of 0 or more, found a whole number out of its range",
             ),
-            ("expected a host name, found 'a b'", "timeouts", "expected a host name, found 'a b'"),
+            (
+                "expected a host name, found 'a b'",
+                "timeouts",
+                "expected a host name, found 'a b'",
+            ),
         ] {
             let found = reword(Diagnostic::error(DocPath::root().field("timeouts"), said));
             assert_eq!(

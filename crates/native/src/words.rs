@@ -60,7 +60,10 @@ impl RouteWords {
 
 /// What a service may say in short.
 #[derive(JsonSchema)]
-#[allow(dead_code, reason = "read by hand, route by route; the type is there for the schema")]
+#[allow(
+    dead_code,
+    reason = "read by hand, route by route; the type is there for the schema"
+)]
 pub(crate) struct ServiceWords {
     /// The routes that lead to this service. They stand before the document's own `routes`.
     pub routes: Vec<Value>,

@@ -82,10 +82,12 @@ impl Writer {
                 self.indent(level);
             }
             self.out.push_str("- ");
-            match block(item, level + 1) {
-                Some(Block::Map(map)) => self.map(map, level + 1),
-                Some(Block::List(items)) => self.list(items, level + 1),
-                None => {
+            match (block(item, level + 1), item) {
+                (Some(Block::Map(map)), _) => self.map(map, level + 1),
+                (Some(Block::List(items)), _) => self.list(items, level + 1),
+                // `- key: value` needs no braces.
+                (None, Value::Object(map)) if map.len() == 1 => self.map(map, level + 1),
+                (None, _) => {
                     self.node(item, level + 1);
                     self.out.push('\n');
                 }
@@ -204,19 +206,19 @@ fn scalar(text: &str) -> String {
 }
 
 /// Words that some YAML reader takes for something other than a text.
-const RESERVED: [&str; 10] = [
-    "null", "true", "false", "yes", "no", "on", "off", "y", "n", "nan",
-];
+const RESERVED: [&str; 10] = ["null", "true", "false", "yes", "no", "on", "off", "y", "n", "nan"];
 
 fn is_plain(text: &str) -> bool {
-    let starts_well = text.starts_with(|first: char| first.is_ascii_alphabetic() || matches!(first, '/' | '_' | '$'));
+    let starts_well =
+        text.starts_with(|first: char| first.is_ascii_alphabetic() || matches!(first, '/' | '_' | '$'));
     let bytes = text.as_bytes();
     let reads_on = bytes.iter().enumerate().all(|(at, byte)| match byte {
-        b'/' | b'_' | b'-' | b'.' | b'+' | b'=' | b'~' | b'@' | b'%' | b'$' | b'*' | b';' | b'(' | b')' | b'?' | b'^' => {
-            true
-        }
+        b'/' | b'_' | b'-' | b'.' | b'+' | b'=' | b'~' | b'@' | b'%' | b'$' | b'*' | b';' | b'(' | b')'
+        | b'?' | b'^' => true,
         // Before anything else a colon would end a key, here or inside a folded map.
-        b':' => bytes.get(at + 1).is_some_and(|next| next.is_ascii_alphanumeric() || *next == b'/'),
+        b':' => bytes
+            .get(at + 1)
+            .is_some_and(|next| next.is_ascii_alphanumeric() || *next == b'/'),
         b' ' => bytes.get(at + 1).is_some_and(u8::is_ascii_alphanumeric),
         byte => byte.is_ascii_alphanumeric(),
     });
@@ -258,9 +260,12 @@ fn literal_lines(text: &str) -> Option<(&'static str, Vec<&str>)> {
     };
     let lines: Vec<&str> = body.split('\n').collect();
     let can_stand = |line: &&str| line.chars().all(is_printable) && !line.ends_with(' ');
-    let begins_well = lines.first().is_some_and(|line| !line.is_empty() && !line.starts_with(' '));
+    let begins_well = lines
+        .first()
+        .is_some_and(|line| !line.is_empty() && !line.starts_with(' '));
     let ends_well = lines.last().is_some_and(|line| !line.is_empty());
-    (text.contains('\n') && begins_well && ends_well && lines.iter().all(can_stand)).then_some((header, lines))
+    (text.contains('\n') && begins_well && ends_well && lines.iter().all(can_stand))
+        .then_some((header, lines))
 }
 
 #[cfg(test)]
@@ -273,12 +278,18 @@ mod tests {
     #[test]
     fn values_are_written_as_people_write_them() {
         for (value, text) in [
-            (json!({"weir": 1, "a": "/hello", "b": []}), "weir: 1\na: /hello\nb: []\n"),
+            (
+                json!({"weir": 1, "a": "/hello", "b": []}),
+                "weir: 1\na: /hello\nb: []\n",
+            ),
             (
                 json!({"routes": [{"name": "a", "paths": ["/a", "/b"], "deep": {"limits": [{"count": 5, "per": "minute"}]}}]}),
                 "routes:\n  - name: a\n    paths: [/a, /b]\n    deep:\n      limits: [{count: 5, per: minute}]\n",
             ),
-            (json!({"key": "-----BEGIN-----\nabc\n"}), "key: |\n  -----BEGIN-----\n  abc\n"),
+            (
+                json!({"key": "-----BEGIN-----\nabc\n"}),
+                "key: |\n  -----BEGIN-----\n  abc\n",
+            ),
             (json!([[["x"]], {}]), "- - - x\n- {}\n"),
             (json!("1"), "'1'\n"),
         ] {
@@ -331,7 +342,9 @@ mod tests {
             any::<bool>().prop_map(Value::from),
             any::<i64>().prop_map(Value::from),
             any::<u64>().prop_map(Value::from),
-            any::<f64>().prop_filter("finite", |number| number.is_finite()).prop_map(Value::from),
+            any::<f64>()
+                .prop_filter("finite", |number| number.is_finite())
+                .prop_map(Value::from),
             text.clone().prop_map(Value::from),
         ];
         leaf.prop_recursive(5, 40, 5, move |inner| {

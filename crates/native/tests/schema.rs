@@ -39,7 +39,9 @@ fn references_lead_somewhere() {
     references(&schema, &mut found);
     assert!(!found.is_empty());
     for reference in found {
-        let pointer = reference.strip_prefix('#').expect("a reference within the schema");
+        let pointer = reference
+            .strip_prefix('#')
+            .expect("a reference within the schema");
         assert!(schema.pointer(pointer).is_some(), "{reference}");
     }
 }

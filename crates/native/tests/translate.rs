@@ -30,7 +30,11 @@ fn documents_are_recognised_by_their_version() {
         ("routes: []", false),
         ("", false),
     ] {
-        assert_eq!(recognises(&document::parse(text).expect("YAML")), is_native, "{text}");
+        assert_eq!(
+            recognises(&document::parse(text).expect("YAML")),
+            is_native,
+            "{text}"
+        );
     }
 }
 
@@ -131,14 +135,23 @@ fn with_route(line: &str) -> String {
 #[test]
 fn what_is_wrong_is_said_with_its_place() {
     for (text, wanted) in [
-        ("weir: 2\n".to_owned(), "w.yaml:1: error: weir: expected '1', the version of the text form"),
+        (
+            "weir: 2\n".to_owned(),
+            "w.yaml:1: error: weir: expected '1', the version of the text form",
+        ),
         (
             "weir: 1\nservces: []\n".to_owned(),
             "w.yaml:2: error: servces: unknown field 'servces': did you mean 'services'? Expected one of weir, voice, \
              services, routes, ",
         ),
-        ("weir: 1\nroutes: {}\n".to_owned(), "w.yaml:2: error: routes: expected a list, found a map"),
-        ("weir: 1\nroutes:\n- x\n".to_owned(), "w.yaml:3: error: routes[0]: expected a map, found a text"),
+        (
+            "weir: 1\nroutes: {}\n".to_owned(),
+            "w.yaml:2: error: routes: expected a list, found a map",
+        ),
+        (
+            "weir: 1\nroutes:\n- x\n".to_owned(),
+            "w.yaml:3: error: routes[0]: expected a map, found a text",
+        ),
         (
             "weir: 1\nroutes:\n- {name: r, service: s}\n".to_owned(),
             "w.yaml:3: error: routes[0]: expected at least one of hosts, paths, methods, headers, match",
@@ -147,7 +160,10 @@ fn what_is_wrong_is_said_with_its_place() {
             "weir: 1\nroutes:\n- {name: r, paths: [/]}\n".to_owned(),
             "w.yaml:3: error: routes[0]: expected 'service', the name of the service that gets the calls",
         ),
-        ("weir: 1\nroutes:\n- {service: s, paths: [/]}\n".to_owned(), "w.yaml:3: error: routes[0]: 'name' is missing"),
+        (
+            "weir: 1\nroutes:\n- {service: s, paths: [/]}\n".to_owned(),
+            "w.yaml:3: error: routes[0]: 'name' is missing",
+        ),
         (
             with_route("to: {service: t}"),
             "w.yaml:4: error: routes[0].service: expected either 'service' or 'to', not both",
@@ -187,7 +203,8 @@ fn what_is_wrong_is_said_with_its_place() {
             "w.yaml:3: error: services[0]: expected 'url' (one target) or 'upstream' (several)",
         ),
         (
-            "weir: 1\nservices: [{name: s, url: x, routes: [{name: r, service: s, paths: [/]}]}]\n".to_owned(),
+            "weir: 1\nservices: [{name: s, url: x, routes: [{name: r, service: s, paths: [/]}]}]\n"
+                .to_owned(),
             "w.yaml:2: error: services[0].routes[0].service: unknown field 'service': Expected one of name, hosts, \
              paths, methods, headers, strip_prefix, preserve_host, voice, match, ",
         ),
@@ -205,24 +222,39 @@ fn what_is_wrong_is_said_with_its_place() {
         ),
     ] {
         let found = findings(&text);
-        assert!(found.len() == 1 && found[0].starts_with(wanted), "{found:#?}\n{text}");
+        assert!(
+            found.len() == 1 && found[0].starts_with(wanted),
+            "{found:#?}\n{text}"
+        );
     }
 }
 
 #[test]
 fn unknown_plugins_are_guessed() {
     for (line, place, guess) in [
-        ("plugins: [{rate-limits: {}}]", "plugins[0].rate-limits", "did you mean 'rate-limit'?"),
+        (
+            "plugins: [{rate-limits: {}}]",
+            "plugins[0].rate-limits",
+            "did you mean 'rate-limit'?",
+        ),
         ("plugins: [{whn: {}}]", "plugins[0].whn", "did you mean 'when'?"),
-        ("plugins: [{name: keyauth}]", "plugins[0].name", "did you mean 'key-auth'?"),
+        (
+            "plugins: [{name: keyauth}]",
+            "plugins[0].name",
+            "did you mean 'key-auth'?",
+        ),
     ] {
         let found = findings(&with_route(line));
         let start = format!("w.yaml:6: error: routes[0].{place}: no plugin is named");
-        assert!(found.len() == 1 && found[0].starts_with(&start) && found[0].contains(guess), "{found:?}");
+        assert!(
+            found.len() == 1 && found[0].starts_with(&start) && found[0].contains(guess),
+            "{found:?}"
+        );
     }
     let found = findings("{weir: 1, consumers: [{name: a, credentials: [{cors: {}}]}]}");
     assert!(
-        found[0].contains("consumers[0].credentials[0].cors: no plugin 'cors' has credentials: Expected one of"),
+        found[0]
+            .contains("consumers[0].credentials[0].cors: no plugin 'cors' has credentials: Expected one of"),
         "{found:?}"
     );
 }
@@ -231,8 +263,15 @@ fn unknown_plugins_are_guessed() {
 fn several_mistakes_are_named_at_once() {
     let text = "weir: 1\nbad: 1\nroutes:\n- {nme: r, paths: [x], service: s}\n- 3\n";
     let found = findings(text);
-    let lines: Vec<&str> = found.iter().map(|it| it.split(": ").next().expect("a place")).collect();
-    assert_eq!(lines, ["w.yaml:2", "w.yaml:4", "w.yaml:4", "w.yaml:5"], "{found:#?}");
+    let lines: Vec<&str> = found
+        .iter()
+        .map(|it| it.split(": ").next().expect("a place"))
+        .collect();
+    assert_eq!(
+        lines,
+        ["w.yaml:2", "w.yaml:4", "w.yaml:4", "w.yaml:5"],
+        "{found:#?}"
+    );
 }
 
 #[test]
@@ -244,6 +283,9 @@ fn secrets_do_not_show_in_findings() {
         "{weir: 1, routes: [{name: r, service: s, paths: [/], timeouts: s3cret}]}",
     ] {
         let found = findings(text);
-        assert!(!found.is_empty() && !found.concat().contains("s3cret"), "{found:?}");
+        assert!(
+            !found.is_empty() && !found.concat().contains("s3cret"),
+            "{found:?}"
+        );
     }
 }

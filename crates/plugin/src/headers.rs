@@ -47,6 +47,14 @@ impl Headers {
         self.append_parsed(name, value);
     }
 
+    /// Adds a header whose name is a constant and whose value comes from a part of a request that was checked
+    /// when it was read.
+    #[inline]
+    pub fn append_checked(&mut self, name: &'static [u8], value: &[u8]) {
+        debug_assert!(is_name(name) && is_value(value));
+        self.append_parsed(name, value);
+    }
+
     /// Adds a header whose parts are known to be well-formed.
     #[inline]
     fn append_parsed(&mut self, name: &[u8], value: &[u8]) {

@@ -17,7 +17,10 @@ pub mod request_rewrite;
 pub mod request_termination;
 pub mod response_rewrite;
 
+mod body_fields;
 mod captures;
+mod patterns;
+mod query;
 mod registry;
 #[cfg(test)]
 mod testkit;

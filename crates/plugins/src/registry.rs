@@ -5,6 +5,9 @@ use weir_plugin::Registry;
 /// All plugins of the catalogue. State that outlives a reload begins here, so make one registry a process.
 pub fn registry() -> Registry {
     let mut registry = Registry::default();
+    registry.add(crate::cors::Cors);
+    registry.add(crate::jwt::Jwt);
+    registry.add(crate::key_auth::KeyAuth);
     registry.add(crate::rate_limit::RateLimit::default());
     registry
 }

@@ -103,14 +103,14 @@ pub fn apply(
     }
     let is_trusted = has_forwarded && forwarded.trusts(exchange.request.peer.ip());
     let request = &mut exchange.request;
-    let set = |request: &mut Request, name: &[u8], value: &[u8]| {
+    let set = |request: &mut Request, name: &'static [u8], value: &[u8]| {
         if has_forwarded {
             if is_trusted && request.headers.contains(name) {
                 return;
             }
             request.headers.remove(name);
         }
-        request.headers.append(name, value);
+        request.headers.append_checked(name, value);
     };
     if forwarded.standard {
         append_forwarded_for(request, has_forwarded);
@@ -153,7 +153,7 @@ fn append_forwarded_for(request: &mut Request, has_forwarded: bool) {
         with_address_text(peer, |address| list.extend_from_slice(address));
         request.headers.set(b"X-Forwarded-For", &list);
     } else {
-        with_address_text(peer, |address| request.headers.append(b"X-Forwarded-For", address));
+        with_address_text(peer, |address| request.headers.append_checked(b"X-Forwarded-For", address));
     }
 }
 

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use tokio::io::AsyncWrite;
 use weir_model::Voice;
 use weir_plugin::{Exchange, Outcome, Refusal, RefusalKind, Reply};
-use weir_snapshot::{Action, Chain, Found, Instance, Route, Stamp};
+use weir_snapshot::{Action, Chain, Found, Instance, Route, Stamp, VoiceSettings};
 use weir_telemetry::metrics::{Observation, SeriesId};
 
 /// What becomes of the connection after a call.
@@ -202,6 +202,7 @@ impl<'c> Call<'c> {
     fn find_route(&mut self, serving: &Serving) -> Result<(Voice, Option<Found>), (Voice, Refusal)> {
         let snapshot = &serving.published.snapshot;
         for table in &snapshot.tables {
+            self.read_client_address(snapshot.settings(table.voice));
             let request = &mut self.exchange.request;
             let form = self.worker.shared.voices.get(table.voice).normal_form();
             if request.raw_path == b"*" {
@@ -215,6 +216,20 @@ impl<'c> Call<'c> {
             }
         }
         Ok((snapshot.voice, None))
+    }
+
+    /// Believes a trusted peer's word on who the client is.
+    fn read_client_address(&mut self, settings: &VoiceSettings) {
+        let request = &mut self.exchange.request;
+        request.client = request.peer.ip();
+        if let Some(real_ip) = &settings.real_ip
+            && let Some(value) = request.headers.get_all(&real_ip.header).last()
+            && real_ip.trusts(request.client)
+            && let Some(last) = value.rsplit(|byte| *byte == b',').next()
+            && let Some(address) = std::str::from_utf8(last).ok().and_then(|text| text.trim().parse().ok())
+        {
+            request.client = address;
+        }
     }
 
     async fn run_route(&mut self, serving: &Rc<Serving>, route: &Route, found: &Found) -> Result<After, Stop> {

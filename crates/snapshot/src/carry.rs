@@ -69,3 +69,25 @@ impl Carry {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_used_is_kept() {
+        let carry = Carry::default();
+        let pattern = || Ok::<_, ()>(RoutePattern::Template(Box::default()));
+        let regex = carry.regex("a", pattern).expect("built");
+        let target = carry.target("u", "t:1");
+        for number in 0..100 {
+            drop(carry.regex(&number.to_string(), pattern));
+            drop(carry.target("u", &number.to_string()));
+        }
+        carry.prune();
+        assert_eq!((carry.kept().targets.len(), carry.kept().regexes.len()), (1, 1));
+        assert!(Arc::ptr_eq(&carry.regex("a", pattern).expect("known"), &regex));
+        assert!(Arc::ptr_eq(&carry.target("u", "t:1"), &target));
+        assert!(!Arc::ptr_eq(&carry.target("v", "t:1"), &target));
+    }
+}

@@ -81,7 +81,14 @@ Examples:
 #[derive(Debug, Args)]
 pub struct RunArgs {
     /// A configuration to serve; may be given several times.
-    #[arg(short, long, value_name = "FILE", env = "WEIR_CONFIG", value_delimiter = ',', required = true)]
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        env = "WEIR_CONFIG",
+        value_delimiter = ',',
+        required = true
+    )]
     pub config: Vec<PathBuf>,
     /// Address of the proxy; may be given several times. Port 0 takes a free one, which the `ready` line tells.
     #[arg(
@@ -96,13 +103,23 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", env = "WEIR_WORKERS")]
     pub workers: Option<NonZeroUsize>,
     /// Address of /status, /status/ready and /metrics.
-    #[arg(long, value_name = "ADDR", env = "WEIR_STATUS", default_value = "127.0.0.1:8007")]
+    #[arg(
+        long,
+        value_name = "ADDR",
+        env = "WEIR_STATUS",
+        default_value = "127.0.0.1:8007"
+    )]
     pub status: SocketAddr,
     /// Write a line of JSON for each call to this file, or to standard output for `-` [default: none is written].
     #[arg(long, value_name = "PATH", env = "WEIR_ACCESS_LOG")]
     pub access_log: Option<PathBuf>,
     /// How long calls in progress may take after SIGTERM before they are cut off.
-    #[arg(long, value_name = "SECONDS", env = "WEIR_DRAIN_TIMEOUT", default_value = "30")]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        env = "WEIR_DRAIN_TIMEOUT",
+        default_value = "30"
+    )]
     pub drain_timeout: Seconds,
     /// Which rules the foreign routers follow.
     #[command(flatten)]
@@ -155,7 +172,14 @@ pub struct ExplainArgs {
     #[arg(value_name = "CALL")]
     pub call: String,
     /// The configuration; may be given several times.
-    #[arg(short, long, value_name = "FILE", env = "WEIR_CONFIG", value_delimiter = ',', required = true)]
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        env = "WEIR_CONFIG",
+        value_delimiter = ',',
+        required = true
+    )]
     pub config: Vec<PathBuf>,
     /// A header of the call, `name: value`; may be given several times.
     #[arg(short = 'H', long = "header", value_name = "HEADER")]
@@ -330,7 +354,9 @@ impl std::str::FromStr for Seconds {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let seconds: f64 = text.parse().map_err(|_| "expected a number of seconds".to_owned())?;
+        let seconds: f64 = text
+            .parse()
+            .map_err(|_| "expected a number of seconds".to_owned())?;
         match Duration::try_from_secs_f64(seconds) {
             Ok(duration) if !duration.is_zero() => Ok(Self(duration)),
             _ => Err("expected more than 0 seconds".to_owned()),
@@ -368,7 +394,13 @@ mod tests {
 
     #[test]
     fn seconds_read_and_print() {
-        for (text, milliseconds) in [("30", Some(30_000)), ("0.5", Some(500)), ("0", None), ("-1", None), ("x", None)] {
+        for (text, milliseconds) in [
+            ("30", Some(30_000)),
+            ("0.5", Some(500)),
+            ("0", None),
+            ("-1", None),
+            ("x", None),
+        ] {
             let read: Option<Seconds> = text.parse().ok();
             assert_eq!(read.map(|it| it.0.as_millis()), milliseconds, "{text}");
             if let Some(read) = read {

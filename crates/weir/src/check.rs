@@ -8,7 +8,12 @@ use weir_snapshot::Carry;
 
 /// Says of every file whether it is good.
 pub fn check(args: &CheckArgs) -> Outcome {
-    match load(&args.files, args.routers, &weir_plugins::registry(), &Carry::default()) {
+    match load(
+        &args.files,
+        args.routers,
+        &weir_plugins::registry(),
+        &Carry::default(),
+    ) {
         Ok(loaded) => checked(&loaded),
         Err(unreadable) => unread(&unreadable),
     }
@@ -45,15 +50,24 @@ pub fn convert(args: &ConvertArgs) -> Outcome {
         Form::Apisix => "apisix",
     };
     if args.to != Form::Weir {
-        let message = format!("weir convert: --to {form} is not available in this version of Weir; --to weir is\n");
+        let message =
+            format!("weir convert: --to {form} is not available in this version of Weir; --to weir is\n");
         return Outcome::failed(2, message);
     }
-    let loaded = match load(&args.files, args.routers, &weir_plugins::registry(), &Carry::default()) {
+    let loaded = match load(
+        &args.files,
+        args.routers,
+        &weir_plugins::registry(),
+        &Carry::default(),
+    ) {
         Ok(loaded) => loaded,
         Err(unreadable) => return unread(&unreadable),
     };
     Outcome {
-        stdout: loaded.good.as_ref().map_or_else(String::new, |(model, _)| weir_native::print(model)),
+        stdout: loaded
+            .good
+            .as_ref()
+            .map_or_else(String::new, |(model, _)| weir_native::print(model)),
         stderr: loaded.report(),
         code: code_of(&loaded),
     }

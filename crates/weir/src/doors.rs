@@ -1,8 +1,11 @@
 //! The front doors, side by side: which one a text is for, and how it is read.
 
-use crate::args::RouterArgs;
+use crate::args::{ApisixRouter, KongRouter, RouterArgs};
 use serde_json::Value;
-use weir_model::{Diagnostic, Model, Severity, document};
+use std::borrow::Cow;
+use weir_model::{Diagnostic, Model, Severity, Voice, document};
+use weir_native::NativeVoice;
+use weir_plugin::voice;
 
 /// The door that a document comes through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,9 +19,11 @@ pub enum Door {
 }
 
 /// A text as its door reads it.
-pub struct Reading {
+pub struct Reading<'t> {
     /// The door.
     pub door: Door,
+    /// The text in which the findings' places are.
+    pub text: Cow<'t, str>,
     /// The document; `Null` where the text is no YAML.
     pub document: Value,
     /// What it says, unless it is refused.
@@ -28,22 +33,26 @@ pub struct Reading {
 }
 
 /// Reads a text through the door that it is for.
-pub fn read(text: &str, routers: RouterArgs) -> Reading {
+pub fn read(text: &str, routers: RouterArgs) -> Reading<'_> {
     let parsed = document::parse(text);
     let door = match &parsed {
         Ok(document) => door_of_document(document),
         Err(_) => door_of_broken(text),
     };
     let parsed = match door {
-        Door::Native | Door::Kong => parsed,
+        Door::Native | Door::Kong => parsed.map(|document| (Cow::Borrowed(text), document)),
         // Its own layer of variables comes before YAML.
-        Door::Apisix => parsed,
+        Door::Apisix => weir_apisix::prepare(text, &environment).and_then(|prepared| {
+            let document = document::parse(&prepared)?;
+            Ok((Cow::Owned(prepared), document))
+        }),
     };
-    let document = match parsed {
-        Ok(document) => document,
+    let (text, document) = match parsed {
+        Ok(parsed) => parsed,
         Err(found) => {
             return Reading {
                 door,
+                text: Cow::Borrowed(text),
                 document: Value::Null,
                 model: None,
                 findings: vec![found],
@@ -60,6 +69,7 @@ pub fn read(text: &str, routers: RouterArgs) -> Reading {
     };
     Reading {
         door,
+        text,
         document,
         model,
         findings,
@@ -71,17 +81,44 @@ fn translate(
     document: &Value,
     routers: RouterArgs,
 ) -> Result<(Model, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let _ = routers;
     match door {
         Door::Native => weir_native::translate(document),
-        Door::Kong | Door::Apisix => Err(Vec::new()),
+        Door::Kong => {
+            let router = match routers.kong_router {
+                KongRouter::TraditionalCompatible => weir_kong::RouterFlavor::TraditionalCompatible,
+                KongRouter::Traditional => weir_kong::RouterFlavor::Traditional,
+                KongRouter::Expressions => weir_kong::RouterFlavor::Expressions,
+            };
+            weir_kong::translate(document, &weir_kong::Options { router })
+        }
+        Door::Apisix => {
+            let router = match routers.apisix_router {
+                ApisixRouter::RadixtreeHostUri => weir_apisix::Router::RadixtreeHostUri,
+                ApisixRouter::RadixtreeUri => weir_apisix::Router::RadixtreeUri,
+                ApisixRouter::RadixtreeUriWithParameter => weir_apisix::Router::RadixtreeUriWithParameter,
+            };
+            weir_apisix::translate(document, &weir_apisix::Options { router })
+        }
+    }
+}
+
+fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// The words in which routes of this voice refuse calls.
+pub fn voice(voice: Voice) -> &'static dyn voice::Voice {
+    match voice {
+        Voice::Native => &NativeVoice,
+        Voice::Kong => &weir_kong::KongVoice,
+        Voice::Apisix => &weir_apisix::ApisixVoice,
     }
 }
 
 fn door_of_document(document: &Value) -> Door {
     if weir_native::recognises(document) {
         Door::Native
-    } else if document.get("_format_version").is_some() {
+    } else if weir_kong::recognises(document) {
         Door::Kong
     } else {
         Door::Apisix

@@ -115,7 +115,7 @@ pub fn load(
         let reading = doors::read(&text, routers);
         let mut source = Source {
             file: file.display().to_string(),
-            text,
+            text: reading.text.into_owned(),
             door: reading.door,
             document: reading.document,
             extents: Vec::new(),
@@ -165,7 +165,11 @@ fn extents(merged: &Model, more: &Model) -> Vec<(&'static str, usize, usize)> {
         ("upstreams", merged.upstreams.len(), more.upstreams.len()),
         ("consumers", merged.consumers.len(), more.consumers.len()),
         ("plugins", merged.plugins.len(), more.plugins.len()),
-        ("consumer_tables", merged.consumer_tables.len(), more.consumer_tables.len()),
+        (
+            "consumer_tables",
+            merged.consumer_tables.len(),
+            more.consumer_tables.len(),
+        ),
     ]
 }
 
@@ -180,12 +184,16 @@ struct Located<'s> {
 fn locate(sources: &[Source], diagnostic: Diagnostic) -> Option<Located<'_>> {
     let (source, local) = match diagnostic.path.0.as_slice() {
         [PathStep::Field(list), PathStep::Index(index), rest @ ..] => {
-            let (source, before) = sources.iter().find_map(|source| {
-                let (before, count) = source.extent(list)?;
-                (before..before + count).contains(index).then_some((source, before))
-            })
-            // Lists of which the first file's alone counts.
-            .or_else(|| sources.first().map(|first| (first, 0)))?;
+            let (source, before) = sources
+                .iter()
+                .find_map(|source| {
+                    let (before, count) = source.extent(list)?;
+                    (before..before + count)
+                        .contains(index)
+                        .then_some((source, before))
+                })
+                // Lists of which the first file's alone counts.
+                .or_else(|| sources.first().map(|first| (first, 0)))?;
             let mut local = DocPath::root().field(list).index(index - before);
             local.0.extend_from_slice(rest);
             (source, local)
@@ -227,7 +235,9 @@ impl Findings {
         let name = name_of(&found.path, model);
         match locate(sources, found) {
             Some(located) if located.is_in_document => self.add(located.source, &located.diagnostic),
-            Some(Located { source, diagnostic, .. }) => {
+            Some(Located {
+                source, diagnostic, ..
+            }) => {
                 // The model's fields are not the document's; the resource's name is what both know.
                 let message = match name {
                     Some(name) => format!("{name}: {}: {}", diagnostic.path, diagnostic.message),

@@ -1,9 +1,205 @@
-//! `weir run`.
+//! `weir run`: serves a configuration, takes over changed files, and drains on SIGTERM or SIGINT.
 
-use crate::args::RunArgs;
+use crate::args::{RouterArgs, RunArgs};
+use crate::load::{self, Loaded};
+use crate::status::{self, Status};
+use anyhow::Context;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::signal::unix::{SignalKind, signal};
+use weir_model::Severity;
+use weir_plugin::Registry;
+use weir_proxy::{Gateway, GatewayOptions, Voices};
+use weir_snapshot::{Carry, Snapshot};
+use weir_telemetry::access_log::AccessLog;
+use weir_telemetry::metrics;
+
+/// How often files are looked at for changes.
+const WATCH_INTERVAL: Duration = Duration::from_millis(100);
+
+/// What a load needs besides the files' content.
+struct Loader {
+    files: Vec<PathBuf>,
+    routers: RouterArgs,
+    registry: Registry,
+    carry: Carry,
+}
 
 /// Serves the configuration until it is told to stop.
 pub fn run(args: RunArgs) -> anyhow::Result<()> {
-    let _ = args;
-    anyhow::bail!("this build cannot serve yet")
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_env_filter(
+            tracing_subscriber::EnvFilter::try_from_env("WEIR_LOG").unwrap_or_else(|_| "info".into()),
+        )
+        .init();
+    let loader = Loader {
+        files: args.config.clone(),
+        routers: args.routers,
+        registry: weir_plugins::registry(),
+        carry: Carry::default(),
+    };
+    let stamps = loader.stamps();
+    let (snapshot, notes) = loader
+        .load()
+        .map_err(|report| anyhow::anyhow!("{}", report.trim_end()))?;
+    for note in &notes {
+        tracing::warn!("{note}");
+    }
+    let metrics = Arc::new(metrics::Registry::new(metrics::RegistryOptions {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        ..metrics::RegistryOptions::default()
+    }));
+    let gateway = start(&args, Arc::clone(&metrics), snapshot)?;
+    let status = Arc::new(Status::new(gateway, metrics));
+    status.served(notes);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("the control runtime cannot be started")?;
+    runtime.block_on(control(&args, loader, stamps, Arc::clone(&status)))?;
+    // The runtime goes first: its tasks hold the status too.
+    drop(runtime);
+    if let Ok(status) = Arc::try_unwrap(status) {
+        status.into_gateway().drain();
+    }
+    Ok(())
+}
+
+fn start(args: &RunArgs, metrics: Arc<metrics::Registry>, snapshot: Snapshot) -> anyhow::Result<Gateway> {
+    let access_log = match &args.access_log {
+        None => None,
+        Some(path) if path.as_os_str() == "-" => Some(AccessLog::to_stdout()?),
+        Some(path) => Some(AccessLog::to_file(path)?),
+    };
+    if let Some(log) = &access_log {
+        metrics.observe_access_log(log.stats());
+    }
+    let workers = args
+        .workers
+        .or_else(|| std::thread::available_parallelism().ok())
+        .map_or(1, Into::into);
+    let options = GatewayOptions {
+        listen: args.listen.clone(),
+        workers,
+        limits: args.limits.limits(),
+        drain_timeout: args.drain_timeout.0,
+        voices: Voices([
+            Arc::new(weir_native::NativeVoice),
+            Arc::new(weir_kong::KongVoice),
+            Arc::new(weir_apisix::ApisixVoice),
+        ]),
+        access_log,
+    };
+    Ok(Gateway::start(options, metrics, snapshot)?)
+}
+
+/// All that goes on beside the workers.
+async fn control(
+    args: &RunArgs,
+    loader: Loader,
+    stamps: Vec<Option<FileStamp>>,
+    status: Arc<Status>,
+) -> anyhow::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let listener = tokio::net::TcpListener::bind(args.status)
+        .await
+        .with_context(|| format!("cannot listen on {} for --status", args.status))?;
+    let status_address = listener.local_addr()?;
+    let server = tokio::spawn(status::serve(listener, Arc::clone(&status)));
+    let watcher = tokio::spawn(watch(loader, stamps, Arc::clone(&status)));
+    writeln!(std::io::stdout(), "{}", status.ready_line(status_address))?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    tracing::info!("draining");
+    status.drain();
+    watcher.abort();
+    server.abort();
+    Ok(())
+}
+
+/// What tells a changed file from an unchanged one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct FileStamp {
+    modified: Option<SystemTime>,
+    length: u64,
+    inode: u64,
+}
+
+impl Loader {
+    fn stamps(&self) -> Vec<Option<FileStamp>> {
+        use std::os::unix::fs::MetadataExt;
+        let stamp = |file: &PathBuf| {
+            let metadata = std::fs::metadata(file).ok()?;
+            Some(FileStamp {
+                modified: metadata.modified().ok(),
+                length: metadata.len(),
+                inode: metadata.ino(),
+            })
+        };
+        self.files.iter().map(stamp).collect()
+    }
+
+    /// The compiled configuration and what is to be said about it, or why it is refused.
+    fn load(&self) -> Result<(Snapshot, Vec<String>), String> {
+        let loaded = load::load(&self.files, self.routers, &self.registry, &self.carry)
+            .map_err(|error| error.to_string())?;
+        let is_refused = loaded.severity() == Some(Severity::Error);
+        let report = loaded.report();
+        match loaded {
+            Loaded {
+                good: Some((_, snapshot)),
+                ..
+            } if !is_refused => Ok((snapshot, report.lines().map(str::to_owned).collect())),
+            _ => Err(report),
+        }
+    }
+}
+
+/// Takes over files that change. A file that cannot be served leaves the old configuration serving.
+async fn watch(loader: Loader, mut stamps: Vec<Option<FileStamp>>, status: Arc<Status>) {
+    let loader = Arc::new(loader);
+    let mut tick = tokio::time::interval(WATCH_INTERVAL);
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tick.tick().await;
+        status.gateway().free_retired();
+        let current = loader.stamps();
+        if current == stamps {
+            continue;
+        }
+        stamps = current;
+        let compiling = Arc::clone(&loader);
+        // Off the control runtime, so that /status answers meanwhile.
+        match tokio::task::spawn_blocking(move || compiling.load()).await {
+            Ok(Ok((snapshot, notes))) => {
+                for note in &notes {
+                    tracing::warn!("{note}");
+                }
+                let generation = status.gateway().publish(snapshot);
+                status.served(notes);
+                tracing::info!(generation, "a changed configuration is served");
+            }
+            Ok(Err(report)) => {
+                for line in report.lines() {
+                    tracing::error!("{line}");
+                }
+                tracing::error!("the changed configuration is refused; the last good one goes on serving");
+                status.refused(report);
+            }
+            Err(error) => tracing::error!(%error, "loading has failed"),
+        }
+    }
+}
+
+/// Seconds since the Unix epoch.
+pub fn unix_seconds() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
 }

@@ -14,10 +14,10 @@ mod upstream;
 
 pub use consumer::{Consumer, Credential};
 pub use plugin_set::PluginSet;
-pub use read::{Documents, Item};
+pub use read::{Documents, Item, read};
 pub use route::Route;
 pub use service::Service;
-pub use upstream::{Node, Nodes, Timeout, Upstream};
+pub use upstream::{Node, Timeout, Upstream, split_port};
 
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};

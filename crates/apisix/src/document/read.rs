@@ -8,6 +8,7 @@ use crate::schema::Shape;
 use crate::translate::vars;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use std::collections::HashMap;
 use weir_model::{Diagnostic, DocPath};
 
 /// A resource with its id and its place in the document.
@@ -73,6 +74,38 @@ fn check_route(route: &Map<String, Value>, place: &DocPath) -> Result<(), Fault>
     }
 }
 
+/// Items of which the last with an id counts, in the place of the first.
+struct Kept<T> {
+    items: Vec<Item<T>>,
+    by_id: HashMap<String, usize>,
+}
+
+impl<T> Default for Kept<T> {
+    fn default() -> Self {
+        Self {
+            items: Vec::new(),
+            by_id: HashMap::new(),
+        }
+    }
+}
+
+impl<T> Kept<T> {
+    fn keep(&mut self, item: Item<T>, diagnostics: &mut Vec<Diagnostic>) {
+        match self.by_id.get(&item.id) {
+            None => {
+                self.by_id.insert(item.id.clone(), self.items.len());
+                self.items.push(item);
+            }
+            Some(known) => {
+                let known = &mut self.items[*known];
+                let message = format!("the id '{}' is given again below; the last one counts", item.id);
+                diagnostics.push(Diagnostic::warning(known.path.clone(), message));
+                *known = item;
+            }
+        }
+    }
+}
+
 struct Reader<'d> {
     document: &'d Value,
     diagnostics: &'d mut Vec<Diagnostic>,
@@ -130,14 +163,14 @@ impl<'d> Reader<'d> {
         side: Option<Side>,
         check: fn(&Map<String, Value>, &DocPath) -> Result<(), Fault>,
     ) -> Vec<Item<T>> {
-        let mut items = Vec::new();
-        for (place, id, map) in self.raw(section) {
-            match self.item(map, &place, shape, side, check) {
-                Ok(value) => self.keep(&mut items, Item { id, path: place, value }),
+        let mut kept = Kept::default();
+        for (path, id, map) in self.raw(section) {
+            match self.item(map, &path, shape, side, check) {
+                Ok(value) => kept.keep(Item { id, path, value }, self.diagnostics),
                 Err((place, message)) => self.diagnostics.push(Diagnostic::dropped(place, message)),
             }
         }
-        items
+        kept.items
     }
 
     fn item<T: DeserializeOwned>(
@@ -171,47 +204,33 @@ impl<'d> Reader<'d> {
         Ok(())
     }
 
-    /// Adds an item; one with the same id is replaced where it stands.
-    fn keep<T>(&mut self, items: &mut Vec<Item<T>>, item: Item<T>) {
-        match items.iter_mut().find(|known| known.id == item.id) {
-            None => items.push(item),
-            Some(known) => {
-                let message = format!("the id '{}' is given again below; the last one counts", item.id);
-                self.diagnostics
-                    .push(Diagnostic::warning(known.path.clone(), message));
-                *known = item;
-            }
-        }
-    }
-
     fn consumers(&mut self, documents: &mut Documents) {
-        let mut credentials: Vec<Item<Credential>> = Vec::new();
-        for (place, id, map) in self.raw("consumers") {
-            let is_credential = credential_of(&id).is_some();
-            let read = if is_credential {
-                self.item(map, &place, credential_shape(), Some(Side::Consumer), |_, _| Ok(()))
-                    .map(|value| self.keep(&mut credentials, Item { id, path: place, value }))
+        let (mut consumers, mut credentials) = (Kept::default(), Kept::default());
+        for (path, id, map) in self.raw("consumers") {
+            let read = if credential_of(&id).is_some() {
+                self.item(map, &path, credential_shape(), Some(Side::Consumer), |_, _| Ok(()))
+                    .map(|value| credentials.keep(Item { id, path, value }, self.diagnostics))
             } else {
-                self.item(map, &place, consumer_shape(), Some(Side::Consumer), |_, _| Ok(()))
-                    .map(|value| self.keep(&mut documents.consumers, Item { id, path: place, value }))
+                self.item(map, &path, consumer_shape(), Some(Side::Consumer), |_, _| Ok(()))
+                    .map(|value| consumers.keep(Item { id, path, value }, self.diagnostics))
             };
             if let Err((place, message)) = read {
                 self.diagnostics.push(Diagnostic::dropped(place, message));
             }
         }
-        for item in credentials {
+        for item in credentials.items {
             let Some((consumer, name)) = credential_of(&item.id) else {
                 continue;
             };
-            let (consumer, name) = (consumer.to_owned(), name.to_owned());
-            if documents.consumers.iter().any(|known| known.id == consumer) {
-                let item = Item { id: name, ..item };
-                documents.credentials.push((consumer, item));
+            let (consumer, id) = (consumer.to_owned(), name.to_owned());
+            if consumers.by_id.contains_key(&consumer) {
+                documents.credentials.push((consumer, Item { id, ..item }));
             } else {
                 let message = format!("failed to get the consumer for the credential: no consumer '{consumer}'");
                 self.diagnostics.push(Diagnostic::dropped(item.path, message));
             }
         }
+        documents.consumers = consumers.items;
     }
 
     fn metadata(&mut self) -> Map<String, Value> {

@@ -1,7 +1,7 @@
 //! Plugin instances: the fields that all plugins have. What `config` holds is the plugin's own
 //! ([`crate::plugins`]).
 
-use super::common::{CREATED_AT, ID, NAME, PROTOCOLS, TAGS, UPDATED_AT};
+use super::common::{CREATED_AT, HTTP_PROTOCOLS, ID, NAME, TAGS, UPDATED_AT};
 use crate::plugins::{Known, known};
 use crate::schema::{Check, Default, Field, Kind, Place, Problems, Record, text};
 use serde::Deserialize;
@@ -25,12 +25,9 @@ pub static RECORD: Record = Record::of(&[
     Field::new("service", Kind::Foreign("services")),
     Field::new("consumer", Kind::Foreign("consumers")),
     Field::new("config", Kind::OpenRecord),
-    Field::new(
-        "protocols",
-        Kind::Set(&Field::element(Kind::String).check(&[Check::OneOf(PROTOCOLS)])),
-    )
-    .required()
-    .or(Default::Texts(super::common::HTTP_PROTOCOLS)),
+    Field::new("protocols", Kind::Set(&Field::element(Kind::String)))
+        .required()
+        .or(Default::Texts(HTTP_PROTOCOLS)),
     Field::new("enabled", Kind::Boolean)
         .required()
         .or(Default::Boolean(true)),
@@ -68,9 +65,12 @@ pub fn read_config(
     }
     check_protocols(instance, place, problems);
     let before = problems.0.len();
-    let empty = Map::new();
-    let given = instance.get("config").and_then(Value::as_object).unwrap_or(&empty);
-    let config = definition.config.read(given, &place.field("config"), problems);
+    let mut given = match instance.get_mut("config").map(Value::take) {
+        Some(Value::Object(config)) => config,
+        _ => Map::new(),
+    };
+    definition.expand(&mut given);
+    let config = definition.config.read(&given, &place.field("config"), problems);
     let failed: &[&str] = if problems.0.len() == before { &[] } else { &["config"] };
     instance.insert("config".to_owned(), Value::Object(config));
     for check in definition.checks {
@@ -82,7 +82,7 @@ fn check_protocols(instance: &Map<String, Value>, place: &Place<'_>, problems: &
     let protocols = instance.get("protocols").and_then(Value::as_array);
     let field = place.field("protocols");
     for (index, protocol) in protocols.into_iter().flatten().enumerate() {
-        if let Err(complaint) = Check::OneOf(super::common::HTTP_PROTOCOLS).verify(protocol) {
+        if let Err(complaint) = Check::OneOf(HTTP_PROTOCOLS).verify(protocol) {
             problems.error(&field.index(index), complaint);
         }
     }

@@ -1,7 +1,7 @@
 //! The first step of reading: the document's own fields, and every entity wherever it is nested.
 
 use super::family::{Family, IdFrom, UNREAD, family};
-use super::{id, plugin, route, service};
+use super::{id, plugin, route, service, upstream};
 use crate::schema::{Place, Problems};
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -172,6 +172,7 @@ impl Reader<'_> {
     fn adapt(&mut self, family: &Family, given: &mut Map<String, Value>, place: &Place<'_>) {
         match family.name {
             "services" => service::expand_url(given),
+            "upstreams" => upstream::fit_defaults(given),
             "routes" => {
                 if self.has_old_paths {
                     route::mark_regex_paths(given);

@@ -3,7 +3,7 @@
 use super::common::{CREATED_AT, ID, PATH, TAGS, UPDATED_AT};
 use crate::schema::{Check, Default, EntityCheck, Field, Is, Kind, Must, Record, text};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use uuid::Uuid;
 
 const HASH_INPUTS: &[&str] = &[
@@ -204,12 +204,10 @@ const fn counter(name: &'static str) -> Field {
 }
 
 const fn statuses(default: &'static [i64]) -> Field {
-    Field::new(
-        "http_statuses",
-        Kind::Array(&Field::element(Kind::Integer).check(&[Check::Between(100, 999)])),
-    )
-    .or(Default::Integers(default))
+    Field::new("http_statuses", Kind::Array(&STATUS)).or(Default::Integers(default))
 }
+
+const STATUS: Field = Field::element(Kind::Integer).check(&[Check::Between(100, 999)]);
 
 /// The fields of a target.
 pub static TARGET: Record = Record::of(&[
@@ -225,6 +223,14 @@ pub static TARGET: Record = Record::of(&[
         .check(&[Check::Between(0, 65_535)]),
     TAGS,
 ]);
+
+/// What is hashed decides about the algorithm where none is given.
+pub fn fit_defaults(upstream: &mut Map<String, Value>) {
+    let is_hashed = matches!(upstream.get("hash_on"), Some(Value::String(input)) if input != "none");
+    if is_hashed && upstream.get("algorithm").is_none_or(Value::is_null) {
+        upstream.insert("algorithm".to_owned(), "consistent-hashing".into());
+    }
+}
 
 /// An upstream with its defaults.
 #[derive(Debug, Clone, Deserialize)]

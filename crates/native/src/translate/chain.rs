@@ -5,8 +5,8 @@
 //! step is an instance, or `use`, with the step's own fields beside.
 
 use super::reader::{Reader, kind, only};
-use crate::words::{FIELDS, PLUGINS};
 use crate::wording::closest;
+use crate::words::{FIELDS, PLUGINS};
 use serde_json::{Map, Value, json};
 use weir_model::{ChainStep, DocPath, PluginInstance, PluginUse};
 
@@ -38,7 +38,9 @@ impl Reader {
                 Some(PluginUse::Inline(Box::new(instance)))
             }
         };
-        let own = only(map, |key| key != "use" && FIELDS.step.iter().any(|field| field == key));
+        let own = only(map, |key| {
+            key != "use" && FIELDS.step.iter().any(|field| field == key)
+        });
         let step = self.typed::<ChainStep>(&Value::Object(own), place)?;
         Some(ChainStep { plugin, ..step })
     }
@@ -50,7 +52,10 @@ impl Reader {
                 .instance(value, place)
                 .map(|instance| PluginUse::Inline(Box::new(instance))),
             other => {
-                let message = format!("expected the id of a shared plugin, or a plugin, found {}", kind(other));
+                let message = format!(
+                    "expected the id of a shared plugin, or a plugin, found {}",
+                    kind(other)
+                );
                 self.error(place.clone(), message);
                 None
             }
@@ -98,13 +103,17 @@ impl Reader {
         }
         match plugins.as_slice() {
             [name] => {
-                let mut fields: Vec<&str> = FIELDS.instance.iter().chain(beside).map(String::as_str).collect();
+                let mut fields: Vec<&str> =
+                    FIELDS.instance.iter().chain(beside).map(String::as_str).collect();
                 fields.retain(|field| !matches!(*field, "name" | "config"));
                 let is_plugin = self.check_plugin(name, &place.field(name.as_str()), &fields);
                 is_plugin.then(|| ((*name).clone(), config_of(&map[name.as_str()])))
             }
             [] => {
-                self.error(place.clone(), "expected a plugin's name and its configuration, such as 'cors: {}'");
+                self.error(
+                    place.clone(),
+                    "expected a plugin's name and its configuration, such as 'cors: {}'",
+                );
                 None
             }
             [_, second, ..] => {

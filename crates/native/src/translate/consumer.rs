@@ -1,8 +1,8 @@
 //! Consumers of a `weir.yaml`, and their credentials.
 
 use super::reader::{Reader, only};
-use crate::words::{FIELDS, PLUGINS};
 use crate::wording::closest;
+use crate::words::{FIELDS, PLUGINS};
 use serde_json::{Map, Value, json};
 use weir_model::{Consumer, Credential, DocPath};
 
@@ -49,19 +49,30 @@ impl Reader {
     /// `config`.
     fn credential(&mut self, value: &Value, place: &DocPath) -> Option<Credential> {
         let map = self.map(value, place)?;
-        let plugins: Vec<&String> = map.keys().filter(|key| !FIELDS.credential.contains(key)).collect();
+        let plugins: Vec<&String> = map
+            .keys()
+            .filter(|key| !FIELDS.credential.contains(key))
+            .collect();
         let (plugin, config, named_at) = match (plugins.as_slice(), map.get("plugin")) {
             ([], Some(_)) => {
                 let config = map.get("config").cloned().unwrap_or_else(|| json!({}));
                 (self.text(map, "plugin", place)?, config, place.field("plugin"))
             }
-            ([plugin], None) => (plugin.as_str(), map[plugin.as_str()].clone(), place.field(plugin.as_str())),
+            ([plugin], None) => (
+                plugin.as_str(),
+                map[plugin.as_str()].clone(),
+                place.field(plugin.as_str()),
+            ),
             ([], None) => {
-                self.error(place.clone(), "expected a plugin's name and what it needs, such as 'key-auth: {key: …}'");
+                self.error(
+                    place.clone(),
+                    "expected a plugin's name and what it needs, such as 'key-auth: {key: …}'",
+                );
                 return None;
             }
             ([.., other], _) => {
-                let message = "expected one plugin's credential in an item of the list: begin the next with '- '";
+                let message =
+                    "expected one plugin's credential in an item of the list: begin the next with '- '";
                 self.error(place.field(other.as_str()), message);
                 return None;
             }

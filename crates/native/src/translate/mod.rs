@@ -11,11 +11,18 @@ use reader::{Reader, only};
 use serde_json::{Map, Value};
 use weir_model::{Diagnostic, DocPath, Model, Service};
 
-/// The version of the text form that this build reads.
-const VERSION: u64 = 1;
+/// The version of the text form that this build reads and writes.
+pub(crate) const VERSION: u32 = 1;
 
 /// The parts of a document that may be written in short; everything else stands there as in the model.
-const IN_WORDS: [&str; 6] = ["services", "routes", "upstreams", "consumers", "plugins", "unmatched"];
+const IN_WORDS: [&str; 6] = [
+    "services",
+    "routes",
+    "upstreams",
+    "consumers",
+    "plugins",
+    "unmatched",
+];
 
 /// Whether `document` says that it is a `weir.yaml`: it has the top-level key `weir`.
 pub fn recognises(document: &Value) -> bool {
@@ -48,15 +55,19 @@ impl Reader {
         let map = self.map(document, &root)?;
         self.check_fields(map, &root, &FIELDS.document);
         match map.get("weir") {
-            Some(version) if version.as_u64() == Some(VERSION) => {}
+            Some(version) if version.as_u64() == Some(VERSION.into()) => {}
             _ => {
                 let message = format!("expected '{VERSION}', the version of the text form");
                 self.error(root.field("weir"), message);
                 return None;
             }
         }
-        let own = only(map, |key| !IN_WORDS.contains(&key) && FIELDS.document.iter().any(|field| field == key));
-        let mut model = self.typed::<Model>(&Value::Object(own), &root).unwrap_or_default();
+        let own = only(map, |key| {
+            !IN_WORDS.contains(&key) && FIELDS.document.iter().any(|field| field == key)
+        });
+        let mut model = self
+            .typed::<Model>(&Value::Object(own), &root)
+            .unwrap_or_default();
         let services = root.field("services");
         for (index, value) in self.list(map, "services", &root).iter().enumerate() {
             self.service(value, &services.index(index), &mut model);
@@ -101,7 +112,10 @@ impl Reader {
             return;
         };
         if service.url.is_none() && service.upstream.is_none() {
-            self.error(place.clone(), "expected 'url' (one target) or 'upstream' (several)");
+            self.error(
+                place.clone(),
+                "expected 'url' (one target) or 'upstream' (several)",
+            );
         }
         let routes = place.field("routes");
         for (index, route) in self.list(map, "routes", place).iter().enumerate() {

@@ -35,7 +35,10 @@ impl Reader {
             None | Some(Value::Null) => &[],
             Some(Value::Array(items)) => items,
             Some(other) => {
-                self.error(place.field(name), format!("expected a list, found {}", kind(other)));
+                self.error(
+                    place.field(name),
+                    format!("expected a list, found {}", kind(other)),
+                );
                 &[]
             }
         }
@@ -46,7 +49,10 @@ impl Reader {
         let value = map.get(name)?;
         let text = value.as_str();
         if text.is_none() {
-            self.error(place.field(name), format!("expected a text, found {}", kind(value)));
+            self.error(
+                place.field(name),
+                format!("expected a text, found {}", kind(value)),
+            );
         }
         text
     }

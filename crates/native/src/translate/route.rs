@@ -25,11 +25,18 @@ impl Reader {
         let mut route = self.model_route(own, place)?;
         let mut words = words?;
         route.plugins = plugins;
-        match (service.map(str::to_owned), words.service.take(), map.contains_key("to")) {
+        match (
+            service.map(str::to_owned),
+            words.service.take(),
+            map.contains_key("to"),
+        ) {
             (Some(name), _, _) | (None, Some(name), false) => route.target = RouteTarget::Service(name),
             (None, None, true) => {}
             (None, Some(_), true) => {
-                self.error(place.field("service"), "expected either 'service' or 'to', not both");
+                self.error(
+                    place.field("service"),
+                    "expected either 'service' or 'to', not both",
+                );
             }
             (None, None, false) => self.error(
                 place.clone(),
@@ -114,7 +121,10 @@ impl Reader {
 
     fn check_match_methods(&mut self, route: &Route, place: &DocPath) {
         for (index, found) in route.matches.iter().enumerate() {
-            self.check_methods(&found.methods, &place.field("match").index(index).field("methods"));
+            self.check_methods(
+                &found.methods,
+                &place.field("match").index(index).field("methods"),
+            );
         }
     }
 
@@ -127,7 +137,10 @@ impl Reader {
                     .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte));
             let upper = method.to_ascii_uppercase();
             if !is_token {
-                self.error(place.index(index), format!("expected a method such as GET, found '{method}'"));
+                self.error(
+                    place.index(index),
+                    format!("expected a method such as GET, found '{method}'"),
+                );
             } else if *method != upper {
                 let message = format!("methods are case-sensitive: did you mean '{upper}'?");
                 self.warning(place.index(index), message);

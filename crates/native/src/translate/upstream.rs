@@ -25,10 +25,7 @@ impl Reader {
             .enumerate()
             .filter_map(|(index, item)| self.target(item, &targets.index(index)))
             .collect();
-        Some(Upstream {
-            targets,
-            ..upstream?
-        })
+        Some(Upstream { targets, ..upstream? })
     }
 
     fn target(&mut self, value: &Value, place: &DocPath) -> Option<Target> {

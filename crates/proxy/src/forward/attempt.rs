@@ -56,7 +56,8 @@ impl Call<'_> {
         let timeouts = &plan.forward.timeouts;
         let (read_timeout, write_timeout) =
             (Duration::from_millis(timeouts.read_ms), Duration::from_millis(timeouts.write_ms));
-        let started = Instant::now();
+        // The clock is read for a first try when its request has arrived, and not again.
+        let started = if self.report.retries == 0 && is_reused { plan.started } else { Instant::now() };
         let timer = Timer::new(started, write_timeout);
         let mut attempt = Attempt { connection, timer, read_timeout, is_reused };
         let mut pump = match self.send(plan, target, &mut attempt, write_timeout).await {
@@ -86,13 +87,13 @@ impl Call<'_> {
             }
         };
         attempt.connection.inbox.consume(head.length);
-        self.note_answer(&busy, plan, started);
+        let answered_at = self.note_answer(&busy, plan, started);
         if self.exchange.response.status == 101 {
             return self.switch_protocols(plan, &head, attempt.connection).await;
         }
         let relayed = self.relay_response(plan, &head, &mut attempt, pump.as_mut()).await;
         let is_sent = self.take_back(pump, &mut attempt.connection);
-        self.settle(plan, key, attempt.connection, relayed, is_sent)
+        self.settle(plan, key, attempt.connection, relayed, is_sent, answered_at)
     }
 
     /// Sends the head, and the body with it where all of it is at hand; else starts to pump it.
@@ -170,6 +171,7 @@ impl Call<'_> {
         mut connection: UpstreamConnection,
         relayed: io::Result<super::relay::Relayed>,
         is_sent: bool,
+        now: Instant,
     ) -> Tried {
         let Ok(relayed) = relayed else {
             self.report.aborted = true;
@@ -177,7 +179,7 @@ impl Call<'_> {
         };
         if relayed.upstream_keeps && is_sent {
             let bounds = &plan.upstream.keepalive;
-            self.worker.pool.put(key, connection, bounds, Instant::now(), &self.worker.buffers);
+            self.worker.pool.put(key, connection, bounds, now, &self.worker.buffers);
         } else {
             connection.inbox.consume(connection.inbox.bytes().len());
             connection.inbox.release(&self.worker.buffers);
@@ -189,7 +191,7 @@ impl Call<'_> {
         })
     }
 
-    fn note_answer(&mut self, busy: &Busy<'_>, plan: &Plan<'_>, started: Instant) {
+    fn note_answer(&mut self, busy: &Busy<'_>, plan: &Plan<'_>, started: Instant) -> Instant {
         let now = Instant::now();
         self.report.upstream_time = Some(now.saturating_duration_since(plan.started));
         self.report.answered = Some(self.exchange.response.status);
@@ -197,6 +199,7 @@ impl Call<'_> {
             let now_ms = self.exchange.unix_ms();
             busy.note_latency(now.saturating_duration_since(started), now_ms);
         }
+        now
     }
 
     /// Passes an interim response on to a client that can take it.
@@ -286,13 +289,21 @@ impl Attempt {
         limit: usize,
     ) -> Result<io::Result<usize>, Stop> {
         let UpstreamConnection { read, inbox, .. } = &mut self.connection;
-        let timer = &mut self.timer;
+        let (timer, read_timeout) = (&mut self.timer, self.read_timeout);
         std::future::poll_fn(|context| {
             if let Poll::Ready(result) = inbox.poll_fill(&mut *read, context, &worker.buffers, limit) {
                 return Poll::Ready(Ok(result));
             }
+            // While the request is still being sent, its own time-outs hold; the upstream's begins after it.
+            let was_sending = watch.is_sending();
             if let Poll::Ready(stop) = watch.poll_cancelled(context, worker) {
                 return Poll::Ready(Err(stop));
+            }
+            if watch.is_sending() {
+                return Poll::Pending;
+            }
+            if was_sending {
+                timer.set(Instant::now(), read_timeout);
             }
             timer.poll_expired(context).map(|()| Ok(Err(io::ErrorKind::TimedOut.into())))
         })

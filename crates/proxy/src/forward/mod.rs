@@ -99,7 +99,8 @@ impl Call<'_> {
             upstream,
             is_decoded: voice.normal_form() == NormalForm::Decoded,
             hash: self.hash(upstream),
-            started: self.started,
+            // A body that was read for a filter may have taken its time.
+            started: if self.exchange.request.body.is_some() { Instant::now() } else { self.started },
         };
         let mut tried: Vec<usize> = Vec::new();
         loop {
@@ -146,10 +147,7 @@ impl Call<'_> {
     /// Chooses a target that was not tried yet; once all were, any.
     fn pick(&mut self, plan: &Plan<'_>, tried: &[usize]) -> Option<usize> {
         let upstream = plan.upstream;
-        if upstream.targets.len() == 1 {
-            return upstream.balancer.pick(&mut upstream.balancer.new_state(0), None, |_| Load::default(), |_| true);
-        }
-        let now_ms = self.exchange.unix_ms();
+        let now_ms = if upstream.targets.len() > 1 { self.exchange.unix_ms() } else { 0 };
         let load = |index: usize| {
             let state = &upstream.targets[index].state;
             let idle_ms = now_ms.saturating_sub(state.latency_at_ms.load(Relaxed));
@@ -186,7 +184,8 @@ impl Call<'_> {
     }
 
     async fn try_target(&mut self, plan: &Plan<'_>, target: &Target) -> Tried {
-        let now = Instant::now();
+        // Close enough for the ages of idle connections and of answers of the name service.
+        let now = plan.started;
         let address = match target.address {
             Some(address) => address,
             None => match self.worker.resolver.resolve(&target.host, now).await {

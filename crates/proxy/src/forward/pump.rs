@@ -42,6 +42,11 @@ impl Watch<'_> {
         }
     }
 
+    /// Whether a request body is still on its way.
+    pub fn is_sending(&self) -> bool {
+        matches!(self, Self::Pump(pump) if pump.done.is_none())
+    }
+
     /// Lets a body move on.
     pub fn poll_progress(&mut self, context: &mut Context<'_>) {
         if let Self::Pump(pump) = self {

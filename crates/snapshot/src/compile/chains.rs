@@ -262,11 +262,11 @@ fn positions<'m>(ids: impl Iterator<Item = &'m str>) -> HashMap<&'m str, usize> 
     ids.enumerate().map(|(index, id)| (id, index)).collect()
 }
 
+/// Whether the configuration of a credential is good.
+type CredentialCheck = fn(&serde_json::Value) -> Result<(), Vec<Diagnostic>>;
+
 /// The check of a plugin's credentials, or why it has none.
-fn credential_check(
-    registry: &Registry,
-    plugin: &str,
-) -> Result<fn(&serde_json::Value) -> Result<(), Vec<Diagnostic>>, String> {
+fn credential_check(registry: &Registry, plugin: &str) -> Result<CredentialCheck, String> {
     let found = registry
         .get(plugin)
         .ok_or_else(|| format!("no plugin is named '{plugin}'"))?;

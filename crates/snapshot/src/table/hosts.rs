@@ -20,13 +20,29 @@ pub(super) struct Hosts {
 struct Wildcards {
     roots: Roots,
     /// The lengths that literal parts have, longest first.
-    lengths: Vec<usize>,
+    lengths: Vec<Length>,
+}
+
+struct Length {
+    bytes: usize,
+    /// All literal parts of this length have a dot beside the wildcard, so only such hosts are looked up.
+    dotted: bool,
 }
 
 impl Wildcards {
-    fn slot(&mut self, text: &str) -> &mut u32 {
-        if let Err(place) = self.lengths.binary_search_by(|length| text.len().cmp(length)) {
-            self.lengths.insert(place, text.len());
+    fn slot(&mut self, text: &str, is_dotted: bool) -> &mut u32 {
+        let place = self
+            .lengths
+            .binary_search_by(|length| text.len().cmp(&length.bytes));
+        match place {
+            Ok(place) => self.lengths[place].dotted &= is_dotted,
+            Err(place) => {
+                let length = Length {
+                    bytes: text.len(),
+                    dotted: is_dotted,
+                };
+                self.lengths.insert(place, length);
+            }
         }
         self.roots.entry(text.as_bytes().into()).or_insert(u32::MAX)
     }
@@ -41,8 +57,8 @@ impl Hosts {
                 Some(root) => return *root,
                 None => self.exact.entry(host.as_bytes().into()).or_insert(u32::MAX),
             },
-            HostPattern::Suffix { suffix, .. } => self.suffixes.slot(suffix),
-            HostPattern::Prefix { prefix, .. } => self.prefixes.slot(prefix),
+            HostPattern::Suffix { suffix, .. } => self.suffixes.slot(suffix, suffix.starts_with('.')),
+            HostPattern::Prefix { prefix, .. } => self.prefixes.slot(prefix, prefix.ends_with('.')),
         };
         if *slot == u32::MAX {
             *slot = self.count;
@@ -64,27 +80,23 @@ impl Hosts {
         {
             visit(*root);
         }
-        // A wildcard stands for at least one character, and beside it is a dot.
-        for &length in &self.suffixes.lengths {
-            if host.len() > length && host[host.len() - length] == b'.' {
-                let suffix = &host[host.len() - length..];
-                self.suffixes
-                    .roots
-                    .get(suffix)
-                    .copied()
-                    .into_iter()
-                    .for_each(&mut visit);
+        // A wildcard stands for at least one character.
+        for length in &self.suffixes.lengths {
+            let Some(start @ 1..) = host.len().checked_sub(length.bytes) else {
+                continue;
+            };
+            if (!length.dotted || host[start] == b'.')
+                && let Some(root) = self.suffixes.roots.get(&host[start..])
+            {
+                visit(*root);
             }
         }
-        for &length in &self.prefixes.lengths {
-            if host.len() > length && host[length - 1] == b'.' {
-                let prefix = &host[..length];
-                self.prefixes
-                    .roots
-                    .get(prefix)
-                    .copied()
-                    .into_iter()
-                    .for_each(&mut visit);
+        for length in &self.prefixes.lengths {
+            if host.len() > length.bytes
+                && (!length.dotted || host[length.bytes - 1] == b'.')
+                && let Some(root) = self.prefixes.roots.get(&host[..length.bytes])
+            {
+                visit(*root);
             }
         }
         if let Some(root) = self.any {
@@ -102,5 +114,54 @@ impl Hosts {
         let prefixes = prefixes.map(move |(prefix, root)| (*root, format!("{}*", text(prefix))));
         let any = self.any.iter().map(|root| (*root, "*".to_owned()));
         exact.chain(suffixes).chain(prefixes).chain(any)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_lead_to_the_roots_of_their_patterns() {
+        let suffix = |text: &str| HostPattern::Suffix {
+            suffix: text.to_owned(),
+            port: None,
+        };
+        let prefix = |text: &str| HostPattern::Prefix {
+            prefix: text.to_owned(),
+            port: None,
+        };
+        let parse = |text: &str| HostPattern::parse(text).expect("valid");
+        let mut hosts = Hosts::default();
+        let patterns = [
+            parse("a.com"),
+            parse("*.com"),
+            parse("*.a.com"),
+            parse("www.*"),
+            HostPattern::Any,
+            // The text form has none of these, but doors may.
+            suffix("foo"),
+            suffix(""),
+            prefix(""),
+        ];
+        for (root, pattern) in patterns.iter().enumerate() {
+            assert_eq!(hosts.root(pattern), root as u32);
+            assert_eq!(hosts.root(pattern), root as u32);
+        }
+        assert_eq!(hosts.count(), patterns.len() as u32);
+        for (host, roots) in [
+            ("a.com", vec![0, 1, 6, 7, 4]),
+            ("b.a.com", vec![2, 1, 6, 7, 4]),
+            (".com", vec![6, 7, 4]),
+            ("www.x", vec![6, 3, 7, 4]),
+            ("www.", vec![6, 7, 4]),
+            ("barfoo", vec![5, 6, 7, 4]),
+            ("foo", vec![6, 7, 4]),
+            ("", vec![4]),
+        ] {
+            let mut found = Vec::new();
+            hosts.for_each(host.as_bytes(), |root| found.push(root));
+            assert_eq!(found, roots, "{host}");
+        }
     }
 }

@@ -43,8 +43,13 @@ pub(crate) struct RegexPattern {
     regex: Regex,
     key: Box<[u8]>,
     tail: Tail,
-    /// By group (without the whole match): its number and its name.
-    groups: Box<[(Arc<str>, Option<Arc<str>>)]>,
+    /// Without the whole match.
+    groups: Box<[Group]>,
+}
+
+struct Group {
+    number: Arc<str>,
+    name: Option<Arc<str>>,
 }
 
 impl RoutePattern {
@@ -82,12 +87,13 @@ impl RoutePattern {
                 let Some(found) = pattern.regex.captures(path) else {
                     return;
                 };
-                for ((number, name), group) in pattern.groups.iter().zip(found.iter().skip(1)) {
-                    if let Some(group) = group {
-                        captures.push((Arc::clone(number), group.as_bytes().to_vec()));
-                        if let Some(name) = name {
-                            captures.push((Arc::clone(name), group.as_bytes().to_vec()));
-                        }
+                for (group, taken) in pattern.groups.iter().zip(found.iter().skip(1)) {
+                    let Some(taken) = taken else {
+                        continue;
+                    };
+                    captures.push((Arc::clone(&group.number), taken.as_bytes().to_vec()));
+                    if let Some(name) = &group.name {
+                        captures.push((Arc::clone(name), taken.as_bytes().to_vec()));
                     }
                 }
             }
@@ -194,7 +200,10 @@ impl PatternCompiler {
             .capture_names()
             .enumerate()
             .skip(1)
-            .map(|(number, name)| (self.name(&number.to_string()), name.map(|name| self.name(name))))
+            .map(|(number, name)| Group {
+                number: self.name(&number.to_string()),
+                name: name.map(|name| self.name(name)),
+            })
             .collect();
         Ok(RegexPattern {
             regex,

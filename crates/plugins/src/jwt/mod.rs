@@ -1,9 +1,32 @@
 //! `jwt`: recognises consumers by a JSON Web Token (RFC 7519) that their calls carry.
+//!
+//! ```yaml
+//! look_in: [{header: Authorization}, {cookie: session}]
+//! required_claims: [exp]
+//! expected_claims: {aud: orders}
+//! ```
+//!
+//! A consumer's credential for it names the token's `iss` (or another claim) and what its signature is checked with:
+//! `{key: partner, algorithm: RS256, public_key: PEM}` or `{key: partner, secret: TEXT}`.
+//!
+//! Security: the credential says which algorithm is good, the token only has to agree; there is no `none`. Secrets are
+//! compared in constant time. Nothing of a token is believed before its signature holds, but the name of its
+//! credential. Encrypted tokens (JWE) are not read. A token is good until it expires: keep `exp` near, and require it.
 
-use crate::identity;
+mod filter;
+mod pem;
+mod token;
+mod verifier;
+
+use crate::identity::{self, Gate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use weir_model::{Diagnostic, DocPath};
+use weir_plugin::headers::{is_name, is_value};
+use weir_plugin::{BuildContext, CredentialKind, Filter, Plugin, parse_config};
 
 /// Configuration of `jwt`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,6 +53,9 @@ pub struct Config {
     /// Whether `typ` must be `JWT` in any case where the token has one.
     #[serde(default = "crate::yes")]
     pub check_typ: bool,
+    /// Whether a token with an empty signature is malformed, rather than wrongly signed.
+    #[serde(default = "crate::yes")]
+    pub signature_required: bool,
     /// Whether the secrets of all credentials are Base64 (of either alphabet).
     #[serde(default)]
     pub secret_is_base64: bool,
@@ -46,7 +72,7 @@ pub struct Config {
     /// where it is longer.
     #[serde(default)]
     pub leeway_seconds: u64,
-    /// Claims that must have a value: equal to this text, or a list with this text in it (as `aud` may be).
+    /// Claims that must have a value, at most 13: equal to this text, or a list with this text in it (as `aud` may be).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub expected_claims: BTreeMap<String, String>,
     /// Whether the token is taken out of the request before it is forwarded.
@@ -73,6 +99,7 @@ impl Default for Config {
             key_claim: standard_key_claim(),
             key_in_header: true,
             check_typ: true,
+            signature_required: true,
             secret_is_base64: false,
             required_claims: Vec::new(),
             checked_claims: all_time_claims(),
@@ -160,7 +187,8 @@ pub struct Credential {
     /// Whether `secret` is Base64 (of either alphabet).
     #[serde(default)]
     pub secret_is_base64: bool,
-    /// The public key in PEM, for all other algorithms: `PUBLIC KEY` (RFC 5280) or `RSA PUBLIC KEY` (RFC 8017).
+    /// The public key in PEM, for all other algorithms: a `PUBLIC KEY` (RFC 5280), an `RSA PUBLIC KEY` (RFC 8017) or a
+    /// `CERTIFICATE`. RSA keys have at least 2048 bits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub public_key: Option<String>,
     /// How long tokens are still taken after `exp` and already before `nbf`, in seconds.
@@ -197,3 +225,81 @@ pub enum Algorithm {
     /// With Ed25519 keys.
     EdDSA,
 }
+
+/// The plugin.
+pub struct Jwt;
+
+impl Plugin for Jwt {
+    fn name(&self) -> &'static str {
+        "jwt"
+    }
+
+    fn config_schema(&self) -> schemars::Schema {
+        schemars::schema_for!(Config)
+    }
+
+    fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
+        let config: Config = parse_config(config)?;
+        let faults = faults(&config);
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let gate = Gate::build("jwt", config.identity.clone(), context)?;
+        let index = context.credential_index("jwt", |credential| {
+            let credential = Credential::deserialize(credential).ok()?;
+            let verifier = verifier::Verifier::new(&credential).ok()?;
+            Some((credential.key.into_bytes(), verifier))
+        });
+        Ok(Arc::new(filter::TokenFilter::new(config, gate, index)))
+    }
+
+    fn credentials(&self) -> Option<CredentialKind> {
+        Some(CredentialKind {
+            schema: schemars::schema_for!(Credential),
+            check: check_credential,
+        })
+    }
+}
+
+fn check_credential(config: &Value) -> Result<(), Vec<Diagnostic>> {
+    let credential: Credential = parse_config(config)?;
+    if credential.key.is_empty() {
+        return Err(vec![Diagnostic::error(DocPath::root().field("key"), "expected a key")]);
+    }
+    match verifier::Verifier::new(&credential) {
+        Ok(_) => Ok(()),
+        Err(fault) => {
+            let path = DocPath::root().field(fault.field());
+            Err(vec![Diagnostic::error(path, fault.to_string())])
+        }
+    }
+}
+
+fn faults(config: &Config) -> Vec<Diagnostic> {
+    let root = DocPath::root();
+    let mut faults = Vec::new();
+    for (index, place) in config.look_in.iter().enumerate() {
+        if matches!(place, TokenPlace::Header(name) if !is_name(name.as_bytes())) {
+            let path = root.field("look_in").index(index);
+            faults.push(Diagnostic::error(path, "expected a header name"));
+        }
+    }
+    if config.key_claim.is_empty() {
+        faults.push(Diagnostic::error(root.field("key_claim"), "expected the name of a claim"));
+    }
+    if config.expected_claims.len() > filter::MAX_EXPECTED {
+        let message = format!("expected at most {} claims", filter::MAX_EXPECTED);
+        faults.push(Diagnostic::error(root.field("expected_claims"), message));
+    }
+    for (field, text) in [("challenge", &config.challenge), ("token_challenge", &config.token_challenge)] {
+        if text.as_ref().is_some_and(|text| !is_value(text.as_bytes())) {
+            faults.push(Diagnostic::error(root.field(field), "expected a header value"));
+        }
+    }
+    faults
+}
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod vectors;

@@ -1,0 +1,105 @@
+//! Checking the plugins of a resource, as APISIX does before it takes the resource over.
+
+use super::{is_known, mapping, meta::Meta};
+use crate::translate::vars;
+use serde_json::Value;
+use std::collections::HashMap;
+
+/// Where a plugin's configuration stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// On a route or what is merged with it.
+    Request,
+    /// On a consumer or credential, where authentication plugins hold credentials.
+    Consumer,
+}
+
+/// Checks plugins. Remembers the groups of `limit-count`, whose members must agree.
+#[derive(Debug, Default)]
+pub struct Checker {
+    groups: HashMap<String, Value>,
+}
+
+impl Checker {
+    /// Checks one plugin's configuration and fills in its defaults. Plugins that Weir lacks pass unchecked.
+    ///
+    /// # Errors
+    /// In APISIX's words.
+    pub fn check(&mut self, name: &str, config: &mut Value, side: Side) -> Result<(), String> {
+        if matches!(config, Value::Array(items) if items.is_empty()) {
+            *config = Value::Object(serde_json::Map::new());
+        }
+        if !config.is_object() {
+            return Err(format!("invalid plugin conf {config} for plugin [{name}]"));
+        }
+        if !is_known(name) {
+            return Err(format!("unknown plugin [{name}]"));
+        }
+        let meta = Meta::of(config);
+        match self.check_config(name, config, side) {
+            Err(error) if !meta.disable => {
+                return Err(format!("failed to check the configuration of plugin {name} err: {error}"));
+            }
+            _ => {}
+        }
+        match meta.filter.as_deref().map(vars::check) {
+            Some(Err(error)) => Err(format!("failed to validate the 'vars' expression: {error}")),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_config(&mut self, name: &str, config: &mut Value, side: Side) -> Result<(), String> {
+        let Some(mapping) = mapping(name) else {
+            return Ok(());
+        };
+        if let (Side::Consumer, Some(credentials)) = (side, mapping.credentials()) {
+            credentials.shape().check(config)?;
+            return config.as_object().map_or(Ok(()), |config| credentials.check(config));
+        }
+        if let Err(error) = mapping.shape().check(config) {
+            // Some plugins explain a violation better than their shape does.
+            return config
+                .as_object()
+                .map_or(Ok(()), |config| mapping.check(config))
+                .and(Err(error));
+        }
+        match config.as_object() {
+            Some(config) => mapping.check(config)?,
+            None => return Ok(()),
+        }
+        self.check_group(name, config)
+    }
+
+    fn check_group(&mut self, name: &str, config: &Value) -> Result<(), String> {
+        let group = config.get("group").and_then(Value::as_str);
+        let Some(group) = group.filter(|_| name == "limit-count") else {
+            return Ok(());
+        };
+        let mut plain = config.clone();
+        if let Value::Object(map) = &mut plain {
+            map.remove("_meta");
+        }
+        match self.groups.get(group) {
+            None => {
+                self.groups.insert(group.to_owned(), plain);
+                Ok(())
+            }
+            Some(known) if *known == plain => Ok(()),
+            Some(_) => Err("group conf mismatched".to_owned()),
+        }
+    }
+
+    /// Checks a plugin's metadata. Says whether Weir uses it.
+    ///
+    /// # Errors
+    /// In APISIX's words. As there, metadata of unknown plugins is passed over.
+    pub fn check_metadata(&self, name: &str, metadata: &mut Value) -> Result<bool, String> {
+        let Some(shape) = mapping(name).and_then(|mapping| mapping.metadata_shape()) else {
+            return Ok(false);
+        };
+        shape
+            .check(metadata)
+            .map_err(|error| format!("failed to check the configuration of plugin {name} err: {error}"))?;
+        Ok(true)
+    }
+}

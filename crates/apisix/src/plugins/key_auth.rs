@@ -1,0 +1,106 @@
+//! `key-auth`: `key-auth` of the catalogue.
+
+use super::{CredentialMapping, Mapping, Notes, Phases, Surroundings, headers, meta, read};
+use crate::schema::{Shape, boolean, object, text};
+use serde::Deserialize;
+use serde_json::Value;
+use std::sync::LazyLock;
+use weir_plugins::key_auth::{Config, Credential, Duplicates, Hide, KeyPlace};
+
+/// The plugin.
+pub struct KeyAuth;
+
+#[derive(Deserialize)]
+struct Options {
+    header: String,
+    query: String,
+    realm: String,
+    hide_credentials: bool,
+    anonymous_consumer: Option<String>,
+}
+
+impl Mapping for KeyAuth {
+    fn name(&self) -> &'static str {
+        "key-auth"
+    }
+
+    fn priority(&self) -> i64 {
+        2500
+    }
+
+    fn phases(&self) -> Phases {
+        Phases {
+            rewrite: true,
+            ..Phases::default()
+        }
+    }
+
+    fn shape(&self) -> &'static Shape {
+        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+            object([
+                ("header", text().or("apikey")),
+                ("query", text().or("apikey")),
+                ("realm", realm("key")),
+                ("hide_credentials", boolean().or(false)),
+                ("anonymous_consumer", text().longer(1)),
+                ("_meta", meta::shape()),
+            ])
+        });
+        &SHAPE
+    }
+
+    fn credentials(&self) -> Option<&dyn CredentialMapping> {
+        Some(self)
+    }
+
+    fn plugin(&self) -> &'static str {
+        "key-auth"
+    }
+
+    fn translate(
+        &self,
+        config: &Value,
+        _: &Surroundings<'_>,
+        _: &mut Notes,
+    ) -> Result<Value, serde_json::Error> {
+        let options: Options = read(config)?;
+        serde_json::to_value(Config {
+            look_in: vec![
+                KeyPlace::Header(options.header),
+                KeyPlace::Query(options.query),
+            ],
+            hide: if options.hide_credentials {
+                Hide::Found
+            } else {
+                Hide::No
+            },
+            duplicates: Duplicates::First,
+            empty_is_missing: false,
+            challenge: Some(format!("apikey realm=\"{}\"", options.realm)),
+            identity: headers::identity(options.anonymous_consumer),
+            ..Config::default()
+        })
+    }
+}
+
+impl CredentialMapping for KeyAuth {
+    fn shape(&self) -> &'static Shape {
+        static SHAPE: LazyLock<Shape> =
+            LazyLock::new(|| object([("key", text())]).required(["key"]));
+        &SHAPE
+    }
+
+    fn translate(&self, config: &Value) -> Result<Value, serde_json::Error> {
+        #[derive(Deserialize)]
+        struct Options {
+            key: String,
+        }
+        let Options { key } = read(config)?;
+        serde_json::to_value(Credential { key })
+    }
+}
+
+/// The realm of a challenge.
+pub fn realm(default: &'static str) -> Shape {
+    text().length(1, 128).pattern(r"^[ -!#-\[\]-~]+$").or(default)
+}

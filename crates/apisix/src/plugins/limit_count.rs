@@ -1,0 +1,289 @@
+//! `limit-count`: `rate-limit` of the catalogue.
+
+use super::{Mapping, Notes, Phases, Surroundings, meta, read};
+use crate::schema::{Shape, any, array, boolean, having, integer, number, object, one_of, text};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::LazyLock;
+use weir_plugins::rate_limit::{
+    Amount, Config, CountBy, Limit, LimitHeaders, OnFailure, Otherwise, Per, SummaryHeaders,
+};
+
+/// The most rules that the catalogue's plugin takes.
+const MOST_RULES: usize = 8;
+
+/// The plugin.
+pub struct LimitCount;
+
+#[derive(Deserialize)]
+struct Options {
+    count: Option<Amount>,
+    time_window: Option<Amount>,
+    #[serde(default)]
+    rules: Vec<Rule>,
+    key: String,
+    key_type: String,
+    window_type: String,
+    group: Option<String>,
+    policy: String,
+    rejected_code: u16,
+    rejected_msg: Option<String>,
+    allow_degradation: bool,
+    show_limit_quota_header: bool,
+}
+
+#[derive(Deserialize)]
+struct Rule {
+    count: Amount,
+    time_window: Amount,
+    key: String,
+    header_prefix: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Headers {
+    limit_header: String,
+    remaining_header: String,
+    reset_header: String,
+}
+
+impl Mapping for LimitCount {
+    fn name(&self) -> &'static str {
+        "limit-count"
+    }
+
+    fn priority(&self) -> i64 {
+        1002
+    }
+
+    fn phases(&self) -> Phases {
+        Phases {
+            access: true,
+            ..Phases::default()
+        }
+    }
+
+    fn shape(&self) -> &'static Shape {
+        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+            let rule = object([
+                ("count", amount()),
+                ("time_window", amount()),
+                ("key", text()),
+                ("header_prefix", text()),
+            ])
+            .required(["count", "time_window", "key"]);
+            object([
+                ("count", amount()),
+                ("time_window", amount()),
+                ("window_type", text().options(["fixed", "sliding"]).or("fixed")),
+                ("rules", array(rule)),
+                ("group", text()),
+                ("key", text().or("remote_addr")),
+                (
+                    "key_type",
+                    text().options(["var", "var_combination", "constant"]).or("var"),
+                ),
+                ("rejected_code", integer().at_least(200).at_most(599).or(503)),
+                ("rejected_msg", text().longer(1)),
+                (
+                    "policy",
+                    text()
+                        .options(["local", "redis", "redis-cluster", "redis-sentinel"])
+                        .or("local"),
+                ),
+                ("allow_degradation", boolean().or(false)),
+                ("show_limit_quota_header", boolean().or(true)),
+                ("sync_interval", number().or(-1)),
+                ("_meta", meta::shape()),
+            ])
+            .one_of([having(["count", "time_window"]), having(["rules"])])
+            .when(policy("redis"), having(["redis_host"]), other_policies())
+        });
+        &SHAPE
+    }
+
+    fn metadata_shape(&self) -> Option<&'static Shape> {
+        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+            object([
+                ("limit_header", text().or("X-RateLimit-Limit")),
+                ("remaining_header", text().or("X-RateLimit-Remaining")),
+                ("reset_header", text().or("X-RateLimit-Reset")),
+            ])
+        });
+        Some(&SHAPE)
+    }
+
+    fn check(&self, config: &Map<String, Value>) -> Result<(), String> {
+        let rules = config.get("rules").and_then(Value::as_array);
+        if rules.is_some() && (config.contains_key("count") || config.contains_key("time_window")) {
+            return Err("count/time_window and rules cannot be specified at the same time".to_owned());
+        }
+        if rules.is_some() && config.contains_key("group") {
+            return Err("group and rules cannot be specified at the same time".to_owned());
+        }
+        let mut keys = Vec::new();
+        for key in rules.into_iter().flatten().filter_map(|rule| rule.get("key")?.as_str()) {
+            if keys.contains(&key) {
+                return Err(format!("duplicate key '{key}' in rules"));
+            }
+            keys.push(key);
+        }
+        Ok(())
+    }
+
+    fn plugin(&self) -> &'static str {
+        "rate-limit"
+    }
+
+    fn translate(
+        &self,
+        config: &Value,
+        surroundings: &Surroundings<'_>,
+        notes: &mut Notes,
+    ) -> Result<Value, serde_json::Error> {
+        let options: Options = read(config)?;
+        options.report(notes);
+        let headers = self.headers(surroundings.metadata)?;
+        let shown = options.show_limit_quota_header;
+        let by_rule = !options.rules.is_empty();
+        serde_json::to_value(Config {
+            by: options.count_by(),
+            otherwise: Otherwise::Ip,
+            scope: Some(options.scope(config, surroundings.instance)),
+            status: options.rejected_code,
+            message: options.rejected_msg.clone(),
+            headers: if shown && !by_rule {
+                headers.summary()
+            } else {
+                SummaryHeaders::NONE
+            },
+            fractional_reset: true,
+            on_failure: if options.allow_degradation {
+                OnFailure::Pass
+            } else {
+                OnFailure::Refuse
+            },
+            limits: options.limits(shown.then_some(&headers)),
+            ..Config::default()
+        })
+    }
+}
+
+impl LimitCount {
+    fn headers(&self, metadata: &Map<String, Value>) -> Result<Headers, serde_json::Error> {
+        let mut names = metadata
+            .get(self.name())
+            .cloned()
+            .unwrap_or_else(|| Value::Object(Map::new()));
+        // Metadata has been checked; this fills in its defaults where there is none.
+        if let Some(shape) = self.metadata_shape() {
+            let _ = shape.check(&mut names);
+        }
+        read(&names)
+    }
+}
+
+impl Options {
+    fn report(&self, notes: &mut Notes) {
+        if self.policy != "local" {
+            let what = format!("policy \"{}\" of plugin \"limit-count\"", self.policy);
+            notes.not_available("policy", &what);
+        }
+        if self.window_type == "sliding" {
+            notes.warn(
+                "window_type",
+                "sliding windows are not served yet: a fixed window of the same length counts",
+            );
+        }
+        if self.rules.len() > MOST_RULES {
+            notes.not_available("rules", &format!("a list of more than {MOST_RULES} rules"));
+        }
+    }
+
+    fn limits(self, shown: Option<&Headers>) -> Vec<Limit> {
+        if let (Some(count), Some(window)) = (self.count, self.time_window) {
+            return vec![Limit {
+                count,
+                per: Per::Seconds(window),
+                by: None,
+                headers: LimitHeaders::default(),
+            }];
+        }
+        let rules = self.rules.into_iter().zip(1..);
+        rules
+            .map(|(rule, number)| {
+                let prefix = rule.header_prefix.unwrap_or_else(|| number.to_string());
+                Limit {
+                    count: rule.count,
+                    per: Per::Seconds(rule.time_window),
+                    by: Some(CountBy::Template(rule.key)),
+                    headers: shown
+                        .map(|headers| headers.with_prefix(&prefix))
+                        .unwrap_or_default(),
+                }
+            })
+            .collect()
+    }
+
+    fn count_by(&self) -> CountBy {
+        match (self.key_type.as_str(), self.key.as_str()) {
+            ("constant", _) => CountBy::Everybody,
+            ("var_combination", template) => CountBy::Template(template.to_owned()),
+            (_, "remote_addr") => CountBy::Ip,
+            (_, variable) => CountBy::Template(format!("${{{variable}}}")),
+        }
+    }
+
+    /// Counters belong to the resource together with its configuration, or to a group.
+    fn scope(&self, config: &Value, instance: &str) -> String {
+        if let Some(group) = &self.group {
+            return format!("limit-count/group/{group}");
+        }
+        let mut hasher = DefaultHasher::new();
+        config.to_string().hash(&mut hasher);
+        format!("{instance}#{:016x}", hasher.finish())
+    }
+}
+
+impl Headers {
+    fn summary(&self) -> SummaryHeaders {
+        SummaryHeaders {
+            limit: Some(self.limit_header.clone()),
+            remaining: Some(self.remaining_header.clone()),
+            reset: Some(self.reset_header.clone()),
+            retry_after: None,
+        }
+    }
+
+    fn with_prefix(&self, prefix: &str) -> LimitHeaders {
+        let name = |base: &str| Some(base.replacen("RateLimit-", &format!("{prefix}-RateLimit-"), 1));
+        LimitHeaders {
+            limit: name(&self.limit_header),
+            remaining: name(&self.remaining_header),
+            reset: name(&self.reset_header),
+        }
+    }
+}
+
+/// A positive number, or a text with variables that gives one.
+fn amount() -> Shape {
+    one_of([integer().above(0), text()])
+}
+
+fn policy(name: &'static str) -> Shape {
+    object([("policy", any().options([name]))])
+}
+
+fn other_policies() -> Shape {
+    let sentinel = any().when(
+        policy("redis-sentinel"),
+        having(["redis_sentinels", "redis_master_name"]),
+        any(),
+    );
+    any().when(
+        policy("redis-cluster"),
+        having(["redis_cluster_nodes", "redis_cluster_name"]),
+        sentinel,
+    )
+}

@@ -1,0 +1,183 @@
+//! APISIX's plugins: which there are, how their configuration is checked, and what each is in Weir's catalogue.
+//!
+//! A plugin that Weir has is a [`Mapping`]: its name, place and shape in APISIX and a translation of its
+//! configuration. One file each; no algorithm stands here, only spellings.
+
+mod catalogue;
+mod check;
+mod cors;
+mod headers;
+mod jwt_auth;
+mod key_auth;
+mod limit_count;
+mod meta;
+mod proxy_rewrite;
+mod request_id;
+mod response_rewrite;
+
+pub use catalogue::{is_known, mapping};
+pub use check::{Checker, Side};
+pub use meta::Meta;
+
+use crate::schema::Shape;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use weir_model::Severity;
+
+/// A plugin of APISIX that Weir's catalogue has.
+pub trait Mapping: Sync {
+    /// Its name in APISIX.
+    fn name(&self) -> &'static str;
+
+    /// Its priority in APISIX: of the plugins of one phase, the higher works first.
+    fn priority(&self) -> i64;
+
+    /// The phases of APISIX in which it works.
+    fn phases(&self) -> Phases;
+
+    /// What its configuration must look like.
+    fn shape(&self) -> &'static Shape;
+
+    /// What its metadata must look like; `None`: Weir uses none.
+    fn metadata_shape(&self) -> Option<&'static Shape> {
+        None
+    }
+
+    /// Checks what a shape cannot say.
+    ///
+    /// # Errors
+    /// In APISIX's words.
+    fn check(&self, config: &Map<String, Value>) -> Result<(), String> {
+        let _ = config;
+        Ok(())
+    }
+
+    /// How consumers are recognised by it, where it authenticates.
+    fn credentials(&self) -> Option<&dyn CredentialMapping> {
+        None
+    }
+
+    /// Its name in Weir's catalogue.
+    fn plugin(&self) -> &'static str;
+
+    /// Its configuration in Weir's catalogue, of one that has been checked. What is served in another way than
+    /// APISIX would, or cannot be, is told in `notes`.
+    ///
+    /// # Errors
+    /// When the configuration is not what its shape promises.
+    fn translate(
+        &self,
+        config: &Value,
+        surroundings: &Surroundings<'_>,
+        notes: &mut Notes,
+    ) -> Result<Value, serde_json::Error>;
+}
+
+/// The consumers' side of a plugin that authenticates.
+pub trait CredentialMapping: Sync {
+    /// What a consumer's configuration must look like.
+    fn shape(&self) -> &'static Shape;
+
+    /// Checks what a shape cannot say.
+    ///
+    /// # Errors
+    /// In APISIX's words.
+    fn check(&self, config: &Map<String, Value>) -> Result<(), String> {
+        let _ = config;
+        Ok(())
+    }
+
+    /// The credential in Weir's catalogue.
+    ///
+    /// # Errors
+    /// When the configuration is not what its shape promises.
+    fn translate(&self, config: &Value) -> Result<Value, serde_json::Error>;
+}
+
+/// The phases of APISIX in which a plugin works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Phases {
+    /// On the request, before any plugin's access phase. Authentication and rewrites work here.
+    pub rewrite: bool,
+    /// On the request, once it is known who calls.
+    pub access: bool,
+    /// On the response.
+    pub response: bool,
+}
+
+/// What a translation may know of its surroundings.
+#[derive(Debug)]
+pub struct Surroundings<'s> {
+    /// The id of the instance; its counters belong to it.
+    pub instance: &'s str,
+    /// Metadata of plugins, by plugin name.
+    pub metadata: &'s Map<String, Value>,
+    /// Whether the router takes a `/` off the end of paths.
+    pub drops_tail_slash: bool,
+}
+
+/// Remarks about a configuration.
+#[derive(Debug, Default)]
+pub struct Notes(pub Vec<Note>);
+
+/// A remark about a field of a configuration.
+#[derive(Debug)]
+pub struct Note {
+    /// How bad it is.
+    pub severity: Severity,
+    /// The field.
+    pub field: &'static str,
+    /// What is to be said.
+    pub message: String,
+}
+
+impl Notes {
+    /// The field is served in another way than in APISIX.
+    pub fn warn(&mut self, field: &'static str, message: impl Into<String>) {
+        self.0.push(Note {
+            severity: Severity::Warning,
+            field,
+            message: message.into(),
+        });
+    }
+
+    /// The field is wrong.
+    pub fn error(&mut self, field: &'static str, message: impl Into<String>) {
+        self.0.push(Note {
+            severity: Severity::Error,
+            field,
+            message: message.into(),
+        });
+    }
+
+    /// The field cannot be served.
+    pub fn not_available(&mut self, field: &'static str, what: &str) {
+        self.error(
+            field,
+            format!("{what} is not available in this version of Weir"),
+        );
+    }
+}
+
+/// Reads a configuration that has been checked.
+fn read<T: DeserializeOwned>(config: &Value) -> Result<T, serde_json::Error> {
+    T::deserialize(config)
+}
+
+/// Whether a regular expression can be used. `Err(None)`: it is wrong in any dialect; `Err(Some(what))`: it uses
+/// what only APISIX's dialect has.
+pub fn check_regex(pattern: &str) -> Result<(), Option<&'static str>> {
+    match regex::Regex::new(pattern) {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            let text = error.to_string();
+            if text.contains("look-around") {
+                Err(Some("look-around in a regular expression"))
+            } else if text.contains("backreference") {
+                Err(Some("a backreference in a regular expression"))
+            } else {
+                Err(None)
+            }
+        }
+    }
+}

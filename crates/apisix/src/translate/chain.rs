@@ -1,0 +1,259 @@
+//! Chains: which plugins work on a route's calls, and in which order.
+//!
+//! APISIX goes through a request in two phases, each by priority: all `rewrite` work (authentication too), then all
+//! `access` work. Global rules go before the route in each phase. Once a consumer is known, its plugins replace
+//! those of the route of the same name; what they would have rewritten is past by then, so of plugins that rewrite
+//! only those work that the route lacks, after the route's own. Response work is one pass: global rules first, then
+//! by priority.
+
+use super::consumers::{Consumers, WITHOUT_GROUP, table_id};
+use super::instances::{Instances, Owner, Written, chain_step};
+use super::names::Names;
+use crate::document::{self, Item, Plugins};
+use crate::plugins::{self, Mapping};
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use weir_model::{ChainStep, Diagnostic, PluginUse};
+
+/// Places of steps in the order of request work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    GlobalRewrite,
+    Rewrite,
+    GroupCheck,
+    ConsumerRewrite,
+    GlobalAccess,
+    Access,
+    /// Has no request work.
+    Response,
+}
+
+/// A step with what orders it.
+#[derive(Debug, Clone)]
+struct Placed {
+    stage: Stage,
+    is_global: bool,
+    priority: i64,
+    step: ChainStep,
+}
+
+/// Where the plugins of a route stand.
+pub struct Sources<'d> {
+    pub route: &'d Item<document::Route>,
+    pub plugin_config: Option<&'d Item<document::PluginSet>>,
+    pub service: Option<&'d Item<document::Service>>,
+}
+
+/// What the chains of all routes have in common.
+pub struct Chains {
+    global: Vec<Placed>,
+    global_authenticates: bool,
+    consumer_plugins: Vec<&'static dyn Mapping>,
+    some_without_group: bool,
+}
+
+impl Chains {
+    /// Reads the global rules. A plugin that two of them have works in neither, as in APISIX.
+    pub fn new(
+        rules: &[Item<document::PluginSet>],
+        consumers: &Consumers,
+        instances: &mut Instances<'_>,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Self {
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        for name in rules.iter().flat_map(|rule| rule.value.plugins.keys()) {
+            *counts.entry(name).or_default() += 1;
+        }
+        let mut global = Vec::new();
+        let mut global_authenticates = false;
+        for rule in rules {
+            let owner = Owner {
+                section: "global_rules",
+                id: &rule.id,
+                path: &rule.path,
+            };
+            for written in written(&rule.value.plugins, owner) {
+                let name = written.mapping.name();
+                if counts.get(name) > Some(&1) {
+                    let message = format!("{name} is configured in several global rules; it works in none");
+                    diagnostics.push(Diagnostic::warning(rule.path.field("plugins").field(name), message));
+                    continue;
+                }
+                let meta = written.meta();
+                if meta.disable {
+                    continue;
+                }
+                if let Some(id) = instances.shared(written, diagnostics) {
+                    global_authenticates |= written.mapping.credentials().is_some();
+                    let priority = meta.priority.unwrap_or_else(|| written.mapping.priority());
+                    let step = chain_step(Some(PluginUse::Shared(id)), Vec::new());
+                    global.push(placed(written.mapping, true, priority, step));
+                }
+            }
+        }
+        Self {
+            global,
+            global_authenticates,
+            consumer_plugins: consumers.plugins.clone(),
+            some_without_group: consumers.has_some_without_group(),
+        }
+    }
+
+    /// The chain for calls that match no route.
+    pub fn unmatched(&self) -> Vec<ChainStep> {
+        ordered(self.global.clone())
+    }
+
+    /// The chain of a route.
+    pub fn of_route(
+        &self,
+        sources: &Sources<'_>,
+        instances: &mut Instances<'_>,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Vec<ChainStep> {
+        let owner = sources.owner();
+        let merged = sources.merged();
+        let names = sources.names();
+        let authenticates = self.global_authenticates
+            || merged
+                .iter()
+                .any(|it| it.mapping.credentials().is_some() && !it.meta().disable);
+        let mut steps = self.global.clone();
+        for written in &merged {
+            let mapping = written.mapping;
+            let meta = written.meta();
+            let plugin = match meta.disable {
+                true => None,
+                false => instances.step(*written, names.fill(written.config), owner, diagnostics),
+            };
+            // What rewrites has done so before the consumer is known.
+            let replaceable = authenticates && !mapping.phases().rewrite && self.has_table(mapping);
+            let overrides: Vec<String> = replaceable.then(|| table_id(mapping.name())).into_iter().collect();
+            if plugin.is_some() || !overrides.is_empty() {
+                let priority = meta.priority.unwrap_or_else(|| mapping.priority());
+                steps.push(placed(mapping, false, priority, chain_step(plugin, overrides)));
+            }
+        }
+        if authenticates {
+            self.add_consumers_own(&merged, &mut steps);
+        }
+        ordered(steps)
+    }
+
+    fn has_table(&self, mapping: &dyn Mapping) -> bool {
+        self.consumer_plugins
+            .iter()
+            .any(|known| known.name() == mapping.name())
+    }
+
+    /// Adds steps for plugins that consumers have and the route lacks.
+    fn add_consumers_own(&self, merged: &[Written<'_>], steps: &mut Vec<Placed>) {
+        if self.some_without_group {
+            steps.push(Placed {
+                stage: Stage::GroupCheck,
+                is_global: false,
+                priority: 0,
+                step: chain_step(None, vec![WITHOUT_GROUP.to_owned()]),
+            });
+        }
+        for mapping in &self.consumer_plugins {
+            if merged.iter().any(|it| it.mapping.name() == mapping.name()) {
+                continue;
+            }
+            let step = chain_step(None, vec![table_id(mapping.name())]);
+            let mut step = placed(*mapping, false, mapping.priority(), step);
+            if step.stage == Stage::Rewrite {
+                step.stage = Stage::ConsumerRewrite;
+            }
+            steps.push(step);
+        }
+    }
+}
+
+fn placed(mapping: &dyn Mapping, is_global: bool, priority: i64, step: ChainStep) -> Placed {
+    let phases = mapping.phases();
+    let stage = match (phases.rewrite, phases.access, is_global) {
+        (true, _, true) => Stage::GlobalRewrite,
+        (true, _, false) => Stage::Rewrite,
+        (false, true, true) => Stage::GlobalAccess,
+        (false, true, false) => Stage::Access,
+        (false, false, _) => Stage::Response,
+    };
+    Placed {
+        stage,
+        is_global,
+        priority,
+        step,
+    }
+}
+
+/// Puts steps into the order of request work, and numbers them in the order of response work.
+fn ordered(mut steps: Vec<Placed>) -> Vec<ChainStep> {
+    steps.sort_by_key(|it| (Reverse(it.is_global), Reverse(it.priority)));
+    for (step, order) in steps.iter_mut().zip(0..) {
+        step.step.response_order = order;
+        step.step.response_only = step.stage == Stage::Response;
+    }
+    steps.sort_by_key(|it| (it.stage, Reverse(it.priority)));
+    steps.into_iter().map(|it| it.step).collect()
+}
+
+fn written<'d>(plugins: &'d Plugins, owner: Owner<'d>) -> Vec<Written<'d>> {
+    plugins
+        .iter()
+        .filter_map(|(name, config)| {
+            Some(Written {
+                mapping: plugins::mapping(name)?,
+                config,
+                owner,
+            })
+        })
+        .collect()
+}
+
+impl<'d> Sources<'d> {
+    fn owner(&self) -> Owner<'d> {
+        Owner {
+            section: "routes",
+            id: &self.route.id,
+            path: &self.route.path,
+        }
+    }
+
+    fn names(&self) -> Names<'d> {
+        Names {
+            route_name: self.route.value.name.as_deref(),
+            service_name: self.service.and_then(|service| service.value.name.as_deref()),
+            service_id: self.service.map(|service| service.id.as_str()),
+        }
+    }
+
+    /// The plugins that count: the route's own, then those of its plugin config, then those of its service.
+    fn merged(&self) -> Vec<Written<'d>> {
+        let mut merged = written(&self.route.value.plugins, self.owner());
+        let mut add = |plugins: &'d Plugins, owner: Owner<'d>| {
+            for weaker in written(plugins, owner) {
+                if !merged.iter().any(|it| it.mapping.name() == weaker.mapping.name()) {
+                    merged.push(weaker);
+                }
+            }
+        };
+        if let Some(config) = self.plugin_config {
+            let owner = Owner {
+                section: "plugin_configs",
+                id: &config.id,
+                path: &config.path,
+            };
+            add(&config.value.plugins, owner);
+        }
+        if let Some(service) = self.service {
+            let owner = Owner {
+                section: "services",
+                id: &service.id,
+                path: &service.path,
+            };
+            add(&service.value.plugins, owner);
+        }
+        merged
+    }
+}

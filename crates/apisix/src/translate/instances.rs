@@ -1,0 +1,193 @@
+//! Plugin instances: each plugin of a resource is translated once, however many routes use it.
+
+use crate::plugins::{Mapping, Meta, Note, Notes, Surroundings};
+use crate::translate::vars;
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+use weir_model::{ChainStep, Diagnostic, DocPath, PluginInstance, PluginUse, RefusalOverride};
+
+/// What is written about a plugin, and where.
+#[derive(Clone, Copy)]
+pub struct Written<'d> {
+    /// The plugin.
+    pub mapping: &'static dyn Mapping,
+    /// Its configuration.
+    pub config: &'d Value,
+    /// The resource it stands in.
+    pub owner: Owner<'d>,
+}
+
+/// The resource in which a plugin stands.
+#[derive(Debug, Clone, Copy)]
+pub struct Owner<'d> {
+    /// Its list.
+    pub section: &'static str,
+    /// Its id.
+    pub id: &'d str,
+    /// Its place in the document.
+    pub path: &'d DocPath,
+}
+
+impl Written<'_> {
+    /// What stands under `_meta`.
+    pub fn meta(&self) -> Meta {
+        Meta::of(self.config)
+    }
+
+    fn place(&self) -> DocPath {
+        self.owner.path.field("plugins").field(self.mapping.name())
+    }
+
+    fn id(&self) -> String {
+        format!("{}/{}/{}", self.owner.section, self.owner.id, self.mapping.name())
+    }
+}
+
+/// All instances that several chains use, by id.
+pub struct Instances<'d> {
+    metadata: &'d Map<String, Value>,
+    drops_tail_slash: bool,
+    shared: Vec<PluginInstance>,
+    by_id: HashMap<String, bool>,
+}
+
+impl<'d> Instances<'d> {
+    /// None yet. `metadata` is that of plugins by name.
+    pub fn new(metadata: &'d Map<String, Value>, drops_tail_slash: bool) -> Self {
+        Self {
+            metadata,
+            drops_tail_slash,
+            shared: Vec::new(),
+            by_id: HashMap::new(),
+        }
+    }
+
+    /// The id of the shared instance for what is written; made when it is first asked for. `None` where it cannot
+    /// be made, which has been told.
+    pub fn shared(&mut self, written: Written<'_>, diagnostics: &mut Vec<Diagnostic>) -> Option<String> {
+        let id = written.id();
+        if let Some(made) = self.by_id.get(&id) {
+            return made.then_some(id);
+        }
+        let instance = self.instance(written, written.config, id.clone(), diagnostics);
+        self.by_id.insert(id.clone(), instance.is_some());
+        self.shared.push(instance?);
+        Some(id)
+    }
+
+    /// Adds an instance that no resource has written.
+    pub fn add(&mut self, instance: PluginInstance) {
+        if self.by_id.insert(instance.id.clone(), true).is_none() {
+            self.shared.push(instance);
+        }
+    }
+
+    /// A step that runs what is written. A route's own plugins stand in its chain, all others are shared. `config`
+    /// is what is written, perhaps with the route's names filled in, which makes it the route's own too.
+    pub fn step(
+        &mut self,
+        written: Written<'_>,
+        config: Option<Value>,
+        route: Owner<'_>,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Option<PluginUse> {
+        if config.is_none() && written.owner.section != route.section {
+            return self.shared(written, diagnostics).map(PluginUse::Shared);
+        }
+        let id = format!("{}/{}/{}", route.section, route.id, written.mapping.name());
+        let config = config.as_ref().unwrap_or(written.config);
+        let instance = self.instance(written, config, id, diagnostics)?;
+        Some(PluginUse::Inline(Box::new(instance)))
+    }
+
+    fn instance(
+        &self,
+        written: Written<'_>,
+        config: &Value,
+        id: String,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Option<PluginInstance> {
+        let place = written.place();
+        let mut notes = Notes::default();
+        let surroundings = Surroundings {
+            instance: &id,
+            metadata: self.metadata,
+            drops_tail_slash: self.drops_tail_slash,
+        };
+        let translated = written.mapping.translate(config, &surroundings, &mut notes);
+        for Note {
+            severity,
+            field,
+            message,
+        } in notes.0
+        {
+            diagnostics.push(Diagnostic {
+                severity,
+                ..Diagnostic::error(place.field(field), message)
+            });
+        }
+        let config = match translated {
+            Ok(config) => config,
+            Err(error) => {
+                diagnostics.push(Diagnostic::error(place, error.to_string()));
+                return None;
+            }
+        };
+        if holds_secret_reference(written.config) {
+            let message = "references to secrets are not available in this version of Weir";
+            diagnostics.push(Diagnostic::error(place, message));
+            return None;
+        }
+        let meta = written.meta();
+        let place = place.field("_meta");
+        if meta.pre_function.is_some() {
+            let message = "\"pre_function\" (a function in Lua) is not available in this version of Weir";
+            diagnostics.push(Diagnostic::error(place.field("pre_function"), message));
+        }
+        let when = match meta.filter.as_deref().map(vars::compile) {
+            None => None,
+            Some(Ok(condition)) => condition,
+            Some(Err(fault)) => {
+                diagnostics.push(Diagnostic::error(place.field("filter"), fault.to_string()));
+                return None;
+            }
+        };
+        Some(PluginInstance {
+            id,
+            name: written.mapping.plugin().to_owned(),
+            config,
+            when,
+            on_refusal: meta.error_response.map(|body| RefusalOverride {
+                body,
+                content_type: Some(crate::voice::TEXT.to_owned()),
+            }),
+        })
+    }
+
+    /// All shared instances.
+    pub fn finish(self) -> Vec<PluginInstance> {
+        self.shared
+    }
+}
+
+/// Whether a configuration names a secret that is kept elsewhere.
+pub fn holds_secret_reference(config: &Value) -> bool {
+    match config {
+        Value::String(text) => {
+            let start = text.get(..9).unwrap_or(text).to_ascii_lowercase();
+            start.starts_with("$env://") || start.starts_with("$secret:")
+        }
+        Value::Array(items) => items.iter().any(holds_secret_reference),
+        Value::Object(map) => map.values().any(holds_secret_reference),
+        _ => false,
+    }
+}
+
+/// A step for a plugin in one place of a chain.
+pub fn chain_step(plugin: Option<PluginUse>, overrides: Vec<String>) -> ChainStep {
+    ChainStep {
+        plugin,
+        overrides,
+        ..ChainStep::default()
+    }
+}

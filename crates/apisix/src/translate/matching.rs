@@ -1,0 +1,403 @@
+//! Which calls a route takes, and which of several routes wins: APISIX's three routers as matches with ordinals.
+//!
+//! All three sort candidates the same way once their hosts are settled: an exact path, then the longer prefix, then
+//! the higher `priority`, then the longer pattern, then the first in the document. They differ in what comes before
+//! (the default router looks at hosts first) and in how paths are read (one knows parameters).
+
+use super::Router;
+use ipnet::IpNet;
+use serde_json::json;
+use std::cmp::Reverse;
+use std::net::IpAddr;
+use weir_model::{Comparison, HostPattern, Operator, PathPattern, Predicate, RouteMatch, TemplatePart};
+
+/// How specific a candidate is. Of two that match a call, the greater wins.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank {
+    host: HostRank,
+    path: PathRank,
+    priority: i64,
+    /// Length of the pattern as written; it tells patterns with parameters apart.
+    pattern: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum HostRank {
+    /// The route names no host, or the router does not look at hosts first.
+    None,
+    /// A wildcard before so many characters.
+    Wildcard(usize),
+    Exact,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum PathRank {
+    /// Everything that begins with so many bytes.
+    Prefix(usize),
+    Exact,
+}
+
+/// What all matches of a route have in common.
+#[derive(Debug)]
+pub struct Conditions {
+    pub methods: Vec<String>,
+    pub remote_addrs: Vec<IpNet>,
+    pub when: Option<Predicate>,
+    pub priority: i64,
+}
+
+/// The matches of a route under a router, each with its rank. Paths or hosts that can never match are left out.
+pub fn candidates<'p>(
+    router: Router,
+    drops_tail_slash: bool,
+    paths: impl Iterator<Item = &'p str>,
+    hosts: Option<&[&str]>,
+    conditions: &Conditions,
+) -> Vec<(Rank, RouteMatch)> {
+    let host_groups = host_groups(router, hosts);
+    let mut found = Vec::new();
+    for path in paths {
+        let (pattern, path_rank) = path_pattern(router, path);
+        for (matched, when) in tail_slash_forms(drops_tail_slash, pattern) {
+            for group in &host_groups {
+                let rank = Rank {
+                    host: group.rank,
+                    path: path_rank,
+                    priority: conditions.priority,
+                    pattern: path.len(),
+                };
+                let mut all = Vec::new();
+                all.extend(conditions.when.clone());
+                all.extend(when.clone());
+                all.extend(group.when.clone());
+                let matches = RouteMatch {
+                    hosts: group.hosts.clone(),
+                    path: matched.clone(),
+                    methods: conditions.methods.clone(),
+                    remote_addrs: conditions.remote_addrs.clone(),
+                    when: match all.len() {
+                        0 | 1 => all.pop(),
+                        _ => Some(Predicate::All(all)),
+                    },
+                    ..RouteMatch::default()
+                };
+                found.push((rank, matches));
+            }
+        }
+    }
+    found
+}
+
+/// Turns ranks into ordinals, in place: equal ranks get equal ones, and then the first in the document wins.
+pub fn assign_precedence(matches: &mut [(Rank, &mut RouteMatch)]) {
+    let mut order: Vec<usize> = (0..matches.len()).collect();
+    order.sort_by_key(|index| Reverse(matches[*index].0.clone()));
+    let mut ordinal = 0;
+    let mut previous: Option<Rank> = None;
+    for index in order.into_iter().rev() {
+        let (rank, route_match) = &mut matches[index];
+        if previous.as_ref() != Some(rank) {
+            ordinal += 1;
+            previous = Some(rank.clone());
+        }
+        route_match.precedence = Some(ordinal);
+    }
+}
+
+/// Hosts that rank alike.
+struct HostGroup {
+    rank: HostRank,
+    hosts: Vec<HostPattern>,
+    /// For wildcards that no host pattern of the model says.
+    when: Option<Predicate>,
+}
+
+fn host_groups(router: Router, hosts: Option<&[&str]>) -> Vec<HostGroup> {
+    let Some(hosts) = hosts else {
+        return vec![HostGroup {
+            rank: HostRank::None,
+            hosts: Vec::new(),
+            when: None,
+        }];
+    };
+    let by_host = router == Router::RadixtreeHostUri;
+    let mut groups: Vec<HostGroup> = Vec::new();
+    for host in hosts {
+        let host = host.to_ascii_lowercase();
+        let rank = match (by_host, host.strip_prefix('*')) {
+            (false, _) => HostRank::None,
+            (true, Some(rest)) => HostRank::Wildcard(rest.len()),
+            (true, None) => HostRank::Exact,
+        };
+        let (pattern, when) = match host_pattern(&host, by_host) {
+            Some(found) => found,
+            None => continue,
+        };
+        let group = groups
+            .iter_mut()
+            .find(|group| group.rank == rank && group.when.is_none() && when.is_none());
+        match group {
+            Some(group) => group.hosts.push(pattern),
+            None => groups.push(HostGroup {
+                rank,
+                hosts: vec![pattern],
+                when,
+            }),
+        }
+    }
+    groups
+}
+
+/// The pattern for a host, and a further condition where a pattern cannot say it. `None`: no call ever has such a
+/// host, since the default router compares hosts without their ports.
+fn host_pattern(host: &str, without_port: bool) -> Option<(HostPattern, Option<Predicate>)> {
+    let has_port = host.contains(':') && !host.ends_with(']');
+    if without_port && has_port {
+        return None;
+    }
+    match host.strip_prefix('*') {
+        Some("") => Some((HostPattern::Any, None)),
+        // `*a.com` is every host that ends so, in the middle of a label too.
+        Some(rest) if !rest.starts_with('.') => {
+            let ends_so = Predicate::Compare(Comparison {
+                variable: "host".to_owned(),
+                operator: Operator::Matches,
+                value: json!(format!("{}$", regex::escape(rest))),
+            });
+            Some((HostPattern::Any, Some(ends_so)))
+        }
+        _ => HostPattern::parse(host).ok().map(|pattern| (pattern, None)),
+    }
+}
+
+fn path_pattern(router: Router, path: &str) -> (PathPattern, PathRank) {
+    if router == Router::RadixtreeUriWithParameter {
+        return parameter_pattern(path);
+    }
+    match path.strip_suffix('*') {
+        Some(prefix) => prefix_pattern(prefix),
+        None => (PathPattern::Exact(path.to_owned()), PathRank::Exact),
+    }
+}
+
+fn prefix_pattern(prefix: &str) -> (PathPattern, PathRank) {
+    (
+        PathPattern::Prefix(prefix.to_owned()),
+        PathRank::Prefix(prefix.len()),
+    )
+}
+
+/// `/user/:id`, `/files/*rest`. What stands before the first `:` or `*` decides the rank. A `:` or `*` inside of a
+/// segment is no parameter but cuts the path off all the same.
+fn parameter_pattern(path: &str) -> (PathPattern, PathRank) {
+    let Some(cut) = path.find(':').or_else(|| path.find('*')) else {
+        return (PathPattern::Exact(path.to_owned()), PathRank::Exact);
+    };
+    let rank = PathRank::Prefix(cut);
+    let segments: Vec<&str> = path.split('/').collect();
+    let is_named = |segment: &&str| segment.starts_with([':', '*']);
+    if !segments.iter().any(is_named) {
+        return prefix_pattern(&path[..cut]);
+    }
+    if let Some(prefix) = path.strip_suffix('*')
+        && prefix.len() == cut
+    {
+        return prefix_pattern(prefix);
+    }
+    let rest_inside = segments[..segments.len() - 1]
+        .iter()
+        .any(|segment| segment.starts_with('*'));
+    if rest_inside {
+        return (PathPattern::Regex(glob_regex(&segments)), rank);
+    }
+    let mut parts = Vec::new();
+    let mut literal = String::new();
+    for (index, segment) in segments.iter().enumerate() {
+        if index > 0 {
+            literal.push('/');
+        }
+        let parameter = match (segment.strip_prefix(':'), segment.strip_prefix('*')) {
+            (Some(name), _) => TemplatePart::Parameter(name.to_owned()),
+            (_, Some(name)) => TemplatePart::Rest(name.to_owned()),
+            _ => {
+                literal.push_str(segment);
+                continue;
+            }
+        };
+        parts.push(TemplatePart::Literal(std::mem::take(&mut literal)));
+        parts.push(parameter);
+    }
+    if !literal.is_empty() {
+        parts.push(TemplatePart::Literal(literal));
+    }
+    (PathPattern::Template(parts), rank)
+}
+
+/// For a `*` that is not at the end.
+fn glob_regex(segments: &[&str]) -> String {
+    let segments = segments.iter().map(|segment| match segment.as_bytes().first() {
+        Some(b':') => "[^/]+".to_owned(),
+        Some(b'*') => "(?s:.*)".to_owned(),
+        _ => regex::escape(segment),
+    });
+    format!("{}$", segments.collect::<Vec<_>>().join("/"))
+}
+
+/// A router that takes a `/` off the end of a call's path before it matches takes `/a/` for `/a`.
+fn tail_slash_forms(drops_tail_slash: bool, pattern: PathPattern) -> Vec<(PathPattern, Option<Predicate>)> {
+    if !drops_tail_slash {
+        return vec![(pattern, None)];
+    }
+    match pattern {
+        PathPattern::Exact(path) if path.ends_with('/') => Vec::new(),
+        PathPattern::Exact(path) => vec![
+            (PathPattern::Exact(format!("{path}/")), None),
+            (PathPattern::Exact(path), None),
+        ],
+        PathPattern::Prefix(prefix) if prefix.ends_with('/') => {
+            let longer = Predicate::Compare(Comparison {
+                variable: "uri".to_owned(),
+                operator: Operator::NotEqual,
+                value: json!(prefix),
+            });
+            vec![(PathPattern::Prefix(prefix), Some(longer))]
+        }
+        PathPattern::Template(parts) => {
+            let mut with_slash = parts.clone();
+            match with_slash.last_mut() {
+                Some(TemplatePart::Literal(text)) => text.push('/'),
+                Some(TemplatePart::Rest(_)) => return vec![(PathPattern::Template(parts), None)],
+                _ => with_slash.push(TemplatePart::Literal("/".to_owned())),
+            }
+            vec![
+                (PathPattern::Template(with_slash), None),
+                (PathPattern::Template(parts), None),
+            ]
+        }
+        other => vec![(other, None)],
+    }
+}
+
+/// The networks of `remote_addr` and `remote_addrs`, which have been checked.
+pub fn networks<'a>(addresses: impl Iterator<Item = &'a str>) -> Vec<IpNet> {
+    addresses
+        .filter_map(|text| {
+            let network = text.parse::<IpNet>();
+            network.or_else(|_| text.parse::<IpAddr>().map(IpNet::from)).ok()
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ordered(router: Router, drops_tail_slash: bool, routes: &[(&str, Option<&str>, i64)]) -> Vec<String> {
+        let mut all = Vec::new();
+        for (path, host, priority) in routes {
+            let conditions = Conditions {
+                methods: Vec::new(),
+                remote_addrs: Vec::new(),
+                when: None,
+                priority: *priority,
+            };
+            let hosts: Option<Vec<&str>> = host.map(|hosts| hosts.split(' ').collect());
+            all.extend(candidates(
+                router,
+                drops_tail_slash,
+                std::iter::once(*path),
+                hosts.as_deref(),
+                &conditions,
+            ));
+        }
+        let (ranks, mut matches): (Vec<Rank>, Vec<RouteMatch>) = all.into_iter().unzip();
+        let mut ranked: Vec<(Rank, &mut RouteMatch)> = ranks.into_iter().zip(matches.iter_mut()).collect();
+        assign_precedence(&mut ranked);
+        matches.sort_by_key(|it| Reverse(it.precedence));
+        matches
+            .iter()
+            .map(|it| {
+                let hosts: Vec<String> = it.hosts.iter().map(ToString::to_string).collect();
+                let when = if it.when.is_some() { "?" } else { "" };
+                format!("{} {} {}{when}", it.precedence.unwrap_or(0), hosts.join(","), it.path)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_default_router_looks_at_hosts_first() {
+        assert_eq!(
+            ordered(
+                Router::RadixtreeHostUri,
+                false,
+                &[
+                    ("/x/y/z", None, 9),
+                    ("/x/*", Some("a.com B.com:80"), 0),
+                    ("/x/y/*", Some("*.com"), 5),
+                    ("/x/y/z", Some("*.a.com *.com"), 0),
+                    ("*", Some("*"), 0),
+                    ("/x/y/z", None, 9),
+                    ("/m", Some("*x.org"), 0),
+                ],
+            ),
+            [
+                "7 a.com =/x/*"[..].replace("=/x/*", "/x/*"),
+                "6 *.a.com =/x/y/z".to_owned(),
+                "5 * =/m?".to_owned(),
+                "4 *.com =/x/y/z".to_owned(),
+                "3 *.com /x/y/*".to_owned(),
+                "2 * *".to_owned(),
+                "1  =/x/y/z".to_owned(),
+                "1  =/x/y/z".to_owned(),
+            ]
+        );
+    }
+
+    #[test]
+    fn the_other_routers_look_at_paths_only() {
+        assert_eq!(
+            ordered(
+                Router::RadixtreeUri,
+                false,
+                &[("/h", Some("*.a.com"), 1), ("/h", Some("b.a.com"), 0), ("/h*", None, 9), ("/u/:id", None, 0)],
+            ),
+            ["3 *.a.com =/h", "2 b.a.com =/h", "2  =/u/:id", "1  /h*"]
+        );
+        assert_eq!(
+            ordered(
+                Router::RadixtreeUriWithParameter,
+                false,
+                &[
+                    ("/user/:id", None, 0),
+                    ("/user/:id/posts/:post", None, 0),
+                    ("/files/*path", None, 0),
+                    ("/user/me", None, 0),
+                    ("/plain/*", None, 0),
+                    ("/a:b", None, 0),
+                    ("/g/*/x", None, 0),
+                ],
+            ),
+            [
+                "7  =/user/me",
+                "6  /plain/*",
+                "5  /files/{path*}",
+                "4  /user/{id}/posts/{post}",
+                "3  /user/{id}",
+                "2  ~/g/(?s:.*)/x$",
+                "1  /a*",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_slash_at_the_end_may_be_dropped() {
+        assert_eq!(
+            ordered(
+                Router::RadixtreeUri,
+                true,
+                &[("/h", None, 0), ("/t/", None, 0), ("/api/*", None, 0), ("/f*", None, 0)],
+            ),
+            ["3  =/h/", "3  =/h", "2  /api/*?", "1  /f*"]
+        );
+    }
+}

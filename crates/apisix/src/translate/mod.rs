@@ -1,0 +1,209 @@
+//! From APISIX's resources to the model.
+//!
+//! What APISIX works out for each call from several resources is worked out here once: the hosts and upstream of a
+//! route and its service, the plugins of a route, its plugin config, its service, the global rules and the
+//! consumers, and their order.
+
+mod chain;
+mod consumers;
+mod instances;
+mod matching;
+mod names;
+mod route;
+mod upstream;
+pub mod vars;
+
+use crate::document::{self, Documents, Item};
+use chain::{Chains, Sources};
+use consumers::Consumers;
+use instances::Instances;
+use matching::{Conditions, Rank};
+use serde_json::Value;
+use std::collections::HashMap;
+use weir_model::{DefaultCharset, Diagnostic, DocPath, Model, RealIp, RouteTable, Severity, Voice};
+
+/// Which of APISIX's routers finds routes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Router {
+    /// `radixtree_host_uri`, the default: hosts first, then paths.
+    #[default]
+    RadixtreeHostUri,
+    /// `radixtree_uri`: paths first; hosts are a condition like others.
+    RadixtreeUri,
+    /// `radixtree_uri_with_parameter`: likewise, with `:name` and `*name` in paths.
+    RadixtreeUriWithParameter,
+}
+
+/// What stands in APISIX's `config.yaml` rather than in `apisix.yaml`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Options {
+    /// `apisix.router.http`.
+    pub router: Router,
+    /// `apisix.delete_uri_tail_slash`: a `/` at the end of a path does not count.
+    pub delete_uri_tail_slash: bool,
+}
+
+/// Translates a parsed document.
+///
+/// Resources that are wrong are left out, with a diagnostic of severity [`Severity::Dropped`].
+///
+/// # Errors
+/// All diagnostics, when one of them has the severity [`Severity::Error`]: the document uses something (a plugin,
+/// a function in Lua) that Weir lacks, and leaving it out would serve calls that should not be served.
+pub fn translate(document: &Value, options: &Options) -> Result<(Model, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let mut diagnostics = Vec::new();
+    if !(document.is_object() || document.is_null()) {
+        return Err(vec![Diagnostic::error(DocPath::root(), "expected a map of resources")]);
+    }
+    let documents = document::read(document, &mut diagnostics);
+    report_unavailable(&documents, &mut diagnostics);
+    let model = Translation::new(&documents, options, &mut diagnostics).run();
+    if diagnostics.iter().any(|it| it.severity == Severity::Error) {
+        return Err(diagnostics);
+    }
+    Ok((model, diagnostics))
+}
+
+/// Reports plugins that Weir lacks, wherever they stand, unless they are disabled.
+fn report_unavailable(documents: &Documents, diagnostics: &mut Vec<Diagnostic>) {
+    let mut report = |path: &DocPath, plugins: &document::Plugins| {
+        for (name, config) in plugins {
+            if crate::plugins::mapping(name).is_none() && !crate::plugins::Meta::of(config).disable {
+                let message = format!("plugin \"{name}\" is not available in this version of Weir");
+                diagnostics.push(Diagnostic::error(
+                    path.field("plugins").field(name.as_str()),
+                    message,
+                ));
+            }
+        }
+    };
+    documents.routes.iter().for_each(|it| report(&it.path, &it.value.plugins));
+    documents.services.iter().for_each(|it| report(&it.path, &it.value.plugins));
+    documents.consumers.iter().for_each(|it| report(&it.path, &it.value.plugins));
+    documents
+        .credentials
+        .iter()
+        .for_each(|(_, it)| report(&it.path, &it.value.plugins));
+    let sets = [
+        &documents.plugin_configs,
+        &documents.consumer_groups,
+        &documents.global_rules,
+    ];
+    sets.into_iter()
+        .flatten()
+        .for_each(|it| report(&it.path, &it.value.plugins));
+}
+
+/// Resources by id.
+type ById<'d, T> = HashMap<&'d str, &'d Item<T>>;
+
+fn by_id<T>(items: &[Item<T>]) -> ById<'_, T> {
+    items.iter().map(|item| (item.id.as_str(), item)).collect()
+}
+
+struct Translation<'d> {
+    documents: &'d Documents,
+    options: &'d Options,
+    diagnostics: &'d mut Vec<Diagnostic>,
+    services: ById<'d, document::Service>,
+    upstreams: ById<'d, document::Upstream>,
+    plugin_configs: ById<'d, document::PluginSet>,
+    instances: Instances<'d>,
+    /// Upstreams that routes use, by name in the model, and whether calls can go there.
+    used_upstreams: HashMap<String, bool>,
+    model: Model,
+    ranks: Vec<Vec<Rank>>,
+}
+
+impl<'d> Translation<'d> {
+    fn new(documents: &'d Documents, options: &'d Options, diagnostics: &'d mut Vec<Diagnostic>) -> Self {
+        Self {
+            documents,
+            options,
+            diagnostics,
+            services: by_id(&documents.services),
+            upstreams: by_id(&documents.upstreams),
+            plugin_configs: by_id(&documents.plugin_configs),
+            instances: Instances::new(&documents.metadata, options.delete_uri_tail_slash),
+            used_upstreams: HashMap::new(),
+            model: Model {
+                weir: 1,
+                voice: Voice::Apisix,
+                route_tables: vec![route_table()],
+                ..Model::default()
+            },
+            ranks: Vec::new(),
+        }
+    }
+
+    fn run(mut self) -> Model {
+        let consumers = Consumers::translate(self.documents, &mut self.instances, self.diagnostics);
+        let chains = Chains::new(
+            &self.documents.global_rules,
+            &consumers,
+            &mut self.instances,
+            self.diagnostics,
+        );
+        let documents = self.documents;
+        for item in documents.routes.iter().filter(|item| item.value.status == 1) {
+            self.route(item, &chains);
+        }
+        self.assign_precedence();
+        self.model.unmatched = chains.unmatched();
+        self.model.consumers = consumers.consumers;
+        self.model.consumer_tables = consumers.tables;
+        self.model.plugins = self.instances.finish();
+        self.model
+    }
+
+    fn assign_precedence(&mut self) {
+        let matches = self.model.routes.iter_mut().flat_map(|route| &mut route.matches);
+        let ranks = std::mem::take(&mut self.ranks).into_iter().flatten();
+        let mut ranked: Vec<_> = ranks.zip(matches).collect();
+        matching::assign_precedence(&mut ranked);
+    }
+
+    /// The plugins of a route by where they come from, the strongest first.
+    fn sources(&self, route: &'d Item<document::Route>) -> Sources<'d> {
+        let plugin_config = route
+            .value
+            .plugin_config_id
+            .as_ref()
+            .and_then(|id| self.plugin_configs.get(id.0.as_str()));
+        let service = self.service_of(route);
+        Sources {
+            route,
+            plugin_config: plugin_config.copied(),
+            service,
+        }
+    }
+
+    fn service_of(&self, route: &Item<document::Route>) -> Option<&'d Item<document::Service>> {
+        let id = route.value.service_id.as_ref()?;
+        self.services.get(id.0.as_str()).copied()
+    }
+}
+
+/// What APISIX's stock configuration of its server says for all calls.
+fn route_table() -> RouteTable {
+    RouteTable {
+        voice: Voice::Apisix,
+        real_ip: Some(RealIp {
+            header: "X-Real-IP".to_owned(),
+            trusted: matching::networks(["127.0.0.1"].into_iter()),
+        }),
+        charset: Some(DefaultCharset {
+            name: "utf-8".to_owned(),
+            media_types: [
+                "text/html",
+                "text/xml",
+                "text/plain",
+                "text/vnd.wap.wml",
+                "application/javascript",
+                "application/rss+xml",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+        }),
+    }
+}

@@ -1,0 +1,193 @@
+//! Routes: matches, target, host, and the rest of what a route says.
+
+use super::chain::Chains;
+use super::{Conditions, Translation, matching, upstream, vars};
+use crate::document::{self, Item};
+use weir_model::{
+    Diagnostic, DocPath, ForwardedHeaders, PathRewrite, Route, RouteTarget, Stamp, StampValue, UpstreamHost,
+    Voice,
+};
+
+/// Where a route's calls go.
+struct Destination {
+    target: RouteTarget,
+    host: UpstreamHost,
+}
+
+impl Destination {
+    fn nowhere(target: RouteTarget) -> Self {
+        Self {
+            target,
+            host: UpstreamHost::Client,
+        }
+    }
+}
+
+impl<'d> Translation<'d> {
+    /// Adds a route to the model.
+    pub(super) fn route(&mut self, item: &'d Item<document::Route>, chains: &Chains) {
+        if let Some(function) = unavailable_function(&item.value) {
+            self.diagnostics.push(Diagnostic::error(
+                item.path.field(function),
+                format!("\"{function}\" (a function in Lua) is not available in this version of Weir"),
+            ));
+            return;
+        }
+        let Some(conditions) = self.conditions(item) else {
+            return;
+        };
+        let service = self.service_of(item);
+        let service_hosts = service
+            .and_then(|service| service.value.hosts.as_ref())
+            .map(|hosts| hosts.iter().map(String::as_str).collect());
+        let hosts: Option<Vec<&str>> = item.value.own_hosts().or(service_hosts);
+        let (ranks, matches): (Vec<_>, Vec<_>) = matching::candidates(
+            self.options.router,
+            self.options.delete_uri_tail_slash,
+            item.value.paths(),
+            hosts.as_deref(),
+            &conditions,
+        )
+        .into_iter()
+        .unzip();
+        if matches.is_empty() {
+            let message = "no call can ever match this route's hosts and paths; it is left out";
+            self.diagnostics
+                .push(Diagnostic::warning(item.path.clone(), message));
+            return;
+        }
+        let destination = self.destination(item);
+        let sources = self.sources(item);
+        let websocket = item.value.enable_websocket;
+        let route = Route {
+            name: item.id.clone(),
+            voice: Voice::Apisix,
+            matches,
+            target: destination.target,
+            https_only_status: None,
+            path: PathRewrite::default(),
+            upstream_host: destination.host,
+            forwarded: forwarded(),
+            response_stamps: vec![Stamp {
+                name: "X-APISIX-Upstream-Status".to_owned(),
+                value: StampValue::UpstreamErrorStatus,
+            }],
+            request_stamps: Vec::new(),
+            timeouts: item.value.timeout.map(upstream::timeouts),
+            upgrade: websocket
+                .or_else(|| service?.value.enable_websocket)
+                .unwrap_or(false),
+            max_body_bytes: None,
+            plugins: chains.of_route(&sources, &mut self.instances, self.diagnostics),
+        };
+        self.ranks.push(ranks);
+        self.model.routes.push(route);
+    }
+
+    fn conditions(&mut self, item: &Item<document::Route>) -> Option<Conditions> {
+        let route = &item.value;
+        let when = match route.vars.as_deref().map(vars::compile_for_matching) {
+            None => None,
+            Some(Ok(condition)) => condition,
+            Some(Err(fault)) => {
+                self.diagnostics
+                    .push(Diagnostic::error(item.path.field("vars"), fault.to_string()));
+                return None;
+            }
+        };
+        Some(Conditions {
+            methods: route.methods.clone().unwrap_or_default(),
+            remote_addrs: matching::networks(route.addresses()),
+            when,
+            priority: route.priority,
+        })
+    }
+
+    /// Where calls go, and how APISIX answers where they can go nowhere: a plugin config that does not exist is
+    /// noticed first, then a service, both before any plugin works; an upstream only after them.
+    fn destination(&mut self, item: &Item<document::Route>) -> Destination {
+        let route = &item.value;
+        let missing = |kind: &str, id: &str| format!("no {kind} has the id '{id}'");
+        if let Some(id) = &route.plugin_config_id
+            && !self.plugin_configs.contains_key(id.0.as_str())
+        {
+            self.warn(item.path.field("plugin_config_id"), missing("plugin config", &id.0));
+            return Destination::nowhere(RouteTarget::Broken(503));
+        }
+        let service = self.service_of(item);
+        if let (Some(id), None) = (&route.service_id, service) {
+            self.warn(item.path.field("service_id"), missing("service", &id.0));
+            return Destination::nowhere(RouteTarget::Broken(404));
+        }
+        // A route's own upstream goes before its service's; of the two ways to name one, the id counts.
+        let (id, inline, owner, place) = match service {
+            Some(service) if route.upstream_id.is_none() && route.upstream.is_none() => (
+                &service.value.upstream_id,
+                &service.value.upstream,
+                format!("services/{}", service.id),
+                &service.path,
+            ),
+            _ => (
+                &route.upstream_id,
+                &route.upstream,
+                format!("routes/{}", item.id),
+                &item.path,
+            ),
+        };
+        match (id, inline) {
+            (Some(id), _) => match self.upstreams.get(id.0.as_str()).copied() {
+                Some(known) => self.use_upstream(format!("upstreams/{}", id.0), &known.value, &known.path),
+                None => {
+                    self.warn(place.field("upstream_id"), missing("upstream", &id.0));
+                    Destination::nowhere(RouteTarget::Unavailable(502))
+                }
+            },
+            (None, Some(inline)) => self.use_upstream(owner, inline, &place.field("upstream")),
+            (None, None) => Destination::nowhere(RouteTarget::Unavailable(503)),
+        }
+    }
+
+    /// The destination of calls to an upstream, which is added to the model when it is first used.
+    fn use_upstream(&mut self, name: String, used: &document::Upstream, place: &DocPath) -> Destination {
+        let is_known = self.used_upstreams.get(&name).copied();
+        let has_nodes = is_known.unwrap_or_else(|| {
+            let translated = upstream::translate(&name, used, place, self.diagnostics);
+            let has_nodes = translated.is_some();
+            if let Some(translated) = translated {
+                self.model.upstreams.push(translated.upstream);
+                self.model.services.push(translated.service);
+            }
+            self.used_upstreams.insert(name.clone(), has_nodes);
+            has_nodes
+        });
+        if !has_nodes {
+            return Destination::nowhere(RouteTarget::Unavailable(503));
+        }
+        Destination {
+            target: RouteTarget::Service(name),
+            host: upstream::upstream_host(used),
+        }
+    }
+
+    fn warn(&mut self, place: DocPath, message: String) {
+        self.diagnostics.push(Diagnostic::warning(place, message));
+    }
+}
+
+fn unavailable_function(route: &document::Route) -> Option<&'static str> {
+    if route.filter_func.is_some() {
+        return Some("filter_func");
+    }
+    route.script.is_some().then_some("script")
+}
+
+/// The headers about the client that APISIX sends to upstreams.
+fn forwarded() -> ForwardedHeaders {
+    ForwardedHeaders {
+        standard: true,
+        via: None,
+        host_as_written: true,
+        drop_forwarded: true,
+        ..ForwardedHeaders::default()
+    }
+}

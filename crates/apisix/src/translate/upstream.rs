@@ -1,0 +1,217 @@
+//! Upstreams: what APISIX says about nodes, balancing and hosts, in the model's words.
+
+use crate::document::{Node, Timeout, Upstream};
+use weir_model::{
+    Algorithm, Diagnostic, DocPath, HashOn, KeepalivePool, Scheme, Service, Target, Timeouts, UpstreamHost,
+};
+
+/// Time-outs towards upstreams where nothing else is said, as in NGINX.
+const TIMEOUTS: Timeouts = Timeouts {
+    connect_ms: 60_000,
+    write_ms: 60_000,
+    read_ms: 60_000,
+};
+/// Idle connections where nothing else is said, as in APISIX's configuration.
+const KEEPALIVE: KeepalivePool = KeepalivePool {
+    size: 320,
+    idle_timeout_ms: 60_000,
+    requests: 1000,
+};
+
+/// An upstream in the model: the targets, and the service that says how they are called.
+#[derive(Debug)]
+pub struct Translated {
+    pub upstream: weir_model::Upstream,
+    pub service: Service,
+}
+
+/// Translates an upstream under a name. `None` where it has no node, so that calls cannot go there.
+pub fn translate(
+    name: &str,
+    upstream: &Upstream,
+    place: &DocPath,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Translated> {
+    let scheme = scheme(upstream, place, diagnostics);
+    let targets = targets(upstream, scheme, place, diagnostics);
+    if targets.is_empty() {
+        return None;
+    }
+    if upstream.checks.is_some() {
+        diagnostics.push(Diagnostic::warning(
+            place.field("checks"),
+            "health checks are accepted but not carried out yet",
+        ));
+    }
+    if upstream
+        .tls
+        .as_ref()
+        .is_some_and(|tls| tls.get("client_cert").is_some() || tls.get("client_cert_id").is_some())
+    {
+        diagnostics.push(not_available(
+            place.field("tls"),
+            "a client certificate towards upstreams",
+        ));
+    }
+    let algorithm = algorithm(upstream, place, diagnostics);
+    let service = Service {
+        name: name.to_owned(),
+        url: None,
+        upstream: Some(name.to_owned()),
+        path: None,
+        retries: upstream
+            .retries
+            .unwrap_or_else(|| u32::try_from(targets.len() - 1).unwrap_or(u32::MAX)),
+        retry_timeout_ms: milliseconds(upstream.retry_timeout.unwrap_or(0.0)),
+        retry_non_idempotent: false,
+        timeouts: upstream.timeout.map_or(TIMEOUTS, timeouts),
+    };
+    let upstream = weir_model::Upstream {
+        name: name.to_owned(),
+        scheme,
+        algorithm,
+        hash_on: match algorithm {
+            Algorithm::ConsistentHashing => hash_on(upstream),
+            _ => Vec::new(),
+        },
+        targets,
+        keepalive: upstream.keepalive_pool.map_or(KEEPALIVE, |pool| KeepalivePool {
+            size: pool.size,
+            idle_timeout_ms: milliseconds(pool.idle_timeout),
+            requests: pool.requests,
+        }),
+    };
+    Some(Translated { upstream, service })
+}
+
+/// The `Host` that the upstream's nodes are told.
+pub fn upstream_host(upstream: &Upstream) -> UpstreamHost {
+    match (upstream.pass_host.as_str(), &upstream.upstream_host) {
+        ("node", _) => UpstreamHost::Target,
+        ("rewrite", Some(host)) => UpstreamHost::Fixed(host.clone()),
+        _ => UpstreamHost::Client,
+    }
+}
+
+/// Time-outs in the model's units.
+pub fn timeouts(timeout: Timeout) -> Timeouts {
+    Timeouts {
+        connect_ms: milliseconds(timeout.connect),
+        write_ms: milliseconds(timeout.send),
+        read_ms: milliseconds(timeout.read),
+    }
+}
+
+fn milliseconds(seconds: f64) -> u64 {
+    // The conversion saturates, and the shapes allow no negative numbers.
+    (seconds * 1000.0).ceil() as u64
+}
+
+fn not_available(place: DocPath, what: &str) -> Diagnostic {
+    Diagnostic::error(place, format!("{what} is not available in this version of Weir"))
+}
+
+fn scheme(upstream: &Upstream, place: &DocPath, diagnostics: &mut Vec<Diagnostic>) -> Scheme {
+    match upstream.scheme.as_str() {
+        "http" => Scheme::Http,
+        "https" => Scheme::Https,
+        other => {
+            diagnostics.push(not_available(
+                place.field("scheme"),
+                &format!("the upstream scheme \"{other}\""),
+            ));
+            Scheme::Http
+        }
+    }
+}
+
+fn algorithm(upstream: &Upstream, place: &DocPath, diagnostics: &mut Vec<Diagnostic>) -> Algorithm {
+    match upstream.algorithm.as_str() {
+        "roundrobin" => Algorithm::RoundRobin,
+        "chash" => Algorithm::ConsistentHashing,
+        "ewma" => Algorithm::Ewma,
+        "least_conn" => Algorithm::LeastConnections,
+        other => {
+            let message = format!("no balancer is named \"{other}\"; the nodes are called in turn");
+            diagnostics.push(Diagnostic::warning(place.field("type"), message));
+            Algorithm::RoundRobin
+        }
+    }
+}
+
+/// What is hashed; where the call has no such thing, the client's address.
+fn hash_on(upstream: &Upstream) -> Vec<HashOn> {
+    let key = upstream.key.clone().unwrap_or_default();
+    let first = match upstream.hash_on.as_str() {
+        "consumer" => Some(HashOn::Consumer),
+        _ if key.is_empty() => None,
+        "header" => Some(HashOn::Header(key)),
+        "cookie" => Some(HashOn::Cookie {
+            name: key,
+            set_for_path: None,
+        }),
+        "vars_combinations" => Some(HashOn::Template(key)),
+        _ if key == "remote_addr" => None,
+        _ => Some(HashOn::Template(format!("${{{key}}}"))),
+    };
+    first.into_iter().chain([HashOn::Ip]).collect()
+}
+
+fn targets(
+    upstream: &Upstream,
+    scheme: Scheme,
+    place: &DocPath,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Target> {
+    let standard_port = match scheme {
+        Scheme::Http => 80,
+        Scheme::Https => 443,
+    };
+    let nodes = match (&upstream.nodes, &upstream.service_name) {
+        (Some(nodes), _) => nodes.list(),
+        (None, Some(name)) => discovered(name, upstream, place, diagnostics),
+        (None, None) => Vec::new(),
+    };
+    let is_single = nodes.len() == 1;
+    nodes
+        .into_iter()
+        .map(|node| Target {
+            // The model writes IPv6 addresses without brackets.
+            host: node
+                .host
+                .strip_prefix('[')
+                .and_then(|host| host.strip_suffix(']'))
+                .unwrap_or(&node.host)
+                .to_owned(),
+            port: node.port.unwrap_or(standard_port),
+            // A node that is alone is called whatever its weight.
+            weight: match u32::try_from(node.weight).unwrap_or(u32::MAX) {
+                0 if is_single => 1,
+                weight => weight,
+            },
+            priority: i32::try_from(node.priority).unwrap_or(if node.priority < 0 { i32::MIN } else { i32::MAX }),
+        })
+        .collect()
+}
+
+/// A name that is looked up. Only DNS is available, which the model's targets know by themselves.
+fn discovered(
+    name: &str,
+    upstream: &Upstream,
+    place: &DocPath,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Node> {
+    let kind = upstream.discovery_type.as_deref().unwrap_or_default();
+    if kind != "dns" {
+        let what = format!("the service discovery \"{kind}\"");
+        diagnostics.push(not_available(place.field("discovery_type"), &what));
+        return Vec::new();
+    }
+    let (host, port) = crate::document::split_port(name);
+    vec![Node {
+        host: host.to_owned(),
+        port,
+        weight: 1,
+        priority: 0,
+    }]
+}

@@ -1,0 +1,227 @@
+//! APISIX's voice: refusals as APISIX, and the NGINX in it, word them.
+//!
+//! Where APISIX itself answers there is a short JSON text under a plain text's content type; where it only names a
+//! status, NGINX's page for it stands. The pages here are Weir's own markup around the same headings.
+
+use weir_plugin::uri::NormalForm;
+use weir_plugin::voice::Voice;
+use weir_plugin::{AuthFailure, Exchange, Refusal, RefusalKind, Reply, TokenFault};
+
+/// `Content-Type` of texts, JSON too.
+pub const TEXT: &str = "text/plain; charset=utf-8";
+/// `Content-Type` of pages.
+pub const HTML: &str = "text/html; charset=utf-8";
+/// What APISIX calls itself.
+const SERVER: &str = "APISIX/3.18.0";
+
+/// Answers as Apache APISIX does.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ApisixVoice;
+
+impl Voice for ApisixVoice {
+    fn render(&self, refusal: &Refusal, _: &Exchange) -> Reply {
+        let status = status(refusal);
+        let mut reply = match words(refusal) {
+            Some((field, message)) => {
+                let mut body = serde_json::json!({ field: message }).to_string();
+                body.push('\n');
+                Reply::new(status, TEXT, body)
+            }
+            None if reason(status).is_some() => Reply::new(status, HTML, page(status)),
+            None => Reply::new(status, "", ""),
+        };
+        reply = reply.with_header("Server", SERVER);
+        if let Some(challenge) = &refusal.challenge {
+            reply = reply.with_header("WWW-Authenticate", challenge.as_str());
+        }
+        for (name, value) in &refusal.headers {
+            reply = reply.with_header(name.as_ref(), value.as_str());
+        }
+        reply
+    }
+
+    fn normal_form(&self) -> NormalForm {
+        NormalForm::Decoded
+    }
+}
+
+fn status(refusal: &Refusal) -> u16 {
+    match refusal.kind {
+        // NGINX has no page of its own for it.
+        RefusalKind::HeadTooLarge => 400,
+        RefusalKind::AnonymousConsumerMissing => 401,
+        _ => refusal.status,
+    }
+}
+
+/// The field and the text of a JSON body; `None`: the page of the status stands.
+fn words(refusal: &Refusal) -> Option<(&'static str, &str)> {
+    let message = refusal.message.as_deref();
+    match &refusal.kind {
+        RefusalKind::NoRoute => Some(("error_msg", message.unwrap_or("404 Route Not Found"))),
+        RefusalKind::AnonymousConsumerMissing => {
+            Some(("message", message.unwrap_or("Invalid user authorization")))
+        }
+        RefusalKind::Unauthenticated { plugin, failure } => {
+            Some(("message", message.unwrap_or_else(|| authentication(plugin, failure))))
+        }
+        RefusalKind::RateLimited => message.map(|message| ("error_msg", message)),
+        RefusalKind::Forbidden { .. } => message.map(|message| ("message", message)),
+        _ => None,
+    }
+}
+
+fn authentication(plugin: &str, failure: &AuthFailure) -> &'static str {
+    match (plugin, failure) {
+        (_, AuthFailure::ConsumerMissing) => "Invalid user authorization",
+        ("jwt", AuthFailure::Missing) => "Missing JWT token in request",
+        ("jwt", AuthFailure::Token(fault)) => match fault {
+            TokenFault::Malformed(_) => "JWT token invalid",
+            TokenFault::NoKeyClaim(_) => "missing user key in JWT token",
+            TokenFault::BadKeyClaim(_) | TokenFault::UnknownKey { .. } => "Invalid user key in JWT token",
+            _ => "failed to verify jwt",
+        },
+        ("jwt", _) => "failed to verify jwt",
+        (_, AuthFailure::Missing) => "Missing API key in request",
+        _ => "Invalid API key in request",
+    }
+}
+
+/// The page of a status; empty where NGINX has none.
+pub fn page(status: u16) -> String {
+    let Some(reason) = reason(status) else {
+        return String::new();
+    };
+    format!(
+        "<!doctype html>\n<html>\n<head><title>{status} {reason}</title></head>\n\
+         <body>\n<h1>{status} {reason}</h1>\n</body>\n</html>\n"
+    )
+}
+
+/// NGINX's words for a status for which it has a page.
+fn reason(status: u16) -> Option<&'static str> {
+    Some(match status {
+        301 => "Moved Permanently",
+        302 => "Found",
+        303 => "See Other",
+        307 => "Temporary Redirect",
+        308 => "Permanent Redirect",
+        400 => "Bad Request",
+        401 => "Authorization Required",
+        402 => "Payment Required",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Not Allowed",
+        406 => "Not Acceptable",
+        408 => "Request Time-out",
+        409 => "Conflict",
+        410 => "Gone",
+        411 => "Length Required",
+        412 => "Precondition Failed",
+        413 => "Request Entity Too Large",
+        414 => "Request-URI Too Large",
+        415 => "Unsupported Media Type",
+        416 => "Requested Range Not Satisfiable",
+        421 => "Misdirected Request",
+        429 => "Too Many Requests",
+        500 => "Internal Server Error",
+        501 => "Not Implemented",
+        502 => "Bad Gateway",
+        503 => "Service Temporarily Unavailable",
+        504 => "Gateway Time-out",
+        505 => "HTTP Version Not Supported",
+        507 => "Insufficient Storage",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_plugin::{ClaimFault, system_clock};
+
+    fn unauthenticated(plugin: &'static str, failure: AuthFailure) -> RefusalKind {
+        RefusalKind::Unauthenticated { plugin, failure }
+    }
+
+    #[test]
+    fn refusals_are_worded_as_recorded() {
+        let token = |fault| unauthenticated("jwt", AuthFailure::Token(fault));
+        let claims = TokenFault::Claims(vec![("exp".to_owned(), ClaimFault::Expired)]);
+        let unknown = TokenFault::UnknownKey {
+            claim: "key".to_owned(),
+            value: "x".to_owned(),
+        };
+        for (kind, status, kind_of_body, body) in [
+            (RefusalKind::NoRoute, 404, TEXT, "{\"error_msg\":\"404 Route Not Found\"}\n"),
+            (
+                unauthenticated("key-auth", AuthFailure::Missing),
+                401,
+                TEXT,
+                "{\"message\":\"Missing API key in request\"}\n",
+            ),
+            (
+                unauthenticated("key-auth", AuthFailure::Invalid),
+                401,
+                TEXT,
+                "{\"message\":\"Invalid API key in request\"}\n",
+            ),
+            (
+                unauthenticated("jwt", AuthFailure::Missing),
+                401,
+                TEXT,
+                "{\"message\":\"Missing JWT token in request\"}\n",
+            ),
+            (token(TokenFault::Malformed("header")), 401, TEXT, "{\"message\":\"JWT token invalid\"}\n"),
+            (
+                token(TokenFault::NoKeyClaim("key".to_owned())),
+                401,
+                TEXT,
+                "{\"message\":\"missing user key in JWT token\"}\n",
+            ),
+            (token(unknown), 401, TEXT, "{\"message\":\"Invalid user key in JWT token\"}\n"),
+            (token(TokenFault::BadSignature), 401, TEXT, "{\"message\":\"failed to verify jwt\"}\n"),
+            (token(claims), 401, TEXT, "{\"message\":\"failed to verify jwt\"}\n"),
+            (
+                RefusalKind::AnonymousConsumerMissing,
+                401,
+                TEXT,
+                "{\"message\":\"Invalid user authorization\"}\n",
+            ),
+            (RefusalKind::RateLimited, 429, HTML, "<h1>429 Too Many Requests</h1>"),
+            (RefusalKind::MethodNotAllowed, 405, HTML, "<h1>405 Not Allowed</h1>"),
+            (RefusalKind::HeadTooLarge, 400, HTML, "<h1>400 Bad Request</h1>"),
+            (RefusalKind::UriTooLong, 414, HTML, "<h1>414 Request-URI Too Large</h1>"),
+            (RefusalKind::UpstreamTimeout, 504, HTML, "<h1>504 Gateway Time-out</h1>"),
+            (RefusalKind::NoService, 503, HTML, "<h1>503 Service Temporarily Unavailable</h1>"),
+        ] {
+            let exchange = Exchange::new(system_clock, 1);
+            let reply = ApisixVoice.render(&Refusal::new(kind.clone()), &exchange);
+            assert_eq!(reply.status, status, "{kind:?}");
+            assert_eq!(reply.content_type, kind_of_body, "{kind:?}");
+            let text = String::from_utf8(reply.body).expect("a text");
+            assert!(text.contains(body), "{kind:?}: {text}");
+        }
+    }
+
+    #[test]
+    fn messages_challenges_and_headers_are_sent_along() {
+        let exchange = Exchange::new(system_clock, 1);
+        let refusal = Refusal {
+            status: 430,
+            challenge: Some("apikey realm=\"key\"".to_owned()),
+            headers: vec![("X-A".into(), "1".to_owned())],
+            ..Refusal::new(RefusalKind::RateLimited)
+        };
+        let reply = ApisixVoice.render(&refusal, &exchange);
+        assert_eq!((reply.status, reply.body.len()), (430, 0));
+        let names: Vec<&str> = reply.headers.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["Server", "WWW-Authenticate", "X-A"]);
+        let refusal = Refusal {
+            message: Some("slow down".to_owned()),
+            ..refusal
+        };
+        let reply = ApisixVoice.render(&refusal, &exchange);
+        assert_eq!(reply.body, b"{\"error_msg\":\"slow down\"}\n");
+    }
+}

@@ -1,0 +1,91 @@
+//! `jwt`: recognises consumers by a JSON Web Token.
+
+use super::{Consumers, Definition, Unfit, challenge, identity, typed, untyped};
+use crate::schema::{Check, Default, Field, Kind, Record};
+use serde::Deserialize;
+use serde_json::Value;
+use weir_plugins::jwt::{Config, Several, TimeClaim, TokenPlace};
+
+/// The plugin.
+pub const DEFINITION: Definition = Definition {
+    name: "jwt",
+    priority: 1450,
+    config: Record::of(&[
+        Field::new("uri_param_names", NAMES).or(Default::Texts(&["jwt"])),
+        Field::new("cookie_names", NAMES).or(Default::Texts(&[])),
+        Field::new("key_claim_name", Kind::String).or(Default::Text("iss")),
+        Field::new("secret_is_base64", Kind::Boolean)
+            .required()
+            .or(Default::Boolean(false)),
+        Field::new(
+            "claims_to_verify",
+            Kind::Set(&Field::element(Kind::String).check(&[Check::OneOf(&["exp", "nbf"])])),
+        ),
+        Field::new("anonymous", Kind::String),
+        Field::new("run_on_preflight", Kind::Boolean)
+            .required()
+            .or(Default::Boolean(true)),
+        Field::new("maximum_expiration", Kind::Number)
+            .or(Default::Integer(0))
+            .check(&[Check::Between(0, 31_536_000)]),
+        Field::new("header_names", NAMES).or(Default::Texts(&["authorization"])),
+        Field::new("realm", Kind::String),
+    ]),
+    checks: &[],
+    shorthands: &[],
+    on_consumers: false,
+    catalogue_name: "jwt",
+    translate,
+};
+
+const NAMES: Kind = Kind::Set(&Field::element(Kind::String));
+
+#[derive(Deserialize)]
+struct Jwt {
+    uri_param_names: Vec<String>,
+    cookie_names: Vec<String>,
+    key_claim_name: String,
+    secret_is_base64: bool,
+    claims_to_verify: Option<Vec<String>>,
+    anonymous: Option<String>,
+    run_on_preflight: bool,
+    maximum_expiration: f64,
+    header_names: Vec<String>,
+    realm: Option<String>,
+}
+
+fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, Unfit> {
+    let config: Jwt = typed(config)?;
+    let in_queries = config.uri_param_names.into_iter().map(TokenPlace::Query);
+    let in_cookies = config.cookie_names.into_iter().map(TokenPlace::Cookie);
+    let in_headers = config.header_names.into_iter().map(TokenPlace::Header);
+    let claims = config.claims_to_verify.unwrap_or_default();
+    let realm = config.realm.as_deref();
+    Ok(untyped(Config {
+        look_in: in_queries.chain(in_cookies).chain(in_headers).collect(),
+        several: Several::Refuse,
+        schemes: ["Bearer", "bearer"].map(str::to_owned).to_vec(),
+        scheme_required: true,
+        key_claim: config.key_claim_name,
+        key_in_header: true,
+        check_typ: true,
+        secret_is_base64: config.secret_is_base64,
+        required_claims: claims
+            .iter()
+            .map(|claim| match claim.as_str() {
+                "nbf" => TimeClaim::Nbf,
+                _ => TimeClaim::Exp,
+            })
+            .collect(),
+        checked_claims: Vec::new(),
+        max_expiration_seconds: (config.maximum_expiration > 0.0)
+            .then_some(config.maximum_expiration as u64),
+        challenge: Some(challenge("Bearer", realm)),
+        token_challenge: Some(format!(
+            "{} error=\"invalid_token\"",
+            challenge("Bearer", realm)
+        )),
+        identity: identity(config.anonymous.as_deref(), config.run_on_preflight, consumers),
+        ..Config::default()
+    }))
+}

@@ -1,0 +1,176 @@
+//! Kong's plugins: their names, their order, the fields of their `config`, and what each is in Weir's catalogue.
+//!
+//! One file a plugin. A plugin's algorithm is in the catalogue; here is only how Kong spells it.
+
+mod correlation_id;
+mod cors;
+mod header_edits;
+mod jwt;
+mod key_auth;
+mod rate_limiting;
+mod request_termination;
+mod request_transformer;
+mod response_transformer;
+
+use crate::schema::{EntityCheck, Record};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use weir_plugins::identity;
+
+/// A plugin that Kong has and Weir too.
+pub struct Definition {
+    /// Kong's name for it.
+    pub name: &'static str,
+    /// Plugins with a higher one run first.
+    pub priority: i32,
+    /// The fields of `config`.
+    pub config: Record,
+    /// Checks on the whole instance; fields of the configuration are named `config.…`.
+    pub checks: &'static [EntityCheck],
+    /// Former names of fields.
+    pub shorthands: &'static [Shorthand],
+    /// Whether an instance may name a consumer.
+    pub on_consumers: bool,
+    /// The name in Weir's catalogue.
+    pub catalogue_name: &'static str,
+    /// Makes the catalogue's configuration of `config`, which has all its defaults.
+    pub translate: fn(config: &Value, consumers: &Consumers<'_>) -> Result<Value, Unfit>,
+}
+
+/// The former name of a field of `config`, the record in which it stands now, and its name there.
+pub type Shorthand = (&'static str, &'static str, &'static str);
+
+impl Definition {
+    /// Puts what is given under former names where it belongs; what stands there already stays.
+    pub fn expand(&self, config: &mut Map<String, Value>) {
+        for (former, record, field) in self.shorthands {
+            let Some(value) = config.shift_remove(*former) else {
+                continue;
+            };
+            let record = config
+                .entry(*record)
+                .or_insert_with(|| Value::Object(Map::new()));
+            if let Value::Object(record) = record {
+                record.entry(*field).or_insert(value);
+            }
+        }
+    }
+}
+
+/// What in a configuration Weir's plugin cannot do yet.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what} is not available in this version of Weir")]
+pub struct Unfit {
+    /// Where in `config`.
+    pub field: &'static str,
+    /// What is not available.
+    pub what: String,
+}
+
+/// Finds the id of a consumer by its name or its id.
+pub type Consumers<'c> = dyn Fn(&str) -> Option<String> + 'c;
+
+/// What is known of a plugin's name.
+pub enum Known {
+    /// It can be used.
+    Yes(&'static Definition),
+    /// The original has it, Weir does not yet.
+    Unavailable,
+    /// Nobody has it.
+    No,
+}
+
+/// Looks a plugin up.
+pub fn known(name: &str) -> Known {
+    match DEFINITIONS.iter().find(|definition| definition.name == name) {
+        Some(definition) => Known::Yes(definition),
+        None if UNAVAILABLE.contains(&name) => Known::Unavailable,
+        None => Known::No,
+    }
+}
+
+/// All plugins that can be used.
+pub static DEFINITIONS: [Definition; 8] = [
+    correlation_id::DEFINITION,
+    cors::DEFINITION,
+    jwt::DEFINITION,
+    key_auth::DEFINITION,
+    rate_limiting::DEFINITION,
+    request_transformer::DEFINITION,
+    response_transformer::DEFINITION,
+    request_termination::DEFINITION,
+];
+
+/// Plugins of the original that Weir does not have yet.
+const UNAVAILABLE: &[&str] = &[
+    "acl",
+    "acme",
+    "ai-prompt-decorator",
+    "ai-prompt-guard",
+    "ai-prompt-template",
+    "ai-proxy",
+    "ai-request-transformer",
+    "ai-response-transformer",
+    "aws-lambda",
+    "azure-functions",
+    "basic-auth",
+    "bot-detection",
+    "datadog",
+    "file-log",
+    "grpc-gateway",
+    "grpc-web",
+    "hmac-auth",
+    "http-log",
+    "ip-restriction",
+    "ldap-auth",
+    "loggly",
+    "oauth2",
+    "opentelemetry",
+    "post-function",
+    "pre-function",
+    "prometheus",
+    "proxy-cache",
+    "redirect",
+    "request-size-limiting",
+    "response-ratelimiting",
+    "session",
+    "standard-webhooks",
+    "statsd",
+    "syslog",
+    "tcp-log",
+    "udp-log",
+    "zipkin",
+];
+
+/// Reads a configuration that has passed its description. A text where the description wants a number cannot
+/// occur any more.
+fn typed<T: DeserializeOwned>(config: &Value) -> Result<T, Unfit> {
+    serde_json::from_value(config.clone()).map_err(|error| Unfit {
+        field: "",
+        what: format!("this configuration ({error})"),
+    })
+}
+
+fn untyped(config: impl Serialize) -> Value {
+    serde_json::to_value(config).unwrap_or_default()
+}
+
+/// What the authentication plugins tell upstreams, and whom they let pass.
+fn identity(anonymous: Option<&str>, on_preflight: bool, consumers: &Consumers<'_>) -> identity::Config {
+    identity::Config {
+        // A consumer that does not exist is found missing when a call needs it, as in the original.
+        anonymous: anonymous.map(|name| consumers(name).unwrap_or_else(|| name.to_owned())),
+        skip_authenticated: anonymous.is_some(),
+        on_preflight,
+        ..identity::Config::default()
+    }
+}
+
+/// A challenge for `WWW-Authenticate`: the scheme, and the realm where there is one.
+fn challenge(scheme: &str, realm: Option<&str>) -> String {
+    match realm {
+        Some(realm) => format!("{scheme} realm=\"{realm}\""),
+        None => scheme.to_owned(),
+    }
+}

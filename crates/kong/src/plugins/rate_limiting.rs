@@ -1,0 +1,209 @@
+//! `rate-limiting`: limits per second to year, counted in this process.
+
+use super::{Consumers, Definition, Shorthand, Unfit, typed, untyped};
+use crate::schema::{Check, Default, EntityCheck, Field, Is, Kind, Must, Record, text};
+use serde::Deserialize;
+use serde_json::Value;
+use weir_plugins::rate_limit::{
+    Amount, Config, CountBy, Limit, LimitHeaders, OnFailure, Otherwise, Per, SummaryHeaders,
+};
+
+/// The plugin.
+pub const DEFINITION: Definition = Definition {
+    name: "rate-limiting",
+    priority: 910,
+    config: Record::of(FIELDS),
+    checks: &[
+        EntityCheck::AtLeastOneOf(&[
+            "config.second",
+            "config.minute",
+            "config.hour",
+            "config.day",
+            "config.month",
+            "config.year",
+        ]),
+        needs("config.policy", "redis", "config.redis.host"),
+        needs("config.policy", "redis", "config.redis.port"),
+        needs("config.policy", "redis", "config.redis.timeout"),
+        needs("config.limit_by", "header", "config.header_name"),
+        needs("config.limit_by", "path", "config.path"),
+    ],
+    shorthands: SHORTHANDS,
+    on_consumers: true,
+    catalogue_name: "rate-limit",
+    translate,
+};
+
+/// Names from before the settings of Redis had a record of their own.
+const SHORTHANDS: &[Shorthand] = &[
+    ("redis_host", "redis", "host"),
+    ("redis_port", "redis", "port"),
+    ("redis_password", "redis", "password"),
+    ("redis_username", "redis", "username"),
+    ("redis_ssl", "redis", "ssl"),
+    ("redis_ssl_verify", "redis", "ssl_verify"),
+    ("redis_server_name", "redis", "server_name"),
+    ("redis_timeout", "redis", "timeout"),
+    ("redis_database", "redis", "database"),
+];
+
+const FIELDS: &[Field] = &[
+    limit("second"),
+    limit("minute"),
+    limit("hour"),
+    limit("day"),
+    limit("month"),
+    limit("year"),
+    Field::new("limit_by", Kind::String)
+        .or(Default::Text("consumer"))
+        .check(&[Check::OneOf(&[
+            "consumer",
+            "credential",
+            "ip",
+            "service",
+            "header",
+            "path",
+        ])]),
+    Field::new("header_name", Kind::String).check(&[Check::Text(text::header_name)]),
+    Field::new("path", Kind::String).check(&[Check::Text(text::path)]),
+    Field::new("policy", Kind::Text)
+        .or(Default::Text("local"))
+        .check(&[Check::OneOf(&["local", "redis"])]),
+    Field::new("fault_tolerant", Kind::Boolean)
+        .required()
+        .or(Default::Boolean(true)),
+    Field::new("redis", Kind::Record(&REDIS)).required(),
+    Field::new("hide_client_headers", Kind::Boolean)
+        .required()
+        .or(Default::Boolean(false)),
+    Field::new("error_code", Kind::Number)
+        .or(Default::Integer(429))
+        .check(&[Check::Above(0)]),
+    Field::new("error_message", Kind::String).or(Default::Text("API rate limit exceeded")),
+    Field::new("sync_rate", Kind::Number)
+        .required()
+        .or(Default::Integer(-1)),
+];
+
+const fn limit(name: &'static str) -> Field {
+    Field::new(name, Kind::Number).check(&[Check::Above(0)])
+}
+
+const fn needs(field: &'static str, value: &'static str, then: &'static str) -> EntityCheck {
+    EntityCheck::When {
+        field,
+        is: Is::Equal(value),
+        then,
+        must: Must::BeGiven,
+    }
+}
+
+static REDIS: Record = Record::of(&[
+    Field::new("host", Kind::String),
+    Field::new("port", Kind::Integer)
+        .or(Default::Integer(6379))
+        .check(&[Check::Between(0, 65_535)]),
+    Field::new("timeout", Kind::Integer)
+        .or(Default::Integer(2000))
+        .check(&[Check::Between(0, 2_147_483_646)]),
+    Field::new("username", Kind::String),
+    Field::new("password", Kind::Text),
+    Field::new("database", Kind::Integer).or(Default::Integer(0)),
+    Field::new("ssl", Kind::Boolean).or(Default::Boolean(false)),
+    Field::new("ssl_verify", Kind::Boolean).or(Default::Boolean(false)),
+    Field::new("server_name", Kind::String),
+]);
+
+#[derive(Deserialize)]
+struct RateLimiting {
+    second: Option<f64>,
+    minute: Option<f64>,
+    hour: Option<f64>,
+    day: Option<f64>,
+    month: Option<f64>,
+    year: Option<f64>,
+    limit_by: String,
+    header_name: Option<String>,
+    path: Option<String>,
+    policy: String,
+    fault_tolerant: bool,
+    hide_client_headers: bool,
+    error_code: f64,
+    error_message: String,
+}
+
+fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
+    let config: RateLimiting = typed(config)?;
+    if config.policy != "local" {
+        return Err(Unfit {
+            field: "policy",
+            what: format!("policy \"{}\"", config.policy),
+        });
+    }
+    let status = config.error_code as u16;
+    if !(200..=599).contains(&status) {
+        return Err(Unfit {
+            field: "error_code",
+            what: format!("the status {}", config.error_code),
+        });
+    }
+    let windows = [
+        (config.second, Per::Second, "Second"),
+        (config.minute, Per::Minute, "Minute"),
+        (config.hour, Per::Hour, "Hour"),
+        (config.day, Per::Day, "Day"),
+        (config.month, Per::Month, "Month"),
+        (config.year, Per::Year, "Year"),
+    ];
+    let limits = windows
+        .into_iter()
+        .filter_map(|(count, per, word)| {
+            Some(Limit {
+                count: Amount::Number(count? as u64),
+                per,
+                by: None,
+                headers: limit_headers(word, config.hide_client_headers),
+            })
+        })
+        .collect();
+    Ok(untyped(Config {
+        limits,
+        by: count_by(&config),
+        otherwise: Otherwise::Ip,
+        status,
+        message: Some(config.error_message),
+        headers: if config.hide_client_headers {
+            SummaryHeaders::NONE
+        } else {
+            SummaryHeaders::default()
+        },
+        on_failure: if config.fault_tolerant {
+            OnFailure::Pass
+        } else {
+            OnFailure::Refuse
+        },
+        ..Config::default()
+    }))
+}
+
+fn limit_headers(word: &str, hidden: bool) -> LimitHeaders {
+    if hidden {
+        return LimitHeaders::default();
+    }
+    LimitHeaders {
+        limit: Some(format!("X-RateLimit-Limit-{word}")),
+        remaining: Some(format!("X-RateLimit-Remaining-{word}")),
+        reset: None,
+    }
+}
+
+fn count_by(config: &RateLimiting) -> CountBy {
+    match config.limit_by.as_str() {
+        "credential" => CountBy::Credential,
+        "service" => CountBy::Service,
+        "header" => CountBy::Header(config.header_name.clone().unwrap_or_default()),
+        "path" => CountBy::Path(config.path.clone().unwrap_or_default()),
+        "ip" => CountBy::Ip,
+        _ => CountBy::Consumer,
+    }
+}

@@ -1,0 +1,77 @@
+//! Consumers with the credentials that Weir's plugins accept.
+
+use crate::document::{Document, Entity, JwtSecret};
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap};
+use uuid::Uuid;
+use weir_model::{Consumer, Credential, Diagnostic, Voice};
+use weir_plugins::{jwt, key_auth};
+
+/// Translates consumers and credentials.
+pub fn translate(document: &Document, found: &mut Vec<Diagnostic>) -> Vec<Consumer> {
+    let mut credentials: HashMap<Uuid, Vec<Credential>> = HashMap::new();
+    for Entity { place, value: key } in &document.keyauth_credentials {
+        let Some(text) = &key.key else {
+            let message = "a key that nobody knows was left out: Weir makes up no keys";
+            found.push(Diagnostic::warning(place.clone(), message));
+            continue;
+        };
+        let config = key_auth::Credential { key: text.clone() };
+        push(&mut credentials, key.consumer, key.id, "key-auth", config);
+    }
+    for Entity { place, value: secret } in &document.jwt_secrets {
+        match jwt_credential(secret) {
+            Ok(config) => push(&mut credentials, secret.consumer, secret.id, "jwt", config),
+            Err(message) => found.push(Diagnostic::warning(place.clone(), message)),
+        }
+    }
+    document
+        .consumers
+        .iter()
+        .map(|Entity { value: consumer, .. }| Consumer {
+            id: consumer.id.to_string(),
+            username: consumer.username.clone(),
+            custom_id: consumer.custom_id.clone(),
+            group: None,
+            labels: BTreeMap::new(),
+            credentials: credentials.remove(&consumer.id).unwrap_or_default(),
+            voice: Voice::Kong,
+        })
+        .collect()
+}
+
+fn push(
+    credentials: &mut HashMap<Uuid, Vec<Credential>>,
+    consumer: Uuid,
+    id: Uuid,
+    plugin: &str,
+    config: impl serde::Serialize,
+) {
+    credentials.entry(consumer).or_default().push(Credential {
+        id: Some(id.to_string()),
+        plugin: plugin.to_owned(),
+        config: serde_json::to_value(config).unwrap_or_default(),
+    });
+}
+
+fn jwt_credential(secret: &JwtSecret) -> Result<jwt::Credential, &'static str> {
+    let unusable = "a secret that nobody knows was left out: Weir makes up no secrets";
+    let key = secret.key.clone().ok_or(unusable)?;
+    let name = secret.algorithm.as_deref().unwrap_or("HS256");
+    let algorithm = serde_json::from_value(Value::from(name)).map_err(|_| "an unknown algorithm")?;
+    let is_shared = name.starts_with("HS");
+    if is_shared && secret.secret.is_none() {
+        return Err(unusable);
+    }
+    if !is_shared && secret.rsa_public_key.is_none() {
+        return Err("a secret without the public key of its algorithm was left out");
+    }
+    Ok(jwt::Credential {
+        key,
+        algorithm,
+        secret: secret.secret.clone().filter(|_| is_shared),
+        secret_is_base64: false,
+        public_key: secret.rsa_public_key.clone().filter(|_| !is_shared),
+        leeway_seconds: 0,
+    })
+}

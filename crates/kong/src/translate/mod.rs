@@ -1,0 +1,46 @@
+//! From a document to the model: everything about order and precedence is settled here.
+
+mod chain;
+mod consumer;
+mod path;
+mod precedence;
+mod route;
+mod service;
+
+pub use route::NOT_GRPC;
+
+use crate::RouterFlavor;
+use crate::document::Document;
+use weir_model::{Diagnostic, Model, Severity, Voice};
+
+/// Translates a document.
+///
+/// # Errors
+/// Plugins whose configuration Weir cannot serve yet.
+pub fn model(
+    document: &Document,
+    router: RouterFlavor,
+) -> Result<(Model, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let mut found = Vec::new();
+    let services = service::Services::translate(document, &mut found);
+    let mut chains = chain::Chains::translate(document, &mut found);
+    let routes = route::translate(document, router, &services, &mut chains, &mut found);
+    let unmatched = chains.unmatched();
+    let (plugins, consumer_tables) = chains.into_parts();
+    let model = Model {
+        weir: 1,
+        voice: Voice::Kong,
+        services: services.services,
+        routes,
+        upstreams: services.upstreams,
+        consumers: consumer::translate(document, &mut found),
+        plugins,
+        consumer_tables,
+        unmatched,
+        ..Model::default()
+    };
+    if found.iter().any(|found| found.severity == Severity::Error) {
+        return Err(found);
+    }
+    Ok((model, found))
+}

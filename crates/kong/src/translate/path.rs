@@ -1,0 +1,123 @@
+//! Paths of routes as patterns over the form of paths in which Weir matches.
+//!
+//! Kong compares paths in which only reserved characters are still escaped; Weir's tables hold them with every
+//! character escaped that needs it. What can be told apart in one form can be in the other, so patterns are moved.
+
+use crate::schema::text::is_reserved;
+use std::fmt::Write as _;
+use weir_model::PathPattern;
+
+/// Whether Kong takes this path for a regular expression.
+pub fn is_regex(path: &str) -> bool {
+    path.starts_with('~')
+}
+
+/// The pattern for a path of a route.
+pub fn pattern(path: &str) -> PathPattern {
+    match path.strip_prefix('~') {
+        Some(regex) => PathPattern::Regex(escape_regex(regex)),
+        None => PathPattern::Prefix(escape(path)),
+    }
+}
+
+/// Escapes what cannot stand in a path. Escapes that are there already are of reserved characters and stay.
+fn escape(path: &str) -> String {
+    let mut out = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        push_escaped(byte, &mut out);
+    }
+    out
+}
+
+fn push_escaped(byte: u8, out: &mut String) {
+    let is_plain =
+        byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') || is_reserved(byte);
+    if is_plain && !matches!(byte, b'?' | b'#') {
+        out.push(char::from(byte));
+    } else {
+        let _ = write!(out, "%{byte:02X}");
+    }
+}
+
+/// A text that no path has, in any form.
+const NEVER: &str = r"[^\s\S]";
+
+/// Moves a regular expression: characters that are escaped in a path are so in the expression, and an escape of
+/// a character that Kong would have decoded matches nothing. Classes (`[…]`) stay as they are.
+fn escape_regex(regex: &str) -> String {
+    let mut out = String::with_capacity(regex.len());
+    let mut rest = regex.char_indices().peekable();
+    let mut in_class = false;
+    while let Some((position, character)) = rest.next() {
+        match character {
+            '\\' => {
+                out.push('\\');
+                out.extend(rest.next().map(|(_, escaped)| escaped));
+            }
+            '[' => {
+                in_class = true;
+                out.push('[');
+                // A `]` that comes first (perhaps behind `^`) is a member.
+                if rest.peek().is_some_and(|(_, next)| *next == '^') {
+                    out.push('^');
+                    rest.next();
+                }
+                if rest.peek().is_some_and(|(_, next)| *next == ']') {
+                    out.push_str("\\]");
+                    rest.next();
+                }
+            }
+            ']' => {
+                in_class = false;
+                out.push(']');
+            }
+            '%' if !in_class && is_decoded_escape(&regex[position..]) => {
+                out.push_str(NEVER);
+                rest.next();
+                rest.next();
+            }
+            character if !in_class && (character == ' ' || !character.is_ascii()) => {
+                // One group, so that a quantifier behind it counts for the whole character.
+                out.push_str("(?:");
+                let mut bytes = [0; 4];
+                for byte in character.encode_utf8(&mut bytes).bytes() {
+                    push_escaped(byte, &mut out);
+                }
+                out.push(')');
+            }
+            character => out.push(character),
+        }
+    }
+    out
+}
+
+/// Whether this begins with an escape that Kong would have decoded before it matches.
+fn is_decoded_escape(text: &str) -> bool {
+    let byte = text.get(1..3).and_then(|pair| u8::from_str_radix(pair, 16).ok());
+    byte.is_some_and(|byte| !is_reserved(byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_move_from_one_form_to_the_other() {
+        for (path, moved) in [
+            ("/", "/*"),
+            ("/a/\\d+$", "/a/%5Cd+$*"),
+            ("/sp ace", "/sp%20ace*"),
+            ("/café", "/caf%C3%A9*"),
+            ("/enc%2Foded", "/enc%2Foded*"),
+            ("/~user/pl+us", "/~user/pl+us*"),
+            ("~/num/\\d+$", "~/num/\\d+$"),
+            ("~/s pc/\\w+$", "~/s(?:%20)pc/\\w+$"),
+            ("~/e%20nc/\\w+$", "~/e[^\\s\\S]nc/\\w+$"),
+            ("~/e%2Fnc", "~/e%2Fnc"),
+            ("~/u/[^/ ]+/end$", "~/u/[^/ ]+/end$"),
+            ("~/[]a]/é+", "~/[\\]a]/(?:%C3%A9)+"),
+        ] {
+            assert_eq!(pattern(path).to_string(), moved, "{path}");
+        }
+    }
+}

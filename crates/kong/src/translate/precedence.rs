@@ -1,0 +1,114 @@
+//! Which of several matches that hold wins, by the rules of Kong's routers. Each path of a route stands for
+//! itself; matches are sorted by keys and numbered.
+
+use super::path::is_regex;
+use crate::RouterFlavor;
+use crate::document::Route;
+use std::cmp::Reverse;
+use uuid::{Uuid, uuid};
+
+/// The place of a match in the order: the greater wins.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rank {
+    /// Of the router `traditional_compatible`: a packed number, then the route's id.
+    Compatible(u64, Uuid),
+    /// Of the router `traditional`.
+    Traditional {
+        /// How many kinds of conditions there are.
+        conditions: u32,
+        /// Which kinds: hosts before headers, paths, methods, server names.
+        category: u32,
+        /// Hosts with a wildcard and a port, no wildcard among the hosts, a regular expression.
+        details: u32,
+        /// How many headers are asked for.
+        headers: usize,
+        /// Regular expressions have a priority of their own.
+        regex_priority: i64,
+        /// The longer path.
+        path_length: usize,
+        /// The route that comes first in the document.
+        position: Reverse<usize>,
+    },
+}
+
+/// The rank of the match of `route` for `path`, one of its paths.
+pub fn rank(router: RouterFlavor, route: &Route, path: Option<&str>, position: usize) -> Rank {
+    match router {
+        RouterFlavor::Traditional => traditional(route, path, position),
+        RouterFlavor::TraditionalCompatible | RouterFlavor::Expressions => {
+            Rank::Compatible(packed_priority(route, path), group_id(route, path))
+        }
+    }
+}
+
+/// From the highest bit: 3 bits number of conditions, 1 bit no wildcard among the hosts, 8 bits number of headers, 1 bit
+/// regular expression, 32 bits its priority, 19 bits length of a plain path.
+///
+/// A negative priority of a regular expression runs over into all higher bits, as it does in the original.
+fn packed_priority(route: &Route, path: Option<&str>) -> u64 {
+    let is_regex = path.is_some_and(is_regex);
+    let conditions = kinds(route, path).iter().filter(|given| **given).count() as u64;
+    let has_plain_hosts_only = !route.hosts.is_empty() && !route.hosts.iter().any(|host| host.contains('*'));
+    let regex_priority = route.regex_priority.filter(|_| is_regex).unwrap_or(0);
+    let path_length = path.filter(|_| !is_regex).map_or(0, str::len) as u64;
+    (conditions << 61)
+        | (u64::from(has_plain_hosts_only) << 60)
+        | ((route.headers.len().min(255) as u64) << 52)
+        | (u64::from(is_regex) << 51)
+        | ((regex_priority as u64) << 19)
+        | (path_length & 0x7_ffff)
+}
+
+/// The original splits a route by the length of its paths and makes up an id for each part; equal priorities
+/// are settled by these ids.
+fn group_id(route: &Route, path: Option<&str>) -> Uuid {
+    const NAMESPACE: Uuid = uuid!("7f145bf9-0dce-4f91-98eb-debbce4b9f6b");
+    let length = |path: &str| if is_regex(path) { 0 } else { path.len() };
+    let Some(path) = path else {
+        return route.id;
+    };
+    let mut lengths: Vec<usize> = Vec::new();
+    for path in &route.paths {
+        if !lengths.contains(&length(path)) {
+            lengths.push(length(path));
+        }
+    }
+    if lengths.len() < 2 {
+        return route.id;
+    }
+    let group = lengths.iter().position(|it| *it == length(path)).unwrap_or(0) + 1;
+    Uuid::new_v5(&NAMESPACE, format!("{}#{group}", route.id).as_bytes())
+}
+
+/// Hosts, headers, paths, methods and server names: which of them the match asks for.
+fn kinds(route: &Route, path: Option<&str>) -> [bool; 5] {
+    [
+        !route.hosts.is_empty(),
+        !route.headers.is_empty(),
+        path.is_some(),
+        !route.methods.is_empty(),
+        !route.snis.is_empty(),
+    ]
+}
+
+fn traditional(route: &Route, path: Option<&str>, position: usize) -> Rank {
+    let kinds = kinds(route, path);
+    let category = kinds
+        .iter()
+        .fold(0, |category, given| (category << 1) | u32::from(*given));
+    let has_wildcard = |host: &String| host.contains('*');
+    let has_wildcard_and_port = |host: &String| has_wildcard(host) && host.contains(':');
+    let is_regex = path.is_some_and(is_regex);
+    let details = (u32::from(route.hosts.iter().any(has_wildcard_and_port)) << 2)
+        | (u32::from(!route.hosts.is_empty() && !route.hosts.iter().any(has_wildcard)) << 1)
+        | u32::from(is_regex);
+    Rank::Traditional {
+        conditions: category.count_ones(),
+        category,
+        details,
+        headers: route.headers.len(),
+        regex_priority: route.regex_priority.filter(|_| is_regex).unwrap_or(0),
+        path_length: path.map_or(0, str::len),
+        position: Reverse(position),
+    }
+}

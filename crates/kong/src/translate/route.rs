@@ -1,0 +1,244 @@
+//! Routes: for each route and path one match, ranked among all others.
+
+use super::chain::Chains;
+use super::precedence::{Rank, rank};
+use super::service::{Backend, Services};
+use super::path;
+use crate::RouterFlavor;
+use crate::document::{Document, Entity, Route};
+use crate::schema::text;
+use crate::voice::PSEUDONYM;
+use serde_json::Value;
+use weir_model::{
+    Comparison, Diagnostic, DocPath, ForwardedHeaders, HeaderMatch, HostPattern, Operator, PathJoin,
+    PathPattern, PathRewrite, Predicate, RouteMatch, RouteTarget, Stamp, StampValue, UpstreamHost, Voice,
+};
+
+/// The status of calls to gRPC routes that are no gRPC.
+pub const NOT_GRPC: u16 = 415;
+
+/// Translates all routes that Weir serves; the others are left out with a diagnostic, those of disabled services
+/// without one.
+pub fn translate(
+    document: &Document,
+    router: RouterFlavor,
+    services: &Services<'_>,
+    chains: &mut Chains<'_>,
+    found: &mut Vec<Diagnostic>,
+) -> Vec<weir_model::Route> {
+    let mut routes = Vec::with_capacity(document.routes.len());
+    let mut ranks: Vec<(Rank, usize, usize)> = Vec::new();
+    for (position, Entity { place, value: route }) in document.routes.iter().enumerate() {
+        let backend = route.service.and_then(|id| services.get(id));
+        let Some(target) = target(route, backend, place, found) else {
+            continue;
+        };
+        let (matches, match_ranks) = matches(route, router, position);
+        let index = routes.len();
+        ranks.extend(
+            match_ranks
+                .into_iter()
+                .enumerate()
+                .map(|(number, rank)| (rank, index, number)),
+        );
+        routes.push(weir_model::Route {
+            name: route.name.clone().unwrap_or_else(|| route.id.to_string()),
+            voice: Voice::Kong,
+            matches,
+            target,
+            https_only_status: https_only_status(route),
+            path: path_rewrite(route, router, backend),
+            upstream_host: upstream_host(route, backend),
+            forwarded: ForwardedHeaders {
+                standard: true,
+                path: true,
+                prefix: true,
+                via: Some(PSEUDONYM.to_owned()),
+                ..ForwardedHeaders::default()
+            },
+            response_stamps: response_stamps(),
+            request_stamps: vec![stamp("X-Kong-Request-Id", StampValue::RequestId)],
+            timeouts: None,
+            upgrade: true,
+            max_body_bytes: None,
+            plugins: chains.steps(route.id, route.service),
+        });
+    }
+    ranks.sort();
+    for (ordinal, (_, route, number)) in ranks.into_iter().enumerate() {
+        routes[route].matches[number].precedence = Some(ordinal as u64 + 1);
+    }
+    routes
+}
+
+/// Where the route's calls go; `None`: it is not served.
+fn target(
+    route: &Route,
+    backend: Option<&Backend<'_>>,
+    place: &DocPath,
+    found: &mut Vec<Diagnostic>,
+) -> Option<RouteTarget> {
+    if backend.is_some_and(|backend| !backend.service.enabled) {
+        return None;
+    }
+    let is_protocol = |protocol: &String| matches!(protocol.as_str(), "http" | "https");
+    if route.protocols.iter().any(|protocol| protocol.starts_with("grpc")) {
+        let message = "gRPC is not served by this version of Weir: calls are refused as no gRPC";
+        found.push(Diagnostic::warning(place.clone(), message));
+        return Some(RouteTarget::Broken(NOT_GRPC));
+    }
+    if !route.protocols.iter().all(is_protocol) {
+        let protocols = route.protocols.join(", ");
+        let message = format!("routes of protocol {protocols} are not served by this version of Weir");
+        found.push(Diagnostic::dropped(place.clone(), message));
+        return None;
+    }
+    match backend {
+        None => Some(RouteTarget::Unavailable(503)),
+        Some(backend) => match &backend.name {
+            Some(name) => Some(RouteTarget::Service(name.clone())),
+            None => {
+                let message = "left out: the protocol of its service is not served by this version of Weir";
+                found.push(Diagnostic::dropped(place.clone(), message));
+                None
+            }
+        },
+    }
+}
+
+fn https_only_status(route: &Route) -> Option<u16> {
+    let takes_cleartext = route
+        .protocols
+        .iter()
+        .any(|protocol| matches!(protocol.as_str(), "http" | "grpc"));
+    (!takes_cleartext).then_some(route.https_redirect_status_code)
+}
+
+fn path_rewrite(route: &Route, router: RouterFlavor, backend: Option<&Backend<'_>>) -> PathRewrite {
+    let is_v1 = router == RouterFlavor::Traditional && route.path_handling.as_deref() == Some("v1");
+    let base = backend
+        .and_then(|backend| backend.service.path.clone())
+        .filter(|path| path != "/");
+    PathRewrite {
+        strip_matched: route.strip_path,
+        base,
+        join: if is_v1 {
+            PathJoin::Concatenate
+        } else {
+            PathJoin::Segments
+        },
+    }
+}
+
+fn upstream_host(route: &Route, backend: Option<&Backend<'_>>) -> UpstreamHost {
+    if route.preserve_host {
+        return UpstreamHost::Client;
+    }
+    let upstream = backend.and_then(|backend| backend.upstream);
+    match upstream.and_then(|upstream| upstream.host_header.clone()) {
+        Some(host) => UpstreamHost::WithTargetPort(host),
+        None => UpstreamHost::Target,
+    }
+}
+
+fn stamp(name: &str, value: StampValue) -> Stamp {
+    Stamp {
+        name: name.to_owned(),
+        value,
+    }
+}
+
+fn response_stamps() -> Vec<Stamp> {
+    vec![
+        stamp("X-Kong-Upstream-Latency", StampValue::UpstreamLatencyMs),
+        stamp("X-Kong-Proxy-Latency", StampValue::GatewayLatencyMs),
+        stamp("X-Kong-Response-Latency", StampValue::ResponseLatencyMs),
+        stamp("X-Kong-Request-Id", StampValue::RequestId),
+    ]
+}
+
+/// For each path one match (two where some of the hosts are only found by their exact case), with its rank.
+fn matches(route: &Route, router: RouterFlavor, position: usize) -> (Vec<RouteMatch>, Vec<Rank>) {
+    let paths: Vec<Option<&str>> = match route.paths.as_slice() {
+        [] => vec![None],
+        paths => paths.iter().map(|path| Some(path.as_str())).collect(),
+    };
+    let (lower, exact): (Vec<&String>, Vec<&String>) = route
+        .hosts
+        .iter()
+        .partition(|host| !host.bytes().any(|byte| byte.is_ascii_uppercase()));
+    let headers = header_matches(route);
+    let mut matches = Vec::new();
+    let mut ranks = Vec::new();
+    for path in paths {
+        let common = RouteMatch {
+            hosts: Vec::new(),
+            path: path.map_or(PathPattern::Any, path::pattern),
+            methods: route.methods.clone(),
+            headers: headers.clone(),
+            remote_addrs: Vec::new(),
+            snis: route.snis.clone(),
+            when: None,
+            precedence: None,
+        };
+        if !lower.is_empty() || exact.is_empty() {
+            let hosts = lower.iter().filter_map(|host| HostPattern::parse(host).ok());
+            matches.push(RouteMatch {
+                hosts: hosts.collect(),
+                ..common.clone()
+            });
+        }
+        if !exact.is_empty() {
+            let hosts = exact.iter().filter_map(|host| HostPattern::parse(host).ok());
+            matches.push(RouteMatch {
+                hosts: hosts.collect(),
+                when: Some(in_this_case(&exact)),
+                ..common
+            });
+        }
+        while ranks.len() < matches.len() {
+            ranks.push(rank(router, route, path, position));
+        }
+    }
+    (matches, ranks)
+}
+
+/// The original compares hosts byte by byte: one that is written with capitals is only found by them.
+fn in_this_case(hosts: &[&String]) -> Predicate {
+    let patterns: Vec<String> = hosts
+        .iter()
+        .map(|host| {
+            let (name, _) = text::split_port(host).unwrap_or((host, None));
+            regex::escape(name).replace(r"\*", ".+")
+        })
+        .collect();
+    Predicate::Compare(Comparison {
+        variable: "http_host".to_owned(),
+        operator: Operator::Matches,
+        value: format!("^(?:{})(?::[0-9]+)?$", patterns.join("|")).into(),
+    })
+}
+
+/// A single value that begins with `~*` is a regular expression.
+fn header_matches(route: &Route) -> Vec<HeaderMatch> {
+    route
+        .headers
+        .iter()
+        .map(|(name, values)| {
+            let values = values.as_array().map_or(&[][..], Vec::as_slice);
+            let (patterns, values): (Vec<&str>, Vec<&str>) = values
+                .iter()
+                .filter_map(Value::as_str)
+                .partition(|value| value.starts_with("~*"));
+            let patterns: Vec<String> = patterns
+                .iter()
+                .map(|pattern| format!("(?:{})", pattern[2..].to_lowercase()))
+                .collect();
+            HeaderMatch {
+                name: name.clone(),
+                values: values.into_iter().map(str::to_owned).collect(),
+                regex: (!patterns.is_empty()).then(|| format!("(?i){}", patterns.join("|"))),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,224 @@
+//! Services, and the upstreams whose names are their hosts.
+
+use crate::document::{Document, Entity, Service, Target, Upstream};
+use crate::schema::text;
+use serde_json::Value;
+use std::collections::HashMap;
+use uuid::Uuid;
+use weir_model::{Algorithm, Diagnostic, HashOn, KeepalivePool, Scheme, Timeouts};
+
+/// The port of targets that name none.
+const TARGET_PORT: u16 = 8000;
+
+/// What routes need to know of a service.
+pub struct Backend<'d> {
+    /// The service as written.
+    pub service: &'d Service,
+    /// Its name in the model; `None`: its protocol is not served.
+    pub name: Option<String>,
+    /// The upstream of which it is one, where its host is the name of one.
+    pub upstream: Option<&'d Upstream>,
+}
+
+/// The services of a document by id, and what became of them.
+pub struct Services<'d> {
+    by_id: HashMap<Uuid, Backend<'d>>,
+    /// In the document's order.
+    pub services: Vec<weir_model::Service>,
+    /// In the document's order; those that are used over both HTTP and HTTPS are there twice.
+    pub upstreams: Vec<weir_model::Upstream>,
+}
+
+impl<'d> Services<'d> {
+    /// Translates services and upstreams. Disabled services are left out, as if they were not written.
+    pub fn translate(document: &'d Document, found: &mut Vec<Diagnostic>) -> Self {
+        let by_name: HashMap<&str, &'d Upstream> = document
+            .upstreams
+            .iter()
+            .map(|upstream| (upstream.value.name.as_str(), &upstream.value))
+            .collect();
+        let mut services = Self {
+            by_id: HashMap::new(),
+            services: Vec::new(),
+            upstreams: Vec::new(),
+        };
+        let mut over_tls: Vec<&str> = Vec::new();
+        for Entity { place, value: service } in &document.services {
+            let upstream = by_name.get(service.host.as_str()).copied();
+            let scheme = match service.protocol.as_str() {
+                "http" => Some(Scheme::Http),
+                "https" => Some(Scheme::Https),
+                _ => None,
+            };
+            let is_served = service.enabled && scheme.is_some();
+            if service.enabled && scheme.is_none() {
+                let message = format!(
+                    "services of protocol '{}' are not served by this version of Weir",
+                    service.protocol
+                );
+                found.push(Diagnostic::dropped(place.clone(), message));
+            }
+            if let Some(scheme) = scheme.filter(|_| is_served) {
+                if let (Some(upstream), Scheme::Https) = (upstream, scheme) {
+                    over_tls.push(&upstream.name);
+                }
+                services.services.push(translate_service(service, scheme, upstream));
+            }
+            let name = is_served.then(|| name(service));
+            services.by_id.insert(service.id, Backend { service, name, upstream });
+        }
+        let targets = targets_by_upstream(document);
+        for Entity { place, value: upstream } in &document.upstreams {
+            if has_health_checks(&upstream.healthchecks) {
+                let message = "health checks are not run by this version of Weir: all targets count as healthy";
+                found.push(Diagnostic::warning(place.field("healthchecks"), message));
+            }
+            let targets = targets.get(&upstream.id).map_or(&[][..], Vec::as_slice);
+            services
+                .upstreams
+                .push(translate_upstream(upstream, Scheme::Http, targets));
+            if over_tls.contains(&upstream.name.as_str()) {
+                services
+                    .upstreams
+                    .push(translate_upstream(upstream, Scheme::Https, targets));
+            }
+        }
+        services
+    }
+
+    /// The service with this id; services that routes refer to exist.
+    pub fn get(&self, id: Uuid) -> Option<&Backend<'d>> {
+        self.by_id.get(&id)
+    }
+}
+
+fn name(service: &Service) -> String {
+    service.name.clone().unwrap_or_else(|| service.id.to_string())
+}
+
+fn upstream_name(name: &str, scheme: Scheme) -> String {
+    match scheme {
+        Scheme::Http => name.to_owned(),
+        Scheme::Https => format!("{name} over TLS"),
+    }
+}
+
+fn translate_service(service: &Service, scheme: Scheme, upstream: Option<&Upstream>) -> weir_model::Service {
+    let is_bare_ipv6 = service.host.contains(':') && !service.host.starts_with('[');
+    let host = if is_bare_ipv6 {
+        format!("[{}]", service.host)
+    } else {
+        service.host.clone()
+    };
+    let standard = Timeouts::default();
+    weir_model::Service {
+        name: name(service),
+        url: upstream
+            .is_none()
+            .then(|| format!("{}://{host}:{}", service.protocol, service.port)),
+        upstream: upstream.map(|upstream| upstream_name(&upstream.name, scheme)),
+        path: None,
+        retries: service.retries.unwrap_or(5),
+        retry_timeout_ms: 0,
+        retry_non_idempotent: false,
+        timeouts: Timeouts {
+            connect_ms: service.connect_timeout.unwrap_or(60_000),
+            write_ms: service.write_timeout.unwrap_or(standard.write_ms),
+            read_ms: service.read_timeout.unwrap_or(standard.read_ms),
+        },
+    }
+}
+
+fn targets_by_upstream(document: &Document) -> HashMap<Uuid, Vec<&Target>> {
+    let mut targets: HashMap<Uuid, Vec<&Target>> = HashMap::new();
+    for target in &document.targets {
+        targets
+            .entry(target.value.upstream)
+            .or_default()
+            .push(&target.value);
+    }
+    targets
+}
+
+fn translate_upstream(upstream: &Upstream, scheme: Scheme, targets: &[&Target]) -> weir_model::Upstream {
+    let hash_on = hash_inputs(upstream);
+    weir_model::Upstream {
+        name: upstream_name(&upstream.name, scheme),
+        scheme,
+        algorithm: match upstream.algorithm.as_str() {
+            "least-connections" => Algorithm::LeastConnections,
+            "latency" => Algorithm::Ewma,
+            "consistent-hashing" if !hash_on.is_empty() => Algorithm::ConsistentHashing,
+            _ => Algorithm::RoundRobin,
+        },
+        hash_on,
+        targets: targets
+            .iter()
+            .map(|target| {
+                let (host, port) = text::split_port(&target.target).unwrap_or((&target.target, None));
+                weir_model::Target {
+                    host: host.trim_matches(['[', ']']).to_owned(),
+                    port: port.unwrap_or(TARGET_PORT),
+                    weight: target.weight,
+                    priority: 0,
+                }
+            })
+            .collect(),
+        keepalive: KeepalivePool::default(),
+    }
+}
+
+fn hash_inputs(upstream: &Upstream) -> Vec<HashOn> {
+    let cookie = || {
+        Some(HashOn::Cookie {
+            name: upstream.hash_on_cookie.clone()?,
+            set_for_path: upstream.hash_on_cookie_path.clone(),
+        })
+    };
+    let first = hash_input(
+        &upstream.hash_on,
+        &upstream.hash_on_header,
+        &upstream.hash_on_query_arg,
+        &upstream.hash_on_uri_capture,
+        cookie,
+    );
+    let second = hash_input(
+        &upstream.hash_fallback,
+        &upstream.hash_fallback_header,
+        &upstream.hash_fallback_query_arg,
+        &upstream.hash_fallback_uri_capture,
+        cookie,
+    );
+    first.into_iter().chain(second).collect()
+}
+
+fn hash_input(
+    input: &str,
+    header: &Option<String>,
+    query_arg: &Option<String>,
+    capture: &Option<String>,
+    cookie: impl Fn() -> Option<HashOn>,
+) -> Option<HashOn> {
+    match input {
+        "consumer" => Some(HashOn::Consumer),
+        "ip" => Some(HashOn::Ip),
+        "path" => Some(HashOn::Path),
+        "header" => header.clone().map(HashOn::Header),
+        "query_arg" => query_arg.clone().map(HashOn::QueryArg),
+        "uri_capture" => capture.clone().map(HashOn::Capture),
+        "cookie" => cookie(),
+        _ => None,
+    }
+}
+
+/// Whether any check would change anything: a counter or an interval that is not zero.
+fn has_health_checks(value: &Value) -> bool {
+    const SWITCHES: [&str; 5] = ["interval", "successes", "timeouts", "http_failures", "tcp_failures"];
+    let Value::Object(fields) = value else {
+        return false;
+    };
+    fields.iter().any(|(name, value)| match value {
+        Value::Number(number) => SWITCHES.contains(&name.as_str()) && number.as_f64() != Some(0.0),
+        other => has_health_checks(other),
+    })
+}

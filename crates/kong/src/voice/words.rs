@@ -1,0 +1,166 @@
+//! Kong's words for each refusal.
+
+use crate::translate::NOT_GRPC;
+use serde_json::{Map, Value, json};
+use weir_plugin::{AuthFailure, ClaimFault, Exchange, Refusal, RefusalKind, TokenFault};
+
+/// What an answer says.
+pub struct Spoken {
+    /// The text.
+    pub text: Words,
+    /// The status in place of the refusal's own.
+    pub status: Option<u16>,
+    /// Headers that belong to these words.
+    pub headers: Vec<(&'static str, &'static str)>,
+}
+
+/// The text of an answer.
+pub enum Words {
+    /// A message in the form that the caller accepts.
+    Negotiated {
+        /// The message, unless the configuration has one.
+        message: &'static str,
+        /// Who says it.
+        by: Speaker,
+    },
+    /// A JSON body as it is.
+    Own(String),
+}
+
+/// Who says a message; it decides the form for callers who accept nothing in particular.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speaker {
+    /// The original's router, balancer and plugins.
+    Router,
+    /// The web server below them.
+    Server,
+}
+
+impl Spoken {
+    fn router(message: &'static str) -> Self {
+        Self::by(Speaker::Router, message)
+    }
+
+    fn server(message: &'static str) -> Self {
+        Self::by(Speaker::Server, message)
+    }
+
+    fn by(by: Speaker, message: &'static str) -> Self {
+        Self {
+            text: Words::Negotiated { message, by },
+            status: None,
+            headers: Vec::new(),
+        }
+    }
+
+    fn own(body: &Value) -> Self {
+        Self {
+            text: Words::Own(body.to_string()),
+            status: None,
+            headers: Vec::new(),
+        }
+    }
+
+    fn with_header(mut self, name: &'static str, value: &'static str) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+}
+
+/// The words for `refusal`.
+pub fn of(refusal: &Refusal, exchange: &Exchange) -> Spoken {
+    match &refusal.kind {
+        RefusalKind::BadRequest(_) => Spoken::server("Bad request"),
+        RefusalKind::MethodNotAllowed => Spoken::server("Method not allowed"),
+        RefusalKind::RequestTimeout => Spoken::server("Request timeout"),
+        RefusalKind::BodyTooLarge => Spoken::server("Payload too large"),
+        RefusalKind::UriTooLong => Spoken::server("URI too long"),
+        RefusalKind::ExpectationFailed => Spoken::server("Expectation failed"),
+        RefusalKind::HeadTooLarge => Spoken::server("Request header or cookie too large"),
+        RefusalKind::NotImplemented => Spoken::server("Not implemented"),
+        RefusalKind::VersionNotSupported => Spoken::server("HTTP version not supported"),
+        RefusalKind::NoRoute => Spoken::router("no Route matched with those values"),
+        RefusalKind::NoService if refusal.status == NOT_GRPC => not_grpc(exchange),
+        RefusalKind::NoService => Spoken::router("no Service found with those values"),
+        RefusalKind::HttpsRequired if refusal.status == 426 => Spoken::router("Please use HTTPS protocol")
+            .with_header("Connection", "Upgrade")
+            .with_header("Upgrade", "TLS/1.2, HTTP/1.1"),
+        RefusalKind::HttpsRequired => Spoken::router("Please use HTTPS protocol"),
+        RefusalKind::NoTarget => Spoken::router("failure to get a peer from the ring-balancer"),
+        RefusalKind::NameResolution => Spoken::router("name resolution failed"),
+        RefusalKind::ConnectFailed | RefusalKind::UpstreamFailed => {
+            Spoken::server("An invalid response was received from the upstream server")
+        }
+        RefusalKind::UpstreamTimeout => Spoken::server("The upstream server is timing out"),
+        RefusalKind::Unauthenticated { plugin, failure } => unauthenticated(plugin, failure),
+        RefusalKind::RateLimited => Spoken::router("API rate limit exceeded"),
+        RefusalKind::Forbidden { .. } => Spoken::router("Forbidden"),
+        RefusalKind::AnonymousConsumerMissing | RefusalKind::PluginFailed { .. } => {
+            Spoken::router("An unexpected error occurred")
+        }
+        _ => Spoken::server("An unexpected error occurred"),
+    }
+}
+
+/// gRPC needs HTTP/2, and its content type.
+fn not_grpc(exchange: &Exchange) -> Spoken {
+    let content_type = exchange.request.headers.get(b"content-type");
+    if !content_type.is_some_and(|it| it.starts_with(b"application/grpc")) {
+        return Spoken::router("Non-gRPC request matched gRPC route");
+    }
+    let spoken = Spoken::router("Please use HTTP2 protocol")
+        .with_header("Connection", "Upgrade")
+        .with_header("Upgrade", "HTTP/2");
+    Spoken {
+        status: Some(426),
+        ..spoken
+    }
+}
+
+fn unauthenticated(plugin: &str, failure: &AuthFailure) -> Spoken {
+    if plugin == "jwt" {
+        return Spoken::own(&token_body(failure));
+    }
+    Spoken::router(match failure {
+        AuthFailure::Missing => "No API key found in request",
+        AuthFailure::Duplicate => "Duplicate API key found",
+        _ => "Unauthorized",
+    })
+}
+
+fn token_body(failure: &AuthFailure) -> Value {
+    let message = match failure {
+        AuthFailure::Duplicate => "Multiple tokens provided".to_owned(),
+        AuthFailure::Token(TokenFault::Claims(faults)) => return claims_body(faults),
+        AuthFailure::Token(fault) => token_message(fault),
+        AuthFailure::ConsumerMissing => "Could not find consumer".to_owned(),
+        _ => "Unauthorized".to_owned(),
+    };
+    json!({ "message": message })
+}
+
+fn token_message(fault: &TokenFault) -> String {
+    match fault {
+        TokenFault::Malformed(what) => format!("Bad token; {what}"),
+        TokenFault::NoKeyClaim(claim) => format!("No mandatory '{claim}' in claims"),
+        TokenFault::BadKeyClaim(claim) => format!("Invalid '{claim}' in claims"),
+        TokenFault::UnknownKey { claim, .. } => format!("No credentials found for given '{claim}'"),
+        TokenFault::AlgorithmMismatch => "Invalid algorithm".to_owned(),
+        TokenFault::BadKey => "Invalid key/secret".to_owned(),
+        _ => "Invalid signature".to_owned(),
+    }
+}
+
+fn claims_body(faults: &[(String, ClaimFault)]) -> Value {
+    let faults = faults.iter().map(|(claim, fault)| {
+        let words = match fault {
+            ClaimFault::Missing | ClaimFault::NotANumber => "must be a number",
+            ClaimFault::Expired => "token expired",
+            ClaimFault::NotYetValid => "token not valid yet",
+            ClaimFault::TooFarAhead => "exceeds maximum allowed expiration",
+            _ => "invalid",
+        };
+        (claim.clone(), Value::from(words))
+    });
+    Value::Object(Map::from_iter(faults))
+}

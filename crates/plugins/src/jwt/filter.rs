@@ -1,0 +1,272 @@
+//! An instance of `jwt` at work.
+
+use super::token::{ClaimValue, Parts, Room, algorithm, read};
+use super::verifier::Verifier;
+use super::{Config, Several, TimeClaim, TokenPlace};
+use crate::identity::Gate;
+use crate::query::remove_argument;
+use std::borrow::Cow;
+use std::sync::Arc;
+use weir_plugin::{
+    AuthFailure, ClaimFault, CredentialEntry, CredentialIndex, Exchange, Filter, Outcome, Phases, Request, TokenFault,
+};
+
+/// An instance of `jwt`.
+pub(super) struct TokenFilter {
+    config: Config,
+    gate: Gate,
+    index: Arc<CredentialIndex<Verifier>>,
+}
+
+/// Claims that are asked for have the places of their names: the key claim, `exp`, `nbf`, then the expected ones.
+const KEY: usize = 0;
+const EXP: usize = 1;
+const NBF: usize = 2;
+const FIRST_EXPECTED: usize = 3;
+
+/// Expected claims that one configuration can have.
+pub(super) const MAX_EXPECTED: usize = 13;
+
+impl TokenFilter {
+    pub(super) fn new(config: Config, gate: Gate, index: Arc<CredentialIndex<Verifier>>) -> Self {
+        Self { config, gate, index }
+    }
+
+    /// The token and its place; `None`: there is none.
+    fn find<'x>(
+        &self,
+        request: &'x Request,
+    ) -> Result<Option<(&TokenPlace, Cow<'x, [u8]>)>, AuthFailure> {
+        let mut tokens = self.config.look_in.iter().filter_map(|place| {
+            let token = self.token_at(place, request)?;
+            Some((place, token))
+        });
+        if self.config.several == Several::First {
+            return Ok(tokens.next());
+        }
+        let mut tokens = tokens.filter(|(_, token)| !token.is_empty());
+        let Some(first) = tokens.next() else {
+            return Ok(None);
+        };
+        match tokens.all(|(_, token)| token == first.1) && !self.repeats_differ(request, &first.1) {
+            true => Ok(Some(first)),
+            false => Err(AuthFailure::Duplicate),
+        }
+    }
+
+    fn token_at<'x>(&self, place: &TokenPlace, request: &'x Request) -> Option<Cow<'x, [u8]>> {
+        match place {
+            TokenPlace::Header(name) => {
+                let value = request.headers.get(name.as_bytes())?;
+                let schemes = self.config.schemes.iter();
+                let behind = schemes.filter_map(|scheme| value.strip_prefix(scheme.as_bytes()));
+                let token = { behind }.find(|rest| rest.first().is_some_and(u8::is_ascii_whitespace));
+                match token {
+                    Some(token) => Some(token.trim_ascii().into()),
+                    None => (!self.config.scheme_required).then_some(value.into()),
+                }
+            }
+            TokenPlace::Query(name) => request.query_arg(name.as_bytes()),
+            TokenPlace::Cookie(name) => request.cookie(name.as_bytes()).map(Cow::Borrowed),
+        }
+    }
+
+    /// Whether a query argument is there several times with another token.
+    fn repeats_differ(&self, request: &Request, token: &[u8]) -> bool {
+        let Some(query) = request.query.as_deref() else {
+            return false;
+        };
+        let mut pairs = weir_plugin::uri::query_pairs(query);
+        pairs.any(|(key, value)| {
+            let key = weir_plugin::uri::decode_form(key);
+            let mut places = self.config.look_in.iter();
+            let is_place = places.any(|it| matches!(it, TokenPlace::Query(name) if name.as_bytes() == key.as_ref()));
+            let value = weir_plugin::uri::decode_form(value.unwrap_or_default());
+            is_place && !value.is_empty() && value != token
+        })
+    }
+
+    /// The credential whose token this is.
+    fn check(&self, token: &[u8], now_ms: u64) -> Result<&CredentialEntry<Verifier>, TokenFault> {
+        let config = &self.config;
+        let parts = Parts::cut(token).ok_or(TokenFault::Malformed("JSON"))?;
+        if parts.signature.is_empty() && config.signature_required {
+            return Err(TokenFault::Malformed("signature"));
+        }
+        let (mut header_room, mut claims_room, mut signature_room) = (Room::new(), Room::new(), Room::new());
+
+        let header = header_room.decode(parts.header).ok_or(TokenFault::Malformed("JSON"))?;
+        let mut parameters = [None, None, None];
+        read(header, &["alg", "typ", &config.key_claim], &mut parameters)?;
+        let [alg, typ, key_parameter] = parameters;
+
+        let claims = claims_room.decode(parts.claims).ok_or(TokenFault::Malformed("JSON"))?;
+        let mut names = [""; FIRST_EXPECTED + MAX_EXPECTED];
+        names[..FIRST_EXPECTED].copy_from_slice(&[&config.key_claim, "exp", "nbf"]);
+        for (name, expected) in names[FIRST_EXPECTED..].iter_mut().zip(config.expected_claims.keys()) {
+            *name = expected;
+        }
+        let count = FIRST_EXPECTED + config.expected_claims.len().min(MAX_EXPECTED);
+        let mut values = [const { None }; FIRST_EXPECTED + MAX_EXPECTED];
+        read(claims, &names[..count], &mut values[..count])?;
+        // A claim that is asked for under two names is read under the first of them.
+        for place in 1..count {
+            let earlier = names[..place].iter().position(|name| *name == names[place]);
+            values[place] = values[place].take().or_else(|| values[earlier?].clone());
+        }
+
+        let is_jwt = |typ: &ClaimValue<'_>| matches!(typ, ClaimValue::Text(typ) if typ.eq_ignore_ascii_case("JWT"));
+        if config.check_typ && typ.is_some_and(|typ| !is_jwt(&typ)) {
+            return Err(TokenFault::Malformed("typ"));
+        }
+        let algorithm = algorithm(alg.as_ref())?;
+        let signature = signature_room.decode(parts.signature).ok_or(TokenFault::Malformed("signature"))?;
+
+        let key_parameter = key_parameter.filter(|_| config.key_in_header);
+        let entry = self.credential(values[KEY].take().or(key_parameter))?;
+        let verifier = &entry.secret;
+        if verifier.algorithm != algorithm {
+            return Err(TokenFault::AlgorithmMismatch);
+        }
+        if !verifier.has_key(config.secret_is_base64) {
+            return Err(TokenFault::BadKey);
+        }
+        if !verifier.verify(config.secret_is_base64, parts.message, signature) {
+            return Err(TokenFault::BadSignature);
+        }
+        self.check_claims(&values[..count], now_ms / 1_000, verifier.leeway)?;
+        Ok(entry)
+    }
+
+    fn credential(&self, key: Option<ClaimValue<'_>>) -> Result<&CredentialEntry<Verifier>, TokenFault> {
+        let claim = || self.config.key_claim.clone();
+        match key {
+            None => Err(TokenFault::NoKeyClaim(claim())),
+            Some(ClaimValue::Text(key)) if !key.is_empty() => {
+                self.index.get(key.as_bytes()).ok_or_else(|| TokenFault::UnknownKey {
+                    claim: claim(),
+                    value: key.into_owned(),
+                })
+            }
+            Some(_) => Err(TokenFault::BadKeyClaim(claim())),
+        }
+    }
+
+    fn check_claims(
+        &self,
+        values: &[Option<ClaimValue<'_>>],
+        now: u64,
+        leeway: u64,
+    ) -> Result<(), TokenFault> {
+        let config = &self.config;
+        let leeway = leeway.max(config.leeway_seconds);
+        let mut faults = Vec::new();
+        for (claim, name, value) in [(TimeClaim::Exp, "exp", &values[EXP]), (TimeClaim::Nbf, "nbf", &values[NBF])] {
+            let is_required = config.required_claims.contains(&claim);
+            if !is_required && !config.checked_claims.contains(&claim) {
+                continue;
+            }
+            let fault = match value {
+                None => is_required.then_some(ClaimFault::Missing),
+                Some(ClaimValue::Number(time)) => claim.fault(*time, now, leeway),
+                Some(_) => Some(ClaimFault::NotANumber),
+            };
+            faults.extend(fault.map(|fault| (name.to_owned(), fault)));
+        }
+        if let Some(max) = config.max_expiration_seconds.filter(|_| faults.is_empty()) {
+            let fault = match &values[EXP] {
+                None => Some(ClaimFault::Missing),
+                Some(ClaimValue::Number(time)) => (time - now as f64 > max as f64).then_some(ClaimFault::TooFarAhead),
+                Some(_) => Some(ClaimFault::NotANumber),
+            };
+            faults.extend(fault.map(|fault| ("exp".to_owned(), fault)));
+        }
+        for ((name, expected), value) in config.expected_claims.iter().zip(&values[FIRST_EXPECTED..]) {
+            let fault = match value {
+                None => Some(ClaimFault::Missing),
+                Some(value) => (!value.has(expected)).then_some(ClaimFault::Mismatch),
+            };
+            faults.extend(fault.map(|fault| (name.clone(), fault)));
+        }
+        match faults.is_empty() {
+            true => Ok(()),
+            false => Err(TokenFault::Claims(faults)),
+        }
+    }
+
+    fn hide(&self, found: usize, request: &mut Request) {
+        for (index, place) in self.config.look_in.iter().enumerate() {
+            let goes = match self.config.several {
+                Several::First => index == found,
+                Several::Refuse => self.token_at(place, request).is_some(),
+            };
+            match place {
+                _ if !goes => {}
+                TokenPlace::Header(name) => {
+                    request.headers.remove(name.as_bytes());
+                }
+                TokenPlace::Query(name) => remove_argument(request, name.as_bytes()),
+                TokenPlace::Cookie(name) => remove_cookie(request, name.as_bytes()),
+            }
+        }
+    }
+}
+
+impl TimeClaim {
+    /// Times are in seconds.
+    fn fault(self, time: f64, now: u64, leeway: u64) -> Option<ClaimFault> {
+        let (now, leeway) = (now as f64, leeway as f64);
+        match self {
+            Self::Exp => (time <= now - leeway).then_some(ClaimFault::Expired),
+            Self::Nbf => (time > now + leeway).then_some(ClaimFault::NotYetValid),
+        }
+    }
+}
+
+fn remove_cookie(request: &mut Request, name: &[u8]) {
+    let is_named = |pair: &&[u8]| pair.strip_prefix(name).is_some_and(|rest| rest.first() == Some(&b'='));
+    let headers = request.headers.get_all(b"cookie");
+    let kept: Vec<Vec<u8>> = headers
+        .map(|value| {
+            let pairs = value.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
+            pairs.filter(|pair| !is_named(pair)).collect::<Vec<_>>().join(&b"; "[..])
+        })
+        .filter(|value| !value.is_empty())
+        .collect();
+    request.headers.remove(b"cookie");
+    for value in kept {
+        request.headers.append(b"Cookie", &value);
+    }
+}
+
+impl Filter for TokenFilter {
+    fn phases(&self) -> Phases {
+        Phases::REQUEST
+    }
+
+    fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        if self.gate.skips(exchange) {
+            return Outcome::Continue;
+        }
+        let now_ms = exchange.unix_ms();
+        let (place, checked) = match self.find(&exchange.request) {
+            Err(failure) => (None, Err(failure)),
+            Ok(None) => (None, Err(AuthFailure::Missing)),
+            Ok(Some((place, token))) => (Some(place), self.check(&token, now_ms).map_err(AuthFailure::Token)),
+        };
+        if let Some(place) = place.filter(|_| self.config.hide) {
+            let index = self.config.look_in.iter().position(|it| std::ptr::eq(it, place));
+            self.hide(index.unwrap_or_default(), &mut exchange.request);
+        }
+        match checked {
+            Ok(entry) => self.gate.accept(exchange, &entry.identity),
+            Err(failure) => {
+                let challenge = match failure {
+                    AuthFailure::Missing => self.config.challenge.as_ref(),
+                    _ => self.config.token_challenge.as_ref(),
+                };
+                self.gate.reject(exchange, failure, challenge)
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Public keys in PEM (RFC 7468).
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+/// The DER bytes of the first public key in the text: a `PUBLIC KEY`, an `RSA PUBLIC KEY`, or the key of a
+/// `CERTIFICATE` (which is trusted because it is configured; its signature and times are not looked at).
+pub(super) fn public_key(pem: &str) -> Option<Vec<u8>> {
+    let (_, rest) = pem.split_once("-----BEGIN ")?;
+    let (label, rest) = rest.split_once("-----")?;
+    let (body, _) = rest.split_once("-----END ")?;
+    let body: String = body.chars().filter(|it| !it.is_ascii_whitespace()).collect();
+    let der = STANDARD.decode(body).ok()?;
+    match label {
+        "PUBLIC KEY" | "RSA PUBLIC KEY" => Some(der),
+        "CERTIFICATE" => key_of_certificate(&der),
+        _ => None,
+    }
+}
+
+const SEQUENCE: u8 = 0x30;
+const VERSION: u8 = 0xA0;
+
+/// The `subjectPublicKeyInfo` of a certificate (RFC 5280, 4.1).
+fn key_of_certificate(der: &[u8]) -> Option<Vec<u8>> {
+    let (_, certificate) = content(der, SEQUENCE)?;
+    let (_, mut fields) = content(certificate, SEQUENCE)?;
+    if fields.first() == Some(&VERSION) {
+        fields = &fields[element(fields)?.0..];
+    }
+    // Serial number, signature algorithm, issuer, validity, subject.
+    for _ in 0..5 {
+        fields = &fields[element(fields)?.0..];
+    }
+    let (length, _) = content(fields, SEQUENCE)?;
+    Some(fields[..length].to_vec())
+}
+
+fn content(der: &[u8], tag: u8) -> Option<(usize, &[u8])> {
+    let (length, content) = element(der)?;
+    (der.first() == Some(&tag)).then_some((length, content))
+}
+
+/// The length of the DER element at the start, and its content.
+fn element(der: &[u8]) -> Option<(usize, &[u8])> {
+    let first = usize::from(*der.get(1)?);
+    let (head, length) = match first {
+        0..=0x7F => (2, first),
+        0x81..=0x84 => {
+            let digits = der.get(2..2 + (first & 0x7F))?;
+            let length = digits.iter().fold(0, |length, digit| length << 8 | usize::from(*digit));
+            (2 + digits.len(), length)
+        }
+        _ => return None,
+    };
+    let end = head.checked_add(length)?;
+    Some((end, der.get(head..end)?))
+}

@@ -1,0 +1,160 @@
+//! Keys and signatures: what a credential needs to check a token, prepared once.
+//!
+//! The algorithm is the credential's, never the token's: a key is made for one algorithm and can do nothing else, so
+//! neither `none` nor a public key taken for a secret can happen.
+
+use super::{Algorithm, Credential};
+use aws_lc_rs::hmac;
+use aws_lc_rs::signature::{self, ParsedPublicKey, VerificationAlgorithm};
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
+/// What a credential's tokens are checked with.
+pub(super) struct Verifier {
+    /// The one algorithm.
+    pub(super) algorithm: Algorithm,
+    /// In seconds.
+    pub(super) leeway: u64,
+    key: Key,
+    /// The key for instances that take all secrets as Base64.
+    decoded_key: Option<Key>,
+}
+
+enum Key {
+    Secret(hmac::Key),
+    Public(ParsedPublicKey),
+}
+
+/// Why a credential cannot check tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum BadCredential {
+    #[error("expected a secret, as the algorithm is an HMAC")]
+    NoSecret,
+    #[error("expected Base64")]
+    NotBase64,
+    #[error("expected a public key, as the algorithm is not an HMAC")]
+    NoPublicKey,
+    #[error("expected a public key in PEM that fits the algorithm")]
+    BadPublicKey,
+}
+
+impl BadCredential {
+    /// The field with the fault.
+    pub(super) fn field(self) -> &'static str {
+        match self {
+            Self::NoSecret | Self::NotBase64 => "secret",
+            Self::NoPublicKey | Self::BadPublicKey => "public_key",
+        }
+    }
+}
+
+impl Verifier {
+    pub(super) fn new(credential: &Credential) -> Result<Self, BadCredential> {
+        let (key, decoded_key) = match credential.algorithm.work() {
+            Work::Hmac(algorithm) => {
+                let secret = credential.secret.as_deref().filter(|secret| !secret.is_empty());
+                let secret = secret.ok_or(BadCredential::NoSecret)?;
+                let key = |secret: &[u8]| Key::Secret(hmac::Key::new(algorithm, secret));
+                let decoded = decode_secret(secret);
+                let plain = match credential.secret_is_base64 {
+                    true => key(decoded.as_deref().ok_or(BadCredential::NotBase64)?),
+                    false => key(secret.as_bytes()),
+                };
+                (plain, decoded.as_deref().map(key))
+            }
+            Work::Signature(algorithm) => {
+                let pem = credential.public_key.as_deref().ok_or(BadCredential::NoPublicKey)?;
+                let der = super::pem::public_key(pem).ok_or(BadCredential::BadPublicKey)?;
+                let key = ParsedPublicKey::new(algorithm, der).map_err(|_| BadCredential::BadPublicKey)?;
+                (Key::Public(key), None)
+            }
+        };
+        Ok(Self {
+            algorithm: credential.algorithm,
+            leeway: credential.leeway_seconds,
+            key,
+            decoded_key,
+        })
+    }
+
+    /// Whether there is a key for instances that take all secrets as Base64.
+    pub(super) fn has_key(&self, secret_is_base64: bool) -> bool {
+        self.key(secret_is_base64).is_some()
+    }
+
+    /// Whether the signature is good. Secrets are compared in constant time.
+    pub(super) fn verify(&self, secret_is_base64: bool, message: &[u8], signature: &[u8]) -> bool {
+        match self.key(secret_is_base64) {
+            None => false,
+            Some(Key::Secret(key)) => hmac::verify(key, message, signature).is_ok(),
+            Some(Key::Public(key)) => key.verify_sig(message, signature).is_ok(),
+        }
+    }
+
+    fn key(&self, secret_is_base64: bool) -> Option<&Key> {
+        match (&self.key, secret_is_base64) {
+            (Key::Secret(_), true) => self.decoded_key.as_ref(),
+            (key, _) => Some(key),
+        }
+    }
+}
+
+enum Work {
+    Hmac(hmac::Algorithm),
+    Signature(&'static dyn VerificationAlgorithm),
+}
+
+impl Algorithm {
+    /// The algorithm with this registered name.
+    pub(super) fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "HS256" => Self::HS256,
+            "HS384" => Self::HS384,
+            "HS512" => Self::HS512,
+            "RS256" => Self::RS256,
+            "RS384" => Self::RS384,
+            "RS512" => Self::RS512,
+            "ES256" => Self::ES256,
+            "ES384" => Self::ES384,
+            "ES512" => Self::ES512,
+            "PS256" => Self::PS256,
+            "PS384" => Self::PS384,
+            "PS512" => Self::PS512,
+            "EdDSA" => Self::EdDSA,
+            _ => return None,
+        })
+    }
+
+    fn work(self) -> Work {
+        match self {
+            Self::HS256 => Work::Hmac(hmac::HMAC_SHA256),
+            Self::HS384 => Work::Hmac(hmac::HMAC_SHA384),
+            Self::HS512 => Work::Hmac(hmac::HMAC_SHA512),
+            Self::RS256 => Work::Signature(&signature::RSA_PKCS1_2048_8192_SHA256),
+            Self::RS384 => Work::Signature(&signature::RSA_PKCS1_2048_8192_SHA384),
+            Self::RS512 => Work::Signature(&signature::RSA_PKCS1_2048_8192_SHA512),
+            Self::ES256 => Work::Signature(&signature::ECDSA_P256_SHA256_FIXED),
+            Self::ES384 => Work::Signature(&signature::ECDSA_P384_SHA384_FIXED),
+            Self::ES512 => Work::Signature(&signature::ECDSA_P521_SHA512_FIXED),
+            Self::PS256 => Work::Signature(&signature::RSA_PSS_2048_8192_SHA256),
+            Self::PS384 => Work::Signature(&signature::RSA_PSS_2048_8192_SHA384),
+            Self::PS512 => Work::Signature(&signature::RSA_PSS_2048_8192_SHA512),
+            Self::EdDSA => Work::Signature(&signature::ED25519),
+        }
+    }
+}
+
+/// Base64 as secrets and tokens of both originals have it: padding may be there or not, spare bits are passed over.
+const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
+    .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+    .with_decode_allow_trailing_bits(true);
+
+/// Base64 in the alphabet of URLs (RFC 4648, 5).
+pub(super) const BASE64_URL: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
+
+const BASE64: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
+
+fn decode_secret(text: &str) -> Option<Vec<u8>> {
+    BASE64.decode(text).or_else(|_| BASE64_URL.decode(text)).ok()
+}

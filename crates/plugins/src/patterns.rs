@@ -1,0 +1,38 @@
+//! Regular expressions of configurations.
+
+use regex::bytes::{Regex, RegexBuilder};
+use weir_model::{Diagnostic, DocPath};
+
+/// The most memory that one compiled expression may take, in bytes.
+const MAX_BYTES: usize = 1 << 20;
+
+/// Compiles an expression for texts of bytes.
+///
+/// # Errors
+/// Says why it is none, at `path`.
+pub(crate) fn compile(pattern: &str, path: DocPath) -> Result<Regex, Diagnostic> {
+    RegexBuilder::new(pattern)
+        .unicode(false)
+        .size_limit(MAX_BYTES)
+        .build()
+        .map_err(|error| Diagnostic::error(path, format!("not a regular expression: {error}")))
+}
+
+/// Compiles a list of expressions.
+///
+/// # Errors
+/// The faults of all of them.
+pub(crate) fn compile_list(patterns: &[String], path: &DocPath) -> Result<Vec<Regex>, Vec<Diagnostic>> {
+    let mut compiled = Vec::with_capacity(patterns.len());
+    let mut faults = Vec::new();
+    for (index, pattern) in patterns.iter().enumerate() {
+        match compile(pattern, path.index(index)) {
+            Ok(regex) => compiled.push(regex),
+            Err(fault) => faults.push(fault),
+        }
+    }
+    match faults.is_empty() {
+        true => Ok(compiled),
+        false => Err(faults),
+    }
+}

@@ -1,0 +1,122 @@
+//! The plugins that would work on a call, with where each comes from.
+
+use super::Explainer;
+use serde::Serialize;
+use weir_model::{ChainStep, DocPath, PluginInstance, PluginUse};
+use weir_snapshot::Chain;
+
+/// Consumers of a step that are named at most.
+const MAX_CONSUMERS: usize = 10;
+
+/// A position of the chain.
+#[derive(Debug, Serialize)]
+pub(super) struct PluginStep {
+    /// What runs for those whom no exception names; `None`: nothing.
+    pub plugin: Option<Instance>,
+    /// Whether it works on the response only.
+    pub response_only: bool,
+    /// Consumers for whom something else runs.
+    pub exceptions: Vec<Exception>,
+    /// How many more of those there are.
+    pub exceptions_not_shown: usize,
+}
+
+/// A plugin with where it comes from.
+#[derive(Debug, Serialize)]
+pub(super) struct Instance {
+    /// Its name in the catalogue.
+    pub name: String,
+    /// Its id, where it has one of its own.
+    pub id: Option<String>,
+    /// The condition under which it works.
+    pub when: Option<serde_json::Value>,
+    /// Whether several chains share it.
+    pub is_shared: bool,
+    /// Where it stands: a file, and a line where that is known.
+    pub at: Option<String>,
+}
+
+/// What runs for one consumer.
+#[derive(Debug, Serialize)]
+pub(super) struct Exception {
+    /// The consumer's id.
+    pub consumer: String,
+    /// What runs for it; `None`: nothing.
+    pub plugin: Option<Instance>,
+}
+
+impl Explainer<'_> {
+    /// The steps of a chain that do anything, and (from 1) the order in which they work on the response.
+    pub(super) fn chain(
+        &self,
+        steps: &[ChainStep],
+        compiled: &Chain,
+        place: &DocPath,
+    ) -> (Vec<PluginStep>, Vec<usize>) {
+        let mut explained = Vec::new();
+        let mut compiled_steps = compiled.steps.iter().peekable();
+        for (index, step) in steps.iter().enumerate() {
+            let place = place.index(index);
+            let plugin = step.plugin.as_ref().and_then(|it| self.used(it, &place));
+            let name = plugin.as_ref().map(|it| it.name.as_str());
+            let is_compiled = |compiled: &&weir_snapshot::Step| {
+                compiled.instance(None).map(|instance| instance.plugin) == name
+            };
+            // The compile leaves out what has no work in any phase.
+            if compiled_steps.next_if(is_compiled).is_none() {
+                continue;
+            }
+            let exceptions = self.exceptions(step);
+            explained.push(PluginStep {
+                plugin,
+                response_only: step.response_only,
+                exceptions_not_shown: exceptions.len().saturating_sub(MAX_CONSUMERS),
+                exceptions: exceptions.into_iter().take(MAX_CONSUMERS).collect(),
+            });
+        }
+        let response_order = compiled.response_order.iter().map(|step| usize::from(*step) + 1);
+        (explained, response_order.collect())
+    }
+
+    fn used(&self, plugin: &PluginUse, place: &DocPath) -> Option<Instance> {
+        match plugin {
+            PluginUse::Inline(instance) => Some(self.instance(instance, false, &place.field("use"))),
+            PluginUse::Shared(id) => self.shared(id),
+        }
+    }
+
+    fn shared(&self, id: &str) -> Option<Instance> {
+        let index = self.model.plugins.iter().position(|instance| instance.id == id)?;
+        let place = DocPath::root().field("plugins").index(index);
+        Some(self.instance(&self.model.plugins[index], true, &place))
+    }
+
+    fn instance(&self, instance: &PluginInstance, is_shared: bool, place: &DocPath) -> Instance {
+        Instance {
+            name: instance.name.clone(),
+            id: Some(instance.id.clone()).filter(|id| !id.is_empty()),
+            when: instance.when.as_ref().map(weir_model::Predicate::to_value),
+            is_shared,
+            at: self.loaded.place_of(place),
+        }
+    }
+
+    /// For whom another instance runs; the first table that names a consumer counts.
+    fn exceptions(&self, step: &ChainStep) -> Vec<Exception> {
+        let mut exceptions: Vec<Exception> = Vec::new();
+        for id in &step.overrides {
+            let Some(table) = self.model.consumer_tables.iter().find(|table| table.id == *id) else {
+                continue;
+            };
+            for (consumer, instance) in &table.instances {
+                if exceptions.iter().all(|known| known.consumer != *consumer) {
+                    exceptions.push(Exception {
+                        consumer: consumer.clone(),
+                        plugin: instance.as_deref().and_then(|id| self.shared(id)),
+                    });
+                }
+            }
+        }
+        exceptions
+    }
+}

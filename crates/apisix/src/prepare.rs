@@ -31,7 +31,7 @@ pub fn prepare(text: &str, environment: &dyn Fn(&str) -> Option<String>) -> Resu
     let mut missing = None;
     let filled = PLACEHOLDER.replace_all(text, |found: &Captures<'_>| {
         let (name, default) = match found[1].split_once(":=") {
-            Some((name, default)) => (name, Some(default.trim().to_owned())),
+            Some((name, default)) => (name.trim(), Some(default.trim().to_owned())),
             None => (&found[1], None),
         };
         environment(name).or(default).unwrap_or_else(|| {

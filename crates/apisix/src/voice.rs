@@ -62,9 +62,10 @@ fn words(refusal: &Refusal) -> Option<(&'static str, &str)> {
         RefusalKind::AnonymousConsumerMissing => {
             Some(("message", message.unwrap_or("Invalid user authorization")))
         }
-        RefusalKind::Unauthenticated { plugin, failure } => {
-            Some(("message", message.unwrap_or_else(|| authentication(plugin, failure))))
-        }
+        RefusalKind::Unauthenticated { plugin, failure } => Some((
+            "message",
+            message.unwrap_or_else(|| authentication(plugin, failure)),
+        )),
         RefusalKind::RateLimited => message.map(|message| ("error_msg", message)),
         RefusalKind::Forbidden { .. } => message.map(|message| ("message", message)),
         _ => None,
@@ -153,7 +154,12 @@ mod tests {
             value: "x".to_owned(),
         };
         for (kind, status, kind_of_body, body) in [
-            (RefusalKind::NoRoute, 404, TEXT, "{\"error_msg\":\"404 Route Not Found\"}\n"),
+            (
+                RefusalKind::NoRoute,
+                404,
+                TEXT,
+                "{\"error_msg\":\"404 Route Not Found\"}\n",
+            ),
             (
                 unauthenticated("key-auth", AuthFailure::Missing),
                 401,
@@ -172,28 +178,73 @@ mod tests {
                 TEXT,
                 "{\"message\":\"Missing JWT token in request\"}\n",
             ),
-            (token(TokenFault::Malformed("header")), 401, TEXT, "{\"message\":\"JWT token invalid\"}\n"),
+            (
+                token(TokenFault::Malformed("header")),
+                401,
+                TEXT,
+                "{\"message\":\"JWT token invalid\"}\n",
+            ),
             (
                 token(TokenFault::NoKeyClaim("key".to_owned())),
                 401,
                 TEXT,
                 "{\"message\":\"missing user key in JWT token\"}\n",
             ),
-            (token(unknown), 401, TEXT, "{\"message\":\"Invalid user key in JWT token\"}\n"),
-            (token(TokenFault::BadSignature), 401, TEXT, "{\"message\":\"failed to verify jwt\"}\n"),
-            (token(claims), 401, TEXT, "{\"message\":\"failed to verify jwt\"}\n"),
+            (
+                token(unknown),
+                401,
+                TEXT,
+                "{\"message\":\"Invalid user key in JWT token\"}\n",
+            ),
+            (
+                token(TokenFault::BadSignature),
+                401,
+                TEXT,
+                "{\"message\":\"failed to verify jwt\"}\n",
+            ),
+            (
+                token(claims),
+                401,
+                TEXT,
+                "{\"message\":\"failed to verify jwt\"}\n",
+            ),
             (
                 RefusalKind::AnonymousConsumerMissing,
                 401,
                 TEXT,
                 "{\"message\":\"Invalid user authorization\"}\n",
             ),
-            (RefusalKind::RateLimited, 429, HTML, "<h1>429 Too Many Requests</h1>"),
-            (RefusalKind::MethodNotAllowed, 405, HTML, "<h1>405 Not Allowed</h1>"),
+            (
+                RefusalKind::RateLimited,
+                429,
+                HTML,
+                "<h1>429 Too Many Requests</h1>",
+            ),
+            (
+                RefusalKind::MethodNotAllowed,
+                405,
+                HTML,
+                "<h1>405 Not Allowed</h1>",
+            ),
             (RefusalKind::HeadTooLarge, 400, HTML, "<h1>400 Bad Request</h1>"),
-            (RefusalKind::UriTooLong, 414, HTML, "<h1>414 Request-URI Too Large</h1>"),
-            (RefusalKind::UpstreamTimeout, 504, HTML, "<h1>504 Gateway Time-out</h1>"),
-            (RefusalKind::NoService, 503, HTML, "<h1>503 Service Temporarily Unavailable</h1>"),
+            (
+                RefusalKind::UriTooLong,
+                414,
+                HTML,
+                "<h1>414 Request-URI Too Large</h1>",
+            ),
+            (
+                RefusalKind::UpstreamTimeout,
+                504,
+                HTML,
+                "<h1>504 Gateway Time-out</h1>",
+            ),
+            (
+                RefusalKind::NoService,
+                503,
+                HTML,
+                "<h1>503 Service Temporarily Unavailable</h1>",
+            ),
         ] {
             let exchange = Exchange::new(system_clock, 1);
             let reply = ApisixVoice.render(&Refusal::new(kind.clone()), &exchange);

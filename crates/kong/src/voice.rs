@@ -8,10 +8,10 @@ mod accept;
 mod words;
 
 use accept::{Form, preferred};
-use words::Words;
 use weir_plugin::uri::NormalForm;
 use weir_plugin::voice::Voice;
 use weir_plugin::{Exchange, Refusal, RefusalKind, Reply};
+use words::Words;
 
 /// How Kong names itself in `Server` and `Via`.
 pub const PSEUDONYM: &str = "kong/3.9.3";
@@ -98,7 +98,9 @@ fn json(message: &str, id: Option<&str>) -> String {
 }
 
 fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }
 
 /// The gRPC status for an HTTP status, by gRPC's own mapping.

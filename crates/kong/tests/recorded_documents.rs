@@ -5,8 +5,8 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use weir_kong::{Options, RouterFlavor, recognises, translate};
-use weir_model::{Diagnostic, Severity};
 use weir_model::document::parse;
+use weir_model::{Diagnostic, Severity};
 
 fn cases() -> Vec<Value> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/recorded/kong");
@@ -49,7 +49,9 @@ fn found(case: &Value) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
 }
 
 fn is_unavailable(found: &[Diagnostic]) -> bool {
-    found.iter().any(|found| found.message.contains("not available in this version"))
+    found
+        .iter()
+        .any(|found| found.message.contains("not available in this version"))
 }
 
 /// Kong's tree of complaints as places and messages.
@@ -85,14 +87,32 @@ const OTHER_WORDS: &[(&str, &str)] = &[
     ("yaml-scalar", "Kong has no place for it"),
     ("empty-document", "Kong has no place for it"),
     ("tab-indentation", "YAML errors are the parser's"),
-    ("reference-object-by-name", "Kong looks for the fields of a route in the reference"),
-    ("duplicate-route-names", "Kong counts nested entities as if they were flat"),
+    (
+        "reference-object-by-name",
+        "Kong looks for the fields of a route in the reference",
+    ),
+    (
+        "duplicate-route-names",
+        "Kong counts nested entities as if they were flat",
+    ),
     ("duplicate-api-keys", "Kong shows the key"),
-    ("duplicate-plugin-on-route", "Kong leaves out the services around the route"),
-    ("duplicate-instance-names", "Kong counts nested entities as if they were flat"),
+    (
+        "duplicate-plugin-on-route",
+        "Kong leaves out the services around the route",
+    ),
+    (
+        "duplicate-instance-names",
+        "Kong counts nested entities as if they were flat",
+    ),
     ("route-path-bad-regex", "the words are those of another library"),
-    ("route-unknown-service-id", "Kong names routes in the place of their numbers"),
-    ("credential-unknown-consumer", "Kong shows the key in the place of its number"),
+    (
+        "route-unknown-service-id",
+        "Kong names routes in the place of their numbers",
+    ),
+    (
+        "credential-unknown-consumer",
+        "Kong shows the key in the place of its number",
+    ),
 ];
 
 #[test]
@@ -104,7 +124,11 @@ fn what_kong_refuses_is_refused_in_its_words() {
             continue;
         }
         count += 1;
-        let name = case["name"].as_str().expect("a name").trim_start_matches("invalid/").to_owned();
+        let name = case["name"]
+            .as_str()
+            .expect("a name")
+            .trim_start_matches("invalid/")
+            .to_owned();
         let Err(found) = found(&case) else {
             failures.push(format!("{name}: accepted"));
             continue;
@@ -127,7 +151,12 @@ fn what_kong_refuses_is_refused_in_its_words() {
         }
     }
     assert!(count > 90, "{count} cases");
-    assert!(failures.is_empty(), "{} differ:\n{}", failures.len(), failures.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{} differ:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
 }
 
 #[test]
@@ -149,5 +178,10 @@ fn what_kong_accepts_is_accepted() {
     }
     eprintln!("{translated} translated, {unavailable} use what is not available");
     assert!(translated > 200, "{translated}");
-    assert!(failures.is_empty(), "{} refused:\n{}", failures.len(), failures.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{} refused:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
 }

@@ -9,5 +9,9 @@ pub fn registry() -> Registry {
     registry.add(crate::jwt::Jwt);
     registry.add(crate::key_auth::KeyAuth);
     registry.add(crate::rate_limit::RateLimit::default());
+    registry.add(crate::request_id::RequestId::default());
+    registry.add(crate::request_rewrite::RequestRewrite);
+    registry.add(crate::request_termination::RequestTermination);
+    registry.add(crate::response_rewrite::ResponseRewrite);
     registry
 }

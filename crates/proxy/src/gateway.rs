@@ -39,8 +39,6 @@ pub struct GatewayOptions {
     pub drain_timeout: Duration,
     /// The voices.
     pub voices: Voices,
-    /// Where calls are logged.
-    pub access_log: Option<AccessLog>,
 }
 
 /// A snapshot as it was published.
@@ -76,7 +74,6 @@ pub struct Gateway {
     /// Snapshots that some worker may still hold. They are freed here, not on a worker: freeing many routes
     /// takes longer than a call should wait.
     retired: Mutex<Vec<Arc<Published>>>,
-    access_log: Option<AccessLog>,
 }
 
 impl Gateway {
@@ -84,7 +81,13 @@ impl Gateway {
     ///
     /// # Errors
     /// When an address cannot be bound or a thread not be started.
-    pub fn start(options: GatewayOptions, metrics: Arc<Registry>, snapshot: Snapshot) -> io::Result<Self> {
+    /// Calls are logged to `access_log`, which the caller closes once the gateway has drained.
+    pub fn start(
+        options: GatewayOptions,
+        metrics: Arc<Registry>,
+        access_log: Option<&AccessLog>,
+        snapshot: Snapshot,
+    ) -> io::Result<Self> {
         let workers = options.workers.max(1);
         let (listeners, bound) = bind(&options.listen, workers)?;
         let published = Arc::new(publish(&metrics, snapshot, 1));
@@ -99,7 +102,7 @@ impl Gateway {
         let mut threads = Vec::with_capacity(workers);
         for (index, listeners) in listeners.into_iter().enumerate() {
             let (shared, metrics) = (Arc::clone(&shared), metrics.worker());
-            let access_log = options.access_log.as_ref().map(AccessLog::handle);
+            let access_log = access_log.map(AccessLog::handle);
             let seed = seed(index);
             let work = move || {
                 let runtime = tokio::runtime::Builder::new_current_thread()
@@ -121,7 +124,6 @@ impl Gateway {
             workers: threads,
             bound,
             retired: Mutex::default(),
-            access_log: options.access_log,
         })
     }
 
@@ -159,9 +161,6 @@ impl Gateway {
             if worker.join().is_err() {
                 tracing::error!("a worker has panicked");
             }
-        }
-        if let Some(log) = self.access_log {
-            log.close(Duration::from_secs(2));
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::h1::status;
 use crate::serve::{After, Call};
 use std::io;
 use std::time::{Instant, SystemTime};
-use weir_model::{StampValue, Voice};
+use weir_model::StampValue;
 use weir_plugin::{Refusal, RefusalKind, Reply};
 use weir_snapshot::{Chain, Stamp};
 use weir_telemetry::metrics;
@@ -15,11 +15,11 @@ const MAX_DRAIN: u64 = 64 * 1024;
 
 impl Call<'_> {
     /// Puts a refusal into words.
-    pub fn render(&mut self, refusal: &Refusal, voice: Voice) -> Reply {
+    pub fn render(&mut self, refusal: &Refusal) -> Reply {
         self.exchange.ensure_request_id();
         self.report.error = Some(refusal.kind.as_str());
         self.worker.metrics.refusal(metric_of(&refusal.kind));
-        let mut reply = self.worker.shared.voices.get(voice).render(refusal, self.exchange);
+        let mut reply = self.worker.shared.voices.get(self.voice).render(refusal, self.exchange);
         if let Some(challenge) = &refusal.challenge {
             reply.headers.push(("WWW-Authenticate".to_owned(), challenge.clone().into_bytes()));
         }

@@ -16,8 +16,8 @@ use std::task::{Poll, ready};
 use std::time::{Duration, Instant};
 use tokio::io::AsyncWrite;
 use weir_model::Voice;
-use weir_plugin::{Exchange, Outcome, Refusal, RefusalKind, Reply};
-use weir_snapshot::{Action, Chain, Found, Instance, Route, Stamp, VoiceSettings};
+use weir_plugin::{Exchange, Outcome, Refusal, RefusalKind, Reply, Response};
+use weir_snapshot::{Action, Chain, Found, Charset, Instance, Route, Stamp, VoiceSettings};
 use weir_telemetry::metrics::{Observation, SeriesId};
 
 /// What becomes of the connection after a call.
@@ -34,6 +34,9 @@ pub enum After {
 /// A call in progress.
 pub struct Call<'c> {
     pub worker: &'c Rc<Worker>,
+    pub serving: &'c Rc<Serving>,
+    /// Whose rules hold: the route table's that took the call.
+    pub voice: Voice,
     pub client: &'c mut Client,
     pub exchange: &'c mut Exchange,
     pub head: RequestHead,
@@ -131,9 +134,9 @@ pub async fn request(
     started: Instant,
 ) -> After {
     let serving = worker.serving();
-    let mut call = Call::new(worker, client, exchange, head, started);
-    let (after, series) = call.run(&serving).await;
-    call.record(&serving, series);
+    let mut call = Call::new(worker, &serving, client, exchange, head, started);
+    let (after, series) = call.run().await;
+    call.record(series);
     after
 }
 
@@ -149,16 +152,17 @@ pub async fn unreadable(worker: &Rc<Worker>, client: &mut Client, exchange: &mut
         has_forwarded: false,
         minor_version: 1,
     };
-    let mut call = Call::new(worker, client, exchange, head, Instant::now());
-    let reply = call.render(&refusal, serving.published.snapshot.voice);
+    let mut call = Call::new(worker, &serving, client, exchange, head, Instant::now());
+    let reply = call.render(&refusal);
     let sent = call.send_reply(reply, &Chain::default(), &[]).await;
-    call.record(&serving, None);
+    call.record(None);
     if sent == After::Close { After::Linger } else { After::Close }
 }
 
 impl<'c> Call<'c> {
     fn new(
         worker: &'c Rc<Worker>,
+        serving: &'c Rc<Serving>,
         client: &'c mut Client,
         exchange: &'c mut Exchange,
         head: RequestHead,
@@ -171,15 +175,16 @@ impl<'c> Call<'c> {
         let body =
             RequestBody { cursor: BodyCursor::new(head.framing), received: 0, limit, prefix: Vec::new() };
         let report = Report { bytes_in: head.length as u64, ..Report::default() };
-        Self { worker, client, exchange, head, body, started, report }
+        let voice = serving.published.snapshot.voice;
+        Self { worker, serving, voice, client, exchange, head, body, started, report }
     }
 
-    async fn run(&mut self, serving: &Rc<Serving>) -> (After, Option<usize>) {
-        let snapshot = &serving.published.snapshot;
-        let (voice, found) = match self.find_route(serving) {
+    async fn run(&mut self) -> (After, Option<usize>) {
+        let snapshot = &self.serving.published.snapshot;
+        let found = match self.find_route() {
             Ok(found) => found,
-            Err((voice, refusal)) => {
-                let reply = self.render(&refusal, voice);
+            Err(refusal) => {
+                let reply = self.render(&refusal);
                 return (self.send_reply(reply, &Chain::default(), &[]).await, None);
             }
         };
@@ -188,20 +193,21 @@ impl<'c> Call<'c> {
                 Ok(()) => RefusalKind::NoRoute.into(),
                 Err(stop) => stop,
             };
-            return (self.stop(stop, voice, &snapshot.unmatched, &[]).await, None);
+            return (self.stop(stop, &snapshot.unmatched, &[]).await, None);
         };
         let route = &snapshot.routes[found.route as usize];
-        let after = match self.run_route(serving, route, &found).await {
+        let after = match self.run_route(route, &found).await {
             Ok(after) => after,
-            Err(stop) => self.stop(stop, voice, &route.chain, &route.response_stamps).await,
+            Err(stop) => self.stop(stop, &route.chain, &route.response_stamps).await,
         };
         (after, Some(found.route as usize))
     }
 
     /// Looks into the route table of each voice; the first that has a route for the call takes it.
-    fn find_route(&mut self, serving: &Serving) -> Result<(Voice, Option<Found>), (Voice, Refusal)> {
-        let snapshot = &serving.published.snapshot;
+    fn find_route(&mut self) -> Result<Option<Found>, Refusal> {
+        let snapshot = &self.serving.published.snapshot;
         for table in &snapshot.tables {
+            self.voice = table.voice;
             self.read_client_address(snapshot.settings(table.voice));
             let request = &mut self.exchange.request;
             let form = self.worker.shared.voices.get(table.voice).normal_form();
@@ -209,13 +215,14 @@ impl<'c> Call<'c> {
                 request.path.clear();
                 request.path.push(b'*');
             } else if form.apply(&request.raw_path, &mut request.path).is_err() {
-                return Err((table.voice, Refusal::new(RefusalKind::BadRequest("the path"))));
+                return Err(Refusal::new(RefusalKind::BadRequest("the path")));
             }
             if let Some(found) = table.find(self.exchange) {
-                return Ok((table.voice, Some(found)));
+                return Ok(Some(found));
             }
         }
-        Ok((snapshot.voice, None))
+        self.voice = snapshot.voice;
+        Ok(None)
     }
 
     /// Believes a trusted peer's word on who the client is.
@@ -232,7 +239,7 @@ impl<'c> Call<'c> {
         }
     }
 
-    async fn run_route(&mut self, serving: &Rc<Serving>, route: &Route, found: &Found) -> Result<After, Stop> {
+    async fn run_route(&mut self, route: &Route, found: &Found) -> Result<After, Stop> {
         if let Some(limit) = route.max_body_bytes {
             self.body.limit = limit;
         }
@@ -241,7 +248,7 @@ impl<'c> Call<'c> {
         {
             return Err(RefusalKind::BodyTooLarge.into());
         }
-        if !route.chain.steps.is_empty() || matches!(&route.action, Action::Forward(it) if !serving.published.snapshot.upstreams[it.upstream as usize].hash_on.is_empty()) {
+        if self.needs_facts(route) {
             self.exchange.route = Some(Arc::clone(&route.facts));
         }
         if let Some(status) = route.https_only_status
@@ -256,11 +263,18 @@ impl<'c> Call<'c> {
             self.run_request_work(&route.chain).await?;
         }
         match &route.action {
-            Action::Forward(forward) => self.forward(serving, route, forward, found).await,
+            Action::Forward(forward) => self.forward(route, forward, found).await,
             Action::Unavailable(status) | Action::Broken(status) => {
                 Err(Refusal::with_status(RefusalKind::NoService, *status).into())
             }
         }
+    }
+
+    /// Whether anything on the way may ask for the route's name. Most routes do without the shared count.
+    fn needs_facts(&self, route: &Route) -> bool {
+        let upstreams = &self.serving.published.snapshot.upstreams;
+        let hashes = |upstream: u32| !upstreams[upstream as usize].hash_on.is_empty();
+        !route.chain.steps.is_empty() || matches!(&route.action, Action::Forward(it) if hashes(it.upstream))
     }
 
     fn refuse_cleartext(&self, status: u16) -> Refusal {
@@ -279,13 +293,13 @@ impl<'c> Call<'c> {
         refusal
     }
 
-    async fn stop(&mut self, stop: Stop, voice: Voice, chain: &Chain, stamps: &[Stamp]) -> After {
+    async fn stop(&mut self, stop: Stop, chain: &Chain, stamps: &[Stamp]) -> After {
         let reply = match stop {
             Stop::Gone => {
                 self.report.aborted = true;
                 return After::Close;
             }
-            Stop::Refuse(refusal) => self.render(&refusal, voice),
+            Stop::Refuse(refusal) => self.render(&refusal),
             Stop::Reply(reply) => *reply,
         };
         self.send_reply(reply, chain, stamps).await
@@ -324,8 +338,7 @@ impl<'c> Call<'c> {
         match &instance.refusal_body {
             None => Err(Stop::Refuse(stop)),
             Some(fixed) => {
-                let voice = self.exchange.route.as_ref().map(|route| route.voice).unwrap_or_default();
-                let mut reply = self.render(&stop, voice);
+                let mut reply = self.render(&stop);
                 reply.content_type = fixed.content_type.clone().into();
                 reply.body.clone_from(&fixed.body);
                 Err(Stop::Reply(Box::new(reply)))
@@ -341,6 +354,9 @@ impl<'c> Call<'c> {
             if instance.phases.response && self.applies(instance) {
                 instance.filter.on_response(self.exchange);
             }
+        }
+        if let Some(charset) = &self.serving.published.snapshot.settings(self.voice).charset {
+            add_charset(charset, &mut self.exchange.response);
         }
     }
 
@@ -444,13 +460,13 @@ impl<'c> Call<'c> {
     }
 
     /// Counts the finished call, and logs it where calls are logged.
-    fn record(&mut self, serving: &Serving, route: Option<usize>) {
+    fn record(&mut self, route: Option<usize>) {
         let now = Instant::now();
         // The next request is awaited from here on.
         self.client.timer.set(now, self.worker.shared.limits.idle_timeout);
         let total = now.saturating_duration_since(self.started);
         let status = if self.report.aborted { 499 } else { self.exchange.response.status };
-        let series = route.map_or(SeriesId::UNMATCHED, |route| serving.published.series[route]);
+        let series = route.map_or(SeriesId::UNMATCHED, |route| self.serving.published.series[route]);
         let microseconds = |time: Duration| u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
         self.worker.metrics.record(
             series,
@@ -463,17 +479,17 @@ impl<'c> Call<'c> {
             },
         );
         if self.worker.access_log.is_some() {
-            self.log(serving, route, status, total);
+            self.log(route, status, total);
         }
     }
 
-    fn log(&mut self, serving: &Serving, route: Option<usize>, status: u16, total: Duration) {
+    fn log(&mut self, route: Option<usize>, status: u16, total: Duration) {
         let Some(log) = &self.worker.access_log else { return };
         let total_ms = u64::try_from(total.as_millis()).unwrap_or(u64::MAX);
         let time_ms = weir_plugin::system_clock().saturating_sub(total_ms);
         let (client, upstream) =
             (self.exchange.request.client.to_string(), self.report.upstream.map(|it| it.to_string()));
-        let facts = route.map(|route| &serving.published.snapshot.routes[route].facts);
+        let facts = route.map(|route| &self.serving.published.snapshot.routes[route].facts);
         let consumer = self.exchange.identity.as_ref().map(|it| &it.consumer);
         let request_id = Some(self.exchange.request_id().as_bytes()).filter(|id| !id.is_empty());
         log.borrow_mut().log(&weir_telemetry::access_log::AccessEntry {
@@ -497,4 +513,15 @@ impl<'c> Call<'c> {
             error: self.report.error.or(self.report.aborted.then_some("client_aborted")),
         });
     }
+}
+
+/// Names the charset of a textual response that names none.
+fn add_charset(charset: &Charset, response: &mut Response) {
+    let Some(content_type) = response.headers.get(b"content-type") else { return };
+    let Some(parameter) = charset.parameter_for(content_type) else { return };
+    if matches!(response.status, 301 | 302) || response.headers.contains(b"content-encoding") {
+        return;
+    }
+    let full = [content_type, parameter].concat();
+    response.headers.set(b"Content-Type", &full);
 }

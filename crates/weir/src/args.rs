@@ -221,7 +221,7 @@ pub struct RouterArgs {
         value_name = "ROUTER",
         env = "WEIR_APISIX_ROUTER",
         value_enum,
-        default_value_t = ApisixRouter::RadixtreeHostUri
+        default_value_t = ApisixRouter::HostUri
     )]
     pub apisix_router: ApisixRouter,
 }
@@ -234,20 +234,22 @@ pub enum KongRouter {
     TraditionalCompatible,
     /// The flavor of Kong 2.
     Traditional,
-    /// Routes may be expressions.
+    /// Routes may be expressions; not available in this version.
     Expressions,
 }
 
 /// APISIX's routers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "snake_case")]
 pub enum ApisixRouter {
     /// Hosts first, then paths: APISIX's default.
-    RadixtreeHostUri,
+    #[value(name = "radixtree_host_uri")]
+    HostUri,
     /// Paths only; hosts are conditions.
-    RadixtreeUri,
+    #[value(name = "radixtree_uri")]
+    Uri,
     /// Paths with parameters (`/user/:id`).
-    RadixtreeUriWithParameter,
+    #[value(name = "radixtree_uri_with_parameter")]
+    UriWithParameter,
 }
 
 /// Bounds on what clients send and on how long they take.

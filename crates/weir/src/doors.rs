@@ -93,11 +93,15 @@ fn translate(
         }
         Door::Apisix => {
             let router = match routers.apisix_router {
-                ApisixRouter::RadixtreeHostUri => weir_apisix::Router::RadixtreeHostUri,
-                ApisixRouter::RadixtreeUri => weir_apisix::Router::RadixtreeUri,
-                ApisixRouter::RadixtreeUriWithParameter => weir_apisix::Router::RadixtreeUriWithParameter,
+                ApisixRouter::HostUri => weir_apisix::Router::RadixtreeHostUri,
+                ApisixRouter::Uri => weir_apisix::Router::RadixtreeUri,
+                ApisixRouter::UriWithParameter => weir_apisix::Router::RadixtreeUriWithParameter,
             };
-            weir_apisix::translate(document, &weir_apisix::Options { router })
+            let options = weir_apisix::Options {
+                router,
+                ..weir_apisix::Options::default()
+            };
+            weir_apisix::translate(document, &options)
         }
     }
 }
@@ -163,7 +167,7 @@ mod tests {
         ] {
             let routers = RouterArgs {
                 kong_router: crate::args::KongRouter::TraditionalCompatible,
-                apisix_router: crate::args::ApisixRouter::RadixtreeHostUri,
+                apisix_router: crate::args::ApisixRouter::HostUri,
             };
             assert_eq!(read(text, routers).door, door, "{text}");
         }

@@ -19,6 +19,9 @@ use weir_telemetry::metrics;
 /// How often files are looked at for changes.
 const WATCH_INTERVAL: Duration = Duration::from_millis(100);
 
+/// How long the last lines of the access log may take.
+const LOG_PATIENCE: Duration = Duration::from_secs(2);
+
 /// What a load needs besides the files' content.
 struct Loader {
     files: Vec<PathBuf>,
@@ -52,7 +55,8 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         ..metrics::RegistryOptions::default()
     }));
-    let gateway = start(&args, Arc::clone(&metrics), snapshot)?;
+    let access_log = open_access_log(&args, &metrics)?;
+    let gateway = start(&args, Arc::clone(&metrics), access_log.as_ref(), snapshot)?;
     let status = Arc::new(Status::new(gateway, metrics));
     status.served(notes);
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -65,18 +69,28 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
     if let Ok(status) = Arc::try_unwrap(status) {
         status.into_gateway().drain();
     }
+    if let Some(log) = access_log {
+        log.close(LOG_PATIENCE);
+    }
     Ok(())
 }
 
-fn start(args: &RunArgs, metrics: Arc<metrics::Registry>, snapshot: Snapshot) -> anyhow::Result<Gateway> {
-    let access_log = match &args.access_log {
-        None => None,
-        Some(path) if path.as_os_str() == "-" => Some(AccessLog::to_stdout()?),
-        Some(path) => Some(AccessLog::to_file(path)?),
+fn open_access_log(args: &RunArgs, metrics: &metrics::Registry) -> anyhow::Result<Option<AccessLog>> {
+    let log = match &args.access_log {
+        None => return Ok(None),
+        Some(path) if path.as_os_str() == "-" => AccessLog::to_stdout()?,
+        Some(path) => AccessLog::to_file(path)?,
     };
-    if let Some(log) = &access_log {
-        metrics.observe_access_log(log.stats());
-    }
+    metrics.observe_access_log(log.stats());
+    Ok(Some(log))
+}
+
+fn start(
+    args: &RunArgs,
+    metrics: Arc<metrics::Registry>,
+    access_log: Option<&AccessLog>,
+    snapshot: Snapshot,
+) -> anyhow::Result<Gateway> {
     let workers = args
         .workers
         .or_else(|| std::thread::available_parallelism().ok())
@@ -91,9 +105,8 @@ fn start(args: &RunArgs, metrics: Arc<metrics::Registry>, snapshot: Snapshot) ->
             Arc::new(weir_kong::KongVoice),
             Arc::new(weir_apisix::ApisixVoice),
         ]),
-        access_log,
     };
-    Ok(Gateway::start(options, metrics, snapshot)?)
+    Ok(Gateway::start(options, metrics, access_log, snapshot)?)
 }
 
 /// All that goes on beside the workers.

@@ -139,7 +139,11 @@ fn unreadable_files_and_wrong_usage_have_a_status_of_their_own() {
         2,
     );
     for arguments in [&["check"][..], &["nonsense"], &["run"], &["explain", "-c", "x"]] {
-        assert_eq!(weir(folder.path(), arguments).status.code(), Some(2), "{arguments:?}");
+        assert_eq!(
+            weir(folder.path(), arguments).status.code(),
+            Some(2),
+            "{arguments:?}"
+        );
     }
 }
 
@@ -147,7 +151,11 @@ fn unreadable_files_and_wrong_usage_have_a_status_of_their_own() {
 fn convert_prints_one_native_document() {
     let more = "weir: 1\nroutes:\n  - {name: more, match: [{path: /more}], to: {service: shop}}\n";
     let short = "weir: 1\nservices: [{name: shop, url: 'http://a'}]\n";
-    let folder = folder(&[("a.yaml", short), ("b.yaml", more), ("bad.yaml", "weir: 1\nx: 1\n")]);
+    let folder = folder(&[
+        ("a.yaml", short),
+        ("b.yaml", more),
+        ("bad.yaml", "weir: 1\nx: 1\n"),
+    ]);
     assert_says(
         &folder,
         &["convert", "a.yaml", "b.yaml", "--to", "weir"],
@@ -156,7 +164,10 @@ fn convert_prints_one_native_document() {
         0,
     );
     let output = weir(folder.path(), &["convert", "bad.yaml"]);
-    assert_eq!((output.stdout.as_slice(), output.status.code()), (&b""[..], Some(1)));
+    assert_eq!(
+        (output.stdout.as_slice(), output.status.code()),
+        (&b""[..], Some(1))
+    );
     assert_says(
         &folder,
         &["convert", "a.yaml", "--to", "kong"],
@@ -181,7 +192,7 @@ Route orders (native), shop.yaml:6
 
 Not these
   all (path /), shop.yaml:18
-    it holds too, but is less specific, or comes later in the document
+    it holds too, but is less specific
   order (path /orders/{id}, host *.example.com), shop.yaml:15
     the host is another one
 
@@ -217,7 +228,7 @@ Route secure (native), shop.yaml:24
 
 Not these
   all (path /), shop.yaml:18
-    it holds too, but is less specific, or comes later in the document
+    it holds too, but is less specific
 
 No plugins
 ",
@@ -241,7 +252,17 @@ No plugins
 #[test]
 fn explain_speaks_json_too() {
     let folder = folder(&[("shop.yaml", SHOP)]);
-    let call = ["explain", "-c", "shop.yaml", "/off", "-H", "Host: a.example.com", "--client", "10.0.0.1", "--json"];
+    let call = [
+        "explain",
+        "-c",
+        "shop.yaml",
+        "/off",
+        "-H",
+        "Host: a.example.com",
+        "--client",
+        "10.0.0.1",
+        "--json",
+    ];
     let output = weir(folder.path(), &call);
     let said: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(said["client"], "10.0.0.1");

@@ -65,7 +65,11 @@ pub fn read(document: &Value, diagnostics: &mut Vec<Diagnostic>) -> Documents {
 }
 
 fn check_route(route: &Map<String, Value>, place: &DocPath) -> Result<(), Fault> {
-    match route.get("vars").and_then(Value::as_array).map(|vars| vars::check(vars)) {
+    match route
+        .get("vars")
+        .and_then(Value::as_array)
+        .map(|vars| vars::check(vars))
+    {
         Some(Err(error)) => Err((
             place.field("vars"),
             format!("failed to validate the 'vars' expression: {error}"),
@@ -183,9 +187,7 @@ impl<'d> Reader<'d> {
     ) -> Result<T, Fault> {
         let mut value = Value::Object(map.clone());
         forget_nulls(&mut value);
-        shape
-            .check(&mut value)
-            .map_err(|error| (place.clone(), error))?;
+        shape.check(&mut value).map_err(|error| (place.clone(), error))?;
         if let Value::Object(map) = &mut value {
             if let (Some(side), Some(Value::Object(plugins))) = (side, map.get_mut("plugins")) {
                 self.check_plugins(plugins, &place.field("plugins"), side)?;
@@ -208,8 +210,14 @@ impl<'d> Reader<'d> {
         let (mut consumers, mut credentials) = (Kept::default(), Kept::default());
         for (path, id, map) in self.raw("consumers") {
             let read = if credential_of(&id).is_some() {
-                self.item(map, &path, credential_shape(), Some(Side::Consumer), |_, _| Ok(()))
-                    .map(|value| credentials.keep(Item { id, path, value }, self.diagnostics))
+                self.item(
+                    map,
+                    &path,
+                    credential_shape(),
+                    Some(Side::Consumer),
+                    |_, _| Ok(()),
+                )
+                .map(|value| credentials.keep(Item { id, path, value }, self.diagnostics))
             } else {
                 self.item(map, &path, consumer_shape(), Some(Side::Consumer), |_, _| Ok(()))
                     .map(|value| consumers.keep(Item { id, path, value }, self.diagnostics))
@@ -226,7 +234,8 @@ impl<'d> Reader<'d> {
             if consumers.by_id.contains_key(&consumer) {
                 documents.credentials.push((consumer, Item { id, ..item }));
             } else {
-                let message = format!("failed to get the consumer for the credential: no consumer '{consumer}'");
+                let message =
+                    format!("failed to get the consumer for the credential: no consumer '{consumer}'");
                 self.diagnostics.push(Diagnostic::dropped(item.path, message));
             }
         }

@@ -127,7 +127,10 @@ pub fn new_shape() -> Shape {
                 .options(["grpc", "grpcs", "http", "https", "tcp", "tls", "udp", "kafka"])
                 .or("http"),
         ),
-        ("pass_host", text().options(["pass", "node", "rewrite"]).or("pass")),
+        (
+            "pass_host",
+            text().options(["pass", "node", "rewrite"]).or("pass"),
+        ),
         ("upstream_host", host()),
         ("keepalive_pool", keepalive_pool()),
         ("service_name", short_text()),
@@ -152,10 +155,7 @@ fn nodes() -> Shape {
         ("metadata", object([])),
     ])
     .required(["host", "weight"]);
-    any_of([
-        object([]).each_field(".*", integer().at_least(0)),
-        array(node),
-    ])
+    any_of([object([]).each_field(".*", integer().at_least(0)), array(node)])
 }
 
 fn keepalive_pool() -> Shape {
@@ -211,7 +211,10 @@ fn checks() -> Shape {
             "unhealthy",
             object([
                 ("interval", interval()),
-                ("http_statuses", statuses(vec![429, 404, 500, 501, 502, 503, 504, 505])),
+                (
+                    "http_statuses",
+                    statuses(vec![429, 404, 500, 501, 502, 503, 504, 505]),
+                ),
                 ("http_failures", count(1, 5)),
                 ("tcp_failures", count(1, 2)),
                 ("timeouts", count(1, 3)),

@@ -38,7 +38,9 @@ impl Checker {
         let meta = Meta::of(config);
         match self.check_config(name, config, side) {
             Err(error) if !meta.disable => {
-                return Err(format!("failed to check the configuration of plugin {name} err: {error}"));
+                return Err(format!(
+                    "failed to check the configuration of plugin {name} err: {error}"
+                ));
             }
             _ => {}
         }
@@ -54,15 +56,14 @@ impl Checker {
         };
         if let (Side::Consumer, Some(credentials)) = (side, mapping.credentials()) {
             credentials.shape().check(config)?;
-            return config.as_object().map_or(Ok(()), |config| credentials.check(config));
-        }
-        if let Err(error) = mapping.shape().check(config) {
-            // Some plugins explain a violation better than their shape does.
             return config
                 .as_object()
-                .map_or(Ok(()), |config| mapping.check(config))
-                .and(Err(error));
+                .map_or(Ok(()), |config| credentials.check(config));
         }
+        mapping
+            .shape()
+            .check(config)
+            .map_err(|error| mapping.explain(config, error))?;
         match config.as_object() {
             Some(config) => mapping.check(config)?,
             None => return Ok(()),

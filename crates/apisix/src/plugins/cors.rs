@@ -109,7 +109,10 @@ impl Mapping for Cors {
         notes: &mut Notes,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
-        for patterns in [&options.allow_origins_by_regex, &options.timing_allow_origins_by_regex] {
+        for patterns in [
+            &options.allow_origins_by_regex,
+            &options.timing_allow_origins_by_regex,
+        ] {
             for pattern in patterns.iter().flatten() {
                 if let Err(Some(what)) = check_regex(pattern) {
                     notes.not_available("allow_origins_by_regex", what);

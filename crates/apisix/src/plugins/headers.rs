@@ -29,10 +29,7 @@ pub fn is_by_operation(headers: &Map<String, Value>) -> bool {
 }
 
 /// The steps of `add`, `set` and `remove`, which work in this order. `added` reads the value of `add`.
-pub fn steps(
-    headers: &Map<String, Value>,
-    added: fn(&Value) -> Vec<(String, String)>,
-) -> Vec<HeaderStep> {
+pub fn steps(headers: &Map<String, Value>, added: fn(&Value) -> Vec<(String, String)>) -> Vec<HeaderStep> {
     let mut steps = Vec::new();
     if !is_by_operation(headers) {
         set(&mut steps, headers);
@@ -112,7 +109,10 @@ mod tests {
                 .collect()
         };
         for (headers, wanted) in [
-            (json!({"X-A": "1", "X-B": 2}), json!([{"set": {"X-A": "1", "X-B": "2"}}])),
+            (
+                json!({"X-A": "1", "X-B": 2}),
+                json!([{"set": {"X-A": "1", "X-B": "2"}}]),
+            ),
             (
                 json!({"remove": ["X-C"], "set": {"A B": ["1", "2"]}, "add": {"X-D": ["3", "4"]}}),
                 json!([

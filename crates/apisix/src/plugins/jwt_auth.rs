@@ -53,10 +53,7 @@ impl Mapping for JwtAuth {
                 ("store_in_ctx", boolean().or(false)),
                 ("realm", realm("jwt")),
                 ("anonymous_consumer", text().longer(1)),
-                (
-                    "claims_to_verify",
-                    array(text().options(["exp", "nbf"])).unique(),
-                ),
+                ("claims_to_verify", array(text().options(["exp", "nbf"])).unique()),
                 ("_meta", meta::shape()),
             ])
         });

@@ -65,10 +65,7 @@ impl Mapping for KeyAuth {
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         serde_json::to_value(Config {
-            look_in: vec![
-                KeyPlace::Header(options.header),
-                KeyPlace::Query(options.query),
-            ],
+            look_in: vec![KeyPlace::Header(options.header), KeyPlace::Query(options.query)],
             hide: if options.hide_credentials {
                 Hide::Found
             } else {
@@ -85,8 +82,7 @@ impl Mapping for KeyAuth {
 
 impl CredentialMapping for KeyAuth {
     fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> =
-            LazyLock::new(|| object([("key", text())]).required(["key"]));
+        static SHAPE: LazyLock<Shape> = LazyLock::new(|| object([("key", text())]).required(["key"]));
         &SHAPE
     }
 

@@ -10,6 +10,7 @@ use weir_plugins::rate_limit::{
     Amount, Config, CountBy, Limit, LimitHeaders, OnFailure, Otherwise, Per, SummaryHeaders,
 };
 
+const BOTH: &str = "count/time_window and rules cannot be specified at the same time";
 /// The most rules that the catalogue's plugin takes.
 const MOST_RULES: usize = 8;
 
@@ -114,16 +115,29 @@ impl Mapping for LimitCount {
         Some(&SHAPE)
     }
 
+    fn explain(&self, config: &Value, error: String) -> String {
+        if error.contains("value should match only one schema") && has_rules_and_count(config) {
+            BOTH.to_owned()
+        } else {
+            error
+        }
+    }
+
     fn check(&self, config: &Map<String, Value>) -> Result<(), String> {
         let rules = config.get("rules").and_then(Value::as_array);
+        // The shape lets `rules` stand beside one of the two.
         if rules.is_some() && (config.contains_key("count") || config.contains_key("time_window")) {
-            return Err("count/time_window and rules cannot be specified at the same time".to_owned());
+            return Err(BOTH.to_owned());
         }
         if rules.is_some() && config.contains_key("group") {
             return Err("group and rules cannot be specified at the same time".to_owned());
         }
         let mut keys = Vec::new();
-        for key in rules.into_iter().flatten().filter_map(|rule| rule.get("key")?.as_str()) {
+        for key in rules
+            .into_iter()
+            .flatten()
+            .filter_map(|rule| rule.get("key")?.as_str())
+        {
             if keys.contains(&key) {
                 return Err(format!("duplicate key '{key}' in rules"));
             }
@@ -264,6 +278,11 @@ impl Headers {
             reset: name(&self.reset_header),
         }
     }
+}
+
+fn has_rules_and_count(config: &Value) -> bool {
+    let has = |field: &str| config.get(field).is_some();
+    has("rules") && (has("count") || has("time_window"))
 }
 
 /// A positive number, or a text with variables that gives one.

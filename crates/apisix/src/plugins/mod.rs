@@ -43,6 +43,12 @@ pub trait Mapping: Sync {
         None
     }
 
+    /// The words for a violation of the shape, where the plugin has better ones.
+    fn explain(&self, config: &Value, error: String) -> String {
+        let _ = config;
+        error
+    }
+
     /// Checks what a shape cannot say.
     ///
     /// # Errors
@@ -152,10 +158,7 @@ impl Notes {
 
     /// The field cannot be served.
     pub fn not_available(&mut self, field: &'static str, what: &str) {
-        self.error(
-            field,
-            format!("{what} is not available in this version of Weir"),
-        );
+        self.error(field, format!("{what} is not available in this version of Weir"));
     }
 }
 

@@ -44,8 +44,8 @@ impl Mapping for ProxyRewrite {
                 (
                     "method",
                     text().options([
-                        "POST", "PUT", "DELETE", "MKCOL", "COPY", "MOVE", "OPTIONS", "PROPFIND", "GET", "LOCK",
-                        "UNLOCK", "PATCH", "TRACE", "HEAD",
+                        "POST", "PUT", "DELETE", "MKCOL", "COPY", "MOVE", "OPTIONS", "PROPFIND", "GET",
+                        "LOCK", "UNLOCK", "PATCH", "TRACE", "HEAD",
                     ]),
                 ),
                 ("uri", text().length(1, 4096).pattern(r"^\/.*")),
@@ -157,7 +157,10 @@ fn check_plain_headers(headers: &Map<String, Value>) -> Result<(), String> {
         if !weir_plugin::headers::is_name(name.as_bytes()) {
             return Err("invalid field character in header".to_owned());
         }
-        if value.as_str().is_some_and(|value| value.contains(['\r', '\n', '\0'])) {
+        if value
+            .as_str()
+            .is_some_and(|value| value.contains(['\r', '\n', '\0']))
+        {
             return Err("invalid value character in header".to_owned());
         }
     }

@@ -1,9 +1,7 @@
 //! `response-rewrite`: `response-rewrite` of the catalogue.
 
 use super::{Mapping, Notes, Phases, Surroundings, check_regex, headers, meta, read};
-use crate::schema::{
-    Shape, any, any_of, array, boolean, having, integer, not, number, object, one_of, text,
-};
+use crate::schema::{Shape, any, any_of, array, boolean, having, integer, not, number, object, one_of, text};
 use crate::translate::vars;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -52,11 +50,11 @@ impl Mapping for ResponseRewrite {
         static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
             object([
                 ("headers", header_changes()),
+                ("filters", array(filter()).min_items(1)),
                 ("body", text()),
                 ("body_base64", boolean().or(false)),
                 ("status_code", integer().at_least(200).at_most(598)),
                 ("vars", array(any())),
-                ("filters", array(filter()).min_items(1)),
                 ("max_resp_body_size", integer().at_least(1).or(64 << 20)),
                 ("_meta", meta::shape()),
             ])
@@ -115,7 +113,10 @@ impl Mapping for ResponseRewrite {
 
 /// What filters make of every body, where that can be told: a pattern that cannot be read leaves nothing of it.
 fn body_of_filters(filters: &[Filter], notes: &mut Notes) -> Option<String> {
-    if filters.iter().any(|filter| check_regex(&filter.regex) == Err(None)) {
+    if filters
+        .iter()
+        .any(|filter| check_regex(&filter.regex) == Err(None))
+    {
         return Some(String::new());
     }
     if !filters.is_empty() {

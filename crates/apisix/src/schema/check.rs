@@ -161,7 +161,9 @@ impl Shape {
         let length = text.chars().count();
         match self.length {
             (Some(least), _) if length < least => {
-                return Err(format!("string too short, expected at least {least}, got {length}"));
+                return Err(format!(
+                    "string too short, expected at least {least}, got {length}"
+                ));
             }
             (_, Some(most)) if length > most => {
                 return Err(format!("string too long, expected at most {most}, got {length}"));
@@ -170,7 +172,10 @@ impl Shape {
         }
         match &self.pattern {
             Some(pattern) if !pattern.matches(text) => {
-                return Err(format!("failed to match pattern {:?} with {text:?}", pattern.text));
+                return Err(format!(
+                    "failed to match pattern {:?} with {text:?}",
+                    pattern.text
+                ));
             }
             _ => {}
         }
@@ -303,17 +308,50 @@ mod tests {
     #[test]
     fn violations_are_told_in_the_originals_words() {
         for (value, words) in [
-            (json!({"count": "1"}), "property \"count\" validation failed: wrong type: expected integer, got string"),
-            (json!({"count": 1.5}), "property \"count\" validation failed: wrong type: expected integer, got number"),
-            (json!({"count": 0}), "property \"count\" validation failed: expected 0 to be at least 1"),
-            (json!({"count": 10}), "property \"count\" validation failed: expected 10 to be at most 9"),
-            (json!({"name": "a"}), "property \"name\" validation failed: string too short, expected at least 2, got 1"),
-            (json!({"name": "abcde"}), "property \"name\" validation failed: string too long, expected at most 4, got 5"),
-            (json!({"name": "AB"}), "property \"name\" validation failed: failed to match pattern \"^[a-z]+$\" with \"AB\""),
-            (json!({"tags": []}), "property \"tags\" validation failed: expect array to have at least 1 items"),
-            (json!({"tags": ["a", 1]}), "property \"tags\" validation failed: failed to validate item 2: wrong type: expected string, got number"),
-            (json!({"tags": ["a", "b", "a"]}), "property \"tags\" validation failed: expected unique items but items 1 and 3 are equal"),
-            (json!({"mode": "c"}), "property \"mode\" validation failed: matches none of the enum values"),
+            (
+                json!({"count": "1"}),
+                "property \"count\" validation failed: wrong type: expected integer, got string",
+            ),
+            (
+                json!({"count": 1.5}),
+                "property \"count\" validation failed: wrong type: expected integer, got number",
+            ),
+            (
+                json!({"count": 0}),
+                "property \"count\" validation failed: expected 0 to be at least 1",
+            ),
+            (
+                json!({"count": 10}),
+                "property \"count\" validation failed: expected 10 to be at most 9",
+            ),
+            (
+                json!({"name": "a"}),
+                "property \"name\" validation failed: string too short, expected at least 2, got 1",
+            ),
+            (
+                json!({"name": "abcde"}),
+                "property \"name\" validation failed: string too long, expected at most 4, got 5",
+            ),
+            (
+                json!({"name": "AB"}),
+                "property \"name\" validation failed: failed to match pattern \"^[a-z]+$\" with \"AB\"",
+            ),
+            (
+                json!({"tags": []}),
+                "property \"tags\" validation failed: expect array to have at least 1 items",
+            ),
+            (
+                json!({"tags": ["a", 1]}),
+                "property \"tags\" validation failed: failed to validate item 2: wrong type: expected string, got number",
+            ),
+            (
+                json!({"tags": ["a", "b", "a"]}),
+                "property \"tags\" validation failed: expected unique items but items 1 and 3 are equal",
+            ),
+            (
+                json!({"mode": "c"}),
+                "property \"mode\" validation failed: matches none of the enum values",
+            ),
             (json!({"z": 1}), "additional properties forbidden, found z"),
             (json!({"x": 1, "y": 1}), "value wasn't supposed to match schema"),
             (json!([1]), "wrong type: expected object, got table"),
@@ -328,8 +366,14 @@ mod tests {
         let shape = one_of([having(["a"]), having(["b"])]);
         for (value, outcome) in [
             (json!({"a": 1}), Ok(())),
-            (json!({}), Err("value should match only one schema, but matches none")),
-            (json!([]), Err("value should match only one schema, but matches none")),
+            (
+                json!({}),
+                Err("value should match only one schema, but matches none"),
+            ),
+            (
+                json!([]),
+                Err("value should match only one schema, but matches none"),
+            ),
             (
                 json!({"a": 1, "b": 1}),
                 Err("value should match only one schema, but matches both schemas 1 and 2"),

@@ -53,7 +53,7 @@ pub fn methods() -> Shape {
 }
 
 /// A span of time in seconds, with fractions.
-pub fn seconds() -> Shape {
+fn seconds() -> Shape {
     number().above(0)
 }
 

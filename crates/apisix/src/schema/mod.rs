@@ -9,9 +9,7 @@
 mod check;
 mod common;
 
-pub use common::{
-    address, host, id, label_map, long_text, method, methods, seconds, short_text, timeout, timestamp,
-};
+pub use common::{address, host, id, label_map, long_text, method, methods, short_text, timeout, timestamp};
 
 use regex::Regex;
 use serde_json::Value;

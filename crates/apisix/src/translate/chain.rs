@@ -76,7 +76,10 @@ impl Chains {
                 let name = written.mapping.name();
                 if counts.get(name) > Some(&1) {
                     let message = format!("{name} is configured in several global rules; it works in none");
-                    diagnostics.push(Diagnostic::warning(rule.path.field("plugins").field(name), message));
+                    diagnostics.push(Diagnostic::warning(
+                        rule.path.field("plugins").field(name),
+                        message,
+                    ));
                     continue;
                 }
                 let meta = written.meta();
@@ -128,7 +131,10 @@ impl Chains {
             };
             // What rewrites has done so before the consumer is known.
             let replaceable = authenticates && !mapping.phases().rewrite && self.has_table(mapping);
-            let overrides: Vec<String> = replaceable.then(|| table_id(mapping.name())).into_iter().collect();
+            let overrides: Vec<String> = replaceable
+                .then(|| table_id(mapping.name()))
+                .into_iter()
+                .collect();
             if plugin.is_some() || !overrides.is_empty() {
                 let priority = meta.priority.unwrap_or_else(|| mapping.priority());
                 steps.push(placed(mapping, false, priority, chain_step(plugin, overrides)));

@@ -6,9 +6,7 @@ use crate::plugins::{self, Mapping};
 use crate::voice;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
-use weir_model::{
-    Consumer, ConsumerTable, Credential, Diagnostic, DocPath, PluginInstance, Voice,
-};
+use weir_model::{Consumer, ConsumerTable, Credential, Diagnostic, DocPath, PluginInstance, Voice};
 
 /// The table of consumers whose group does not exist: they are answered with 503 once they are recognised.
 pub const WITHOUT_GROUP: &str = "consumers/without-group";
@@ -48,17 +46,19 @@ impl Consumers {
         for item in &documents.consumers {
             let own = credentials.get(item.id.as_str()).map_or(&[][..], Vec::as_slice);
             found.consumers.push(consumer(item, own, diagnostics));
-            let group = item.value.group_id.as_ref().map(|id| groups.get(id.0.as_str()));
-            if group == Some(None) {
+            let group_id = item.value.group_id.as_ref();
+            let group = group_id.and_then(|id| groups.get(id.0.as_str()).copied());
+            if group_id.is_some() && group.is_none() {
                 without_group(item, &mut tables, instances, diagnostics);
             }
-            for (mapping, written) in effective(item, group.flatten().copied()) {
+            for (mapping, written) in effective(item, group) {
                 let instance = match written.meta() {
                     meta if meta.disable => None,
                     meta => {
                         if meta.priority.is_some() {
                             let place = written.owner.path.field("plugins").field(mapping.name());
-                            let message = "a consumer's plugin works in the place of the plugin's own priority";
+                            let message =
+                                "a consumer's plugin works in the place of the plugin's own priority";
                             diagnostics.push(Diagnostic::warning(
                                 place.field("_meta").field("priority"),
                                 message,

@@ -17,7 +17,7 @@ pub struct Rank {
     host: HostRank,
     path: PathRank,
     priority: i64,
-    /// Length of the pattern as written; it tells patterns with parameters apart.
+    /// Length of a pattern with parameters; others of equal rank are equally long.
     pattern: usize,
 }
 
@@ -56,7 +56,8 @@ pub fn candidates<'p>(
 ) -> Vec<(Rank, RouteMatch)> {
     let host_groups = host_groups(router, hosts);
     let mut found = Vec::new();
-    for path in paths {
+    // A pattern that begins with anything else matches no path.
+    for path in paths.filter(|path| path.starts_with(['/', '*'])) {
         let (pattern, path_rank) = path_pattern(router, path);
         for (matched, when) in tail_slash_forms(drops_tail_slash, pattern) {
             for group in &host_groups {
@@ -64,7 +65,10 @@ pub fn candidates<'p>(
                     host: group.rank,
                     path: path_rank,
                     priority: conditions.priority,
-                    pattern: path.len(),
+                    pattern: match (router, path_rank) {
+                        (Router::RadixtreeUriWithParameter, PathRank::Prefix(_)) => path.len(),
+                        _ => 0,
+                    },
                 };
                 let mut all = Vec::new();
                 all.extend(conditions.when.clone());
@@ -181,10 +185,11 @@ fn path_pattern(router: Router, path: &str) -> (PathPattern, PathRank) {
 }
 
 fn prefix_pattern(prefix: &str) -> (PathPattern, PathRank) {
-    (
-        PathPattern::Prefix(prefix.to_owned()),
-        PathRank::Prefix(prefix.len()),
-    )
+    let pattern = match prefix {
+        "" => PathPattern::Any,
+        prefix => PathPattern::Prefix(prefix.to_owned()),
+    };
+    (pattern, PathRank::Prefix(prefix.len()))
 }
 
 /// `/user/:id`, `/files/*rest`. What stands before the first `:` or `*` decides the rank. A `:` or `*` inside of a
@@ -319,7 +324,12 @@ mod tests {
             .map(|it| {
                 let hosts: Vec<String> = it.hosts.iter().map(ToString::to_string).collect();
                 let when = if it.when.is_some() { "?" } else { "" };
-                format!("{} {} {}{when}", it.precedence.unwrap_or(0), hosts.join(","), it.path)
+                format!(
+                    "{} {} {}{when}",
+                    it.precedence.unwrap_or(0),
+                    hosts.join(","),
+                    it.path
+                )
             })
             .collect()
     }
@@ -341,14 +351,14 @@ mod tests {
                 ],
             ),
             [
-                "7 a.com =/x/*"[..].replace("=/x/*", "/x/*"),
-                "6 *.a.com =/x/y/z".to_owned(),
-                "5 * =/m?".to_owned(),
-                "4 *.com =/x/y/z".to_owned(),
-                "3 *.com /x/y/*".to_owned(),
-                "2 * *".to_owned(),
-                "1  =/x/y/z".to_owned(),
-                "1  =/x/y/z".to_owned(),
+                "7 a.com /x/*",
+                "6 *.a.com =/x/y/z",
+                "5 * =/m?",
+                "4 *.com =/x/y/z",
+                "3 *.com /x/y/*",
+                "2 * *",
+                "1  =/x/y/z",
+                "1  =/x/y/z",
             ]
         );
     }
@@ -359,7 +369,12 @@ mod tests {
             ordered(
                 Router::RadixtreeUri,
                 false,
-                &[("/h", Some("*.a.com"), 1), ("/h", Some("b.a.com"), 0), ("/h*", None, 9), ("/u/:id", None, 0)],
+                &[
+                    ("/h", Some("*.a.com"), 1),
+                    ("/h", Some("b.a.com"), 0),
+                    ("/h*", None, 9),
+                    ("/u/:id", None, 0)
+                ],
             ),
             ["3 *.a.com =/h", "2 b.a.com =/h", "2  =/u/:id", "1  /h*"]
         );
@@ -379,8 +394,8 @@ mod tests {
             ),
             [
                 "7  =/user/me",
-                "6  /plain/*",
-                "5  /files/{path*}",
+                "6  /files/{path*}",
+                "5  /plain/*",
                 "4  /user/{id}/posts/{post}",
                 "3  /user/{id}",
                 "2  ~/g/(?s:.*)/x$",
@@ -395,7 +410,12 @@ mod tests {
             ordered(
                 Router::RadixtreeUri,
                 true,
-                &[("/h", None, 0), ("/t/", None, 0), ("/api/*", None, 0), ("/f*", None, 0)],
+                &[
+                    ("/h", None, 0),
+                    ("/t/", None, 0),
+                    ("/api/*", None, 0),
+                    ("/f*", None, 0)
+                ],
             ),
             ["3  =/h/", "3  =/h", "2  /api/*?", "1  /f*"]
         );

@@ -53,7 +53,10 @@ pub struct Options {
 pub fn translate(document: &Value, options: &Options) -> Result<(Model, Vec<Diagnostic>), Vec<Diagnostic>> {
     let mut diagnostics = Vec::new();
     if !(document.is_object() || document.is_null()) {
-        return Err(vec![Diagnostic::error(DocPath::root(), "expected a map of resources")]);
+        return Err(vec![Diagnostic::error(
+            DocPath::root(),
+            "expected a map of resources",
+        )]);
     }
     let documents = document::read(document, &mut diagnostics);
     report_unavailable(&documents, &mut diagnostics);
@@ -77,9 +80,18 @@ fn report_unavailable(documents: &Documents, diagnostics: &mut Vec<Diagnostic>) 
             }
         }
     };
-    documents.routes.iter().for_each(|it| report(&it.path, &it.value.plugins));
-    documents.services.iter().for_each(|it| report(&it.path, &it.value.plugins));
-    documents.consumers.iter().for_each(|it| report(&it.path, &it.value.plugins));
+    documents
+        .routes
+        .iter()
+        .for_each(|it| report(&it.path, &it.value.plugins));
+    documents
+        .services
+        .iter()
+        .for_each(|it| report(&it.path, &it.value.plugins));
+    documents
+        .consumers
+        .iter()
+        .for_each(|it| report(&it.path, &it.value.plugins));
     documents
         .credentials
         .iter()

@@ -111,7 +111,10 @@ impl<'d> Translation<'d> {
         if let Some(id) = &route.plugin_config_id
             && !self.plugin_configs.contains_key(id.0.as_str())
         {
-            self.warn(item.path.field("plugin_config_id"), missing("plugin config", &id.0));
+            self.warn(
+                item.path.field("plugin_config_id"),
+                missing("plugin config", &id.0),
+            );
             return Destination::nowhere(RouteTarget::Broken(503));
         }
         let service = self.service_of(item);

@@ -189,7 +189,11 @@ fn targets(
                 0 if is_single => 1,
                 weight => weight,
             },
-            priority: i32::try_from(node.priority).unwrap_or(if node.priority < 0 { i32::MIN } else { i32::MAX }),
+            priority: i32::try_from(node.priority).unwrap_or(if node.priority < 0 {
+                i32::MIN
+            } else {
+                i32::MAX
+            }),
         })
         .collect()
 }

@@ -168,25 +168,31 @@ fn compare(variable: &str, operator: Operator, value: &Value) -> Result<Predicat
 /// The outcome of a comparison that does not depend on the variable, since a variable's value is a text.
 fn constant(operator: Operator, value: &Value) -> Result<Option<Predicate>, Fault> {
     let is_number = |value: &Value| {
-        value.is_number() || value.as_str().is_some_and(|text| text.trim().parse::<f64>().is_ok())
+        value.is_number()
+            || value
+                .as_str()
+                .is_some_and(|text| text.trim().parse::<f64>().is_ok())
     };
     Ok(match (operator, value) {
         (Operator::Equal, Value::Bool(_) | Value::Array(_) | Value::Object(_)) => Some(never()),
         (Operator::NotEqual, Value::Bool(_) | Value::Array(_) | Value::Object(_)) => Some(always()),
-        (Operator::Matches | Operator::MatchesIgnoreCase, Value::String(pattern)) => match check_regex(pattern) {
-            Ok(()) => None,
-            // A pattern that cannot be read finds nothing.
-            Err(None) => Some(never()),
-            Err(Some(what)) => return Err(Fault::NotAvailable(what.to_owned())),
-        },
+        (Operator::Matches | Operator::MatchesIgnoreCase, Value::String(pattern)) => {
+            match check_regex(pattern) {
+                Ok(()) => None,
+                // A pattern that cannot be read finds nothing.
+                Err(None) => Some(never()),
+                Err(Some(what)) => return Err(Fault::NotAvailable(what.to_owned())),
+            }
+        }
         (Operator::Matches | Operator::MatchesIgnoreCase, Value::Number(_)) => None,
         (Operator::Matches | Operator::MatchesIgnoreCase | Operator::Has, _) => Some(never()),
         (Operator::In, Value::Array(_)) => None,
         (Operator::In, _) => Some(never()),
-        (
-            Operator::Greater | Operator::GreaterOrEqual | Operator::Less | Operator::LessOrEqual,
-            value,
-        ) if !is_number(value) => Some(never()),
+        (Operator::Greater | Operator::GreaterOrEqual | Operator::Less | Operator::LessOrEqual, value)
+            if !is_number(value) =>
+        {
+            Some(never())
+        }
         _ => None,
     })
 }
@@ -220,11 +226,21 @@ mod tests {
     fn conditions_compile() {
         for (rules, wanted) in [
             (json!([]), None),
-            (json!([["arg_a", "==", "1"]]), Some(json!(["AND", ["arg_a", "==", "1"]]))),
-            (json!([["arg_a", "1"]]), Some(json!(["AND", ["arg_a", "==", "1"]]))),
+            (
+                json!([["arg_a", "==", "1"]]),
+                Some(json!(["AND", ["arg_a", "==", "1"]])),
+            ),
+            (
+                json!([["arg_a", "1"]]),
+                Some(json!(["AND", ["arg_a", "==", "1"]])),
+            ),
             (
                 json!(["or", ["a", "!", "IN", ["x"]], [["b", ">", 1], ["c", "<", "2"]]]),
-                Some(json!(["OR", ["a", "!", "in", ["x"]], ["AND", ["b", ">", 1], ["c", "<", "2"]]])),
+                Some(json!([
+                    "OR",
+                    ["a", "!", "in", ["x"]],
+                    ["AND", ["b", ">", 1], ["c", "<", "2"]]
+                ])),
             ),
             (
                 json!([["remote_addr", "ipmatch", "10.0.0.0/8"]]),
@@ -233,7 +249,10 @@ mod tests {
             (json!([["a", "~~", "("]]), Some(json!(["AND", ["OR"]]))),
             (json!([["a", "in", "x"]]), Some(json!(["AND", ["OR"]]))),
             (json!([["a", ">", "x"]]), Some(json!(["AND", ["OR"]]))),
-            (json!([["a", "==", null]]), Some(json!(["AND", ["a", "==", null]]))),
+            (
+                json!([["a", "==", null]]),
+                Some(json!(["AND", ["a", "==", null]])),
+            ),
         ] {
             assert_eq!(compiled(&rules), Ok(wanted), "{rules}");
         }
@@ -246,7 +265,10 @@ mod tests {
             (json!([["a", "===", "1"]]), invalid("invalid operator '==='")),
             (json!([["a"]]), invalid("invalid expression")),
             (json!([["a", "x", "==", "1"]]), invalid("bad 'not' expression")),
-            (json!(["a", "==", "1"]), invalid("rule should be wrapped inside brackets")),
+            (
+                json!(["a", "==", "1"]),
+                invalid("rule should be wrapped inside brackets"),
+            ),
             (json!(["AND", ["a", "==", "1"]]), invalid("rule too short")),
             (json!([["a", "ipmatch", []]]), invalid("invalid ip address")),
             (json!([["a", "ipmatch", ["x"]]]), invalid("invalid ip address: x")),

@@ -15,7 +15,11 @@ pub const NAME: Field = Field::new("name", Kind::String)
 /// Free words by which an administrator finds entities.
 pub const TAGS: Field = Field::new(
     "tags",
-    Kind::Set(&Field::element(Kind::String).required().check(&[Check::Text(text::tag)])),
+    Kind::Set(
+        &Field::element(Kind::String)
+            .required()
+            .check(&[Check::Text(text::tag)]),
+    ),
 );
 
 /// Protocols of services, in the order in which Kong lists them.

@@ -31,8 +31,8 @@ pub static KEYAUTH: Record = Record::of(&[
 ]);
 
 const JWT_ALGORITHMS: &[&str] = &[
-    "HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "PS256", "PS384", "PS512",
-    "EdDSA",
+    "HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "PS256", "PS384",
+    "PS512", "EdDSA",
 ];
 
 /// The fields of a JWT secret.

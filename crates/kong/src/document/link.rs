@@ -19,7 +19,11 @@ pub fn find_doubles(entities: &[RawEntity], problems: &mut Problems) {
             if let Some(Value::String(value)) = entity.fields.get(field.name)
                 && !values.insert((family, field.name, value))
             {
-                let value = if family == "keyauth_credentials" { "(hidden)" } else { value };
+                let value = if family == "keyauth_credentials" {
+                    "(hidden)"
+                } else {
+                    value
+                };
                 double.get_or_insert_with(|| format!("{} set to '{value}'", field.name));
             }
         }

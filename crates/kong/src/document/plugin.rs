@@ -53,9 +53,8 @@ pub fn read_config(
             return;
         }
         Known::No => {
-            let message = format!(
-                "plugin '{name}' not enabled; add it to the 'plugins' configuration property"
-            );
+            let message =
+                format!("plugin '{name}' not enabled; add it to the 'plugins' configuration property");
             problems.error(&place.field("name"), message);
             return;
         }
@@ -71,7 +70,11 @@ pub fn read_config(
     };
     definition.expand(&mut given);
     let config = definition.config.read(&given, &place.field("config"), problems);
-    let failed: &[&str] = if problems.0.len() == before { &[] } else { &["config"] };
+    let failed: &[&str] = if problems.0.len() == before {
+        &[]
+    } else {
+        &["config"]
+    };
     instance.insert("config".to_owned(), Value::Object(config));
     for check in definition.checks {
         check.verify(instance, failed, place, problems);
@@ -88,8 +91,8 @@ fn check_protocols(instance: &Map<String, Value>, place: &Place<'_>, problems: &
     }
 }
 
-/// A plugin instance with its defaults.
-#[derive(Debug, Clone, Deserialize)]
+/// A plugin instance with its defaults. Not `Debug`: its configuration may hold secrets.
+#[derive(Clone, Deserialize)]
 #[allow(missing_docs, reason = "the fields are Kong's own")]
 pub struct Plugin {
     pub id: Uuid,

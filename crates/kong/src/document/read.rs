@@ -164,7 +164,12 @@ impl Reader<'_> {
             is_broken: self.problems.0.len() > before,
         });
         for (child, field, value) in nested {
-            self.list(child, &value, &place.field(child.name), Some(Parent { field, id }));
+            self.list(
+                child,
+                &value,
+                &place.field(child.name),
+                Some(Parent { field, id }),
+            );
         }
     }
 
@@ -178,7 +183,10 @@ impl Reader<'_> {
                     route::mark_regex_paths(given);
                 }
                 route::fit_defaults(given);
-                if given.shift_remove("filter_chains").is_some_and(|it| !is_empty(&it)) {
+                if given
+                    .shift_remove("filter_chains")
+                    .is_some_and(|it| !is_empty(&it))
+                {
                     let message = "filter chains are not available in this version of Weir";
                     self.problems.error(&place.field("filter_chains"), message);
                 }
@@ -197,18 +205,16 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-fn identify(
-    family: &Family,
-    given: &Map<String, Value>,
-    parent: Option<Parent>,
-    place: &Place<'_>,
-) -> Uuid {
+fn identify(family: &Family, given: &Map<String, Value>, parent: Option<Parent>, place: &Place<'_>) -> Uuid {
     let text = |field: &str| given.get(field).and_then(Value::as_str);
     if let Some(id) = text("id").and_then(|id| Uuid::try_parse(id).ok()) {
         return id;
     }
     let made = match family.id_from {
-        IdFrom::Key => family.key.and_then(text).map(|key| id::from_key(family.name, key)),
+        IdFrom::Key => family
+            .key
+            .and_then(text)
+            .map(|key| id::from_key(family.name, key)),
         IdFrom::Fields(fields) => from_fields(family, fields, given, parent),
         IdFrom::Nothing => None,
     };
@@ -234,7 +240,6 @@ fn from_fields(
     }
     Some(id::from_fields(family.name, values.iter().map(String::as_str)))
 }
-
 
 impl RawEntity {
     /// Reports something about the entity as a whole.

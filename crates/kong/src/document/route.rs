@@ -131,16 +131,23 @@ fn check_conditions(route: &Map<String, Value>) -> Result<(), String> {
         .any(|it| matches!(*it, "grpcs" | "https" | "tls" | "tls_passthrough"));
     if has("snis") && !is_tls {
         return Err(
-            "'snis' can only be set when 'protocols' is 'grpcs', 'https', 'tls' or 'tls_passthrough'".to_owned(),
+            "'snis' can only be set when 'protocols' is 'grpcs', 'https', 'tls' or 'tls_passthrough'"
+                .to_owned(),
         );
     }
     let (needed, word): (&[&str], String) = match family[0] {
-        "http" if is_tls => (&["methods", "hosts", "headers", "paths", "snis"], "https".to_owned()),
+        "http" if is_tls => (
+            &["methods", "hosts", "headers", "paths", "snis"],
+            "https".to_owned(),
+        ),
         "http" => (&["methods", "hosts", "headers", "paths"], "http".to_owned()),
         "grpc" if is_tls => (&["hosts", "headers", "paths", "snis"], "grpcs".to_owned()),
         "grpc" => (&["hosts", "headers", "paths"], "grpc".to_owned()),
         "tls_passthrough" => (&["snis"], "tls_passthrough".to_owned()),
-        _ => (&["sources", "destinations", "snis"], "tcp', 'tls' or 'udp".to_owned()),
+        _ => (
+            &["sources", "destinations", "snis"],
+            "tcp', 'tls' or 'udp".to_owned(),
+        ),
     };
     if !needed.iter().any(|field| has(field)) {
         let needed = needed.join("', '");

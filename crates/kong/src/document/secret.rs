@@ -12,7 +12,9 @@ pub static CERTIFICATE: Record = Record {
         Field::new("cert", Kind::String)
             .required()
             .check(&[Check::Text(certificate)]),
-        Field::new("key", Kind::String).required().check(&[Check::Text(key)]),
+        Field::new("key", Kind::String)
+            .required()
+            .check(&[Check::Text(key)]),
         Field::new("cert_alt", Kind::String).check(&[Check::Text(certificate)]),
         Field::new("key_alt", Kind::String).check(&[Check::Text(key)]),
         TAGS,

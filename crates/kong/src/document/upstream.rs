@@ -65,7 +65,15 @@ pub static UPSTREAM: Record = Record {
         falls_back("cookie", &["none"]),
         falls_back(
             "consumer",
-            &["none", "ip", "header", "cookie", "path", "query_arg", "uri_capture"],
+            &[
+                "none",
+                "ip",
+                "header",
+                "cookie",
+                "path",
+                "query_arg",
+                "uri_capture",
+            ],
         ),
         falls_back(
             "ip",

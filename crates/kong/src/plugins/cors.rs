@@ -117,6 +117,10 @@ fn allow(config: &mut Config, origin: &str) {
 }
 
 fn without_standard_port(origin: &str) -> &str {
-    let port = if origin.starts_with("https://") { ":443" } else { ":80" };
+    let port = if origin.starts_with("https://") {
+        ":443"
+    } else {
+        ":80"
+    };
     origin.strip_suffix(port).unwrap_or(origin)
 }

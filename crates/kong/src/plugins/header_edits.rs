@@ -40,6 +40,8 @@ fn check_pair(text: &str) -> Result<(), String> {
     check_name(text)
 }
 
+type MakeStep = fn(BTreeMap<String, String>) -> HeaderStep;
+
 /// The steps in the order in which both plugins take them.
 pub fn steps(config: &Value) -> Result<Vec<HeaderStep>, Unfit> {
     let mut steps = Vec::new();
@@ -52,7 +54,7 @@ pub fn steps(config: &Value) -> Result<Vec<HeaderStep>, Unfit> {
         }
         steps.push(HeaderStep::Remove(vec![name.to_owned()]));
     }
-    let kinds: [(&str, fn(BTreeMap<String, String>) -> HeaderStep); 4] = [
+    let kinds: [(&str, MakeStep); 4] = [
         ("rename", HeaderStep::Rename),
         ("replace", HeaderStep::Replace),
         ("add", HeaderStep::Add),

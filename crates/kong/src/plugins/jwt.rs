@@ -78,13 +78,9 @@ fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, Unfit> 
             })
             .collect(),
         checked_claims: Vec::new(),
-        max_expiration_seconds: (config.maximum_expiration > 0.0)
-            .then_some(config.maximum_expiration as u64),
+        max_expiration_seconds: (config.maximum_expiration > 0.0).then_some(config.maximum_expiration as u64),
         challenge: Some(challenge("Bearer", realm)),
-        token_challenge: Some(format!(
-            "{} error=\"invalid_token\"",
-            challenge("Bearer", realm)
-        )),
+        token_challenge: Some(format!("{} error=\"invalid_token\"", challenge("Bearer", realm))),
         identity: identity(config.anonymous.as_deref(), config.run_on_preflight, consumers),
         ..Config::default()
     }))

@@ -48,9 +48,7 @@ impl Definition {
             let Some(value) = config.shift_remove(*former) else {
                 continue;
             };
-            let record = config
-                .entry(*record)
-                .or_insert_with(|| Value::Object(Map::new()));
+            let record = config.entry(*record).or_insert_with(|| Value::Object(Map::new()));
             if let Value::Object(record) = record {
                 record.entry(*field).or_insert(value);
             }

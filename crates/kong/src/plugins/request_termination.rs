@@ -22,17 +22,17 @@ pub const DEFINITION: Definition = Definition {
 };
 
 const FIELDS: &[Field] = &[
-        Field::new("status_code", Kind::Integer)
-            .required()
-            .or(Default::Integer(503))
-            .check(&[Check::Between(100, 599)]),
-        Field::new("message", Kind::String),
-        Field::new("content_type", Kind::String),
-        Field::new("body", Kind::String),
-        Field::new("echo", Kind::Boolean)
-            .required()
-            .or(Default::Boolean(false)),
-        Field::new("trigger", Kind::String).check(&[Check::Text(text::header_name)]),
+    Field::new("status_code", Kind::Integer)
+        .required()
+        .or(Default::Integer(503))
+        .check(&[Check::Between(100, 599)]),
+    Field::new("message", Kind::String),
+    Field::new("content_type", Kind::String),
+    Field::new("body", Kind::String),
+    Field::new("echo", Kind::Boolean)
+        .required()
+        .or(Default::Boolean(false)),
+    Field::new("trigger", Kind::String).check(&[Check::Text(text::header_name)]),
 ];
 
 fn check(config: &Map<String, Value>) -> Result<(), String> {

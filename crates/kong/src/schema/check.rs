@@ -133,10 +133,7 @@ impl EntityCheck {
             }
             Self::MutuallyExclusive(fields) if count_given(entity, fields) <= 1 => return,
             Self::MutuallyExclusive(fields) => {
-                format!(
-                    "only one or none of these fields must be set: {}",
-                    quoted(fields)
-                )
+                format!("only one or none of these fields must be set: {}", quoted(fields))
             }
             Self::MutuallyRequired(fields) => match count_given(entity, fields) {
                 0 => return,

@@ -40,12 +40,7 @@ impl Record {
 
 impl Field {
     /// Reads the field's value or finds its default; `None` once something was reported.
-    pub fn read(
-        &self,
-        given: Option<&Value>,
-        place: &Place<'_>,
-        problems: &mut Problems,
-    ) -> Option<Value> {
+    pub fn read(&self, given: Option<&Value>, place: &Place<'_>, problems: &mut Problems) -> Option<Value> {
         let before = problems.0.len();
         let value = match given {
             Some(Value::Null) if self.required => {

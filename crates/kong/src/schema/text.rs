@@ -5,8 +5,7 @@ use std::net::IpAddr;
 
 /// Names of services, routes and the like: unreserved characters, or anything beyond ASCII.
 pub fn name(text: &str) -> Result<(), String> {
-    let is_fine =
-        |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '~') || !c.is_ascii();
+    let is_fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '~') || !c.is_ascii();
     if text.chars().all(is_fine) {
         Ok(())
     } else {
@@ -43,7 +42,9 @@ pub fn header_name(text: &str) -> Result<(), String> {
 /// Names of the headers that a route matches; `Host` has a field of its own.
 pub fn route_header_name(text: &str) -> Result<(), String> {
     if text.eq_ignore_ascii_case("host") {
-        return Err("cannot contain 'host' header, which must be specified in the 'hosts' attribute".to_owned());
+        return Err(
+            "cannot contain 'host' header, which must be specified in the 'hosts' attribute".to_owned(),
+        );
     }
     header_name(text)
 }
@@ -149,7 +150,9 @@ pub fn split_port(text: &str) -> Result<(&str, Option<u16>), String> {
     if text.matches(':').count() > 1 && !text.starts_with('[') {
         return Ok((text, None));
     }
-    let Some((name, port)) = text.rsplit_once(':').filter(|(name, _)| !name.starts_with('[') || name.ends_with(']'))
+    let Some((name, port)) = text
+        .rsplit_once(':')
+        .filter(|(name, _)| !name.starts_with('[') || name.ends_with(']'))
     else {
         return Ok((text, None));
     };
@@ -173,7 +176,9 @@ fn is_host(name: &str) -> bool {
         !label.is_empty()
             && label.len() <= 63
             && !label.ends_with('-')
-            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+            && label
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
     };
     name.strip_suffix('.').unwrap_or(name).split('.').all(is_label)
 }
@@ -293,24 +298,36 @@ mod tests {
 
     #[test]
     fn texts_are_accepted_or_refused_in_kongs_words() {
-        type Row = (fn(&str) -> Result<(), String>, &'static str, Result<(), &'static str>);
+        type Row = (
+            fn(&str) -> Result<(), String>,
+            &'static str,
+            Result<(), &'static str>,
+        );
         let table: &[Row] = &[
             (name, "a.b-c_d~é", Ok(())),
             (
                 name,
                 "bad name!",
-                Err("invalid value 'bad name!': the only accepted ascii characters are alphanumerics or ., -, _, and ~"),
+                Err(
+                    "invalid value 'bad name!': the only accepted ascii characters are alphanumerics or ., -, _, and ~",
+                ),
             ),
             (tag, "b c", Ok(())),
             (
                 tag,
                 "c/d",
-                Err("invalid tag 'c/d': expected printable ascii (except `,` and `/`) or valid utf-8 sequences"),
+                Err(
+                    "invalid tag 'c/d': expected printable ascii (except `,` and `/`) or valid utf-8 sequences",
+                ),
             ),
             (wildcard_host, "*.x.test:81", Ok(())),
             (wildcard_host, "x.*", Ok(())),
             (wildcard_host, "under_score.test", Ok(())),
-            (wildcard_host, "http://x.test", Err("invalid hostname: http://x.test")),
+            (
+                wildcard_host,
+                "http://x.test",
+                Err("invalid hostname: http://x.test"),
+            ),
             (wildcard_host, "x.test:99999", Err("invalid port number")),
             (
                 wildcard_host,
@@ -320,17 +337,37 @@ mod tests {
             (wildcard_host, "[::1]:80", Ok(())),
             (sni, "x.test:443", Err("must not have a port")),
             (sni, "*.w.test", Ok(())),
-            (upstream_name, "127.0.0.1", Err("Invalid name ('127.0.0.1'); no ip addresses allowed")),
+            (
+                upstream_name,
+                "127.0.0.1",
+                Err("Invalid name ('127.0.0.1'); no ip addresses allowed"),
+            ),
             (target, "127.0.0.1:80", Ok(())),
-            (target, "a b", Err("Invalid target ('a b'); not a valid hostname or ip address")),
+            (
+                target,
+                "a b",
+                Err("Invalid target ('a b'); not a valid hostname or ip address"),
+            ),
             (route_path, "/a/\\d+$", Ok(())),
             (route_path, "/enc%2Foded", Ok(())),
             (route_path, "/café", Ok(())),
             (route_path, "/dot/.hidden", Ok(())),
-            (route_path, "x", Err("should start with: / (fixed path) or ~/ (regex path)")),
+            (
+                route_path,
+                "x",
+                Err("should start with: / (fixed path) or ~/ (regex path)"),
+            ),
             (route_path, "/a//b", Err("must not have empty segments")),
-            (route_path, "/c/../d", Err("non-normalized path, consider use '/d' instead")),
-            (route_path, "/e%20f", Err("non-normalized path, consider use '/e f' instead")),
+            (
+                route_path,
+                "/c/../d",
+                Err("non-normalized path, consider use '/d' instead"),
+            ),
+            (
+                route_path,
+                "/e%20f",
+                Err("non-normalized path, consider use '/e f' instead"),
+            ),
             (route_path, "/a%zz", Err("invalid url-encoded value: '%zz'")),
             (route_path, "~/a(b", Err("invalid regex: '/a(b' (unclosed group)")),
             (path, "x", Err("should start with: /")),

@@ -98,10 +98,7 @@ impl<'d> Chains<'d> {
             for (scope, table) in by_consumer {
                 let id = table_id(definition.name, scope);
                 instances.tables.insert(scope, id.clone());
-                chains.tables.push(ConsumerTable {
-                    id,
-                    instances: table,
-                });
+                chains.tables.push(ConsumerTable { id, instances: table });
             }
             chains.share_wide(&instances);
             chains.plugins.push(instances);

@@ -17,10 +17,7 @@ use weir_model::{Diagnostic, Model, Severity, Voice};
 ///
 /// # Errors
 /// Plugins whose configuration Weir cannot serve yet.
-pub fn model(
-    document: &Document,
-    router: RouterFlavor,
-) -> Result<(Model, Vec<Diagnostic>), Vec<Diagnostic>> {
+pub fn model(document: &Document, router: RouterFlavor) -> Result<(Model, Vec<Diagnostic>), Vec<Diagnostic>> {
     let mut found = Vec::new();
     let services = service::Services::translate(document, &mut found);
     let mut chains = chain::Chains::translate(document, &mut found);

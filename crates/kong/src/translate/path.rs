@@ -50,10 +50,15 @@ fn escape_regex(regex: &str) -> String {
     let mut in_class = false;
     while let Some((position, character)) = rest.next() {
         match character {
-            '\\' => {
-                out.push('\\');
-                out.extend(rest.next().map(|(_, escaped)| escaped));
-            }
+            '\\' => match rest.next() {
+                Some((_, escaped)) if !in_class && is_escaped_in_paths(escaped) => {
+                    push_literal(escaped, &mut out);
+                }
+                escaped => {
+                    out.push('\\');
+                    out.extend(escaped.map(|(_, escaped)| escaped));
+                }
+            },
             '[' => {
                 in_class = true;
                 out.push('[');
@@ -76,19 +81,27 @@ fn escape_regex(regex: &str) -> String {
                 rest.next();
                 rest.next();
             }
-            character if !in_class && (character == ' ' || !character.is_ascii()) => {
-                // One group, so that a quantifier behind it counts for the whole character.
-                out.push_str("(?:");
-                let mut bytes = [0; 4];
-                for byte in character.encode_utf8(&mut bytes).bytes() {
-                    push_escaped(byte, &mut out);
-                }
-                out.push(')');
-            }
+            character if !in_class && is_escaped_in_paths(character) => push_literal(character, &mut out),
             character => out.push(character),
         }
     }
     out
+}
+
+/// Whether a path holds this character only as an escape. Those that mean something in expressions are not asked
+/// about.
+fn is_escaped_in_paths(character: char) -> bool {
+    matches!(character, ' ' | '"' | '`') || !character.is_ascii()
+}
+
+/// Writes a character as it stands in paths, as one group, so that a quantifier behind it counts for all of it.
+fn push_literal(character: char, out: &mut String) {
+    out.push_str("(?:");
+    let mut bytes = [0; 4];
+    for byte in character.encode_utf8(&mut bytes).bytes() {
+        push_escaped(byte, out);
+    }
+    out.push(')');
 }
 
 /// Whether this begins with an escape that Kong would have decoded before it matches.
@@ -115,6 +128,8 @@ mod tests {
             ("~/e%20nc/\\w+$", "~/e[^\\s\\S]nc/\\w+$"),
             ("~/e%2Fnc", "~/e%2Fnc"),
             ("~/u/[^/ ]+/end$", "~/u/[^/ ]+/end$"),
+            ("~/\\d+\"", "~/\\d+(?:%22)"),
+            ("~/\\d+\\\"", "~/\\d+(?:%22)"),
             ("~/[]a]/é+", "~/[\\]a]/(?:%C3%A9)+"),
         ] {
             assert_eq!(pattern(path).to_string(), moved, "{path}");

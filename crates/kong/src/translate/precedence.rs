@@ -18,6 +18,8 @@ pub enum Rank {
         conditions: u32,
         /// Which kinds: hosts before headers, paths, methods, server names.
         category: u32,
+        /// A full host with a port, which is looked up before the host alone.
+        has_port: bool,
         /// Hosts with a wildcard and a port, no wildcard among the hosts, a regular expression.
         details: u32,
         /// How many headers are asked for.
@@ -31,10 +33,17 @@ pub enum Rank {
     },
 }
 
-/// The rank of the match of `route` for `path`, one of its paths.
-pub fn rank(router: RouterFlavor, route: &Route, path: Option<&str>, position: usize) -> Rank {
+/// The rank of the match of `route`, the one at `position`, for `path`, one of its paths, and hosts of which all or
+/// none are full names with a port.
+pub fn rank(
+    router: RouterFlavor,
+    route: &Route,
+    path: Option<&str>,
+    has_port: bool,
+    position: usize,
+) -> Rank {
     match router {
-        RouterFlavor::Traditional => traditional(route, path, position),
+        RouterFlavor::Traditional => traditional(route, path, has_port, position),
         RouterFlavor::TraditionalCompatible | RouterFlavor::Expressions => {
             Rank::Compatible(packed_priority(route, path), group_id(route, path))
         }
@@ -91,7 +100,7 @@ fn kinds(route: &Route, path: Option<&str>) -> [bool; 5] {
     ]
 }
 
-fn traditional(route: &Route, path: Option<&str>, position: usize) -> Rank {
+fn traditional(route: &Route, path: Option<&str>, has_port: bool, position: usize) -> Rank {
     let kinds = kinds(route, path);
     let category = kinds
         .iter()
@@ -105,6 +114,7 @@ fn traditional(route: &Route, path: Option<&str>, position: usize) -> Rank {
     Rank::Traditional {
         conditions: category.count_ones(),
         category,
+        has_port,
         details,
         headers: route.headers.len(),
         regex_priority: route.regex_priority.filter(|_| is_regex).unwrap_or(0),

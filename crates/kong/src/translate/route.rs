@@ -1,9 +1,9 @@
 //! Routes: for each route and path one match, ranked among all others.
 
 use super::chain::Chains;
+use super::path;
 use super::precedence::{Rank, rank};
 use super::service::{Backend, Services};
-use super::path;
 use crate::RouterFlavor;
 use crate::document::{Document, Entity, Route};
 use crate::schema::text;
@@ -82,7 +82,11 @@ fn target(
         return None;
     }
     let is_protocol = |protocol: &String| matches!(protocol.as_str(), "http" | "https");
-    if route.protocols.iter().any(|protocol| protocol.starts_with("grpc")) {
+    if route
+        .protocols
+        .iter()
+        .any(|protocol| protocol.starts_with("grpc"))
+    {
         let message = "gRPC is not served by this version of Weir: calls are refused as no gRPC";
         found.push(Diagnostic::warning(place.clone(), message));
         return Some(RouteTarget::Broken(NOT_GRPC));
@@ -157,54 +161,86 @@ fn response_stamps() -> Vec<Stamp> {
     ]
 }
 
-/// For each path one match (two where some of the hosts are only found by their exact case), with its rank.
+/// For each path one match, with its rank; more where hosts of one route are found in different ways.
 fn matches(route: &Route, router: RouterFlavor, position: usize) -> (Vec<RouteMatch>, Vec<Rank>) {
     let paths: Vec<Option<&str>> = match route.paths.as_slice() {
         [] => vec![None],
         paths => paths.iter().map(|path| Some(path.as_str())).collect(),
     };
-    let (lower, exact): (Vec<&String>, Vec<&String>) = route
-        .hosts
-        .iter()
-        .partition(|host| !host.bytes().any(|byte| byte.is_ascii_uppercase()));
+    let groups = HostGroup::all(route, router);
     let headers = header_matches(route);
-    let mut matches = Vec::new();
-    let mut ranks = Vec::new();
+    let mut matches = Vec::with_capacity(paths.len() * groups.len());
+    let mut ranks = Vec::with_capacity(matches.capacity());
     for path in paths {
-        let common = RouteMatch {
-            hosts: Vec::new(),
-            path: path.map_or(PathPattern::Any, path::pattern),
-            methods: route.methods.clone(),
-            headers: headers.clone(),
-            remote_addrs: Vec::new(),
-            snis: route.snis.clone(),
-            when: None,
-            precedence: None,
-        };
-        if !lower.is_empty() || exact.is_empty() {
-            let hosts = lower.iter().filter_map(|host| HostPattern::parse(host).ok());
+        for group in &groups {
             matches.push(RouteMatch {
-                hosts: hosts.collect(),
-                ..common.clone()
+                hosts: group.hosts.iter().filter_map(|host| host_pattern(host)).collect(),
+                path: path.map_or(PathPattern::Any, path::pattern),
+                methods: route.methods.clone(),
+                headers: headers.clone(),
+                remote_addrs: Vec::new(),
+                snis: route.snis.clone(),
+                when: group.has_capitals.then(|| in_this_case(&group.hosts)),
+                precedence: None,
             });
-        }
-        if !exact.is_empty() {
-            let hosts = exact.iter().filter_map(|host| HostPattern::parse(host).ok());
-            matches.push(RouteMatch {
-                hosts: hosts.collect(),
-                when: Some(in_this_case(&exact)),
-                ..common
-            });
-        }
-        while ranks.len() < matches.len() {
-            ranks.push(rank(router, route, path, position));
+            ranks.push(rank(router, route, path, group.has_port, position));
         }
     }
     (matches, ranks)
 }
 
+/// Hosts of a route that are found in the same way.
+struct HostGroup<'r> {
+    /// Found only by calls in the same case.
+    has_capitals: bool,
+    /// Full names with a port, which the router `traditional` prefers.
+    has_port: bool,
+    hosts: Vec<&'r str>,
+}
+
+impl<'r> HostGroup<'r> {
+    /// All hosts of a route; at least one group.
+    fn all(route: &'r Route, router: RouterFlavor) -> Vec<Self> {
+        let mut groups: Vec<Self> = Vec::with_capacity(1);
+        for host in &route.hosts {
+            let has_capitals = host.bytes().any(|byte| byte.is_ascii_uppercase());
+            let is_full = !host.contains('*');
+            let has_port = router == RouterFlavor::Traditional
+                && is_full
+                && matches!(text::split_port(host), Ok((_, Some(_))));
+            match groups
+                .iter_mut()
+                .find(|group| (group.has_capitals, group.has_port) == (has_capitals, has_port))
+            {
+                Some(group) => group.hosts.push(host),
+                None => groups.push(Self {
+                    has_capitals,
+                    has_port,
+                    hosts: vec![host],
+                }),
+            }
+        }
+        if groups.is_empty() {
+            groups.push(Self {
+                has_capitals: false,
+                has_port: false,
+                hosts: Vec::new(),
+            });
+        }
+        groups
+    }
+}
+
+/// Addresses stand in calls as they do in URLs, IPv6 ones in brackets.
+fn host_pattern(host: &str) -> Option<HostPattern> {
+    match host.parse::<std::net::Ipv6Addr>() {
+        Ok(_) => HostPattern::parse(&format!("[{host}]")).ok(),
+        Err(_) => HostPattern::parse(host).ok(),
+    }
+}
+
 /// The original compares hosts byte by byte: one that is written with capitals is only found by them.
-fn in_this_case(hosts: &[&String]) -> Predicate {
+fn in_this_case(hosts: &[&str]) -> Predicate {
     let patterns: Vec<String> = hosts
         .iter()
         .map(|host| {

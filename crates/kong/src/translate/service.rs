@@ -43,7 +43,11 @@ impl<'d> Services<'d> {
             upstreams: Vec::new(),
         };
         let mut over_tls: Vec<&str> = Vec::new();
-        for Entity { place, value: service } in &document.services {
+        for Entity {
+            place,
+            value: service,
+        } in &document.services
+        {
             let upstream = by_name.get(service.host.as_str()).copied();
             let scheme = match service.protocol.as_str() {
                 "http" => Some(Scheme::Http),
@@ -62,15 +66,29 @@ impl<'d> Services<'d> {
                 if let (Some(upstream), Scheme::Https) = (upstream, scheme) {
                     over_tls.push(&upstream.name);
                 }
-                services.services.push(translate_service(service, scheme, upstream));
+                services
+                    .services
+                    .push(translate_service(service, scheme, upstream));
             }
             let name = is_served.then(|| name(service));
-            services.by_id.insert(service.id, Backend { service, name, upstream });
+            services.by_id.insert(
+                service.id,
+                Backend {
+                    service,
+                    name,
+                    upstream,
+                },
+            );
         }
         let targets = targets_by_upstream(document);
-        for Entity { place, value: upstream } in &document.upstreams {
+        for Entity {
+            place,
+            value: upstream,
+        } in &document.upstreams
+        {
             if has_health_checks(&upstream.healthchecks) {
-                let message = "health checks are not run by this version of Weir: all targets count as healthy";
+                let message =
+                    "health checks are not run by this version of Weir: all targets count as healthy";
                 found.push(Diagnostic::warning(place.field("healthchecks"), message));
             }
             let targets = targets.get(&upstream.id).map_or(&[][..], Vec::as_slice);
@@ -213,7 +231,13 @@ fn hash_input(
 
 /// Whether any check would change anything: a counter or an interval that is not zero.
 fn has_health_checks(value: &Value) -> bool {
-    const SWITCHES: [&str; 5] = ["interval", "successes", "timeouts", "http_failures", "tcp_failures"];
+    const SWITCHES: [&str; 5] = [
+        "interval",
+        "successes",
+        "timeouts",
+        "http_failures",
+        "tcp_failures",
+    ];
     let Value::Object(fields) = value else {
         return false;
     };

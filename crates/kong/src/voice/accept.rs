@@ -28,7 +28,9 @@ impl Form {
 /// The form of the type with the highest quality, the first of several. Types are compared with their case;
 /// what is not known, and no `Accept` at all, means JSON.
 pub fn preferred(accept: Option<&[u8]>) -> Form {
-    let accept = accept.and_then(|accept| std::str::from_utf8(accept).ok()).unwrap_or_default();
+    let accept = accept
+        .and_then(|accept| std::str::from_utf8(accept).ok())
+        .unwrap_or_default();
     let mut best: Option<(f32, &str)> = None;
     for range in accept.split(',') {
         let mut parts = range.split(';').map(str::trim);

@@ -141,7 +141,7 @@ fn token_body(failure: &AuthFailure) -> Value {
 
 fn token_message(fault: &TokenFault) -> String {
     match fault {
-        TokenFault::Malformed(what) => format!("Bad token; {what}"),
+        TokenFault::Malformed(what) => format!("Bad token; invalid {what}"),
         TokenFault::NoKeyClaim(claim) => format!("No mandatory '{claim}' in claims"),
         TokenFault::BadKeyClaim(claim) => format!("Invalid '{claim}' in claims"),
         TokenFault::UnknownKey { claim, .. } => format!("No credentials found for given '{claim}'"),

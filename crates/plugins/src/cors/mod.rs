@@ -25,11 +25,9 @@ use weir_plugin::{BuildContext, Exchange, Filter, Headers, Outcome, Phases, Plug
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Without any origin, pattern or host in this and the next lists every origin may call.
-    ///
     /// Origins that may call, as browsers write them (`https://app.example`, `null`). `*`: every origin, answered
     /// with `*` (or, with `credentials`, with the caller's own where it sends one). `**`: every origin, answered with
-    /// the caller's own, and with `*` where it sends none.
+    /// the caller's own, and with `*` where it sends none. If this and the next three lists are empty, as `*`.
     pub origins: Vec<String>,
     /// Regular expressions; an origin may call in which one of them finds something.
     pub origin_patterns: Vec<String>,
@@ -179,8 +177,6 @@ impl Plugin for Cors {
             timing: Origins::of_timing(&config)?,
             answers,
             exposed: config.exposed_headers.join(","),
-            // Every origin by itself is answered with `*` and without credentials where the caller sends none, but for
-            // `**`, which always is answered in full.
             always_in_full: config.origins.iter().any(|origin| origin == "**"),
             config,
         }))
@@ -236,6 +232,7 @@ struct CorsFilter {
     /// Headers about what may be asked for, with their values.
     answers: Vec<(&'static str, String)>,
     exposed: String,
+    /// Whether an answer with `*` carries all that goes with an origin, too.
     always_in_full: bool,
 }
 
@@ -251,8 +248,8 @@ impl CorsFilter {
 
     fn tell(&self, request: &Request, headers: &mut Headers) {
         let grant = self.origins.grant(request.headers.get(b"origin"));
-        let reflects_any = matches!(grant, Grant::Star) && !self.always_in_full;
-        if self.config.vary && !self.origins.is_star() && !reflects_any {
+        let is_bare = matches!(grant, Grant::Star) && !self.always_in_full;
+        if self.config.vary && !is_bare {
             headers.append(b"Vary", b"Origin");
         }
         match &grant {
@@ -267,7 +264,7 @@ impl CorsFilter {
                 }
             }
         }
-        if self.config.credentials && !reflects_any {
+        if self.config.credentials && !is_bare {
             headers.set(b"Access-Control-Allow-Credentials", b"true");
         }
         let is_preflight = self.is_preflight(request);

@@ -29,7 +29,7 @@ pub(super) struct Origins {
 
 /// Whether every origin is good, and how it is answered then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Any {
+enum Any {
     No,
     /// With `*`.
     Star,
@@ -75,11 +75,6 @@ impl Origins {
             host_patterns: Vec::new(),
             normalize: false,
         })
-    }
-
-    /// Whether answers are the same for all callers, as they are `*`.
-    pub(super) fn is_star(&self) -> bool {
-        self.any == Any::Star && self.fixed.is_none()
     }
 
     /// How a caller of this origin is answered.

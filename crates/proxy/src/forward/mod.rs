@@ -12,10 +12,8 @@ use crate::pool::{PoolKey, UpstreamConnection};
 use crate::reply::push_header;
 use crate::serve::{After, Call, Stop};
 use crate::timer::Timer;
-use crate::worker::Serving;
 use std::io;
 use std::net::SocketAddr;
-use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use weir_flow::balancer::{EWMA_DECAY_MS, Load, ewma_update};
@@ -65,7 +63,6 @@ impl Failure {
 
 /// The parts of a forwarded call that stay the same over all tries.
 struct Plan<'p> {
-    serving: &'p Rc<Serving>,
     route: &'p Route,
     forward: &'p Forward,
     found: &'p Found,
@@ -79,12 +76,11 @@ impl Call<'_> {
     /// Carries the call to one of the upstream's targets and its answer back.
     pub async fn forward(
         &mut self,
-        serving: &Rc<Serving>,
         route: &Route,
         forward: &Forward,
         found: &Found,
     ) -> Result<After, Stop> {
-        let upstream = &serving.published.snapshot.upstreams[forward.upstream as usize];
+        let upstream = &self.serving.published.snapshot.upstreams[forward.upstream as usize];
         if upstream.scheme == Scheme::Https {
             return Err(RefusalKind::ConnectFailed.into());
         }
@@ -92,7 +88,6 @@ impl Call<'_> {
         forwarded::apply(&route.forwarded, self.head.has_forwarded, stripped, self.exchange);
         let voice = self.worker.shared.voices.get(route.voice);
         let plan = Plan {
-            serving,
             route,
             forward,
             found,
@@ -157,7 +152,7 @@ impl Call<'_> {
                 latency_us: ewma_update(latency_us, 0.0, idle_ms, EWMA_DECAY_MS),
             }
         };
-        plan.serving.with_balancer(plan.forward.upstream as usize, |state| {
+        self.serving.with_balancer(plan.forward.upstream as usize, |state| {
             upstream
                 .balancer
                 .pick(state, plan.hash, load, |index| !tried.contains(&index))

@@ -13,7 +13,7 @@ use crate::outcome::Outcome;
 use call::Call;
 use chain::PluginStep;
 use serde::Serialize;
-use weir_model::{DocPath, Model, Route, RouteMatch, RouteTarget, Voice};
+use weir_model::{DocPath, HostPattern, Model, Route, RouteMatch, RouteTarget, Voice};
 use weir_plugin::{Exchange, system_clock};
 use weir_snapshot::{Carry, Explained, Snapshot, Verdict};
 
@@ -129,7 +129,11 @@ impl Explainer<'_> {
             if form.apply(&request.raw_path, &mut request.path).is_err() {
                 if winner.is_none() {
                     let because = "the path leads above the root or holds a broken escape".to_owned();
-                    explanation.answer = Some(Answer { status: 400, because });
+                    explanation.answer = Some(Answer {
+                        status: 400,
+                        voice: table.voice,
+                        because,
+                    });
                 }
                 break;
             }
@@ -222,18 +226,16 @@ impl Explainer<'_> {
         if winner.route == explained.route {
             return "another match of the same route goes first".to_owned();
         }
-        let precedence = |route: &Route, index: usize| route.matches.get(index).and_then(|it| it.precedence);
-        match (
-            precedence(first, winner.match_index),
-            precedence(route, explained.match_index),
-        ) {
-            (Some(higher), Some(lower)) if higher == lower => {
-                "it holds too, but comes later in the document".to_owned()
-            }
-            (Some(higher), Some(lower)) => {
-                format!("it holds too, but its precedence is {lower} against {higher}")
-            }
-            _ => "it holds too, but is less specific, or comes later in the document".to_owned(),
+        let (higher, lower) = (Precedence::of(first, winner), Precedence::of(route, explained));
+        if higher.value == lower.value {
+            "it holds too, but comes later in the document".to_owned()
+        } else if higher.is_given && lower.is_given {
+            format!(
+                "it holds too, but its precedence is {} against {}",
+                lower.value, higher.value
+            )
+        } else {
+            "it holds too, but is less specific".to_owned()
         }
     }
 
@@ -262,6 +264,33 @@ impl Explainer<'_> {
             Some([only]) => format!("upstream {name} ({}:{})", only.host, only.port),
             Some(targets) => format!("upstream {name} ({} targets)", targets.len()),
             None => format!("upstream {name}"),
+        }
+    }
+}
+
+/// What decides between two matches that hold.
+struct Precedence {
+    value: u64,
+    /// Whether the document gives it.
+    is_given: bool,
+}
+
+impl Precedence {
+    fn of(route: &Route, explained: &Explained) -> Self {
+        let Some(found) = route.matches.get(explained.match_index) else {
+            return Self {
+                value: 0,
+                is_given: false,
+            };
+        };
+        let is_this = |host: &&HostPattern| {
+            let text = host.to_string();
+            text == explained.host || text.starts_with(&format!("{}:", explained.host))
+        };
+        let host = found.hosts.iter().find(is_this).unwrap_or(&HostPattern::Any);
+        Self {
+            value: found.precedence.unwrap_or_else(|| found.default_precedence(host)),
+            is_given: found.precedence.is_some(),
         }
     }
 }

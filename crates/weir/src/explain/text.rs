@@ -35,7 +35,11 @@ fn write_all(explanation: &Explanation, out: &mut String) -> std::fmt::Result {
     }
     if let Some(answer) = &explanation.answer {
         let voice = answer.voice.as_str();
-        writeln!(out, "  The gateway answers {} in the {voice} voice: {}", answer.status, answer.because)?;
+        writeln!(
+            out,
+            "  The gateway answers {} in the {voice} voice: {}",
+            answer.status, answer.because
+        )?;
     }
     write_others(explanation, out)?;
     write_plugins(explanation, out)

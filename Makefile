@@ -1,0 +1,38 @@
+# The project's commands. Each installs or builds what it needs and says what it does.
+
+CARGO ?= cargo
+BENCH_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check bench fuzz
+
+help: ## Show this list
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+run: ## Build Weir, start it with the quickstart configuration and a demo upstream, print calls to try
+	@scripts/need build
+	$(CARGO) build --release --locked -p weir --bin weir --example demo_upstream
+	@scripts/quickstart target/release
+
+test: ## Run every test: unit, protocol, recorded answers of Kong and APISIX
+	@scripts/need build test
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) test --workspace --locked
+	$(CARGO) build --locked -p weir
+	python3 tests/recorded/run.py --weir target/debug/weir
+
+check: ## The fast loop: format, lint, unit tests
+	@scripts/need build
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) test --workspace --locked --lib --bins
+
+bench: ## The experiments beside NGINX; BENCH_ARGS="A1 A3 --rounds 3" to choose
+	@scripts/need build bench
+	$(CARGO) build --release --locked -p weir -p weir-bench
+	target/release/weir-bench --weir target/release/weir $(BENCH_ARGS)
+
+fuzz: ## Fuzz every parser for a minute each; SECONDS_EACH=600 for longer
+	@scripts/need build fuzz
+	@scripts/fuzz $(or $(SECONDS_EACH),60)

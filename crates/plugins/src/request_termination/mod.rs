@@ -1,0 +1,206 @@
+//! `request-termination`: answers calls itself, for maintenance, mocks and blocked consumers.
+//!
+//! ```yaml
+//! status: 503
+//! message: Back at noon.
+//! ```
+//!
+//! Security: `echo` shows callers their own request as the gateway got it, also headers that a proxy in front of it
+//! has added. It is for debugging only.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use weir_model::{Diagnostic, DocPath};
+use weir_plugin::headers::{is_name, is_value};
+use weir_plugin::uri::{decode_form, query_pairs};
+use weir_plugin::{BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Reply, Request, parse_config};
+
+/// Configuration of `request-termination`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Status of the answer, 100 to 599.
+    #[schemars(range(min = 100, max = 599))]
+    pub status: u16,
+    /// A sentence for the caller, sent as the `detail` of a problem document (RFC 9457). Not together with `body`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The body of the answer; without `message` and `body` it is empty.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    /// `Content-Type` of `body`; absent: none is sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content_type: Option<String>,
+    /// Name of a request header or query argument: only calls that have one of them are answered, whatever its value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<String>,
+    /// Answers with an account of the request in JSON, with `message` in it, for debugging.
+    pub echo: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            status: 503,
+            message: None,
+            body: None,
+            content_type: None,
+            trigger: None,
+            echo: false,
+        }
+    }
+}
+
+/// The most bytes of a body that an echo shows.
+const MAX_ECHO_BYTES: usize = 1 << 20;
+
+/// The plugin.
+pub struct RequestTermination;
+
+impl Plugin for RequestTermination {
+    fn name(&self) -> &'static str {
+        "request-termination"
+    }
+
+    fn config_schema(&self) -> schemars::Schema {
+        schemars::schema_for!(Config)
+    }
+
+    fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
+        let config: Config = parse_config(config)?;
+        let mut faults = Vec::new();
+        let mut fault = |field: &str, message: &str| {
+            faults.push(Diagnostic::error(DocPath::root().field(field), message));
+        };
+        // An answer of 1xx would not end the call.
+        if !(100..=599).contains(&config.status) {
+            fault("status", "expected a status from 100 to 599");
+        }
+        if config.message.is_some() && config.body.is_some() {
+            fault("message", "expected either 'message' or 'body', not both");
+        }
+        if config.echo && config.body.is_some() {
+            fault("body", "expected no body, as 'echo' makes one");
+        }
+        if config.content_type.as_ref().is_some_and(|it| !is_value(it.as_bytes())) {
+            fault("content_type", "expected a media type");
+        }
+        if config.trigger.as_ref().is_some_and(|it| !is_name(it.as_bytes())) {
+            fault("trigger", "expected a name of a header or an argument");
+        }
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let reply = match (&config.message, config.body) {
+            (Some(message), _) => {
+                let problem = json!({"type": "about:blank", "status": config.status, "detail": message});
+                Reply::new(config.status, "application/problem+json", problem.to_string())
+            }
+            (None, body) => Reply::new(
+                config.status,
+                config.content_type.unwrap_or_default(),
+                body.unwrap_or_default(),
+            ),
+        };
+        Ok(Arc::new(TerminationFilter {
+            reply,
+            trigger: config.trigger,
+            echo: config.echo.then_some(config.message),
+        }))
+    }
+}
+
+/// An instance of `request-termination`.
+struct TerminationFilter {
+    reply: Reply,
+    trigger: Option<String>,
+    /// The message of an echo.
+    echo: Option<Option<String>>,
+}
+
+impl TerminationFilter {
+    fn is_triggered(&self, request: &Request) -> bool {
+        let Some(name) = self.trigger.as_deref() else { return true };
+        let query = request.query.as_deref().unwrap_or_default();
+        request.headers.contains(name.as_bytes())
+            || query_pairs(query).any(|(key, _)| decode_form(key) == name.as_bytes())
+    }
+}
+
+impl Filter for TerminationFilter {
+    fn phases(&self) -> Phases {
+        Phases::REQUEST
+    }
+
+    fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        if !self.is_triggered(&exchange.request) {
+            return Outcome::Continue;
+        }
+        let Some(message) = &self.echo else {
+            return Outcome::Reply(Box::new(self.reply.clone()));
+        };
+        if exchange.request.has_body && exchange.request.body.is_none() {
+            return Outcome::NeedBody {
+                max_bytes: MAX_ECHO_BYTES,
+            };
+        }
+        let account = account(exchange, message.as_deref());
+        let reply = Reply::new(self.reply.status, "application/json; charset=utf-8", account.to_string());
+        Outcome::Reply(Box::new(reply))
+    }
+}
+
+/// What the gateway knows of a call.
+fn account(exchange: &Exchange, message: Option<&str>) -> Value {
+    let request = &exchange.request;
+    let mut headers = Map::new();
+    for header in request.headers.iter() {
+        add(&mut headers, text(&header.name.to_ascii_lowercase()), text(header.value).into());
+    }
+    let mut query = Map::new();
+    for (key, value) in query_pairs(request.query.as_deref().unwrap_or_default()) {
+        let value = value.map_or(Value::Bool(true), |value| text(&decode_form(value)).into());
+        add(&mut query, text(&decode_form(key)), value);
+    }
+    let route = exchange.route.as_deref();
+    let mut account = Map::new();
+    if let Some(message) = message {
+        account.insert("message".into(), message.into());
+    }
+    account.insert(
+        "request".into(),
+        json!({
+            "scheme": request.scheme(),
+            "host": text(&request.host),
+            "port": request.host_port.unwrap_or(request.local.port()),
+            "method": text(&request.method),
+            "path": text(&request.raw_path),
+            "query": query,
+            "headers": headers,
+            "raw_body": request.body.as_deref().map(text),
+        }),
+    );
+    account.insert("matched_route".into(), json!({"name": route.map(|route| &route.name)}));
+    account.insert("matched_service".into(), json!({"name": route.map(|route| &route.service)}));
+    Value::Object(account)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Adds a value; several of one name make a list.
+fn add(map: &mut Map<String, Value>, name: String, value: Value) {
+    match map.get_mut(&name) {
+        None => {
+            map.insert(name, value);
+        }
+        Some(Value::Array(values)) => values.push(value),
+        Some(first) => *first = Value::Array(vec![first.take(), value]),
+    }
+}
+
+#[cfg(test)]
+mod tests;

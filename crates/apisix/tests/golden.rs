@@ -1,25 +1,11 @@
 //! What documents become: small documents, and the model that they make in short form.
 
+mod shared;
+
+use shared::{model, read};
 use std::fmt::Write as _;
-use weir_apisix::{Options, Router, translate};
-use weir_model::{ChainStep, Diagnostic, Model, PluginUse, RouteTarget, Severity, document};
-
-const NODES: &str = "{type: roundrobin, nodes: {'127.0.0.1:1980': 1}}";
-
-fn read(text: &str, options: &Options) -> Result<(Model, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let text = text.replace("NODES", NODES);
-    translate(&document::parse(&text).expect("YAML"), options)
-}
-
-fn model(text: &str) -> Model {
-    let (model, diagnostics) = read(text, &Options::default()).unwrap_or_else(|them| panic!("{them:?}"));
-    assert!(
-        diagnostics.iter().all(|it| it.severity == Severity::Warning),
-        "{diagnostics:?}"
-    );
-    assert_eq!(model.validate(), Vec::new());
-    model
-}
+use weir_apisix::Options;
+use weir_model::{ChainStep, PluginUse, Severity};
 
 /// `a/b` for a step that runs instance `a/b`, with `!` where it works on responses only, `|table` for each table
 /// that overrides it, and `@n` for its place in the order of response work.
@@ -196,134 +182,6 @@ consumer_groups:
 }
 
 #[test]
-fn calls_go_where_the_original_sends_them() {
-    for (route, wanted) in [
-        ("upstream: NODES", "service routes/r"),
-        ("upstream_id: u", "service upstreams/u"),
-        ("service_id: inline", "service services/inline"),
-        ("service_id: byid", "service upstreams/u"),
-        ("service_id: inline, upstream: NODES", "service routes/r"),
-        ("service_id: inline, upstream_id: u", "service upstreams/u"),
-        ("service_id: bare", "unavailable 503"),
-        ("plugins: {cors: {}}", "unavailable 503"),
-        ("upstream_id: ghost", "unavailable 502"),
-        ("upstream: {nodes: []}", "unavailable 503"),
-        ("service_id: ghost", "broken 404"),
-        ("service_id: ghost, plugin_config_id: ghost", "broken 503"),
-    ] {
-        let text = format!(
-            "
-routes:
-- {{id: r, uri: /, {route}}}
-services:
-- {{id: inline, upstream: NODES}}
-- {{id: byid, upstream_id: u}}
-- {{id: bare}}
-upstreams:
-- {{id: u, nodes: [{{host: foo.com, weight: 1}}], scheme: https}}
-"
-        );
-        let target = match model(&text).routes[0].target.clone() {
-            RouteTarget::Service(name) => format!("service {name}"),
-            RouteTarget::Unavailable(status) => format!("unavailable {status}"),
-            RouteTarget::Broken(status) => format!("broken {status}"),
-        };
-        assert_eq!(target, wanted, "{route}");
-    }
-}
-
-#[test]
-fn upstreams_keep_their_meaning() {
-    for (upstream, wanted) in [
-        (
-            "{nodes: {'a:1': 0}}",
-            "http RoundRobin [] a:1*1^0 retries 0 in 0 timeouts 60000/60000/60000 Client",
-        ),
-        (
-            "{type: chash, hash_on: header, key: X-K, nodes: {'a:1': 0, 'b': 3}, pass_host: node}",
-            "http ConsistentHashing [Header(\"X-K\"), Ip] a:1*0^0 b:80*3^0 retries 1 in 0 \
-             timeouts 60000/60000/60000 Target",
-        ),
-        (
-            "{type: chash, key: remote_addr, nodes: {'[::1]:8': 1}, scheme: https, retries: 5, retry_timeout: 1.5}",
-            "https ConsistentHashing [Ip] ::1:8*1^0 retries 5 in 1500 timeouts 60000/60000/60000 Client",
-        ),
-        (
-            "{type: chash, key: arg_x, service_name: 'foo.svc:81', discovery_type: dns, pass_host: rewrite, upstream_host: h}",
-            "http ConsistentHashing [Template(\"${arg_x}\"), Ip] foo.svc:81*1^0 retries 0 in 0 \
-             timeouts 60000/60000/60000 Fixed(\"h\")",
-        ),
-        (
-            "{type: least_conn, nodes: [{host: a, port: 1, weight: 2, priority: -1}], timeout: {connect: 0.5, send: 1, read: 2}}",
-            "http LeastConnections [] a:1*2^-1 retries 0 in 0 timeouts 500/1000/2000 Client",
-        ),
-    ] {
-        let model = model(&format!("routes:\n- {{id: r, uri: /, upstream: {upstream}}}\n"));
-        let (upstream, service) = (&model.upstreams[0], &model.services[0]);
-        let targets: Vec<String> = upstream
-            .targets
-            .iter()
-            .map(|it| format!("{}:{}*{}^{}", it.host, it.port, it.weight, it.priority))
-            .collect();
-        let times = service.timeouts;
-        let found = format!(
-            "{} {:?} {:?} {} retries {} in {} timeouts {}/{}/{} {:?}",
-            serde_json::to_value(upstream.scheme)
-                .expect("a text")
-                .as_str()
-                .expect("a text"),
-            upstream.algorithm,
-            upstream.hash_on,
-            targets.join(" "),
-            service.retries,
-            service.retry_timeout_ms,
-            times.connect_ms,
-            times.write_ms,
-            times.read_ms,
-            model.routes[0].upstream_host,
-        );
-        assert_eq!(found, wanted);
-    }
-}
-
-#[test]
-fn routes_keep_their_conditions() {
-    let model = model(
-        "
-routes:
-- id: r
-  uris: [/a, /b/*]
-  hosts: [A.com, '*.b.com']
-  methods: [GET]
-  remote_addrs: [10.0.0.0/8, '::1']
-  vars: [[arg_x, '==', '1']]
-  enable_websocket: true
-  timeout: {connect: 1, send: 1, read: 1}
-  upstream: NODES
-- {id: off, uri: /off, status: 0, upstream: NODES}
-- {id: s, uri: /s, service_id: s}
-services:
-- {id: s, hosts: [s.com], enable_websocket: true, upstream: NODES}
-",
-    );
-    let names: Vec<&str> = model.routes.iter().map(|route| route.name.as_str()).collect();
-    assert_eq!(names, ["r", "s"]);
-    let route = &model.routes[0];
-    assert_eq!(
-        serde_json::to_value(&route.matches[0]).expect("serializable"),
-        serde_json::json!({
-            "hosts": ["a.com"], "path": "=/a", "methods": ["GET"],
-            "remote_addrs": ["10.0.0.0/8", "::1/128"],
-            "when": ["AND", ["arg_x", "==", "1"]], "precedence": 4
-        })
-    );
-    assert_eq!(route.matches.len(), 4);
-    assert!(route.upgrade && route.timeouts.is_some());
-    assert!(model.routes[1].upgrade);
-    assert_eq!(model.routes[1].matches[0].hosts[0].to_string(), "s.com");
-}
-
-#[test]
 fn meta_becomes_a_condition_and_an_answer() {
     let model = model(
         "
@@ -427,24 +285,4 @@ consumers:
             "Warning stream_routes[0]: 'stream_routes' are not served yet",
         ]
     );
-}
-
-#[test]
-fn a_router_that_drops_slashes_forwards_what_it_matched() {
-    let options = Options {
-        router: Router::RadixtreeUri,
-        delete_uri_tail_slash: true,
-    };
-    let text = "routes:\n- {id: r, uri: /a, upstream: NODES, plugins: {proxy-rewrite: {host: h}}}\n";
-    let (model, _) = read(text, &options).expect("served");
-    let paths: Vec<String> = model.routes[0]
-        .matches
-        .iter()
-        .map(|it| it.path.to_string())
-        .collect();
-    assert_eq!(paths, ["=/a/", "=/a"]);
-    let Some(PluginUse::Inline(instance)) = &model.routes[0].plugins[0].plugin else {
-        panic!("an instance of the route's own");
-    };
-    assert_eq!(instance.config["path_patterns"][0]["pattern"], "^(.+)/$");
 }

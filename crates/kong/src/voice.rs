@@ -114,3 +114,150 @@ fn grpc_status(status: u16) -> &'static str {
         _ => "2",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_plugin::{AuthFailure, ClaimFault, TokenFault, system_clock};
+
+    fn unauthenticated(plugin: &'static str, failure: AuthFailure) -> RefusalKind {
+        RefusalKind::Unauthenticated { plugin, failure }
+    }
+
+    fn render(kind: RefusalKind, status: Option<u16>, headers: &[(&str, &str)]) -> (Reply, String) {
+        let mut exchange = Exchange::new(system_clock, 1);
+        exchange.ensure_request_id();
+        for (name, value) in headers {
+            exchange.request.headers.append(name.as_bytes(), value.as_bytes());
+        }
+        let status = status.unwrap_or(kind.status());
+        let reply = KongVoice.render(&Refusal::with_status(kind, status), &exchange);
+        let body = String::from_utf8_lossy(&reply.body).replace(exchange.request_id(), "ID");
+        (reply, body)
+    }
+
+    #[test]
+    fn refusals_are_put_in_kongs_words() {
+        let json = |message: &str| format!("{{\n  \"message\":\"{message}\",\n  \"request_id\":\"ID\"\n}}");
+        let plain = |message: &str| format!("{message}\nrequest_id: ID\n");
+        let token = |fault| unauthenticated("jwt", AuthFailure::Token(fault));
+        let claims = vec![("nbf".to_owned(), ClaimFault::NotYetValid)];
+        let bad_gateway = "An invalid response was received from the upstream server";
+        let anything = [("accept", "*/*")];
+        let grpc = [("accept", "application/grpc")];
+        for (kind, status, headers, expected_status, body) in [
+            (
+                RefusalKind::NoRoute,
+                None,
+                &[][..],
+                404,
+                json("no Route matched with those values"),
+            ),
+            (RefusalKind::NoRoute, None, &grpc, 404, String::new()),
+            (
+                RefusalKind::NoService,
+                None,
+                &[],
+                503,
+                json("no Service found with those values"),
+            ),
+            (
+                RefusalKind::NoService,
+                Some(415),
+                &[],
+                415,
+                json("Non-gRPC request matched gRPC route"),
+            ),
+            (
+                RefusalKind::NoService,
+                Some(415),
+                &[("content-type", "application/grpc")],
+                426,
+                json("Please use HTTP2 protocol"),
+            ),
+            (
+                RefusalKind::HttpsRequired,
+                None,
+                &[],
+                426,
+                json("Please use HTTPS protocol"),
+            ),
+            (RefusalKind::BadRequest("x"), None, &[], 400, plain("Bad request")),
+            (RefusalKind::ConnectFailed, None, &[], 502, plain(bad_gateway)),
+            (
+                RefusalKind::UpstreamFailed,
+                None,
+                &anything,
+                502,
+                json(bad_gateway),
+            ),
+            (
+                RefusalKind::UpstreamFailed,
+                None,
+                &grpc,
+                502,
+                format!("{{\"message\":\"{bad_gateway}\"}}"),
+            ),
+            (
+                unauthenticated("key-auth", AuthFailure::Missing),
+                None,
+                &[("accept", "text/plain")],
+                401,
+                plain("No API key found in request"),
+            ),
+            (
+                unauthenticated("key-auth", AuthFailure::Invalid),
+                None,
+                &[("accept", "application/xml")],
+                401,
+                "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<error>\n  <message>Unauthorized</message>\n  \
+                 <requestid>ID</requestid>\n</error>\n"
+                    .to_owned(),
+            ),
+            (
+                token(TokenFault::Malformed("JSON")),
+                None,
+                &[("accept", "text/html")],
+                401,
+                "{\"message\":\"Bad token; invalid JSON\"}".to_owned(),
+            ),
+            (
+                token(TokenFault::Claims(claims)),
+                None,
+                &[],
+                401,
+                "{\"nbf\":\"token not valid yet\"}".to_owned(),
+            ),
+        ] {
+            let (reply, text) = render(kind.clone(), status, headers);
+            assert_eq!(
+                (reply.status, text),
+                (expected_status, body),
+                "{kind:?} {headers:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn configured_words_and_headers_are_used() {
+        let refusal = Refusal {
+            challenge: Some("Key".to_owned()),
+            message: Some("slow \"down\" <now>".to_owned()),
+            headers: vec![("Retry-After".into(), "7".to_owned())],
+            ..Refusal::with_status(RefusalKind::RateLimited, 418)
+        };
+        let mut exchange = Exchange::new(system_clock, 1);
+        let reply = KongVoice.render(&refusal, &exchange);
+        assert!(String::from_utf8_lossy(&reply.body).contains(r#""message":"slow \"down\" <now>""#));
+        for (name, value) in [
+            ("WWW-Authenticate", "Key"),
+            ("Retry-After", "7"),
+            ("Server", PSEUDONYM),
+        ] {
+            assert!(reply.headers.contains(&(name.to_owned(), value.into())), "{name}");
+        }
+        exchange.request.headers.append(b"accept", b"text/html");
+        let reply = KongVoice.render(&refusal, &exchange);
+        assert!(String::from_utf8_lossy(&reply.body).contains("&lt;now&gt;"));
+    }
+}

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use weir_kong::{Options, RouterFlavor, recognises, translate};
 use weir_model::document::parse;
 use weir_model::{Diagnostic, Severity};
+use weir_snapshot::{Carry, compile};
 
 fn cases() -> Vec<Value> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/recorded/kong");
@@ -42,10 +43,7 @@ fn options(case: &Value) -> Options {
 fn found(case: &Value) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
     let document = parse(&config(case)).map_err(|error| vec![error])?;
     let (model, found) = translate(&document, &options(case))?;
-    match model.validate() {
-        faults if faults.is_empty() => Ok(found),
-        faults => Err(faults),
-    }
+    compile(&model, &weir_plugins::registry(), &Carry::default()).map(|_| found)
 }
 
 fn is_unavailable(found: &[Diagnostic]) -> bool {

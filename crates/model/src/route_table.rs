@@ -15,6 +15,10 @@ pub struct RouteTable {
     /// Where the client's address is read from in place of the connection's peer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub real_ip: Option<RealIp>,
+    /// `Expect: 100-continue` is answered by the gateway once it reads the body, and not passed on. Otherwise
+    /// the upstream decides, and its answer is passed back.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub answer_expect: bool,
     /// Put behind `Content-Type` of textual responses that name no charset, whoever made them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub charset: Option<DefaultCharset>,

@@ -5,6 +5,7 @@ use crate::headers::Headers;
 use crate::request::Request;
 use crate::response::Response;
 use std::fmt::Write as _;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use weir_model::Voice;
@@ -30,6 +31,8 @@ pub struct Exchange {
     /// A filter has set `request.path` and `request.query` to what the upstream gets, escaped as on the wire; the
     /// route's own work on the path (stripping, joining with the service's, escaping anew) is left out.
     pub path_rewritten: bool,
+    /// The target that was asked last.
+    pub upstream: Option<SocketAddr>,
     clock: Clock,
     unix_ms: u64,
     random: u64,
@@ -69,6 +72,7 @@ impl Exchange {
             captures: Vec::new(),
             upstream_host: None,
             path_rewritten: false,
+            upstream: None,
             clock,
             unix_ms: 0,
             random: seed | 1,
@@ -86,6 +90,7 @@ impl Exchange {
         self.captures.clear();
         self.upstream_host = None;
         self.path_rewritten = false;
+        self.upstream = None;
         self.unix_ms = 0;
         self.request_id.clear();
     }

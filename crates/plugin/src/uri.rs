@@ -48,7 +48,7 @@ pub fn is_plain(path: &[u8]) -> bool {
                     || byte >= 0x7f
                     || matches!(
                         byte,
-                        b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}'
+                        b'"' | b'#' | b'<' | b'>' | b'?' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}'
                     )
             }
         };
@@ -74,7 +74,7 @@ fn normalize_escapes(path: &[u8], out: &mut Vec<u8>) -> Result<(), InvalidPath> 
                 rest = &rest[2..];
                 push_escaped_unless(decoded, is_unreserved(decoded), out);
             }
-            None => out.push(b'%'),
+            None => return Err(InvalidPath),
         }
     }
     Ok(())
@@ -232,7 +232,7 @@ mod tests {
             ("/%2e%2e/x", None, None),
             ("/a/%2E%2E/x", Some("/x"), Some("/x")),
             ("/%00", None, None),
-            ("/%zz", Some("/%zz"), None),
+            ("/%zz", None, None),
             ("/.hidden", Some("/.hidden"), Some("/.hidden")),
             ("/%7euser", Some("/~user"), Some("/~user")),
         ] {

@@ -34,6 +34,12 @@ pub enum Variable {
     Method,
     RequestId,
     Status,
+    /// `sent_http_NAME` and `upstream_http_NAME`: a response header; `_` stands for `-`.
+    ResponseHeader(Vec<u8>),
+    UpstreamAddr,
+    UpstreamIp,
+    UpstreamPort,
+    UpstreamStatus,
     ConsumerName,
     ConsumerGroup,
     RouteId,
@@ -63,7 +69,14 @@ impl Variable {
         if let Some(capture) = name.strip_prefix("uri_param_") {
             return Self::Capture(capture.to_owned());
         }
+        if let Some(header) = name.strip_prefix("sent_http_").or_else(|| name.strip_prefix("upstream_http_")) {
+            return Self::ResponseHeader(header.replace('_', "-").into_bytes());
+        }
         match name {
+            "upstream_addr" => Self::UpstreamAddr,
+            "balancer_ip" => Self::UpstreamIp,
+            "balancer_port" => Self::UpstreamPort,
+            "upstream_status" => Self::UpstreamStatus,
             "uri" | "document_uri" => Self::Uri,
             "request_uri" => Self::RequestUri,
             "args" | "query_string" => Self::Args,
@@ -126,6 +139,14 @@ impl Variable {
             Self::RequestId => bytes(exchange.request_id().as_bytes()),
             // 0 while there is no response, as NGINX has it.
             Self::Status => text(exchange.response.status.to_string()),
+            Self::ResponseHeader(name) => joined(&exchange.response.headers, name),
+            Self::UpstreamAddr => text(exchange.upstream?.to_string()),
+            Self::UpstreamIp => text(exchange.upstream?.ip().to_string()),
+            Self::UpstreamPort => text(exchange.upstream?.port().to_string()),
+            Self::UpstreamStatus => match exchange.response.is_gateway {
+                true => None,
+                false => text(exchange.response.status.to_string()),
+            },
             Self::ConsumerName => {
                 let consumer = &exchange.identity.as_ref()?.consumer;
                 bytes(consumer.username.as_deref().unwrap_or(&consumer.id).as_bytes())

@@ -49,13 +49,19 @@ impl Form {
                 let values = query_pairs(body).filter(|(key, _)| decode_form(key) == name.as_bytes());
                 one_of(values.map(|(_, value)| decode_form(value.unwrap_or_default()).into_owned()))
             }
-            Self::Json => match serde_json::from_slice::<Value>(body).ok().as_ref().and_then(|it| it.get(name)) {
+            Self::Json => match serde_json::from_slice::<Value>(body)
+                .ok()
+                .as_ref()
+                .and_then(|it| it.get(name))
+            {
                 Some(Value::String(text)) => Field::One(text.as_bytes().to_vec()),
                 Some(Value::Array(_)) => Field::Several,
                 _ => Field::Absent,
             },
             Self::Multipart(delimiter) => {
-                let named = parts(body, delimiter).into_iter().filter(|part| part.is_named(name.as_bytes()));
+                let named = parts(body, delimiter)
+                    .into_iter()
+                    .filter(|part| part.is_named(name.as_bytes()));
                 one_of(named.map(|part| part.content.to_vec()))
             }
         }
@@ -78,7 +84,10 @@ impl Form {
             }
             Self::Multipart(delimiter) => {
                 let mut out = Vec::with_capacity(body.len());
-                for part in parts(body, delimiter).iter().filter(|part| !part.is_named(name.as_bytes())) {
+                for part in parts(body, delimiter)
+                    .iter()
+                    .filter(|part| !part.is_named(name.as_bytes()))
+                {
                     out.extend_from_slice(delimiter);
                     out.extend_from_slice(b"\r\n");
                     out.extend_from_slice(part.head);
@@ -138,7 +147,9 @@ fn parts<'b>(body: &'b [u8], delimiter: &[u8]) -> Vec<Part<'b>> {
 fn parameter<'t>(text: &'t [u8], name: &[u8]) -> Option<&'t [u8]> {
     let at = text.iter().position(|byte| *byte == b'=')?;
     let value = text[at + 1..].trim_ascii();
-    let quoted = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\""));
+    let quoted = value
+        .strip_prefix(b"\"")
+        .and_then(|value| value.strip_suffix(b"\""));
     let value = quoted.unwrap_or(value);
     (text[..at].trim_ascii().eq_ignore_ascii_case(name) && !value.is_empty()).then_some(value)
 }
@@ -155,16 +166,46 @@ mod tests {
         let without = "--B\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--B--\r\n";
         let one = |text: &str| Field::One(text.as_bytes().to_vec());
         for (content_type, body, field, rest) in [
-            ("application/x-www-form-urlencoded", "a=1&k=v+w&b", one("v w"), Some("a=1&b")),
-            ("application/x-www-form-urlencoded; charset=utf-8", "k", one(""), Some("")),
-            ("Application/X-WWW-Form-Urlencoded", "k=1&k=2", Field::Several, Some("")),
-            ("application/json", r#"{"b":1,"k":"v","a":2}"#, one("v"), Some(r#"{"b":1,"a":2}"#)),
+            (
+                "application/x-www-form-urlencoded",
+                "a=1&k=v+w&b",
+                one("v w"),
+                Some("a=1&b"),
+            ),
+            (
+                "application/x-www-form-urlencoded; charset=utf-8",
+                "k",
+                one(""),
+                Some(""),
+            ),
+            (
+                "Application/X-WWW-Form-Urlencoded",
+                "k=1&k=2",
+                Field::Several,
+                Some(""),
+            ),
+            (
+                "application/json",
+                r#"{"b":1,"k":"v","a":2}"#,
+                one("v"),
+                Some(r#"{"b":1,"a":2}"#),
+            ),
             ("application/json", r#"{"k":1}"#, Field::Absent, Some("{}")),
             ("application/json", r#"{"k":["v"]}"#, Field::Several, Some("{}")),
             ("application/json", "[1]", Field::Absent, None),
             ("application/json", "{broken", Field::Absent, None),
-            ("multipart/form-data; boundary=B", MULTIPART, one("v\r\nw"), Some(without)),
-            ("multipart/form-data; boundary=\"B\"", "--B", Field::Absent, Some("--B--\r\n")),
+            (
+                "multipart/form-data; boundary=B",
+                MULTIPART,
+                one("v\r\nw"),
+                Some(without),
+            ),
+            (
+                "multipart/form-data; boundary=\"B\"",
+                "--B",
+                Field::Absent,
+                Some("--B--\r\n"),
+            ),
         ] {
             let form = Form::of(content_type.as_bytes()).expect("known");
             assert_eq!(form.field(body.as_bytes(), "k"), field, "{content_type}: {body}");
@@ -172,7 +213,12 @@ mod tests {
             let left = left.as_deref().map(String::from_utf8_lossy);
             assert_eq!(left.as_deref(), rest, "{content_type}: {body}");
         }
-        for unknown in ["", "text/plain", "multipart/form-data", "multipart/form-data; boundary="] {
+        for unknown in [
+            "",
+            "text/plain",
+            "multipart/form-data",
+            "multipart/form-data; boundary=",
+        ] {
             assert_eq!(Form::of(unknown.as_bytes()), None, "{unknown}");
         }
     }

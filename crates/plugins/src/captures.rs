@@ -71,9 +71,7 @@ fn group_number(text: &str) -> Option<(usize, usize)> {
     let (digits, around) = match text.strip_prefix('{') {
         Some(braced) => (braced.split_once('}')?.0, 2),
         None => {
-            let end = text
-                .find(|it: char| !it.is_ascii_digit())
-                .unwrap_or(text.len());
+            let end = text.find(|it: char| !it.is_ascii_digit()).unwrap_or(text.len());
             (&text[..end], 0)
         }
     };

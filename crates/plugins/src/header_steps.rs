@@ -196,7 +196,10 @@ impl Compiler {
         for (name, value) in values {
             let path = path.field(name);
             if !is_value(value.as_bytes()) {
-                self.fault(&path, "expected a header value, without control characters".to_owned());
+                self.fault(
+                    &path,
+                    "expected a header value, without control characters".to_owned(),
+                );
             }
             let text = match self.variables && value.contains('$') {
                 true => Text::Template(CaptureTemplate::parse(value)),
@@ -241,15 +244,43 @@ mod tests {
         for (steps, variables, expected) in [
             (json!([]), true, "A: 1, B: 2, A: 3"),
             (json!([{"remove": ["a", "x"]}]), true, "B: 2"),
-            (json!([{"rename": {"a": "C", "x": "y"}}]), true, "B: 2, C: 1, C: 3"),
-            (json!([{"set": {"a": "4", "b": "", "C": "5"}}]), true, "C: 5, a: 4"),
+            (
+                json!([{"rename": {"a": "C", "x": "y"}}]),
+                true,
+                "B: 2, C: 1, C: 3",
+            ),
+            (
+                json!([{"set": {"a": "4", "b": "", "C": "5"}}]),
+                true,
+                "C: 5, a: 4",
+            ),
             (json!([{"replace": {"a": "4", "x": "5"}}]), true, "B: 2, a: 4"),
-            (json!([{"add": {"a": "4", "x": "5"}}]), true, "A: 1, B: 2, A: 3, x: 5"),
-            (json!([{"append": {"b": "4", "x": ""}}]), true, "A: 1, B: 2, A: 3, b: 4"),
-            (json!([{"remove": ["A"]}, {"append": {"A": "9"}}, {"set": {"A": "8"}}]), true, "B: 2, A: 8"),
-            (json!([{"set": {"C": "$http_b-$request_method"}}]), true, "A: 1, B: 2, A: 3, C: 2-GET"),
+            (
+                json!([{"add": {"a": "4", "x": "5"}}]),
+                true,
+                "A: 1, B: 2, A: 3, x: 5",
+            ),
+            (
+                json!([{"append": {"b": "4", "x": ""}}]),
+                true,
+                "A: 1, B: 2, A: 3, b: 4",
+            ),
+            (
+                json!([{"remove": ["A"]}, {"append": {"A": "9"}}, {"set": {"A": "8"}}]),
+                true,
+                "B: 2, A: 8",
+            ),
+            (
+                json!([{"set": {"C": "$http_b-$request_method"}}]),
+                true,
+                "A: 1, B: 2, A: 3, C: 2-GET",
+            ),
             (json!([{"set": {"C": "$http_none"}}]), true, "A: 1, B: 2, A: 3"),
-            (json!([{"set": {"C": "$http_b"}}]), false, "A: 1, B: 2, A: 3, C: $http_b"),
+            (
+                json!([{"set": {"C": "$http_b"}}]),
+                false,
+                "A: 1, B: 2, A: 3, C: $http_b",
+            ),
         ] {
             let mut exchange = Exchange::new(system_clock, 1);
             exchange.request.method = b"GET".to_vec();
@@ -260,7 +291,11 @@ mod tests {
             compiled.apply(&mut exchange, Side::Request, &Found::default());
             let headers = exchange.request.headers.iter().map(|header| {
                 let (name, value) = (header.name, header.value);
-                format!("{}: {}", String::from_utf8_lossy(name), String::from_utf8_lossy(value))
+                format!(
+                    "{}: {}",
+                    String::from_utf8_lossy(name),
+                    String::from_utf8_lossy(value)
+                )
             });
             assert_eq!(headers.collect::<Vec<_>>().join(", "), expected, "{steps}");
         }

@@ -133,8 +133,15 @@ impl Gate {
                 faults.push(Diagnostic::error(path.field("value"), "expected a header value"));
             }
         }
-        if config.anonymous_header.as_ref().is_some_and(|name| !is_name(name.as_bytes())) {
-            faults.push(Diagnostic::error(path.field("anonymous_header"), "expected a header name"));
+        if config
+            .anonymous_header
+            .as_ref()
+            .is_some_and(|name| !is_name(name.as_bytes()))
+        {
+            faults.push(Diagnostic::error(
+                path.field("anonymous_header"),
+                "expected a header name",
+            ));
         }
         if !faults.is_empty() {
             return Err(faults);
@@ -172,7 +179,9 @@ impl Gate {
     /// The call carries a good credential of this caller.
     pub(crate) fn accept(&self, exchange: &mut Exchange, identity: &Identity) -> Outcome {
         let mut identity = identity.clone();
-        identity.credential_id.get_or_insert_with(|| Arc::clone(&self.unnamed));
+        identity
+            .credential_id
+            .get_or_insert_with(|| Arc::clone(&self.unnamed));
         self.tell(exchange, &identity);
         if let Some(name) = &self.anonymous_header {
             exchange.request.headers.remove(name.as_bytes());

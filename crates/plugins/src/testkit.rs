@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use weir_model::{Diagnostic, Voice};
 use weir_plugin::{
-    AuthFailure, BuildContext, ConsumerIdentity, Exchange, Filter, Headers, Identity, ModelCredential, Outcome,
-    Plugin, RefusalKind,
+    AuthFailure, BuildContext, ConsumerIdentity, Exchange, Filter, Headers, Identity, ModelCredential,
+    Outcome, Plugin, RefusalKind,
 };
 
 /// 2026-11-20 15:31:00 UTC.
@@ -132,7 +132,11 @@ pub(crate) fn identity(id: &str, credential: Option<&str>) -> Identity {
 pub(crate) fn lines(headers: &Headers) -> Vec<String> {
     let line = |header: weir_plugin::Header<'_>| {
         let (name, value) = (header.name, header.value);
-        format!("{}: {}", String::from_utf8_lossy(name), String::from_utf8_lossy(value))
+        format!(
+            "{}: {}",
+            String::from_utf8_lossy(name),
+            String::from_utf8_lossy(value)
+        )
     };
     headers.iter().map(line).collect()
 }

@@ -43,30 +43,25 @@ fn write_path(path: &[u8], is_decoded: bool, out: &mut Vec<u8>) {
 /// Joins the service's path with what is left of the call's.
 fn join(rewrite: &PathRewrite, matched_len: usize, path: &[u8], out: &mut Vec<u8>) {
     let base = rewrite.base.as_deref().unwrap_or("/").as_bytes();
-    let rest = if rewrite.strip_matched { strip(path, matched_len, rewrite.join) } else { path };
+    let is_stripped = rewrite.strip_matched && matched_len > 0;
+    let rest = if is_stripped { strip(path, matched_len, rewrite.join) } else { path };
     match rewrite.join {
         PathJoin::Segments => {
-            let base = base.strip_suffix(b"/").unwrap_or(base);
-            out.extend_from_slice(base);
-            let is_root = rest.is_empty() || (!rewrite.strip_matched && rest == b"/");
-            if is_root {
-                if base.is_empty() {
-                    out.push(b'/');
-                }
-            } else {
-                if rest[0] != b'/' {
-                    out.push(b'/');
-                }
-                out.extend_from_slice(rest);
+            if !is_stripped && rest == b"/" {
+                out.extend_from_slice(base);
+                return;
             }
+            out.extend_from_slice(base.strip_suffix(b"/").unwrap_or(base));
+            if out.is_empty() || rest.first().is_some_and(|first| *first != b'/') {
+                out.push(b'/');
+            }
+            let is_joined = out.last() == Some(&b'/') && rest.first() == Some(&b'/');
+            out.extend_from_slice(&rest[usize::from(is_joined)..]);
         }
         PathJoin::Concatenate => {
             out.extend_from_slice(base);
-            let rest = match (out.last(), rest.first()) {
-                (Some(b'/'), Some(b'/')) => &rest[1..],
-                _ => rest,
-            };
-            out.extend_from_slice(rest);
+            let is_double = out.last() == Some(&b'/') || !is_stripped;
+            out.extend_from_slice(rest.strip_prefix(b"/").filter(|_| is_double).unwrap_or(rest));
         }
     }
 }
@@ -116,12 +111,11 @@ pub fn apply(
         append_forwarded_for(request, has_forwarded);
         let scheme = request.scheme();
         set(request, b"X-Forwarded-Proto", scheme.as_bytes());
-        let host = std::mem::take(&mut request.host);
-        set(request, b"X-Forwarded-Host", &host);
-        request.host = host;
-        let port = request.local.port();
-        set(request, b"X-Forwarded-Port", itoa::Buffer::new().format(port).as_bytes());
+        set_host(request, forwarded.host_as_written, set);
         with_address_text(request.client, |address| set(request, b"X-Real-IP", address));
+    }
+    if forwarded.drop_forwarded {
+        request.headers.remove(b"Forwarded");
     }
     if forwarded.path {
         let path = std::mem::take(&mut request.raw_path);
@@ -130,30 +124,39 @@ pub fn apply(
     }
     if forwarded.prefix {
         match stripped {
-            Some(matched_len) => {
+            Some(matched_len) if matched_len > 1 => {
                 let prefix = request.path[..matched_len.min(request.path.len())].to_vec();
                 set(request, b"X-Forwarded-Prefix", &prefix);
             }
-            None if has_forwarded && !is_trusted => {
+            _ if has_forwarded && !is_trusted => {
                 request.headers.remove(b"X-Forwarded-Prefix");
             }
-            None => {}
+            _ => {}
         }
     }
 }
 
+fn set_host(request: &mut Request, as_written: bool, set: impl Fn(&mut Request, &'static [u8], &[u8])) {
+    let written = request.headers.get(b"host").filter(|_| as_written).map(<[u8]>::to_vec);
+    let port = request.host_port.filter(|_| as_written).unwrap_or(request.local.port());
+    let host = std::mem::take(&mut request.host);
+    set(request, b"X-Forwarded-Host", written.as_deref().unwrap_or(&host));
+    request.host = host;
+    set(request, b"X-Forwarded-Port", itoa::Buffer::new().format(port).as_bytes());
+}
+
 fn append_forwarded_for(request: &mut Request, has_forwarded: bool) {
-    let peer = request.peer.ip();
+    let client = request.client;
     if has_forwarded && request.headers.contains(b"x-forwarded-for") {
         let mut list = Vec::new();
         for value in request.headers.get_all(b"x-forwarded-for") {
             list.extend_from_slice(value);
             list.extend_from_slice(b", ");
         }
-        with_address_text(peer, |address| list.extend_from_slice(address));
+        with_address_text(client, |address| list.extend_from_slice(address));
         request.headers.set(b"X-Forwarded-For", &list);
     } else {
-        with_address_text(peer, |address| request.headers.append_checked(b"X-Forwarded-For", address));
+        with_address_text(client, |address| request.headers.append_checked(b"X-Forwarded-For", address));
     }
 }
 
@@ -208,7 +211,11 @@ mod tests {
             ("/service", "/route/", true, "/route/req", Bytes, "/servicereq"),
             ("/srv/", "/rou", true, "/rou", Bytes, "/srv/"),
             ("/", "/route", true, "/route/req", Bytes, "/req"),
-            ("/service", "/", false, "/route", Bytes, "/service/route"),
+            ("/srv", "/rou", false, "/rou/x", Bytes, "/srvrou/x"),
+            ("/srv/", "", false, "/", Segments, "/srv/"),
+            ("/srv", "", true, "/x", Segments, "/srv/x"),
+            ("/srv", "", true, "/", Segments, "/srv"),
+            ("/srv", "", true, "/x", Bytes, "/srvx"),
         ] {
             let mut out = Vec::new();
             join(&rewrite(base, strip, join_mode), matched.len(), path.as_bytes(), &mut out);

@@ -7,7 +7,7 @@ use std::io;
 use std::time::{Instant, SystemTime};
 use weir_model::StampValue;
 use weir_plugin::{Refusal, RefusalKind, Reply};
-use weir_snapshot::{Chain, Stamp};
+use weir_snapshot::{Chain, Route, Stamp};
 use weir_telemetry::metrics;
 
 /// Most bytes of a request body that are read only to keep the connection.
@@ -19,18 +19,11 @@ impl Call<'_> {
         self.exchange.ensure_request_id();
         self.report.error = Some(refusal.kind.as_str());
         self.worker.metrics.refusal(metric_of(&refusal.kind));
-        let mut reply = self.worker.shared.voices.get(self.voice).render(refusal, self.exchange);
-        if let Some(challenge) = &refusal.challenge {
-            reply.headers.push(("WWW-Authenticate".to_owned(), challenge.clone().into_bytes()));
-        }
-        for (name, value) in &refusal.headers {
-            reply.headers.push((name.clone().into_owned(), value.clone().into_bytes()));
-        }
-        reply
+        self.worker.shared.voices.get(self.voice).render(refusal, self.exchange)
     }
 
     /// Sends an answer of the gateway's own, after the chain's response work.
-    pub async fn send_reply(&mut self, reply: Reply, chain: &Chain, stamps: &[Stamp]) -> After {
+    pub async fn send_reply(&mut self, reply: Reply, chain: &Chain, route: Option<&Route>) -> After {
         let response = &mut self.exchange.response;
         response.clear();
         response.status = reply.status;
@@ -44,10 +37,10 @@ impl Call<'_> {
         self.exchange.merge_response_headers();
         self.run_response_work(chain);
         let body = self.exchange.response.replaced_body.take().unwrap_or(reply.body);
-        self.write_reply(&body, stamps).await
+        self.write_reply(&body, route).await
     }
 
-    async fn write_reply(&mut self, body: &[u8], stamps: &[Stamp]) -> After {
+    async fn write_reply(&mut self, body: &[u8], route: Option<&Route>) -> After {
         let after = self.after_reply();
         let status = self.exchange.response.status;
         let is_bodyless = status == 204 || status == 304 || status < 200;
@@ -55,7 +48,12 @@ impl Call<'_> {
         status::write_line(status, &self.exchange.response.reason, 1, &mut out);
         push_header(&mut out, b"Date", httpdate::fmt_http_date(SystemTime::now()).as_bytes());
         self.exchange.response.headers.write_lines(&mut out);
-        self.write_stamps(stamps, &mut out);
+        if let Some(route) = route {
+            self.write_stamps(&route.response_stamps, &mut out);
+            if let Some(via) = route.forwarded.via.as_ref().filter(|_| self.report.upstream_time.is_some()) {
+                push_via(1, via, &mut out);
+            }
+        }
         if !is_bodyless {
             push_header(&mut out, b"Content-Length", itoa::Buffer::new().format(body.len()).as_bytes());
         }
@@ -160,6 +158,13 @@ pub fn push_header(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     out.extend_from_slice(name);
     out.extend_from_slice(b": ");
     out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Writes `Via` (RFC 9110, 7.6.3).
+pub fn push_via(minor_version: u8, pseudonym: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(if minor_version == 0 { b"Via: 1.0 " } else { b"Via: 1.1 " });
+    out.extend_from_slice(pseudonym);
     out.extend_from_slice(b"\r\n");
 }
 

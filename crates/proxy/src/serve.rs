@@ -8,7 +8,6 @@ use crate::h1::chunked::Piece;
 use crate::h1::request::RequestHead;
 use crate::worker::{Serving, Worker};
 use std::io;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,8 +16,11 @@ use std::time::{Duration, Instant};
 use tokio::io::AsyncWrite;
 use weir_model::Voice;
 use weir_plugin::{Exchange, Outcome, Refusal, RefusalKind, Reply, Response};
-use weir_snapshot::{Action, Chain, Found, Charset, Instance, Route, Stamp, VoiceSettings};
+use weir_snapshot::{Action, Chain, Found, Charset, Instance, Route, VoiceSettings};
 use weir_telemetry::metrics::{Observation, SeriesId};
+
+/// The answer to `Expect: 100-continue`.
+pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// What becomes of the connection after a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +78,6 @@ pub struct Report {
     /// The status of the upstream's answer.
     pub answered: Option<u16>,
     pub retries: u32,
-    pub upstream: Option<SocketAddr>,
     pub error: Option<&'static str>,
     /// Whether the client went before it had the whole answer.
     pub aborted: bool,
@@ -154,7 +155,7 @@ pub async fn unreadable(worker: &Rc<Worker>, client: &mut Client, exchange: &mut
     };
     let mut call = Call::new(worker, &serving, client, exchange, head, Instant::now());
     let reply = call.render(&refusal);
-    let sent = call.send_reply(reply, &Chain::default(), &[]).await;
+    let sent = call.send_reply(reply, &Chain::default(), None).await;
     call.record(None);
     if sent == After::Close { After::Linger } else { After::Close }
 }
@@ -185,7 +186,7 @@ impl<'c> Call<'c> {
             Ok(found) => found,
             Err(refusal) => {
                 let reply = self.render(&refusal);
-                return (self.send_reply(reply, &Chain::default(), &[]).await, None);
+                return (self.send_reply(reply, &Chain::default(), None).await, None);
             }
         };
         let Some(found) = found else {
@@ -193,12 +194,12 @@ impl<'c> Call<'c> {
                 Ok(()) => RefusalKind::NoRoute.into(),
                 Err(stop) => stop,
             };
-            return (self.stop(stop, &snapshot.unmatched, &[]).await, None);
+            return (self.stop(stop, &snapshot.unmatched, None).await, None);
         };
         let route = &snapshot.routes[found.route as usize];
         let after = match self.run_route(route, &found).await {
             Ok(after) => after,
-            Err(stop) => self.stop(stop, &route.chain, &route.response_stamps).await,
+            Err(stop) => self.stop(stop, &route.chain, Some(route)).await,
         };
         (after, Some(found.route as usize))
     }
@@ -293,7 +294,7 @@ impl<'c> Call<'c> {
         refusal
     }
 
-    async fn stop(&mut self, stop: Stop, chain: &Chain, stamps: &[Stamp]) -> After {
+    async fn stop(&mut self, stop: Stop, chain: &Chain, route: Option<&Route>) -> After {
         let reply = match stop {
             Stop::Gone => {
                 self.report.aborted = true;
@@ -302,7 +303,7 @@ impl<'c> Call<'c> {
             Stop::Refuse(refusal) => self.render(&refusal),
             Stop::Reply(reply) => *reply,
         };
-        self.send_reply(reply, chain, stamps).await
+        self.send_reply(reply, chain, route).await
     }
 
     /// Runs the request work of a chain, in order, until one filter answers.
@@ -317,6 +318,11 @@ impl<'c> Call<'c> {
             }
         }
         Ok(())
+    }
+
+    /// Whether `Expect: 100-continue` is answered here and not by the upstream.
+    pub fn answers_expect(&self) -> bool {
+        self.serving.published.snapshot.settings(self.voice).answer_expect
     }
 
     fn applies(&self, instance: &Instance) -> bool {
@@ -367,7 +373,7 @@ impl<'c> Call<'c> {
         }
         if self.head.expects_continue {
             self.head.expects_continue = false;
-            self.write_to_client(b"HTTP/1.1 100 Continue\r\n\r\n", &mut Watch::Nothing).await.map_err(|_| Stop::Gone)?;
+            self.write_to_client(CONTINUE, &mut Watch::Nothing).await.map_err(|_| Stop::Gone)?;
         }
         let mut whole = Vec::new();
         while !self.body.cursor.is_done() && whole.len() <= max_bytes {
@@ -488,7 +494,7 @@ impl<'c> Call<'c> {
         let total_ms = u64::try_from(total.as_millis()).unwrap_or(u64::MAX);
         let time_ms = weir_plugin::system_clock().saturating_sub(total_ms);
         let (client, upstream) =
-            (self.exchange.request.client.to_string(), self.report.upstream.map(|it| it.to_string()));
+            (self.exchange.request.client.to_string(), self.exchange.upstream.map(|it| it.to_string()));
         let facts = route.map(|route| &self.serving.published.snapshot.routes[route].facts);
         let consumer = self.exchange.identity.as_ref().map(|it| &it.consumer);
         let request_id = Some(self.exchange.request_id().as_bytes()).filter(|id| !id.is_empty());

@@ -9,6 +9,8 @@ use std::net::IpAddr;
 pub struct VoiceSettings {
     /// Where the client's address is read from, before routes are matched.
     pub real_ip: Option<RealIp>,
+    /// `Expect: 100-continue` is answered here and not passed on.
+    pub answer_expect: bool,
     /// The charset of textual responses that name none.
     pub charset: Option<Charset>,
 }

@@ -7,6 +7,10 @@ use weir_model::{Diagnostic, Model, Severity, Voice, document};
 use weir_native::NativeVoice;
 use weir_plugin::voice;
 
+/// For those who meant another kind of file.
+const TAKEN_FOR_APISIX: &str =
+    "(taken for an apisix.yaml, because it has neither the key 'weir' nor '_format_version')";
+
 /// The door that a document comes through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Door {
@@ -42,10 +46,15 @@ pub fn read(text: &str, routers: RouterArgs) -> Reading<'_> {
     let parsed = match door {
         Door::Native | Door::Kong => parsed.map(|document| (Cow::Borrowed(text), document)),
         // Its own layer of variables comes before YAML.
-        Door::Apisix => weir_apisix::prepare(text, &environment).and_then(|prepared| {
-            let document = document::parse(&prepared)?;
-            Ok((Cow::Owned(prepared), document))
-        }),
+        Door::Apisix => weir_apisix::prepare(text, &environment)
+            .map_err(|found| Diagnostic {
+                message: format!("{} {TAKEN_FOR_APISIX}", found.message),
+                ..found
+            })
+            .and_then(|prepared| {
+                let document = document::parse(&prepared)?;
+                Ok((Cow::Owned(prepared), document))
+            }),
     };
     let (text, document) = match parsed {
         Ok(parsed) => parsed,

@@ -128,6 +128,122 @@ fn check_tells_what_is_wrong_and_where() {
     assert_eq!(output.status.code(), Some(1));
 }
 
+const KONG: &str = "\
+_format_version: '3.0'
+services:
+  - name: hello
+    url: http://127.0.0.1:1980
+    routes:
+      - name: hello
+        paths: [/hello]
+    plugins:
+      - name: key-auth
+consumers:
+  - username: alice
+    keyauth_credentials: [{key: a}]
+";
+
+const APISIX: &str = "\
+routes:
+  - id: hi
+    uri: /h*
+    plugins:
+      limit-count: {count: 5, time_window: 60, rejected_code: 429, key: remote_addr}
+    upstream:
+      type: roundrobin
+      nodes: {'127.0.0.1:1980': 1}
+#END
+";
+
+#[test]
+fn files_of_all_doors_are_read_alike() {
+    let bad_kong = KONG.replace("paths: [/hello]", "paths: [hello]");
+    let dropped = APISIX.replace("uri: /h*", "uri: 7");
+    let native = "weir: 1\nservices:\n  - name: hello\n    url: http://b\n";
+    let folder = folder(&[
+        ("kong.yml", KONG),
+        ("apisix.yaml", APISIX),
+        ("native.yaml", native),
+        ("bad-kong.yml", &bad_kong),
+        ("dropped.yaml", &dropped),
+        ("unsaid.yaml", "services: []\n"),
+    ]);
+    assert_says(
+        &folder,
+        &["check", "kong.yml", "apisix.yaml"],
+        "kong.yml: ok (1 route, 1 service)\napisix.yaml: ok (1 route, 1 service)\n",
+        "",
+        0,
+    );
+    for (files, start) in [
+        (
+            &["bad-kong.yml"][..],
+            "bad-kong.yml:7: error: services[0].routes[0].paths[0]: ",
+        ),
+        (&["dropped.yaml"], "dropped.yaml:2: error (left out): routes[0]: "),
+        (
+            &["kong.yml", "native.yaml"],
+            "native.yaml:3: error: services[0].name: the name 'hello' is taken",
+        ),
+        (
+            &["native.yaml", "kong.yml"],
+            "kong.yml: error: service 'hello': services[0].name: the name 'hello' is taken",
+        ),
+        (&["unsaid.yaml"], "unsaid.yaml:1: error: missing valid end flag: "),
+    ] {
+        let arguments: Vec<&str> = ["check"].iter().chain(files).copied().collect();
+        let output = weir(folder.path(), &arguments);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.starts_with(start), "{files:?}: {stderr}");
+        assert_eq!(output.status.code(), Some(1), "{files:?}");
+    }
+}
+
+/// A converted document says the same as the one that it came from: converting it again changes nothing.
+#[test]
+fn converted_documents_are_native_ones() {
+    let folder = folder(&[("kong.yml", KONG), ("apisix.yaml", APISIX)]);
+    for file in ["kong.yml", "apisix.yaml"] {
+        let once = weir(folder.path(), &["convert", file, "--to", "weir"]);
+        assert_eq!(
+            once.status.code(),
+            Some(0),
+            "{}",
+            String::from_utf8_lossy(&once.stderr)
+        );
+        std::fs::write(folder.path().join("once.yaml"), &once.stdout).expect("a file");
+        let again = weir(folder.path(), &["convert", "once.yaml"]);
+        assert_eq!(
+            String::from_utf8_lossy(&again.stdout),
+            String::from_utf8_lossy(&once.stdout),
+            "{}",
+            String::from_utf8_lossy(&again.stderr)
+        );
+    }
+}
+
+#[test]
+fn explain_goes_through_the_voices_in_order() {
+    let folder = folder(&[("kong.yml", KONG), ("apisix.yaml", APISIX)]);
+    let call = [
+        "explain",
+        "-c",
+        "kong.yml",
+        "-c",
+        "apisix.yaml",
+        "http://localhost/hello",
+    ];
+    let output = weir(folder.path(), &call);
+    let text = String::from_utf8_lossy(&output.stdout);
+    for part in [
+        "Route hello (kong), kong.yml\n",
+        "Not these\n  hi (path /h*), apisix.yaml\n    it holds too, but kong routes are looked at first\n",
+        "Plugins\n  1. key-auth (",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in\n{text}");
+    }
+}
+
 #[test]
 fn unreadable_files_and_wrong_usage_have_a_status_of_their_own() {
     let folder = folder(&[]);

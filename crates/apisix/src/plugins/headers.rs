@@ -31,6 +31,9 @@ pub fn is_by_operation(headers: &Map<String, Value>) -> bool {
 /// The steps of `add`, `set` and `remove`, which work in this order. `added` reads the value of `add`.
 pub fn steps(headers: &Map<String, Value>, added: fn(&Value) -> Vec<(String, String)>) -> Vec<HeaderStep> {
     let mut steps = Vec::new();
+    if headers.is_empty() {
+        return steps;
+    }
     if !is_by_operation(headers) {
         set(&mut steps, headers);
         return steps;

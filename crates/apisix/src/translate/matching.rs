@@ -5,11 +5,11 @@
 //! (the default router looks at hosts first) and in how paths are read (one knows parameters).
 
 use super::Router;
+use super::patterns::{PathRank, host_pattern, path_pattern, tail_slash_forms};
 use ipnet::IpNet;
-use serde_json::json;
 use std::cmp::Reverse;
 use std::net::IpAddr;
-use weir_model::{Comparison, HostPattern, Operator, PathPattern, Predicate, RouteMatch, TemplatePart};
+use weir_model::{HostPattern, Predicate, RouteMatch};
 
 /// How specific a candidate is. Of two that match a call, the greater wins.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,13 +27,6 @@ enum HostRank {
     None,
     /// A wildcard before so many characters.
     Wildcard(usize),
-    Exact,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum PathRank {
-    /// Everything that begins with so many bytes.
-    Prefix(usize),
     Exact,
 }
 
@@ -150,137 +143,6 @@ fn host_groups(router: Router, hosts: Option<&[&str]>) -> Vec<HostGroup> {
         }
     }
     groups
-}
-
-/// The pattern for a host, and a further condition where a pattern cannot say it. `None`: no call ever has such a
-/// host, since the default router compares hosts without their ports.
-fn host_pattern(host: &str, without_port: bool) -> Option<(HostPattern, Option<Predicate>)> {
-    let has_port = host.contains(':') && !host.ends_with(']');
-    if without_port && has_port {
-        return None;
-    }
-    match host.strip_prefix('*') {
-        Some("") => Some((HostPattern::Any, None)),
-        // `*a.com` is every host that ends so, in the middle of a label too.
-        Some(rest) if !rest.starts_with('.') => {
-            let ends_so = Predicate::Compare(Comparison {
-                variable: "host".to_owned(),
-                operator: Operator::Matches,
-                value: json!(format!("{}$", regex::escape(rest))),
-            });
-            Some((HostPattern::Any, Some(ends_so)))
-        }
-        _ => HostPattern::parse(host).ok().map(|pattern| (pattern, None)),
-    }
-}
-
-fn path_pattern(router: Router, path: &str) -> (PathPattern, PathRank) {
-    if router == Router::RadixtreeUriWithParameter {
-        return parameter_pattern(path);
-    }
-    match path.strip_suffix('*') {
-        Some(prefix) => prefix_pattern(prefix),
-        None => (PathPattern::Exact(path.to_owned()), PathRank::Exact),
-    }
-}
-
-fn prefix_pattern(prefix: &str) -> (PathPattern, PathRank) {
-    let pattern = match prefix {
-        "" => PathPattern::Any,
-        prefix => PathPattern::Prefix(prefix.to_owned()),
-    };
-    (pattern, PathRank::Prefix(prefix.len()))
-}
-
-/// `/user/:id`, `/files/*rest`. What stands before the first `:` or `*` decides the rank. A `:` or `*` inside of a
-/// segment is no parameter but cuts the path off all the same.
-fn parameter_pattern(path: &str) -> (PathPattern, PathRank) {
-    let Some(cut) = path.find(':').or_else(|| path.find('*')) else {
-        return (PathPattern::Exact(path.to_owned()), PathRank::Exact);
-    };
-    let rank = PathRank::Prefix(cut);
-    let segments: Vec<&str> = path.split('/').collect();
-    let is_named = |segment: &&str| segment.starts_with([':', '*']);
-    if !segments.iter().any(is_named) {
-        return prefix_pattern(&path[..cut]);
-    }
-    if let Some(prefix) = path.strip_suffix('*')
-        && prefix.len() == cut
-    {
-        return prefix_pattern(prefix);
-    }
-    let rest_inside = segments[..segments.len() - 1]
-        .iter()
-        .any(|segment| segment.starts_with('*'));
-    if rest_inside {
-        return (PathPattern::Regex(glob_regex(&segments)), rank);
-    }
-    let mut parts = Vec::new();
-    let mut literal = String::new();
-    for (index, segment) in segments.iter().enumerate() {
-        if index > 0 {
-            literal.push('/');
-        }
-        let parameter = match (segment.strip_prefix(':'), segment.strip_prefix('*')) {
-            (Some(name), _) => TemplatePart::Parameter(name.to_owned()),
-            (_, Some(name)) => TemplatePart::Rest(name.to_owned()),
-            _ => {
-                literal.push_str(segment);
-                continue;
-            }
-        };
-        parts.push(TemplatePart::Literal(std::mem::take(&mut literal)));
-        parts.push(parameter);
-    }
-    if !literal.is_empty() {
-        parts.push(TemplatePart::Literal(literal));
-    }
-    (PathPattern::Template(parts), rank)
-}
-
-/// For a `*` that is not at the end.
-fn glob_regex(segments: &[&str]) -> String {
-    let segments = segments.iter().map(|segment| match segment.as_bytes().first() {
-        Some(b':') => "[^/]+".to_owned(),
-        Some(b'*') => "(?s:.*)".to_owned(),
-        _ => regex::escape(segment),
-    });
-    format!("{}$", segments.collect::<Vec<_>>().join("/"))
-}
-
-/// A router that takes a `/` off the end of a call's path before it matches takes `/a/` for `/a`.
-fn tail_slash_forms(drops_tail_slash: bool, pattern: PathPattern) -> Vec<(PathPattern, Option<Predicate>)> {
-    if !drops_tail_slash {
-        return vec![(pattern, None)];
-    }
-    match pattern {
-        PathPattern::Exact(path) if path.ends_with('/') => Vec::new(),
-        PathPattern::Exact(path) => vec![
-            (PathPattern::Exact(format!("{path}/")), None),
-            (PathPattern::Exact(path), None),
-        ],
-        PathPattern::Prefix(prefix) if prefix.ends_with('/') => {
-            let longer = Predicate::Compare(Comparison {
-                variable: "uri".to_owned(),
-                operator: Operator::NotEqual,
-                value: json!(prefix),
-            });
-            vec![(PathPattern::Prefix(prefix), Some(longer))]
-        }
-        PathPattern::Template(parts) => {
-            let mut with_slash = parts.clone();
-            match with_slash.last_mut() {
-                Some(TemplatePart::Literal(text)) => text.push('/'),
-                Some(TemplatePart::Rest(_)) => return vec![(PathPattern::Template(parts), None)],
-                _ => with_slash.push(TemplatePart::Literal("/".to_owned())),
-            }
-            vec![
-                (PathPattern::Template(with_slash), None),
-                (PathPattern::Template(parts), None),
-            ]
-        }
-        other => vec![(other, None)],
-    }
 }
 
 /// The networks of `remote_addr` and `remote_addrs`, which have been checked.

@@ -9,6 +9,7 @@ mod consumers;
 mod instances;
 mod matching;
 mod names;
+mod patterns;
 mod route;
 mod upstream;
 pub mod vars;
@@ -199,6 +200,7 @@ impl<'d> Translation<'d> {
 /// What APISIX's stock configuration of its server says for all calls.
 fn route_table() -> RouteTable {
     RouteTable {
+        answer_expect: true,
         voice: Voice::Apisix,
         real_ip: Some(RealIp {
             header: "X-Real-IP".to_owned(),

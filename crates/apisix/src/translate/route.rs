@@ -26,17 +26,17 @@ impl Destination {
 impl<'d> Translation<'d> {
     /// Adds a route to the model.
     pub(super) fn route(&mut self, item: &'d Item<document::Route>, chains: &Chains) {
-        if let Some(function) = unavailable_function(&item.value) {
+        let service = self.service_of(item);
+        if let Some((path, field)) = unavailable_function(item, service) {
             self.diagnostics.push(Diagnostic::error(
-                item.path.field(function),
-                format!("\"{function}\" (a function in Lua) is not available in this version of Weir"),
+                path.field(field),
+                format!("\"{field}\" (a function in Lua) is not available in this version of Weir"),
             ));
             return;
         }
         let Some(conditions) = self.conditions(item) else {
             return;
         };
-        let service = self.service_of(item);
         let service_hosts = service
             .and_then(|service| service.value.hosts.as_ref())
             .map(|hosts| hosts.iter().map(String::as_str).collect());
@@ -177,11 +177,19 @@ impl<'d> Translation<'d> {
     }
 }
 
-fn unavailable_function(route: &document::Route) -> Option<&'static str> {
-    if route.filter_func.is_some() {
-        return Some("filter_func");
+/// Where a function in Lua stands that would decide about a route's calls.
+fn unavailable_function<'d>(
+    route: &'d Item<document::Route>,
+    service: Option<&'d Item<document::Service>>,
+) -> Option<(&'d DocPath, &'static str)> {
+    if route.value.filter_func.is_some() {
+        return Some((&route.path, "filter_func"));
     }
-    route.script.is_some().then_some("script")
+    if route.value.script.is_some() {
+        return Some((&route.path, "script"));
+    }
+    let service = service.filter(|service| service.value.script.is_some())?;
+    Some((&service.path, "script"))
 }
 
 /// The headers about the client that APISIX sends to upstreams.

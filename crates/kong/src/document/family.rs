@@ -55,15 +55,15 @@ impl Family {
         self.name == name
     }
 
-    /// The families whose members may stand inside of a member of this one, with the field that refers to it.
-    pub fn children(&self) -> impl Iterator<Item = (&'static Family, &'static str)> {
-        FAMILIES.iter().filter_map(|family| {
-            let field = family.record.fields.iter().find(|field| match field.kind {
-                Kind::Foreign(parent) => parent == self.name,
-                _ => false,
-            })?;
-            Some((family, field.name))
-        })
+    /// The family of this name, if its members may stand inside of a member of this one, with the field by which they
+    /// refer to it.
+    pub fn child(&self, name: &str) -> Option<(&'static Family, &'static str)> {
+        let child = family(name)?;
+        let field = child.record.fields.iter().find(|field| match field.kind {
+            Kind::Foreign(parent) => parent == self.name,
+            _ => false,
+        })?;
+        Some((child, field.name))
     }
 }
 

@@ -71,7 +71,7 @@ pub fn resolve(entities: &mut [RawEntity], problems: &mut Problems) {
 }
 
 fn dangling(entity: &RawEntity, field: &str) -> String {
-    let value = &entity.fields[field];
+    let value = entity.fields.get(field).unwrap_or(&Value::Null);
     let is_given_by_name = value.is_string();
     if entity.is_nested && is_given_by_name {
         return "value must be null".to_owned();

@@ -122,26 +122,29 @@ impl Reader<'_> {
 
     fn item(&mut self, family: &'static Family, value: &Value, place: &Place<'_>, parent: Option<Parent>) {
         let before = self.problems.0.len();
-        let mut given = match value {
-            Value::Object(fields) => fields.clone(),
-            Value::Array(items) if items.is_empty() => Map::new(),
+        let mut given = Map::new();
+        let mut nested = Vec::new();
+        match value {
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    if matches!(name.as_str(), "_comment" | "_ignore") {
+                        self.note(name, value, &place.field(name));
+                    } else if let Some((child, field)) = family.child(name) {
+                        nested.push((child, field, value));
+                    } else {
+                        given.insert(name.clone(), value.clone());
+                    }
+                }
+            }
+            Value::Array(items) if items.is_empty() => {}
             Value::String(name) if family.is("snis") && parent.is_some() => {
-                Map::from_iter([("name".to_owned(), Value::from(name.as_str()))])
+                given.insert("name".to_owned(), name.as_str().into());
             }
             _ => {
                 self.problems.error(place, "expected a record");
                 return;
             }
-        };
-        for name in ["_comment", "_ignore"] {
-            if let Some(value) = given.shift_remove(name) {
-                self.note(name, &value, &place.field(name));
-            }
         }
-        let nested: Vec<(&'static Family, &'static str, Value)> = family
-            .children()
-            .filter_map(|(child, field)| Some((child, field, given.shift_remove(child.name)?)))
-            .collect();
         self.adapt(family, &mut given, place);
         let id = identify(family, &given, parent, place);
         if let Some(parent) = parent {

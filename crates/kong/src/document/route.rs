@@ -58,7 +58,9 @@ pub static RECORD: Record = Record {
             "headers",
             Kind::Map {
                 keys: &Field::element(Kind::String).check(&[Check::Text(text::route_header_name)]),
-                values: &Field::element(Kind::Array(&Field::element(Kind::String))),
+                values: &Field::element(Kind::Array(
+                    &Field::element(Kind::String).check(&[Check::Text(check_header_value)]),
+                )),
             },
         ),
         Field::new("regex_priority", Kind::Integer).or(Default::Integer(0)),
@@ -83,6 +85,17 @@ fn check_network(text: &str) -> Result<(), String> {
         Ok(())
     } else {
         Err(format!("invalid ip or cidr range: '{text}'"))
+    }
+}
+
+/// A value that begins with `~*` is a regular expression.
+fn check_header_value(value: &str) -> Result<(), String> {
+    match value.strip_prefix("~*").map(regex::Regex::new) {
+        Some(Err(error)) => Err(format!(
+            "invalid regex: '{value}' ({})",
+            text::regex_complaint(&error)
+        )),
+        _ => Ok(()),
     }
 }
 

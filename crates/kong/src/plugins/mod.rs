@@ -16,6 +16,7 @@ use crate::schema::{EntityCheck, Record};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use weir_model::DocPath;
 use weir_plugins::identity;
 
 /// A plugin that Kong has and Weir too.
@@ -60,10 +61,20 @@ impl Definition {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} is not available in this version of Weir")]
 pub struct Unfit {
-    /// Where in `config`.
+    /// The field of `config`; empty: the whole.
     pub field: &'static str,
     /// What is not available.
     pub what: String,
+}
+
+impl Unfit {
+    /// Its place in the document, where the instance stands at `instance`.
+    pub fn place(&self, instance: &DocPath) -> DocPath {
+        match self.field {
+            "" => instance.field("config"),
+            field => instance.field("config").field(field),
+        }
+    }
 }
 
 /// Finds the id of a consumer by its name or its id.

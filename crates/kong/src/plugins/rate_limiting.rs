@@ -140,13 +140,11 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
             what: format!("policy \"{}\"", config.policy),
         });
     }
-    let status = config.error_code as u16;
-    if !(200..=599).contains(&status) {
-        return Err(Unfit {
-            field: "error_code",
-            what: format!("the status {}", config.error_code),
-        });
-    }
+    // The original takes any number, and fails when it is to answer with one that is no status.
+    let status = match config.error_code as u16 {
+        status @ 200..=599 => status,
+        _ => 500,
+    };
     let windows = [
         (config.second, Per::Second, "Second"),
         (config.minute, Per::Minute, "Minute"),

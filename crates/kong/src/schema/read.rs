@@ -4,8 +4,8 @@ use super::{Default, Field, Kind, Place, Problems, Record};
 use serde_json::{Map, Value};
 
 impl Record {
-    /// Reads `given`. The result has every field of the record; where something is reported, it is not to be
-    /// used.
+    /// Reads `given`. The result has every field that has a value, given or by default; where something is reported,
+    /// it is not to be used.
     pub fn read(
         &self,
         given: &Map<String, Value>,
@@ -18,17 +18,18 @@ impl Record {
                 problems.error(&place.field(name), "unknown field");
             }
         }
-        let mut entity = Map::with_capacity(self.fields.len());
+        let mut entity = Map::new();
         for field in self.fields {
-            match field.read(given.get(field.name), &place.field(field.name), problems) {
-                Some(value) => {
-                    entity.insert(field.name.to_owned(), value);
-                }
+            let value = given.get(field.name);
+            let value = match field.read(value, &place.field(field.name), problems) {
+                Some(value) => value,
                 None => {
                     failed.push(field.name);
-                    let given = given.get(field.name).cloned().unwrap_or_default();
-                    entity.insert(field.name.to_owned(), given);
+                    value.cloned().unwrap_or_default()
                 }
+            };
+            if !value.is_null() {
+                entity.insert(field.name.to_owned(), value);
             }
         }
         for check in self.checks {

@@ -30,15 +30,15 @@ struct Instances<'d> {
     definition: &'static Definition,
     /// For everybody.
     plain: HashMap<Scope, &'d Plugin>,
-    /// For consumers: the id of the table.
-    tables: HashMap<Scope, String>,
+    /// For consumers: the position of the table.
+    tables: HashMap<Scope, usize>,
 }
 
 /// The instances of a document, and what chains share of them.
 pub struct Chains<'d> {
     /// By descending priority; only plugins that have instances.
     plugins: Vec<Instances<'d>>,
-    /// Configurations for the catalogue, by instance.
+    /// Configurations for the catalogue of instances that are not shared.
     configs: HashMap<Uuid, Value>,
     shared: Vec<PluginInstance>,
     tables: Vec<ConsumerTable>,
@@ -60,83 +60,51 @@ impl<'d> Chains<'d> {
                 plain: HashMap::new(),
                 tables: HashMap::new(),
             };
-            let mut by_consumer: Vec<(Scope, BTreeMap<String, Option<String>>)> = Vec::new();
             for Entity { place, value: plugin } in &document.plugins {
                 if plugin.name != definition.name || !plugin.enabled {
                     continue;
                 }
                 match (definition.translate)(&plugin.config, &consumers) {
-                    Ok(config) => {
-                        chains.configs.insert(plugin.id, config);
-                    }
-                    Err(unfit) => {
-                        let place = place.field("config").field(unfit.field);
-                        found.push(Diagnostic::error(place, unfit.to_string()));
-                        continue;
-                    }
+                    Ok(config) => chains.add(&mut instances, plugin, config),
+                    Err(unfit) => found.push(Diagnostic::error(unfit.place(place), unfit.to_string())),
                 }
-                let scope = Scope {
-                    route: plugin.route,
-                    service: plugin.service,
-                };
-                let Some(consumer) = plugin.consumer else {
-                    instances.plain.insert(scope, plugin);
-                    continue;
-                };
-                let entry = (consumer.to_string(), Some(plugin.id.to_string()));
-                match by_consumer.iter_mut().find(|(known, _)| *known == scope) {
-                    Some((_, table)) => {
-                        table.insert(entry.0, entry.1);
-                    }
-                    None => by_consumer.push((scope, BTreeMap::from([entry]))),
-                }
-                chains.share(definition, plugin.id);
             }
-            if instances.plain.is_empty() && by_consumer.is_empty() {
-                continue;
+            if !instances.plain.is_empty() || !instances.tables.is_empty() {
+                chains.plugins.push(instances);
             }
-            for (scope, table) in by_consumer {
-                let id = table_id(definition.name, scope);
-                instances.tables.insert(scope, id.clone());
-                chains.tables.push(ConsumerTable { id, instances: table });
-            }
-            chains.share_wide(&instances);
-            chains.plugins.push(instances);
         }
         chains
     }
 
-    /// Instances for more than one route are shared, so that they have one state.
-    fn share_wide(&mut self, instances: &Instances<'d>) {
-        let mut wide: Vec<&Plugin> = instances
-            .plain
-            .iter()
-            .filter(|(scope, _)| scope.route.is_none())
-            .map(|(_, plugin)| *plugin)
-            .collect();
-        wide.sort_by_key(|plugin| plugin.id);
-        for plugin in wide {
-            self.share(instances.definition, plugin.id);
+    fn add(&mut self, instances: &mut Instances<'d>, plugin: &'d Plugin, config: Value) {
+        let scope = Scope {
+            route: plugin.route,
+            service: plugin.service,
+        };
+        // Instances for more than one route are shared, so that they have one state.
+        if plugin.consumer.is_some() || plugin.route.is_none() {
+            self.shared.push(instance(instances.definition, plugin.id, config));
+        } else {
+            self.configs.insert(plugin.id, config);
         }
-    }
-
-    fn share(&mut self, definition: &Definition, id: Uuid) {
-        let instance = self.instance(definition, id);
-        self.shared.push(instance);
-    }
-
-    fn instance(&self, definition: &Definition, id: Uuid) -> PluginInstance {
-        PluginInstance {
-            id: id.to_string(),
-            name: definition.catalogue_name.to_owned(),
-            config: self.configs.get(&id).cloned().unwrap_or_default(),
-            when: None,
-            on_refusal: None,
-        }
+        let Some(consumer) = plugin.consumer else {
+            instances.plain.insert(scope, plugin);
+            return;
+        };
+        let table = *instances.tables.entry(scope).or_insert_with(|| {
+            self.tables.push(ConsumerTable {
+                id: table_id(instances.definition.name, scope),
+                instances: BTreeMap::new(),
+            });
+            self.tables.len() - 1
+        });
+        self.tables[table]
+            .instances
+            .insert(consumer.to_string(), Some(plugin.id.to_string()));
     }
 
     /// The chain of a route.
-    pub fn steps(&self, route: Uuid, service: Option<Uuid>) -> Vec<ChainStep> {
+    pub fn steps(&mut self, route: Uuid, service: Option<Uuid>) -> Vec<ChainStep> {
         let of_route = Scope {
             route: Some(route),
             service: None,
@@ -147,6 +115,7 @@ impl<'d> Chains<'d> {
         });
         let of_service = service.map(|_| Scope { route: None, service });
         let mut steps = Vec::new();
+        let (configs, tables) = (&mut self.configs, &self.tables);
         for instances in &self.plugins {
             let plain = |scope: Option<Scope>| scope.and_then(|scope| instances.plain.get(&scope)).copied();
             let narrow = plain(of_both);
@@ -158,24 +127,18 @@ impl<'d> Chains<'d> {
             let everywhere = narrow.is_none().then_some(Scope::EVERYTHING);
             let overrides: Vec<String> = [of_both, Some(of_route), of_service, everywhere]
                 .into_iter()
-                .filter_map(|scope| instances.tables.get(&scope?).cloned())
+                .filter_map(|scope| instances.tables.get(&scope?))
+                .map(|table| tables[*table].id.clone())
                 .collect();
             if base.is_some() || !overrides.is_empty() {
                 steps.push(ChainStep {
-                    plugin: base.map(|plugin| self.used(instances.definition, plugin)),
+                    plugin: base.map(|plugin| used(instances.definition, plugin, configs)),
                     overrides,
                     ..ChainStep::default()
                 });
             }
         }
         steps
-    }
-
-    fn used(&self, definition: &Definition, plugin: &Plugin) -> PluginUse {
-        match plugin.route {
-            Some(_) => PluginUse::Inline(Box::new(self.instance(definition, plugin.id))),
-            None => PluginUse::Shared(plugin.id.to_string()),
-        }
     }
 
     /// The chain for calls that match no route: of global instances the original does the response work only.
@@ -193,6 +156,24 @@ impl<'d> Chains<'d> {
     /// The shared instances and the tables.
     pub fn into_parts(self) -> (Vec<PluginInstance>, Vec<ConsumerTable>) {
         (self.shared, self.tables)
+    }
+}
+
+fn instance(definition: &Definition, id: Uuid, config: Value) -> PluginInstance {
+    PluginInstance {
+        id: id.to_string(),
+        name: definition.catalogue_name.to_owned(),
+        config,
+        when: None,
+        on_refusal: None,
+    }
+}
+
+/// An instance of a route stands in its chain alone.
+fn used(definition: &Definition, plugin: &Plugin, configs: &mut HashMap<Uuid, Value>) -> PluginUse {
+    match configs.remove(&plugin.id) {
+        Some(config) => PluginUse::Inline(Box::new(instance(definition, plugin.id, config))),
+        None => PluginUse::Shared(plugin.id.to_string()),
     }
 }
 

@@ -11,7 +11,7 @@ pub use route::NOT_GRPC;
 
 use crate::RouterFlavor;
 use crate::document::Document;
-use weir_model::{Diagnostic, Model, Severity, Voice};
+use weir_model::{Diagnostic, Model, RouteTable, Severity, Voice};
 
 /// Translates a document.
 ///
@@ -34,6 +34,7 @@ pub fn model(document: &Document, router: RouterFlavor) -> Result<(Model, Vec<Di
         plugins,
         consumer_tables,
         unmatched,
+        route_tables: vec![RouteTable { voice: Voice::Kong, answer_expect: true, ..RouteTable::default() }],
         ..Model::default()
     };
     if found.iter().any(|found| found.severity == Severity::Error) {

@@ -3,7 +3,7 @@
 use crate::document::{Document, Entity, Service, Target, Upstream};
 use crate::schema::text;
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use uuid::Uuid;
 use weir_model::{Algorithm, Diagnostic, HashOn, KeepalivePool, Scheme, Timeouts};
 
@@ -42,7 +42,7 @@ impl<'d> Services<'d> {
             services: Vec::new(),
             upstreams: Vec::new(),
         };
-        let mut over_tls: Vec<&str> = Vec::new();
+        let mut over_tls: HashSet<&str> = HashSet::new();
         for Entity {
             place,
             value: service,
@@ -64,7 +64,7 @@ impl<'d> Services<'d> {
             }
             if let Some(scheme) = scheme.filter(|_| is_served) {
                 if let (Some(upstream), Scheme::Https) = (upstream, scheme) {
-                    over_tls.push(&upstream.name);
+                    over_tls.insert(&upstream.name);
                 }
                 services
                     .services
@@ -95,7 +95,7 @@ impl<'d> Services<'d> {
             services
                 .upstreams
                 .push(translate_upstream(upstream, Scheme::Http, targets));
-            if over_tls.contains(&upstream.name.as_str()) {
+            if over_tls.contains(upstream.name.as_str()) {
                 services
                     .upstreams
                     .push(translate_upstream(upstream, Scheme::Https, targets));

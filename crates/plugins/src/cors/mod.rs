@@ -19,7 +19,9 @@ use serde_json::Value;
 use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::headers::is_value;
-use weir_plugin::{BuildContext, Exchange, Filter, Headers, Outcome, Phases, Plugin, Reply, Request, parse_config};
+use weir_plugin::{
+    BuildContext, Exchange, Filter, Headers, Outcome, Phases, Plugin, Reply, Request, parse_config,
+};
 
 /// Configuration of `cors`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -188,7 +190,12 @@ fn faults(config: &Config) -> Vec<Diagnostic> {
     let mut faults = Vec::new();
     let mut fault = |field: &str, message: &str| faults.push(Diagnostic::error(root.field(field), message));
     let is_any = |origins: &[String]| origins.iter().any(|origin| matches!(origin.as_str(), "*" | "**"));
-    let lists = [&config.origins, &config.origin_patterns, &config.hosts, &config.host_patterns];
+    let lists = [
+        &config.origins,
+        &config.origin_patterns,
+        &config.hosts,
+        &config.host_patterns,
+    ];
     let allows_all = match &config.fixed_origin {
         Some(origin) => origin == "*",
         None => is_any(&config.origins) || lists.iter().all(|list| list.is_empty()),
@@ -307,7 +314,11 @@ impl Filter for CorsFilter {
             return Outcome::Continue;
         }
         let content_type = self.config.preflight_content_type.clone().unwrap_or_default();
-        Outcome::Reply(Box::new(Reply::new(self.config.preflight_status, content_type, [])))
+        Outcome::Reply(Box::new(Reply::new(
+            self.config.preflight_status,
+            content_type,
+            [],
+        )))
     }
 
     fn on_response(&self, exchange: &mut Exchange) {

@@ -41,9 +41,16 @@ impl Origins {
     /// Origins that may call.
     pub(super) fn of_callers(config: &Config) -> Result<Self, Vec<Diagnostic>> {
         let root = DocPath::root();
-        let patterns = crate::patterns::compile_list(&config.origin_patterns, &root.field("origin_patterns"))?;
-        let host_patterns = crate::patterns::compile_list(&config.host_patterns, &root.field("host_patterns"))?;
-        let lists = [&config.origins, &config.origin_patterns, &config.hosts, &config.host_patterns];
+        let patterns =
+            crate::patterns::compile_list(&config.origin_patterns, &root.field("origin_patterns"))?;
+        let host_patterns =
+            crate::patterns::compile_list(&config.host_patterns, &root.field("host_patterns"))?;
+        let lists = [
+            &config.origins,
+            &config.origin_patterns,
+            &config.hosts,
+            &config.host_patterns,
+        ];
         let has_none = lists.iter().all(|list| list.is_empty()) && config.fixed_origin.is_none();
         let any = match Any::of(&config.origins) {
             Any::No if has_none => Any::Star,
@@ -161,7 +168,11 @@ mod tests {
             ("", "", ""),
         ] {
             assert_eq!(host_of(origin.as_bytes()), host.as_bytes(), "{origin}");
-            assert_eq!(without_standard_port(origin.as_bytes()), normal.as_bytes(), "{origin}");
+            assert_eq!(
+                without_standard_port(origin.as_bytes()),
+                normal.as_bytes(),
+                "{origin}"
+            );
         }
     }
 }

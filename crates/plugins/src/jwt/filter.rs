@@ -7,8 +7,10 @@ use crate::identity::Gate;
 use crate::query::remove_argument;
 use std::borrow::Cow;
 use std::sync::Arc;
+use weir_plugin::uri::{decode_form, query_pairs};
 use weir_plugin::{
-    AuthFailure, ClaimFault, CredentialEntry, CredentialIndex, Exchange, Filter, Outcome, Phases, Request, TokenFault,
+    AuthFailure, ClaimFault, CredentialEntry, CredentialIndex, Exchange, Filter, Outcome, Phases, Request,
+    TokenFault,
 };
 
 /// An instance of `jwt`.
@@ -27,16 +29,16 @@ const FIRST_EXPECTED: usize = 3;
 /// Expected claims that one configuration can have.
 pub(super) const MAX_EXPECTED: usize = 13;
 
+/// A token and its place.
+type Placed<'f, 'x> = (&'f TokenPlace, Cow<'x, [u8]>);
+
 impl TokenFilter {
     pub(super) fn new(config: Config, gate: Gate, index: Arc<CredentialIndex<Verifier>>) -> Self {
         Self { config, gate, index }
     }
 
     /// The token and its place; `None`: there is none.
-    fn find<'x>(
-        &self,
-        request: &'x Request,
-    ) -> Result<Option<(&TokenPlace, Cow<'x, [u8]>)>, AuthFailure> {
+    fn find<'x>(&self, request: &'x Request) -> Result<Option<Placed<'_, 'x>>, AuthFailure> {
         let mut tokens = self.config.look_in.iter().filter_map(|place| {
             let token = self.token_at(place, request)?;
             Some((place, token))
@@ -58,11 +60,15 @@ impl TokenFilter {
         match place {
             TokenPlace::Header(name) => {
                 let value = request.headers.get(name.as_bytes())?;
-                let schemes = self.config.schemes.iter();
-                let behind = schemes.filter_map(|scheme| value.strip_prefix(scheme.as_bytes()));
-                let token = { behind }.find(|rest| rest.first().is_some_and(u8::is_ascii_whitespace));
+                let mut schemes = self.config.schemes.iter();
+                let token = schemes.find_map(|scheme| {
+                    let rest = value.strip_prefix(scheme.as_bytes())?;
+                    rest.first()
+                        .is_some_and(u8::is_ascii_whitespace)
+                        .then(|| rest.trim_ascii())
+                });
                 match token {
-                    Some(token) => Some(token.trim_ascii().into()),
+                    Some(token) => Some(token.into()),
                     None => (!self.config.scheme_required).then_some(value.into()),
                 }
             }
@@ -76,12 +82,13 @@ impl TokenFilter {
         let Some(query) = request.query.as_deref() else {
             return false;
         };
-        let mut pairs = weir_plugin::uri::query_pairs(query);
+        let mut pairs = query_pairs(query);
         pairs.any(|(key, value)| {
-            let key = weir_plugin::uri::decode_form(key);
+            let key = decode_form(key);
             let mut places = self.config.look_in.iter();
-            let is_place = places.any(|it| matches!(it, TokenPlace::Query(name) if name.as_bytes() == key.as_ref()));
-            let value = weir_plugin::uri::decode_form(value.unwrap_or_default());
+            let is_place =
+                places.any(|it| matches!(it, TokenPlace::Query(name) if name.as_bytes() == key.as_ref()));
+            let value = decode_form(value.unwrap_or_default());
             is_place && !value.is_empty() && value != token
         })
     }
@@ -95,15 +102,22 @@ impl TokenFilter {
         }
         let (mut header_room, mut claims_room, mut signature_room) = (Room::new(), Room::new(), Room::new());
 
-        let header = header_room.decode(parts.header).ok_or(TokenFault::Malformed("JSON"))?;
+        let header = header_room
+            .decode(parts.header)
+            .ok_or(TokenFault::Malformed("JSON"))?;
         let mut parameters = [None, None, None];
         read(header, &["alg", "typ", &config.key_claim], &mut parameters)?;
         let [alg, typ, key_parameter] = parameters;
 
-        let claims = claims_room.decode(parts.claims).ok_or(TokenFault::Malformed("JSON"))?;
+        let claims = claims_room
+            .decode(parts.claims)
+            .ok_or(TokenFault::Malformed("JSON"))?;
         let mut names = [""; FIRST_EXPECTED + MAX_EXPECTED];
         names[..FIRST_EXPECTED].copy_from_slice(&[&config.key_claim, "exp", "nbf"]);
-        for (name, expected) in names[FIRST_EXPECTED..].iter_mut().zip(config.expected_claims.keys()) {
+        for (name, expected) in names[FIRST_EXPECTED..]
+            .iter_mut()
+            .zip(config.expected_claims.keys())
+        {
             *name = expected;
         }
         let count = FIRST_EXPECTED + config.expected_claims.len().min(MAX_EXPECTED);
@@ -115,12 +129,15 @@ impl TokenFilter {
             values[place] = values[place].take().or_else(|| values[earlier?].clone());
         }
 
-        let is_jwt = |typ: &ClaimValue<'_>| matches!(typ, ClaimValue::Text(typ) if typ.eq_ignore_ascii_case("JWT"));
+        let is_jwt =
+            |typ: &ClaimValue<'_>| matches!(typ, ClaimValue::Text(typ) if typ.eq_ignore_ascii_case("JWT"));
         if config.check_typ && typ.is_some_and(|typ| !is_jwt(&typ)) {
             return Err(TokenFault::Malformed("typ"));
         }
         let algorithm = algorithm(alg.as_ref())?;
-        let signature = signature_room.decode(parts.signature).ok_or(TokenFault::Malformed("signature"))?;
+        let signature = signature_room
+            .decode(parts.signature)
+            .ok_or(TokenFault::Malformed("signature"))?;
 
         let key_parameter = key_parameter.filter(|_| config.key_in_header);
         let entry = self.credential(values[KEY].take().or(key_parameter))?;
@@ -143,10 +160,12 @@ impl TokenFilter {
         match key {
             None => Err(TokenFault::NoKeyClaim(claim())),
             Some(ClaimValue::Text(key)) if !key.is_empty() => {
-                self.index.get(key.as_bytes()).ok_or_else(|| TokenFault::UnknownKey {
-                    claim: claim(),
-                    value: key.into_owned(),
-                })
+                self.index
+                    .get(key.as_bytes())
+                    .ok_or_else(|| TokenFault::UnknownKey {
+                        claim: claim(),
+                        value: key.into_owned(),
+                    })
             }
             Some(_) => Err(TokenFault::BadKeyClaim(claim())),
         }
@@ -161,7 +180,10 @@ impl TokenFilter {
         let config = &self.config;
         let leeway = leeway.max(config.leeway_seconds);
         let mut faults = Vec::new();
-        for (claim, name, value) in [(TimeClaim::Exp, "exp", &values[EXP]), (TimeClaim::Nbf, "nbf", &values[NBF])] {
+        for (claim, name, value) in [
+            (TimeClaim::Exp, "exp", &values[EXP]),
+            (TimeClaim::Nbf, "nbf", &values[NBF]),
+        ] {
             let is_required = config.required_claims.contains(&claim);
             if !is_required && !config.checked_claims.contains(&claim) {
                 continue;
@@ -176,7 +198,9 @@ impl TokenFilter {
         if let Some(max) = config.max_expiration_seconds.filter(|_| faults.is_empty()) {
             let fault = match &values[EXP] {
                 None => Some(ClaimFault::Missing),
-                Some(ClaimValue::Number(time)) => (time - now as f64 > max as f64).then_some(ClaimFault::TooFarAhead),
+                Some(ClaimValue::Number(time)) => {
+                    (time - now as f64 > max as f64).then_some(ClaimFault::TooFarAhead)
+                }
                 Some(_) => Some(ClaimFault::NotANumber),
             };
             faults.extend(fault.map(|fault| ("exp".to_owned(), fault)));
@@ -224,12 +248,18 @@ impl TimeClaim {
 }
 
 fn remove_cookie(request: &mut Request, name: &[u8]) {
-    let is_named = |pair: &&[u8]| pair.strip_prefix(name).is_some_and(|rest| rest.first() == Some(&b'='));
+    let is_named = |pair: &&[u8]| {
+        pair.strip_prefix(name)
+            .is_some_and(|rest| rest.first() == Some(&b'='))
+    };
     let headers = request.headers.get_all(b"cookie");
     let kept: Vec<Vec<u8>> = headers
         .map(|value| {
             let pairs = value.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
-            pairs.filter(|pair| !is_named(pair)).collect::<Vec<_>>().join(&b"; "[..])
+            pairs
+                .filter(|pair| !is_named(pair))
+                .collect::<Vec<_>>()
+                .join(&b"; "[..])
         })
         .filter(|value| !value.is_empty())
         .collect();
@@ -252,7 +282,10 @@ impl Filter for TokenFilter {
         let (place, checked) = match self.find(&exchange.request) {
             Err(failure) => (None, Err(failure)),
             Ok(None) => (None, Err(AuthFailure::Missing)),
-            Ok(Some((place, token))) => (Some(place), self.check(&token, now_ms).map_err(AuthFailure::Token)),
+            Ok(Some((place, token))) => (
+                Some(place),
+                self.check(&token, now_ms).map_err(AuthFailure::Token),
+            ),
         };
         if let Some(place) = place.filter(|_| self.config.hide) {
             let index = self.config.look_in.iter().position(|it| std::ptr::eq(it, place));

@@ -264,7 +264,10 @@ impl Plugin for Jwt {
 fn check_credential(config: &Value) -> Result<(), Vec<Diagnostic>> {
     let credential: Credential = parse_config(config)?;
     if credential.key.is_empty() {
-        return Err(vec![Diagnostic::error(DocPath::root().field("key"), "expected a key")]);
+        return Err(vec![Diagnostic::error(
+            DocPath::root().field("key"),
+            "expected a key",
+        )]);
     }
     match verifier::Verifier::new(&credential) {
         Ok(_) => Ok(()),
@@ -285,13 +288,19 @@ fn faults(config: &Config) -> Vec<Diagnostic> {
         }
     }
     if config.key_claim.is_empty() {
-        faults.push(Diagnostic::error(root.field("key_claim"), "expected the name of a claim"));
+        faults.push(Diagnostic::error(
+            root.field("key_claim"),
+            "expected the name of a claim",
+        ));
     }
     if config.expected_claims.len() > filter::MAX_EXPECTED {
         let message = format!("expected at most {} claims", filter::MAX_EXPECTED);
         faults.push(Diagnostic::error(root.field("expected_claims"), message));
     }
-    for (field, text) in [("challenge", &config.challenge), ("token_challenge", &config.token_challenge)] {
+    for (field, text) in [
+        ("challenge", &config.challenge),
+        ("token_challenge", &config.token_challenge),
+    ] {
         if text.as_ref().is_some_and(|text| !is_value(text.as_bytes())) {
             faults.push(Diagnostic::error(root.field(field), "expected a header value"));
         }

@@ -3,6 +3,11 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+const INTEGER: u8 = 0x02;
+const BIT_STRING: u8 = 0x03;
+const SEQUENCE: u8 = 0x30;
+const VERSION: u8 = 0xA0;
+
 /// The DER bytes of the first public key in the text: a `PUBLIC KEY`, an `RSA PUBLIC KEY`, or the key of a
 /// `CERTIFICATE` (which is trusted because it is configured; its signature and times are not looked at).
 pub(super) fn public_key(pem: &str) -> Option<Vec<u8>> {
@@ -17,9 +22,6 @@ pub(super) fn public_key(pem: &str) -> Option<Vec<u8>> {
         _ => None,
     }
 }
-
-const SEQUENCE: u8 = 0x30;
-const VERSION: u8 = 0xA0;
 
 /// The `subjectPublicKeyInfo` of a certificate (RFC 5280, 4.1).
 fn key_of_certificate(der: &[u8]) -> Option<Vec<u8>> {
@@ -41,6 +43,22 @@ fn content(der: &[u8], tag: u8) -> Option<(usize, &[u8])> {
     (der.first() == Some(&tag)).then_some((length, content))
 }
 
+/// The length of an RSA key's modulus in bits, of a `subjectPublicKeyInfo` or an `RSAPublicKey` (RFC 8017, A.1.1).
+pub(super) fn rsa_bits(der: &[u8]) -> Option<usize> {
+    let (_, fields) = content(der, SEQUENCE)?;
+    let numbers = match content(fields, SEQUENCE) {
+        None => fields,
+        Some((algorithm, _)) => {
+            let (_, bits) = content(&fields[algorithm..], BIT_STRING)?;
+            content(bits.strip_prefix(&[0])?, SEQUENCE)?.1
+        }
+    };
+    let (_, modulus) = content(numbers, INTEGER)?;
+    let zeros = modulus.iter().take_while(|byte| **byte == 0).count();
+    let first = modulus.get(zeros)?;
+    Some((modulus.len() - zeros) * 8 - first.leading_zeros() as usize)
+}
+
 /// The length of the DER element at the start, and its content.
 fn element(der: &[u8]) -> Option<(usize, &[u8])> {
     let first = usize::from(*der.get(1)?);
@@ -48,7 +66,9 @@ fn element(der: &[u8]) -> Option<(usize, &[u8])> {
         0..=0x7F => (2, first),
         0x81..=0x84 => {
             let digits = der.get(2..2 + (first & 0x7F))?;
-            let length = digits.iter().fold(0, |length, digit| length << 8 | usize::from(*digit));
+            let length = digits
+                .iter()
+                .fold(0, |length, digit| length << 8 | usize::from(*digit));
             (2 + digits.len(), length)
         }
         _ => return None,

@@ -14,7 +14,10 @@ const NOW: u64 = NOW_MS / 1_000;
 /// A token signed by HMAC with SHA-256.
 fn sign(header: &str, claims: &str, secret: &str) -> String {
     let message = format!("{}.{}", BASE64_URL.encode(header), BASE64_URL.encode(claims)).replace('=', "");
-    let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes()), message.as_bytes());
+    let tag = hmac::sign(
+        &hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes()),
+        message.as_bytes(),
+    );
     format!("{message}.{}", BASE64_URL.encode(tag)).replace('=', "")
 }
 
@@ -25,9 +28,21 @@ fn token(claims: &str) -> String {
 fn filter(config: &Value) -> Arc<dyn Filter> {
     let credentials = [
         ("alice", Some("hs"), json!({"key": "hs", "secret": "secret"})),
-        ("alice", Some("late"), json!({"key": "late", "secret": "secret", "leeway_seconds": 100})),
-        ("bob", Some("b64"), json!({"key": "b64", "secret": "c2VjcmV0", "secret_is_base64": true})),
-        ("bob", Some("rs"), json!({"key": "rs", "algorithm": "RS256", "public_key": RSA_KEY})),
+        (
+            "alice",
+            Some("late"),
+            json!({"key": "late", "secret": "secret", "leeway_seconds": 100}),
+        ),
+        (
+            "bob",
+            Some("b64"),
+            json!({"key": "b64", "secret": "c2VjcmV0", "secret_is_base64": true}),
+        ),
+        (
+            "bob",
+            Some("rs"),
+            json!({"key": "rs", "algorithm": "RS256", "public_key": RSA_KEY}),
+        ),
     ];
     build_with(&Jwt, config, &credentials).expect("valid")
 }
@@ -45,53 +60,97 @@ fn bearer(config: &Value, token: &str) -> String {
 #[test]
 fn every_algorithm_verifies_its_own_tokens_only() {
     for (algorithm, key, token) in TOKENS {
-        let field = if algorithm.starts_with("HS") { "secret" } else { "public_key" };
+        let field = if algorithm.starts_with("HS") {
+            "secret"
+        } else {
+            "public_key"
+        };
         let credential = json!({"key": "key", "algorithm": algorithm, field: key});
         assert_eq!(check_credential(&credential), Ok(()), "{algorithm}");
         let filter = build_with(&Jwt, &json!({}), &[("alice", Some("c"), credential)]).expect("valid");
         let send = |token: &str| {
             let mut exchange = exchange();
-            prepare(&mut exchange, "GET /", &[("Authorization", &format!("Bearer {token}"))]);
+            prepare(
+                &mut exchange,
+                "GET /",
+                &[("Authorization", &format!("Bearer {token}"))],
+            );
             word(&filter.on_request(&mut exchange))
         };
         for (other, _, token) in TOKENS {
-            let expected = if other == algorithm { "continue" } else { "AlgorithmMismatch" };
+            let expected = if other == algorithm {
+                "continue"
+            } else {
+                "AlgorithmMismatch"
+            };
             assert_eq!(send(token), expected, "{other} to {algorithm}");
         }
         let (message, signature) = token.rsplit_once('.').expect("a token");
         let mut bytes = BASE64_URL.decode(signature).expect("Base64");
         bytes[5] ^= 1;
-        assert_eq!(send(&format!("{message}.{}", BASE64_URL.encode(&bytes))), "BadSignature", "{algorithm}");
+        assert_eq!(
+            send(&format!("{message}.{}", BASE64_URL.encode(&bytes))),
+            "BadSignature",
+            "{algorithm}"
+        );
         assert_eq!(send(&format!("{message}.AAAA")), "BadSignature", "{algorithm}");
     }
 }
 
 #[test]
 fn published_examples_verify() {
-    const CLAIMS: &str = "eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ";
+    const CLAIMS: &str =
+        "eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ";
     let a1 = json!({"key": "k", "secret_is_base64": true,
         "secret": "AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ-EstJQLr_T-1qS0gZH75aKtMN3Yj0iPS4hcgUuTwjAzZr1Z9CAow"});
     let public = |algorithm: &str, key: &str| json!({"key": "k", "algorithm": algorithm, "public_key": key});
     for (name, credential, message, signature) in [
-        ("A.1", a1, format!("eyJ0eXAiOiJKV1QiLA0KICJhbGciOiJIUzI1NiJ9.{CLAIMS}"),
-            "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"),
-        ("A.2", public("RS256", RFC7515_A2_KEY), format!("eyJhbGciOiJSUzI1NiJ9.{CLAIMS}"), RFC7515_A2_SIGNATURE),
-        ("A.2", public("RS256", RFC7515_A2_KEY_PKCS1), format!("eyJhbGciOiJSUzI1NiJ9.{CLAIMS}"),
-            RFC7515_A2_SIGNATURE),
-        ("A.3", public("ES256", RFC7515_A3_KEY), format!("eyJhbGciOiJFUzI1NiJ9.{CLAIMS}"),
-            "DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3-Kg6NU1Q"),
-        ("A.4", public("ES512", RFC7515_A4_KEY), "eyJhbGciOiJFUzUxMiJ9.UGF5bG9hZA".to_owned(),
+        (
+            "A.1",
+            a1,
+            format!("eyJ0eXAiOiJKV1QiLA0KICJhbGciOiJIUzI1NiJ9.{CLAIMS}"),
+            "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk",
+        ),
+        (
+            "A.2",
+            public("RS256", RFC7515_A2_KEY),
+            format!("eyJhbGciOiJSUzI1NiJ9.{CLAIMS}"),
+            RFC7515_A2_SIGNATURE,
+        ),
+        (
+            "A.2",
+            public("RS256", RFC7515_A2_KEY_PKCS1),
+            format!("eyJhbGciOiJSUzI1NiJ9.{CLAIMS}"),
+            RFC7515_A2_SIGNATURE,
+        ),
+        (
+            "A.3",
+            public("ES256", RFC7515_A3_KEY),
+            format!("eyJhbGciOiJFUzI1NiJ9.{CLAIMS}"),
+            "DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3-Kg6NU1Q",
+        ),
+        (
+            "A.4",
+            public("ES512", RFC7515_A4_KEY),
+            "eyJhbGciOiJFUzUxMiJ9.UGF5bG9hZA".to_owned(),
             "AdwMgeerwtHoh-l192l60hp9wAHZFVJbLfD_UxMi70cwnZOYaRI1bKPWROc-mZZqwqT2SI-KGDKB34XO0aw_7XdtAG8GaSwFKdCAPZgo\
-             XD2YBJZCPEX3xKpRwcdOO8KpEHwJjyqOgzDO7iKvU8vcnwNrmxYbSW9ERBXukOXolLzeO_Jn"),
-        ("RFC 8037", public("EdDSA", RFC8037_A4_KEY),
+             XD2YBJZCPEX3xKpRwcdOO8KpEHwJjyqOgzDO7iKvU8vcnwNrmxYbSW9ERBXukOXolLzeO_Jn",
+        ),
+        (
+            "RFC 8037",
+            public("EdDSA", RFC8037_A4_KEY),
             "eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc".to_owned(),
-            "hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg"),
+            "hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg",
+        ),
     ] {
         let credential: Credential = serde_json::from_value(credential).expect("valid");
         let verifier = Verifier::new(&credential).expect("valid");
         let signature = BASE64_URL.decode(signature).expect("Base64");
         assert!(verifier.verify(false, message.as_bytes(), &signature), "{name}");
-        assert!(!verifier.verify(false, &message.as_bytes()[1..], &signature), "{name}");
+        assert!(
+            !verifier.verify(false, &message.as_bytes()[1..], &signature),
+            "{name}"
+        );
     }
 }
 
@@ -103,28 +162,88 @@ fn faults_are_told_apart() {
     for (config, token, expected) in [
         (&json!({}), good.clone(), "continue"),
         (&json!({}), format!("{good}.x"), "Malformed(\"signature\")"),
-        (&json!({}), good[..good.len() - 43].to_owned(), "Malformed(\"signature\")"),
+        (
+            &json!({}),
+            good[..good.len() - 43].to_owned(),
+            "Malformed(\"signature\")",
+        ),
         (&lenient, good[..good.len() - 43].to_owned(), "BadSignature"),
         (&json!({}), "abc".to_owned(), "Malformed(\"JSON\")"),
         (&json!({}), "a.b.c".to_owned(), "Malformed(\"JSON\")"),
-        (&json!({}), "eyJhbGciOiJIUzI1NiJ9.WzFd.xx".to_owned(), "NoKeyClaim(\"iss\")"),
+        (
+            &json!({}),
+            "eyJhbGciOiJIUzI1NiJ9.WzFd.xx".to_owned(),
+            "NoKeyClaim(\"iss\")",
+        ),
         (&json!({}), "bm90anNvbg.e30.xx".to_owned(), "Malformed(\"JSON\")"),
-        (&json!({}), sign(r#"{"alg":"none"}"#, r#"{"iss":"hs"}"#, "secret"), "Malformed(\"alg\")"),
-        (&json!({}), sign(r#"{"alg":5}"#, r#"{"iss":"hs"}"#, "secret"), "Malformed(\"alg\")"),
-        (&json!({}), sign(r#"{"alg":"HS256","typ":"at+jwt"}"#, r#"{"iss":"hs"}"#, "secret"), "Malformed(\"typ\")"),
-        (&lenient, sign(r#"{"alg":"HS256","typ":"at+jwt"}"#, r#"{"iss":"hs"}"#, "secret"), "continue"),
-        (&json!({}), sign(head, r#"{"iss":""}"#, "secret"), "BadKeyClaim(\"iss\")"),
-        (&json!({}), sign(head, r#"{"iss":7}"#, "secret"), "BadKeyClaim(\"iss\")"),
-        (&json!({}), sign(head, r#"{"iss":"x"}"#, "secret"), "UnknownKey { claim: \"iss\", value: \"x\" }"),
-        (&json!({}), sign(r#"{"alg":"HS256","iss":"hs"}"#, "{}", "secret"), "continue"),
-        (&lenient, sign(r#"{"alg":"HS256","iss":"hs"}"#, "{}", "secret"), "NoKeyClaim(\"iss\")"),
-        (&json!({"key_claim": "kid"}), sign(r#"{"alg":"HS256","kid":"hs"}"#, "{}", "secret"), "continue"),
+        (
+            &json!({}),
+            sign(r#"{"alg":"none"}"#, r#"{"iss":"hs"}"#, "secret"),
+            "Malformed(\"alg\")",
+        ),
+        (
+            &json!({}),
+            sign(r#"{"alg":5}"#, r#"{"iss":"hs"}"#, "secret"),
+            "Malformed(\"alg\")",
+        ),
+        (
+            &json!({}),
+            sign(r#"{"alg":"HS256","typ":"at+jwt"}"#, r#"{"iss":"hs"}"#, "secret"),
+            "Malformed(\"typ\")",
+        ),
+        (
+            &lenient,
+            sign(r#"{"alg":"HS256","typ":"at+jwt"}"#, r#"{"iss":"hs"}"#, "secret"),
+            "continue",
+        ),
+        (
+            &json!({}),
+            sign(head, r#"{"iss":""}"#, "secret"),
+            "BadKeyClaim(\"iss\")",
+        ),
+        (
+            &json!({}),
+            sign(head, r#"{"iss":7}"#, "secret"),
+            "BadKeyClaim(\"iss\")",
+        ),
+        (
+            &json!({}),
+            sign(head, r#"{"iss":"x"}"#, "secret"),
+            "UnknownKey { claim: \"iss\", value: \"x\" }",
+        ),
+        (
+            &json!({}),
+            sign(r#"{"alg":"HS256","iss":"hs"}"#, "{}", "secret"),
+            "continue",
+        ),
+        (
+            &lenient,
+            sign(r#"{"alg":"HS256","iss":"hs"}"#, "{}", "secret"),
+            "NoKeyClaim(\"iss\")",
+        ),
+        (
+            &json!({"key_claim": "kid"}),
+            sign(r#"{"alg":"HS256","kid":"hs"}"#, "{}", "secret"),
+            "continue",
+        ),
         (&json!({}), sign(head, r#"{"iss":"hs"}"#, "other"), "BadSignature"),
         // The public key, which everybody may know, as the secret of an HMAC.
-        (&json!({}), sign(head, r#"{"iss":"rs"}"#, RSA_KEY), "AlgorithmMismatch"),
+        (
+            &json!({}),
+            sign(head, r#"{"iss":"rs"}"#, RSA_KEY),
+            "AlgorithmMismatch",
+        ),
         (&json!({}), sign(head, r#"{"iss":"b64"}"#, "secret"), "continue"),
-        (&json!({"secret_is_base64": true}), sign(head, r#"{"iss":"b64"}"#, "secret"), "continue"),
-        (&json!({"secret_is_base64": true}), sign(head, r#"{"iss":"hs"}"#, "secret"), "BadSignature"),
+        (
+            &json!({"secret_is_base64": true}),
+            sign(head, r#"{"iss":"b64"}"#, "secret"),
+            "continue",
+        ),
+        (
+            &json!({"secret_is_base64": true}),
+            sign(head, r#"{"iss":"hs"}"#, "secret"),
+            "BadSignature",
+        ),
     ] {
         assert_eq!(bearer(config, &token), expected, "{config} {token}");
     }
@@ -140,14 +259,34 @@ fn claims_are_checked() {
         (&json!({}), r#""exp":NOW+1"#, "continue"),
         (&json!({}), r#""exp":NOW+0"#, r#"Claims([("exp", Expired)])"#),
         (&json!({}), r#""nbf":NOW+0"#, "continue"),
-        (&json!({}), r#""nbf":NOW+1,"exp":NOW-1"#, r#"Claims([("exp", Expired), ("nbf", NotYetValid)])"#),
+        (
+            &json!({}),
+            r#""nbf":NOW+1,"exp":NOW-1"#,
+            r#"Claims([("exp", Expired), ("nbf", NotYetValid)])"#,
+        ),
         (&json!({}), r#""exp":4102444800.5"#, "continue"),
-        (&json!({}), r#""exp":"4102444800""#, r#"Claims([("exp", NotANumber)])"#),
+        (
+            &json!({}),
+            r#""exp":"4102444800""#,
+            r#"Claims([("exp", NotANumber)])"#,
+        ),
         (&json!({}), r#""exp":null"#, r#"Claims([("exp", NotANumber)])"#),
-        (&json!({"leeway_seconds": 5}), r#""exp":NOW-4,"nbf":NOW+5"#, "continue"),
-        (&json!({"leeway_seconds": 5}), r#""exp":NOW-5"#, r#"Claims([("exp", Expired)])"#),
+        (
+            &json!({"leeway_seconds": 5}),
+            r#""exp":NOW-4,"nbf":NOW+5"#,
+            "continue",
+        ),
+        (
+            &json!({"leeway_seconds": 5}),
+            r#""exp":NOW-5"#,
+            r#"Claims([("exp", Expired)])"#,
+        ),
         (&json!({}), r#""iss":"late","exp":NOW-99"#, "continue"),
-        (&required, r#""a":1"#, r#"Claims([("exp", Missing), ("nbf", Missing)])"#),
+        (
+            &required,
+            r#""a":1"#,
+            r#"Claims([("exp", Missing), ("nbf", Missing)])"#,
+        ),
         (&required, r#""exp":NOW+1,"nbf":NOW-1"#, "continue"),
         (&unchecked, r#""exp":1,"nbf":"x""#, "continue"),
         (&max, r#""exp":NOW+60"#, "continue"),
@@ -180,21 +319,81 @@ fn tokens_are_found_where_they_may_stand() {
     let hidden = json!({"look_in": all["look_in"], "hide": true});
     let none = "Authorization: ";
     let cases = [
-        (&json!({}), "GET /", vec![format!("Authorization: bearer   {token}")], "continue"),
-        (&json!({}), "GET /", vec![format!("Authorization: {token}")], "Missing"),
-        (&json!({}), "GET /", vec![format!("Authorization: Bearer{token}")], "Missing"),
-        (&json!({}), "GET /", vec!["Authorization: Bearer".to_owned()], "Missing"),
+        (
+            &json!({}),
+            "GET /",
+            vec![format!("Authorization: bearer   {token}")],
+            "continue",
+        ),
+        (
+            &json!({}),
+            "GET /",
+            vec![format!("Authorization: {token}")],
+            "Missing",
+        ),
+        (
+            &json!({}),
+            "GET /",
+            vec![format!("Authorization: Bearer{token}")],
+            "Missing",
+        ),
+        (
+            &json!({}),
+            "GET /",
+            vec!["Authorization: Bearer".to_owned()],
+            "Missing",
+        ),
         (&json!({}), "GET /?jwt=TOKEN", vec![], "Missing"),
         (&all, "GET /?jwt=TOKEN", vec![], "continue"),
-        (&all, "GET /?jwt=TOKEN&jwt=TOKEN", vec![format!("Authorization: Bearer {token}")], "continue"),
+        (
+            &all,
+            "GET /?jwt=TOKEN&jwt=TOKEN",
+            vec![format!("Authorization: Bearer {token}")],
+            "continue",
+        ),
         (&all, "GET /?jwt=TOKEN&jwt=OTHER", vec![], "Duplicate"),
-        (&all, "GET /?jwt=TOKEN", vec![format!("Authorization: Bearer {other}")], "Duplicate"),
-        (&all, "GET /?jwt=", vec![format!("Cookie: a=1; jwt={token}")], "continue"),
-        (&hidden, "GET /?a&jwt=TOKEN", vec![format!("Cookie: a=1; jwt={token}; b=2")], "continue"),
-        (&hidden, "GET /?jwt=TOKEN", vec!["Authorization: Basic x".to_owned()], "continue"),
-        (&first, "GET /?jwt=bad", vec![format!("Authorization: {token}")], "continue"),
-        (&first, "GET /?jwt=TOKEN", vec!["Authorization: bad".to_owned()], "Malformed(\"JSON\")"),
-        (&first, "GET /?jwt=bad", vec![format!("Cookie: jwt={token}")], "Malformed(\"JSON\")"),
+        (
+            &all,
+            "GET /?jwt=TOKEN",
+            vec![format!("Authorization: Bearer {other}")],
+            "Duplicate",
+        ),
+        (
+            &all,
+            "GET /?jwt=",
+            vec![format!("Cookie: a=1; jwt={token}")],
+            "continue",
+        ),
+        (
+            &hidden,
+            "GET /?a&jwt=TOKEN",
+            vec![format!("Cookie: a=1; jwt={token}; b=2")],
+            "continue",
+        ),
+        (
+            &hidden,
+            "GET /?jwt=TOKEN",
+            vec!["Authorization: Basic x".to_owned()],
+            "continue",
+        ),
+        (
+            &first,
+            "GET /?jwt=bad",
+            vec![format!("Authorization: {token}")],
+            "continue",
+        ),
+        (
+            &first,
+            "GET /?jwt=TOKEN",
+            vec!["Authorization: bad".to_owned()],
+            "Malformed(\"JSON\")",
+        ),
+        (
+            &first,
+            "GET /?jwt=bad",
+            vec![format!("Cookie: jwt={token}")],
+            "Malformed(\"JSON\")",
+        ),
         (&first, "GET /", vec![none.to_owned()], "Malformed(\"JSON\")"),
         (&first, "GET /", vec![format!("Cookie: jwt={token}")], "continue"),
         (&first, "GET /?a=1&jwt=TOKEN", vec![], "continue"),
@@ -211,7 +410,10 @@ fn tokens_are_found_where_they_may_stand() {
     let mut left = left.into_iter();
     for (config, line, headers, expected) in cases {
         let line = line.replace("TOKEN", token).replace("OTHER", other);
-        let headers: Vec<_> = headers.iter().filter_map(|header| header.split_once(": ")).collect();
+        let headers: Vec<_> = headers
+            .iter()
+            .filter_map(|header| header.split_once(": "))
+            .collect();
         let (outcome, exchange) = call(config, &line, &headers);
         assert_eq!(word(&outcome), expected, "{config} {line} {headers:?}");
         if config["hide"] == true && expected == "continue" {
@@ -223,24 +425,40 @@ fn tokens_are_found_where_they_may_stand() {
                 text(request.headers.get(b"authorization")),
             ];
             let (query, cookie, authorization) = left.next().expect("one for each");
-            assert_eq!(rest, [query, cookie, authorization].map(|it| it.map(str::to_owned)), "{line}");
+            assert_eq!(
+                rest,
+                [query, cookie, authorization].map(|it| it.map(str::to_owned)),
+                "{line}"
+            );
         }
     }
 }
 
 #[test]
 fn callers_are_known_and_challenged() {
-    let (_, exchange) = call(&json!({}), "GET /", &[
-        ("Authorization", &format!("Bearer {}", token(r#"{"iss":"hs"}"#))),
-        ("X-Consumer-Username", "evil"),
-    ]);
-    assert_eq!(lines(&exchange.request.headers)[1..], [
-        "X-Consumer-ID: alice", "X-Consumer-Custom-ID: cid", "X-Consumer-Username: ALICE",
-        "X-Credential-Identifier: hs",
-    ]);
+    let (_, exchange) = call(
+        &json!({}),
+        "GET /",
+        &[
+            ("Authorization", &format!("Bearer {}", token(r#"{"iss":"hs"}"#))),
+            ("X-Consumer-Username", "evil"),
+        ],
+    );
+    assert_eq!(
+        lines(&exchange.request.headers)[1..],
+        [
+            "X-Consumer-ID: alice",
+            "X-Consumer-Custom-ID: cid",
+            "X-Consumer-Username: ALICE",
+            "X-Credential-Identifier: hs",
+        ]
+    );
     for (headers, challenge) in [
         (vec![], "Bearer"),
-        (vec![("Authorization", "Bearer x")], "Bearer error=\"invalid_token\""),
+        (
+            vec![("Authorization", "Bearer x")],
+            "Bearer error=\"invalid_token\"",
+        ),
     ] {
         match call(&json!({}), "GET /", &headers).0 {
             Outcome::Refuse(refusal) => assert_eq!(refusal.challenge.as_deref(), Some(challenge)),
@@ -257,7 +475,10 @@ fn callers_are_known_and_challenged() {
 fn configurations_and_credentials_are_checked() {
     assert!(build(&Jwt, &example(include_str!("mod.rs"))).is_ok());
     for (config, places) in [
-        (json!({"look_in": [{"header": ""}], "key_claim": ""}), vec!["look_in[0]", "key_claim"]),
+        (
+            json!({"look_in": [{"header": ""}], "key_claim": ""}),
+            vec!["look_in[0]", "key_claim"],
+        ),
         (json!({"challenge": "\u{1}"}), vec!["challenge"]),
         (json!({"required_claims": ["iat"]}), vec!["required_claims[0]"]),
         (json!({"secret": "x"}), vec!["secret"]),
@@ -270,16 +491,35 @@ fn configurations_and_credentials_are_checked() {
         (json!({"key": "", "secret": "s"}), Some("key")),
         (json!({"key": "k"}), Some("secret")),
         (json!({"key": "k", "secret": ""}), Some("secret")),
-        (json!({"key": "k", "secret": "!", "secret_is_base64": true}), Some("secret")),
+        (
+            json!({"key": "k", "secret": "!", "secret_is_base64": true}),
+            Some("secret"),
+        ),
         (json!({"key": "k", "algorithm": "none"}), Some("algorithm")),
-        (json!({"key": "k", "algorithm": "RS256", "secret": "s"}), Some("public_key")),
+        (
+            json!({"key": "k", "algorithm": "RS256", "secret": "s"}),
+            Some("public_key"),
+        ),
         (public("ES256", P256_KEY), None),
         (public("ES256", P256_CERTIFICATE), None),
         (public("ES256", P384_KEY), Some("public_key")),
         (public("RS256", P256_KEY), Some("public_key")),
         (public("EdDSA", RSA_KEY), Some("public_key")),
-        (public("ES256", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----"), Some("public_key")),
-        (public("ES256", "-----BEGIN CERTIFICATE-----\nMIMB\n-----END CERTIFICATE-----"), Some("public_key")),
+        (public("RS256", SHORT_RSA_KEY), Some("public_key")),
+        (
+            public(
+                "ES256",
+                "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----",
+            ),
+            Some("public_key"),
+        ),
+        (
+            public(
+                "ES256",
+                "-----BEGIN CERTIFICATE-----\nMIMB\n-----END CERTIFICATE-----",
+            ),
+            Some("public_key"),
+        ),
         (public("ES256", "x"), Some("public_key")),
     ] {
         let faults = check_credential(&credential).err().unwrap_or_default();
@@ -287,6 +527,7 @@ fn configurations_and_credentials_are_checked() {
         assert_eq!(found.as_deref(), place, "{credential}");
         assert!(faults.iter().all(|fault| !fault.message.contains("AAAA")));
     }
-    let credential: Credential = serde_json::from_value(json!({"key": "k", "secret": "hidden"})).expect("valid");
+    let credential: Credential =
+        serde_json::from_value(json!({"key": "k", "secret": "hidden"})).expect("valid");
     assert!(!format!("{credential:?}").contains("hidden"));
 }

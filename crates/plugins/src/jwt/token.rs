@@ -3,8 +3,8 @@
 use super::Algorithm;
 use super::verifier::BASE64_URL;
 use base64::Engine as _;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
 use weir_plugin::TokenFault;
@@ -92,7 +92,9 @@ pub(super) fn read<'t>(
 ) -> Result<(), TokenFault> {
     let mut deserializer = serde_json::Deserializer::from_slice(json);
     let seed = Reader { names, values };
-    let read = seed.deserialize(&mut deserializer).and_then(|()| deserializer.end());
+    let read = seed
+        .deserialize(&mut deserializer)
+        .and_then(|()| deserializer.end());
     read.map_err(|_| TokenFault::Malformed("JSON"))
 }
 
@@ -236,10 +238,22 @@ mod tests {
     fn wanted_claims_are_read() {
         let text = |text: &'static str| Some(ClaimValue::Text(text.into()));
         for (json, expected) in [
-            (r#"{"iss":"a","x":{"iss":"b"},"exp":5}"#, Ok([text("a"), Some(ClaimValue::Number(5.0))])),
-            (r#"{"iss":"a","iss":"\u0062","exp":-1.5}"#, Ok([text("b"), Some(ClaimValue::Number(-1.5))])),
-            (r#"{"iss":null,"exp":"5"}"#, Ok([Some(ClaimValue::Other), text("5")])),
-            (r#"{"iss":["a",1,"b"]}"#, Ok([Some(ClaimValue::Texts(vec!["a".into(), "b".into()])), None])),
+            (
+                r#"{"iss":"a","x":{"iss":"b"},"exp":5}"#,
+                Ok([text("a"), Some(ClaimValue::Number(5.0))]),
+            ),
+            (
+                r#"{"iss":"a","iss":"\u0062","exp":-1.5}"#,
+                Ok([text("b"), Some(ClaimValue::Number(-1.5))]),
+            ),
+            (
+                r#"{"iss":null,"exp":"5"}"#,
+                Ok([Some(ClaimValue::Other), text("5")]),
+            ),
+            (
+                r#"{"iss":["a",1,"b"]}"#,
+                Ok([Some(ClaimValue::Texts(vec!["a".into(), "b".into()])), None]),
+            ),
             ("[1]", Ok([None, None])),
             ("{} x", Err(TokenFault::Malformed("JSON"))),
             ("{", Err(TokenFault::Malformed("JSON"))),

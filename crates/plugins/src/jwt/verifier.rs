@@ -9,6 +9,7 @@ use aws_lc_rs::signature::{self, ParsedPublicKey, VerificationAlgorithm};
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use std::sync::OnceLock;
 
 /// What a credential's tokens are checked with.
 pub(super) struct Verifier {
@@ -17,13 +18,20 @@ pub(super) struct Verifier {
     /// In seconds.
     pub(super) leeway: u64,
     key: Key,
-    /// The key for instances that take all secrets as Base64.
-    decoded_key: Option<Key>,
 }
 
 enum Key {
-    Secret(hmac::Key),
+    Secret(SecretKey),
     Public(ParsedPublicKey),
+}
+
+/// A secret and its key. A key is more than a kilobyte, so the second is only made where it is asked for.
+struct SecretKey {
+    algorithm: hmac::Algorithm,
+    secret: Box<str>,
+    key: Box<hmac::Key>,
+    /// The key for instances that take all secrets as Base64; `None` where the secret is none.
+    decoded: OnceLock<Option<Box<hmac::Key>>>,
 }
 
 /// Why a credential cannot check tokens.
@@ -37,6 +45,8 @@ pub(super) enum BadCredential {
     NoPublicKey,
     #[error("expected a public key in PEM that fits the algorithm")]
     BadPublicKey,
+    #[error("expected an RSA key of at least 2048 bits (RFC 7518, 3.3)")]
+    ShortKey,
 }
 
 impl BadCredential {
@@ -44,59 +54,81 @@ impl BadCredential {
     pub(super) fn field(self) -> &'static str {
         match self {
             Self::NoSecret | Self::NotBase64 => "secret",
-            Self::NoPublicKey | Self::BadPublicKey => "public_key",
+            Self::NoPublicKey | Self::BadPublicKey | Self::ShortKey => "public_key",
         }
     }
 }
 
 impl Verifier {
     pub(super) fn new(credential: &Credential) -> Result<Self, BadCredential> {
-        let (key, decoded_key) = match credential.algorithm.work() {
+        let key = match credential.algorithm.work() {
             Work::Hmac(algorithm) => {
                 let secret = credential.secret.as_deref().filter(|secret| !secret.is_empty());
                 let secret = secret.ok_or(BadCredential::NoSecret)?;
-                let key = |secret: &[u8]| Key::Secret(hmac::Key::new(algorithm, secret));
-                let decoded = decode_secret(secret);
-                let plain = match credential.secret_is_base64 {
-                    true => key(decoded.as_deref().ok_or(BadCredential::NotBase64)?),
-                    false => key(secret.as_bytes()),
+                let key = match credential.secret_is_base64 {
+                    true => {
+                        let decoded = decode_secret(secret).ok_or(BadCredential::NotBase64)?;
+                        hmac::Key::new(algorithm, &decoded)
+                    }
+                    false => hmac::Key::new(algorithm, secret.as_bytes()),
                 };
-                (plain, decoded.as_deref().map(key))
+                Key::Secret(SecretKey {
+                    algorithm,
+                    secret: secret.into(),
+                    key: Box::new(key),
+                    decoded: OnceLock::new(),
+                })
             }
             Work::Signature(algorithm) => {
-                let pem = credential.public_key.as_deref().ok_or(BadCredential::NoPublicKey)?;
+                let pem = credential
+                    .public_key
+                    .as_deref()
+                    .ok_or(BadCredential::NoPublicKey)?;
                 let der = super::pem::public_key(pem).ok_or(BadCredential::BadPublicKey)?;
+                if credential.algorithm.is_rsa() && super::pem::rsa_bits(&der).is_none_or(|bits| bits < 2_048)
+                {
+                    return Err(BadCredential::ShortKey);
+                }
                 let key = ParsedPublicKey::new(algorithm, der).map_err(|_| BadCredential::BadPublicKey)?;
-                (Key::Public(key), None)
+                Key::Public(key)
             }
         };
         Ok(Self {
             algorithm: credential.algorithm,
             leeway: credential.leeway_seconds,
             key,
-            decoded_key,
         })
     }
 
-    /// Whether there is a key for instances that take all secrets as Base64.
+    /// Whether there is a key for instances that take all secrets as Base64, or as they are.
     pub(super) fn has_key(&self, secret_is_base64: bool) -> bool {
-        self.key(secret_is_base64).is_some()
+        match &self.key {
+            Key::Secret(secret) => secret.key(secret_is_base64).is_some(),
+            Key::Public(_) => true,
+        }
     }
 
     /// Whether the signature is good. Secrets are compared in constant time.
     pub(super) fn verify(&self, secret_is_base64: bool, message: &[u8], signature: &[u8]) -> bool {
-        match self.key(secret_is_base64) {
-            None => false,
-            Some(Key::Secret(key)) => hmac::verify(key, message, signature).is_ok(),
-            Some(Key::Public(key)) => key.verify_sig(message, signature).is_ok(),
+        match &self.key {
+            Key::Secret(secret) => secret
+                .key(secret_is_base64)
+                .is_some_and(|key| hmac::verify(key, message, signature).is_ok()),
+            Key::Public(key) => key.verify_sig(message, signature).is_ok(),
         }
     }
+}
 
-    fn key(&self, secret_is_base64: bool) -> Option<&Key> {
-        match (&self.key, secret_is_base64) {
-            (Key::Secret(_), true) => self.decoded_key.as_ref(),
-            (key, _) => Some(key),
+impl SecretKey {
+    fn key(&self, is_base64: bool) -> Option<&hmac::Key> {
+        if !is_base64 {
+            return Some(&self.key);
         }
+        let decode = || {
+            let decoded = decode_secret(&self.secret)?;
+            Some(Box::new(hmac::Key::new(self.algorithm, &decoded)))
+        };
+        self.decoded.get_or_init(decode).as_deref()
     }
 }
 
@@ -124,6 +156,13 @@ impl Algorithm {
             "EdDSA" => Self::EdDSA,
             _ => return None,
         })
+    }
+
+    fn is_rsa(self) -> bool {
+        matches!(
+            self,
+            Self::RS256 | Self::RS384 | Self::RS512 | Self::PS256 | Self::PS384 | Self::PS512
+        )
     }
 
     fn work(self) -> Work {

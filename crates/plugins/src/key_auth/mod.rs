@@ -22,8 +22,8 @@ use weir_model::{Diagnostic, DocPath};
 use weir_plugin::headers::{is_name, is_value};
 use weir_plugin::uri::{decode_form, query_pairs};
 use weir_plugin::{
-    AuthFailure, BuildContext, CredentialIndex, CredentialKind, Exchange, Filter, Outcome, Phases, Plugin, Request,
-    parse_config,
+    AuthFailure, BuildContext, CredentialIndex, CredentialKind, Exchange, Filter, Outcome, Phases, Plugin,
+    Request, parse_config,
 };
 
 /// Configuration of `key-auth`.
@@ -68,7 +68,10 @@ impl Default for Config {
 }
 
 fn standard_places() -> Vec<KeyPlace> {
-    vec![KeyPlace::Header("apikey".into()), KeyPlace::Query("apikey".into())]
+    vec![
+        KeyPlace::Header("apikey".into()),
+        KeyPlace::Query("apikey".into()),
+    ]
 }
 
 fn standard_body_limit() -> usize {
@@ -151,7 +154,11 @@ impl Plugin for KeyAuth {
                 return Err(vec![Diagnostic::error(path, "expected a header name")]);
             }
         }
-        if config.challenge.as_ref().is_some_and(|text| !is_value(text.as_bytes())) {
+        if config
+            .challenge
+            .as_ref()
+            .is_some_and(|text| !is_value(text.as_bytes()))
+        {
             let path = DocPath::root().field("challenge");
             return Err(vec![Diagnostic::error(path, "expected a header value")]);
         }
@@ -177,7 +184,10 @@ impl Plugin for KeyAuth {
             check: |config| {
                 let credential: Credential = parse_config(config)?;
                 match credential.key.is_empty() {
-                    true => Err(vec![Diagnostic::error(DocPath::root().field("key"), "expected a key")]),
+                    true => Err(vec![Diagnostic::error(
+                        DocPath::root().field("key"),
+                        "expected a key",
+                    )]),
                     false => Ok(()),
                 }
             },
@@ -280,7 +290,9 @@ fn remove(place: &KeyPlace, request: &mut Request, remove_argument: fn(&mut Requ
         KeyPlace::Query(name) => remove_argument(request, name.as_bytes()),
         KeyPlace::Body(name) => {
             let form = form_of_body(request);
-            let rest = form.zip(request.body.as_ref()).and_then(|(form, body)| form.without(body, name));
+            let rest = form
+                .zip(request.body.as_ref())
+                .and_then(|(form, body)| form.without(body, name));
             if let Some(rest) = rest {
                 request.body = Some(rest);
             }
@@ -306,7 +318,10 @@ impl Filter for KeyFilter {
             return Outcome::Continue;
         }
         let request = &exchange.request;
-        let mut places = self.look_in.iter().map(|place| (place, self.look(place, request)));
+        let mut places = self
+            .look_in
+            .iter()
+            .map(|place| (place, self.look(place, request)));
         let seen = places.find(|(_, seen)| !matches!(seen, Seen::Absent));
         let (found, credential) = match seen {
             None => (None, Err(AuthFailure::Missing)),

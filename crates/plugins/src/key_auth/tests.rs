@@ -38,8 +38,18 @@ fn keys_are_found_where_they_may_stand() {
         (&lenient, "GET /?apikey=k-alice&apikey=k-alice", &[], "Invalid"),
         (&query_only, "GET /?token=k-alice", &[], "continue"),
         (&query_only, "GET /?apikey=k-alice", &[key("k-alice")], "Missing"),
-        (&json!({"identity": {"on_preflight": false}}), "OPTIONS /", &[], "continue"),
-        (&json!({"identity": {"on_preflight": false}}), "GET /", &[], "Missing"),
+        (
+            &json!({"identity": {"on_preflight": false}}),
+            "OPTIONS /",
+            &[],
+            "continue",
+        ),
+        (
+            &json!({"identity": {"on_preflight": false}}),
+            "GET /",
+            &[],
+            "Missing",
+        ),
     ];
     for (config, line, headers, expected) in cases {
         let mut exchange = exchange();
@@ -56,13 +66,49 @@ fn keys_are_found_where_they_may_stand() {
 fn keys_are_hidden_as_told() {
     let place = |hide: &str| json!({"hide": hide});
     for (config, line, headers, target, left) in [
-        (place("no"), "GET /?a&apikey=k-alice", vec![], Some("a&apikey=k-alice"), false),
-        (place("found"), "GET /?a&apikey=k-alice&b=%20", vec![], Some("a&b=%20"), false),
+        (
+            place("no"),
+            "GET /?a&apikey=k-alice",
+            vec![],
+            Some("a&apikey=k-alice"),
+            false,
+        ),
+        (
+            place("found"),
+            "GET /?a&apikey=k-alice&b=%20",
+            vec![],
+            Some("a&b=%20"),
+            false,
+        ),
         (place("found"), "GET /?apikey=k-alice", vec![], None, false),
-        (place("found"), "GET /?apikey=x", vec![("apikey", "k-alice")], Some("apikey=x"), false),
-        (place("everywhere"), "GET /?apikey=x", vec![("apikey", "k-alice")], Some(""), false),
-        (place("everywhere"), "GET /?a&apikey=k-alice&b=%20", vec![], Some("a=&b=+"), false),
-        (place("everywhere"), "GET /", vec![("apikey", "k-alice")], None, false),
+        (
+            place("found"),
+            "GET /?apikey=x",
+            vec![("apikey", "k-alice")],
+            Some("apikey=x"),
+            false,
+        ),
+        (
+            place("everywhere"),
+            "GET /?apikey=x",
+            vec![("apikey", "k-alice")],
+            Some(""),
+            false,
+        ),
+        (
+            place("everywhere"),
+            "GET /?a&apikey=k-alice&b=%20",
+            vec![],
+            Some("a=&b=+"),
+            false,
+        ),
+        (
+            place("everywhere"),
+            "GET /",
+            vec![("apikey", "k-alice")],
+            None,
+            false,
+        ),
         (place("no"), "GET /", vec![("apikey", "k-alice")], None, true),
     ] {
         let mut exchange = exchange();
@@ -70,7 +116,11 @@ fn keys_are_hidden_as_told() {
         assert_eq!(word(&filter(&config).on_request(&mut exchange)), "continue");
         let query = exchange.request.query.as_deref().map(String::from_utf8_lossy);
         assert_eq!(query.as_deref(), target, "{config} {line}");
-        assert_eq!(exchange.request.headers.contains(b"apikey"), left, "{config} {line}");
+        assert_eq!(
+            exchange.request.headers.contains(b"apikey"),
+            left,
+            "{config} {line}"
+        );
     }
 }
 
@@ -80,13 +130,43 @@ fn keys_in_bodies_wait_for_the_body() {
         "look_in": [{"header": "apikey"}, {"query": "apikey"}, {"body": "apikey"}], "hide": "everywhere",
     });
     let form = ("content-type", "application/x-www-form-urlencoded");
-    type Call<'c> = (&'c [(&'c str, &'c str)], Option<&'c str>, &'c str, &'c str, &'c str);
+    type Call<'c> = (
+        &'c [(&'c str, &'c str)],
+        Option<&'c str>,
+        &'c str,
+        &'c str,
+        &'c str,
+    );
     let cases: [Call<'_>; 6] = [
-        (&[form], Some("a=1&apikey=k-alice&b=2"), "body", "continue", "a=1&b=2"),
+        (
+            &[form],
+            Some("a=1&apikey=k-alice&b=2"),
+            "body",
+            "continue",
+            "a=1&b=2",
+        ),
         (&[form], Some("a=1"), "body", "Missing", "a=1"),
-        (&[form, ("apikey", "k-alice")], Some("apikey=x&b=2"), "body", "continue", "b=2"),
-        (&[("content-type", "text/plain")], Some("apikey=k-alice"), "Missing", "Missing", "apikey=k-alice"),
-        (&[("content-type", "application/json")], Some("{broken"), "body", "Missing", "{broken"),
+        (
+            &[form, ("apikey", "k-alice")],
+            Some("apikey=x&b=2"),
+            "body",
+            "continue",
+            "b=2",
+        ),
+        (
+            &[("content-type", "text/plain")],
+            Some("apikey=k-alice"),
+            "Missing",
+            "Missing",
+            "apikey=k-alice",
+        ),
+        (
+            &[("content-type", "application/json")],
+            Some("{broken"),
+            "body",
+            "Missing",
+            "{broken",
+        ),
         (&[form, ("apikey", "k-alice")], None, "continue", "", ""),
     ];
     for (headers, body, before, after, left) in cases {
@@ -115,23 +195,59 @@ fn upstreams_are_told_who_calls() {
         ],
         "anonymous_header": null,
     }});
-    let spoofed = [("x-consumer-id", "root"), ("X-Anonymous-Consumer", "false"), ("X-Credential-Identifier", "1")];
+    let spoofed = [
+        ("x-consumer-id", "root"),
+        ("X-Anonymous-Consumer", "false"),
+        ("X-Credential-Identifier", "1"),
+    ];
     let with = |key: &'static str| [&[("apikey", key)], &spoofed[..]].concat();
     for (config, headers, expected) in [
-        (json!({}), with("k-alice"), vec![
-            "apikey: k-alice", "X-Consumer-ID: alice", "X-Consumer-Custom-ID: cid", "X-Consumer-Username: ALICE",
-            "X-Credential-Identifier: c1",
-        ]),
-        (json!({}), with("k bob/2+"), vec![
-            "apikey: k bob/2+", "X-Consumer-ID: bob", "X-Consumer-Username: BOB",
-        ]),
-        (guests, with("bad"), vec![
-            "apikey: bad", "X-Consumer-ID: guest", "X-Consumer-Username: GUEST", "X-Anonymous-Consumer: true",
-        ]),
-        (custom, vec![("X-Group", "root"), ("apikey", "k-alice")], vec![
-            "apikey: k-alice", "X-User: ALICE", "X-Group: staff", "X-Team: blue", "X-Via: gateway",
-        ]),
-        (json!({"identity": {"on_preflight": false}}), spoofed.to_vec(), vec![]),
+        (
+            json!({}),
+            with("k-alice"),
+            vec![
+                "apikey: k-alice",
+                "X-Consumer-ID: alice",
+                "X-Consumer-Custom-ID: cid",
+                "X-Consumer-Username: ALICE",
+                "X-Credential-Identifier: c1",
+            ],
+        ),
+        (
+            json!({}),
+            with("k bob/2+"),
+            vec![
+                "apikey: k bob/2+",
+                "X-Consumer-ID: bob",
+                "X-Consumer-Username: BOB",
+            ],
+        ),
+        (
+            guests,
+            with("bad"),
+            vec![
+                "apikey: bad",
+                "X-Consumer-ID: guest",
+                "X-Consumer-Username: GUEST",
+                "X-Anonymous-Consumer: true",
+            ],
+        ),
+        (
+            custom,
+            vec![("X-Group", "root"), ("apikey", "k-alice")],
+            vec![
+                "apikey: k-alice",
+                "X-User: ALICE",
+                "X-Group: staff",
+                "X-Team: blue",
+                "X-Via: gateway",
+            ],
+        ),
+        (
+            json!({"identity": {"on_preflight": false}}),
+            spoofed.to_vec(),
+            vec![],
+        ),
     ] {
         let mut exchange = exchange();
         let method = if headers == spoofed { "OPTIONS /" } else { "GET /" };
@@ -147,11 +263,26 @@ fn other_authentication_counts_where_told() {
     for (config, before, headers, expected) in [
         (&either, Some(identity("bob", Some(""))), vec![], Some("bob")),
         (&either, Some(identity("bob", None)), vec![], Some("guest")),
-        (&either, Some(identity("guest", None)), vec![("apikey", "k-alice")], Some("alice")),
-        (&json!({}), Some(identity("bob", Some("x"))), vec![("apikey", "k-alice")], Some("alice")),
+        (
+            &either,
+            Some(identity("guest", None)),
+            vec![("apikey", "k-alice")],
+            Some("alice"),
+        ),
+        (
+            &json!({}),
+            Some(identity("bob", Some("x"))),
+            vec![("apikey", "k-alice")],
+            Some("alice"),
+        ),
         (&json!({}), Some(identity("bob", Some("x"))), vec![], None),
         (&json!({"identity": {"anonymous": "nobody"}}), None, vec![], None),
-        (&json!({"identity": {"anonymous": "nobody"}}), None, vec![("apikey", "k-alice")], Some("alice")),
+        (
+            &json!({"identity": {"anonymous": "nobody"}}),
+            None,
+            vec![("apikey", "k-alice")],
+            Some("alice"),
+        ),
     ] {
         let mut exchange = exchange();
         prepare(&mut exchange, "GET /", &headers);
@@ -173,7 +304,10 @@ fn configurations_and_credentials_are_checked() {
         (json!({"look_in": [{"header": "a b"}]}), vec!["look_in[0]"]),
         (json!({"look_in": [{"cookie": "a"}]}), vec!["look_in[0]"]),
         (json!({"challenge": "a\nb"}), vec!["challenge"]),
-        (json!({"identity": {"headers": [{"name": "", "value": "consumer-id"}]}}), vec!["identity.headers[0].name"]),
+        (
+            json!({"identity": {"headers": [{"name": "", "value": "consumer-id"}]}}),
+            vec!["identity.headers[0].name"],
+        ),
         (json!({"keynames": []}), vec!["keynames"]),
     ] {
         assert_eq!(refused_at(&KeyAuth, &config), places, "{config}");

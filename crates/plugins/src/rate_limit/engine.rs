@@ -1,12 +1,13 @@
 //! The rate limit at work: configuration made ready for many calls.
 
-use super::{Amount, Config, CountBy, Limit, LimitHeaders, OnFailure, Otherwise, Per, SummaryHeaders};
+use super::compiled::{CompiledLimit, Key, length_ms};
+use super::{Amount, Config, OnFailure, Otherwise, Per, SummaryHeaders};
 use std::net::IpAddr;
 use std::sync::Arc;
 use weir_flow::rate_limit::{Limiter, MAX_LIMITS, Verdict, Window, WindowLimit, WindowState, key};
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::headers::is_name;
-use weir_plugin::{Exchange, Filter, Headers, Outcome, Phases, Refusal, RefusalKind, Template};
+use weir_plugin::{Exchange, Filter, Headers, Outcome, Phases, Refusal, RefusalKind};
 
 /// An instance of `rate-limit`.
 pub(super) struct Limits {
@@ -28,36 +29,6 @@ struct Group {
     by: Key,
     otherwise: Missing,
     limits: Vec<CompiledLimit>,
-}
-
-struct CompiledLimit {
-    count: Number,
-    window: Span,
-    headers: LimitHeaders,
-}
-
-enum Number {
-    Fixed(u64),
-    PerCall(Template),
-}
-
-enum Span {
-    Fixed(Window),
-    /// So many seconds from the first call.
-    PerCall(Template),
-}
-
-/// What is counted by, with names as the request has them.
-enum Key {
-    Ip,
-    Consumer,
-    Credential,
-    Service,
-    Route,
-    Everybody,
-    Header(Vec<u8>),
-    Path(Vec<u8>),
-    Variables(Template),
 }
 
 /// What happens where there is no key.
@@ -303,85 +274,6 @@ impl Group {
     }
 }
 
-impl Key {
-    fn new(by: CountBy) -> Self {
-        match by {
-            CountBy::Ip => Self::Ip,
-            CountBy::Consumer => Self::Consumer,
-            CountBy::Credential => Self::Credential,
-            CountBy::Service => Self::Service,
-            CountBy::Route => Self::Route,
-            CountBy::Everybody => Self::Everybody,
-            CountBy::Header(name) => Self::Header(name.into_bytes()),
-            CountBy::Path(path) => Self::Path(path.into_bytes()),
-            CountBy::Template(text) if text == "$remote_addr" || text == "${remote_addr}" => Self::Ip,
-            CountBy::Template(text) => Self::Variables(Template::parse(&text)),
-        }
-    }
-}
-
-impl CompiledLimit {
-    fn new(limit: Limit) -> Self {
-        let window = match limit.per {
-            Per::Second => Span::Fixed(Window::Second),
-            Per::Minute => Span::Fixed(Window::Minute),
-            Per::Hour => Span::Fixed(Window::Hour),
-            Per::Day => Span::Fixed(Window::Day),
-            Per::Month => Span::Fixed(Window::Month),
-            Per::Year => Span::Fixed(Window::Year),
-            Per::Seconds(Amount::Number(seconds)) => Span::Fixed(from_first(seconds)),
-            Per::Seconds(Amount::Template(text)) => Span::PerCall(Template::parse(&text)),
-        };
-        Self {
-            count: match limit.count {
-                Amount::Number(count) => Number::Fixed(count),
-                Amount::Template(text) => Number::PerCall(Template::parse(&text)),
-            },
-            window,
-            headers: limit.headers,
-        }
-    }
-
-    fn read(&self, exchange: &Exchange) -> Option<WindowLimit> {
-        Some(WindowLimit {
-            limit: match &self.count {
-                Number::Fixed(count) => *count,
-                Number::PerCall(template) => number(template, exchange)?,
-            },
-            window: match &self.window {
-                Span::Fixed(window) => *window,
-                Span::PerCall(template) => from_first(number(template, exchange).filter(|it| *it > 0)?),
-            },
-        })
-    }
-}
-
-fn number(template: &Template, exchange: &Exchange) -> Option<u64> {
-    let mut text = Vec::new();
-    template.render(exchange, &mut text);
-    std::str::from_utf8(&text).ok()?.trim().parse().ok()
-}
-
-fn from_first(seconds: u64) -> Window {
-    Window::FromFirst {
-        length_ms: seconds.saturating_mul(1_000),
-    }
-}
-
-/// About how long a window is, to tell the longer of two.
-fn length_ms(window: Window) -> u64 {
-    const DAY: u64 = 86_400_000;
-    match window {
-        Window::Second => 1_000,
-        Window::Minute => 60_000,
-        Window::Hour => 3_600_000,
-        Window::Day => DAY,
-        Window::Month => 30 * DAY,
-        Window::Year => 365 * DAY,
-        Window::FromFirst { length_ms } => length_ms,
-    }
-}
-
 fn append_number(out: &mut Headers, name: Option<&String>, number: u64) {
     if let Some(name) = name {
         out.append(name.as_bytes(), itoa::Buffer::new().format(number).as_bytes());
@@ -411,15 +303,33 @@ fn faults(config: &Config) -> Vec<Diagnostic> {
         );
     }
     let summary = &config.headers;
-    let names = [&summary.limit, &summary.remaining, &summary.reset, &summary.retry_after];
-    let mut headers: Vec<_> = names.into_iter().flatten().map(|name| (root.field("headers"), name)).collect();
+    let names = [
+        &summary.limit,
+        &summary.remaining,
+        &summary.reset,
+        &summary.retry_after,
+    ];
+    let mut headers: Vec<_> = names
+        .into_iter()
+        .flatten()
+        .map(|name| (root.field("headers"), name))
+        .collect();
     for (index, limit) in config.limits.iter().enumerate() {
         let path = root.field("limits").index(index);
         if limit.per == Per::Seconds(Amount::Number(0)) {
             fault(path.field("per"), "expected at least 1 second".to_owned());
         }
-        let names = [&limit.headers.limit, &limit.headers.remaining, &limit.headers.reset];
-        headers.extend(names.into_iter().flatten().map(|name| (path.field("headers"), name)));
+        let names = [
+            &limit.headers.limit,
+            &limit.headers.remaining,
+            &limit.headers.reset,
+        ];
+        headers.extend(
+            names
+                .into_iter()
+                .flatten()
+                .map(|name| (path.field("headers"), name)),
+        );
     }
     for (path, name) in headers {
         if !is_name(name.as_bytes()) {

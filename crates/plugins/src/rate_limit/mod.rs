@@ -14,6 +14,7 @@
 //! Security: whoever chooses what is counted escapes the limit. Count by a header only where something in front of
 //! the gateway sets it, and by address only where the gateway knows the client's.
 
+mod compiled;
 mod engine;
 
 use engine::Limits;

@@ -5,15 +5,22 @@ use crate::testkit::*;
 use serde_json::json;
 use weir_plugin::Exchange;
 
-/// Sends calls (what prepares each, and the outcome) to one instance.
-fn calls(config: Value, steps: &[(fn(&mut Exchange), &str)]) {
+/// What prepares a call, and its outcome.
+type Step<'s> = (fn(&mut Exchange), &'s str);
+
+/// Sends calls to one instance.
+fn calls(config: Value, steps: &[Step<'_>]) {
     let plugin = RateLimit::default();
     let filter = build(&plugin, &config).expect("valid");
     let mut exchange = exchange();
     for (number, (prepare_call, expected)) in steps.iter().enumerate() {
         prepare(&mut exchange, "GET /path/a", &[]);
         prepare_call(&mut exchange);
-        assert_eq!(word(&filter.on_request(&mut exchange)), *expected, "call {number} of {config}");
+        assert_eq!(
+            word(&filter.on_request(&mut exchange)),
+            *expected,
+            "call {number} of {config}"
+        );
     }
 }
 
@@ -64,36 +71,80 @@ fn calls_are_counted_by_what_is_told() {
     const OK: &str = "continue";
     const OVER: &str = "rate_limited 429";
     let by = |by: Value| json!({"limits": [{"count": 1, "per": "hour"}], "by": by});
-    calls(json!({"limits": [{"count": 1, "per": "hour"}]}), &[(plain, OK), (elsewhere, OK), (plain, OVER)]);
-    calls(by(json!({"header": "X-Tenant"})), &[
-        (tenant, OK),
-        (other_tenant, OK),
-        (tenant, OVER),
-        (address_as_tenant, OK),
-        (plain, OK),
-        (plain, OVER),
-    ]);
-    calls(by(json!("consumer")), &[(alice, OK), (alice_again, OVER), (nameless, OK), (plain, OK), (plain, OVER)]);
-    calls(by(json!("credential")), &[(alice, OK), (alice_again, OK), (alice, OVER), (nameless, OK), (nameless, OVER)]);
-    calls(by(json!({"path": "/path/a"})), &[(plain, OK), (elsewhere, OVER), (other_path, OK), (other_path, OVER)]);
+    calls(
+        json!({"limits": [{"count": 1, "per": "hour"}]}),
+        &[(plain, OK), (elsewhere, OK), (plain, OVER)],
+    );
+    calls(
+        by(json!({"header": "X-Tenant"})),
+        &[
+            (tenant, OK),
+            (other_tenant, OK),
+            (tenant, OVER),
+            (address_as_tenant, OK),
+            (plain, OK),
+            (plain, OVER),
+        ],
+    );
+    calls(
+        by(json!("consumer")),
+        &[
+            (alice, OK),
+            (alice_again, OVER),
+            (nameless, OK),
+            (plain, OK),
+            (plain, OVER),
+        ],
+    );
+    calls(
+        by(json!("credential")),
+        &[
+            (alice, OK),
+            (alice_again, OK),
+            (alice, OVER),
+            (nameless, OK),
+            (nameless, OVER),
+        ],
+    );
+    calls(
+        by(json!({"path": "/path/a"})),
+        &[
+            (plain, OK),
+            (elsewhere, OVER),
+            (other_path, OK),
+            (other_path, OVER),
+        ],
+    );
     calls(by(json!("everybody")), &[(plain, OK), (elsewhere, OVER)]);
-    calls(by(json!("service")), &[(plain, OK), (elsewhere, OK), (plain, OVER)]);
-    calls(by(json!({"template": "$remote_addr $http_x_tenant"})), &[
-        (tenant, OK),
-        (other_tenant, OK),
-        (tenant, OVER),
-        (plain, OK),
-        (plain, OVER),
-    ]);
-    calls(by(json!({"template": "$http_x_tenant"})), &[(tenant, OK), (plain, OK), (plain, OVER)]);
+    calls(
+        by(json!("service")),
+        &[(plain, OK), (elsewhere, OK), (plain, OVER)],
+    );
+    calls(
+        by(json!({"template": "$remote_addr $http_x_tenant"})),
+        &[
+            (tenant, OK),
+            (other_tenant, OK),
+            (tenant, OVER),
+            (plain, OK),
+            (plain, OVER),
+        ],
+    );
+    calls(
+        by(json!({"template": "$http_x_tenant"})),
+        &[(tenant, OK), (plain, OK), (plain, OVER)],
+    );
     let count = json!({"limits": [{"count": "${http_x_limit ?? 1}", "per": {"seconds": 60}}], "status": 503});
-    calls(count, &[
-        (limit_of_two, OK),
-        (limit_of_two, OK),
-        (limit_of_two, "rate_limited 503"),
-        (plain, "rate_limited 503"),
-        (limit_of_words, "plugin_failed 500"),
-    ]);
+    calls(
+        count,
+        &[
+            (limit_of_two, OK),
+            (limit_of_two, OK),
+            (limit_of_two, "rate_limited 503"),
+            (plain, "rate_limited 503"),
+            (limit_of_words, "plugin_failed 500"),
+        ],
+    );
     let fails = json!({"limits": [{"count": 1, "per": "day"}], "by": "consumer", "otherwise": "fail"});
     calls(fails, &[(plain, "plugin_failed 500"), (alice, OK)]);
     let nothing = json!({"limits": [{"count": 1, "per": "day"}], "by": "consumer", "otherwise": "nothing"});
@@ -102,18 +153,29 @@ fn calls_are_counted_by_what_is_told() {
         {"count": 1, "per": {"seconds": 37}, "by": {"template": "${http_x_tenant}"}},
         {"count": 2, "per": {"seconds": 37}, "by": "consumer"},
     ]});
-    calls(rules, &[
-        (tenant, OK),
-        (tenant, OVER),
-        (alice, OK),
-        (alice, OK),
-        (alice, OVER),
-        (plain, "plugin_failed 500"),
-    ]);
+    calls(
+        rules,
+        &[
+            (tenant, OK),
+            (tenant, OVER),
+            (alice, OK),
+            (alice, OK),
+            (alice, OVER),
+            (plain, "plugin_failed 500"),
+        ],
+    );
     let lenient = json!({
         "limits": [{"count": "$http_x_limit", "per": "day"}], "on_failure": "pass", "reject": false,
     });
-    calls(lenient, &[(plain, OK), (limit_of_two, OK), (limit_of_two, OK), (limit_of_two, OK)]);
+    calls(
+        lenient,
+        &[
+            (plain, OK),
+            (limit_of_two, OK),
+            (limit_of_two, OK),
+            (limit_of_two, OK),
+        ],
+    );
 }
 
 #[test]
@@ -134,12 +196,37 @@ fn headers_tell_about_the_limits() {
         (
             windows,
             &[
-                &["L-M: 2", "R-M: 1", "L-H: 3", "R-H: 2", "T-H: 1740", "RateLimit-Limit: 2", "RateLimit-Remaining: 1",
-                    "RateLimit-Reset: 60"],
-                &["L-M: 2", "R-M: 0", "L-H: 3", "R-H: 1", "T-H: 1740", "RateLimit-Limit: 2", "RateLimit-Remaining: 0",
-                    "RateLimit-Reset: 60"],
-                &["L-M: 2", "R-M: 0", "L-H: 3", "R-H: 1", "T-H: 1740", "RateLimit-Limit: 2", "RateLimit-Remaining: 0",
-                    "RateLimit-Reset: 60", "Retry-After: 60"],
+                &[
+                    "L-M: 2",
+                    "R-M: 1",
+                    "L-H: 3",
+                    "R-H: 2",
+                    "T-H: 1740",
+                    "RateLimit-Limit: 2",
+                    "RateLimit-Remaining: 1",
+                    "RateLimit-Reset: 60",
+                ],
+                &[
+                    "L-M: 2",
+                    "R-M: 0",
+                    "L-H: 3",
+                    "R-H: 1",
+                    "T-H: 1740",
+                    "RateLimit-Limit: 2",
+                    "RateLimit-Remaining: 0",
+                    "RateLimit-Reset: 60",
+                ],
+                &[
+                    "L-M: 2",
+                    "R-M: 0",
+                    "L-H: 3",
+                    "R-H: 1",
+                    "T-H: 1740",
+                    "RateLimit-Limit: 2",
+                    "RateLimit-Remaining: 0",
+                    "RateLimit-Reset: 60",
+                    "Retry-After: 60",
+                ],
             ],
         ),
         (fractional, &[&["T: 20"], &["T: 20"]]),
@@ -203,11 +290,16 @@ fn no_more_calls_pass_than_the_limit_says() {
             .map(|_| {
                 scope.spawn(|| {
                     let mut exchange = exchange();
-                    (0..500).filter(|_| word(&filter.on_request(&mut exchange)) == "continue").count()
+                    (0..500)
+                        .filter(|_| word(&filter.on_request(&mut exchange)) == "continue")
+                        .count()
                 })
             })
             .collect();
-        threads.into_iter().map(|thread| thread.join().expect("no panic")).sum()
+        threads
+            .into_iter()
+            .map(|thread| thread.join().expect("no panic"))
+            .sum()
     });
     assert_eq!(passed, 1000);
 }
@@ -219,10 +311,22 @@ fn configurations_are_checked() {
     for (config, places) in [
         (empty(), vec![""]),
         (json!({"limits": []}), vec!["limits"]),
-        (json!({"limits": [{"count": 1, "per": "week"}]}), vec!["limits[0].per"]),
-        (json!({"limits": [{"count": 1, "per": {"seconds": 0}}], "status": 199}), vec!["status", "limits[0].per"]),
-        (json!({"limits": [{"count": 1, "per": "day"}], "headers": {"limit": "a b"}}), vec!["headers"]),
-        (json!({"limits": [{"count": 1, "per": "day"}], "spelling": 1}), vec!["spelling"]),
+        (
+            json!({"limits": [{"count": 1, "per": "week"}]}),
+            vec!["limits[0].per"],
+        ),
+        (
+            json!({"limits": [{"count": 1, "per": {"seconds": 0}}], "status": 199}),
+            vec!["status", "limits[0].per"],
+        ),
+        (
+            json!({"limits": [{"count": 1, "per": "day"}], "headers": {"limit": "a b"}}),
+            vec!["headers"],
+        ),
+        (
+            json!({"limits": [{"count": 1, "per": "day"}], "spelling": 1}),
+            vec!["spelling"],
+        ),
     ] {
         assert_eq!(refused_at(&plugin, &config), places, "{config}");
     }

@@ -4,7 +4,7 @@ use super::{Generator, Process};
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use uuid::{Builder, fmt::Hyphenated};
+use uuid::Builder;
 use weir_plugin::Exchange;
 
 /// A generator made ready.
@@ -22,7 +22,8 @@ enum Kind {
     Ksuid,
 }
 
-const NANOID: &str = "useandom-26T198340PX75pxJACKVERYMINDBUSHWOLF_GQZbfghjklqvwyzrict";
+/// The 64 characters of nanoids, each 6 bits.
+const NANOID: &str = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz-";
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 /// Seconds from the Unix epoch to that of ksuids, 2014-05-13.
@@ -100,10 +101,7 @@ impl Ids {
 }
 
 fn hyphenated(uuid: Builder) -> String {
-    let mut buffer = Hyphenated::from_uuid(uuid.into_uuid());
-    let mut text = [0; Hyphenated::LENGTH];
-    let text = { &mut buffer }.encode_lower(&mut text);
-    text.to_owned()
+    uuid.into_uuid().hyphenated().to_string()
 }
 
 fn random_bytes(exchange: &mut Exchange) -> [u8; 16] {

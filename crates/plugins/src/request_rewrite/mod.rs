@@ -95,10 +95,18 @@ impl Plugin for RequestRewrite {
         let config: Config = parse_config(config)?;
         let root = DocPath::root();
         let mut faults = Vec::new();
-        if config.method.as_ref().is_some_and(|it| it.is_empty() || !it.bytes().all(is_token)) {
+        if config
+            .method
+            .as_ref()
+            .is_some_and(|it| it.is_empty() || !it.bytes().all(is_token))
+        {
             faults.push(Diagnostic::error(root.field("method"), "expected a method"));
         }
-        if config.host.as_ref().is_some_and(|it| it.is_empty() || it.contains(' ') || !is_value(it.as_bytes())) {
+        if config
+            .host
+            .as_ref()
+            .is_some_and(|it| it.is_empty() || it.contains(' ') || !is_value(it.as_bytes()))
+        {
             faults.push(Diagnostic::error(root.field("host"), "expected a host"));
         }
         let mut replacements = Vec::with_capacity(config.path_patterns.len());

@@ -1,1 +1,158 @@
+//! `request-rewrite` as upstreams see it.
 
+use super::*;
+use crate::testkit::*;
+use serde_json::json;
+
+/// The target that the upstream gets; `-` before it where the route's own work on the path is left to the route.
+fn target(config: &Value, path: &str, query: Option<&str>) -> String {
+    let filter = build(&RequestRewrite, config).expect("valid");
+    let mut exchange = exchange();
+    prepare(
+        &mut exchange,
+        "GET /raw%20path",
+        &[("X-T", "a b"), ("X-Bad", "x#y?z")],
+    );
+    exchange.request.path = path.as_bytes().to_vec();
+    exchange.request.query = query.map(|query| query.as_bytes().to_vec());
+    assert_eq!(word(&filter.on_request(&mut exchange)), "continue");
+    let mut target = String::from_utf8(exchange.request.path).expect("text");
+    if let Some(query) = exchange.request.query {
+        target.push('?');
+        target.push_str(&String::from_utf8(query).expect("text"));
+    }
+    if exchange.path_rewritten {
+        target
+    } else {
+        format!("-{target}")
+    }
+}
+
+#[test]
+fn targets_are_rewritten() {
+    let decoded = |config: Value| {
+        let mut config = config;
+        config["decoded_paths"] = json!(true);
+        config
+    };
+    let regex = |pattern: &str, replacement: &str| json!({"path_patterns": [{"pattern": pattern, "replacement": replacement}]});
+    let two = json!({"path_patterns": [
+        {"pattern": "^/a/(.*)", "replacement": "/one/$1"}, {"pattern": "^/(.*)", "replacement": "/two/$1"},
+    ]});
+    for (config, path, query, expected) in [
+        (json!({}), "/old", Some("a=1"), "-/old?a=1"),
+        (json!({"path": "/new"}), "/old", None, "/new"),
+        (json!({"path": "/new"}), "/old", Some("a=1&b"), "/new?a=1&b"),
+        (json!({"path": "/new?fixed=1"}), "/old", None, "/new?fixed=1"),
+        (json!({"path": "/new?fixed=1"}), "/old", Some(""), "/new?fixed=1"),
+        (
+            json!({"path": "/new?fixed=1"}),
+            "/old",
+            Some("a=2"),
+            "/new?fixed=1&a=2",
+        ),
+        (
+            json!({"path": "/u/$arg_id/$http_x_t/$host"}),
+            "/x",
+            Some("id=7"),
+            "/u/7/a%20b/api.example?id=7",
+        ),
+        (json!({"path": "/u/$arg_id/$host"}), "/x", None, "/u//api.example"),
+        (
+            json!({"path": "/pre${uri}/post$uri"}),
+            "/mid",
+            Some("x=1"),
+            "/pre/mid/post/mid?x=1",
+        ),
+        (
+            json!({"path": "/$http_x_bad?q=$http_x_bad"}),
+            "/x",
+            None,
+            "/x%23y%3Fz?q=x%23y?z",
+        ),
+        (json!({"path": "$arg_none"}), "/x", None, "/"),
+        (
+            regex("^/iresty/(.*)/(.*)", "/$1-$2"),
+            "/iresty/a/b/c",
+            Some("x=1"),
+            "/a/b-c?x=1",
+        ),
+        (
+            regex("^/iresty/(.*)", "/$1"),
+            "/other",
+            Some("y=1"),
+            "-/other?y=1",
+        ),
+        (regex("(?i)/abc/", "/x/"), "/pre/ABC/post", None, "/pre/x/post"),
+        (regex("/b", "/c?q=$0"), "/a/b/d", Some("e=1"), "/a/c?q=/b/d&e=1"),
+        (two.clone(), "/a/b", None, "/one/b"),
+        (two, "/b", None, "/two/b"),
+        (regex("^/p/(.*)", "/q/$1"), "/p/a%20b%3F", None, "/q/a%20b%3F"),
+        (
+            decoded(regex("^/p/(.*)", "/q/$1")),
+            "/p/a b?",
+            Some("c=d"),
+            "/q/a%20b%3F?c=d",
+        ),
+        (decoded(regex("^/p/(.*)", "/q/$1")), "/p/a%b", None, "/q/a%25b"),
+        (decoded(json!({"path": "/x/%20"})), "/p", None, "/x/%2520"),
+        (
+            json!({"unsafe_original_target": true, "path": "/x"}),
+            "/raw path",
+            Some("x=%2F"),
+            "/raw%20path?x=%2F",
+        ),
+    ] {
+        assert_eq!(
+            target(&config, path, query),
+            expected,
+            "{config} {path} {query:?}"
+        );
+    }
+}
+
+#[test]
+fn the_rest_of_the_request_is_rewritten() {
+    let config = json!({
+        "method": "POST", "host": "new.host:81",
+        "path_patterns": [{"pattern": "^/test/(.*)/(.*)", "replacement": "/$1_$2"}],
+        "headers": [{"append": {"X-Cap": "$1/$2"}}, {"set": {"X-U": "$uri", "X-M": "$request_method"}}],
+    });
+    for (path, captured, new) in [("/test/a/b", "a/b", "/a_b"), ("/none", "/", "/none")] {
+        let filter = build(&RequestRewrite, &config).expect("valid");
+        let mut exchange = exchange();
+        prepare(&mut exchange, &format!("GET {path}"), &[]);
+        assert_eq!(word(&filter.on_request(&mut exchange)), "continue");
+        assert_eq!(exchange.request.method, b"POST");
+        assert_eq!(exchange.upstream_host.as_deref(), Some(&b"new.host:81"[..]));
+        assert_eq!(String::from_utf8_lossy(&exchange.request.path), new);
+        let expected = [
+            format!("X-Cap: {captured}"),
+            "X-M: GET".into(),
+            format!("X-U: {path}"),
+        ];
+        assert_eq!(lines(&exchange.request.headers), expected, "{path}");
+    }
+}
+
+#[test]
+fn configurations_are_checked() {
+    assert!(build(&RequestRewrite, &example(include_str!("mod.rs"))).is_ok());
+    for (config, places) in [
+        (
+            json!({"method": "GET /", "host": "a\r\nb"}),
+            vec!["method", "host"],
+        ),
+        (
+            json!({"path_patterns": [{"pattern": "(?<=a)", "replacement": ""}]}),
+            vec!["path_patterns[0].pattern"],
+        ),
+        (
+            json!({"headers": [{"set": {"a b": "c"}}]}),
+            vec!["headers[0].set.a b"],
+        ),
+        (json!({"uri": "/x"}), vec!["uri"]),
+    ] {
+        assert_eq!(refused_at(&RequestRewrite, &config), places, "{config}");
+    }
+}

@@ -21,8 +21,8 @@ use weir_plugin::{BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Reply
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Status of the answer, 100 to 599.
-    #[schemars(range(min = 100, max = 599))]
+    /// Status of the answer, 200 to 599.
+    #[schemars(range(min = 200, max = 599))]
     pub status: u16,
     /// A sentence for the caller, sent as the `detail` of a problem document (RFC 9457). Not together with `body`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,9 +74,11 @@ impl Plugin for RequestTermination {
         let mut fault = |field: &str, message: &str| {
             faults.push(Diagnostic::error(DocPath::root().field(field), message));
         };
-        // An answer of 1xx would not end the call.
-        if !(100..=599).contains(&config.status) {
-            fault("status", "expected a status from 100 to 599");
+        if !(200..=599).contains(&config.status) {
+            fault(
+                "status",
+                "expected a status from 200 to 599, as 1xx does not end a call",
+            );
         }
         if config.message.is_some() && config.body.is_some() {
             fault("message", "expected either 'message' or 'body', not both");
@@ -84,7 +86,11 @@ impl Plugin for RequestTermination {
         if config.echo && config.body.is_some() {
             fault("body", "expected no body, as 'echo' makes one");
         }
-        if config.content_type.as_ref().is_some_and(|it| !is_value(it.as_bytes())) {
+        if config
+            .content_type
+            .as_ref()
+            .is_some_and(|it| !is_value(it.as_bytes()))
+        {
             fault("content_type", "expected a media type");
         }
         if config.trigger.as_ref().is_some_and(|it| !is_name(it.as_bytes())) {
@@ -122,7 +128,9 @@ struct TerminationFilter {
 
 impl TerminationFilter {
     fn is_triggered(&self, request: &Request) -> bool {
-        let Some(name) = self.trigger.as_deref() else { return true };
+        let Some(name) = self.trigger.as_deref() else {
+            return true;
+        };
         let query = request.query.as_deref().unwrap_or_default();
         request.headers.contains(name.as_bytes())
             || query_pairs(query).any(|(key, _)| decode_form(key) == name.as_bytes())
@@ -147,7 +155,11 @@ impl Filter for TerminationFilter {
             };
         }
         let account = account(exchange, message.as_deref());
-        let reply = Reply::new(self.reply.status, "application/json; charset=utf-8", account.to_string());
+        let reply = Reply::new(
+            self.reply.status,
+            "application/json; charset=utf-8",
+            account.to_string(),
+        );
         Outcome::Reply(Box::new(reply))
     }
 }
@@ -157,7 +169,11 @@ fn account(exchange: &Exchange, message: Option<&str>) -> Value {
     let request = &exchange.request;
     let mut headers = Map::new();
     for header in request.headers.iter() {
-        add(&mut headers, text(&header.name.to_ascii_lowercase()), text(header.value).into());
+        add(
+            &mut headers,
+            text(&header.name.to_ascii_lowercase()),
+            text(header.value).into(),
+        );
     }
     let mut query = Map::new();
     for (key, value) in query_pairs(request.query.as_deref().unwrap_or_default()) {
@@ -182,8 +198,14 @@ fn account(exchange: &Exchange, message: Option<&str>) -> Value {
             "raw_body": request.body.as_deref().map(text),
         }),
     );
-    account.insert("matched_route".into(), json!({"name": route.map(|route| &route.name)}));
-    account.insert("matched_service".into(), json!({"name": route.map(|route| &route.service)}));
+    account.insert(
+        "matched_route".into(),
+        json!({"name": route.map(|route| &route.name)}),
+    );
+    account.insert(
+        "matched_service".into(),
+        json!({"name": route.map(|route| &route.service)}),
+    );
     Value::Object(account)
 }
 

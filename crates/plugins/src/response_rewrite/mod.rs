@@ -73,9 +73,13 @@ impl Plugin for ResponseRewrite {
 
     fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: Config = parse_config(config)?;
-        let fault = |field: &str, message: String| vec![Diagnostic::error(DocPath::root().field(field), message)];
+        let fault =
+            |field: &str, message: String| vec![Diagnostic::error(DocPath::root().field(field), message)];
         if let Some(status) = config.status.filter(|status| !(200..=598).contains(status)) {
-            return Err(fault("status", format!("expected a status from 200 to 598, found {status}")));
+            return Err(fault(
+                "status",
+                format!("expected a status from 200 to 598, found {status}"),
+            ));
         }
         let condition = config.when.as_ref().map(Condition::compile).transpose();
         let body = match config.body {
@@ -89,7 +93,11 @@ impl Plugin for ResponseRewrite {
             condition: condition.map_err(|message| fault("when", message))?,
             status: config.status,
             body,
-            headers: HeaderSteps::compile(&config.headers, config.variables, &DocPath::root().field("headers"))?,
+            headers: HeaderSteps::compile(
+                &config.headers,
+                config.variables,
+                &DocPath::root().field("headers"),
+            )?,
         }))
     }
 }
@@ -118,7 +126,11 @@ impl Filter for RewriteFilter {
     }
 
     fn on_response(&self, exchange: &mut Exchange) {
-        if self.condition.as_ref().is_some_and(|condition| !condition.holds(exchange)) {
+        if self
+            .condition
+            .as_ref()
+            .is_some_and(|condition| !condition.holds(exchange))
+        {
             return;
         }
         let response = &mut exchange.response;

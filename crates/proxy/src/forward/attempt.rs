@@ -7,7 +7,7 @@ use crate::h1::response::{self, ResponseHead};
 use crate::h1::{Framing, status};
 use crate::pool::{PoolKey, UpstreamConnection};
 use crate::reply::push_header;
-use crate::serve::{After, Call, RequestBody, Stop};
+use crate::serve::{After, CONTINUE, Call, RequestBody, Stop};
 use crate::timer::Timer;
 use crate::tunnel;
 use crate::worker::Worker;
@@ -113,6 +113,10 @@ impl Call<'_> {
         let sent = write_all(write, &out, &mut attempt.timer, write_timeout).await;
         self.worker.buffers.give_output(out);
         sent?;
+        if !is_whole && self.head.expects_continue && self.answers_expect() {
+            self.head.expects_continue = false;
+            self.write_to_client(CONTINUE, &mut Watch::Nothing).await?;
+        }
         if is_whole {
             // The answer's bytes can use the same, still warm, buffer.
             self.client.reader.inbox.release(&self.worker.buffers);
@@ -230,7 +234,7 @@ impl Call<'_> {
         self.run_response_work(&plan.route.chain);
         let mut out = self.worker.buffers.take_output();
         status::write_line(101, b"", 1, &mut out);
-        out.extend_from_slice(b"Connection: upgrade\r\n");
+        out.extend_from_slice(b"Connection: Upgrade\r\n");
         push_header(&mut out, b"Upgrade", protocol);
         self.exchange.response.headers.write_lines(&mut out);
         self.write_stamps(&plan.route.response_stamps, &mut out);
@@ -252,7 +256,7 @@ impl Call<'_> {
         let to_head = self.exchange.request.method == b"HEAD";
         let mut watch = match pump {
             Some(pump) => Watch::Pump(pump),
-            None => Watch::Client(self.client),
+            None => Watch::Client(&mut *self.client),
         };
         loop {
             let inbox = &mut attempt.connection.inbox;

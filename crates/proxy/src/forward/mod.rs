@@ -9,7 +9,7 @@ pub use pump::Watch;
 use crate::forwarded;
 use crate::h1::Framing;
 use crate::pool::{PoolKey, UpstreamConnection};
-use crate::reply::push_header;
+use crate::reply::{push_header, push_via};
 use crate::serve::{After, Call, Stop};
 use crate::timer::Timer;
 use std::io;
@@ -86,6 +86,9 @@ impl Call<'_> {
         }
         let stripped = (forward.path.strip_matched && !self.exchange.path_rewritten).then_some(found.matched_len);
         forwarded::apply(&route.forwarded, self.head.has_forwarded, stripped, self.exchange);
+        for stamp in route.request_stamps.iter() {
+            self.exchange.request.headers.remove(&stamp.name);
+        }
         let voice = self.worker.shared.voices.get(route.voice);
         let plan = Plan {
             route,
@@ -188,7 +191,7 @@ impl Call<'_> {
                 Err(_) => return Tried::Failed(Failure::NameResolution),
             },
         };
-        self.report.upstream = Some(address);
+        self.exchange.upstream = Some(address);
         let key = PoolKey { address };
         let reused = self.worker.pool.take(key, &plan.upstream.keepalive, now);
         if let Some(connection) = reused {
@@ -223,13 +226,11 @@ impl Call<'_> {
         self.write_host(plan, target, out);
         self.exchange.request.headers.write_lines(out);
         if let Some(via) = &plan.route.forwarded.via {
-            out.extend_from_slice(if self.head.minor_version == 0 { b"Via: 1.0 " } else { b"Via: 1.1 " });
-            out.extend_from_slice(via);
-            out.extend_from_slice(b"\r\n");
+            push_via(self.head.minor_version, via, out);
         }
         self.write_stamps(&plan.route.request_stamps, out);
         if let Some(protocol) = self.head.upgrade.as_ref().filter(|_| plan.route.upgrade) {
-            out.extend_from_slice(b"Connection: upgrade\r\n");
+            out.extend_from_slice(b"Connection: Upgrade\r\n");
             push_header(out, b"Upgrade", protocol);
         }
         match (&self.exchange.request.body, self.head.framing) {
@@ -237,7 +238,7 @@ impl Call<'_> {
             (None, Framing::Chunked) => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
             (None, _) => {}
         }
-        if self.head.expects_continue {
+        if self.head.expects_continue && !self.answers_expect() {
             out.extend_from_slice(b"Expect: 100-continue\r\n");
         }
         out.extend_from_slice(b"\r\n");

@@ -8,7 +8,7 @@ use crate::h1::body::BodyCursor;
 use crate::h1::chunked::{self, Piece};
 use crate::h1::response::ResponseHead;
 use crate::h1::{Framing, status};
-use crate::reply::push_header;
+use crate::reply::{push_header, push_via};
 use crate::serve::Call;
 use std::io;
 use std::time::Instant;
@@ -69,7 +69,7 @@ impl Call<'_> {
         status::write_line(response.status, &response.reason, 1, out);
         response.headers.write_lines(out);
         if let Some(via) = &plan.route.forwarded.via {
-            push_via(via, out);
+            push_via(1, via, out);
         }
         if !plan.route.response_stamps.is_empty() {
             self.write_stamps(&plan.route.response_stamps, out);
@@ -181,10 +181,4 @@ impl Call<'_> {
         out.clear();
         written
     }
-}
-
-fn push_via(via: &[u8], out: &mut Vec<u8>) {
-    out.extend_from_slice(b"Via: 1.1 ");
-    out.extend_from_slice(via);
-    out.extend_from_slice(b"\r\n");
 }

@@ -133,7 +133,9 @@ impl<'h> Fields<'h> {
                 return Ok(false);
             }
             7 if is(b"upgrade") => {
-                self.upgrade = Some(value);
+                // A switch to HTTP/2 behind the gateway's back would carry requests that nobody looks at.
+                let switches_http = list_items(value).any(|it| it.get(..2).is_some_and(|it| it.eq_ignore_ascii_case(b"h2")));
+                self.upgrade = Some(value).filter(|_| !switches_http);
                 return Ok(false);
             }
             9 if is(b"x-real-ip") => self.has_forwarded = true,
@@ -231,6 +233,9 @@ fn read_target<'t>(
     method: &[u8],
     request: &mut weir_plugin::Request,
 ) -> Result<Option<&'t [u8]>, Refusal> {
+    if !method.iter().all(|byte| byte.is_ascii_uppercase() || matches!(byte, b'-' | b'_')) {
+        return Err(bad("the method"));
+    }
     if method == b"CONNECT" || method == b"TRACE" {
         return Err(Refusal::new(RefusalKind::MethodNotAllowed));
     }
@@ -282,7 +287,7 @@ fn read_host(host: &[u8], request: &mut weir_plugin::Request) -> Result<(), Refu
         (_, None) => (host, None),
     };
     let good = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'[' | b']' | b':' | b'%' | b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'=') || *byte >= 0x80;
-    if name.is_empty() || !name.iter().all(good) || (name[0] != b'[' && name.contains(&b':')) {
+    if name.is_empty() || name.windows(2).any(|pair| pair == b"..") || !name.iter().all(good) || (name[0] != b'[' && name.contains(&b':')) {
         return Err(bad("the Host"));
     }
     request.host.extend(name.strip_suffix(b".").unwrap_or(name).iter().map(u8::to_ascii_lowercase));

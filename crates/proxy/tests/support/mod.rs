@@ -1,0 +1,23 @@
+//! A gateway within the test's process, and raw peers on both sides of it.
+//!
+//! Peers speak bytes over real sockets on free ports of the loopback. A test waits for what it expects to
+//! happen, never for time to pass; [`PATIENCE`] only ends a test that would hang.
+
+mod filter;
+mod gateway;
+mod upstream;
+mod wire;
+
+pub use gateway::{TestGateway, patch, simple_model};
+pub use upstream::{Upstream, answer};
+pub use wire::{Ended, Head, Message, Wire};
+
+use std::time::Duration;
+
+/// How long a test waits for anything before it fails.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Bytes as text for messages of failing tests.
+pub fn text(bytes: &[u8]) -> String {
+    bytes.escape_ascii().to_string()
+}

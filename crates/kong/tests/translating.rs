@@ -110,13 +110,13 @@ fn what_is_not_there_leads_nowhere() {
         ),
         (
             "services: [{name: s, host: x, enabled: false, routes: [{name: r, paths: [/p]}]}]",
-            "",
-            json!({"weir": 1, "voice": "kong"}),
+            "/routes",
+            Value::Null,
         ),
         (
             "services: [{name: s, host: x, protocol: tcp, routes: [{name: r, paths: [/p]}]}]",
-            "",
-            json!({"weir": 1, "voice": "kong"}),
+            "/routes",
+            Value::Null,
         ),
     ] {
         assert_eq!(at(&model(text), path), expected, "{text}");

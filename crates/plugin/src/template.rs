@@ -16,7 +16,7 @@ enum Part {
 }
 
 impl Template {
-    /// Reads a template. A `$` that no name follows stands for itself.
+    /// Reads a template. A `$` that no name follows, or that stands behind a `\`, stands for itself.
     pub fn parse(text: &str) -> Self {
         let mut parts = Vec::new();
         let mut rest = text;
@@ -33,7 +33,7 @@ impl Template {
                     after.split_at(end)
                 }
             };
-            if name.is_empty() {
+            if name.is_empty() || plain.ends_with('\\') {
                 plain.push('$');
                 rest = after;
                 continue;
@@ -101,6 +101,7 @@ mod tests {
             ("$", "$"),
             ("$$arg_a", "$1 2"),
             ("a$nothing", "a"),
+            (r"\$arg_a $arg_a", r"\$arg_a 1 2"),
             ("${arg_a", "${arg_a"),
             ("${arg_a ?? 9}/${arg_x ?? 9}", "1 2/9"),
         ] {

@@ -15,3 +15,100 @@ pub fn registry() -> Registry {
     registry.add(crate::response_rewrite::ResponseRewrite);
     registry
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::*;
+    use serde::Serialize;
+    use serde::de::DeserializeOwned;
+    use std::fmt::Debug;
+
+    #[test]
+    fn plugins_are_named_and_described() {
+        let registry = registry();
+        let names: Vec<_> = registry.iter().map(weir_plugin::Plugin::name).collect();
+        assert_eq!(
+            names,
+            [
+                "cors",
+                "jwt",
+                "key-auth",
+                "rate-limit",
+                "request-id",
+                "request-rewrite",
+                "request-termination",
+                "response-rewrite",
+            ]
+        );
+        for plugin in registry.iter() {
+            let schemas = [
+                Some(plugin.config_schema()),
+                plugin.credentials().map(|kind| kind.schema),
+            ];
+            for schema in schemas.into_iter().flatten() {
+                let name = plugin.name();
+                assert_eq!(schema.get("additionalProperties"), Some(&false.into()), "{name}");
+                let properties = schema
+                    .get("properties")
+                    .and_then(|it| it.as_object())
+                    .expect("an object");
+                for (field, schema) in properties {
+                    assert!(
+                        schema.get("description").is_some(),
+                        "{name}: {field} is not documented"
+                    );
+                }
+            }
+        }
+    }
+
+    /// Front doors hand typed configurations over as JSON.
+    fn survives<T: Serialize + DeserializeOwned + PartialEq + Debug>(config: T) {
+        let value = serde_json::to_value(&config).expect("JSON");
+        assert_eq!(serde_json::from_value::<T>(value).expect("valid"), config);
+    }
+
+    #[test]
+    fn configurations_survive_a_round_trip() {
+        survives(cors::Config {
+            methods: Vec::new(),
+            ..cors::Config::default()
+        });
+        survives(identity::Config {
+            headers: Vec::new(),
+            anonymous_header: None,
+            ..identity::Config::default()
+        });
+        survives(jwt::Config {
+            challenge: None,
+            token_challenge: None,
+            checked_claims: Vec::new(),
+            ..jwt::Config::default()
+        });
+        survives(key_auth::Config {
+            challenge: None,
+            ..key_auth::Config::default()
+        });
+        survives(rate_limit::Config {
+            headers: rate_limit::SummaryHeaders::NONE,
+            limits: vec![rate_limit::Limit {
+                count: rate_limit::Amount::Template("$http_x_limit".into()),
+                per: rate_limit::Per::Seconds(rate_limit::Amount::Number(60)),
+                by: Some(rate_limit::CountBy::Header("X".into())),
+                headers: rate_limit::LimitHeaders::default(),
+            }],
+            ..rate_limit::Config::default()
+        });
+        survives(request_id::Config {
+            generator: request_id::Generator::Random {
+                characters: "ab".into(),
+                length: 3,
+            },
+            ..request_id::Config::default()
+        });
+        survives(request_rewrite::Config::default());
+        survives(request_termination::Config::default());
+        survives(response_rewrite::Config::default());
+    }
+}

@@ -22,6 +22,9 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(100);
 /// How long the last lines of the access log may take.
 const LOG_PATIENCE: Duration = Duration::from_secs(2);
 
+/// Niceness of a thread that compiles while calls are served.
+const BACKGROUND_NICENESS: i32 = 10;
+
 /// What a load needs besides the files' content.
 struct Loader {
     files: Vec<PathBuf>,
@@ -158,6 +161,13 @@ impl Loader {
         self.files.iter().map(stamp).collect()
     }
 
+    /// Loads on a thread that gives way to the workers.
+    fn load_in_background(&self) -> Result<(Snapshot, Vec<String>), String> {
+        // On Linux this is the calling thread's own priority. Where it cannot be lowered, loading still works.
+        let _unchanged = rustix::process::setpriority_process(None, BACKGROUND_NICENESS);
+        self.load()
+    }
+
     /// The compiled configuration and what is to be said about it, or why it is refused.
     fn load(&self) -> Result<(Snapshot, Vec<String>), String> {
         let loaded = load::load(&self.files, self.routers, &self.registry, &self.carry)
@@ -189,7 +199,7 @@ async fn watch(loader: Loader, mut stamps: Vec<Option<FileStamp>>, status: Arc<S
         stamps = current;
         let compiling = Arc::clone(&loader);
         // Off the control runtime, so that /status answers meanwhile.
-        match tokio::task::spawn_blocking(move || compiling.load()).await {
+        match tokio::task::spawn_blocking(move || compiling.load_in_background()).await {
             Ok(Ok((snapshot, notes))) => {
                 for note in &notes {
                     tracing::warn!("{note}");

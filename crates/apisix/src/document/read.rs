@@ -140,7 +140,7 @@ impl<'d> Reader<'d> {
                 }
                 _ => {
                     let message = format!(
-                        "invalid item data of [{section}/{}], val: {item}, it should be an object",
+                        "invalid item data of [{section}/{}], it should be an object",
                         index + 1
                     );
                     self.diagnostics.push(Diagnostic::dropped(place, message));

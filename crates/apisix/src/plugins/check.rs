@@ -30,7 +30,8 @@ impl Checker {
             *config = Value::Object(serde_json::Map::new());
         }
         if !config.is_object() {
-            return Err(format!("invalid plugin conf {config} for plugin [{name}]"));
+            // Unlike APISIX without the value, which may be a key in the wrong place.
+            return Err(format!("invalid plugin conf for plugin [{name}]: expected a map"));
         }
         if !is_known(name) {
             return Err(format!("unknown plugin [{name}]"));

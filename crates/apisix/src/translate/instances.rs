@@ -115,17 +115,7 @@ impl<'d> Instances<'d> {
             drops_tail_slash: self.drops_tail_slash,
         };
         let translated = written.mapping.translate(config, &surroundings, &mut notes);
-        for Note {
-            severity,
-            field,
-            message,
-        } in notes.0
-        {
-            diagnostics.push(Diagnostic {
-                severity,
-                ..Diagnostic::error(place.field(field), message)
-            });
-        }
+        report(notes, &place, diagnostics);
         let config = match translated {
             Ok(config) => config,
             Err(error) => {
@@ -167,6 +157,20 @@ impl<'d> Instances<'d> {
     /// All shared instances.
     pub fn finish(self) -> Vec<PluginInstance> {
         self.shared
+    }
+}
+
+fn report(notes: Notes, place: &DocPath, diagnostics: &mut Vec<Diagnostic>) {
+    for Note {
+        severity,
+        field,
+        message,
+    } in notes.0
+    {
+        diagnostics.push(Diagnostic {
+            severity,
+            ..Diagnostic::error(place.field(field), message)
+        });
     }
 }
 

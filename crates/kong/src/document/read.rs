@@ -167,12 +167,7 @@ impl Reader<'_> {
             is_broken: self.problems.0.len() > before,
         });
         for (child, field, value) in nested {
-            self.list(
-                child,
-                &value,
-                &place.field(child.name),
-                Some(Parent { field, id }),
-            );
+            self.list(child, value, &place.field(child.name), Some(Parent { field, id }));
         }
     }
 

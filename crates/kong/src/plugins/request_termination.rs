@@ -73,7 +73,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
         made.message = config.message;
     } else if let Some(body) = config.body {
         made.body = Some(body);
-        made.content_type = Some(content_type(config.content_type));
+        made.content_type = Some(config.content_type.unwrap_or_else(|| JSON.to_owned()));
     } else {
         let message = config
             .message
@@ -96,23 +96,5 @@ fn standard_message(status: u16) -> Option<&'static str> {
         502 => Some("Bad Gateway"),
         503 => Some("Service unavailable"),
         _ => None,
-    }
-}
-
-/// The original's web server adds its charset to these types.
-const TEXT_TYPES: &[&str] = &[
-    "text/html",
-    "text/xml",
-    "text/plain",
-    "text/vnd.wap.wml",
-    "application/javascript",
-    "application/rss+xml",
-];
-
-fn content_type(configured: Option<String>) -> String {
-    match configured {
-        None => JSON.to_owned(),
-        Some(text) if TEXT_TYPES.contains(&text.as_str()) => format!("{text}; charset=UTF-8"),
-        Some(text) => text,
     }
 }

@@ -83,7 +83,8 @@ impl<'d> Chains<'d> {
         };
         // Instances for more than one route are shared, so that they have one state.
         if plugin.consumer.is_some() || plugin.route.is_none() {
-            self.shared.push(instance(instances.definition, plugin.id, config));
+            self.shared
+                .push(instance(instances.definition, plugin.id, config));
         } else {
             self.configs.insert(plugin.id, config);
         }

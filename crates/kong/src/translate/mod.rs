@@ -11,7 +11,7 @@ pub use route::NOT_GRPC;
 
 use crate::RouterFlavor;
 use crate::document::Document;
-use weir_model::{Diagnostic, Model, RouteTable, Severity, Voice};
+use weir_model::{DefaultCharset, Diagnostic, Model, RouteTable, Severity, Voice};
 
 /// Translates a document.
 ///
@@ -34,11 +34,31 @@ pub fn model(document: &Document, router: RouterFlavor) -> Result<(Model, Vec<Di
         plugins,
         consumer_tables,
         unmatched,
-        route_tables: vec![RouteTable { voice: Voice::Kong, answer_expect: true, ..RouteTable::default() }],
-        ..Model::default()
+        route_tables: vec![route_table()],
     };
     if found.iter().any(|found| found.severity == Severity::Error) {
         return Err(found);
     }
     Ok((model, found))
+}
+
+/// What the original's web server does for all routes.
+fn route_table() -> RouteTable {
+    const TEXT_TYPES: [&str; 6] = [
+        "text/html",
+        "text/xml",
+        "text/plain",
+        "text/vnd.wap.wml",
+        "application/javascript",
+        "application/rss+xml",
+    ];
+    RouteTable {
+        voice: Voice::Kong,
+        answer_expect: true,
+        charset: Some(DefaultCharset {
+            name: "UTF-8".to_owned(),
+            media_types: TEXT_TYPES.map(str::to_owned).to_vec(),
+        }),
+        ..RouteTable::default()
+    }
 }

@@ -248,9 +248,11 @@ fn read_target<'t>(
             (Some(&rest[..end]), &rest[end..])
         }
     };
-    if target.iter().any(|byte| *byte <= 0x20 || *byte == 0x7f || *byte == b'#') {
+    if target.iter().any(|byte| *byte <= 0x20 || *byte == 0x7f) {
         return Err(bad("the request target"));
     }
+    // A fragment is no part of a request; the originals drop it, and so the upstream never sees one.
+    let path = &path[..memchr::memchr(b'#', path).unwrap_or(path.len())];
     match memchr::memchr(b'?', path) {
         Some(at) => {
             request.raw_path.extend_from_slice(&path[..at]);

@@ -37,6 +37,7 @@ impl Voice for KongVoice {
                         form(Form::Json, status, json(message, None).into_bytes())
                     }
                     (words::Speaker::Router, Some(_)) if is_grpc => Reply::new(status, "", Vec::new())
+                        .with_header("Content-Type", "")
                         .with_header("grpc-status", grpc_status(status))
                         .with_header("grpc-message", message.as_bytes()),
                     (_, accept) => write(preferred(accept), status, message, id),
@@ -140,8 +141,6 @@ mod tests {
     fn refusals_are_put_in_kongs_words() {
         let json = |message: &str| format!("{{\n  \"message\":\"{message}\",\n  \"request_id\":\"ID\"\n}}");
         let plain = |message: &str| format!("{message}\nrequest_id: ID\n");
-        let token = |fault| unauthenticated("jwt", AuthFailure::Token(fault));
-        let claims = vec![("nbf".to_owned(), ClaimFault::NotYetValid)];
         let bad_gateway = "An invalid response was received from the upstream server";
         let anything = [("accept", "*/*")];
         let grpc = [("accept", "application/grpc")];
@@ -214,20 +213,6 @@ mod tests {
                  <requestid>ID</requestid>\n</error>\n"
                     .to_owned(),
             ),
-            (
-                token(TokenFault::Malformed("JSON")),
-                None,
-                &[("accept", "text/html")],
-                401,
-                "{\"message\":\"Bad token; invalid JSON\"}".to_owned(),
-            ),
-            (
-                token(TokenFault::Claims(claims)),
-                None,
-                &[],
-                401,
-                "{\"nbf\":\"token not valid yet\"}".to_owned(),
-            ),
         ] {
             let (reply, text) = render(kind.clone(), status, headers);
             assert_eq!(
@@ -235,6 +220,29 @@ mod tests {
                 (expected_status, body),
                 "{kind:?} {headers:?}"
             );
+        }
+    }
+
+    #[test]
+    fn tokens_are_refused_in_json_whatever_is_accepted() {
+        let claims = vec![("nbf".to_owned(), ClaimFault::NotYetValid)];
+        for (failure, body) in [
+            (AuthFailure::Missing, r#"{"message":"Unauthorized"}"#),
+            (
+                AuthFailure::Token(TokenFault::Malformed("JSON")),
+                r#"{"message":"Bad token; invalid JSON"}"#,
+            ),
+            (
+                AuthFailure::Token(TokenFault::NoKeyClaim("iss".to_owned())),
+                r#"{"message":"No mandatory 'iss' in claims"}"#,
+            ),
+            (
+                AuthFailure::Token(TokenFault::Claims(claims)),
+                r#"{"nbf":"token not valid yet"}"#,
+            ),
+        ] {
+            let kind = unauthenticated("jwt", failure);
+            assert_eq!(render(kind, None, &[("accept", "text/html")]).1, body);
         }
     }
 

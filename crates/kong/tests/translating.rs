@@ -75,7 +75,7 @@ fn services_and_routes() {
         (
             "    hosts: [a.test, '*.b.test']",
             "/routes/0/match/0/hosts",
-            json!(["a.test", "*.b.test"]),
+            json!(["a.test", ".b.test", "*.b.test"]),
         ),
         ("    hosts: ['::1']", "/routes/0/match/0/hosts", json!(["[::1]"])),
         (

@@ -42,10 +42,9 @@ impl Template {
                 parts.push(Part::Text(std::mem::take(&mut plain).into_bytes()));
             }
             parts.push(match name.split_once("??") {
-                Some((name, default)) => Part::VariableOr(
-                    Variable::parse(name.trim()),
-                    default.trim().as_bytes().to_vec(),
-                ),
+                Some((name, default)) => {
+                    Part::VariableOr(Variable::parse(name.trim()), default.trim().as_bytes().to_vec())
+                }
                 None => Part::Variable(Variable::parse(name.trim())),
             });
             rest = behind;

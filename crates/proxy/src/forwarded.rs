@@ -16,7 +16,9 @@ pub fn write_target(
 ) {
     let path = &exchange.request.path;
     let is_untouched = !rewrite.strip_matched && rewrite.base.is_none();
-    if is_untouched || exchange.path_rewritten {
+    if exchange.path_rewritten {
+        out.extend_from_slice(path);
+    } else if is_untouched {
         write_path(path, is_decoded, out);
     } else {
         let mut joined = Vec::with_capacity(path.len() + 16);
@@ -25,7 +27,7 @@ pub fn write_target(
     }
     if let Some(query) = &exchange.request.query {
         // A decoded path was taken apart; an empty query is not put back (as NGINX does it).
-        if !(query.is_empty() && is_decoded) {
+        if !(query.is_empty() && is_decoded && !exchange.path_rewritten) {
             out.push(b'?');
             out.extend_from_slice(query);
         }

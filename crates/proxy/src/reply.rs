@@ -59,7 +59,7 @@ impl Call<'_> {
         }
         self.write_connection_header(after == After::KeepAlive, &mut out);
         out.extend_from_slice(b"\r\n");
-        if !is_bodyless && self.exchange.request.method != b"HEAD" {
+        if !is_bodyless && !self.is_head {
             out.extend_from_slice(body);
         }
         self.report.bytes_out += out.len() as u64;

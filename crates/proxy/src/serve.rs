@@ -43,6 +43,8 @@ pub struct Call<'c> {
     pub exchange: &'c mut Exchange,
     pub head: RequestHead,
     pub body: RequestBody,
+    /// Whether the client asked with HEAD; filters may change the method that is forwarded.
+    pub is_head: bool,
     pub started: Instant,
     pub report: Report,
 }
@@ -177,7 +179,8 @@ impl<'c> Call<'c> {
             RequestBody { cursor: BodyCursor::new(head.framing), received: 0, limit, prefix: Vec::new() };
         let report = Report { bytes_in: head.length as u64, ..Report::default() };
         let voice = serving.published.snapshot.voice;
-        Self { worker, serving, voice, client, exchange, head, body, started, report }
+        let is_head = exchange.request.method == b"HEAD";
+        Self { worker, serving, voice, client, exchange, head, body, is_head, started, report }
     }
 
     async fn run(&mut self) -> (After, Option<usize>) {

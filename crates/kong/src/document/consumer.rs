@@ -127,7 +127,6 @@ pub struct KeyauthCredential {
 #[derive(Clone, Deserialize)]
 #[allow(missing_docs, reason = "the fields are Kong's own")]
 pub struct JwtSecret {
-    pub id: Uuid,
     pub consumer: Uuid,
     pub key: Option<String>,
     pub secret: Option<String>,

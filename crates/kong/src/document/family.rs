@@ -50,7 +50,7 @@ impl Family {
         self
     }
 
-    /// Whether members are the same for this family: families are constants, told apart by their names.
+    /// Whether this is the family of that name.
     pub fn is(&self, name: &str) -> bool {
         self.name == name
     }

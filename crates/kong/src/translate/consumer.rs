@@ -17,11 +17,21 @@ pub fn translate(document: &Document, found: &mut Vec<Diagnostic>) -> Vec<Consum
             continue;
         };
         let config = key_auth::Credential { key: text.clone() };
-        push(&mut credentials, key.consumer, key.id, "key-auth", config);
+        push(
+            &mut credentials,
+            key.consumer,
+            key.id.to_string(),
+            "key-auth",
+            config,
+        );
     }
     for Entity { place, value: secret } in &document.jwt_secrets {
         match jwt_credential(secret) {
-            Ok(config) => push(&mut credentials, secret.consumer, secret.id, "jwt", config),
+            // Upstreams are told the key by which tokens name the credential, not its id.
+            Ok(config) => {
+                let name = config.key.clone();
+                push(&mut credentials, secret.consumer, name, "jwt", config);
+            }
             Err(message) => found.push(Diagnostic::warning(place.clone(), message)),
         }
     }
@@ -43,12 +53,12 @@ pub fn translate(document: &Document, found: &mut Vec<Diagnostic>) -> Vec<Consum
 fn push(
     credentials: &mut HashMap<Uuid, Vec<Credential>>,
     consumer: Uuid,
-    id: Uuid,
+    name: String,
     plugin: &str,
     config: impl serde::Serialize,
 ) {
     credentials.entry(consumer).or_default().push(Credential {
-        id: Some(id.to_string()),
+        id: Some(name),
         plugin: plugin.to_owned(),
         config: serde_json::to_value(config).unwrap_or_default(),
     });

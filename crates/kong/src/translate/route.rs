@@ -174,7 +174,11 @@ fn matches(route: &Route, router: RouterFlavor, position: usize) -> (Vec<RouteMa
     for path in paths {
         for group in &groups {
             matches.push(RouteMatch {
-                hosts: group.hosts.iter().filter_map(|host| host_pattern(host)).collect(),
+                hosts: group
+                    .hosts
+                    .iter()
+                    .flat_map(|host| host_patterns(host, router))
+                    .collect(),
                 path: path.map_or(PathPattern::Any, path::pattern),
                 methods: route.methods.clone(),
                 headers: headers.clone(),
@@ -231,11 +235,23 @@ impl<'r> HostGroup<'r> {
     }
 }
 
-/// Addresses stand in calls as they do in URLs, IPv6 ones in brackets.
-fn host_pattern(host: &str) -> Option<HostPattern> {
-    match host.parse::<std::net::Ipv6Addr>() {
-        Ok(_) => HostPattern::parse(&format!("[{host}]")).ok(),
-        Err(_) => HostPattern::parse(host).ok(),
+/// Addresses stand in calls as they do in URLs, IPv6 ones in brackets. For the router `traditional_compatible` the
+/// wildcard of `*.x.test` may stand for nothing.
+fn host_patterns(host: &str, router: RouterFlavor) -> Vec<HostPattern> {
+    let pattern = match host.parse::<std::net::Ipv6Addr>() {
+        Ok(_) => HostPattern::parse(&format!("[{host}]")),
+        Err(_) => HostPattern::parse(host),
+    };
+    match pattern {
+        Ok(HostPattern::Suffix { suffix, port }) if router != RouterFlavor::Traditional => vec![
+            HostPattern::Exact {
+                host: suffix.clone(),
+                port,
+            },
+            HostPattern::Suffix { suffix, port },
+        ],
+        Ok(pattern) => vec![pattern],
+        Err(_) => Vec::new(),
     }
 }
 

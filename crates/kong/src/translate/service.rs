@@ -5,7 +5,7 @@ use crate::schema::text;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use uuid::Uuid;
-use weir_model::{Algorithm, Diagnostic, HashOn, KeepalivePool, Scheme, Timeouts};
+use weir_model::{Algorithm, Diagnostic, DocPath, HashOn, KeepalivePool, Scheme, Timeouts};
 
 /// The port of targets that name none.
 const TARGET_PORT: u16 = 8000;
@@ -43,42 +43,13 @@ impl<'d> Services<'d> {
             upstreams: Vec::new(),
         };
         let mut over_tls: HashSet<&str> = HashSet::new();
-        for Entity {
-            place,
-            value: service,
-        } in &document.services
-        {
-            let upstream = by_name.get(service.host.as_str()).copied();
-            let scheme = match service.protocol.as_str() {
-                "http" => Some(Scheme::Http),
-                "https" => Some(Scheme::Https),
-                _ => None,
-            };
-            let is_served = service.enabled && scheme.is_some();
-            if service.enabled && scheme.is_none() {
-                let message = format!(
-                    "services of protocol '{}' are not served by this version of Weir",
-                    service.protocol
-                );
-                found.push(Diagnostic::dropped(place.clone(), message));
+        for Entity { place, value } in &document.services {
+            let upstream = by_name.get(value.host.as_str()).copied();
+            if let (Some(Scheme::Https), Some(upstream)) =
+                (services.add(value, upstream, place, found), upstream)
+            {
+                over_tls.insert(&upstream.name);
             }
-            if let Some(scheme) = scheme.filter(|_| is_served) {
-                if let (Some(upstream), Scheme::Https) = (upstream, scheme) {
-                    over_tls.insert(&upstream.name);
-                }
-                services
-                    .services
-                    .push(translate_service(service, scheme, upstream));
-            }
-            let name = is_served.then(|| name(service));
-            services.by_id.insert(
-                service.id,
-                Backend {
-                    service,
-                    name,
-                    upstream,
-                },
-            );
         }
         let targets = targets_by_upstream(document);
         for Entity {
@@ -92,16 +63,50 @@ impl<'d> Services<'d> {
                 found.push(Diagnostic::warning(place.field("healthchecks"), message));
             }
             let targets = targets.get(&upstream.id).map_or(&[][..], Vec::as_slice);
-            services
-                .upstreams
-                .push(translate_upstream(upstream, Scheme::Http, targets));
-            if over_tls.contains(upstream.name.as_str()) {
-                services
-                    .upstreams
-                    .push(translate_upstream(upstream, Scheme::Https, targets));
+            let is_over_tls = over_tls.contains(upstream.name.as_str());
+            for scheme in [Scheme::Http, Scheme::Https] {
+                if scheme == Scheme::Http || is_over_tls {
+                    services
+                        .upstreams
+                        .push(translate_upstream(upstream, scheme, targets));
+                }
             }
         }
         services
+    }
+
+    /// Adds a service; its scheme, if it is served.
+    fn add(
+        &mut self,
+        service: &'d Service,
+        upstream: Option<&'d Upstream>,
+        place: &DocPath,
+        found: &mut Vec<Diagnostic>,
+    ) -> Option<Scheme> {
+        let scheme = match service.protocol.as_str() {
+            _ if !service.enabled => None,
+            "http" => Some(Scheme::Http),
+            "https" => Some(Scheme::Https),
+            protocol => {
+                let message =
+                    format!("services of protocol '{protocol}' are not served by this version of Weir");
+                found.push(Diagnostic::dropped(place.clone(), message));
+                None
+            }
+        };
+        if let Some(scheme) = scheme {
+            self.services.push(translate_service(service, scheme, upstream));
+        }
+        let name = scheme.map(|_| name(service));
+        self.by_id.insert(
+            service.id,
+            Backend {
+                service,
+                name,
+                upstream,
+            },
+        );
+        scheme
     }
 
     /// The service with this id; services that routes refer to exist.

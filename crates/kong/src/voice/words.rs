@@ -71,6 +71,10 @@ impl Spoken {
 pub fn of(refusal: &Refusal, exchange: &Exchange) -> Spoken {
     match &refusal.kind {
         RefusalKind::BadRequest(_) => Spoken::server("Bad request"),
+        RefusalKind::MethodNotAllowed if exchange.request.method == b"CONNECT" => Spoken {
+            status: Some(400),
+            ..Spoken::server("Bad request")
+        },
         RefusalKind::MethodNotAllowed => Spoken::server("Method not allowed"),
         RefusalKind::RequestTimeout => Spoken::server("Request timeout"),
         RefusalKind::BodyTooLarge => Spoken::server("Payload too large"),

@@ -40,7 +40,15 @@ impl Call<'_> {
         let mut watch = pump.map_or(Watch::Nothing, Watch::Pump);
         self.exchange.merge_response_headers();
         self.run_response_work(&plan.route.chain);
-        let replaced = self.exchange.response.replaced_body.take();
+        let mut replaced = self.exchange.response.replaced_body.take();
+        let asked_with_head = self.exchange.request.method == b"HEAD";
+        if asked_with_head != self.is_head && head.framing != Framing::None {
+            // A filter has changed the method: the client expects no body, and gets none.
+            replaced = Some(Vec::new());
+        } else if asked_with_head && !self.is_head {
+            self.exchange.response.headers.remove(b"content-length");
+            self.head.keep_alive = false;
+        }
         let framing = self.outgoing_framing(head, replaced.as_deref());
         let client_keeps = self.head.keep_alive && framing != Framing::UntilClose && !self.worker.is_draining();
         let mut out = self.worker.buffers.take_output();

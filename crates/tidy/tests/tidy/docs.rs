@@ -1,0 +1,158 @@
+//! The documentation tells what is there, and points to what is there.
+
+use crate::assert_none;
+use crate::repository::{documents, files, read, root, sources};
+use crate::source::words;
+use std::collections::BTreeSet;
+use std::path::Path;
+use weir_telemetry::metrics::names::Metric;
+use weir_telemetry::metrics::{ProtocolError, Refusal};
+
+const OPERATIONS: &str = "docs/operations.md";
+const CONFIGURATION: &str = "docs/configuration.md";
+const COMPATIBILITY: &str = "docs/compatibility.md";
+const ARCHITECTURE: &str = "docs/architecture.md";
+
+/// The parts of a text between backticks, of which each stands on one line.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().flat_map(|line| line.split('`').skip(1).step_by(2))
+}
+
+/// What of `wanted` a document does not have between backticks.
+fn missing<'w>(path: &str, wanted: impl IntoIterator<Item = &'w str>) -> Vec<String> {
+    let text = read(path);
+    let told: BTreeSet<&str> = quoted(&text).collect();
+    let wanted = wanted.into_iter().filter(|word| !told.contains(word));
+    wanted.map(|word| format!("{path} does not tell of `{word}`")).collect()
+}
+
+/// Words of the form `PREFIX…` in a text, of capital or small letters and underscores.
+fn names_with(prefix: &str, text: &str) -> BTreeSet<String> {
+    let is_name = |it: char| it.is_ascii_alphanumeric() || it == '_';
+    let starts = text.match_indices(prefix).map(|(at, _)| at);
+    starts
+        .filter(|at| !text[..*at].ends_with(is_name))
+        .map(|at| text[at..].chars().take_while(|it| is_name(*it)).collect::<String>())
+        .filter(|name| name.len() > prefix.len())
+        .collect()
+}
+
+#[test]
+fn every_plugin_is_documented() {
+    let registry = weir_plugins::registry();
+    let names: Vec<&str> = registry.iter().map(|plugin| plugin.name()).collect();
+    let mut breaches = missing(CONFIGURATION, names.iter().copied());
+    breaches.extend(missing(COMPATIBILITY, names.iter().copied()));
+    assert_none(&breaches, "a plugin has its place in the guide and in the table of the originals");
+}
+
+#[test]
+fn every_metric_is_documented() {
+    let metrics = Metric::ALL.iter().map(|metric| metric.name());
+    let kinds = ProtocolError::ALL.iter().map(|kind| kind.label());
+    let reasons = Refusal::ALL.iter().map(|reason| reason.label());
+    let mut breaches = missing(OPERATIONS, metrics.chain(kinds).chain(reasons));
+    let text = read(OPERATIONS);
+    let known = |name: &String| {
+        let is_family = |family: &str| name.strip_prefix(family).is_some_and(|end| {
+            matches!(end, "" | "_bucket" | "_sum" | "_count")
+        });
+        Metric::ALL.iter().any(|metric| is_family(metric.name()))
+    };
+    let told = names_with("weir_", &text);
+    breaches.extend(told.iter().filter(|name| !known(name)).map(|name| format!("{OPERATIONS}: {name} is no metric")));
+    assert_none(&breaches, "metrics are documented, and what is documented is a metric");
+}
+
+#[test]
+fn every_environment_variable_is_documented() {
+    let mut read_by_weir = BTreeSet::new();
+    for path in files("crates/weir/src", ".rs") {
+        let text = read(&path);
+        let told = names_with("\"WEIR_", &text);
+        read_by_weir.extend(told.into_iter().map(|name| name.trim_start_matches('"').to_owned()));
+    }
+    let mut breaches = missing(OPERATIONS, read_by_weir.iter().map(String::as_str));
+    for (path, text) in documents() {
+        let told = names_with("WEIR_", &text);
+        let unknown = told.iter().filter(|name| !read_by_weir.contains(*name));
+        breaches.extend(unknown.map(|name| format!("{path}: nothing reads {name}")));
+    }
+    assert_none(&breaches, "environment variables are documented, and what is documented is read");
+}
+
+#[test]
+fn every_field_of_the_access_log_is_documented() {
+    let text = read("crates/telemetry/src/access_log/json.rs");
+    let fields = text.match_indices("(out, \"").map(|(at, call)| {
+        let field = &text[at + call.len()..];
+        &field[..field.find('"').unwrap_or(field.len())]
+    });
+    let fields: BTreeSet<&str> = fields.chain(["time"]).collect();
+    assert!(fields.contains("duration_us") && fields.contains("request_id"), "{fields:?}");
+    assert_none(&missing(OPERATIONS, fields), "fields of the access log are documented");
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let mut breaches = Vec::new();
+    for (path, text) in documents() {
+        let folder = root().join(&path);
+        let folder = folder.parent().unwrap_or(Path::new("."));
+        for (at, _) in text.match_indices("](") {
+            let target = &text[at + 2..];
+            let target = &target[..target.find(')').unwrap_or(0)];
+            let file = target.split('#').next().unwrap_or_default();
+            let is_elsewhere = target.contains("://") || target.contains(char::is_whitespace);
+            if !is_elsewhere && !file.is_empty() && !folder.join(file).exists() {
+                breaches.push(format!("{path}: {target}"));
+            }
+        }
+    }
+    assert_none(&breaches, "a link leads to a file that is there");
+}
+
+#[test]
+fn paths_that_are_named_exist() {
+    const FOLDERS: [&str; 7] = ["crates/", "docs/", "tests/", "scripts/", "examples/", "fuzz/", ".ci/"];
+    let mut breaches = Vec::new();
+    for (path, text) in documents().iter().filter(|(path, _)| !path.starts_with("tests/")) {
+        for word in quoted(text) {
+            let is_path = FOLDERS.iter().any(|folder| word.starts_with(folder));
+            // Patterns and placeholders stand for many paths.
+            let is_plain = !word.contains(['*', '<', '{', ' ', '…']) && !word.contains("NAME");
+            if is_path && is_plain && !root().join(word).exists() {
+                breaches.push(format!("{path}: {word}"));
+            }
+        }
+    }
+    assert_none(&breaches, "a path that the documentation names exists");
+}
+
+#[test]
+fn tests_that_are_named_exist() {
+    let text = read(ARCHITECTURE);
+    let sources = sources();
+    let is_test = |name: &str| {
+        let declaration = format!("fn {name}(");
+        sources.iter().any(|source| source.text.contains(&declaration))
+    };
+    let looks_like_test = |word: &&str| {
+        word.matches('_').count() >= 2 && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+    };
+    let named: Vec<&str> = quoted(&text).filter(looks_like_test).collect();
+    assert!(!named.is_empty(), "{ARCHITECTURE} names the tests behind its invariants");
+    let gone = named.iter().filter(|name| !is_test(name));
+    let breaches: Vec<String> = gone.map(|name| format!("{ARCHITECTURE}: no test is named {name}")).collect();
+    assert_none(&breaches, "an invariant is backed by what exists");
+}
+
+#[test]
+fn every_room_is_described() {
+    let text = read(ARCHITECTURE);
+    let manifests = files("crates", "/Cargo.toml");
+    let folders = manifests.iter().map(|path| path.trim_end_matches("/Cargo.toml"));
+    let silent = folders.filter(|folder| words(&text, folder).next().is_none());
+    let breaches: Vec<String> = silent.map(|folder| format!("{ARCHITECTURE} does not tell of {folder}")).collect();
+    assert_none(&breaches, "a room has its line in the architecture");
+}

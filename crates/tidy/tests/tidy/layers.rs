@@ -1,0 +1,137 @@
+//! Who may depend on whom: `docs/architecture.md`, "The rooms".
+
+use crate::assert_none;
+use crate::repository::{files, read};
+use std::collections::BTreeMap;
+
+/// The rooms, lowest first, each with the rooms that it may build on. Only lower ones can stand there.
+const ROOMS: [(&str, &[&str]); 13] = [
+    ("weir-model", &[]),
+    ("weir-flow", &[]),
+    ("weir-plugin", &["weir-model"]),
+    ("weir-telemetry", &[]),
+    ("weir-snapshot", &["weir-model", "weir-flow", "weir-plugin"]),
+    ("weir-plugins", &["weir-model", "weir-flow", "weir-plugin"]),
+    // Naming a plugin or a door here is what this list is there to prevent.
+    ("weir-proxy", &["weir-model", "weir-flow", "weir-plugin", "weir-snapshot", "weir-telemetry"]),
+    ("weir-kong", DOOR),
+    ("weir-apisix", DOOR),
+    ("weir-native", DOOR),
+    // It starts programs and talks HTTP to them; it links nothing of the gateway.
+    ("weir-bench", &[]),
+    ("weir", ALL),
+    ("weir-tidy", &[]),
+];
+
+/// What a door may know. Another door is not among it.
+const DOOR: &[&str] = &["weir-model", "weir-plugin", "weir-plugins"];
+
+/// What the binary wires together.
+const ALL: &[&str] = &[
+    "weir-model",
+    "weir-flow",
+    "weir-plugin",
+    "weir-telemetry",
+    "weir-snapshot",
+    "weir-plugins",
+    "weir-proxy",
+    "weir-kong",
+    "weir-apisix",
+    "weir-native",
+];
+
+/// Rooms without I/O and without async code, and what would bring it in.
+const NO_IO: [&str; 7] =
+    ["weir-model", "weir-flow", "weir-plugin", "weir-snapshot", "weir-plugins", "weir-kong", "weir-apisix"];
+const IO_CRATES: [&str; 9] =
+    ["tokio", "axum", "hickory-resolver", "socket2", "rustix", "mio", "hyper", "futures", "async-trait"];
+
+/// A crate of the workspace: its folder, and what each section of its manifest names.
+struct Manifest {
+    folder: String,
+    sections: BTreeMap<String, Vec<String>>,
+}
+
+impl Manifest {
+    fn names(&self, section: &str) -> &[String] {
+        self.sections.get(section).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// All crates by name.
+fn manifests() -> BTreeMap<String, Manifest> {
+    let paths = files("crates", "Cargo.toml");
+    paths
+        .into_iter()
+        .map(|path| {
+            let (name, sections) = parse(&read(&path));
+            let folder = path.trim_end_matches("/Cargo.toml").to_owned();
+            (name, Manifest { folder, sections })
+        })
+        .collect()
+}
+
+/// The package's name, and the keys of each section.
+fn parse(text: &str) -> (String, BTreeMap<String, Vec<String>>) {
+    let (mut name, mut section) = (String::new(), String::new());
+    let mut sections: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for line in text.lines().map(str::trim) {
+        if let Some(title) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            title.clone_into(&mut section);
+        } else if let Some((key, value)) = line.split_once('=').filter(|_| !line.starts_with('#')) {
+            let key = key.trim().split('.').next().unwrap_or_default().to_owned();
+            if section == "package" && key == "name" {
+                value.trim().trim_matches('"').clone_into(&mut name);
+            }
+            sections.entry(section.clone()).or_default().push(key);
+        }
+    }
+    (name, sections)
+}
+
+#[test]
+fn dependencies_point_to_lower_rooms_only() {
+    let mut breaches = Vec::new();
+    for (position, (room, allowed)) in ROOMS.iter().enumerate() {
+        for lower in *allowed {
+            if !ROOMS[..position].iter().any(|(name, _)| name == lower) {
+                breaches.push(format!("{room} may not be allowed {lower}, which is not below it"));
+            }
+        }
+    }
+    for (name, manifest) in manifests() {
+        let Some((_, allowed)) = ROOMS.iter().find(|(room, _)| *room == name) else {
+            breaches.push(format!("{}: {name} is not in the list of rooms", manifest.folder));
+            continue;
+        };
+        for dependency in manifest.names("dependencies").iter().filter(|it| it.starts_with("weir")) {
+            if !allowed.contains(&dependency.as_str()) {
+                breaches.push(format!("{}/Cargo.toml: {name} depends on {dependency}", manifest.folder));
+            }
+        }
+    }
+    assert_none(&breaches, "a room builds on lower rooms only");
+}
+
+#[test]
+fn every_room_is_there() {
+    let manifests = manifests();
+    let missing = ROOMS.iter().filter(|(room, _)| !manifests.contains_key(*room));
+    let missing: Vec<String> = missing.map(|(room, _)| (*room).to_owned()).collect();
+    assert_none(&missing, "the list of rooms names crates that exist");
+}
+
+#[test]
+fn pure_rooms_know_no_io() {
+    let manifests = manifests();
+    let mut breaches = Vec::new();
+    for room in NO_IO {
+        let Some(manifest) = manifests.get(room) else { continue };
+        for dependency in manifest.names("dependencies") {
+            if IO_CRATES.contains(&dependency.as_str()) {
+                breaches.push(format!("{}/Cargo.toml: {room} depends on {dependency}", manifest.folder));
+            }
+        }
+    }
+    assert_none(&breaches, "model, algorithms, contract, snapshot, catalogue and doors do no I/O");
+}

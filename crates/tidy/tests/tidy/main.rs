@@ -1,0 +1,24 @@
+//! The house rules that a compiler does not check: who may depend on whom, how long things may be, which words
+//! stand where, and that the documentation tells what is there.
+//!
+//! Every rule lists all that breaks it, with file and line. There is one file of exceptions, `long_files.txt`, and
+//! it may only get shorter. Rules are changed by arguing in `docs/adr/`, not here.
+
+mod budgets;
+mod docs;
+mod examples;
+mod layers;
+mod repository;
+mod source;
+mod words;
+
+/// Fails with one line for each breach, and says what the rule is for.
+#[track_caller]
+fn assert_none(breaches: &[String], rule: &str) {
+    assert!(
+        breaches.is_empty(),
+        "{rule}\n{} breaches:\n  {}",
+        breaches.len(),
+        breaches.join("\n  ")
+    );
+}

@@ -1,0 +1,137 @@
+//! Words that must not stand somewhere: calls that may panic, `unsafe`, and one room's vocabulary in another.
+
+use crate::assert_none;
+use crate::repository::sources;
+use crate::source::{Source, words};
+
+/// Rooms that serve every dialect and so know none.
+const DIALECT_FREE: [&str; 4] = ["crates/flow/", "crates/plugin/", "crates/snapshot/", "crates/proxy/"];
+/// The names of the originals.
+const DIALECTS: [&str; 2] = ["kong", "apisix"];
+/// Rooms to which time and randomness are arguments.
+const TIMELESS: [&str; 5] =
+    ["crates/model/", "crates/flow/", "crates/snapshot/", "crates/kong/src/", "crates/apisix/src/"];
+const CLOCKS: [&str; 3] = ["Instant::now", "SystemTime::now", "RandomState"];
+/// Rooms that touch neither files nor sockets nor the environment.
+const NO_IO: [&str; 8] = [
+    "crates/model/",
+    "crates/flow/",
+    "crates/plugin/",
+    "crates/snapshot/",
+    "crates/plugins/",
+    "crates/kong/",
+    "crates/apisix/",
+    "crates/native/",
+];
+const IO: [&str; 7] = ["std::fs", "std::net::Tcp", "std::net::Udp", "std::env", "std::thread", "async fn", "File::"];
+
+/// Where `word` stands in what is shipped of the sources that `of` holds for.
+fn shipped(sources: &[Source], word: &str, of: impl Fn(&Source) -> bool) -> Vec<String> {
+    let mut places = Vec::new();
+    for source in sources.iter().filter(|source| of(source)) {
+        for (at, _) in source.shipped.match_indices(word) {
+            places.push(format!("{}: {word}", source.place(at)));
+        }
+    }
+    places
+}
+
+fn is_below(source: &Source, folders: &[&str]) -> bool {
+    folders.iter().any(|folder| source.path.starts_with(folder))
+}
+
+#[test]
+fn nothing_is_unwrapped() {
+    let sources = sources();
+    let mut breaches = shipped(&sources, ".unwrap()", |_| true);
+    for source in &sources {
+        for (at, call) in source.shipped.match_indices(".expect(") {
+            let argument = source.text[at + call.len()..].trim_start();
+            // A method of that name whose argument is no text is another one.
+            if argument.starts_with('"') && !argument.starts_with("\"invariant: ") {
+                breaches.push(format!("{}: .expect without an invariant", source.place(at)));
+            }
+        }
+    }
+    assert_none(&breaches, "nothing may panic but on a stated invariant: `.expect(\"invariant: …\")`");
+}
+
+#[test]
+fn nothing_is_unsafe() {
+    let mut breaches = Vec::new();
+    for source in sources() {
+        breaches.extend(words(&source.code, "unsafe").map(|at| source.place(at)));
+    }
+    assert_none(&breaches, "there is no `unsafe`");
+}
+
+#[test]
+fn nothing_is_left_to_do() {
+    let mut breaches = Vec::new();
+    let marks = ["TO", "FIX", "XX"].map(|start| format!("{start}{}", if start == "XX" { "X" } else { "DO" }));
+    for source in sources() {
+        for mark in &marks {
+            breaches.extend(words(&source.text, mark).map(|at| source.place(at)));
+        }
+        if source.path.ends_with("/utils.rs") || source.path.ends_with("/util.rs") {
+            breaches.push(format!("{}: a name that says nothing", source.path));
+        }
+    }
+    assert_none(&breaches, "what is to do stands in an issue; a file is named after what it holds");
+}
+
+#[test]
+fn libraries_do_not_print() {
+    let sources = sources();
+    let of_library = |source: &Source| !is_below(source, &["crates/weir/", "crates/bench/"]);
+    let mut breaches = Vec::new();
+    for call in ["println!", "eprintln!", "print!", "dbg!"] {
+        breaches.extend(shipped(&sources, call, of_library));
+    }
+    assert_none(&breaches, "libraries say things through values, diagnostics and `tracing`");
+}
+
+#[test]
+fn common_rooms_speak_no_dialect() {
+    let mut breaches = Vec::new();
+    for source in sources().iter().filter(|source| is_below(source, &DIALECT_FREE)) {
+        let text = source.text.to_lowercase();
+        for dialect in DIALECTS {
+            breaches.extend(text.match_indices(dialect).map(|(at, _)| format!("{}: {dialect}", source.place(at))));
+        }
+    }
+    assert_none(&breaches, "algorithms, contract, snapshot and data plane know no original");
+}
+
+#[test]
+fn the_data_plane_names_no_plugin() {
+    let registry = weir_plugins::registry();
+    let mut breaches = Vec::new();
+    for source in sources().iter().filter(|source| is_below(source, &["crates/proxy/src/"])) {
+        for plugin in registry.iter() {
+            let name = plugin.name();
+            breaches.extend(words(&source.text, name).map(|at| format!("{}: {name}", source.place(at))));
+        }
+    }
+    assert_none(&breaches, "the data plane runs filters and knows no plugin");
+}
+
+#[test]
+fn time_and_randomness_are_arguments() {
+    let sources = sources();
+    let mut breaches = Vec::new();
+    for clock in CLOCKS {
+        breaches.extend(shipped(&sources, clock, |source| is_below(source, &TIMELESS)));
+    }
+    assert_none(&breaches, "model, algorithms, snapshot and doors are told the time");
+}
+
+#[test]
+fn pure_rooms_do_no_io() {
+    let sources = sources();
+    let mut breaches = Vec::new();
+    for call in IO {
+        breaches.extend(shipped(&sources, call, |source| is_below(source, &NO_IO)));
+    }
+    assert_none(&breaches, "only data plane, telemetry and binary do I/O");
+}

@@ -234,9 +234,9 @@ fn what_weir_lacks_is_an_error_at_its_place() {
             "\"filter_func\" (a function in Lua) is not available in this version of Weir",
         ),
         (
-            "vars: [[post_arg.x, '==', '1']]",
+            "vars: [['post_arg.x[1:2]', has, '1']]",
             "routes[0].vars",
-            "the variable \"post_arg.x\" is not available in this version of Weir",
+            "the path in the variable \"post_arg.x[1:2]\" is not available in this version of Weir",
         ),
     ] {
         let text = format!("routes:\n- {{id: r, uri: /, upstream: NODES, {item}}}\n");

@@ -1,7 +1,7 @@
 //! Conditions: [`Predicate`]s made ready to be evaluated for many calls.
 
 use crate::exchange::Exchange;
-use crate::variable::Variable;
+use crate::variable::{Found, Variable, scalar_text};
 use ipnet::IpNet;
 use regex::bytes::{Regex, RegexBuilder};
 use serde_json::Value;
@@ -29,6 +29,8 @@ pub enum Test {
     Equal(Vec<u8>),
     /// Equal to a number.
     EqualNumber(f64),
+    /// Equal to a truth value, or to its word.
+    EqualBool(bool),
     /// Absent.
     Absent,
     /// There and different from a text, or absent.
@@ -44,8 +46,10 @@ pub enum Test {
     },
     /// A regular expression finds something.
     Matches(Regex),
-    /// One of these texts.
-    In(Vec<Vec<u8>>),
+    /// One of these values. A text is never equal to a number.
+    In(Vec<Value>),
+    /// A list in which this value is.
+    Has(Value),
     /// An address in one of these networks.
     IpIn(Vec<IpNet>),
     /// Never holds.
@@ -84,7 +88,36 @@ impl Condition {
             Self::All(list) => list.iter().all(|condition| condition.holds(exchange)),
             Self::Any(list) => list.iter().any(|condition| condition.holds(exchange)),
             Self::Not(inner) => !inner.holds(exchange),
-            Self::Test(variable, test) => test.holds(variable.read(exchange).as_deref()),
+            Self::Test(variable, test) => test.holds(variable.find(exchange).as_ref()),
+        }
+    }
+
+    /// Whether any of its variables is in the request's body.
+    pub fn needs_body(&self) -> bool {
+        match self {
+            Self::All(list) | Self::Any(list) => list.iter().any(Self::needs_body),
+            Self::Not(inner) => inner.needs_body(),
+            Self::Test(variable, _) => variable.needs_body(),
+        }
+    }
+
+    /// Whether it cannot be decided for this call before the request's body has been read. What comes before
+    /// decides mostly.
+    pub fn awaits_body(&self, exchange: &Exchange) -> bool {
+        // The first that waits, unless one before it has decided.
+        let waits = |list: &[Self], deciding: bool| {
+            list.iter()
+                .find_map(|condition| match condition.awaits_body(exchange) {
+                    true => Some(true),
+                    false => (condition.holds(exchange) == deciding).then_some(false),
+                })
+                .unwrap_or(false)
+        };
+        match self {
+            Self::All(list) => waits(list, false),
+            Self::Any(list) => waits(list, true),
+            Self::Not(inner) => inner.awaits_body(exchange),
+            Self::Test(variable, _) => variable.awaits_body(&exchange.request),
         }
     }
 }
@@ -102,14 +135,13 @@ impl Test {
             Operator::Matches => Self::Matches(regex(value, false)?),
             Operator::MatchesIgnoreCase => Self::Matches(regex(value, true)?),
             Operator::In => match value {
-                // Numbers in the list never equal an argument, which is a text.
-                Value::Array(items) => {
-                    Self::In(items.iter().filter_map(Value::as_str).map(to_bytes).collect())
-                }
+                Value::Array(items) => Self::In(items.clone()),
                 _ => return Err(format!("expected a list after 'in', found {value}")),
             },
-            // No variable of a call is a list.
-            Operator::Has => Self::Never,
+            Operator::Has => match value {
+                Value::Null => Self::Never,
+                value => Self::Has(value.clone()),
+            },
             Operator::IpIn => Self::IpIn(networks(value)?),
         })
     }
@@ -119,6 +151,7 @@ impl Test {
             Value::Null => Self::Absent,
             Value::Number(number) => number.as_f64().map_or(Self::Never, Self::EqualNumber),
             Value::String(text) => Self::Equal(to_bytes(text)),
+            Value::Bool(value) => Self::EqualBool(*value),
             other => Self::Equal(to_bytes(&other.to_string())),
         }
     }
@@ -140,19 +173,46 @@ impl Test {
     }
 
     /// Whether the test holds for this value.
-    pub fn holds(&self, value: Option<&[u8]>) -> bool {
-        let Some(value) = value else {
-            return match self {
-                Self::Absent => true,
-                Self::NotEqual(inner) => !inner.holds(None),
-                _ => false,
-            };
-        };
+    fn holds(&self, value: Option<&Found<'_>>) -> bool {
+        match (self, value) {
+            (Self::NotEqual(inner), value) => !inner.holds(value),
+            (Self::Absent, None) => true,
+            (_, None) => false,
+            (_, Some(Found::Text(text))) => self.holds_for_text(text),
+            (_, Some(Found::Json(Value::String(text)))) => self.holds_for_text(text.as_bytes()),
+            (_, Some(Found::Json(Value::Array(items)))) => self.holds_for_list(items.iter()),
+            (_, Some(Found::Json(value))) => self.holds_for_json(value),
+            (_, Some(Found::List(items))) => self.holds_for_list(items.iter().copied()),
+        }
+    }
+
+    fn holds_for_list<'v>(&self, mut items: impl Iterator<Item = &'v Value>) -> bool {
+        match self {
+            Self::Has(wanted) => items.any(|item| is_same(item, wanted)),
+            _ => false,
+        }
+    }
+
+    /// For what is neither a text nor a list. Numbers are compared as such, and are equal to no text.
+    fn holds_for_json(&self, value: &Value) -> bool {
+        match self {
+            Self::EqualNumber(number) => value.as_f64() == Some(*number),
+            Self::EqualBool(wanted) => value.as_bool() == Some(*wanted),
+            Self::In(wanted) => wanted.iter().any(|wanted| is_same(value, wanted)),
+            Self::Order { .. } | Self::Matches(_) if value.is_number() => {
+                scalar_text(value).is_some_and(|text| self.holds_for_text(&text))
+            }
+            _ => false,
+        }
+    }
+
+    fn holds_for_text(&self, value: &[u8]) -> bool {
         match self {
             Self::Equal(text) => value == text,
             Self::EqualNumber(number) => parse_number(value) == Some(*number),
-            Self::Absent | Self::Never => false,
-            Self::NotEqual(inner) => !inner.holds(Some(value)),
+            Self::EqualBool(wanted) => value == if *wanted { &b"true"[..] } else { b"false" },
+            Self::Absent | Self::Never | Self::Has(_) => false,
+            Self::NotEqual(inner) => !inner.holds_for_text(value),
             Self::Order {
                 wanted,
                 or_equal,
@@ -165,10 +225,23 @@ impl Test {
                 order.is_some_and(|order| order == *wanted || (*or_equal && order == Ordering::Equal))
             }
             Self::Matches(regex) => regex.is_match(value),
-            Self::In(texts) => texts.iter().any(|text| text == value),
+            Self::In(wanted) => wanted
+                .iter()
+                .filter_map(Value::as_str)
+                .any(|text| text.as_bytes() == value),
             Self::IpIn(networks) => parse_text::<IpAddr>(value)
                 .is_some_and(|address| networks.iter().any(|network| network.contains(&address))),
         }
+    }
+}
+
+/// Whether two scalars are equal. Lists and objects are equal to nothing.
+fn is_same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::String(one), Value::String(other)) => one == other,
+        (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),
+        (Value::Bool(one), Value::Bool(other)) => one == other,
+        _ => false,
     }
 }
 

@@ -9,23 +9,29 @@
 //! **What it is not**: it knows no single plugin, no front door, no protocol version and no I/O.
 
 pub mod headers;
+pub mod multipart;
 pub mod template;
 pub mod uri;
 pub mod voice;
 
+mod body;
 mod condition;
 mod consumer;
 mod exchange;
+mod graphql;
+mod json_path;
 mod plugin;
 mod refusal;
 mod request;
 mod response;
 mod variable;
 
+pub use body::MAX_VARIABLE_BODY;
 pub use condition::Condition;
 pub use consumer::{ConsumerIdentity, CredentialEntry, CredentialIndex, Identity, ModelCredential};
 pub use exchange::{Clock, Exchange, RouteFacts, system_clock};
 pub use headers::{Header, Headers};
+pub use json_path::JsonPath;
 pub use plugin::{BuildContext, CredentialKind, Filter, Outcome, Phases, Plugin, Registry, parse_config};
 pub use refusal::{AuthFailure, ClaimFault, Refusal, RefusalKind, TokenFault};
 pub use request::Request;

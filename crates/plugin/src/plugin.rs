@@ -48,6 +48,12 @@ pub trait Filter: Send + Sync {
     /// The phases in which this instance works.
     fn phases(&self) -> Phases;
 
+    /// Whether its work reads variables that are in the request's body. The engine then reads a body of at most
+    /// [`MAX_VARIABLE_BODY`](crate::MAX_VARIABLE_BODY) bytes before the chain begins its request work.
+    fn needs_body(&self) -> bool {
+        false
+    }
+
     /// Works on the request before it is forwarded.
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         let _ = exchange;

@@ -1,5 +1,6 @@
 //! The request side of an exchange, whatever protocol version carried it.
 
+use crate::body::ParsedBody;
 use crate::headers::Headers;
 use crate::uri;
 use std::borrow::Cow;
@@ -40,6 +41,7 @@ pub struct Request {
     pub local: SocketAddr,
     /// The memory of the last query, for the next one.
     spare_query: Vec<u8>,
+    pub(crate) parsed: ParsedBody,
 }
 
 impl Default for Request {
@@ -62,6 +64,7 @@ impl Default for Request {
             peer: nobody,
             local: nobody,
             spare_query: Vec::new(),
+            parsed: ParsedBody::default(),
         }
     }
 }
@@ -94,7 +97,10 @@ impl Request {
 
     /// Sets the query, using memory of an earlier one.
     pub fn set_query(&mut self, query: &[u8]) {
-        let mut memory = self.query.take().unwrap_or_else(|| std::mem::take(&mut self.spare_query));
+        let mut memory = self
+            .query
+            .take()
+            .unwrap_or_else(|| std::mem::take(&mut self.spare_query));
         memory.clear();
         memory.extend_from_slice(query);
         self.query = Some(memory);
@@ -114,5 +120,6 @@ impl Request {
         self.headers.clear();
         self.body = None;
         self.has_body = false;
+        self.forget_parsed_body();
     }
 }

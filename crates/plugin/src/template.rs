@@ -27,10 +27,10 @@ impl Template {
             let (name, behind) = match after.strip_prefix('{') {
                 Some(braced) => braced.split_once('}').unwrap_or(("", after)),
                 None => {
-                    let end = after
-                        .find(|it: char| !it.is_ascii_alphanumeric() && it != '_')
-                        .unwrap_or(after.len());
-                    after.split_at(end)
+                    // Of all names without braces, only these hold dots.
+                    let dotted = after.starts_with("post_arg.");
+                    let is_name = |it: char| it.is_ascii_alphanumeric() || it == '_' || (dotted && it == '.');
+                    after.split_at(after.find(|it| !is_name(it)).unwrap_or(after.len()))
                 }
             };
             if name.is_empty() || plain.ends_with('\\') {
@@ -59,6 +59,14 @@ impl Template {
     /// Whether the text is the same for every call.
     pub fn is_constant(&self) -> bool {
         self.0.iter().all(|part| matches!(part, Part::Text(_)))
+    }
+
+    /// Whether any of its variables is in the request's body.
+    pub fn needs_body(&self) -> bool {
+        self.0.iter().any(|part| match part {
+            Part::Text(_) => false,
+            Part::Variable(variable) | Part::VariableOr(variable, _) => variable.needs_body(),
+        })
     }
 
     /// Writes the text for this call behind what `out` holds. Variables without a value are left out.
@@ -94,6 +102,11 @@ mod tests {
         let mut exchange = Exchange::new(system_clock, 1);
         exchange.request.method = b"GET".to_vec();
         exchange.request.query = Some(b"a=1%202&b".to_vec());
+        exchange
+            .request
+            .headers
+            .append(b"Content-Type", b"application/json");
+        exchange.request.body = Some(br#"{"a": {"b": "t"}}"#.to_vec());
         for (template, text) in [
             ("plain", "plain"),
             ("$request_method-${arg_a}.", "GET-1 2."),
@@ -103,6 +116,7 @@ mod tests {
             (r"\$arg_a $arg_a", r"\$arg_a 1 2"),
             ("${arg_a", "${arg_a"),
             ("${arg_a ?? 9}/${arg_x ?? 9}", "1 2/9"),
+            ("$post_arg.a.b-${post_arg.c[0] ?? 9}-$request_method.", "t-9-GET."),
         ] {
             let mut out = Vec::new();
             Template::parse(template).render(&exchange, &mut out);

@@ -138,6 +138,13 @@ pub fn escape_path(path: &[u8], out: &mut Vec<u8>) {
     }
 }
 
+/// Writes `part` of a request target with white space and control characters escaped and the rest as it is.
+pub fn escape_controls(part: &[u8], out: &mut Vec<u8>) {
+    for &byte in part {
+        push_escaped_unless(byte, byte > 0x20 && byte != 0x7f, out);
+    }
+}
+
 fn push_escaped_unless(byte: u8, plain: bool, out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     if plain {

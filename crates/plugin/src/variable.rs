@@ -2,6 +2,9 @@
 
 use crate::exchange::Exchange;
 use crate::headers::Headers;
+use crate::json_path::{JsonPath, Selected};
+use crate::request::Request;
+use serde_json::Value;
 use std::borrow::Cow;
 
 /// A fact about a call, found by name once and read for many calls.
@@ -46,8 +49,29 @@ pub enum Variable {
     RouteName,
     ServiceId,
     ServiceName,
+    /// `post_arg_NAME`: a field of an urlencoded form in the body, decoded; of several, the first.
+    FormField(Vec<u8>),
+    /// `post_arg.PATH`: what a path leads to in the body's JSON or form fields.
+    PostArg(JsonPath),
+    /// `graphql_operation`: `query`, `mutation` or `subscription`, of the document's first operation.
+    GraphqlOperation,
+    /// `graphql_name`: that operation's name; empty where it has none.
+    GraphqlName,
+    /// `graphql_root_fields`: the list of the fields that it selects.
+    GraphqlRootFields,
     /// A name that no call has a value for.
     Unknown,
+}
+
+/// A variable's value.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Found<'x> {
+    /// A text.
+    Text(Cow<'x, [u8]>),
+    /// A value with a type.
+    Json(&'x Value),
+    /// A list; never empty.
+    List(Vec<&'x Value>),
 }
 
 impl Variable {
@@ -66,10 +90,19 @@ impl Variable {
         if let Some(cookie) = name.strip_prefix("cookie_") {
             return Self::Cookie(cookie.as_bytes().to_vec());
         }
+        if let Some(field) = name.strip_prefix("post_arg_") {
+            return Self::FormField(field.as_bytes().to_vec());
+        }
+        if let Some(path) = name.strip_prefix("post_arg.") {
+            return JsonPath::parse(path).map_or(Self::Unknown, Self::PostArg);
+        }
         if let Some(capture) = name.strip_prefix("uri_param_") {
             return Self::Capture(capture.to_owned());
         }
-        if let Some(header) = name.strip_prefix("sent_http_").or_else(|| name.strip_prefix("upstream_http_")) {
+        if let Some(header) = name
+            .strip_prefix("sent_http_")
+            .or_else(|| name.strip_prefix("upstream_http_"))
+        {
             return Self::ResponseHeader(header.replace('_', "-").into_bytes());
         }
         match name {
@@ -97,13 +130,55 @@ impl Variable {
             "route_name" => Self::RouteName,
             "service_id" => Self::ServiceId,
             "service_name" => Self::ServiceName,
+            "graphql_operation" => Self::GraphqlOperation,
+            "graphql_name" => Self::GraphqlName,
+            "graphql_root_fields" => Self::GraphqlRootFields,
             "content_type" => Self::Header(b"content-type".to_vec()),
             "content_length" => Self::Header(b"content-length".to_vec()),
             _ => Self::Unknown,
         }
     }
 
-    /// The variable's value for this call; `None` where it has none.
+    /// Whether its value is in the request's body, which the engine must have read then.
+    pub fn needs_body(&self) -> bool {
+        matches!(
+            self,
+            Self::FormField(_)
+                | Self::PostArg(_)
+                | Self::GraphqlOperation
+                | Self::GraphqlName
+                | Self::GraphqlRootFields
+        )
+    }
+
+    /// Whether its value for this request may be in a body that has not been read.
+    pub(crate) fn awaits_body(&self, request: &Request) -> bool {
+        request.body.is_none()
+            && match self {
+                Self::FormField(_) | Self::PostArg(_) => request.has_fields(),
+                Self::GraphqlOperation | Self::GraphqlName | Self::GraphqlRootFields => {
+                    request.has_body && request.method == b"POST"
+                }
+                _ => false,
+            }
+    }
+
+    /// The variable's value for this call, with its type.
+    pub(crate) fn find<'x>(&self, exchange: &'x Exchange) -> Option<Found<'x>> {
+        match self {
+            Self::PostArg(path) => Some(match path.select(exchange.request.body_fields()?)? {
+                Selected::One(value) => Found::Json(value),
+                Selected::Several(values) => Found::List(values),
+            }),
+            Self::GraphqlRootFields => {
+                let operation = exchange.request.graphql_operation()?;
+                Some(Found::Json(&operation.root_fields))
+            }
+            _ => self.read(exchange).map(Found::Text),
+        }
+    }
+
+    /// The variable's value for this call as a text; `None` where it has none, or is a list or an object.
     pub fn read<'x>(&self, exchange: &'x Exchange) -> Option<Cow<'x, [u8]>> {
         let request = &exchange.request;
         let text = |text: String| Some(Cow::Owned(text.into_bytes()));
@@ -154,9 +229,28 @@ impl Variable {
             Self::ConsumerGroup => bytes(exchange.identity.as_ref()?.consumer.group.as_deref()?.as_bytes()),
             Self::RouteId | Self::RouteName => bytes(exchange.route.as_deref()?.name.as_bytes()),
             Self::ServiceId | Self::ServiceName => bytes(exchange.route.as_deref()?.service.as_bytes()),
+            Self::FormField(name) => request.form_field(name).map(Cow::Owned),
+            Self::PostArg(_) | Self::GraphqlRootFields => match self.find(exchange)? {
+                Found::Json(value) => scalar_text(value),
+                Found::Text(_) | Found::List(_) => None,
+            },
+            Self::GraphqlOperation => bytes(request.graphql_operation()?.kind.as_bytes()),
+            Self::GraphqlName => bytes(request.graphql_operation()?.name.as_bytes()),
             Self::Unknown => None,
         }
     }
+}
+
+/// A JSON scalar as a text; whole numbers have no fraction.
+pub(crate) fn scalar_text(value: &Value) -> Option<Cow<'_, [u8]>> {
+    let text = match value {
+        Value::String(text) => return Some(Cow::Borrowed(text.as_bytes())),
+        Value::Bool(value) => value.to_string(),
+        Value::Number(number) if number.is_f64() => number.as_f64()?.to_string(),
+        Value::Number(number) => number.to_string(),
+        Value::Null | Value::Array(_) | Value::Object(_) => return None,
+    };
+    Some(Cow::Owned(text.into_bytes()))
 }
 
 fn joined<'h>(headers: &'h Headers, name: &[u8]) -> Option<Cow<'h, [u8]>> {

@@ -1,7 +1,7 @@
 //! Fields of request bodies: reading one by name, and taking it out.
 
-use memchr::memmem;
 use serde_json::Value;
+use weir_plugin::multipart::{boundary, parts};
 use weir_plugin::uri::{decode_form, query_pairs};
 
 /// The form of a body with fields.
@@ -11,7 +11,7 @@ pub(crate) enum Form {
     UrlEncoded,
     /// `application/json`, with an object at the top.
     Json,
-    /// `multipart/form-data` (RFC 7578) with `--` and its boundary.
+    /// `multipart/form-data` (RFC 7578) with its boundary.
     Multipart(Vec<u8>),
 }
 
@@ -29,15 +29,11 @@ pub(crate) enum Field {
 impl Form {
     /// The form that a `Content-Type` tells.
     pub(crate) fn of(content_type: &[u8]) -> Option<Self> {
-        let mut parts = content_type.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
-        let media_type = parts.next()?.to_ascii_lowercase();
-        match media_type.as_slice() {
+        let media_type = content_type.split(|byte| *byte == b';').next()?;
+        match media_type.trim_ascii().to_ascii_lowercase().as_slice() {
             b"application/x-www-form-urlencoded" => Some(Self::UrlEncoded),
             b"application/json" => Some(Self::Json),
-            b"multipart/form-data" => {
-                let boundary = parts.find_map(|part| parameter(part, b"boundary"))?;
-                Some(Self::Multipart([b"--", boundary].concat()))
-            }
+            b"multipart/form-data" => Some(Self::Multipart(boundary(content_type)?.to_vec())),
             _ => None,
         }
     }
@@ -58,10 +54,10 @@ impl Form {
                 Some(Value::Array(_)) => Field::Several,
                 _ => Field::Absent,
             },
-            Self::Multipart(delimiter) => {
-                let named = parts(body, delimiter)
+            Self::Multipart(boundary) => {
+                let named = parts(body, boundary)
                     .into_iter()
-                    .filter(|part| part.is_named(name.as_bytes()));
+                    .filter(|part| part.name() == Some(name.as_bytes()));
                 one_of(named.map(|part| part.content.to_vec()))
             }
         }
@@ -82,20 +78,21 @@ impl Form {
                 value.as_object_mut()?.shift_remove(name);
                 serde_json::to_vec(&value).ok()
             }
-            Self::Multipart(delimiter) => {
+            Self::Multipart(boundary) => {
+                let delimiter = [b"--", boundary.as_slice()].concat();
                 let mut out = Vec::with_capacity(body.len());
-                for part in parts(body, delimiter)
+                for part in parts(body, boundary)
                     .iter()
-                    .filter(|part| !part.is_named(name.as_bytes()))
+                    .filter(|part| part.name() != Some(name.as_bytes()))
                 {
-                    out.extend_from_slice(delimiter);
+                    out.extend_from_slice(&delimiter);
                     out.extend_from_slice(b"\r\n");
                     out.extend_from_slice(part.head);
                     out.extend_from_slice(b"\r\n\r\n");
                     out.extend_from_slice(part.content);
                     out.extend_from_slice(b"\r\n");
                 }
-                out.extend_from_slice(delimiter);
+                out.extend_from_slice(&delimiter);
                 out.extend_from_slice(b"--\r\n");
                 Some(out)
             }
@@ -109,49 +106,6 @@ fn one_of(mut values: impl Iterator<Item = Vec<u8>>) -> Field {
         (Some(value), None) => Field::One(value),
         (Some(_), Some(_)) => Field::Several,
     }
-}
-
-/// A part of a multipart body, without the empty line between its head and its content.
-struct Part<'b> {
-    head: &'b [u8],
-    content: &'b [u8],
-}
-
-impl Part<'_> {
-    fn is_named(&self, name: &[u8]) -> bool {
-        let lines = self.head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
-        let disposition = lines.filter(|line| {
-            let end = line.iter().position(|byte| *byte == b':').unwrap_or(0);
-            line[..end].eq_ignore_ascii_case(b"content-disposition")
-        });
-        let mut parameters = disposition.flat_map(|line| line.split(|byte| *byte == b';'));
-        parameters.any(|text| parameter(text.trim_ascii(), b"name") == Some(name))
-    }
-}
-
-fn parts<'b>(body: &'b [u8], delimiter: &[u8]) -> Vec<Part<'b>> {
-    let marks: Vec<usize> = memmem::find_iter(body, delimiter).collect();
-    let between = marks.windows(2).filter_map(|pair| {
-        let text = &body[pair[0] + delimiter.len()..pair[1]];
-        let text = text.strip_prefix(b"\r\n")?.strip_suffix(b"\r\n")?;
-        let end = memmem::find(text, b"\r\n\r\n")?;
-        Some(Part {
-            head: &text[..end],
-            content: &text[end + 4..],
-        })
-    });
-    between.collect()
-}
-
-/// The value of `name=value` or `name="value"`.
-fn parameter<'t>(text: &'t [u8], name: &[u8]) -> Option<&'t [u8]> {
-    let at = text.iter().position(|byte| *byte == b'=')?;
-    let value = text[at + 1..].trim_ascii();
-    let quoted = value
-        .strip_prefix(b"\"")
-        .and_then(|value| value.strip_suffix(b"\""));
-    let value = quoted.unwrap_or(value);
-    (text[..at].trim_ascii().eq_ignore_ascii_case(name) && !value.is_empty()).then_some(value)
 }
 
 #[cfg(test)]

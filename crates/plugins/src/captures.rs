@@ -19,7 +19,7 @@ impl Found {
     }
 }
 
-/// A text in which `$1` and `${1}` stand for groups and other `$name`s for variables.
+/// A text in which `$1` and `${1}` stand for groups and other `$name`s for variables; behind a `\`, for themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CaptureTemplate(Vec<Part>);
 
@@ -36,7 +36,8 @@ impl CaptureTemplate {
         let (mut plain, mut rest) = (0, 0);
         while let Some(dollar) = text[rest..].find('$').map(|at| rest + at) {
             rest = dollar + 1;
-            if let Some((number, length)) = group_number(&text[rest..]) {
+            let is_escaped = text[..dollar].ends_with('\\');
+            if let Some((number, length)) = group_number(&text[rest..]).filter(|_| !is_escaped) {
                 push_rest(&mut parts, &text[plain..dollar]);
                 parts.push(Part::Group(number));
                 rest += length;
@@ -45,6 +46,13 @@ impl CaptureTemplate {
         }
         push_rest(&mut parts, &text[plain..]);
         Self(parts)
+    }
+
+    /// Whether any of its variables is in the request's body.
+    pub(crate) fn needs_body(&self) -> bool {
+        self.0
+            .iter()
+            .any(|part| matches!(part, Part::Rest(rest) if rest.needs_body()))
     }
 
     /// Writes the text for this call behind what `out` holds.
@@ -100,6 +108,7 @@ mod tests {
             ("$2|$9|$99", "||"),
             ("$", "$"),
             ("$$1", "$x"),
+            (r"\$1$1\${3}", r"\$1x\${3}"),
             ("é$1é", "éxé"),
             ("${1", "${1"),
         ] {

@@ -98,6 +98,16 @@ impl HeaderSteps {
         self.0.is_empty()
     }
 
+    /// Whether any value has a variable that is in the request's body.
+    pub(crate) fn need_body(&self) -> bool {
+        self.0.iter().any(|step| match &step.work {
+            Work::Remove | Work::Rename(_) => false,
+            Work::Set(text) | Work::Replace(text) | Work::Add(text) | Work::Append(text) => {
+                matches!(text, Text::Template(template) if template.needs_body())
+            }
+        })
+    }
+
     /// Changes the headers of one side.
     pub(crate) fn apply(&self, exchange: &mut Exchange, side: Side, found: &Found) {
         let mut rendered = Vec::new();

@@ -22,6 +22,7 @@ mod tests {
     use crate::*;
     use serde::Serialize;
     use serde::de::DeserializeOwned;
+    use serde_json::json;
     use std::fmt::Debug;
 
     #[test]
@@ -60,6 +61,55 @@ mod tests {
                     );
                 }
             }
+        }
+    }
+
+    #[test]
+    fn filters_know_whether_they_need_the_body() {
+        let registry = registry();
+        for (plugin, config, needs_body) in [
+            ("request-rewrite", json!({"path": "/a/$arg_x"}), false),
+            ("request-rewrite", json!({"path": "/a/$post_arg_x"}), true),
+            (
+                "request-rewrite",
+                json!({"path_patterns": [{"pattern": "^/", "replacement": "/?${graphql_name}"}]}),
+                true,
+            ),
+            (
+                "request-rewrite",
+                json!({"headers": [{"set": {"X-A": "$post_arg.a.b"}}]}),
+                true,
+            ),
+            (
+                "request-rewrite",
+                json!({"headers": [{"set": {"X-A": "$uri"}}, {"remove": ["X-B"]}]}),
+                false,
+            ),
+            (
+                "response-rewrite",
+                json!({"when": ["post_arg.a", "==", "1"]}),
+                true,
+            ),
+            ("response-rewrite", json!({"when": ["status", "==", 200]}), false),
+            (
+                "rate-limit",
+                json!({"limits": [{"count": 1, "per": "second", "by": {"template": "$post_arg_x"}}]}),
+                true,
+            ),
+            (
+                "rate-limit",
+                json!({"limits": [{"count": "$post_arg_x", "per": "second"}]}),
+                true,
+            ),
+            (
+                "rate-limit",
+                json!({"limits": [{"count": 1, "per": "second"}]}),
+                false,
+            ),
+            ("cors", json!({}), false),
+        ] {
+            let filter = testkit::build(registry.get(plugin).expect("known"), &config).expect("valid");
+            assert_eq!(filter.needs_body(), needs_body, "{plugin} {config}");
         }
     }
 

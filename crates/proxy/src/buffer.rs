@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, ReadBuf};
 
 /// Bytes of a usual buffer.
@@ -68,6 +68,8 @@ pub struct Inbox {
     data: Vec<u8>,
     start: usize,
     end: usize,
+    /// A long body is being read: the next buffer is a large one.
+    is_large: bool,
 }
 
 impl Inbox {
@@ -93,19 +95,26 @@ impl Inbox {
         }
     }
 
-    /// Gives the buffer back if it is empty.
+    /// Gives the buffer back if it is empty; the next one is of the usual size.
     #[inline]
     pub fn release(&mut self, buffers: &Buffers) {
-        if self.is_empty() && !self.data.is_empty() {
-            buffers.give(std::mem::take(&mut self.data));
-            (self.start, self.end) = (0, 0);
+        if self.is_empty() {
+            self.is_large = false;
+            self.give_back(buffers);
         }
     }
 
-    /// Changes to a large buffer for a long body; only while no byte is held.
+    /// Reads into a large buffer from the next empty one on, as a long body is coming.
     pub fn enlarge(&mut self, buffers: &Buffers) {
-        if self.is_empty() && self.data.len() < LARGE_BUFFER_BYTES {
-            buffers.give(std::mem::replace(&mut self.data, buffers.take_large()));
+        if !self.is_large && self.is_empty() {
+            self.is_large = true;
+            self.give_back(buffers);
+        }
+    }
+
+    fn give_back(&mut self, buffers: &Buffers) {
+        if !self.data.is_empty() {
+            buffers.give(std::mem::take(&mut self.data));
             (self.start, self.end) = (0, 0);
         }
     }
@@ -116,6 +125,7 @@ impl Inbox {
     }
 
     /// Reads once; the number of bytes, 0 at the end of the stream. Grows up to `limit` bytes when full.
+    /// While there is nothing to read, an empty inbox holds no buffer: peers that are slow cost no memory.
     pub fn poll_fill(
         &mut self,
         mut stream: impl AsyncRead + Unpin,
@@ -124,13 +134,19 @@ impl Inbox {
         limit: usize,
     ) -> Poll<io::Result<usize>> {
         if self.data.is_empty() {
-            self.data = buffers.take();
+            self.data = if self.is_large { buffers.take_large() } else { buffers.take() };
         }
         if self.end == self.data.len() {
             self.make_room(limit)?;
         }
         let mut space = ReadBuf::new(&mut self.data[self.end..]);
-        ready!(Pin::new(&mut stream).poll_read(context, &mut space))?;
+        let Poll::Ready(read) = Pin::new(&mut stream).poll_read(context, &mut space) else {
+            if self.is_empty() {
+                self.give_back(buffers);
+            }
+            return Poll::Pending;
+        };
+        read?;
         let count = space.filled().len();
         self.end += count;
         Poll::Ready(Ok(count))

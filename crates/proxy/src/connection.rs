@@ -2,6 +2,7 @@
 
 use crate::buffer::{Buffers, Inbox};
 use crate::h1::request::{self, Parsed, RequestHead};
+use crate::h1;
 use crate::serve::{self, After};
 use crate::timer::Timer;
 use crate::worker::{Registration, Worker};
@@ -26,6 +27,8 @@ pub struct Client {
     pub reader: Reader,
     pub write: OwnedWriteHalf,
     pub timer: Timer,
+    /// The `X-Forwarded-*` lines that are the same for every call, once one was forwarded.
+    pub forwarded_lines: Vec<u8>,
     pub peer: SocketAddr,
     pub local: SocketAddr,
 }
@@ -49,6 +52,24 @@ impl Reader {
         match &mut self.half {
             Some(half) => self.inbox.poll_fill(half, context, buffers, limit),
             None => Poll::Ready(Ok(0)),
+        }
+    }
+
+    /// Ready once the client has gone; reads ahead what a pipelining client sends meanwhile.
+    pub fn poll_gone(&mut self, context: &mut Context<'_>, worker: &Worker) -> Poll<()> {
+        let limit = worker.shared.limits.max_head_bytes;
+        loop {
+            if self.inbox.is_empty() {
+                if !ready!(self.poll_readable(context)) {
+                    return Poll::Ready(());
+                }
+            } else if !self.inbox.has_room(limit) {
+                return Poll::Pending;
+            }
+            match ready!(self.poll_fill(context, &worker.buffers, limit)) {
+                Ok(0) | Err(_) => return Poll::Ready(()),
+                Ok(_) => {}
+            }
         }
     }
 
@@ -79,15 +100,16 @@ enum Filled {
 }
 
 /// Serves a connection until it ends.
-pub async fn serve(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr, local: SocketAddr) {
-    let _registration = Registration::new(&worker).await;
+pub async fn serve(registration: Registration, stream: TcpStream, peer: SocketAddr, local: SocketAddr) {
+    let worker = registration.attach().await;
     let (read, write) = stream.into_split();
     let timer = Timer::new(Instant::now(), worker.shared.limits.idle_timeout);
     let reader = Reader::new(read, Inbox::default());
-    let mut client = Client { reader, write, timer, peer, local };
-    let after = client.serve_requests(&worker).await;
-    if after == After::Linger {
-        client.linger(&worker).await;
+    let mut client = Client { reader, write, timer, forwarded_lines: Vec::new(), peer, local };
+    match client.serve_requests(&worker).await {
+        After::Reset => return client.reset(),
+        After::Close if !client.is_sending().await => {}
+        _ => client.linger(&worker).await,
     }
     client.reader.inbox.consume(client.reader.inbox.bytes().len());
     client.reader.inbox.release(&worker.buffers);
@@ -119,21 +141,16 @@ impl Client {
         if self.reader.inbox.is_empty() {
             self.reader.inbox.release(&worker.buffers);
             let (reader, timer) = (&self.reader, &mut self.timer);
-            let is_readable = std::future::poll_fn(|context| {
-                if worker.is_draining() {
-                    return Poll::Ready(false);
-                }
-                match reader.poll_readable(context) {
-                    Poll::Ready(is_good) => Poll::Ready(is_good),
-                    Poll::Pending => timer.poll_expired(context).map(|()| false),
-                }
+            let is_readable = std::future::poll_fn(|context| match reader.poll_readable(context) {
+                // What was sent before the client could know of the draining is still answered.
+                Poll::Ready(is_good) => Poll::Ready(is_good),
+                Poll::Pending if worker.is_draining() => Poll::Ready(false),
+                Poll::Pending => timer.poll_expired(context).map(|()| false),
             })
             .await;
             if !is_readable {
                 return None;
             }
-        } else if worker.is_draining() {
-            return None;
         }
         Some(worker.take_exchange())
     }
@@ -144,7 +161,7 @@ impl Client {
         let mut first_byte_at: Option<Instant> = None;
         loop {
             let bytes = self.reader.inbox.bytes();
-            if !bytes.is_empty() && (looked_at == 0 || ends_a_head(bytes, looked_at)) {
+            if !bytes.is_empty() && (looked_at == 0 || h1::ends_a_head(bytes, looked_at)) {
                 match request::parse(bytes, exchange) {
                     Ok(Parsed::Head(head)) => {
                         let refusal = check_size(&head, exchange, limits);
@@ -164,7 +181,7 @@ impl Client {
                 first_byte_at = Some(now);
                 self.timer.set(now, limits.header_timeout);
             }
-            match self.fill(worker, limits.max_head_bytes).await {
+            match self.fill(worker, limits.max_head_bytes, looked_at == 0).await {
                 Ok(Filled::Bytes) => {}
                 Ok(Filled::Full) => return Next::Refused(Refusal::new(RefusalKind::HeadTooLarge)),
                 Ok(Filled::TimedOut) if looked_at > 0 => {
@@ -175,7 +192,8 @@ impl Client {
         }
     }
 
-    async fn fill(&mut self, worker: &Rc<Worker>, limit: usize) -> io::Result<Filled> {
+    /// Reads once. `is_idle`: nothing has been promised to the client, so that draining ends the wait.
+    async fn fill(&mut self, worker: &Rc<Worker>, limit: usize, is_idle: bool) -> io::Result<Filled> {
         if !self.reader.inbox.has_room(limit) {
             return Ok(Filled::Full);
         }
@@ -183,28 +201,28 @@ impl Client {
             match self.reader.poll_fill(context, &worker.buffers, limit) {
                 Poll::Ready(Ok(0)) => Poll::Ready(Ok(Filled::End)),
                 Poll::Ready(result) => Poll::Ready(result.map(|_| Filled::Bytes)),
+                Poll::Pending if is_idle && worker.is_draining() => Poll::Ready(Ok(Filled::End)),
                 Poll::Pending => self.timer.poll_expired(context).map(|()| Ok(Filled::TimedOut)),
             }
         })
         .await
     }
 
-    /// Ready once the client has gone; reads ahead what a pipelining client sends meanwhile.
-    pub fn poll_gone(&mut self, context: &mut Context<'_>, worker: &Worker) -> Poll<()> {
-        let limit = worker.shared.limits.max_head_bytes;
-        loop {
-            if self.reader.inbox.is_empty() {
-                if !ready!(self.reader.poll_readable(context)) {
-                    return Poll::Ready(());
-                }
-            } else if !self.reader.inbox.has_room(limit) {
-                return Poll::Pending;
-            }
-            match ready!(self.reader.poll_fill(context, &worker.buffers, limit)) {
-                Ok(0) | Err(_) => return Poll::Ready(()),
-                Ok(_) => {}
-            }
+    /// Whether the client has sent more than was read: closing with bytes unread resets the connection, and a
+    /// reset can cost the client the answer.
+    async fn is_sending(&self) -> bool {
+        let readable = std::future::poll_fn(|context| Poll::Ready(self.reader.poll_readable(context))).await;
+        !self.reader.inbox.is_empty() || readable == Poll::Ready(true)
+    }
+
+    /// Ends the connection with a reset: the client must not take what it got for the whole.
+    fn reset(self) {
+        let stream: &TcpStream = self.write.as_ref();
+        if let Err(error) = stream.set_zero_linger() {
+            tracing::debug!(%error, "a connection cannot be reset");
         }
+        // Without this the half would say a proper good-bye when it goes.
+        self.write.forget();
     }
 
     /// Says good-bye and reads on for a while, so that the answer reaches a client that is still sending.
@@ -219,19 +237,12 @@ impl Client {
             let unused = self.reader.inbox.bytes().len();
             read += unused;
             self.reader.inbox.consume(unused);
-            match self.fill(worker, 0).await {
+            match self.fill(worker, 0, false).await {
                 Ok(Filled::Bytes) => {}
                 _ => return,
             }
         }
     }
-}
-
-/// Whether an empty line may end in the bytes from `from` on. A head that trickles in is parsed once, not once
-/// for each piece.
-fn ends_a_head(bytes: &[u8], from: usize) -> bool {
-    let from = from.saturating_sub(3);
-    memchr::memmem::find(&bytes[from..], b"\n\r\n").is_some() || memchr::memmem::find(&bytes[from..], b"\n\n").is_some()
 }
 
 fn check_size(head: &RequestHead, exchange: &Exchange, limits: &crate::Limits) -> Option<Refusal> {

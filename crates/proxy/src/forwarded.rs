@@ -1,7 +1,9 @@
 //! The request as the upstream sees it: target, Host, `X-Forwarded-*` and `Via`.
 
+use crate::reply::push_header;
 use std::net::IpAddr;
 use weir_model::{PathJoin, PathRewrite};
+use weir_plugin::headers::is_value;
 use weir_plugin::{Exchange, Request, uri};
 use weir_snapshot::Forwarded;
 
@@ -17,7 +19,7 @@ pub fn write_target(
     let path = &exchange.request.path;
     let is_untouched = !rewrite.strip_matched && rewrite.base.is_none();
     if exchange.path_rewritten {
-        out.extend_from_slice(path);
+        push_on_one_line(path, out);
     } else if is_untouched {
         write_path(path, is_decoded, out);
     } else {
@@ -29,8 +31,21 @@ pub fn write_target(
         // A decoded path was taken apart; an empty query is not put back (as NGINX does it).
         if !(query.is_empty() && is_decoded && !exchange.path_rewritten) {
             out.push(b'?');
-            out.extend_from_slice(query);
+            match exchange.path_rewritten {
+                true => push_on_one_line(query, out),
+                false => out.extend_from_slice(query),
+            }
         }
+    }
+}
+
+/// Writes what a filter made of parts of the call, with whatever would end the request line escaped: decoded
+/// parts must not be able to write a request of their own.
+fn push_on_one_line(part: &[u8], out: &mut Vec<u8>) {
+    let ends_the_line = |byte: &u8| *byte <= 0x20 || *byte == 0x7f;
+    match part.iter().any(ends_the_line) {
+        true => uri::escape_controls(part, out),
+        false => out.extend_from_slice(part),
     }
 }
 
@@ -88,6 +103,52 @@ fn strip(path: &[u8], matched_len: usize, join: PathJoin) -> &[u8] {
     }
 }
 
+/// Whether the client has sent nothing that [`apply`] would have to look at, and is who it seems to be. Then
+/// [`write_plain`] does for each try, without touching the header list.
+pub fn is_plain(forwarded: &Forwarded, exchange: &Exchange) -> bool {
+    let request = &exchange.request;
+    forwarded.standard && !forwarded.drop_forwarded && request.client == request.peer.ip()
+}
+
+/// Whether a header tells about the client, as those do that the gateway sets itself.
+pub fn is_forwarded(name: &[u8]) -> bool {
+    name.len() >= 9
+        && (name.get(..12).is_some_and(|start| start.eq_ignore_ascii_case(b"x-forwarded-"))
+            || name.eq_ignore_ascii_case(b"x-real-ip"))
+}
+
+/// Writes the gateway's `X-Forwarded-*` behind a request's own headers. `lines` keeps those that are the same
+/// for every call of a connection.
+pub fn write_plain(
+    forwarded: &Forwarded,
+    stripped: Option<usize>,
+    exchange: &Exchange,
+    lines: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+) {
+    let request = &exchange.request;
+    if lines.is_empty() {
+        with_address_text(request.client, |address| {
+            push_header(lines, b"X-Forwarded-For", address);
+            push_header(lines, b"X-Real-IP", address);
+        });
+        push_header(lines, b"X-Forwarded-Proto", request.scheme().as_bytes());
+    }
+    out.extend_from_slice(lines);
+    let written = if forwarded.host_as_written { request.headers.get(b"host") } else { None };
+    push_header(out, b"X-Forwarded-Host", written.unwrap_or(&request.host));
+    let port = request.host_port.filter(|_| forwarded.host_as_written).unwrap_or(request.local.port());
+    push_header(out, b"X-Forwarded-Port", itoa::Buffer::new().format(port).as_bytes());
+    if forwarded.path {
+        push_header(out, b"X-Forwarded-Path", &request.raw_path);
+    }
+    if let Some(prefix) = stripped.and_then(|len| request.path.get(..len)).filter(|prefix| prefix.len() > 1)
+        && forwarded.prefix
+    {
+        push_header(out, b"X-Forwarded-Prefix", prefix);
+    }
+}
+
 /// Replaces the `X-Forwarded-*` of a request by the gateway's, once for all tries.
 pub fn apply(
     forwarded: &Forwarded,
@@ -106,6 +167,9 @@ pub fn apply(
                 return;
             }
             request.headers.remove(name);
+        } else if request.headers.contains(name) {
+            // Not the client's: a filter has set it.
+            return;
         }
         request.headers.append_checked(name, value);
     };
@@ -127,7 +191,13 @@ pub fn apply(
     if forwarded.prefix {
         match stripped {
             Some(matched_len) if matched_len > 1 => {
-                let prefix = request.path[..matched_len.min(request.path.len())].to_vec();
+                let matched = &request.path[..matched_len.min(request.path.len())];
+                let mut prefix = Vec::with_capacity(matched.len());
+                match is_value(matched) {
+                    true => prefix.extend_from_slice(matched),
+                    // A decoded path can hold anything.
+                    false => uri::escape_path(matched, &mut prefix),
+                }
                 set(request, b"X-Forwarded-Prefix", &prefix);
             }
             _ if has_forwarded && !is_trusted => {
@@ -139,7 +209,7 @@ pub fn apply(
 }
 
 fn set_host(request: &mut Request, as_written: bool, set: impl Fn(&mut Request, &'static [u8], &[u8])) {
-    let written = request.headers.get(b"host").filter(|_| as_written).map(<[u8]>::to_vec);
+    let written = if as_written { request.headers.get(b"host").map(<[u8]>::to_vec) } else { None };
     let port = request.host_port.filter(|_| as_written).unwrap_or(request.local.port());
     let host = std::mem::take(&mut request.host);
     set(request, b"X-Forwarded-Host", written.as_deref().unwrap_or(&host));

@@ -25,6 +25,8 @@ pub struct UpstreamConnection {
     /// Away while a request body is sent beside the response.
     pub write: Option<OwnedWriteHalf>,
     pub inbox: Inbox,
+    /// Bounds the waits of the call that it carries; kept, as setting a timer up anew costs more than moving it.
+    pub timer: Timer,
     /// Calls that it has carried.
     pub calls: u64,
 }
@@ -34,7 +36,7 @@ impl UpstreamConnection {
     ///
     /// # Errors
     /// `TimedOut` when the timer ran out, else what the system says.
-    pub async fn open(address: SocketAddr, timer: &mut Timer) -> io::Result<Self> {
+    pub async fn open(address: SocketAddr, mut timer: Timer) -> io::Result<Box<Self>> {
         let mut connecting = std::pin::pin!(TcpStream::connect(address));
         let stream = std::future::poll_fn(|context| match connecting.as_mut().poll(context) {
             Poll::Ready(result) => Poll::Ready(result),
@@ -43,7 +45,7 @@ impl UpstreamConnection {
         .await?;
         stream.set_nodelay(true)?;
         let (read, write) = stream.into_split();
-        Ok(Self { read, write: Some(write), inbox: Inbox::default(), calls: 0 })
+        Ok(Box::new(Self { read, write: Some(write), inbox: Inbox::default(), timer, calls: 0 }))
     }
 
     /// Whether the peer has closed an idle connection, or sent what nobody asked for. Costs no system call
@@ -63,7 +65,7 @@ impl UpstreamConnection {
 }
 
 struct Idle {
-    connection: UpstreamConnection,
+    connection: Box<UpstreamConnection>,
     since: Instant,
 }
 
@@ -75,7 +77,7 @@ pub struct Pool {
 
 impl Pool {
     /// An idle connection that is still good, the one used last first.
-    pub fn take(&self, key: PoolKey, bounds: &KeepalivePool, now: Instant) -> Option<UpstreamConnection> {
+    pub fn take(&self, key: PoolKey, bounds: &KeepalivePool, now: Instant) -> Option<Box<UpstreamConnection>> {
         let mut idle = self.idle.borrow_mut();
         let list = idle.get_mut(&key)?;
         while let Some(candidate) = list.pop() {
@@ -91,7 +93,7 @@ impl Pool {
     pub fn put(
         &self,
         key: PoolKey,
-        mut connection: UpstreamConnection,
+        mut connection: Box<UpstreamConnection>,
         bounds: &KeepalivePool,
         now: Instant,
         buffers: &Buffers,

@@ -1,6 +1,7 @@
 //! Answers that the gateway makes itself: refusals in the route's voice, and what filters answer.
 
 use crate::forward::Watch;
+use crate::h1::body::BodyCursor;
 use crate::h1::status;
 use crate::serve::{After, Call};
 use std::io;
@@ -63,7 +64,7 @@ impl Call<'_> {
             out.extend_from_slice(body);
         }
         self.report.bytes_out += out.len() as u64;
-        let written = self.write_to_client(&out, &mut Watch::Nothing).await;
+        let written = self.write_to_client(&out, &[], &mut Watch::Nothing).await;
         self.worker.buffers.give_output(out);
         match (written, after) {
             (Err(_), _) => After::Close,
@@ -77,18 +78,17 @@ impl Call<'_> {
 
     /// Whether the connection can go on after an answer that did not need the request's body.
     fn after_reply(&self) -> After {
-        let is_short = match &self.body.cursor {
-            crate::h1::body::BodyCursor::Length(left) => *left <= MAX_DRAIN,
-            cursor => cursor.is_done(),
-        };
+        let is_read = self.body.cursor.is_done();
+        let allowed = self.body.limit.saturating_sub(self.body.received).min(MAX_DRAIN);
+        let is_short = matches!(&self.body.cursor, BodyCursor::Length(left) if *left <= allowed);
         // A client that waits for `100 Continue` may or may not send its body now; only closing is clear.
-        let is_clear = self.body.cursor.is_done() || (is_short && !self.head.expects_continue);
-        if !is_clear {
-            After::Linger
-        } else if self.head.keep_alive && !self.worker.is_draining() {
+        let is_clear = is_read || (is_short && !self.head.expects_continue);
+        if is_clear && self.head.keep_alive && !self.worker.is_draining() {
             After::KeepAlive
-        } else {
+        } else if is_read {
             After::Close
+        } else {
+            After::Linger
         }
     }
 

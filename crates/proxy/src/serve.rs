@@ -7,7 +7,7 @@ use crate::h1::body::BodyCursor;
 use crate::h1::chunked::Piece;
 use crate::h1::request::RequestHead;
 use crate::worker::{Serving, Worker};
-use std::io;
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use std::task::{Poll, ready};
 use std::time::{Duration, Instant};
 use tokio::io::AsyncWrite;
 use weir_model::Voice;
-use weir_plugin::{Exchange, Outcome, Refusal, RefusalKind, Reply, Response};
-use weir_snapshot::{Action, Chain, Found, Charset, Instance, Route, VoiceSettings};
+use weir_plugin::{Exchange, MAX_VARIABLE_BODY, Outcome, Refusal, RefusalKind, Reply, Response};
+use weir_snapshot::{Action, Chain, Charset, Found, Instance, Route, RouteTable, VoiceSettings};
 use weir_telemetry::metrics::{Observation, SeriesId};
 
 /// The answer to `Expect: 100-continue`.
@@ -31,6 +31,8 @@ pub enum After {
     Close,
     /// It ends once the client has had a chance to read the answer.
     Linger,
+    /// It ends with a reset, as a proper end would be taken for that of the answer.
+    Reset,
 }
 
 /// A call in progress.
@@ -88,8 +90,10 @@ pub struct Report {
 /// Why no more of a request body comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyError {
-    /// The client closed, or did not send in time.
+    /// The client closed.
     Gone,
+    /// The client did not send in time.
+    TimedOut,
     /// Its framing is broken.
     Invalid,
     /// It is larger than allowed.
@@ -99,7 +103,7 @@ pub enum BodyError {
 impl From<BodyError> for Refusal {
     fn from(error: BodyError) -> Self {
         Refusal::new(match error {
-            BodyError::Gone => RefusalKind::RequestTimeout,
+            BodyError::Gone | BodyError::TimedOut => RefusalKind::RequestTimeout,
             BodyError::Invalid => RefusalKind::BadRequest("the request body"),
             BodyError::TooLarge => RefusalKind::BodyTooLarge,
         })
@@ -185,12 +189,9 @@ impl<'c> Call<'c> {
 
     async fn run(&mut self) -> (After, Option<usize>) {
         let snapshot = &self.serving.published.snapshot;
-        let found = match self.find_route() {
+        let found = match self.find_route().await {
             Ok(found) => found,
-            Err(refusal) => {
-                let reply = self.render(&refusal);
-                return (self.send_reply(reply, &Chain::default(), None).await, None);
-            }
+            Err(stop) => return (self.stop(stop, &Chain::default(), None).await, None),
         };
         let Some(found) = found else {
             let stop = match self.run_request_work(&snapshot.unmatched).await {
@@ -208,7 +209,7 @@ impl<'c> Call<'c> {
     }
 
     /// Looks into the route table of each voice; the first that has a route for the call takes it.
-    fn find_route(&mut self) -> Result<Option<Found>, Refusal> {
+    async fn find_route(&mut self) -> Result<Option<Found>, Stop> {
         let snapshot = &self.serving.published.snapshot;
         for table in &snapshot.tables {
             self.voice = table.voice;
@@ -219,14 +220,33 @@ impl<'c> Call<'c> {
                 request.path.clear();
                 request.path.push(b'*');
             } else if form.apply(&request.raw_path, &mut request.path).is_err() {
-                return Err(Refusal::new(RefusalKind::BadRequest("the path")));
+                return Err(RefusalKind::BadRequest("the path").into());
             }
-            if let Some(found) = table.find(self.exchange) {
-                return Ok(Some(found));
+            let found = if table.needs_body() {
+                self.find_by_body(table).await?
+            } else {
+                table.find(self.exchange)
+            };
+            if found.is_some() {
+                return Ok(found);
             }
         }
         self.voice = snapshot.voice;
         Ok(None)
+    }
+
+    /// Looks into a table some of whose conditions are over the request's body.
+    async fn find_by_body(&mut self, table: &RouteTable) -> Result<Option<Found>, Stop> {
+        if table.awaits_body(self.exchange) {
+            // How large the body may be is for the route to say; here the variables' own bound holds.
+            let limit = std::mem::replace(&mut self.body.limit, u64::MAX);
+            let read = self.read_body_for_variables().await;
+            self.body.limit = limit;
+            read?;
+        }
+        let found = table.find(self.exchange);
+        self.exchange.request.forget_parsed_body();
+        Ok(found)
     }
 
     /// Believes a trusted peer's word on who the client is.
@@ -247,9 +267,11 @@ impl<'c> Call<'c> {
         if let Some(limit) = route.max_body_bytes {
             self.body.limit = limit;
         }
-        if let Framing::Length(length) = self.head.framing
-            && length > self.body.limit
-        {
+        let known = match self.head.framing {
+            Framing::Length(length) => length,
+            _ => self.body.received,
+        };
+        if known > self.body.limit {
             return Err(RefusalKind::BodyTooLarge.into());
         }
         if self.needs_facts(route) {
@@ -311,6 +333,16 @@ impl<'c> Call<'c> {
 
     /// Runs the request work of a chain, in order, until one filter answers.
     async fn run_request_work(&mut self, chain: &Chain) -> Result<(), Stop> {
+        if chain.needs_body {
+            self.read_body_for_variables().await?;
+            let done = self.run_steps(chain).await;
+            self.exchange.request.forget_parsed_body();
+            return done;
+        }
+        self.run_steps(chain).await
+    }
+
+    async fn run_steps(&mut self, chain: &Chain) -> Result<(), Stop> {
         for step in &chain.steps {
             if step.response_only {
                 continue;
@@ -369,21 +401,34 @@ impl<'c> Call<'c> {
         }
     }
 
+    /// Reads the body so that variables can tell of it, if it is not too large for that.
+    async fn read_body_for_variables(&mut self) -> Result<(), Stop> {
+        match self.head.framing {
+            Framing::Length(length) if length > MAX_VARIABLE_BODY as u64 => Ok(()),
+            _ => self.read_whole_body(MAX_VARIABLE_BODY).await,
+        }
+    }
+
     /// Reads the body into the exchange, where it has at most `max_bytes`; else what was read is sent on later.
     async fn read_whole_body(&mut self, max_bytes: usize) -> Result<(), Stop> {
-        if self.exchange.request.body.is_some() || self.body.cursor.is_done() {
+        if self.exchange.request.body.is_some() || (self.body.cursor.is_done() && self.body.prefix.is_empty()) {
             return Ok(());
         }
         if self.head.expects_continue {
             self.head.expects_continue = false;
-            self.write_to_client(CONTINUE, &mut Watch::Nothing).await.map_err(|_| Stop::Gone)?;
+            self.write_to_client(CONTINUE, &[], &mut Watch::Nothing).await.map_err(|_| Stop::Gone)?;
         }
-        let mut whole = Vec::new();
+        // What another reader found too much may be little enough for this one.
+        let mut whole = std::mem::take(&mut self.body.prefix);
         while !self.body.cursor.is_done() && whole.len() <= max_bytes {
             match self.read_body_piece(|data| whole.extend_from_slice(data)).await {
                 Ok(()) => {}
                 Err(BodyError::Gone) => return Err(Stop::Gone),
-                Err(error) => return Err(Refusal::from(error).into()),
+                Err(error) => {
+                    // What is left of the body is not worth waiting for.
+                    self.head.keep_alive = false;
+                    return Err(Refusal::from(error).into());
+                }
             }
         }
         if self.body.cursor.is_done() && whole.len() <= max_bytes {
@@ -424,28 +469,34 @@ impl<'c> Call<'c> {
     async fn fill_from_client(&mut self) -> Result<(), BodyError> {
         let (client, worker) = (&mut *self.client, self.worker);
         client.timer.set(Instant::now(), worker.shared.limits.body_timeout);
-        let read = std::future::poll_fn(|context| {
+        std::future::poll_fn(|context| {
             match client.reader.poll_fill(context, &worker.buffers, 0) {
-                Poll::Ready(result) => Poll::Ready(result),
-                Poll::Pending => client.timer.poll_expired(context).map(|()| Ok(0)),
+                Poll::Ready(Ok(0) | Err(_)) => Poll::Ready(Err(BodyError::Gone)),
+                Poll::Ready(Ok(_)) => Poll::Ready(Ok(())),
+                Poll::Pending => client.timer.poll_expired(context).map(|()| Err(BodyError::TimedOut)),
             }
         })
-        .await;
-        match read {
-            Ok(0) | Err(_) => Err(BodyError::Gone),
-            Ok(_) => Ok(()),
-        }
+        .await
     }
 
-    /// Writes all of `bytes` to the client, within the write time-out between two writes.
+    /// Writes `first` and then `second` to the client, within the write time-out between two writes.
     /// What `watch` watches goes on meanwhile.
-    pub async fn write_to_client(&mut self, bytes: &[u8], watch: &mut Watch<'_>) -> io::Result<()> {
+    pub async fn write_to_client(&mut self, first: &[u8], second: &[u8], watch: &mut Watch<'_>) -> io::Result<()> {
         let (client, timeout) = (&mut *self.client, self.worker.shared.limits.write_timeout);
         let mut written = 0;
         let mut timer_set = false;
         std::future::poll_fn(|context| {
-            while written < bytes.len() {
-                match Pin::new(&mut client.write).poll_write(context, &bytes[written..]) {
+            while written < first.len() + second.len() {
+                let write = Pin::new(&mut client.write);
+                let attempted = match written.checked_sub(first.len()) {
+                    Some(behind) => write.poll_write(context, &second[behind..]),
+                    None if second.is_empty() => write.poll_write(context, &first[written..]),
+                    None => {
+                        let parts = [IoSlice::new(&first[written..]), IoSlice::new(second)];
+                        write.poll_write_vectored(context, &parts)
+                    }
+                };
+                match attempted {
                     Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                     Poll::Ready(Ok(count)) => {
                         written += count;

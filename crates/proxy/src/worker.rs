@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering;
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use weir_flow::balancer::BalancerState;
 use weir_plugin::{Exchange, system_clock};
 use weir_telemetry::access_log::AccessLogHandle;
@@ -146,13 +147,19 @@ pub struct Registration {
 }
 
 impl Registration {
-    /// Registers the calling task.
-    pub async fn new(worker: &Rc<Worker>) -> Self {
-        let waker = std::future::poll_fn(|context| Poll::Ready(context.waker().clone())).await;
-        let key = worker.connections.borrow_mut().insert(Some(waker));
+    /// Counts a connection, before its task runs for the first time.
+    fn new(worker: &Rc<Worker>) -> Self {
+        let key = worker.connections.borrow_mut().insert(None);
         worker.metrics.connections_accepted.increment();
         worker.metrics.connections_active.increment();
         Self { worker: Rc::clone(worker), key }
+    }
+
+    /// Lets draining wake the calling task.
+    pub async fn attach(&self) -> Rc<Worker> {
+        let waker = std::future::poll_fn(|context| Poll::Ready(context.waker().clone())).await;
+        self.worker.connections.borrow_mut()[self.key] = Some(waker);
+        Rc::clone(&self.worker)
     }
 }
 
@@ -177,7 +184,7 @@ pub async fn run(
     for listener in listeners {
         match TcpListener::from_std(listener) {
             Ok(listener) => {
-                accepting.spawn_local(accept(Rc::clone(&worker), listener));
+                accepting.spawn_local(accept(Rc::clone(&worker), listener, drain.clone()));
             }
             Err(error) => tracing::error!(%error, "a listener cannot be used"),
         }
@@ -192,9 +199,7 @@ pub async fn run(
             }
         }
     }
-    // What waits in the accept queue was promised an answer; accept it before the listener goes.
-    tokio::task::yield_now().await;
-    accepting.shutdown().await;
+    while accepting.join_next().await.is_some() {}
     worker.drain();
     let patience = Instant::now() + worker.shared.drain_timeout;
     while !worker.connections.borrow().is_empty() && Instant::now() < patience {
@@ -215,16 +220,29 @@ fn housekeep(worker: &Rc<Worker>) {
     }
 }
 
-async fn accept(worker: Rc<Worker>, listener: TcpListener) {
+async fn accept(worker: Rc<Worker>, listener: TcpListener, mut drain: watch::Receiver<bool>) {
     let Ok(local) = listener.local_addr() else { return };
     loop {
-        match listener.accept().await {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = drain.wait_for(|draining| *draining) => break,
+        };
+        match accepted {
             Ok((stream, peer)) => take_in(&worker, stream, peer, local),
             Err(error) => {
                 // Usually out of descriptors; connections that end free some.
                 tracing::warn!(%error, "a connection cannot be accepted");
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
+        }
+    }
+    // What waits in the accept queue was promised an answer; it is taken before the listener goes.
+    let Ok(listener) = listener.into_std() else { return };
+    while let Ok((stream, peer)) = listener.accept() {
+        if stream.set_nonblocking(true).is_ok()
+            && let Ok(stream) = TcpStream::from_std(stream)
+        {
+            take_in(&worker, stream, peer, local);
         }
     }
 }
@@ -236,5 +254,5 @@ fn take_in(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, local: Sock
     if stream.set_nodelay(true).is_err() {
         return;
     }
-    tokio::task::spawn_local(connection::serve(Rc::clone(worker), stream, peer, local));
+    tokio::task::spawn_local(connection::serve(Registration::new(worker), stream, peer, local));
 }

@@ -11,8 +11,10 @@ pub struct Chain {
     pub steps: Vec<Step>,
     /// Indexes of the steps that may have response work, in the order of that work.
     pub response_order: Vec<u16>,
-    /// Whether any step may have request work.
+    /// Whether any step may have request work, or needs the body.
     pub has_request_work: bool,
+    /// Whether a step reads variables that are in the request's body.
+    pub needs_body: bool,
 }
 
 /// One position of a chain.
@@ -64,6 +66,13 @@ pub struct Instance {
     pub when: Option<Condition>,
     /// The body in place of that of this instance's refusals.
     pub refusal_body: Option<RefusalBody>,
+}
+
+impl Instance {
+    /// Whether it, or its condition, reads variables that are in the request's body.
+    pub(crate) fn needs_body(&self) -> bool {
+        self.filter.needs_body() || self.when.as_ref().is_some_and(Condition::needs_body)
+    }
 }
 
 /// A fixed body for refusals.

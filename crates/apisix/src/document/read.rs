@@ -186,6 +186,7 @@ impl<'d> Reader<'d> {
         check: fn(&Map<String, Value>, &DocPath) -> Result<(), Fault>,
     ) -> Result<T, Fault> {
         let mut value = Value::Object(map.clone());
+        fill_empty_plugins(&mut value);
         forget_nulls(&mut value);
         shape.check(&mut value).map_err(|error| (place.clone(), error))?;
         if let Value::Object(map) = &mut value {
@@ -286,6 +287,16 @@ impl<'d> Reader<'d> {
                 DocPath::root().field("plugins"),
                 "the list of plugins to load is not served yet: all available ones are",
             ));
+        }
+    }
+}
+
+/// A plugin that is named without a configuration (`key-auth:`) is on, with all its defaults: who writes that
+/// wants the plugin, and a call must not slip past it.
+fn fill_empty_plugins(value: &mut Value) {
+    if let Some(Value::Object(plugins)) = value.get_mut("plugins") {
+        for config in plugins.values_mut().filter(|config| config.is_null()) {
+            *config = Value::Object(Map::new());
         }
     }
 }

@@ -5,9 +5,7 @@ use ipnet::IpNet;
 use serde_json::Value;
 use std::net::IpAddr;
 use weir_model::{Comparison, Operator, Predicate};
-
-/// Prefixes of variables that are read from the request's body, for which routing does not wait.
-const BODY_VARIABLES: [&str; 2] = ["post_arg", "graphql_"];
+use weir_plugin::Variable;
 
 /// Why a condition cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -148,14 +146,18 @@ fn comparison(variable: &str, rest: &[Value]) -> Result<Predicate, Fault> {
 }
 
 fn compare(variable: &str, operator: Operator, value: &Value) -> Result<Predicate, Fault> {
-    if BODY_VARIABLES.iter().any(|prefix| variable.starts_with(prefix)) {
-        return Err(Fault::NotAvailable(format!("the variable \"{variable}\"")));
+    let found = Variable::parse(variable);
+    if variable.starts_with("post_arg.") && found == Variable::Unknown {
+        return Err(Fault::NotAvailable(format!(
+            "the path in the variable \"{variable}\""
+        )));
     }
     let value = match operator {
         Operator::IpIn => networks(value)?,
         _ => value.clone(),
     };
-    if let Some(constant) = constant(operator, &value)? {
+    let is_text = !matches!(found, Variable::PostArg(_) | Variable::GraphqlRootFields);
+    if let Some(constant) = constant(operator, &value, is_text)? {
         return Ok(constant);
     }
     Ok(Predicate::Compare(Comparison {
@@ -165,8 +167,9 @@ fn compare(variable: &str, operator: Operator, value: &Value) -> Result<Predicat
     }))
 }
 
-/// The outcome of a comparison that does not depend on the variable, since a variable's value is a text.
-fn constant(operator: Operator, value: &Value) -> Result<Option<Predicate>, Fault> {
+/// The outcome of a comparison that does not depend on the variable: nothing is equal to a list, and where the
+/// variable's value is a text, nothing but texts and numbers.
+fn constant(operator: Operator, value: &Value, is_text: bool) -> Result<Option<Predicate>, Fault> {
     let is_number = |value: &Value| {
         value.is_number()
             || value
@@ -174,8 +177,10 @@ fn constant(operator: Operator, value: &Value) -> Result<Option<Predicate>, Faul
                 .is_some_and(|text| text.trim().parse::<f64>().is_ok())
     };
     Ok(match (operator, value) {
-        (Operator::Equal, Value::Bool(_) | Value::Array(_) | Value::Object(_)) => Some(never()),
-        (Operator::NotEqual, Value::Bool(_) | Value::Array(_) | Value::Object(_)) => Some(always()),
+        (Operator::Equal, Value::Array(_) | Value::Object(_)) => Some(never()),
+        (Operator::NotEqual, Value::Array(_) | Value::Object(_)) => Some(always()),
+        (Operator::Equal, Value::Bool(_)) if is_text => Some(never()),
+        (Operator::NotEqual, Value::Bool(_)) if is_text => Some(always()),
         (Operator::Matches | Operator::MatchesIgnoreCase, Value::String(pattern)) => {
             match check_regex(pattern) {
                 Ok(()) => None,
@@ -185,7 +190,8 @@ fn constant(operator: Operator, value: &Value) -> Result<Option<Predicate>, Faul
             }
         }
         (Operator::Matches | Operator::MatchesIgnoreCase, Value::Number(_)) => None,
-        (Operator::Matches | Operator::MatchesIgnoreCase | Operator::Has, _) => Some(never()),
+        (Operator::Matches | Operator::MatchesIgnoreCase, _) => Some(never()),
+        (Operator::Has, _) if is_text => Some(never()),
         (Operator::In, Value::Array(_)) => None,
         (Operator::In, _) => Some(never()),
         (Operator::Greater | Operator::GreaterOrEqual | Operator::Less | Operator::LessOrEqual, value)
@@ -253,6 +259,20 @@ mod tests {
                 json!([["a", "==", null]]),
                 Some(json!(["AND", ["a", "==", null]])),
             ),
+            (json!([["a", "==", true]]), Some(json!(["AND", ["OR"]]))),
+            (json!([["a", "has", "x"]]), Some(json!(["AND", ["OR"]]))),
+            (
+                json!([["post_arg.a", "==", true], ["post_arg.a[*].b", "has", "x"]]),
+                Some(json!([
+                    "AND",
+                    ["post_arg.a", "==", true],
+                    ["post_arg.a[*].b", "has", "x"]
+                ])),
+            ),
+            (
+                json!([["graphql_root_fields", "HAS", "x"]]),
+                Some(json!(["AND", ["graphql_root_fields", "has", "x"]])),
+            ),
         ] {
             assert_eq!(compiled(&rules), Ok(wanted), "{rules}");
         }
@@ -273,8 +293,8 @@ mod tests {
             (json!([["a", "ipmatch", []]]), invalid("invalid ip address")),
             (json!([["a", "ipmatch", ["x"]]]), invalid("invalid ip address: x")),
             (
-                json!([["post_arg.x", "==", "1"]]),
-                Fault::NotAvailable("the variable \"post_arg.x\"".to_owned()),
+                json!([["post_arg.x[?(@.y)]", "has", "1"]]),
+                Fault::NotAvailable("the path in the variable \"post_arg.x[?(@.y)]\"".to_owned()),
             ),
             (
                 json!([["a", "~~", "(?=x)"]]),

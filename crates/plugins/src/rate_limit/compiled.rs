@@ -50,6 +50,10 @@ impl Key {
             CountBy::Template(text) => Self::Variables(Template::parse(&text)),
         }
     }
+
+    pub(super) fn needs_body(&self) -> bool {
+        matches!(self, Self::Variables(template) if template.needs_body())
+    }
 }
 
 impl CompiledLimit {
@@ -72,6 +76,11 @@ impl CompiledLimit {
             window,
             headers: limit.headers,
         }
+    }
+
+    pub(super) fn needs_body(&self) -> bool {
+        matches!(&self.count, Number::PerCall(template) if template.needs_body())
+            || matches!(&self.window, Span::PerCall(template) if template.needs_body())
     }
 
     /// The limit for this call; `None` where a variable has no good value.

@@ -213,6 +213,12 @@ impl Filter for Limits {
         Phases::REQUEST
     }
 
+    fn needs_body(&self) -> bool {
+        self.groups
+            .iter()
+            .any(|group| group.by.needs_body() || group.limits.iter().any(CompiledLimit::needs_body))
+    }
+
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         let decision = match (self.decide(exchange), self.on_failure) {
             (Ok(decision), _) => decision,

@@ -176,6 +176,10 @@ impl Target {
             },
         }
     }
+
+    fn needs_body(&self) -> bool {
+        self.path.needs_body() || self.query.as_ref().is_some_and(CaptureTemplate::needs_body)
+    }
 }
 
 impl RewriteFilter {
@@ -270,6 +274,15 @@ fn escape_query(query: &[u8]) -> Vec<u8> {
 impl Filter for RewriteFilter {
     fn phases(&self) -> Phases {
         Phases::REQUEST
+    }
+
+    fn needs_body(&self) -> bool {
+        self.headers.need_body()
+            || match &self.target {
+                NewTarget::Original => false,
+                NewTarget::Template(target) => target.needs_body(),
+                NewTarget::Replacements(list) => list.iter().any(|(_, target)| target.needs_body()),
+            }
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {

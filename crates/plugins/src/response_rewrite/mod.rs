@@ -125,6 +125,10 @@ impl Filter for RewriteFilter {
         Phases::RESPONSE
     }
 
+    fn needs_body(&self) -> bool {
+        self.headers.need_body() || self.condition.as_ref().is_some_and(Condition::needs_body)
+    }
+
     fn on_response(&self, exchange: &mut Exchange) {
         if self
             .condition

@@ -4,7 +4,7 @@ use super::pump::{Pump, Watch};
 use super::{Busy, Failure, Plan, Tried};
 use crate::h1::body::BodyCursor;
 use crate::h1::response::{self, ResponseHead};
-use crate::h1::{Framing, status};
+use crate::h1::{self, Framing, status};
 use crate::pool::{PoolKey, UpstreamConnection};
 use crate::reply::push_header;
 use crate::serve::{After, CONTINUE, Call, RequestBody, Stop};
@@ -35,8 +35,7 @@ enum Awaited {
 
 /// A connection in use, with what bounds the waits on it.
 pub(super) struct Attempt {
-    pub connection: UpstreamConnection,
-    pub timer: Timer,
+    pub connection: Box<UpstreamConnection>,
     pub read_timeout: Duration,
     pub is_reused: bool,
 }
@@ -48,7 +47,7 @@ impl Call<'_> {
         plan: &Plan<'_>,
         target: &Target,
         key: PoolKey,
-        mut connection: UpstreamConnection,
+        mut connection: Box<UpstreamConnection>,
         is_reused: bool,
     ) -> Tried {
         connection.calls += 1;
@@ -58,22 +57,26 @@ impl Call<'_> {
             (Duration::from_millis(timeouts.read_ms), Duration::from_millis(timeouts.write_ms));
         // The clock is read for a first try when its request has arrived, and not again.
         let started = if self.report.retries == 0 && is_reused { plan.started } else { Instant::now() };
-        let timer = Timer::new(started, write_timeout);
-        let mut attempt = Attempt { connection, timer, read_timeout, is_reused };
+        connection.timer.set(started, write_timeout);
+        let mut attempt = Attempt { connection, read_timeout, is_reused };
         let mut pump = match self.send(plan, target, &mut attempt, write_timeout).await {
             Ok(pump) => pump,
             Err(error) => return Tried::Failed(failure_of(&error, is_reused)),
         };
-        attempt.timer.set(started, read_timeout);
+        attempt.connection.timer.set(started, read_timeout);
         let mut interim = 0;
         let head = loop {
             match self.await_head(&mut attempt, pump.as_mut()).await {
                 Awaited::Head(head) if is_interim(&self.exchange.response) => {
                     attempt.connection.inbox.consume(head.length);
                     interim += 1;
-                    if interim > MAX_INTERIM || self.relay_interim().await.is_err() {
-                        return Tried::Stopped(Stop::Gone);
-                    }
+                    let stop = match interim > MAX_INTERIM {
+                        true => RefusalKind::UpstreamFailed.into(),
+                        false if self.relay_interim().await.is_ok() => continue,
+                        false => Stop::Gone,
+                    };
+                    self.take_back(pump, &mut attempt.connection);
+                    return Tried::Stopped(stop);
                 }
                 Awaited::Head(head) => break head,
                 Awaited::Failed(failure) => {
@@ -82,6 +85,8 @@ impl Call<'_> {
                 }
                 Awaited::Cancelled(stop) => {
                     self.take_back(pump, &mut attempt.connection);
+                    // What is left of the body is not worth waiting for.
+                    self.head.keep_alive = false;
                     return Tried::Stopped(stop);
                 }
             }
@@ -89,7 +94,11 @@ impl Call<'_> {
         attempt.connection.inbox.consume(head.length);
         let answered_at = self.note_answer(&busy, plan, started);
         if self.exchange.response.status == 101 {
-            return self.switch_protocols(plan, &head, attempt.connection).await;
+            // In the middle of a body nobody knows which byte belongs to what.
+            return match self.take_back(pump, &mut attempt.connection) {
+                true => self.switch_protocols(plan, &head, attempt.connection).await,
+                false => Tried::Stopped(RefusalKind::UpstreamFailed.into()),
+            };
         }
         let relayed = self.relay_response(plan, &head, &mut attempt, pump.as_mut()).await;
         let is_sent = self.take_back(pump, &mut attempt.connection);
@@ -107,15 +116,15 @@ impl Call<'_> {
         let mut out = self.worker.buffers.take_output();
         self.write_request_head(plan, target, &mut out);
         let is_whole = self.join_body(&mut out);
-        let Some(write) = &mut attempt.connection.write else {
+        let UpstreamConnection { write: Some(write), timer, .. } = &mut *attempt.connection else {
             return Err(io::ErrorKind::NotConnected.into());
         };
-        let sent = write_all(write, &out, &mut attempt.timer, write_timeout).await;
+        let sent = write_all(write, &out, timer, write_timeout).await;
         self.worker.buffers.give_output(out);
         sent?;
         if !is_whole && self.head.expects_continue && self.answers_expect() {
             self.head.expects_continue = false;
-            self.write_to_client(CONTINUE, &mut Watch::Nothing).await?;
+            self.write_to_client(CONTINUE, &[], &mut Watch::Nothing).await?;
         }
         if is_whole {
             // The answer's bytes can use the same, still warm, buffer.
@@ -156,10 +165,10 @@ impl Call<'_> {
         fits
     }
 
-    /// Takes back what a pump was lent, if it has done its work. Says whether the request has been sent whole.
+    /// Takes back what a pump was lent. Says whether the request has been sent whole.
     fn take_back(&mut self, pump: Option<Pump>, connection: &mut UpstreamConnection) -> bool {
         let Some(pump) = pump else { return true };
-        let Some(pumped) = pump.finish() else { return false };
+        let pumped = pump.finish();
         self.client.reader = pumped.reader;
         self.body = pumped.body;
         self.report.bytes_in += self.body.received;
@@ -172,14 +181,17 @@ impl Call<'_> {
         &mut self,
         plan: &Plan<'_>,
         key: PoolKey,
-        mut connection: UpstreamConnection,
-        relayed: io::Result<super::relay::Relayed>,
+        mut connection: Box<UpstreamConnection>,
+        relayed: Result<super::relay::Relayed, After>,
         is_sent: bool,
         now: Instant,
     ) -> Tried {
-        let Ok(relayed) = relayed else {
-            self.report.aborted = true;
-            return Tried::Done(After::Close);
+        let relayed = match relayed {
+            Ok(relayed) => relayed,
+            Err(after) => {
+                self.report.aborted = true;
+                return Tried::Done(after);
+            }
         };
         if relayed.upstream_keeps && is_sent {
             let bounds = &plan.upstream.keepalive;
@@ -209,15 +221,19 @@ impl Call<'_> {
     /// Passes an interim response on to a client that can take it.
     async fn relay_interim(&mut self) -> io::Result<()> {
         let response = &self.exchange.response;
-        if self.head.minor_version == 0 || (response.status == 100 && !self.head.expects_continue) {
+        let is_invitation = response.status == 100;
+        if self.head.minor_version == 0 || (is_invitation && !self.head.expects_continue) {
             return Ok(());
         }
         let mut out = self.worker.buffers.take_output();
         status::write_line(response.status, &response.reason, 1, &mut out);
         response.headers.write_lines(&mut out);
         out.extend_from_slice(b"\r\n");
-        let written = self.write_to_client(&out, &mut Watch::Nothing).await;
+        let written = self.write_to_client(&out, &[], &mut Watch::Nothing).await;
         self.worker.buffers.give_output(out);
+        if is_invitation {
+            self.head.expects_continue = false;
+        }
         written
     }
 
@@ -225,7 +241,7 @@ impl Call<'_> {
         &mut self,
         plan: &Plan<'_>,
         head: &ResponseHead,
-        connection: UpstreamConnection,
+        connection: Box<UpstreamConnection>,
     ) -> Tried {
         let Some(protocol) = head.upgrade.as_ref().filter(|_| plan.route.upgrade && self.head.upgrade.is_some()) else {
             return Tried::Stopped(RefusalKind::UpstreamFailed.into());
@@ -239,12 +255,12 @@ impl Call<'_> {
         self.exchange.response.headers.write_lines(&mut out);
         self.write_stamps(&plan.route.response_stamps, &mut out);
         out.extend_from_slice(b"\r\n");
-        let written = self.write_to_client(&out, &mut Watch::Nothing).await;
+        let written = self.write_to_client(&out, &[], &mut Watch::Nothing).await;
         self.worker.buffers.give_output(out);
         if written.is_err() {
             return Tried::Stopped(Stop::Gone);
         }
-        let carried = tunnel::run(self.worker, self.client, connection).await;
+        let carried = tunnel::run(self.worker, self.client, *connection).await;
         self.report.bytes_in += carried.from_client;
         self.report.bytes_out += carried.from_upstream;
         Tried::Done(After::Close)
@@ -254,13 +270,15 @@ impl Call<'_> {
     async fn await_head(&mut self, attempt: &mut Attempt, pump: Option<&mut Pump>) -> Awaited {
         let limit = self.worker.shared.limits.max_head_bytes;
         let to_head = self.exchange.request.method == b"HEAD";
+        let mut looked_at = 0;
         let mut watch = match pump {
             Some(pump) => Watch::Pump(pump),
             None => Watch::Client(&mut *self.client),
         };
         loop {
             let inbox = &mut attempt.connection.inbox;
-            if !inbox.is_empty() {
+            let bytes = inbox.bytes();
+            if !bytes.is_empty() && (looked_at == 0 || h1::ends_a_head(bytes, looked_at)) {
                 match response::parse(inbox.bytes(), to_head, &mut self.exchange.response) {
                     Ok(Some(head)) => return Awaited::Head(head),
                     Ok(None) => {}
@@ -270,13 +288,15 @@ impl Call<'_> {
                     }
                 }
             }
+            looked_at = inbox.bytes().len();
             if !inbox.has_room(limit) {
                 return Awaited::Failed(Failure::NoResponse);
             }
             match attempt.fill(self.worker, &mut watch, limit).await {
                 Ok(Ok(0)) if attempt.is_reused => return Awaited::Failed(Failure::StaleConnection),
                 Ok(Ok(0)) => return Awaited::Failed(Failure::NoResponse),
-                Ok(Ok(_)) => {}
+                // A connection that answers is alive, however the answer goes on.
+                Ok(Ok(_)) => attempt.is_reused = false,
                 Ok(Err(error)) => return Awaited::Failed(failure_of(&error, attempt.is_reused)),
                 Err(stop) => return Awaited::Cancelled(stop),
             }
@@ -292,14 +312,16 @@ impl Attempt {
         watch: &mut Watch<'_>,
         limit: usize,
     ) -> Result<io::Result<usize>, Stop> {
-        let UpstreamConnection { read, inbox, .. } = &mut self.connection;
-        let (timer, read_timeout) = (&mut self.timer, self.read_timeout);
+        let UpstreamConnection { read, inbox, timer, .. } = &mut *self.connection;
+        let read_timeout = self.read_timeout;
         std::future::poll_fn(|context| {
+            let was_sending = watch.is_sending();
+            // An upstream that never stops answering must not keep the request's body waiting.
+            watch.poll_progress(context);
             if let Poll::Ready(result) = inbox.poll_fill(&mut *read, context, &worker.buffers, limit) {
                 return Poll::Ready(Ok(result));
             }
             // While the request is still being sent, its own time-outs hold; the upstream's begins after it.
-            let was_sending = watch.is_sending();
             if let Poll::Ready(stop) = watch.poll_cancelled(context, worker) {
                 return Poll::Ready(Err(stop));
             }

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use weir_flow::balancer::{EWMA_DECAY_MS, Load, ewma_update};
 use weir_model::{Scheme, UpstreamHost};
 use weir_plugin::RefusalKind;
+use weir_plugin::headers::is_value;
 use weir_plugin::uri::NormalForm;
 use weir_snapshot::{Forward, Found, HashSource, Route, Target, Upstream};
 
@@ -63,6 +64,10 @@ impl Failure {
 
 /// The parts of a forwarded call that stay the same over all tries.
 struct Plan<'p> {
+    /// Bytes of the path that are cut off.
+    stripped: Option<usize>,
+    /// The `X-Forwarded-*` are written with each try and not kept in the header list.
+    tells_plainly: bool,
     route: &'p Route,
     forward: &'p Forward,
     found: &'p Found,
@@ -85,12 +90,17 @@ impl Call<'_> {
             return Err(RefusalKind::ConnectFailed.into());
         }
         let stripped = (forward.path.strip_matched && !self.exchange.path_rewritten).then_some(found.matched_len);
-        forwarded::apply(&route.forwarded, self.head.has_forwarded, stripped, self.exchange);
+        let tells_plainly = self.tells_plainly(route, forward);
+        if !tells_plainly {
+            forwarded::apply(&route.forwarded, self.head.has_forwarded, stripped, self.exchange);
+        }
         for stamp in route.request_stamps.iter() {
             self.exchange.request.headers.remove(&stamp.name);
         }
         let voice = self.worker.shared.voices.get(route.voice);
         let plan = Plan {
+            stripped,
+            tells_plainly,
             route,
             forward,
             found,
@@ -119,6 +129,18 @@ impl Call<'_> {
             self.worker.metrics.upstream_retries.increment();
             tried.push(index);
         }
+    }
+
+    /// Whether the usual `X-Forwarded-*` can be written without a look at the header list.
+    fn tells_plainly(&self, route: &Route, forward: &Forward) -> bool {
+        let forwarded = &route.forwarded;
+        // The client's Host must still be in the list when it is repeated as written.
+        let keeps_host = !forwarded.host_as_written || forward.upstream_host == UpstreamHost::Client;
+        let mut headers = self.exchange.request.headers.iter();
+        let may_have_some = self.head.has_forwarded || route.chain.has_request_work;
+        forwarded::is_plain(forwarded, self.exchange)
+            && keeps_host
+            && !(may_have_some && headers.any(|header| forwarded::is_forwarded(header.name)))
     }
 
     fn hash(&mut self, upstream: &Upstream) -> Option<u64> {
@@ -208,10 +230,10 @@ impl Call<'_> {
         }
     }
 
-    async fn connect(&mut self, plan: &Plan<'_>, address: SocketAddr) -> io::Result<UpstreamConnection> {
+    async fn connect(&mut self, plan: &Plan<'_>, address: SocketAddr) -> io::Result<Box<UpstreamConnection>> {
         let timeouts = &plan.forward.timeouts;
-        let mut timer = Timer::new(Instant::now(), Duration::from_millis(timeouts.connect_ms));
-        let connection = UpstreamConnection::open(address, &mut timer).await?;
+        let timer = Timer::new(Instant::now(), Duration::from_millis(timeouts.connect_ms));
+        let connection = UpstreamConnection::open(address, timer).await?;
         self.worker.metrics.upstream_connections_opened.increment();
         Ok(connection)
     }
@@ -225,6 +247,10 @@ impl Call<'_> {
         out.extend_from_slice(b" HTTP/1.1\r\n");
         self.write_host(plan, target, out);
         self.exchange.request.headers.write_lines(out);
+        if plan.tells_plainly {
+            let lines = &mut self.client.forwarded_lines;
+            forwarded::write_plain(&plan.route.forwarded, plan.stripped, self.exchange, lines, out);
+        }
         if let Some(via) = &plan.route.forwarded.via {
             push_via(self.head.minor_version, via, out);
         }
@@ -246,16 +272,22 @@ impl Call<'_> {
 
     /// Writes `Host`, and takes the client's own, and a length that no longer holds, out of the header list.
     fn write_host(&mut self, plan: &Plan<'_>, target: &Target, out: &mut Vec<u8>) {
-        let headers = &mut self.exchange.request.headers;
-        if self.exchange.request.body.is_some() {
+        let request = &mut self.exchange.request;
+        let headers = &mut request.headers;
+        if request.body.is_some() {
             headers.remove(b"content-length");
         }
         let (host, port) = match (&self.exchange.upstream_host, &plan.forward.upstream_host) {
-            (Some(host), _) => (host.as_slice(), None),
+            // A filter may have made it of anything.
+            (Some(host), _) if is_value(host) => (host.as_slice(), None),
+            (Some(_), _) => (target.host_header.as_slice(), None),
             (None, UpstreamHost::Fixed(host)) => (host.as_bytes(), None),
             (None, UpstreamHost::WithTargetPort(host)) => (host.as_bytes(), Some(target.port)),
             (None, UpstreamHost::Target) => (target.host_header.as_slice(), None),
-            (None, UpstreamHost::Client) => return,
+            (None, UpstreamHost::Client) if self.head.minor_version > 0 || headers.contains(b"host") => return,
+            // HTTP/1.0 does without the field, HTTP/1.1 does not.
+            (None, UpstreamHost::Client) if request.host.is_empty() => (target.host_header.as_slice(), None),
+            (None, UpstreamHost::Client) => (request.host.as_slice(), request.host_port),
         };
         headers.remove(b"host");
         out.extend_from_slice(b"Host: ");

@@ -1,16 +1,18 @@
 //! Sending a request body on while its response may already be coming.
 
+use crate::buffer::BUFFER_BYTES;
 use crate::connection::{Client, Reader};
 use crate::forward::attempt::write_all;
 use crate::h1::chunked::{self, Piece};
 use crate::serve::{BodyError, RequestBody, Stop};
 use crate::timer::Timer;
 use crate::worker::Worker;
+use std::cell::Cell;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 use tokio::net::tcp::OwnedWriteHalf;
 use weir_plugin::Refusal;
@@ -30,13 +32,15 @@ impl Watch<'_> {
     pub fn poll_cancelled(&mut self, context: &mut Context<'_>, worker: &Worker) -> Poll<Stop> {
         match self {
             Self::Nothing => Poll::Pending,
-            Self::Client(client) => client.poll_gone(context, worker).map(|()| Stop::Gone),
+            Self::Client(client) => client.reader.poll_gone(context, worker).map(|()| Stop::Gone),
             Self::Pump(pump) => {
                 pump.poll(context);
-                match pump.done.as_ref().map(|pumped| pumped.result) {
-                    Some(Err(PumpError::Client(BodyError::Gone))) => Poll::Ready(Stop::Gone),
-                    Some(Err(PumpError::Client(error))) => Poll::Ready(Refusal::from(error).into()),
-                    _ => Poll::Pending,
+                let Some(pumped) = &mut pump.done else { return Poll::Pending };
+                match pumped.result {
+                    Err(PumpError::Client(BodyError::Gone)) => Poll::Ready(Stop::Gone),
+                    Err(PumpError::Client(error)) => Poll::Ready(Refusal::from(error).into()),
+                    Err(PumpError::Upstream | PumpError::Cut) => Poll::Pending,
+                    Ok(()) => pumped.reader.poll_gone(context, worker).map(|()| Stop::Gone),
                 }
             }
         }
@@ -62,11 +66,14 @@ pub enum PumpError {
     Client(BodyError),
     /// The upstream takes no more; it may have answered.
     Upstream,
+    /// The call was over before the body was.
+    Cut,
 }
 
 /// A request body on its way.
 pub struct Pump {
     sending: Pin<Box<dyn Future<Output = Pumped>>>,
+    is_cut: Rc<Cell<bool>>,
     done: Option<Pumped>,
 }
 
@@ -89,11 +96,20 @@ impl Pump {
         write_timeout: Duration,
     ) -> Self {
         let mut sender = Sender { worker: Rc::clone(worker), reader, body, write, is_chunked, write_timeout };
+        let is_cut = Rc::new(Cell::new(false));
+        let knife = Rc::clone(&is_cut);
         let sending = Box::pin(async move {
-            let result = sender.send().await;
+            let result = {
+                let mut sending = std::pin::pin!(sender.send());
+                std::future::poll_fn(|context| match knife.get() {
+                    true => Poll::Ready(Err(PumpError::Cut)),
+                    false => sending.as_mut().poll(context),
+                })
+                .await
+            };
             Pumped { reader: sender.reader, body: sender.body, write: sender.write, result }
         });
-        Self { sending, done: None }
+        Self { sending, is_cut, done: None }
     }
 
     fn poll(&mut self, context: &mut Context<'_>) {
@@ -104,9 +120,13 @@ impl Pump {
         }
     }
 
-    /// What came of it; `None` when the body is still on its way, and then it goes no further.
-    pub fn finish(self) -> Option<Pumped> {
-        self.done
+    /// What came of it. A body that is still on its way goes no further; what had been lent for it comes back.
+    pub fn finish(mut self) -> Pumped {
+        if self.done.is_none() {
+            self.is_cut.set(true);
+            self.poll(&mut Context::from_waker(Waker::noop()));
+        }
+        self.done.expect("invariant: a body that is cut is ready at its next poll")
     }
 }
 
@@ -178,17 +198,17 @@ impl Sender {
 
     async fn fill(&mut self, timer: &mut Timer) -> Result<(), PumpError> {
         timer.set(Instant::now(), self.worker.shared.limits.body_timeout);
-        self.reader.inbox.enlarge(&self.worker.buffers);
+        if self.body.received >= BUFFER_BYTES as u64 {
+            self.reader.inbox.enlarge(&self.worker.buffers);
+        }
         let (reader, worker) = (&mut self.reader, &self.worker);
         let read = std::future::poll_fn(|context| match reader.poll_fill(context, &worker.buffers, 0) {
-            Poll::Ready(result) => Poll::Ready(result),
-            Poll::Pending => timer.poll_expired(context).map(|()| Ok(0)),
+            Poll::Ready(Ok(0) | Err(_)) => Poll::Ready(Err(BodyError::Gone)),
+            Poll::Ready(Ok(_)) => Poll::Ready(Ok(())),
+            Poll::Pending => timer.poll_expired(context).map(|()| Err(BodyError::TimedOut)),
         })
         .await;
-        match read {
-            Ok(0) | Err(_) => Err(PumpError::Client(BodyError::Gone)),
-            Ok(_) => Ok(()),
-        }
+        read.map_err(PumpError::Client)
     }
 }
 

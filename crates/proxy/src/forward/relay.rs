@@ -9,7 +9,7 @@ use crate::h1::chunked::{self, Piece};
 use crate::h1::response::ResponseHead;
 use crate::h1::{Framing, status};
 use crate::reply::{push_header, push_via};
-use crate::serve::Call;
+use crate::serve::{After, Call};
 use std::io;
 use std::time::Instant;
 
@@ -29,14 +29,16 @@ pub struct Relayed {
 
 impl Call<'_> {
     /// Passes head and body on, after the chain's response work.
+    ///
+    /// # Errors
+    /// How the client's connection is to end, as it cannot get the whole answer.
     pub(super) async fn relay_response(
         &mut self,
         plan: &Plan<'_>,
         head: &ResponseHead,
         attempt: &mut Attempt,
         pump: Option<&mut Pump>,
-    ) -> io::Result<Relayed> {
-        let is_sending = pump.is_some();
+    ) -> Result<Relayed, After> {
         let mut watch = pump.map_or(Watch::Nothing, Watch::Pump);
         self.exchange.merge_response_headers();
         self.run_response_work(&plan.route.chain);
@@ -50,16 +52,23 @@ impl Call<'_> {
             self.head.keep_alive = false;
         }
         let framing = self.outgoing_framing(head, replaced.as_deref());
-        let client_keeps = self.head.keep_alive && framing != Framing::UntilClose && !self.worker.is_draining();
+        // A client that still waits for `100 Continue` may or may not send its body now; only closing is clear.
+        let is_clear = !(self.head.expects_continue && watch.is_sending());
+        let keeps = self.head.keep_alive && is_clear && framing != Framing::UntilClose;
+        let client_keeps = keeps && !self.worker.is_draining();
         let mut out = self.worker.buffers.take_output();
-        // While the request's body is still coming, what it leaves behind is not known yet.
-        self.write_response_head(plan, framing, client_keeps || is_sending, &mut out);
+        self.write_response_head(plan, framing, client_keeps, &mut out);
         let relayed = match replaced {
             Some(body) => self.send_replacement(&body, head, &mut out, &mut watch).await,
             None => self.relay_body(head, framing, attempt, &mut out, &mut watch).await,
         };
         self.worker.buffers.give_output(out);
-        relayed.map(|upstream_keeps| Relayed { upstream_keeps: upstream_keeps && head.keep_alive, client_keeps })
+        match relayed {
+            Ok(is_whole) => Ok(Relayed { upstream_keeps: is_whole && head.keep_alive, client_keeps }),
+            // Where the end of the connection would be the end of the body, only a reset tells that it is not.
+            Err(_) if framing == Framing::UntilClose => Err(After::Reset),
+            Err(_) => Err(After::Close),
+        }
     }
 
     fn outgoing_framing(&self, head: &ResponseHead, replaced: Option<&[u8]>) -> Framing {
@@ -128,11 +137,18 @@ impl Call<'_> {
                 Piece::Skip(0) => {
                     // Whoever waits for this part should have it before more is awaited.
                     self.flush(out, watch).await?;
-                    if relayed >= BUFFER_BYTES {
+                    if cursor.is_long(BUFFER_BYTES as u64) || relayed >= BUFFER_BYTES / 2 {
                         attempt.connection.inbox.enlarge(&self.worker.buffers);
                     }
-                    attempt.timer.set(Instant::now(), attempt.read_timeout);
-                    match attempt.fill(self.worker, watch, 0).await {
+                    attempt.connection.timer.set(Instant::now(), attempt.read_timeout);
+                    let filled = match watch {
+                        Watch::Nothing => {
+                            let mut watch = Watch::Client(&mut *self.client);
+                            attempt.fill(self.worker, &mut watch, 0).await
+                        }
+                        Watch::Client(_) | Watch::Pump(_) => attempt.fill(self.worker, watch, 0).await,
+                    };
+                    match filled {
                         Ok(Ok(0)) if head.framing == Framing::UntilClose => break,
                         Ok(Ok(0)) => return Err(io::ErrorKind::UnexpectedEof.into()),
                         Ok(Ok(_)) => {}
@@ -175,9 +191,10 @@ impl Call<'_> {
             out.extend_from_slice(data);
             return Ok(());
         }
-        self.flush(out, watch).await?;
-        self.report.bytes_out += data.len() as u64;
-        self.write_to_client(data, watch).await
+        self.report.bytes_out += (out.len() + data.len()) as u64;
+        let written = self.write_to_client(out, data, watch).await;
+        out.clear();
+        written
     }
 
     async fn flush(&mut self, out: &mut Vec<u8>, watch: &mut Watch<'_>) -> io::Result<()> {
@@ -185,7 +202,7 @@ impl Call<'_> {
             return Ok(());
         }
         self.report.bytes_out += out.len() as u64;
-        let written = self.write_to_client(out, watch).await;
+        let written = self.write_to_client(out, &[], watch).await;
         out.clear();
         written
     }

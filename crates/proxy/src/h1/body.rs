@@ -40,6 +40,11 @@ impl BodyCursor {
         }
     }
 
+    /// Whether more than `bytes` are known to come.
+    pub fn is_long(&self, bytes: u64) -> bool {
+        matches!(self, Self::Length(left) if *left > bytes)
+    }
+
     /// Whether the end was reached. A body that ends with its connection never says so.
     pub fn is_done(&self) -> bool {
         match self {

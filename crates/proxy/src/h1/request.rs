@@ -1,7 +1,8 @@
 //! Request heads.
 
-use super::{Framing, MAX_HEADERS, lines_end_in_crlf, list_items, parse_length};
+use super::{Framing, MAX_HEADERS, ends_in_crlf, list_items, parse_length};
 use std::mem::MaybeUninit;
+use std::net::Ipv6Addr;
 use weir_plugin::{Exchange, Refusal, RefusalKind};
 
 /// What the connection must know of a request besides what filters see.
@@ -45,10 +46,6 @@ pub fn parse(bytes: &[u8], exchange: &mut Exchange) -> Result<Parsed, Refusal> {
         Ok(httparse::Status::Partial) => return Ok(Parsed::Partial),
         Err(error) => return Err(refuse_syntax(bytes, error)),
     };
-    let head = &bytes[..length];
-    if !lines_end_in_crlf(head) {
-        return Err(bad("a line that does not end in CRLF"));
-    }
     let (Some(method), Some(target), Some(minor_version)) = (parsed.method, parsed.path, parsed.version) else {
         return Err(bad("no request line"));
     };
@@ -59,7 +56,11 @@ pub fn parse(bytes: &[u8], exchange: &mut Exchange) -> Result<Parsed, Refusal> {
     let offset_of = |part: &[u8]| part.as_ptr() as usize - bytes.as_ptr() as usize;
     let mut fields = Fields::default();
     // The loaded part begins with the first field line, so that neighbours are written in one copy.
-    let first = parsed.headers.first().map_or(length, |header| offset_of(header.name.as_bytes()));
+    let first = parsed.headers.first().map_or(length - 2, |header| offset_of(header.name.as_bytes()));
+    let before = offset_of(method.as_bytes());
+    if !(ends_in_crlf(bytes, first) && ends_in_crlf(bytes, length) && (before == 0 || ends_in_crlf(bytes, before))) {
+        return Err(bad(BARE_LF));
+    }
     request.headers.load(&bytes[first..length]);
     for (position, header) in parsed.headers.iter().enumerate() {
         let name = offset_of(header.name.as_bytes());
@@ -67,6 +68,9 @@ pub fn parse(bytes: &[u8], exchange: &mut Exchange) -> Result<Parsed, Refusal> {
             Some(next) => offset_of(next.name.as_bytes()),
             None => length - 2,
         };
+        if !ends_in_crlf(bytes, line_end) {
+            return Err(bad(BARE_LF));
+        }
         if fields.note(header.name.as_bytes(), header.value)? {
             let value = if header.value.is_empty() { line_end - 2 } else { offset_of(header.value) };
             let (name, value, line_end) = (name - first, value - first, line_end - first);
@@ -80,6 +84,8 @@ pub fn parse(bytes: &[u8], exchange: &mut Exchange) -> Result<Parsed, Refusal> {
     let target_host = read_target(target.as_bytes(), method.as_bytes(), request)?;
     fields.settle(minor_version, length, target_host, exchange)
 }
+
+const BARE_LF: &str = "a line that does not end in CRLF";
 
 fn bad(what: &'static str) -> Refusal {
     Refusal::new(RefusalKind::BadRequest(what))
@@ -138,7 +144,6 @@ impl<'h> Fields<'h> {
                 self.upgrade = Some(value).filter(|_| !switches_http);
                 return Ok(false);
             }
-            9 if is(b"x-real-ip") => self.has_forwarded = true,
             10 if is(b"connection") => return self.note_connection(value).map(|()| false),
             10 if is(b"keep-alive") => return Ok(false),
             14 if is(b"content-length") => {
@@ -159,8 +164,7 @@ impl<'h> Fields<'h> {
                 return Ok(false);
             }
             2 if is(b"te") => return Ok(value.eq_ignore_ascii_case(b"trailers")),
-            length if length > 12 && name[..12].eq_ignore_ascii_case(b"x-forwarded-") => self.has_forwarded = true,
-            _ => {}
+            _ => self.has_forwarded |= crate::forwarded::is_forwarded(name),
         }
         Ok(true)
     }
@@ -245,6 +249,8 @@ fn read_target<'t>(
         _ => {
             let rest = strip_scheme(target).ok_or_else(|| bad("the request target"))?;
             let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?')).unwrap_or(rest.len());
+            // Host decides where the call goes, but a target that says something else must say it properly.
+            split_host(&rest[..end]).ok_or_else(|| bad("the request target"))?;
             (Some(&rest[..end]), &rest[end..])
         }
     };
@@ -275,30 +281,38 @@ fn strip_scheme(target: &[u8]) -> Option<&[u8]> {
 
 /// Reads a Host: a name or an address, in lower case and without a trailing dot, and a port.
 fn read_host(host: &[u8], request: &mut weir_plugin::Request) -> Result<(), Refusal> {
-    let (name, port) = match (host.first(), memchr::memrchr(b':', host)) {
-        (Some(b'['), _) => {
-            let end = memchr::memchr(b']', host).ok_or_else(|| bad("the Host"))?;
-            let (name, rest) = host.split_at(end + 1);
-            match rest {
-                [] => (name, None),
-                [b':', port @ ..] => (name, Some(port)),
-                _ => return Err(bad("the Host")),
-            }
-        }
-        (_, Some(at)) => (&host[..at], Some(&host[at + 1..])),
-        (_, None) => (host, None),
-    };
-    let good = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'[' | b']' | b':' | b'%' | b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'=') || *byte >= 0x80;
-    if name.is_empty() || name.windows(2).any(|pair| pair == b"..") || !name.iter().all(good) || (name[0] != b'[' && name.contains(&b':')) {
-        return Err(bad("the Host"));
-    }
-    request.host.extend(name.strip_suffix(b".").unwrap_or(name).iter().map(u8::to_ascii_lowercase));
-    request.host_port = match port {
-        None | Some([]) => None,
-        Some(port) => {
-            let port = parse_length(port).and_then(|port| u16::try_from(port).ok());
-            Some(port.ok_or_else(|| bad("the port in Host"))?)
-        }
-    };
+    let (name, port) = split_host(host).ok_or_else(|| bad("the Host"))?;
+    request.host.extend_from_slice(name);
+    request.host.make_ascii_lowercase();
+    request.host_port = port;
     Ok(())
+}
+
+/// Splits an authority without user information (RFC 3986, 3.2.2) into name, without a trailing dot, and port.
+fn split_host(host: &[u8]) -> Option<(&[u8], Option<u16>)> {
+    let name_len = match host.first()? {
+        b'[' => memchr::memchr(b']', host)? + 1,
+        _ => memchr::memchr(b':', host).unwrap_or(host.len()),
+    };
+    let (name, port) = host.split_at(name_len);
+    let port = match port {
+        [] | [b':'] => None,
+        [b':', port @ ..] => Some(parse_length(port).and_then(|port| u16::try_from(port).ok())?),
+        _ => return None,
+    };
+    let name = name.strip_suffix(b".").unwrap_or(name);
+    let is_good = match name {
+        [b'[', address @ .., b']'] => std::str::from_utf8(address).is_ok_and(|it| it.parse::<Ipv6Addr>().is_ok()),
+        [] => false,
+        _ => name.iter().all(is_host_character) && memchr::memmem::find(name, b"..").is_none(),
+    };
+    is_good.then_some((name, port))
+}
+
+/// Whether a name may hold this byte: what RFC 3986 allows, and what is not ASCII.
+fn is_host_character(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(byte, b'-' | b'.')
+        || b"_~%!$&'()*+,;=".contains(byte)
+        || *byte >= 0x80
 }

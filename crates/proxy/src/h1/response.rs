@@ -1,6 +1,6 @@
 //! Response heads from upstreams.
 
-use super::{Framing, MAX_HEADERS, lines_end_in_crlf, list_items, parse_length};
+use super::{Framing, MAX_HEADERS, ends_in_crlf, list_items, parse_length};
 use std::mem::MaybeUninit;
 use weir_plugin::Response;
 
@@ -22,6 +22,8 @@ pub struct ResponseHead {
 #[error("{0}")]
 pub struct InvalidResponse(pub &'static str);
 
+const BARE_LF: InvalidResponse = InvalidResponse("a line that does not end in CRLF");
+
 /// Reads a response head from the start of `bytes`; `Ok(None)`: more bytes are needed.
 pub fn parse(bytes: &[u8], to_head: bool, response: &mut Response) -> Result<Option<ResponseHead>, InvalidResponse> {
     let mut slots = [const { MaybeUninit::<httparse::Header<'_>>::uninit() }; MAX_HEADERS];
@@ -32,9 +34,6 @@ pub fn parse(bytes: &[u8], to_head: bool, response: &mut Response) -> Result<Opt
         Ok(httparse::Status::Partial) => return Ok(None),
         Err(_) => return Err(InvalidResponse("not an HTTP/1.1 response")),
     };
-    if !lines_end_in_crlf(&bytes[..length]) {
-        return Err(InvalidResponse("a line that does not end in CRLF"));
-    }
     let (Some(status), Some(minor_version)) = (parsed.code, parsed.version) else {
         return Err(InvalidResponse("no status line"));
     };
@@ -48,7 +47,10 @@ pub fn parse(bytes: &[u8], to_head: bool, response: &mut Response) -> Result<Opt
         response.reason.extend_from_slice(reason.as_bytes());
     }
     let offset_of = |part: &[u8]| part.as_ptr() as usize - bytes.as_ptr() as usize;
-    let first = parsed.headers.first().map_or(length, |header| offset_of(header.name.as_bytes()));
+    let first = parsed.headers.first().map_or(length - 2, |header| offset_of(header.name.as_bytes()));
+    if !(ends_in_crlf(bytes, first) && ends_in_crlf(bytes, length)) {
+        return Err(BARE_LF);
+    }
     response.headers.load(&bytes[first..length]);
     let mut fields = Fields::default();
     for (position, header) in parsed.headers.iter().enumerate() {
@@ -56,7 +58,11 @@ pub fn parse(bytes: &[u8], to_head: bool, response: &mut Response) -> Result<Opt
         let line_end = match parsed.headers.get(position + 1) {
             Some(next) => offset_of(next.name.as_bytes()),
             None => length - 2,
-        } - first;
+        };
+        if !ends_in_crlf(bytes, line_end) {
+            return Err(BARE_LF);
+        }
+        let line_end = line_end - first;
         if fields.note(header.name.as_bytes(), header.value)? {
             let value = if header.value.is_empty() { line_end - 2 } else { offset_of(header.value) - first };
             response.headers.push_line(name..name + header.name.len(), value..value + header.value.len(), line_end);
@@ -90,6 +96,9 @@ impl<'h> Fields<'h> {
                         5 if option.eq_ignore_ascii_case(b"close") => self.close = true,
                         10 if option.eq_ignore_ascii_case(b"keep-alive") => self.keep_alive = true,
                         7 if option.eq_ignore_ascii_case(b"upgrade") => {}
+                        _ if self.named_by_connection.len() == MAX_HEADERS => {
+                            return Err(InvalidResponse("the Connection header"));
+                        }
                         _ => self.named_by_connection.push(option),
                     }
                 }

@@ -1,7 +1,7 @@
 //! Upstreams that break the format: the client gets a 502, or where its answer has begun, an end that nobody
 //! can take for a proper one. What a bad upstream says never becomes a response of its own.
 
-use crate::support::{Ended, TestGateway, Upstream, answer, patch, simple_model, text};
+use crate::support::{Ended, TestGateway, Upstream, patch, simple_model, text};
 use serde_json::json;
 use weir_proxy::Limits;
 
@@ -91,11 +91,9 @@ fn broken_response_heads_become_502() {
         client.send(GET);
         let mut server = upstream.accept();
         server.request().unwrap();
-        server.send(answer("next"));
+        // The next case would find this connection idle.
+        server.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\nnext");
         assert_eq!(text(&client.response().unwrap().body), "next", "after {}", text(bytes.as_bytes()));
-        // The next call would find this connection idle.
-        server.finish();
-        server.expect_end();
     }
     assert!(failures.is_empty(), "{} of {}:\n{}", failures.len(), REFUSED.len(), failures.join("\n"));
 }

@@ -19,7 +19,6 @@ pub struct TestGateway {
     gateway: Option<Gateway>,
     carry: Carry,
     pub address: SocketAddr,
-    pub metrics: Arc<metrics::Registry>,
 }
 
 /// Refusals as one word each, with the reason for bad requests.
@@ -82,9 +81,9 @@ impl TestGateway {
         let metrics = Arc::new(metrics::Registry::new(metrics::RegistryOptions::default()));
         let carry = Carry::default();
         let snapshot = snapshot(model, &carry);
-        let gateway = Gateway::start(options, Arc::clone(&metrics), None, snapshot).unwrap();
+        let gateway = Gateway::start(options, metrics, None, snapshot).unwrap();
         let address = gateway.bound().0[0];
-        Self { gateway: Some(gateway), carry, address, metrics }
+        Self { gateway: Some(gateway), carry, address }
     }
 
     /// A new connection to the gateway.

@@ -10,7 +10,7 @@ mod wire;
 
 pub use gateway::{TestGateway, patch, simple_model};
 pub use upstream::{Upstream, answer};
-pub use wire::{Ended, Head, Message, Wire};
+pub use wire::{Ended, Message, Wire};
 
 use std::time::Duration;
 

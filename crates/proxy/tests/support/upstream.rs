@@ -21,20 +21,7 @@ impl Upstream {
 
     /// The next connection.
     pub fn accept(&self) -> Wire {
-        self.listener.set_nonblocking(true).unwrap();
-        let patience = Instant::now() + PATIENCE;
-        loop {
-            match self.listener.accept() {
-                Ok((stream, _)) => {
-                    stream.set_nonblocking(false).unwrap();
-                    return Wire::new(stream);
-                }
-                Err(error) => {
-                    assert!(Instant::now() < patience, "the gateway does not connect: {error}");
-                    std::thread::yield_now();
-                }
-            }
-        }
+        Self::first_of(std::slice::from_ref(self)).1
     }
 
     /// Whether the gateway has opened a connection that was not accepted. What a call needed was opened before
@@ -42,6 +29,22 @@ impl Upstream {
     pub fn is_untouched(&self) -> bool {
         self.listener.set_nonblocking(true).unwrap();
         self.listener.accept().is_err()
+    }
+
+    /// Waits until the gateway has opened a connection to one of `upstreams`; gives its position.
+    pub fn first_of(upstreams: &[Self]) -> (usize, Wire) {
+        let patience = Instant::now() + PATIENCE;
+        loop {
+            for (position, upstream) in upstreams.iter().enumerate() {
+                upstream.listener.set_nonblocking(true).unwrap();
+                if let Ok((stream, _)) = upstream.listener.accept() {
+                    stream.set_nonblocking(false).unwrap();
+                    return (position, Wire::new(stream));
+                }
+            }
+            assert!(Instant::now() < patience, "the gateway does not connect");
+            std::thread::yield_now();
+        }
     }
 
     /// Serves every connection on threads: answers each request with what `play` makes of it, as raw bytes.

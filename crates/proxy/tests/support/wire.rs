@@ -235,9 +235,4 @@ impl Wire {
         assert!(rest.is_empty(), "unexpected before the end: {}", text(&rest));
         ended
     }
-
-    /// Whether bytes have come that were not used.
-    pub fn has_unused(&self) -> bool {
-        !self.unused.is_empty()
-    }
 }

@@ -141,6 +141,7 @@ impl<'m> Builder<'_, 'm> {
             voice,
             trie: Trie::build(ranked.collect(), self.hosts.count()),
             hosts: self.hosts,
+            needs_body: self.conditions.iter().any(Conditions::need_body),
             conditions: self.conditions.into(),
             patterns: self.patterns.into(),
             match_indexes,

@@ -104,16 +104,32 @@ impl Conditions {
 
     /// Whether all hold. Captures of the path are not known yet.
     pub(super) fn hold(&self, exchange: &Exchange) -> bool {
-        let request = &exchange.request;
+        self.others_hold(&exchange.request)
+            && self
+                .when
+                .as_ref()
+                .is_none_or(|condition| condition.holds(exchange))
+    }
+
+    /// Whether any reads variables that are in the request's body.
+    pub(super) fn need_body(&self) -> bool {
+        self.when.as_ref().is_some_and(Condition::needs_body)
+    }
+
+    /// Whether the request's body, which has not been read, decides.
+    pub(super) fn await_body(&self, exchange: &Exchange) -> bool {
+        self.when
+            .as_ref()
+            .is_some_and(|condition| self.others_hold(&exchange.request) && condition.awaits_body(exchange))
+    }
+
+    /// Whether all but the condition over variables hold.
+    fn others_hold(&self, request: &Request) -> bool {
         self.port_holds(request)
             && self.method_holds(request)
             && self.headers.iter().all(|header| header.holds(request))
             && self.network_holds(request)
             && self.sni_holds(request)
-            && self
-                .when
-                .as_ref()
-                .is_none_or(|condition| condition.holds(exchange))
     }
 
     /// What does not hold.

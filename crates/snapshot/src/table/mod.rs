@@ -4,6 +4,7 @@
 //! pattern that the call's host has (mostly one, plus the one for every host), looks at the candidates on the way
 //! in their order of precedence, and passes over every branch that cannot beat what it has found.
 
+mod body;
 mod build;
 mod conditions;
 mod explain;
@@ -34,6 +35,7 @@ pub struct RouteTable {
     hosts: Hosts,
     trie: Trie,
     conditions: Box<[Conditions]>,
+    needs_body: bool,
     patterns: Box<[Arc<RoutePattern>]>,
     /// By rank: the match's position in its route.
     match_indexes: Box<[u32]>,
@@ -69,17 +71,22 @@ impl RouteTable {
     #[inline]
     fn search(&self, exchange: &Exchange) -> Option<(Candidate, usize)> {
         let request = &exchange.request;
-        let mut search = Search {
-            table: self,
-            exchange,
-            method: method_bit(&request.method),
-            rank: u32::MAX,
-            won: None,
-        };
+        let mut search = self.begin(exchange);
         self.hosts.for_each(&request.host, |root| {
             self.trie.walk(root, &request.path, &mut search);
         });
         search.won
+    }
+
+    #[inline]
+    fn begin<'s>(&'s self, exchange: &'s Exchange) -> Search<'s> {
+        Search {
+            table: self,
+            exchange,
+            method: method_bit(&exchange.request.method),
+            rank: u32::MAX,
+            won: None,
+        }
     }
 }
 
@@ -93,14 +100,19 @@ struct Search<'s> {
 }
 
 impl Search<'_> {
+    /// Whether method and path, short of a regular expression, are the candidate's.
+    #[inline]
+    fn may_take(&self, candidate: &Candidate, position: usize) -> bool {
+        candidate.methods & self.method != 0 && candidate.tail.allows(&self.exchange.request.path, position)
+    }
+
     /// How many bytes of the path the candidate covers, if it holds.
     #[inline]
     fn matched_len(&self, candidate: &Candidate, position: usize) -> Option<usize> {
-        let path = &self.exchange.request.path;
-        if candidate.methods & self.method == 0 || !candidate.tail.allows(path, position) {
+        if !self.may_take(candidate, position) {
             return None;
         }
-        let table = self.table;
+        let (table, path) = (self.table, &self.exchange.request.path);
         if candidate.conditions != NONE
             && !table.conditions[candidate.conditions as usize].hold(self.exchange)
         {

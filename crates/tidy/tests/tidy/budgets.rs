@@ -15,7 +15,9 @@ const LONG_FILES: &str = "crates/tidy/tests/tidy/long_files.txt";
 
 fn exceptions() -> BTreeMap<String, usize> {
     let text = read(LONG_FILES);
-    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let lines = text
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines
         .map(|line| {
             let (path, lines) = line.split_once(' ').expect("path and lines");
@@ -31,20 +33,32 @@ fn files_keep_to_their_budget() {
     for source in sources() {
         let lines = source.text.lines().count();
         match exceptions.remove(&source.path) {
-            _ if lines > FILE_LIMIT => breaches.push(format!("{}: {lines} lines, more than {FILE_LIMIT}", source.path)),
+            _ if lines > FILE_LIMIT => {
+                breaches.push(format!("{}: {lines} lines, more than {FILE_LIMIT}", source.path))
+            }
             None if lines > FILE_BUDGET => {
-                breaches.push(format!("{}: {lines} lines, more than {FILE_BUDGET}: split it", source.path));
+                breaches.push(format!(
+                    "{}: {lines} lines, more than {FILE_BUDGET}: split it",
+                    source.path
+                ));
             }
             Some(known) if lines > known => {
                 breaches.push(format!("{}: {lines} lines, it had {known}", source.path));
             }
             Some(_) if lines <= FILE_BUDGET => {
-                breaches.push(format!("{}: {lines} lines now: strike it off {LONG_FILES}", source.path));
+                breaches.push(format!(
+                    "{}: {lines} lines now: strike it off {LONG_FILES}",
+                    source.path
+                ));
             }
             _ => {}
         }
     }
-    breaches.extend(exceptions.into_keys().map(|path| format!("{path} is gone: strike it off {LONG_FILES}")));
+    breaches.extend(
+        exceptions
+            .into_keys()
+            .map(|path| format!("{path} is gone: strike it off {LONG_FILES}")),
+    );
     assert_none(&breaches, "a file holds one idea");
 }
 
@@ -69,5 +83,8 @@ fn every_source_says_what_it_is() {
     let sources = sources();
     let silent = sources.iter().filter(|source| !source.text.starts_with("//! "));
     let breaches: Vec<String> = silent.map(|source| format!("{}:1", source.path)).collect();
-    assert_none(&breaches, "a source opens with a `//!` comment: what it is and what it is not");
+    assert_none(
+        &breaches,
+        "a source opens with a `//!` comment: what it is and what it is not",
+    );
 }

@@ -42,7 +42,9 @@ type Translated = Result<(Model, Vec<Diagnostic>), Vec<Diagnostic>>;
 
 /// Reads a text through the door that it is for; `None`: it is a part of a configuration only.
 fn translate(text: &str) -> Option<Translated> {
-    let first = text.lines().find(|line| !line.is_empty() && !line.starts_with('#'))?;
+    let first = text
+        .lines()
+        .find(|line| !line.is_empty() && !line.starts_with('#'))?;
     if first.starts_with("weir:") {
         return Some(parse(text).and_then(|value| weir_native::translate(&value)));
     }
@@ -57,7 +59,7 @@ fn translate(text: &str) -> Option<Translated> {
     })
 }
 
-fn parse(text: &str) -> Result<weir_plugins_value::Value, Vec<Diagnostic>> {
+fn parse(text: &str) -> Result<serde_json::Value, Vec<Diagnostic>> {
     document::parse(text).map_err(|found| vec![found])
 }
 
@@ -80,14 +82,54 @@ fn findings(example: &Example) -> Vec<String> {
 
 #[test]
 fn examples_are_good() {
-    let mut examples: Vec<Example> =
-        documents().iter().flat_map(|(path, text)| blocks(path, text)).collect();
-    for path in files("examples", ".yaml").into_iter().chain(files("examples", ".yml")) {
+    let mut examples: Vec<Example> = documents()
+        .iter()
+        .flat_map(|(path, text)| blocks(path, text))
+        .collect();
+    for path in files("examples", ".yaml")
+        .into_iter()
+        .chain(files("examples", ".yml"))
+    {
         let text = read(&path);
         examples.push(Example { path, line: 1, text });
     }
-    let whole = examples.iter().filter(|example| translate(&example.text).is_some()).count();
+    let whole = examples
+        .iter()
+        .filter(|example| translate(&example.text).is_some())
+        .count();
     assert!(whole >= 10, "only {whole} whole configurations: are they found?");
     let breaches: Vec<String> = examples.iter().flat_map(findings).collect();
     assert_none(&breaches, "an example can be copied and served, without a remark");
+}
+
+/// A row of the table of plugins: `| `NAME` | what it does | `CONFIGURATION` |`.
+fn plugin_row(line: &str) -> Option<(&str, &str)> {
+    let mut quoted = line.strip_prefix("| `")?.split('`');
+    let name = quoted.next()?;
+    let config = line.rsplit('`').nth(1)?;
+    (weir_plugins::registry().get(name).is_some() && config.starts_with('{')).then_some((name, config))
+}
+
+#[test]
+fn short_examples_of_plugins_are_good() {
+    let path = "docs/configuration.md";
+    let mut names = Vec::new();
+    let mut breaches = Vec::new();
+    for (line, text) in (1..).zip(read(path).lines()) {
+        let Some((name, config)) = plugin_row(text) else {
+            continue;
+        };
+        names.push(name.to_owned());
+        let route =
+            format!("{{name: r, paths: [/], to: {{unavailable: 503}}, plugins: [{{{name}: {config}}}]}}");
+        breaches.extend(findings(&Example {
+            path: path.to_owned(),
+            line,
+            text: format!("weir: 1\nroutes: [{route}]\n"),
+        }));
+    }
+    let registry = weir_plugins::registry();
+    let wanted: Vec<&str> = registry.iter().map(|plugin| plugin.name()).collect();
+    assert_eq!(names, wanted, "the table has a row for each plugin, by name");
+    assert_none(&breaches, "a plugin's short example can be used as it is");
 }

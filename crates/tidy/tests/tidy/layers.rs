@@ -13,7 +13,16 @@ const ROOMS: [(&str, &[&str]); 13] = [
     ("weir-snapshot", &["weir-model", "weir-flow", "weir-plugin"]),
     ("weir-plugins", &["weir-model", "weir-flow", "weir-plugin"]),
     // Naming a plugin or a door here is what this list is there to prevent.
-    ("weir-proxy", &["weir-model", "weir-flow", "weir-plugin", "weir-snapshot", "weir-telemetry"]),
+    (
+        "weir-proxy",
+        &[
+            "weir-model",
+            "weir-flow",
+            "weir-plugin",
+            "weir-snapshot",
+            "weir-telemetry",
+        ],
+    ),
     ("weir-kong", DOOR),
     ("weir-apisix", DOOR),
     ("weir-native", DOOR),
@@ -41,10 +50,29 @@ const ALL: &[&str] = &[
 ];
 
 /// Rooms without I/O and without async code, and what would bring it in.
-const NO_IO: [&str; 7] =
-    ["weir-model", "weir-flow", "weir-plugin", "weir-snapshot", "weir-plugins", "weir-kong", "weir-apisix"];
-const IO_CRATES: [&str; 9] =
-    ["tokio", "axum", "hickory-resolver", "socket2", "rustix", "mio", "hyper", "futures", "async-trait"];
+const NO_IO: [&str; 7] = [
+    "weir-model",
+    "weir-flow",
+    "weir-plugin",
+    "weir-snapshot",
+    "weir-plugins",
+    "weir-kong",
+    "weir-apisix",
+];
+const IO_CRATES: [&str; 9] = [
+    "tokio",
+    "axum",
+    "hickory-resolver",
+    "socket2",
+    "rustix",
+    "mio",
+    "hyper",
+    "futures",
+    "async-trait",
+];
+
+/// What would let the data plane read documents.
+const READERS: [&str; 5] = ["serde", "serde_json", "saphyr-parser", "schemars", "toml"];
 
 /// A crate of the workspace: its folder, and what each section of its manifest names.
 struct Manifest {
@@ -95,7 +123,9 @@ fn dependencies_point_to_lower_rooms_only() {
     for (position, (room, allowed)) in ROOMS.iter().enumerate() {
         for lower in *allowed {
             if !ROOMS[..position].iter().any(|(name, _)| name == lower) {
-                breaches.push(format!("{room} may not be allowed {lower}, which is not below it"));
+                breaches.push(format!(
+                    "{room} may not be allowed {lower}, which is not below it"
+                ));
             }
         }
     }
@@ -104,9 +134,16 @@ fn dependencies_point_to_lower_rooms_only() {
             breaches.push(format!("{}: {name} is not in the list of rooms", manifest.folder));
             continue;
         };
-        for dependency in manifest.names("dependencies").iter().filter(|it| it.starts_with("weir")) {
+        for dependency in manifest
+            .names("dependencies")
+            .iter()
+            .filter(|it| it.starts_with("weir"))
+        {
             if !allowed.contains(&dependency.as_str()) {
-                breaches.push(format!("{}/Cargo.toml: {name} depends on {dependency}", manifest.folder));
+                breaches.push(format!(
+                    "{}/Cargo.toml: {name} depends on {dependency}",
+                    manifest.folder
+                ));
             }
         }
     }
@@ -126,12 +163,38 @@ fn pure_rooms_know_no_io() {
     let manifests = manifests();
     let mut breaches = Vec::new();
     for room in NO_IO {
-        let Some(manifest) = manifests.get(room) else { continue };
+        let Some(manifest) = manifests.get(room) else {
+            continue;
+        };
         for dependency in manifest.names("dependencies") {
             if IO_CRATES.contains(&dependency.as_str()) {
-                breaches.push(format!("{}/Cargo.toml: {room} depends on {dependency}", manifest.folder));
+                breaches.push(format!(
+                    "{}/Cargo.toml: {room} depends on {dependency}",
+                    manifest.folder
+                ));
             }
         }
     }
-    assert_none(&breaches, "model, algorithms, contract, snapshot, catalogue and doors do no I/O");
+    assert_none(
+        &breaches,
+        "model, algorithms, contract, snapshot, catalogue and doors do no I/O",
+    );
+}
+
+#[test]
+fn the_data_plane_reads_no_documents() {
+    let manifests = manifests();
+    let mut breaches = Vec::new();
+    for dependency in manifests
+        .get("weir-proxy")
+        .map_or(&[][..], |it| it.names("dependencies"))
+    {
+        if READERS.contains(&dependency.as_str()) {
+            breaches.push(format!("crates/proxy/Cargo.toml: {dependency}"));
+        }
+    }
+    assert_none(
+        &breaches,
+        "the data plane is handed a snapshot; it interprets no document and no JSON",
+    );
 }

@@ -11,7 +11,8 @@ const LEFT_OUT: [&str; 5] = ["target", ".git", "corpus", "artifacts", "node_modu
 pub fn root() -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
     let root = manifest.ancestors().nth(2);
-    root.expect("the crate lies in crates/ of the repository").to_owned()
+    root.expect("the crate lies in crates/ of the repository")
+        .to_owned()
 }
 
 /// The text of a file, by its path from the root.
@@ -63,7 +64,9 @@ pub fn sources() -> Vec<Source> {
 
 /// All documentation of the project.
 pub fn documents() -> Vec<(String, String)> {
-    let mut paths: Vec<String> = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(str::to_owned).to_vec();
+    let mut paths: Vec<String> = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+        .map(str::to_owned)
+        .to_vec();
     for folder in ["docs", "examples", "tests", "crates"] {
         paths.extend(files(folder, ".md"));
     }

@@ -27,7 +27,10 @@ impl Source {
     pub fn new(path: String, text: String) -> Self {
         let code = blank_words(&text);
         let is_test = path.split('/').any(|part| {
-            matches!(part, "tests" | "benches" | "examples" | "fuzz" | "tests.rs" | "testkit.rs")
+            matches!(
+                part,
+                "tests" | "benches" | "examples" | "fuzz" | "tests.rs" | "testkit.rs"
+            )
         });
         let shipped = match is_test || is_test_module(&text) {
             true => String::new(),
@@ -56,13 +59,19 @@ impl Source {
         let mut functions = Vec::new();
         for at in words(&self.code, "fn") {
             let rest = &self.code[at + 2..];
-            let name: String = rest.trim_start().chars().take_while(|it| it.is_alphanumeric() || *it == '_').collect();
+            let name: String = rest
+                .trim_start()
+                .chars()
+                .take_while(|it| it.is_alphanumeric() || *it == '_')
+                .collect();
             // `fn(u8) -> u8` is a type; a method without a body ends in `;`.
             let (Some(open), false) = (body_of(rest), name.is_empty()) else {
                 continue;
             };
             let open = at + 2 + open;
-            let Some(close) = closing(&self.code, open) else { continue };
+            let Some(close) = closing(&self.code, open) else {
+                continue;
+            };
             let line = self.line_of(at);
             functions.push(Function {
                 name,
@@ -107,7 +116,8 @@ pub fn closing(code: &str, open: usize) -> Option<usize> {
 
 /// Where `word` stands in `text` by itself, not as a part of a longer name.
 pub fn words<'t>(text: &'t str, word: &'t str) -> impl Iterator<Item = usize> + 't {
-    let is_name = |character: Option<char>| character.is_some_and(|it| it.is_alphanumeric() || it == '_' || it == '-');
+    let is_name =
+        |character: Option<char>| character.is_some_and(|it| it.is_alphanumeric() || it == '_' || it == '-');
     text.match_indices(word).map(|(at, _)| at).filter(move |at| {
         !is_name(text[..*at].chars().next_back()) && !is_name(text[at + word.len()..].chars().next())
     })
@@ -139,7 +149,9 @@ fn blank_tests(code: &str) -> String {
 }
 
 fn blanked(text: &str) -> String {
-    text.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }).collect()
+    text.bytes()
+        .map(|byte| if byte == b'\n' { '\n' } else { ' ' })
+        .collect()
 }
 
 /// Blanks comments and what stands in literals.
@@ -170,7 +182,9 @@ fn blank_words(text: &str) -> String {
 }
 
 fn ends_in_name(code: &str) -> bool {
-    code.chars().next_back().is_some_and(|it| it.is_alphanumeric() || it == '_')
+    code.chars()
+        .next_back()
+        .is_some_and(|it| it.is_alphanumeric() || it == '_')
 }
 
 /// The length of a comment, inner ones included.
@@ -223,7 +237,9 @@ fn character(text: &str) -> usize {
 
 /// The length of a text that begins with `r`, `b`, `c` or two of them; 0: it is none.
 fn prefixed_text(text: &str) -> usize {
-    let marks = text.find(|it| !matches!(it, 'r' | 'b' | 'c')).unwrap_or(text.len());
+    let marks = text
+        .find(|it| !matches!(it, 'r' | 'b' | 'c'))
+        .unwrap_or(text.len());
     let (prefix, rest) = text.split_at(marks.min(2));
     let hashes = rest.find(|it| it != '#').unwrap_or(0);
     let quoted = &rest[hashes..];
@@ -254,7 +270,10 @@ fn comments_and_texts_are_blanked() {
         ("a /* b /* c */ */ d", "a                 d"),
         (r#"a("b\"c") + 1"#, "a(      ) + 1"),
         (r##"a(r#"b"c"#) + 1"##, "a(        ) + 1"),
-        ("f(b\"x\", b'y', 'z', '\\'', '\\u{1f}')", "f(    ,     ,    ,     ,         )"),
+        (
+            "f(b\"x\", b'y', 'z', '\\'', '\\u{1f}')",
+            "f(    ,     ,    ,     ,         )",
+        ),
         ("fn f<'a>(x: &'a str) {}", "fn f<'a>(x: &'a str) {}"),
         ("br\"{\" rb", "      rb"),
         ("for 'x: loop {}", "for 'x: loop {}"),
@@ -288,7 +307,12 @@ where
 trait T { fn c(&self); fn d(&self) -> bool { true } }
 ";
     let source = Source::new("crates/x/src/y.rs".to_owned(), text.to_owned());
-    let found: Vec<_> = source.functions().into_iter().map(|it| (it.name, it.line, it.length)).collect();
-    let wanted = [("a", 2, 8), ("b", 8, 1), ("d", 10, 1)].map(|(name, line, length)| (name.to_owned(), line, length));
+    let found: Vec<_> = source
+        .functions()
+        .into_iter()
+        .map(|it| (it.name, it.line, it.length))
+        .collect();
+    let wanted =
+        [("a", 2, 8), ("b", 8, 1), ("d", 10, 1)].map(|(name, line, length)| (name.to_owned(), line, length));
     assert_eq!(found, wanted);
 }

@@ -1,0 +1,151 @@
+//! Routes and filters that look into the request's body, and the body afterwards.
+
+use crate::support::{Ended, Message, TestGateway, Upstream, Wire, answer, text};
+use serde_json::{Value, json};
+
+const MEGABYTE: usize = 1 << 20;
+
+/// Routes to `/large` for bodies whose `n` is more than 5 and else to `/other`; `changes` go into the first.
+fn model(upstream: &Upstream, changes: Value) -> Value {
+    let service = |name: &str| json!({"name": name, "url": format!("http://{}/{name}", upstream.address)});
+    let mut large = json!({"name": "large", "match": [{"precedence": 2, "when": ["post_arg.n", ">", 5]}], "to": {"service": "large"}});
+    for (name, change) in changes.as_object().expect("an object") {
+        large[name] = change.clone();
+    }
+    json!({
+        "services": [service("large"), service("other")],
+        "routes": [large, {"name": "other", "match": [{"precedence": 1}], "to": {"service": "other"}}],
+    })
+}
+
+/// An object with this `n`, of so many bytes.
+fn body(n: u32, size: usize) -> Vec<u8> {
+    let mut body = format!("{{\"n\": {n}, \"fill\": \"").into_bytes();
+    body.resize(size.max(body.len() + 2) - 2, b'x');
+    body.extend_from_slice(b"\"}");
+    body
+}
+
+fn request(body: &[u8], content_type: &str, is_chunked: bool) -> Vec<u8> {
+    let head = format!("POST /x HTTP/1.1\r\nHost: h\r\nContent-Type: {content_type}\r\n");
+    let mut bytes = head.into_bytes();
+    if is_chunked {
+        bytes.extend_from_slice(b"Transfer-Encoding: chunked\r\n\r\n");
+        for piece in body.chunks(10_000) {
+            bytes.extend_from_slice(format!("{:x}\r\n", piece.len()).as_bytes());
+            bytes.extend_from_slice(piece);
+            bytes.extend_from_slice(b"\r\n");
+        }
+        bytes.extend_from_slice(b"0\r\n\r\n");
+    } else {
+        bytes.extend_from_slice(format!("Content-Length: {}\r\n\r\n", body.len()).as_bytes());
+        bytes.extend_from_slice(body);
+    }
+    bytes
+}
+
+/// Sends beside reading, so that neither side waits for the other, and gives the answer.
+fn exchange(client: &mut Wire, request: Vec<u8>) -> Message {
+    let mut sender = Wire::new(client.stream.try_clone().expect("a connection"));
+    let sending = std::thread::spawn(move || sender.try_send(request));
+    let answer = client.response().expect("an answer");
+    let _ = sending.join().expect("no panic");
+    answer
+}
+
+#[test]
+fn bodies_choose_routes_and_arrive_whole() {
+    let upstream = Upstream::bind();
+    let model = model(&upstream, json!({}));
+    let seen = upstream.serve(|_| answer("ok"));
+    let gateway = TestGateway::start(model);
+    let mut client = gateway.connect();
+    const JSON: &str = "application/json";
+    for is_chunked in [false, true] {
+        for (body, content_type, path) in [
+            (body(6, 0), JSON, "/large/x"),
+            (body(5, 0), JSON, "/other/x"),
+            (body(6, 0), "text/plain", "/other/x"),
+            (b"n=6".to_vec(), "application/x-www-form-urlencoded", "/large/x"),
+            (b"no JSON".to_vec(), JSON, "/other/x"),
+            (Vec::new(), JSON, "/other/x"),
+            (body(6, MEGABYTE), JSON, "/large/x"),
+            (body(6, MEGABYTE + 1), JSON, "/other/x"),
+            (body(6, 3 * MEGABYTE), JSON, "/other/x"),
+        ] {
+            let size = body.len();
+            assert_eq!(exchange(&mut client, request(&body, content_type, is_chunked)).status(), 200);
+            let request = seen.lock().expect("no panic").pop().expect("a request");
+            assert!(request.head.line.contains(path), "{size} {content_type}: {}", request.head.line);
+            assert!(request.body == body, "{} of {size} bytes arrived", request.body.len());
+        }
+    }
+}
+
+#[test]
+fn a_body_that_is_awaited_is_invited() {
+    let upstream = Upstream::bind();
+    let model = model(&upstream, json!({}));
+    let seen = upstream.serve(|_| answer("ok"));
+    let gateway = TestGateway::start(model);
+    let mut client = gateway.connect();
+    client.send("POST /x HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: 8\r\nExpect: 100-continue\r\n\r\n");
+    assert_eq!(client.head().expect("an invitation").status(), 100);
+    client.send("{\"n\": 6}");
+    assert_eq!(client.response().expect("an answer").status(), 200);
+    assert!(seen.lock().expect("no panic")[0].head.line.contains("/large/x"));
+}
+
+#[test]
+fn a_body_that_breaks_off_is_refused() {
+    let upstream = Upstream::bind();
+    let gateway = TestGateway::start(model(&upstream, json!({})));
+    let mut client = gateway.connect();
+    client.send("POST /x HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n");
+    assert_eq!(client.response().expect("an answer").status(), 400);
+    assert_eq!(client.expect_end(), Ended::Cleanly);
+    let mut client = gateway.connect();
+    client.send("POST /x HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{");
+    client.finish();
+    client.expect_end();
+    assert!(upstream.is_untouched());
+}
+
+#[test]
+fn the_routes_bound_holds_for_what_was_read_before() {
+    let upstream = Upstream::bind();
+    let gateway = TestGateway::start(model(&upstream, json!({"max_body_bytes": 10})));
+    for is_chunked in [false, true] {
+        let mut client = gateway.connect();
+        let answer = exchange(&mut client, request(&body(6, 100), "application/json", is_chunked));
+        assert_eq!(answer.status(), 413);
+    }
+    assert!(upstream.is_untouched());
+}
+
+#[test]
+fn filters_read_on_and_conditions_read_too() {
+    let upstream = Upstream::bind();
+    let plugins = json!([
+        {"use": {"name": "puppet", "when": ["post_arg.n", "==", 7], "config": {"reply": "own"}}},
+        {"use": {"name": "puppet", "config": {"need_body": 2 * MEGABYTE}}},
+    ]);
+    let model = json!({
+        "services": [{"name": "s", "url": format!("http://{}", upstream.address)}],
+        "routes": [{"name": "r", "match": [{}], "to": {"service": "s"}, "plugins": plugins}],
+    });
+    let seen = upstream.serve(|_| answer("ok"));
+    let gateway = TestGateway::start(model);
+    let mut client = gateway.connect();
+    for is_chunked in [false, true] {
+        let own = exchange(&mut client, request(&body(7, 100), "application/json", is_chunked));
+        assert_eq!(text(&own.body), "own");
+        for size in [100, MEGABYTE, MEGABYTE + 1, MEGABYTE + 500_000, 2 * MEGABYTE] {
+            let body = body(6, size);
+            assert_eq!(exchange(&mut client, request(&body, "application/json", is_chunked)).status(), 200);
+            let request = seen.lock().expect("no panic").pop().expect("a request");
+            assert_eq!(request.head.get("X-Body-Seen"), Some(size.to_string()), "{is_chunked}");
+            assert!(request.body == body, "{} of {size} bytes arrived", request.body.len());
+        }
+    }
+}

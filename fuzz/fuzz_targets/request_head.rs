@@ -1,0 +1,4 @@
+//! Any bytes as a request head; what is accepted must mean the same when it is written again.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| weir_proxy::fuzzing::request_head(bytes));

@@ -117,6 +117,9 @@ impl Outcome {
     }
 }
 
+/// Credential indexes by plugin and voice, each of the type that its plugin gave it.
+pub type CredentialIndexes = RefCell<HashMap<(String, Voice), Arc<dyn Any + Send + Sync>>>;
+
 /// What an instance may know of its surroundings while it is built.
 pub struct BuildContext<'c> {
     /// Stable id of the instance. State kept outside of the snapshot belongs to it.
@@ -128,7 +131,7 @@ pub struct BuildContext<'c> {
     /// All consumers of the voice by id, for anonymous consumers.
     pub consumers: &'c HashMap<(Voice, String), Arc<crate::ConsumerIdentity>>,
     /// Credential indexes built so far for this snapshot.
-    pub indexes: &'c RefCell<HashMap<(String, Voice), Arc<dyn Any + Send + Sync>>>,
+    pub indexes: &'c CredentialIndexes,
 }
 
 impl BuildContext<'_> {

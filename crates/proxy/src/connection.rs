@@ -169,7 +169,7 @@ impl Client {
                         return refusal.map_or(Next::Request(head, Instant::now()), Next::Refused);
                     }
                     Ok(Parsed::Partial) => {}
-                    Err(refusal) => return Next::Refused(refusal),
+                    Err(kind) => return Next::Refused(Refusal::new(kind)),
                 }
             }
             looked_at = bytes.len();

@@ -69,7 +69,7 @@ pub struct Bound(pub Vec<SocketAddr>);
 pub struct Gateway {
     shared: Arc<Shared>,
     metrics: Arc<Registry>,
-    workers: Vec<JoinHandle<()>>,
+    workers: Mutex<Vec<JoinHandle<()>>>,
     bound: Bound,
     /// Snapshots that some worker may still hold. They are freed here, not on a worker: freeing many routes
     /// takes longer than a call should wait.
@@ -121,7 +121,7 @@ impl Gateway {
         Ok(Self {
             shared,
             metrics,
-            workers: threads,
+            workers: Mutex::new(threads),
             bound,
             retired: Mutex::default(),
         })
@@ -154,10 +154,12 @@ impl Gateway {
         self.shared.published.load_full()
     }
 
-    /// Stops accepting, lets calls in progress finish within the drain time-out, and ends the workers.
-    pub fn drain(self) {
+    /// Stops accepting, lets calls in progress finish within the drain time-out, and ends the workers. Blocks until
+    /// they have ended.
+    pub fn drain(&self) {
         self.shared.drain.send_replace(true);
-        for worker in self.workers {
+        let workers = std::mem::take(&mut *self.workers.lock().unwrap_or_else(PoisonError::into_inner));
+        for worker in workers {
             if worker.join().is_err() {
                 tracing::error!("a worker has panicked");
             }

@@ -6,11 +6,13 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use weir_model::KeepalivePool;
+use weir_telemetry::metrics::WorkerMetrics;
 
 /// What a connection must have in common with another to stand in for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -29,6 +31,17 @@ pub struct UpstreamConnection {
     pub timer: Timer,
     /// Calls that it has carried.
     pub calls: u64,
+    /// Counts the connection among the open ones for as long as it lives.
+    pub open: CountedOpen,
+}
+
+/// Counts among the open upstream connections while it lives.
+pub struct CountedOpen(Arc<WorkerMetrics>);
+
+impl Drop for CountedOpen {
+    fn drop(&mut self) {
+        self.0.upstream_connections_active.decrement();
+    }
 }
 
 impl UpstreamConnection {
@@ -36,7 +49,7 @@ impl UpstreamConnection {
     ///
     /// # Errors
     /// `TimedOut` when the timer ran out, else what the system says.
-    pub async fn open(address: SocketAddr, mut timer: Timer) -> io::Result<Box<Self>> {
+    pub async fn open(address: SocketAddr, mut timer: Timer, metrics: &Arc<WorkerMetrics>) -> io::Result<Box<Self>> {
         let mut connecting = std::pin::pin!(TcpStream::connect(address));
         let stream = std::future::poll_fn(|context| match connecting.as_mut().poll(context) {
             Poll::Ready(result) => Poll::Ready(result),
@@ -45,7 +58,10 @@ impl UpstreamConnection {
         .await?;
         stream.set_nodelay(true)?;
         let (read, write) = stream.into_split();
-        Ok(Box::new(Self { read, write: Some(write), inbox: Inbox::default(), timer, calls: 0 }))
+        metrics.upstream_connections_opened.increment();
+        metrics.upstream_connections_active.increment();
+        let open = CountedOpen(Arc::clone(metrics));
+        Ok(Box::new(Self { read, write: Some(write), inbox: Inbox::default(), timer, calls: 0, open }))
     }
 
     /// Whether the peer has closed an idle connection, or sent what nobody asked for. Costs no system call

@@ -20,6 +20,9 @@ impl Call<'_> {
         self.exchange.ensure_request_id();
         self.report.error = Some(refusal.kind.as_str());
         self.worker.metrics.refusal(metric_of(&refusal.kind));
+        if let Some(error) = protocol_error_of(&refusal.kind) {
+            self.worker.metrics.protocol_error(error);
+        }
         self.worker.shared.voices.get(self.voice).render(refusal, self.exchange)
     }
 
@@ -166,6 +169,23 @@ pub fn push_via(minor_version: u8, pseudonym: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(if minor_version == 0 { b"Via: 1.0 " } else { b"Via: 1.1 " });
     out.extend_from_slice(pseudonym);
     out.extend_from_slice(b"\r\n");
+}
+
+/// What a client did wrong on the wire, where that is why it is refused.
+fn protocol_error_of(kind: &RefusalKind) -> Option<metrics::ProtocolError> {
+    use metrics::ProtocolError as Metric;
+    Some(match kind {
+        RefusalKind::BadRequest(_) => Metric::BadRequest,
+        RefusalKind::UriTooLong => Metric::TargetTooLong,
+        RefusalKind::HeadTooLarge => Metric::HeadTooLarge,
+        RefusalKind::BodyTooLarge => Metric::BodyTooLarge,
+        RefusalKind::MethodNotAllowed
+        | RefusalKind::ExpectationFailed
+        | RefusalKind::NotImplemented
+        | RefusalKind::VersionNotSupported => Metric::Unsupported,
+        RefusalKind::RequestTimeout => Metric::HeadTimeout,
+        _ => return None,
+    })
 }
 
 /// The reason under which a refusal is counted.

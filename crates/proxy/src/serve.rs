@@ -17,7 +17,7 @@ use tokio::io::AsyncWrite;
 use weir_model::Voice;
 use weir_plugin::{Exchange, MAX_VARIABLE_BODY, Outcome, Refusal, RefusalKind, Reply, Response};
 use weir_snapshot::{Action, Chain, Charset, Found, Instance, Route, RouteTable, VoiceSettings};
-use weir_telemetry::metrics::{Observation, SeriesId};
+use weir_telemetry::metrics::{Observation, ProtocolError, SeriesId};
 
 /// The answer to `Expect: 100-continue`.
 pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
@@ -538,6 +538,9 @@ impl<'c> Call<'c> {
                 bytes_out: self.report.bytes_out,
             },
         );
+        if self.report.aborted {
+            self.worker.metrics.protocol_error(ProtocolError::ClientAborted);
+        }
         if self.worker.access_log.is_some() {
             self.log(route, status, total);
         }

@@ -30,7 +30,7 @@ pub async fn run(worker: &Worker, client: &mut Client, upstream: UpstreamConnect
     let timeout = worker.shared.limits.tunnel_timeout;
     let mut timer = Timer::new(Instant::now(), timeout);
     let (mut up, mut down) = (Direction::default(), Direction::default());
-    let UpstreamConnection { read, write, inbox, .. } = upstream;
+    let UpstreamConnection { read, write, inbox, open: _counted_open, .. } = upstream;
     let Some(mut upstream_write) = write else { return Carried::default() };
     let mut upstream_reader = Reader::new(read, inbox);
     std::future::poll_fn(|context| {

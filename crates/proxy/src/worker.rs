@@ -37,6 +37,7 @@ pub struct Worker {
     pub metrics: Arc<WorkerMetrics>,
     pub access_log: Option<RefCell<AccessLogHandle>>,
     serving: RefCell<Rc<Serving>>,
+    #[expect(clippy::vec_box, reason = "an exchange is lent to a call as a pointer, and not copied there and back")]
     exchanges: RefCell<Vec<Box<Exchange>>>,
     connections: RefCell<slab::Slab<Option<Waker>>>,
     draining: Cell<bool>,

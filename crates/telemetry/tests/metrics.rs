@@ -54,7 +54,7 @@ fn the_exposition_is_golden() {
     one.upstream_connections_active.increment();
     two.upstream_connections_reused.add(2);
     two.upstream_retries.increment();
-    one.protocol_error(ProtocolError::AmbiguousFraming);
+    one.protocol_error(ProtocolError::BadRequest);
     two.refusal(Refusal::NoRoute);
 
     let proxied = Observation {

@@ -67,11 +67,6 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
         .build()
         .context("the control runtime cannot be started")?;
     runtime.block_on(control(&args, loader, stamps, Arc::clone(&status)))?;
-    // The runtime goes first: its tasks hold the status too.
-    drop(runtime);
-    if let Ok(status) = Arc::try_unwrap(status) {
-        status.into_gateway().drain();
-    }
     if let Some(log) = access_log {
         log.close(LOG_PATIENCE);
     }
@@ -135,6 +130,9 @@ async fn control(
     tracing::info!("draining");
     status.drain();
     watcher.abort();
+    // The status listener answers on, so that a load balancer sees that this gateway is to be left out.
+    let draining = Arc::clone(&status);
+    tokio::task::spawn_blocking(move || draining.gateway().drain()).await?;
     server.abort();
     Ok(())
 }

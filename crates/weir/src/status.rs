@@ -48,11 +48,6 @@ impl Status {
         &self.gateway
     }
 
-    /// The gateway, once nobody asks for its status any more.
-    pub fn into_gateway(self) -> Gateway {
-        self.gateway
-    }
-
     /// From now on the gateway is not ready.
     pub fn drain(&self) {
         self.is_draining.store(true, Ordering::Release);

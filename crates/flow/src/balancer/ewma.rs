@@ -1,6 +1,6 @@
 //! The moving average of a target's latency.
 
-/// After so many milliseconds an old average weighs 1/e of what it did: 10 seconds, as in Kong and APISIX.
+/// After so many milliseconds an old average weighs 1/e of what it did: 10 seconds, as is usual for gateways.
 pub const EWMA_DECAY_MS: u64 = 10_000;
 
 /// The peak-sensitive moving average after one more sample: a sample above the average replaces it at once, one below

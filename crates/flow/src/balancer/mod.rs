@@ -25,7 +25,7 @@ pub struct TargetSpec {
     pub id: String,
     /// The share of calls relative to the other targets of the same priority. A target of weight 0 gets none.
     pub weight: u32,
-    /// Targets of a lower priority are asked only when no target of a higher one is usable (as APISIX's nodes).
+    /// Targets of a lower priority are asked only when no target of a higher one is usable.
     pub priority: i32,
 }
 

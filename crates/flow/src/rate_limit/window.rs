@@ -8,7 +8,7 @@ const DAY_MS: u64 = 24 * HOUR_MS;
 /// A span of time with a count of its own, at whose end the count starts again from nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Window {
-    /// The second of the clock, as all calendar windows in UTC (as Kong's `rate-limiting` has them).
+    /// The second of the clock, as all calendar windows in UTC.
     Second,
     /// The minute of the clock.
     Minute,
@@ -20,7 +20,7 @@ pub enum Window {
     Month,
     /// The calendar year.
     Year,
-    /// A fixed window that opens with a key's first call and the first one after its end (as APISIX's `limit-count`).
+    /// A fixed window that opens with a key's first call and the first one after its end.
     FromFirst {
         /// How long it stays open, in milliseconds. 0 counts as 1.
         length_ms: u64,

@@ -19,6 +19,7 @@ use tokio::io::AsyncWrite;
 use tokio::net::tcp::OwnedWriteHalf;
 use weir_plugin::{RefusalKind, Response};
 use weir_snapshot::Target;
+use weir_telemetry::metrics::ProtocolError;
 
 /// Largest request body that is sent in one write with its head.
 const MAX_JOINED_BODY: u64 = 16 * 1024;
@@ -283,6 +284,7 @@ impl Call<'_> {
                     Ok(Some(head)) => return Awaited::Head(head),
                     Ok(None) => {}
                     Err(error) => {
+                        self.worker.metrics.protocol_error(ProtocolError::UpstreamMalformed);
                         tracing::debug!(%error, "an upstream answered what is not HTTP/1.1");
                         return Awaited::Failed(Failure::NoResponse);
                     }

@@ -233,9 +233,7 @@ impl Call<'_> {
     async fn connect(&mut self, plan: &Plan<'_>, address: SocketAddr) -> io::Result<Box<UpstreamConnection>> {
         let timeouts = &plan.forward.timeouts;
         let timer = Timer::new(Instant::now(), Duration::from_millis(timeouts.connect_ms));
-        let connection = UpstreamConnection::open(address, timer).await?;
-        self.worker.metrics.upstream_connections_opened.increment();
-        Ok(connection)
+        UpstreamConnection::open(address, timer, &self.worker.metrics).await
     }
 
     /// Writes the request's head as this target gets it.

@@ -11,6 +11,7 @@ use crate::h1::{Framing, status};
 use crate::reply::{push_header, push_via};
 use crate::serve::{After, Call};
 use std::io;
+use weir_telemetry::metrics::ProtocolError;
 use std::time::Instant;
 
 /// Data up to this size is copied behind what is to be written; more is written by itself.
@@ -150,7 +151,10 @@ impl Call<'_> {
                     };
                     match filled {
                         Ok(Ok(0)) if head.framing == Framing::UntilClose => break,
-                        Ok(Ok(0)) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                        Ok(Ok(0)) => {
+                            self.worker.metrics.protocol_error(ProtocolError::UpstreamTruncated);
+                            return Err(io::ErrorKind::UnexpectedEof.into());
+                        }
                         Ok(Ok(_)) => {}
                         Ok(Err(error)) => return Err(error),
                         Err(_) => return Err(io::ErrorKind::ConnectionAborted.into()),

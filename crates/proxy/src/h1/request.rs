@@ -3,7 +3,7 @@
 use super::{Framing, MAX_HEADERS, ends_in_crlf, list_items, parse_length};
 use std::mem::MaybeUninit;
 use std::net::Ipv6Addr;
-use weir_plugin::{Exchange, Refusal, RefusalKind};
+use weir_plugin::{Exchange, RefusalKind};
 
 /// What the connection must know of a request besides what filters see.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub enum Parsed {
 /// # Errors
 /// The refusal with which to answer; the connection must be closed after it, as what follows is not known to
 /// be a request.
-pub fn parse(bytes: &[u8], exchange: &mut Exchange) -> Result<Parsed, Refusal> {
+pub fn parse(bytes: &[u8], exchange: &mut Exchange) -> Result<Parsed, RefusalKind> {
     let mut slots = [const { MaybeUninit::<httparse::Header<'_>>::uninit() }; MAX_HEADERS];
     let mut parsed = httparse::Request::new(&mut []);
     let length = match parsed.parse_with_uninit_headers(bytes, &mut slots) {
@@ -87,15 +87,15 @@ pub fn parse(bytes: &[u8], exchange: &mut Exchange) -> Result<Parsed, Refusal> {
 
 const BARE_LF: &str = "a line that does not end in CRLF";
 
-fn bad(what: &'static str) -> Refusal {
-    Refusal::new(RefusalKind::BadRequest(what))
+fn bad(what: &'static str) -> RefusalKind {
+    RefusalKind::BadRequest(what)
 }
 
-fn refuse_syntax(bytes: &[u8], error: httparse::Error) -> Refusal {
+fn refuse_syntax(bytes: &[u8], error: httparse::Error) -> RefusalKind {
     match error {
-        httparse::Error::TooManyHeaders => Refusal::new(RefusalKind::HeadTooLarge),
+        httparse::Error::TooManyHeaders => RefusalKind::HeadTooLarge,
         httparse::Error::Version if bytes.windows(7).any(|it| it == b" HTTP/2" || it == b" HTTP/3") => {
-            Refusal::new(RefusalKind::VersionNotSupported)
+            RefusalKind::VersionNotSupported
         }
         httparse::Error::Version => bad("the HTTP version"),
         httparse::Error::HeaderName => bad("a header name"),
@@ -122,7 +122,7 @@ struct Fields<'h> {
 
 impl<'h> Fields<'h> {
     /// Notes one field line; says whether it goes on to the upstream (hop-by-hop ones do not: RFC 9110, 7.6.1).
-    fn note(&mut self, name: &'h [u8], value: &'h [u8]) -> Result<bool, Refusal> {
+    fn note(&mut self, name: &'h [u8], value: &'h [u8]) -> Result<bool, RefusalKind> {
         let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
         match name.len() {
             4 if is(b"host") => {
@@ -133,7 +133,7 @@ impl<'h> Fields<'h> {
             5 if is(b"proxy") => return Ok(false),
             6 if is(b"expect") => {
                 if !value.eq_ignore_ascii_case(b"100-continue") {
-                    return Err(Refusal::new(RefusalKind::ExpectationFailed));
+                    return Err(RefusalKind::ExpectationFailed);
                 }
                 self.expects_continue = true;
                 return Ok(false);
@@ -158,7 +158,7 @@ impl<'h> Fields<'h> {
                     return Err(bad("more than one Transfer-Encoding"));
                 }
                 if !value.eq_ignore_ascii_case(b"chunked") {
-                    return Err(Refusal::new(RefusalKind::NotImplemented));
+                    return Err(RefusalKind::NotImplemented);
                 }
                 self.chunked = true;
                 return Ok(false);
@@ -169,7 +169,7 @@ impl<'h> Fields<'h> {
         Ok(true)
     }
 
-    fn note_connection(&mut self, value: &'h [u8]) -> Result<(), Refusal> {
+    fn note_connection(&mut self, value: &'h [u8]) -> Result<(), RefusalKind> {
         for option in list_items(value) {
             match option.len() {
                 5 if option.eq_ignore_ascii_case(b"close") => self.close = true,
@@ -188,7 +188,7 @@ impl<'h> Fields<'h> {
         length: usize,
         target_host: Option<&[u8]>,
         exchange: &mut Exchange,
-    ) -> Result<Parsed, Refusal> {
+    ) -> Result<Parsed, RefusalKind> {
         let request = &mut exchange.request;
         // Only the connection that is read here has these names; they never reach headers that end-to-end
         // semantics depend on (RFC 9110, 7.6.1).
@@ -236,12 +236,12 @@ fn read_target<'t>(
     target: &'t [u8],
     method: &[u8],
     request: &mut weir_plugin::Request,
-) -> Result<Option<&'t [u8]>, Refusal> {
+) -> Result<Option<&'t [u8]>, RefusalKind> {
     if !method.iter().all(|byte| byte.is_ascii_uppercase() || matches!(byte, b'-' | b'_')) {
         return Err(bad("the method"));
     }
     if method == b"CONNECT" || method == b"TRACE" {
-        return Err(Refusal::new(RefusalKind::MethodNotAllowed));
+        return Err(RefusalKind::MethodNotAllowed);
     }
     let (authority, path) = match target {
         [b'/', ..] => (None, target),
@@ -280,7 +280,7 @@ fn strip_scheme(target: &[u8]) -> Option<&[u8]> {
 }
 
 /// Reads a Host: a name or an address, in lower case and without a trailing dot, and a port.
-fn read_host(host: &[u8], request: &mut weir_plugin::Request) -> Result<(), Refusal> {
+fn read_host(host: &[u8], request: &mut weir_plugin::Request) -> Result<(), RefusalKind> {
     let (name, port) = split_host(host).ok_or_else(|| bad("the Host"))?;
     request.host.extend_from_slice(name);
     request.host.make_ascii_lowercase();

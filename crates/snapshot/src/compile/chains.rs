@@ -1,14 +1,13 @@
 //! Chains: builds plugin instances, each shared one once for each voice that uses it, and strings them together.
 
 use crate::chain::{Chain, ConsumerTable, Instance, RefusalBody, Step};
-use std::any::Any;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use weir_model::{
     ChainStep, Diagnostic, DocPath, Model, PluginInstance, PluginUse, RefusalOverride, Severity, Voice,
 };
-use weir_plugin::{BuildContext, Condition, ConsumerIdentity, Identity, ModelCredential, Registry};
+use weir_plugin::{CredentialIndexes, BuildContext, Condition, ConsumerIdentity, Identity, ModelCredential, Registry};
 
 /// Steps of a chain at most.
 const MAX_STEPS: usize = 1024;
@@ -19,7 +18,7 @@ pub(super) struct Chains<'m> {
     registry: &'m Registry,
     consumers: HashMap<(Voice, String), Arc<ConsumerIdentity>>,
     credentials: HashMap<String, Vec<ModelCredential<'m>>>,
-    indexes: RefCell<HashMap<(String, Voice), Arc<dyn Any + Send + Sync>>>,
+    indexes: CredentialIndexes,
     shared_by_id: HashMap<&'m str, usize>,
     tables_by_id: HashMap<&'m str, usize>,
     /// Shared instances; `None`: could not be built.

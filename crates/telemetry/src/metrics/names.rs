@@ -128,12 +128,8 @@ macro_rules! label_values {
 label_values! {
     /// What a peer did wrong on the wire: `kind` of `weir_protocol_errors_total`.
     ProtocolError {
-        /// A request line or header field that does not parse.
-        MalformedHead = "malformed_head",
-        /// Framing that two parsers could read differently: both lengths, a repeated length, a bad chunk.
-        AmbiguousFraming = "ambiguous_framing",
-        /// `Host` missing, repeated or not a host.
-        InvalidHost = "invalid_host",
+        /// A request that breaks HTTP, or that two parsers could read differently (400).
+        BadRequest = "bad_request",
         /// Request line longer than allowed (414).
         TargetTooLong = "target_too_long",
         /// Header section larger than allowed (431).
@@ -148,8 +144,6 @@ label_values! {
         BodyTimeout = "body_timeout",
         /// The client went away before its response was complete.
         ClientAborted = "client_aborted",
-        /// A TLS handshake with a client that failed.
-        TlsHandshake = "tls_handshake",
         /// An upstream's response that does not parse.
         UpstreamMalformed = "upstream_malformed",
         /// An upstream that closed before its response was complete.

@@ -11,10 +11,20 @@ use weir_plugin::Condition;
 
 libfuzzer_sys::fuzz_target!(|input: (&str, Call)| {
     let (text, call) = input;
-    let Ok(value) = serde_json::from_str(text) else { return };
-    let Ok(predicate) = Predicate::parse(&value) else { return };
-    assert_eq!(Predicate::parse(&predicate.to_value()).as_ref(), Ok(&predicate), "{value}");
-    let Ok(condition) = Condition::compile(&predicate) else { return };
+    let Ok(value) = serde_json::from_str(text) else {
+        return;
+    };
+    let Ok(predicate) = Predicate::parse(&value) else {
+        return;
+    };
+    assert_eq!(
+        Predicate::parse(&predicate.to_value()).as_ref(),
+        Ok(&predicate),
+        "{value}"
+    );
+    let Ok(condition) = Condition::compile(&predicate) else {
+        return;
+    };
     let exchange = call.exchange();
     let holds = condition.holds(&exchange);
     assert_eq!(condition.holds(&exchange), holds);

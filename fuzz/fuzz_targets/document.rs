@@ -10,7 +10,8 @@ use weir_model::document::{line_of, parse};
 const MAX_PLACES: usize = 40;
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
-    let lines = text.split('\n').count();
+    // A lone CR ends a line too (YAML 1.2, 5.4).
+    let lines = text.split(['\n', '\r']).count();
     match parse(text) {
         Ok(value) => {
             let mut left = MAX_PLACES;
@@ -22,7 +23,10 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
         }
     }
     // Places that may not be there.
-    for path in [DocPath::root().field("a").index(3), DocPath::root().index(0).field(text)] {
+    for path in [
+        DocPath::root().field("a").index(3),
+        DocPath::root().index(0).field(text),
+    ] {
         assert!(line_of(text, &path).is_none_or(|line| line <= lines + 1));
     }
 });
@@ -32,13 +36,21 @@ fn look_up(text: &str, lines: usize, value: &Value, path: &DocPath, left: &mut u
         return;
     }
     *left -= 1;
-    assert!(line_of(text, path).is_none_or(|line| (1..=lines + 1).contains(&line)), "{path:?}");
+    assert!(
+        line_of(text, path).is_none_or(|line| (1..=lines + 1).contains(&line)),
+        "{path:?}"
+    );
     match value {
         Value::Array(items) => {
-            items.iter().enumerate().for_each(|(index, item)| look_up(text, lines, item, &path.index(index), left));
+            items
+                .iter()
+                .enumerate()
+                .for_each(|(index, item)| look_up(text, lines, item, &path.index(index), left));
         }
         Value::Object(members) => {
-            members.iter().for_each(|(name, member)| look_up(text, lines, member, &path.field(name), left));
+            members
+                .iter()
+                .for_each(|(name, member)| look_up(text, lines, member, &path.field(name), left));
         }
         _ => {}
     }

@@ -92,8 +92,14 @@ impl Path<'_> {
     fn example(&self) -> String {
         match self {
             Self::Any => String::new(),
-            Self::Exact(path) | Self::Prefix(path) | Self::Segments(path) | Self::Regex(path) => (*path).to_owned(),
-            Self::Template(pieces, _) => pieces.iter().map(|piece| piece.unwrap_or("p")).collect::<Vec<_>>().join("/"),
+            Self::Exact(path) | Self::Prefix(path) | Self::Segments(path) | Self::Regex(path) => {
+                (*path).to_owned()
+            }
+            Self::Template(pieces, _) => pieces
+                .iter()
+                .map(|piece| piece.unwrap_or("p"))
+                .collect::<Vec<_>>()
+                .join("/"),
         }
     }
 }
@@ -104,26 +110,43 @@ fuzz_target!(|input: Input<'_>| {
     let mut routes: Vec<Value> = Vec::new();
     for rule in &rules {
         let methods: Vec<&str> = rule.methods.iter().take(2).map(Method::word).collect();
-        let headers: Vec<Value> = rule.header.map(|it| json!({"name": "x", "values": [it]})).into_iter().collect();
+        let headers: Vec<Value> = rule
+            .header
+            .map(|it| json!({"name": "x", "values": [it]}))
+            .into_iter()
+            .collect();
         let hosts: Vec<&str> = rule.hosts.iter().take(3).copied().collect();
         let text = json!({
             "hosts": hosts, "path": rule.path.pattern(), "methods": methods, "headers": headers,
             "precedence": rule.precedence,
         });
-        let Ok(parsed) = serde_json::from_value(text.clone()) else { continue };
+        let Ok(parsed) = serde_json::from_value(text.clone()) else {
+            continue;
+        };
         matches.push(parsed);
-        routes.push(json!({"name": format!("r{}", routes.len()), "match": [text], "to": {"unavailable": 503}}));
+        routes
+            .push(json!({"name": format!("r{}", routes.len()), "match": [text], "to": {"unavailable": 503}}));
     }
-    let model: Model = serde_json::from_value(json!({"routes": routes})).expect("every match was read before");
-    let Ok((snapshot, _)) = compile(&model, &Registry::default(), &Carry::default()) else { return };
-    let Some(table) = snapshot.tables.first() else { return };
+    let model: Model =
+        serde_json::from_value(json!({"routes": routes})).expect("every match was read before");
+    let Ok((snapshot, _)) = compile(&model, &Registry::default(), &Carry::default()) else {
+        return;
+    };
+    let Some(table) = snapshot.tables.first() else {
+        return;
+    };
     for call in input.calls.iter().take(16) {
         let mut exchange = exchange(call, &rules);
         let wanted = find_one_by_one(&matches, &exchange.request);
-        let found = table.find(&mut exchange).map(|found| (found.route, found.matched_len));
+        let found = table
+            .find(&mut exchange)
+            .map(|found| (found.route, found.matched_len));
         assert_eq!(found, wanted, "{call:?}");
         let explained = table.explain(&mut exchange);
-        let winner = explained.first().filter(|it| it.verdict == Verdict::Wins).map(|it| it.route);
+        let winner = explained
+            .first()
+            .filter(|it| it.verdict == Verdict::Wins)
+            .map(|it| it.route);
         assert_eq!(winner, found.map(|it| it.0), "{explained:?}");
     }
 });
@@ -133,13 +156,18 @@ fn exchange(call: &Call<'_>, rules: &[&Rule<'_>]) -> Exchange {
     let host = match &call.host {
         Text::Own(text) => (*text).to_owned(),
         Text::OfRule(index, before) => {
-            let pattern = rule(index).and_then(|rule| rule.hosts.first()).copied().unwrap_or_default();
+            let pattern = rule(index)
+                .and_then(|rule| rule.hosts.first())
+                .copied()
+                .unwrap_or_default();
             format!("{before}{}", pattern.replace('*', ""))
         }
     };
     let path = match &call.path {
         Text::Own(text) => (*text).to_owned(),
-        Text::OfRule(index, behind) => rule(index).map(|rule| rule.path.example()).unwrap_or_default() + behind,
+        Text::OfRule(index, behind) => {
+            rule(index).map(|rule| rule.path.example()).unwrap_or_default() + behind
+        }
     };
     let mut exchange = Exchange::new(|| 0, 1);
     let request = &mut exchange.request;
@@ -158,9 +186,15 @@ fn exchange(call: &Call<'_>, rules: &[&Rule<'_>]) -> Exchange {
 fn find_one_by_one(matches: &[RouteMatch], request: &Request) -> Option<(u32, usize)> {
     let mut best: Option<(u64, u32, usize)> = None;
     for (index, it) in matches.iter().enumerate() {
-        let hosts = if it.hosts.is_empty() { &[HostPattern::Any] } else { it.hosts.as_slice() };
+        let hosts = if it.hosts.is_empty() {
+            &[HostPattern::Any]
+        } else {
+            it.hosts.as_slice()
+        };
         for host in hosts {
-            let Some(length) = covers(it, host, request) else { continue };
+            let Some(length) = covers(it, host, request) else {
+                continue;
+            };
             let precedence = it.precedence.unwrap_or_else(|| it.default_precedence(host));
             if best.is_none_or(|(known, ..)| precedence > known) {
                 best = Some((precedence, index as u32, length));
@@ -173,7 +207,9 @@ fn find_one_by_one(matches: &[RouteMatch], request: &Request) -> Option<(u32, us
 /// How many bytes of the path a match covers, if it takes the call: its definition, spelled out.
 fn covers(it: &RouteMatch, host: &HostPattern, request: &Request) -> Option<usize> {
     let value = request.headers.get(b"x");
-    let header_holds = |values: &[String]| value.is_some_and(|value| values.iter().any(|it| it.as_bytes().eq_ignore_ascii_case(value)));
+    let header_holds = |values: &[String]| {
+        value.is_some_and(|value| values.iter().any(|it| it.as_bytes().eq_ignore_ascii_case(value)))
+    };
     let holds = host_holds(host, request)
         && (it.methods.is_empty() || it.methods.iter().any(|it| it.as_bytes() == request.method))
         && it.headers.iter().all(|it| header_holds(&it.values));
@@ -191,7 +227,10 @@ fn covers(it: &RouteMatch, host: &HostPattern, request: &Request) -> Option<usiz
         }
         PathPattern::Template(parts) => template(parts, path),
         PathPattern::Regex(regex) => {
-            let regex = RegexBuilder::new(&format!(r"\A(?:{regex})")).unicode(false).build().ok()?;
+            let regex = RegexBuilder::new(&format!(r"\A(?:{regex})"))
+                .unicode(false)
+                .build()
+                .ok()?;
             regex.find(path).map(|found| found.end())
         }
     }

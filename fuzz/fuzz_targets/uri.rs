@@ -10,12 +10,18 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         form.apply(path, &mut out).ok().map(|()| out)
     };
     for form in [NormalForm::Encoded, NormalForm::Decoded] {
-        let Some(path) = normal(form, bytes) else { continue };
+        // No request target holds a NUL that is not escaped.
+        let Some(path) = normal(form, bytes).filter(|_| !bytes.contains(&0)) else {
+            continue;
+        };
         assert_eq!(path.first(), Some(&b'/'));
         let mut segments = path.split(|byte| *byte == b'/').skip(1).peekable();
         while let Some(segment) = segments.next() {
             assert!(segment != b"." && segment != b"..", "a dot segment is left");
-            assert!(!segment.is_empty() || segments.peek().is_none(), "a double slash is left");
+            assert!(
+                !segment.is_empty() || segments.peek().is_none(),
+                "a double slash is left"
+            );
         }
         match form {
             NormalForm::Encoded => {
@@ -27,7 +33,11 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
                 uri::escape_path(&path, &mut escaped);
                 assert!(escaped.iter().all(|byte| *byte > 0x20 && *byte < 0x7f));
                 if !path.contains(&0) {
-                    assert_eq!(normal(form, &escaped).as_ref(), Some(&path), "escaped, it is another path");
+                    assert_eq!(
+                        normal(form, &escaped).as_ref(),
+                        Some(&path),
+                        "escaped, it is another path"
+                    );
                 }
             }
         }

@@ -90,7 +90,9 @@ fn literal_start(regex: &str) -> &str {
     if regex.contains('|') {
         return "";
     }
-    let end = regex.find(|it| r"\.+*?()[]{}^$".contains(it)).unwrap_or(regex.len());
+    let end = regex
+        .find(|it| r"\.+*?()[]{}^$".contains(it))
+        .unwrap_or(regex.len());
     match regex[end..].chars().next() {
         // The quantifier belongs to the last character.
         Some('*' | '?' | '{') => {

@@ -124,7 +124,11 @@ impl Headers {
     /// Removes every header of this name; says whether there was one.
     pub fn remove(&mut self, name: &[u8]) -> bool {
         let mut found = false;
-        for entry in self.entries.iter_mut().filter(|entry| usize::from(entry.name_len) == name.len()) {
+        for entry in self
+            .entries
+            .iter_mut()
+            .filter(|entry| usize::from(entry.name_len) == name.len())
+        {
             let range = entry.name as usize..entry.name as usize + entry.name_len as usize;
             if !entry.removed && self.arena[range].eq_ignore_ascii_case(name) {
                 entry.removed = true;

@@ -32,7 +32,9 @@ pub use consumer::{ConsumerIdentity, CredentialEntry, CredentialIndex, Identity,
 pub use exchange::{Clock, Exchange, RouteFacts, system_clock};
 pub use headers::{Header, Headers};
 pub use json_path::JsonPath;
-pub use plugin::{BuildContext, CredentialIndexes, CredentialKind, Filter, Outcome, Phases, Plugin, Registry, parse_config};
+pub use plugin::{
+    BuildContext, CredentialIndexes, CredentialKind, Filter, Outcome, Phases, Plugin, Registry, parse_config,
+};
 pub use refusal::{AuthFailure, ClaimFault, Refusal, RefusalKind, TokenFault};
 pub use request::Request;
 pub use response::{Reply, Response};

@@ -27,11 +27,17 @@ pub struct Buffers {
 
 impl Buffers {
     fn take(&self) -> Vec<u8> {
-        self.usual.borrow_mut().pop().unwrap_or_else(|| vec![0; BUFFER_BYTES])
+        self.usual
+            .borrow_mut()
+            .pop()
+            .unwrap_or_else(|| vec![0; BUFFER_BYTES])
     }
 
     fn take_large(&self) -> Vec<u8> {
-        self.large.borrow_mut().pop().unwrap_or_else(|| vec![0; LARGE_BUFFER_BYTES])
+        self.large
+            .borrow_mut()
+            .pop()
+            .unwrap_or_else(|| vec![0; LARGE_BUFFER_BYTES])
     }
 
     fn give(&self, buffer: Vec<u8>) {
@@ -48,7 +54,10 @@ impl Buffers {
 
     /// An empty buffer to write a head into.
     pub fn take_output(&self) -> Vec<u8> {
-        self.output.borrow_mut().pop().unwrap_or_else(|| Vec::with_capacity(4096))
+        self.output
+            .borrow_mut()
+            .pop()
+            .unwrap_or_else(|| Vec::with_capacity(4096))
     }
 
     /// Takes back what [`Buffers::take_output`] gave.
@@ -134,7 +143,11 @@ impl Inbox {
         limit: usize,
     ) -> Poll<io::Result<usize>> {
         if self.data.is_empty() {
-            self.data = if self.is_large { buffers.take_large() } else { buffers.take() };
+            self.data = if self.is_large {
+                buffers.take_large()
+            } else {
+                buffers.take()
+            };
         }
         if self.end == self.data.len() {
             self.make_room(limit)?;
@@ -161,7 +174,10 @@ impl Inbox {
             let larger = (self.data.len() * 2).min(limit.max(BUFFER_BYTES));
             self.data.resize(larger, 0);
         } else {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "more than the limit allows"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "more than the limit allows",
+            ));
         }
         Ok(())
     }
@@ -177,8 +193,8 @@ mod tests {
         let (buffers, mut inbox) = (Buffers::default(), Inbox::default());
         let mut context = Context::from_waker(Waker::noop());
         let endless = vec![7u8; 1 << 20];
-        let mut source = endless.as_slice();
-        let mut fill = |inbox: &mut Inbox| inbox.poll_fill(&mut source, &mut context, &buffers, 4 * BUFFER_BYTES);
+        let source = endless.as_slice();
+        let mut fill = |inbox: &mut Inbox| inbox.poll_fill(source, &mut context, &buffers, 4 * BUFFER_BYTES);
         let mut total = 0;
         while let Poll::Ready(Ok(count)) = fill(&mut inbox) {
             total += count;

@@ -1,12 +1,13 @@
 //! A client's connection: reads request heads, serves them in order, keeps the connection alive or ends it.
 
 use crate::buffer::{Buffers, Inbox};
-use crate::h1::request::{self, Parsed, RequestHead};
+use crate::forward::Watch;
 use crate::h1;
+use crate::h1::request::{self, Parsed, RequestHead};
 use crate::serve::{self, After};
 use crate::timer::Timer;
 use crate::worker::{Registration, Worker};
-use std::io;
+use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -44,11 +45,19 @@ pub struct Reader {
 impl Reader {
     /// A reader of this half, with bytes that were read before.
     pub fn new(half: OwnedReadHalf, inbox: Inbox) -> Self {
-        Self { half: Some(half), inbox }
+        Self {
+            half: Some(half),
+            inbox,
+        }
     }
 
     /// Reads once; 0 bytes at the end of the stream.
-    pub fn poll_fill(&mut self, context: &mut Context<'_>, buffers: &Buffers, limit: usize) -> Poll<io::Result<usize>> {
+    pub fn poll_fill(
+        &mut self,
+        context: &mut Context<'_>,
+        buffers: &Buffers,
+        limit: usize,
+    ) -> Poll<io::Result<usize>> {
         match &mut self.half {
             Some(half) => self.inbox.poll_fill(half, context, buffers, limit),
             None => Poll::Ready(Ok(0)),
@@ -105,7 +114,14 @@ pub async fn serve(registration: Registration, stream: TcpStream, peer: SocketAd
     let (read, write) = stream.into_split();
     let timer = Timer::new(Instant::now(), worker.shared.limits.idle_timeout);
     let reader = Reader::new(read, Inbox::default());
-    let mut client = Client { reader, write, timer, forwarded_lines: Vec::new(), peer, local };
+    let mut client = Client {
+        reader,
+        write,
+        timer,
+        forwarded_lines: Vec::new(),
+        peer,
+        local,
+    };
     match client.serve_requests(&worker).await {
         After::Reset => return client.reset(),
         After::Close if !client.is_sending().await => {}
@@ -118,13 +134,17 @@ pub async fn serve(registration: Registration, stream: TcpStream, peer: SocketAd
 impl Client {
     async fn serve_requests(&mut self, worker: &Rc<Worker>) -> After {
         loop {
-            let Some(mut exchange) = self.wait_for_bytes(worker).await else { return After::Close };
+            let Some(mut exchange) = self.wait_for_bytes(worker).await else {
+                return After::Close;
+            };
             let next = self.read_head(worker, &mut exchange).await;
             exchange.request.peer = self.peer;
             exchange.request.client = self.peer.ip();
             exchange.request.local = self.local;
             let after = match next {
-                Next::Request(head, started) => serve::request(worker, self, &mut exchange, head, started).await,
+                Next::Request(head, started) => {
+                    serve::request(worker, self, &mut exchange, head, started).await
+                }
                 Next::Refused(refusal) => serve::unreadable(worker, self, &mut exchange, refusal).await,
                 Next::Closed => After::Close,
             };
@@ -197,14 +217,14 @@ impl Client {
         if !self.reader.inbox.has_room(limit) {
             return Ok(Filled::Full);
         }
-        std::future::poll_fn(|context| {
-            match self.reader.poll_fill(context, &worker.buffers, limit) {
+        std::future::poll_fn(
+            |context| match self.reader.poll_fill(context, &worker.buffers, limit) {
                 Poll::Ready(Ok(0)) => Poll::Ready(Ok(Filled::End)),
                 Poll::Ready(result) => Poll::Ready(result.map(|_| Filled::Bytes)),
                 Poll::Pending if is_idle && worker.is_draining() => Poll::Ready(Ok(Filled::End)),
                 Poll::Pending => self.timer.poll_expired(context).map(|()| Ok(Filled::TimedOut)),
-            }
-        })
+            },
+        )
         .await
     }
 
@@ -223,6 +243,51 @@ impl Client {
         }
         // Without this the half would say a proper good-bye when it goes.
         self.write.forget();
+    }
+
+    /// Writes `first` and then `second` to the client, within the write time-out between two writes.
+    /// What `watch` watches goes on meanwhile.
+    pub async fn write(
+        &mut self,
+        first: &[u8],
+        second: &[u8],
+        timeout: Duration,
+        watch: &mut Watch<'_>,
+    ) -> io::Result<()> {
+        let mut written = 0;
+        let mut timer_set = false;
+        std::future::poll_fn(|context| {
+            while written < first.len() + second.len() {
+                let write = Pin::new(&mut self.write);
+                let attempted = match written.checked_sub(first.len()) {
+                    Some(behind) => write.poll_write(context, &second[behind..]),
+                    None if second.is_empty() => write.poll_write(context, &first[written..]),
+                    None => {
+                        let parts = [IoSlice::new(&first[written..]), IoSlice::new(second)];
+                        write.poll_write_vectored(context, &parts)
+                    }
+                };
+                match attempted {
+                    Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                    Poll::Ready(Ok(count)) => {
+                        written += count;
+                        timer_set = false;
+                    }
+                    Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                    Poll::Pending => {
+                        if !timer_set {
+                            self.timer.set(Instant::now(), timeout);
+                            timer_set = true;
+                        }
+                        watch.poll_progress(context);
+                        ready!(self.timer.poll_expired(context));
+                        return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+                    }
+                }
+            }
+            Poll::Ready(Ok(()))
+        })
+        .await
     }
 
     /// Says good-bye and reads on for a while, so that the answer reaches a client that is still sending.

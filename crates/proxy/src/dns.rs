@@ -77,7 +77,12 @@ impl Resolver {
             (None, None) => (Rc::from([]), FAILURE_TTL),
         };
         let good_until = Instant::now() + ttl;
-        let answer = Answer { addresses, good_until, turn, refreshing: Rc::default() };
+        let answer = Answer {
+            addresses,
+            good_until,
+            turn,
+            refreshing: Rc::default(),
+        };
         answers.insert(name.into(), answer.clone());
         answer
     }
@@ -85,7 +90,10 @@ impl Resolver {
     async fn query(&self, name: &str) -> Option<(Rc<[IpAddr]>, Duration)> {
         let resolver = self.system.get_or_init(system_resolver).as_ref()?;
         let lookup = resolver.lookup_ip(name).await.ok()?;
-        let ttl = lookup.valid_until().saturating_duration_since(Instant::now()).max(MIN_TTL);
+        let ttl = lookup
+            .valid_until()
+            .saturating_duration_since(Instant::now())
+            .max(MIN_TTL);
         let mut addresses: Vec<IpAddr> = lookup.iter().collect();
         // IPv4 first, as a target without a route to IPv6 would lose every other call.
         addresses.sort_by_key(IpAddr::is_ipv6);

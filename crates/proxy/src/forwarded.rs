@@ -61,7 +61,11 @@ fn write_path(path: &[u8], is_decoded: bool, out: &mut Vec<u8>) {
 fn join(rewrite: &PathRewrite, matched_len: usize, path: &[u8], out: &mut Vec<u8>) {
     let base = rewrite.base.as_deref().unwrap_or("/").as_bytes();
     let is_stripped = rewrite.strip_matched && matched_len > 0;
-    let rest = if is_stripped { strip(path, matched_len, rewrite.join) } else { path };
+    let rest = if is_stripped {
+        strip(path, matched_len, rewrite.join)
+    } else {
+        path
+    };
     match rewrite.join {
         PathJoin::Segments => {
             if !is_stripped && rest == b"/" {
@@ -113,7 +117,9 @@ pub fn is_plain(forwarded: &Forwarded, exchange: &Exchange) -> bool {
 /// Whether a header tells about the client, as those do that the gateway sets itself.
 pub fn is_forwarded(name: &[u8]) -> bool {
     name.len() >= 9
-        && (name.get(..12).is_some_and(|start| start.eq_ignore_ascii_case(b"x-forwarded-"))
+        && (name
+            .get(..12)
+            .is_some_and(|start| start.eq_ignore_ascii_case(b"x-forwarded-"))
             || name.eq_ignore_ascii_case(b"x-real-ip"))
 }
 
@@ -135,14 +141,27 @@ pub fn write_plain(
         push_header(lines, b"X-Forwarded-Proto", request.scheme().as_bytes());
     }
     out.extend_from_slice(lines);
-    let written = if forwarded.host_as_written { request.headers.get(b"host") } else { None };
+    let written = if forwarded.host_as_written {
+        request.headers.get(b"host")
+    } else {
+        None
+    };
     push_header(out, b"X-Forwarded-Host", written.unwrap_or(&request.host));
-    let port = request.host_port.filter(|_| forwarded.host_as_written).unwrap_or(request.local.port());
-    push_header(out, b"X-Forwarded-Port", itoa::Buffer::new().format(port).as_bytes());
+    let port = request
+        .host_port
+        .filter(|_| forwarded.host_as_written)
+        .unwrap_or(request.local.port());
+    push_header(
+        out,
+        b"X-Forwarded-Port",
+        itoa::Buffer::new().format(port).as_bytes(),
+    );
     if forwarded.path {
         push_header(out, b"X-Forwarded-Path", &request.raw_path);
     }
-    if let Some(prefix) = stripped.and_then(|len| request.path.get(..len)).filter(|prefix| prefix.len() > 1)
+    if let Some(prefix) = stripped
+        .and_then(|len| request.path.get(..len))
+        .filter(|prefix| prefix.len() > 1)
         && forwarded.prefix
     {
         push_header(out, b"X-Forwarded-Prefix", prefix);
@@ -150,12 +169,7 @@ pub fn write_plain(
 }
 
 /// Replaces the `X-Forwarded-*` of a request by the gateway's, once for all tries.
-pub fn apply(
-    forwarded: &Forwarded,
-    has_forwarded: bool,
-    stripped: Option<usize>,
-    exchange: &mut Exchange,
-) {
+pub fn apply(forwarded: &Forwarded, has_forwarded: bool, stripped: Option<usize>, exchange: &mut Exchange) {
     if !(forwarded.standard || forwarded.path || forwarded.prefix) {
         return;
     }
@@ -209,12 +223,23 @@ pub fn apply(
 }
 
 fn set_host(request: &mut Request, as_written: bool, set: impl Fn(&mut Request, &'static [u8], &[u8])) {
-    let written = if as_written { request.headers.get(b"host").map(<[u8]>::to_vec) } else { None };
-    let port = request.host_port.filter(|_| as_written).unwrap_or(request.local.port());
+    let written = if as_written {
+        request.headers.get(b"host").map(<[u8]>::to_vec)
+    } else {
+        None
+    };
+    let port = request
+        .host_port
+        .filter(|_| as_written)
+        .unwrap_or(request.local.port());
     let host = std::mem::take(&mut request.host);
     set(request, b"X-Forwarded-Host", written.as_deref().unwrap_or(&host));
     request.host = host;
-    set(request, b"X-Forwarded-Port", itoa::Buffer::new().format(port).as_bytes());
+    set(
+        request,
+        b"X-Forwarded-Port",
+        itoa::Buffer::new().format(port).as_bytes(),
+    );
 }
 
 fn append_forwarded_for(request: &mut Request, has_forwarded: bool) {
@@ -228,7 +253,9 @@ fn append_forwarded_for(request: &mut Request, has_forwarded: bool) {
         with_address_text(client, |address| list.extend_from_slice(address));
         request.headers.set(b"X-Forwarded-For", &list);
     } else {
-        with_address_text(client, |address| request.headers.append_checked(b"X-Forwarded-For", address));
+        with_address_text(client, |address| {
+            request.headers.append_checked(b"X-Forwarded-For", address)
+        });
     }
 }
 
@@ -277,8 +304,22 @@ mod tests {
             ("/service", "/", true, "/route", Segments, "/service/route"),
             ("/service", "/route", true, "/route/", Segments, "/service/"),
             ("/service", "/route/", true, "/route/", Segments, "/service/"),
-            ("/service", "/route/", true, "/route/req", Segments, "/service/req"),
-            ("/service", "/route", true, "/route./req", Segments, "/service/req"),
+            (
+                "/service",
+                "/route/",
+                true,
+                "/route/req",
+                Segments,
+                "/service/req",
+            ),
+            (
+                "/service",
+                "/route",
+                true,
+                "/route./req",
+                Segments,
+                "/service/req",
+            ),
             ("/service", "/route", true, "/route", Bytes, "/service"),
             ("/service", "/route/", true, "/route/req", Bytes, "/servicereq"),
             ("/srv/", "/rou", true, "/rou", Bytes, "/srv/"),
@@ -290,8 +331,17 @@ mod tests {
             ("/srv", "", true, "/x", Bytes, "/srvx"),
         ] {
             let mut out = Vec::new();
-            join(&rewrite(base, strip, join_mode), matched.len(), path.as_bytes(), &mut out);
-            assert_eq!(String::from_utf8_lossy(&out), wanted, "{base} {matched} {strip} {path} {join_mode:?}");
+            join(
+                &rewrite(base, strip, join_mode),
+                matched.len(),
+                path.as_bytes(),
+                &mut out,
+            );
+            assert_eq!(
+                String::from_utf8_lossy(&out),
+                wanted,
+                "{base} {matched} {strip} {path} {join_mode:?}"
+            );
         }
     }
 }

@@ -116,7 +116,11 @@ impl Gateway {
                     Err(error) => tracing::error!(%error, "a worker's runtime cannot be started"),
                 }
             };
-            threads.push(std::thread::Builder::new().name(format!("weir-worker-{index}")).spawn(work)?);
+            threads.push(
+                std::thread::Builder::new()
+                    .name(format!("weir-worker-{index}"))
+                    .spawn(work)?,
+            );
         }
         Ok(Self {
             shared,
@@ -168,9 +172,16 @@ impl Gateway {
 }
 
 fn publish(metrics: &Registry, snapshot: Snapshot, generation: u64) -> Published {
-    let names = snapshot.routes.iter().map(|route| (route.series_names.0.as_ref(), route.series_names.1.as_ref()));
+    let names = snapshot
+        .routes
+        .iter()
+        .map(|route| (route.series_names.0.as_ref(), route.series_names.1.as_ref()));
     let series = metrics.allot(names);
-    Published { snapshot, series, generation }
+    Published {
+        snapshot,
+        series,
+        generation,
+    }
 }
 
 /// Random, so that gateways that start together do not choose the same targets.

@@ -9,6 +9,7 @@
 //! **What it is not**: it names no plugin, no front door and no store; it interprets no documents.
 
 mod buffer;
+mod chain;
 mod connection;
 mod dns;
 mod forward;
@@ -18,6 +19,8 @@ mod h1;
 mod limits;
 mod pool;
 mod reply;
+mod report;
+mod request_body;
 mod serve;
 mod timer;
 mod tunnel;

@@ -49,11 +49,17 @@ impl UpstreamConnection {
     ///
     /// # Errors
     /// `TimedOut` when the timer ran out, else what the system says.
-    pub async fn open(address: SocketAddr, mut timer: Timer, metrics: &Arc<WorkerMetrics>) -> io::Result<Box<Self>> {
+    pub async fn open(
+        address: SocketAddr,
+        mut timer: Timer,
+        metrics: &Arc<WorkerMetrics>,
+    ) -> io::Result<Box<Self>> {
         let mut connecting = std::pin::pin!(TcpStream::connect(address));
         let stream = std::future::poll_fn(|context| match connecting.as_mut().poll(context) {
             Poll::Ready(result) => Poll::Ready(result),
-            Poll::Pending => timer.poll_expired(context).map(|()| Err(io::ErrorKind::TimedOut.into())),
+            Poll::Pending => timer
+                .poll_expired(context)
+                .map(|()| Err(io::ErrorKind::TimedOut.into())),
         })
         .await?;
         stream.set_nodelay(true)?;
@@ -61,7 +67,14 @@ impl UpstreamConnection {
         metrics.upstream_connections_opened.increment();
         metrics.upstream_connections_active.increment();
         let open = CountedOpen(Arc::clone(metrics));
-        Ok(Box::new(Self { read, write: Some(write), inbox: Inbox::default(), timer, calls: 0, open }))
+        Ok(Box::new(Self {
+            read,
+            write: Some(write),
+            inbox: Inbox::default(),
+            timer,
+            calls: 0,
+            open,
+        }))
     }
 
     /// Whether the peer has closed an idle connection, or sent what nobody asked for. Costs no system call
@@ -93,7 +106,12 @@ pub struct Pool {
 
 impl Pool {
     /// An idle connection that is still good, the one used last first.
-    pub fn take(&self, key: PoolKey, bounds: &KeepalivePool, now: Instant) -> Option<Box<UpstreamConnection>> {
+    pub fn take(
+        &self,
+        key: PoolKey,
+        bounds: &KeepalivePool,
+        now: Instant,
+    ) -> Option<Box<UpstreamConnection>> {
         let mut idle = self.idle.borrow_mut();
         let list = idle.get_mut(&key)?;
         while let Some(candidate) = list.pop() {
@@ -114,7 +132,8 @@ impl Pool {
         now: Instant,
         buffers: &Buffers,
     ) {
-        let worn_out = (bounds.requests > 0 && connection.calls >= bounds.requests) || connection.write.is_none();
+        let worn_out =
+            (bounds.requests > 0 && connection.calls >= bounds.requests) || connection.write.is_none();
         // Bytes that belong to no response would be taken for the next one.
         if worn_out || bounds.size == 0 || !connection.inbox.is_empty() {
             return;
@@ -123,7 +142,10 @@ impl Pool {
         let mut idle = self.idle.borrow_mut();
         let list = idle.entry(key).or_default();
         if list.len() < bounds.size as usize {
-            list.push(Idle { connection, since: now });
+            list.push(Idle {
+                connection,
+                since: now,
+            });
         }
     }
 

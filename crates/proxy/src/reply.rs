@@ -23,7 +23,11 @@ impl Call<'_> {
         if let Some(error) = protocol_error_of(&refusal.kind) {
             self.worker.metrics.protocol_error(error);
         }
-        self.worker.shared.voices.get(self.voice).render(refusal, self.exchange)
+        self.worker
+            .shared
+            .voices
+            .get(self.voice)
+            .render(refusal, self.exchange)
     }
 
     /// Sends an answer of the gateway's own, after the chain's response work.
@@ -33,7 +37,9 @@ impl Call<'_> {
         response.status = reply.status;
         response.is_gateway = true;
         if !reply.content_type.is_empty() {
-            response.headers.append(b"Content-Type", reply.content_type.as_bytes());
+            response
+                .headers
+                .append(b"Content-Type", reply.content_type.as_bytes());
         }
         for (name, value) in &reply.headers {
             response.headers.append(name.as_bytes(), value);
@@ -50,16 +56,29 @@ impl Call<'_> {
         let is_bodyless = status == 204 || status == 304 || status < 200;
         let mut out = self.worker.buffers.take_output();
         status::write_line(status, &self.exchange.response.reason, 1, &mut out);
-        push_header(&mut out, b"Date", httpdate::fmt_http_date(SystemTime::now()).as_bytes());
+        push_header(
+            &mut out,
+            b"Date",
+            httpdate::fmt_http_date(SystemTime::now()).as_bytes(),
+        );
         self.exchange.response.headers.write_lines(&mut out);
         if let Some(route) = route {
             self.write_stamps(&route.response_stamps, &mut out);
-            if let Some(via) = route.forwarded.via.as_ref().filter(|_| self.report.upstream_time.is_some()) {
+            if let Some(via) = route
+                .forwarded
+                .via
+                .as_ref()
+                .filter(|_| self.report.upstream_time.is_some())
+            {
                 push_via(1, via, &mut out);
             }
         }
         if !is_bodyless {
-            push_header(&mut out, b"Content-Length", itoa::Buffer::new().format(body.len()).as_bytes());
+            push_header(
+                &mut out,
+                b"Content-Length",
+                itoa::Buffer::new().format(body.len()).as_bytes(),
+            );
         }
         self.write_connection_header(after == After::KeepAlive, &mut out);
         out.extend_from_slice(b"\r\n");
@@ -95,9 +114,22 @@ impl Call<'_> {
         }
     }
 
+    /// Writes `first` and then `second` to the client; what `watch` watches goes on meanwhile.
+    pub async fn write_to_client(
+        &mut self,
+        first: &[u8],
+        second: &[u8],
+        watch: &mut Watch<'_>,
+    ) -> io::Result<()> {
+        let timeout = self.worker.shared.limits.write_timeout;
+        self.client.write(first, second, timeout, watch).await
+    }
+
     async fn drain_request_body(&mut self) -> io::Result<()> {
         while !self.body.cursor.is_done() {
-            self.read_body_piece(|_| ()).await.map_err(|_| io::ErrorKind::UnexpectedEof)?;
+            self.read_body_piece(|_| ())
+                .await
+                .map_err(|_| io::ErrorKind::UnexpectedEof)?;
         }
         Ok(())
     }
@@ -106,7 +138,11 @@ impl Call<'_> {
     pub fn write_stamps(&mut self, stamps: &[Stamp], out: &mut Vec<u8>) {
         for stamp in stamps {
             let upstream = self.report.upstream_time;
-            let gateway = || Instant::now().saturating_duration_since(self.started).saturating_sub(upstream.unwrap_or_default());
+            let gateway = || {
+                Instant::now()
+                    .saturating_duration_since(self.started)
+                    .saturating_sub(upstream.unwrap_or_default())
+            };
             let millis = match &stamp.value {
                 StampValue::Text(text) => {
                     push_header(out, &stamp.name, text.as_bytes());
@@ -133,13 +169,23 @@ impl Call<'_> {
                 StampValue::ResponseLatencyMs => None,
             };
             if let Some(millis) = millis {
-                push_header(out, &stamp.name, itoa::Buffer::new().format(millis.as_millis() as u64).as_bytes());
+                push_header(
+                    out,
+                    &stamp.name,
+                    itoa::Buffer::new().format(millis.as_millis() as u64).as_bytes(),
+                );
             }
         }
     }
 
     fn write_upstream_status(&self, name: &[u8], out: &mut Vec<u8>) {
-        let statuses: Vec<String> = self.report.tries.iter().chain(&self.report.answered).map(u16::to_string).collect();
+        let statuses: Vec<String> = self
+            .report
+            .tries
+            .iter()
+            .chain(&self.report.answered)
+            .map(u16::to_string)
+            .collect();
         if !statuses.is_empty() {
             push_header(out, name, statuses.join(", ").as_bytes());
         }
@@ -166,7 +212,11 @@ pub fn push_header(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
 
 /// Writes `Via` (RFC 9110, 7.6.3).
 pub fn push_via(minor_version: u8, pseudonym: &[u8], out: &mut Vec<u8>) {
-    out.extend_from_slice(if minor_version == 0 { b"Via: 1.0 " } else { b"Via: 1.1 " });
+    out.extend_from_slice(if minor_version == 0 {
+        b"Via: 1.0 "
+    } else {
+        b"Via: 1.1 "
+    });
     out.extend_from_slice(pseudonym);
     out.extend_from_slice(b"\r\n");
 }

@@ -21,7 +21,11 @@ pub struct Timer {
 impl Timer {
     /// A timer whose deadline is `after` from `now`.
     pub fn new(now: Instant, after: Duration) -> Self {
-        Self { deadline: now + after, armed: None, sleep: None }
+        Self {
+            deadline: now + after,
+            armed: None,
+            sleep: None,
+        }
     }
 
     /// Moves the deadline to `after` from `now`.
@@ -42,7 +46,8 @@ impl Timer {
                 }
                 (None, _) => {
                     self.armed = Some(self.deadline);
-                    self.sleep.insert(Box::pin(tokio::time::sleep_until(self.deadline.into())))
+                    self.sleep
+                        .insert(Box::pin(tokio::time::sleep_until(self.deadline.into())))
                 }
             };
             match sleep.as_mut().poll(context) {

@@ -30,8 +30,16 @@ pub async fn run(worker: &Worker, client: &mut Client, upstream: UpstreamConnect
     let timeout = worker.shared.limits.tunnel_timeout;
     let mut timer = Timer::new(Instant::now(), timeout);
     let (mut up, mut down) = (Direction::default(), Direction::default());
-    let UpstreamConnection { read, write, inbox, open: _counted_open, .. } = upstream;
-    let Some(mut upstream_write) = write else { return Carried::default() };
+    let UpstreamConnection {
+        read,
+        write,
+        inbox,
+        open: _counted_open,
+        ..
+    } = upstream;
+    let Some(mut upstream_write) = write else {
+        return Carried::default();
+    };
     let mut upstream_reader = Reader::new(read, inbox);
     std::future::poll_fn(|context| {
         let before = up.carried + down.carried;
@@ -47,7 +55,10 @@ pub async fn run(worker: &Worker, client: &mut Client, upstream: UpstreamConnect
         }
     })
     .await;
-    Carried { from_client: up.carried, from_upstream: down.carried }
+    Carried {
+        from_client: up.carried,
+        from_upstream: down.carried,
+    }
 }
 
 impl Direction {
@@ -61,7 +72,9 @@ impl Direction {
         while !self.is_over {
             if from.inbox.is_empty() {
                 from.inbox.release(&worker.buffers);
-                if !ready!(from.poll_readable(context)) || ready!(from.poll_fill(context, &worker.buffers, 0))? == 0 {
+                if !ready!(from.poll_readable(context))
+                    || ready!(from.poll_fill(context, &worker.buffers, 0))? == 0
+                {
                     ready!(Pin::new(&mut *to).poll_shutdown(context))?;
                     self.is_over = true;
                 }

@@ -37,7 +37,10 @@ pub struct Worker {
     pub metrics: Arc<WorkerMetrics>,
     pub access_log: Option<RefCell<AccessLogHandle>>,
     serving: RefCell<Rc<Serving>>,
-    #[expect(clippy::vec_box, reason = "an exchange is lent to a call as a pointer, and not copied there and back")]
+    #[expect(
+        clippy::vec_box,
+        reason = "an exchange is lent to a call as a pointer, and not copied there and back"
+    )]
     exchanges: RefCell<Vec<Box<Exchange>>>,
     connections: RefCell<slab::Slab<Option<Waker>>>,
     draining: Cell<bool>,
@@ -55,7 +58,11 @@ impl Serving {
     fn new(published: Arc<Published>, seed: u64) -> Self {
         let mut balancers = Vec::new();
         balancers.resize_with(published.snapshot.upstreams.len(), || None);
-        Self { published, balancers: RefCell::new(balancers), seed }
+        Self {
+            published,
+            balancers: RefCell::new(balancers),
+            seed,
+        }
     }
 
     /// Lends the balancer state of an upstream.
@@ -111,7 +118,10 @@ impl Worker {
         }
         let seed = self.seeds.get();
         // An odd constant with well-spread bits, so that exchanges do not draw the same numbers.
-        self.seeds.set(seed.wrapping_mul(0x2545_f491_4f6c_dd1d).wrapping_add(0x9e37_79b9_7f4a_7c15));
+        self.seeds.set(
+            seed.wrapping_mul(0x2545_f491_4f6c_dd1d)
+                .wrapping_add(0x9e37_79b9_7f4a_7c15),
+        );
         Box::new(Exchange::new(system_clock, seed))
     }
 
@@ -153,7 +163,10 @@ impl Registration {
         let key = worker.connections.borrow_mut().insert(None);
         worker.metrics.connections_accepted.increment();
         worker.metrics.connections_active.increment();
-        Self { worker: Rc::clone(worker), key }
+        Self {
+            worker: Rc::clone(worker),
+            key,
+        }
     }
 
     /// Lets draining wake the calling task.

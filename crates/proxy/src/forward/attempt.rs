@@ -7,7 +7,8 @@ use crate::h1::response::{self, ResponseHead};
 use crate::h1::{self, Framing, status};
 use crate::pool::{PoolKey, UpstreamConnection};
 use crate::reply::push_header;
-use crate::serve::{After, CONTINUE, Call, RequestBody, Stop};
+use crate::request_body::{CONTINUE, RequestBody};
+use crate::serve::{After, Call, Stop};
 use crate::timer::Timer;
 use crate::tunnel;
 use crate::worker::Worker;
@@ -54,12 +55,22 @@ impl Call<'_> {
         connection.calls += 1;
         let busy = Busy::new(plan.upstream, target);
         let timeouts = &plan.forward.timeouts;
-        let (read_timeout, write_timeout) =
-            (Duration::from_millis(timeouts.read_ms), Duration::from_millis(timeouts.write_ms));
+        let (read_timeout, write_timeout) = (
+            Duration::from_millis(timeouts.read_ms),
+            Duration::from_millis(timeouts.write_ms),
+        );
         // The clock is read for a first try when its request has arrived, and not again.
-        let started = if self.report.retries == 0 && is_reused { plan.started } else { Instant::now() };
+        let started = if self.report.retries == 0 && is_reused {
+            plan.started
+        } else {
+            Instant::now()
+        };
         connection.timer.set(started, write_timeout);
-        let mut attempt = Attempt { connection, read_timeout, is_reused };
+        let mut attempt = Attempt {
+            connection,
+            read_timeout,
+            is_reused,
+        };
         let mut pump = match self.send(plan, target, &mut attempt, write_timeout).await {
             Ok(pump) => pump,
             Err(error) => return Tried::Failed(failure_of(&error, is_reused)),
@@ -101,7 +112,9 @@ impl Call<'_> {
                 false => Tried::Stopped(RefusalKind::UpstreamFailed.into()),
             };
         }
-        let relayed = self.relay_response(plan, &head, &mut attempt, pump.as_mut()).await;
+        let relayed = self
+            .relay_response(plan, &head, &mut attempt, pump.as_mut())
+            .await;
         let is_sent = self.take_back(pump, &mut attempt.connection);
         self.settle(plan, key, attempt.connection, relayed, is_sent, answered_at)
     }
@@ -117,7 +130,12 @@ impl Call<'_> {
         let mut out = self.worker.buffers.take_output();
         self.write_request_head(plan, target, &mut out);
         let is_whole = self.join_body(&mut out);
-        let UpstreamConnection { write: Some(write), timer, .. } = &mut *attempt.connection else {
+        let UpstreamConnection {
+            write: Some(write),
+            timer,
+            ..
+        } = &mut *attempt.connection
+        else {
             return Err(io::ErrorKind::NotConnected.into());
         };
         let sent = write_all(write, &out, timer, write_timeout).await;
@@ -196,7 +214,9 @@ impl Call<'_> {
         };
         if relayed.upstream_keeps && is_sent {
             let bounds = &plan.upstream.keepalive;
-            self.worker.pool.put(key, connection, bounds, now, &self.worker.buffers);
+            self.worker
+                .pool
+                .put(key, connection, bounds, now, &self.worker.buffers);
         } else {
             connection.inbox.consume(connection.inbox.bytes().len());
             connection.inbox.release(&self.worker.buffers);
@@ -244,7 +264,11 @@ impl Call<'_> {
         head: &ResponseHead,
         connection: Box<UpstreamConnection>,
     ) -> Tried {
-        let Some(protocol) = head.upgrade.as_ref().filter(|_| plan.route.upgrade && self.head.upgrade.is_some()) else {
+        let Some(protocol) = head
+            .upgrade
+            .as_ref()
+            .filter(|_| plan.route.upgrade && self.head.upgrade.is_some())
+        else {
             return Tried::Stopped(RefusalKind::UpstreamFailed.into());
         };
         self.exchange.merge_response_headers();
@@ -284,7 +308,9 @@ impl Call<'_> {
                     Ok(Some(head)) => return Awaited::Head(head),
                     Ok(None) => {}
                     Err(error) => {
-                        self.worker.metrics.protocol_error(ProtocolError::UpstreamMalformed);
+                        self.worker
+                            .metrics
+                            .protocol_error(ProtocolError::UpstreamMalformed);
                         tracing::debug!(%error, "an upstream answered what is not HTTP/1.1");
                         return Awaited::Failed(Failure::NoResponse);
                     }
@@ -314,7 +340,9 @@ impl Attempt {
         watch: &mut Watch<'_>,
         limit: usize,
     ) -> Result<io::Result<usize>, Stop> {
-        let UpstreamConnection { read, inbox, timer, .. } = &mut *self.connection;
+        let UpstreamConnection {
+            read, inbox, timer, ..
+        } = &mut *self.connection;
         let read_timeout = self.read_timeout;
         std::future::poll_fn(|context| {
             let was_sending = watch.is_sending();
@@ -333,7 +361,9 @@ impl Attempt {
             if was_sending {
                 timer.set(Instant::now(), read_timeout);
             }
-            timer.poll_expired(context).map(|()| Ok(Err(io::ErrorKind::TimedOut.into())))
+            timer
+                .poll_expired(context)
+                .map(|()| Ok(Err(io::ErrorKind::TimedOut.into())))
         })
         .await
     }
@@ -371,7 +401,11 @@ pub(super) async fn write_all(
                     }
                 }
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                Poll::Pending => return timer.poll_expired(context).map(|()| Err(io::ErrorKind::TimedOut.into())),
+                Poll::Pending => {
+                    return timer
+                        .poll_expired(context)
+                        .map(|()| Err(io::ErrorKind::TimedOut.into()));
+                }
             }
         }
         Poll::Ready(Ok(()))

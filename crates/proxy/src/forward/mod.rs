@@ -79,17 +79,13 @@ struct Plan<'p> {
 
 impl Call<'_> {
     /// Carries the call to one of the upstream's targets and its answer back.
-    pub async fn forward(
-        &mut self,
-        route: &Route,
-        forward: &Forward,
-        found: &Found,
-    ) -> Result<After, Stop> {
+    pub async fn forward(&mut self, route: &Route, forward: &Forward, found: &Found) -> Result<After, Stop> {
         let upstream = &self.serving.published.snapshot.upstreams[forward.upstream as usize];
         if upstream.scheme == Scheme::Https {
             return Err(RefusalKind::ConnectFailed.into());
         }
-        let stripped = (forward.path.strip_matched && !self.exchange.path_rewritten).then_some(found.matched_len);
+        let stripped =
+            (forward.path.strip_matched && !self.exchange.path_rewritten).then_some(found.matched_len);
         let tells_plainly = self.tells_plainly(route, forward);
         if !tells_plainly {
             forwarded::apply(&route.forwarded, self.head.has_forwarded, stripped, self.exchange);
@@ -108,7 +104,11 @@ impl Call<'_> {
             is_decoded: voice.normal_form() == NormalForm::Decoded,
             hash: self.hash(upstream),
             // A body that was read for a filter may have taken its time.
-            started: if self.exchange.request.body.is_some() { Instant::now() } else { self.started },
+            started: if self.exchange.request.body.is_some() {
+                Instant::now()
+            } else {
+                self.started
+            },
         };
         let mut tried: Vec<usize> = Vec::new();
         loop {
@@ -148,7 +148,11 @@ impl Call<'_> {
             if let Some(hash) = source.hash(self.exchange) {
                 return Some(hash);
             }
-            if let HashSource::Cookie { name, set_for_path: Some(path) } = source {
+            if let HashSource::Cookie {
+                name,
+                set_for_path: Some(path),
+            } = source
+            {
                 return Some(self.give_cookie(name, path));
             }
         }
@@ -157,7 +161,11 @@ impl Call<'_> {
 
     /// Gives a client without the cookie one of its own, so that its next call goes to the same target.
     fn give_cookie(&mut self, name: &[u8], path: &str) -> u64 {
-        let value = format!("{:016x}{:016x}", self.exchange.random_u64(), self.exchange.random_u64());
+        let value = format!(
+            "{:016x}{:016x}",
+            self.exchange.random_u64(),
+            self.exchange.random_u64()
+        );
         let mut cookie = name.to_vec();
         cookie.extend_from_slice(format!("={value}; Path={path}; HttpOnly").as_bytes());
         self.exchange.response_headers.append(b"Set-Cookie", &cookie);
@@ -167,7 +175,11 @@ impl Call<'_> {
     /// Chooses a target that was not tried yet; once all were, any.
     fn pick(&mut self, plan: &Plan<'_>, tried: &[usize]) -> Option<usize> {
         let upstream = plan.upstream;
-        let now_ms = if upstream.targets.len() > 1 { self.exchange.unix_ms() } else { 0 };
+        let now_ms = if upstream.targets.len() > 1 {
+            self.exchange.unix_ms()
+        } else {
+            0
+        };
         let load = |index: usize| {
             let state = &upstream.targets[index].state;
             let idle_ms = now_ms.saturating_sub(state.latency_at_ms.load(Relaxed));
@@ -177,12 +189,13 @@ impl Call<'_> {
                 latency_us: ewma_update(latency_us, 0.0, idle_ms, EWMA_DECAY_MS),
             }
         };
-        self.serving.with_balancer(plan.forward.upstream as usize, |state| {
-            upstream
-                .balancer
-                .pick(state, plan.hash, load, |index| !tried.contains(&index))
-                .or_else(|| upstream.balancer.pick(state, plan.hash, load, |_| true))
-        })
+        self.serving
+            .with_balancer(plan.forward.upstream as usize, |state| {
+                upstream
+                    .balancer
+                    .pick(state, plan.hash, load, |index| !tried.contains(&index))
+                    .or_else(|| upstream.balancer.pick(state, plan.hash, load, |_| true))
+            })
     }
 
     fn may_retry(&self, plan: &Plan<'_>, failure: Failure) -> bool {
@@ -195,7 +208,10 @@ impl Call<'_> {
 
     /// RFC 9110, 9.2.2.
     fn is_idempotent(&self) -> bool {
-        matches!(self.exchange.request.method.as_slice(), b"GET" | b"HEAD" | b"OPTIONS" | b"PUT" | b"DELETE")
+        matches!(
+            self.exchange.request.method.as_slice(),
+            b"GET" | b"HEAD" | b"OPTIONS" | b"PUT" | b"DELETE"
+        )
     }
 
     /// Whether no byte of the body has been given away.
@@ -241,7 +257,13 @@ impl Call<'_> {
         let request = &self.exchange.request;
         out.extend_from_slice(&request.method);
         out.push(b' ');
-        forwarded::write_target(&plan.forward.path, plan.found.matched_len, plan.is_decoded, self.exchange, out);
+        forwarded::write_target(
+            &plan.forward.path,
+            plan.found.matched_len,
+            plan.is_decoded,
+            self.exchange,
+            out,
+        );
         out.extend_from_slice(b" HTTP/1.1\r\n");
         self.write_host(plan, target, out);
         self.exchange.request.headers.write_lines(out);
@@ -258,7 +280,11 @@ impl Call<'_> {
             push_header(out, b"Upgrade", protocol);
         }
         match (&self.exchange.request.body, self.head.framing) {
-            (Some(body), _) => push_header(out, b"Content-Length", itoa::Buffer::new().format(body.len()).as_bytes()),
+            (Some(body), _) => push_header(
+                out,
+                b"Content-Length",
+                itoa::Buffer::new().format(body.len()).as_bytes(),
+            ),
             (None, Framing::Chunked) => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
             (None, _) => {}
         }
@@ -282,7 +308,9 @@ impl Call<'_> {
             (None, UpstreamHost::Fixed(host)) => (host.as_bytes(), None),
             (None, UpstreamHost::WithTargetPort(host)) => (host.as_bytes(), Some(target.port)),
             (None, UpstreamHost::Target) => (target.host_header.as_slice(), None),
-            (None, UpstreamHost::Client) if self.head.minor_version > 0 || headers.contains(b"host") => return,
+            (None, UpstreamHost::Client) if self.head.minor_version > 0 || headers.contains(b"host") => {
+                return;
+            }
             // HTTP/1.0 does without the field, HTTP/1.1 does not.
             (None, UpstreamHost::Client) if request.host.is_empty() => (target.host_header.as_slice(), None),
             (None, UpstreamHost::Client) => (request.host.as_slice(), request.host_port),

@@ -4,7 +4,8 @@ use crate::buffer::BUFFER_BYTES;
 use crate::connection::{Client, Reader};
 use crate::forward::attempt::write_all;
 use crate::h1::chunked::{self, Piece};
-use crate::serve::{BodyError, RequestBody, Stop};
+use crate::request_body::{BodyError, RequestBody};
+use crate::serve::Stop;
 use crate::timer::Timer;
 use crate::worker::Worker;
 use std::cell::Cell;
@@ -35,7 +36,9 @@ impl Watch<'_> {
             Self::Client(client) => client.reader.poll_gone(context, worker).map(|()| Stop::Gone),
             Self::Pump(pump) => {
                 pump.poll(context);
-                let Some(pumped) = &mut pump.done else { return Poll::Pending };
+                let Some(pumped) = &mut pump.done else {
+                    return Poll::Pending;
+                };
                 match pumped.result {
                     Err(PumpError::Client(BodyError::Gone)) => Poll::Ready(Stop::Gone),
                     Err(PumpError::Client(error)) => Poll::Ready(Refusal::from(error).into()),
@@ -95,7 +98,14 @@ impl Pump {
         is_chunked: bool,
         write_timeout: Duration,
     ) -> Self {
-        let mut sender = Sender { worker: Rc::clone(worker), reader, body, write, is_chunked, write_timeout };
+        let mut sender = Sender {
+            worker: Rc::clone(worker),
+            reader,
+            body,
+            write,
+            is_chunked,
+            write_timeout,
+        };
         let is_cut = Rc::new(Cell::new(false));
         let knife = Rc::clone(&is_cut);
         let sending = Box::pin(async move {
@@ -107,9 +117,18 @@ impl Pump {
                 })
                 .await
             };
-            Pumped { reader: sender.reader, body: sender.body, write: sender.write, result }
+            Pumped {
+                reader: sender.reader,
+                body: sender.body,
+                write: sender.write,
+                result,
+            }
         });
-        Self { sending, is_cut, done: None }
+        Self {
+            sending,
+            is_cut,
+            done: None,
+        }
     }
 
     fn poll(&mut self, context: &mut Context<'_>) {
@@ -126,7 +145,8 @@ impl Pump {
             self.is_cut.set(true);
             self.poll(&mut Context::from_waker(Waker::noop()));
         }
-        self.done.expect("invariant: a body that is cut is ready at its next poll")
+        self.done
+            .expect("invariant: a body that is cut is ready at its next poll")
     }
 }
 
@@ -155,7 +175,12 @@ impl Sender {
         let invalid = |_| PumpError::Client(BodyError::Invalid);
         let mut timer = Timer::new(Instant::now(), self.write_timeout);
         while !self.body.cursor.is_done() {
-            match self.body.cursor.next(self.reader.inbox.bytes()).map_err(invalid)? {
+            match self
+                .body
+                .cursor
+                .next(self.reader.inbox.bytes())
+                .map_err(invalid)?
+            {
                 Piece::End => break,
                 Piece::Skip(0) => {
                     self.flush(out, &mut timer).await?;
@@ -174,7 +199,9 @@ impl Sender {
                         self.flush(out, &mut timer).await?;
                         timer.set(Instant::now(), self.write_timeout);
                         let data = &self.reader.inbox.bytes()[..count];
-                        write_all(&mut self.write, data, &mut timer, self.write_timeout).await.map_err(upstream)?;
+                        write_all(&mut self.write, data, &mut timer, self.write_timeout)
+                            .await
+                            .map_err(upstream)?;
                     }
                     self.reader.inbox.consume(count);
                 }

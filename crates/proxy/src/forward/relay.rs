@@ -11,8 +11,8 @@ use crate::h1::{Framing, status};
 use crate::reply::{push_header, push_via};
 use crate::serve::{After, Call};
 use std::io;
-use weir_telemetry::metrics::ProtocolError;
 use std::time::Instant;
+use weir_telemetry::metrics::ProtocolError;
 
 /// Data up to this size is copied behind what is to be written; more is written by itself.
 const MAX_COPIED: usize = 8 * 1024;
@@ -61,11 +61,17 @@ impl Call<'_> {
         self.write_response_head(plan, framing, client_keeps, &mut out);
         let relayed = match replaced {
             Some(body) => self.send_replacement(&body, head, &mut out, &mut watch).await,
-            None => self.relay_body(head, framing, attempt, &mut out, &mut watch).await,
+            None => {
+                self.relay_body(head, framing, attempt, &mut out, &mut watch)
+                    .await
+            }
         };
         self.worker.buffers.give_output(out);
         match relayed {
-            Ok(is_whole) => Ok(Relayed { upstream_keeps: is_whole && head.keep_alive, client_keeps }),
+            Ok(is_whole) => Ok(Relayed {
+                upstream_keeps: is_whole && head.keep_alive,
+                client_keeps,
+            }),
             // Where the end of the connection would be the end of the body, only a reset tells that it is not.
             Err(_) if framing == Framing::UntilClose => Err(After::Reset),
             Err(_) => Err(After::Close),
@@ -77,7 +83,9 @@ impl Call<'_> {
             (Framing::None, _) => Framing::None,
             (_, Some(body)) => Framing::Length(body.len() as u64),
             (Framing::Length(length), _) => Framing::Length(length),
-            (Framing::Chunked | Framing::UntilClose, _) if self.head.minor_version == 0 => Framing::UntilClose,
+            (Framing::Chunked | Framing::UntilClose, _) if self.head.minor_version == 0 => {
+                Framing::UntilClose
+            }
             (Framing::Chunked | Framing::UntilClose, _) => Framing::Chunked,
         }
     }
@@ -94,7 +102,11 @@ impl Call<'_> {
         }
         match framing {
             Framing::Length(length) => {
-                push_header(out, b"Content-Length", itoa::Buffer::new().format(length).as_bytes());
+                push_header(
+                    out,
+                    b"Content-Length",
+                    itoa::Buffer::new().format(length).as_bytes(),
+                );
             }
             Framing::Chunked => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
             Framing::None | Framing::UntilClose => {}
@@ -152,7 +164,9 @@ impl Call<'_> {
                     match filled {
                         Ok(Ok(0)) if head.framing == Framing::UntilClose => break,
                         Ok(Ok(0)) => {
-                            self.worker.metrics.protocol_error(ProtocolError::UpstreamTruncated);
+                            self.worker
+                                .metrics
+                                .protocol_error(ProtocolError::UpstreamTruncated);
                             return Err(io::ErrorKind::UnexpectedEof.into());
                         }
                         Ok(Ok(_)) => {}
@@ -163,7 +177,8 @@ impl Call<'_> {
                 Piece::Skip(count) => attempt.connection.inbox.consume(count),
                 Piece::Data(count) => {
                     relayed = relayed.saturating_add(count);
-                    self.send_data(&attempt.connection.inbox.bytes()[..count], framing, out, watch).await?;
+                    self.send_data(&attempt.connection.inbox.bytes()[..count], framing, out, watch)
+                        .await?;
                     attempt.connection.inbox.consume(count);
                 }
             }

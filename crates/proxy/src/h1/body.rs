@@ -32,7 +32,11 @@ impl BodyCursor {
             Self::Length(left) => {
                 let take = (*left).min(bytes.len() as u64);
                 *left -= take;
-                Ok(if take == 0 { Piece::Skip(0) } else { Piece::Data(take as usize) })
+                Ok(if take == 0 {
+                    Piece::Skip(0)
+                } else {
+                    Piece::Data(take as usize)
+                })
             }
             Self::Chunked(decoder) => decoder.next(bytes),
             Self::UntilClose if bytes.is_empty() => Ok(Piece::Skip(0)),

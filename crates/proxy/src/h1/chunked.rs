@@ -21,11 +21,18 @@ pub struct Decoder {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// In the size: digits so far.
-    Size { size: u64, digits: u8 },
+    Size {
+        size: u64,
+        digits: u8,
+    },
     /// In an extension.
-    Extension { size: u64 },
+    Extension {
+        size: u64,
+    },
     /// The CR of a size line was read.
-    SizeLf { size: u64 },
+    SizeLf {
+        size: u64,
+    },
     /// In the data: bytes to come.
     Data(u64),
     /// Behind the data, the CRLF is due.
@@ -54,7 +61,10 @@ pub enum Piece {
 
 impl Default for Decoder {
     fn default() -> Self {
-        Self { state: State::Size { size: 0, digits: 0 }, line_bytes: 0 }
+        Self {
+            state: State::Size { size: 0, digits: 0 },
+            line_bytes: 0,
+        }
     }
 }
 
@@ -69,7 +79,11 @@ impl Decoder {
             } else {
                 self.state = State::Data(left - take);
             }
-            return Ok(if take == 0 { Piece::Skip(0) } else { Piece::Data(take as usize) });
+            return Ok(if take == 0 {
+                Piece::Skip(0)
+            } else {
+                Piece::Data(take as usize)
+            });
         }
         let mut read = 0;
         while read < bytes.len() {
@@ -99,7 +113,10 @@ impl Decoder {
                     return Err(InvalidChunk("a chunk size of more than 16 digits"));
                 }
                 let digit = (byte as char).to_digit(16).unwrap_or(0);
-                State::Size { size: (size << 4) | u64::from(digit), digits: digits + 1 }
+                State::Size {
+                    size: (size << 4) | u64::from(digit),
+                    digits: digits + 1,
+                }
             }
             (State::Size { digits: 0, .. }, _) => return Err(InvalidChunk("no chunk size")),
             (State::Size { size, .. }, b'\r') => State::SizeLf { size },
@@ -123,7 +140,11 @@ impl Decoder {
                 if self.line_bytes > MAX_TRAILERS {
                     return Err(InvalidChunk("the trailers are too large"));
                 }
-                if byte == b'\r' { State::TrailerLf } else { State::Trailer }
+                if byte == b'\r' {
+                    State::TrailerLf
+                } else {
+                    State::Trailer
+                }
             }
             (State::TrailerLf, b'\n') => State::TrailerStart,
             (State::LastLf, b'\n') => State::Done,
@@ -176,11 +197,15 @@ mod tests {
 
     #[test]
     fn bodies_decode_whatever_the_split() {
-        let cases: &[(&[u8], Result<(&[u8], bool), ()>)] = &[
+        type Decoded = Result<(&'static [u8], bool), ()>;
+        let cases: &[(&[u8], Decoded)] = &[
             (b"0\r\n\r\n", Ok((b"", true))),
             (b"5\r\nhello\r\n0\r\n\r\n", Ok((b"hello", true))),
             (b"5;x=\"y\"\r\nhello\r\n00\r\nA: b\r\n\r\n", Ok((b"hello", true))),
-            (b"1\r\na\r\nA\r\n0123456789\r\n0\r\n\r\n", Ok((b"a0123456789", true))),
+            (
+                b"1\r\na\r\nA\r\n0123456789\r\n0\r\n\r\n",
+                Ok((b"a0123456789", true)),
+            ),
             (b"5\r\nhel", Ok((b"hel", false))),
             (b"5\nhello\r\n", Err(())),
             (b"5\r\nhello0\r\n\r\n", Err(())),

@@ -13,7 +13,13 @@ use weir_plugin::headers::{is_name, is_value};
 use weir_plugin::{Exchange, Headers, Response};
 
 /// Fields that belong to one connection and must not pass.
-const HOP_BY_HOP: [&[u8]; 5] = [b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"];
+const HOP_BY_HOP: [&[u8]; 5] = [
+    b"connection",
+    b"keep-alive",
+    b"proxy-connection",
+    b"transfer-encoding",
+    b"upgrade",
+];
 
 fn parse_request(bytes: &[u8]) -> Option<(RequestHead, Exchange)> {
     let mut exchange = Exchange::new(|| 0, 1);
@@ -28,29 +34,63 @@ fn parse_request(bytes: &[u8]) -> Option<(RequestHead, Exchange)> {
 /// # Panics
 /// When what was accepted means something else once it is written again.
 pub fn request_head(bytes: &[u8]) {
-    let Some((head, exchange)) = parse_request(bytes) else { return };
-    assert_eq!(parse_request(&bytes[..head.length]).map(|it| it.0).as_ref(), Some(&head), "what follows was looked at");
-    assert!(parse_request(&bytes[..head.length - 1]).is_none(), "an incomplete head was accepted");
+    let Some((head, exchange)) = parse_request(bytes) else {
+        return;
+    };
+    assert_eq!(
+        parse_request(&bytes[..head.length]).map(|it| it.0).as_ref(),
+        Some(&head),
+        "what follows was looked at"
+    );
+    assert!(
+        parse_request(&bytes[..head.length - 1]).is_none(),
+        "an incomplete head was accepted"
+    );
     let request = &exchange.request;
     check_fields(&request.headers);
     let is_clean = |byte: &u8| *byte > 0x20 && *byte != 0x7f;
-    assert!(is_name(&request.method) && request.raw_path.iter().chain(request.query.iter().flatten()).all(is_clean));
+    assert!(
+        is_name(&request.method)
+            && request
+                .raw_path
+                .iter()
+                .chain(request.query.iter().flatten())
+                .all(is_clean)
+    );
     assert!(request.raw_path.starts_with(b"/") || request.raw_path == b"*");
-    assert!(!request.host.iter().any(|byte| !is_clean(byte) || b"/\\@?#".contains(byte) || byte.is_ascii_uppercase()));
+    assert!(
+        !request
+            .host
+            .iter()
+            .any(|byte| !is_clean(byte) || b"/\\@?#".contains(byte) || byte.is_ascii_uppercase())
+    );
 
     let (mut again, second) = match parse_request(&write_request(&head, &exchange)) {
         Some(it) => it,
         None if request.headers.len() + 4 > MAX_HEADERS => return,
-        None => panic!("not understood: {}", write_request(&head, &exchange).escape_ascii()),
+        None => panic!(
+            "not understood: {}",
+            write_request(&head, &exchange).escape_ascii()
+        ),
     };
     again.length = head.length;
     assert_eq!(again, head);
     let second = &second.request;
-    assert_eq!((&second.method, &second.raw_path, &second.query), (&request.method, &request.raw_path, &request.query));
-    assert_eq!((&second.host, second.host_port), (&request.host, request.host_port));
+    assert_eq!(
+        (&second.method, &second.raw_path, &second.query),
+        (&request.method, &request.raw_path, &request.query)
+    );
+    assert_eq!(
+        (&second.host, second.host_port),
+        (&request.host, request.host_port)
+    );
     let without_host = |headers: &Headers| -> Vec<(Vec<u8>, Vec<u8>)> {
-        let fields = headers.iter().filter(|header| !header.name.eq_ignore_ascii_case(b"host"));
-        fields.map(|header| (header.name.to_vec(), header.value.to_vec())).collect()
+        let fields = headers
+            .iter()
+            .filter(|header| !header.name.eq_ignore_ascii_case(b"host"));
+        fields
+            .map(|header| (header.name.to_vec(), header.value.to_vec()))
+            .collect()
     };
     assert_eq!(without_host(&second.headers), without_host(&request.headers));
 }
@@ -62,7 +102,11 @@ fn write_request(head: &RequestHead, exchange: &Exchange) -> Vec<u8> {
         out.push(b'?');
         out.extend_from_slice(query);
     }
-    out.extend_from_slice(if head.minor_version == 0 { b" HTTP/1.0\r\n" } else { b" HTTP/1.1\r\n" });
+    out.extend_from_slice(if head.minor_version == 0 {
+        b" HTTP/1.0\r\n"
+    } else {
+        b" HTTP/1.1\r\n"
+    });
     if !request.host.is_empty() && !request.headers.contains(b"host") {
         let port = request.host_port.map_or(String::new(), |port| format!(":{port}"));
         push_header(&mut out, b"Host", &[&request.host[..], port.as_bytes()].concat());
@@ -71,7 +115,11 @@ fn write_request(head: &RequestHead, exchange: &Exchange) -> Vec<u8> {
     if head.framing == Framing::Chunked {
         push_header(&mut out, b"Transfer-Encoding", b"chunked");
     }
-    push_header(&mut out, b"Connection", if head.keep_alive { b"keep-alive" } else { b"close" });
+    push_header(
+        &mut out,
+        b"Connection",
+        if head.keep_alive { b"keep-alive" } else { b"close" },
+    );
     if let Some(protocol) = &head.upgrade {
         push_header(&mut out, b"Connection", b"upgrade");
         push_header(&mut out, b"Upgrade", protocol);
@@ -90,10 +138,18 @@ fn write_request(head: &RequestHead, exchange: &Exchange) -> Vec<u8> {
 pub fn response_head(bytes: &[u8]) {
     for to_head in [false, true] {
         let mut response = Response::default();
-        let Ok(Some(head)) = response::parse(bytes, to_head, &mut response) else { continue };
+        let Ok(Some(head)) = response::parse(bytes, to_head, &mut response) else {
+            continue;
+        };
         let mut other = Response::default();
-        assert_eq!(response::parse(&bytes[..head.length], to_head, &mut other), Ok(Some(head.clone())));
-        assert_eq!(response::parse(&bytes[..head.length - 1], to_head, &mut other), Ok(None));
+        assert_eq!(
+            response::parse(&bytes[..head.length], to_head, &mut other),
+            Ok(Some(head.clone()))
+        );
+        assert_eq!(
+            response::parse(&bytes[..head.length - 1], to_head, &mut other),
+            Ok(None)
+        );
         check_fields(&response.headers);
         assert!((100..1000).contains(&response.status) && is_value(&response.reason));
         if to_head || response.status < 200 || matches!(response.status, 204 | 304) {
@@ -107,10 +163,19 @@ pub fn response_head(bytes: &[u8]) {
             _ if response.headers.len() + 3 > MAX_HEADERS => continue,
             other => panic!("{other:?} for {}", written.escape_ascii()),
         };
-        assert_eq!((again.framing, again.keep_alive, again.upgrade), (head.framing, head.keep_alive, head.upgrade));
-        assert_eq!((second.status, &second.reason), (response.status, &response.reason));
+        assert_eq!(
+            (again.framing, again.keep_alive, again.upgrade),
+            (head.framing, head.keep_alive, head.upgrade)
+        );
+        assert_eq!(
+            (second.status, &second.reason),
+            (response.status, &response.reason)
+        );
         let fields = |headers: &Headers| -> Vec<(Vec<u8>, Vec<u8>)> {
-            headers.iter().map(|header| (header.name.to_vec(), header.value.to_vec())).collect()
+            headers
+                .iter()
+                .map(|header| (header.name.to_vec(), header.value.to_vec()))
+                .collect()
         };
         assert_eq!(fields(&second.headers), fields(&response.headers));
     }
@@ -143,8 +208,16 @@ fn check_fields(headers: &Headers) {
     assert_eq!(memchr::memchr_iter(b'\r', &lines).count(), headers.len());
     for header in headers.iter() {
         assert!(is_name(header.name) && is_value(header.value));
-        assert_eq!(header.value, header.value.trim_ascii(), "white space is part of a value");
-        assert!(!HOP_BY_HOP.iter().any(|name| header.name.eq_ignore_ascii_case(name)));
+        assert_eq!(
+            header.value,
+            header.value.trim_ascii(),
+            "white space is part of a value"
+        );
+        assert!(
+            !HOP_BY_HOP
+                .iter()
+                .any(|name| header.name.eq_ignore_ascii_case(name))
+        );
     }
 }
 

@@ -44,7 +44,8 @@ fn ends_in_crlf(head: &[u8], end: usize) -> bool {
 /// for each piece.
 pub fn ends_a_head(bytes: &[u8], from: usize) -> bool {
     let from = from.saturating_sub(3);
-    memchr::memmem::find(&bytes[from..], b"\n\r\n").is_some() || memchr::memmem::find(&bytes[from..], b"\n\n").is_some()
+    memchr::memmem::find(&bytes[from..], b"\n\r\n").is_some()
+        || memchr::memmem::find(&bytes[from..], b"\n\n").is_some()
 }
 
 /// Reads a `Content-Length`: digits only (RFC 9112, 6.2).
@@ -53,11 +54,15 @@ fn parse_length(value: &[u8]) -> Option<u64> {
         return None;
     }
     value.iter().try_fold(0u64, |length, byte| {
-        byte.is_ascii_digit().then(|| length * 10 + u64::from(byte - b'0'))
+        byte.is_ascii_digit()
+            .then(|| length * 10 + u64::from(byte - b'0'))
     })
 }
 
 /// The elements of a comma-separated list, without white space.
 fn list_items(value: &[u8]) -> impl Iterator<Item = &[u8]> {
-    value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).filter(|item| !item.is_empty())
+    value
+        .split(|byte| *byte == b',')
+        .map(<[u8]>::trim_ascii)
+        .filter(|item| !item.is_empty())
 }

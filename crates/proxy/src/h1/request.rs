@@ -46,7 +46,8 @@ pub fn parse(bytes: &[u8], exchange: &mut Exchange) -> Result<Parsed, RefusalKin
         Ok(httparse::Status::Partial) => return Ok(Parsed::Partial),
         Err(error) => return Err(refuse_syntax(bytes, error)),
     };
-    let (Some(method), Some(target), Some(minor_version)) = (parsed.method, parsed.path, parsed.version) else {
+    let (Some(method), Some(target), Some(minor_version)) = (parsed.method, parsed.path, parsed.version)
+    else {
         return Err(bad("no request line"));
     };
     let request = &mut exchange.request;
@@ -56,9 +57,15 @@ pub fn parse(bytes: &[u8], exchange: &mut Exchange) -> Result<Parsed, RefusalKin
     let offset_of = |part: &[u8]| part.as_ptr() as usize - bytes.as_ptr() as usize;
     let mut fields = Fields::default();
     // The loaded part begins with the first field line, so that neighbours are written in one copy.
-    let first = parsed.headers.first().map_or(length - 2, |header| offset_of(header.name.as_bytes()));
+    let first = parsed
+        .headers
+        .first()
+        .map_or(length - 2, |header| offset_of(header.name.as_bytes()));
     let before = offset_of(method.as_bytes());
-    if !(ends_in_crlf(bytes, first) && ends_in_crlf(bytes, length) && (before == 0 || ends_in_crlf(bytes, before))) {
+    if !(ends_in_crlf(bytes, first)
+        && ends_in_crlf(bytes, length)
+        && (before == 0 || ends_in_crlf(bytes, before)))
+    {
         return Err(bad(BARE_LF));
     }
     request.headers.load(&bytes[first..length]);
@@ -72,7 +79,11 @@ pub fn parse(bytes: &[u8], exchange: &mut Exchange) -> Result<Parsed, RefusalKin
             return Err(bad(BARE_LF));
         }
         if fields.note(header.name.as_bytes(), header.value)? {
-            let value = if header.value.is_empty() { line_end - 2 } else { offset_of(header.value) };
+            let value = if header.value.is_empty() {
+                line_end - 2
+            } else {
+                offset_of(header.value)
+            };
             let (name, value, line_end) = (name - first, value - first, line_end - first);
             request.headers.push_line(
                 name..name + header.name.len(),
@@ -140,7 +151,8 @@ impl<'h> Fields<'h> {
             }
             7 if is(b"upgrade") => {
                 // A switch to HTTP/2 behind the gateway's back would carry requests that nobody looks at.
-                let switches_http = list_items(value).any(|it| it.get(..2).is_some_and(|it| it.eq_ignore_ascii_case(b"h2")));
+                let switches_http =
+                    list_items(value).any(|it| it.get(..2).is_some_and(|it| it.eq_ignore_ascii_case(b"h2")));
                 self.upgrade = Some(value).filter(|_| !switches_http);
                 return Ok(false);
             }
@@ -175,7 +187,9 @@ impl<'h> Fields<'h> {
                 5 if option.eq_ignore_ascii_case(b"close") => self.close = true,
                 7 if option.eq_ignore_ascii_case(b"upgrade") => self.wants_upgrade = true,
                 10 if option.eq_ignore_ascii_case(b"keep-alive") => self.keep_alive = true,
-                _ if self.named_by_connection.len() == MAX_HEADERS => return Err(bad("the Connection header")),
+                _ if self.named_by_connection.len() == MAX_HEADERS => {
+                    return Err(bad("the Connection header"));
+                }
                 _ => self.named_by_connection.push(option),
             }
         }
@@ -217,7 +231,10 @@ impl<'h> Fields<'h> {
             framing,
             keep_alive,
             expects_continue: self.expects_continue && minor_version == 1 && !framing.is_empty(),
-            upgrade: self.upgrade.filter(|_| self.wants_upgrade && minor_version == 1).map(<[u8]>::to_vec),
+            upgrade: self
+                .upgrade
+                .filter(|_| self.wants_upgrade && minor_version == 1)
+                .map(<[u8]>::to_vec),
             has_forwarded: self.has_forwarded,
             minor_version,
         }))
@@ -226,9 +243,15 @@ impl<'h> Fields<'h> {
 
 /// Fields that a client cannot have removed by naming them in `Connection`.
 fn is_end_to_end(name: &[u8]) -> bool {
-    [&b"host"[..], b"content-length", b"authorization", b"cookie", b"content-type"]
-        .iter()
-        .any(|other| name.eq_ignore_ascii_case(other))
+    [
+        &b"host"[..],
+        b"content-length",
+        b"authorization",
+        b"cookie",
+        b"content-type",
+    ]
+    .iter()
+    .any(|other| name.eq_ignore_ascii_case(other))
 }
 
 /// Reads the request target; gives the authority where the target names one.
@@ -237,7 +260,10 @@ fn read_target<'t>(
     method: &[u8],
     request: &mut weir_plugin::Request,
 ) -> Result<Option<&'t [u8]>, RefusalKind> {
-    if !method.iter().all(|byte| byte.is_ascii_uppercase() || matches!(byte, b'-' | b'_')) {
+    if !method
+        .iter()
+        .all(|byte| byte.is_ascii_uppercase() || matches!(byte, b'-' | b'_'))
+    {
         return Err(bad("the method"));
     }
     if method == b"CONNECT" || method == b"TRACE" {
@@ -248,7 +274,10 @@ fn read_target<'t>(
         b"*" if method == b"OPTIONS" => (None, &b"*"[..]),
         _ => {
             let rest = strip_scheme(target).ok_or_else(|| bad("the request target"))?;
-            let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?')).unwrap_or(rest.len());
+            let end = rest
+                .iter()
+                .position(|byte| matches!(byte, b'/' | b'?'))
+                .unwrap_or(rest.len());
             // Host decides where the call goes, but a target that says something else must say it properly.
             split_host(&rest[..end]).ok_or_else(|| bad("the request target"))?;
             (Some(&rest[..end]), &rest[end..])
@@ -302,7 +331,9 @@ fn split_host(host: &[u8]) -> Option<(&[u8], Option<u16>)> {
     };
     let name = name.strip_suffix(b".").unwrap_or(name);
     let is_good = match name {
-        [b'[', address @ .., b']'] => std::str::from_utf8(address).is_ok_and(|it| it.parse::<Ipv6Addr>().is_ok()),
+        [b'[', address @ .., b']'] => {
+            std::str::from_utf8(address).is_ok_and(|it| it.parse::<Ipv6Addr>().is_ok())
+        }
         [] => false,
         _ => name.iter().all(is_host_character) && memchr::memmem::find(name, b"..").is_none(),
     };

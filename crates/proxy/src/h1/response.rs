@@ -25,7 +25,11 @@ pub struct InvalidResponse(pub &'static str);
 const BARE_LF: InvalidResponse = InvalidResponse("a line that does not end in CRLF");
 
 /// Reads a response head from the start of `bytes`; `Ok(None)`: more bytes are needed.
-pub fn parse(bytes: &[u8], to_head: bool, response: &mut Response) -> Result<Option<ResponseHead>, InvalidResponse> {
+pub fn parse(
+    bytes: &[u8],
+    to_head: bool,
+    response: &mut Response,
+) -> Result<Option<ResponseHead>, InvalidResponse> {
     let mut slots = [const { MaybeUninit::<httparse::Header<'_>>::uninit() }; MAX_HEADERS];
     let mut parsed = httparse::Response::new(&mut []);
     let config = httparse::ParserConfig::default();
@@ -47,7 +51,10 @@ pub fn parse(bytes: &[u8], to_head: bool, response: &mut Response) -> Result<Opt
         response.reason.extend_from_slice(reason.as_bytes());
     }
     let offset_of = |part: &[u8]| part.as_ptr() as usize - bytes.as_ptr() as usize;
-    let first = parsed.headers.first().map_or(length - 2, |header| offset_of(header.name.as_bytes()));
+    let first = parsed
+        .headers
+        .first()
+        .map_or(length - 2, |header| offset_of(header.name.as_bytes()));
     if !(ends_in_crlf(bytes, first) && ends_in_crlf(bytes, length)) {
         return Err(BARE_LF);
     }
@@ -64,11 +71,21 @@ pub fn parse(bytes: &[u8], to_head: bool, response: &mut Response) -> Result<Opt
         }
         let line_end = line_end - first;
         if fields.note(header.name.as_bytes(), header.value)? {
-            let value = if header.value.is_empty() { line_end - 2 } else { offset_of(header.value) - first };
-            response.headers.push_line(name..name + header.name.len(), value..value + header.value.len(), line_end);
+            let value = if header.value.is_empty() {
+                line_end - 2
+            } else {
+                offset_of(header.value) - first
+            };
+            response.headers.push_line(
+                name..name + header.name.len(),
+                value..value + header.value.len(),
+                line_end,
+            );
         }
     }
-    fields.settle(status, minor_version, length, to_head, response).map(Some)
+    fields
+        .settle(status, minor_version, length, to_head, response)
+        .map(Some)
 }
 
 #[derive(Default)]
@@ -134,17 +151,23 @@ impl<'h> Fields<'h> {
         response: &mut Response,
     ) -> Result<ResponseHead, InvalidResponse> {
         if self.chunked && (self.length.is_some() || minor_version == 0) {
-            return Err(InvalidResponse("Transfer-Encoding with Content-Length or HTTP/1.0"));
+            return Err(InvalidResponse(
+                "Transfer-Encoding with Content-Length or HTTP/1.0",
+            ));
         }
         for name in &self.named_by_connection {
             response.headers.remove(name);
         }
         let bodyless = to_head || status < 200 || status == 204 || status == 304;
         // The length that a HEAD or 304 answer states is a fact about another message; it is passed on.
-        if bodyless && status >= 200 && status != 204
+        if bodyless
+            && status >= 200
+            && status != 204
             && let Some(length) = self.length
         {
-            response.headers.append(b"Content-Length", itoa::Buffer::new().format(length).as_bytes());
+            response
+                .headers
+                .append(b"Content-Length", itoa::Buffer::new().format(length).as_bytes());
         }
         let framing = match (bodyless, self.chunked, self.length) {
             (true, ..) => Framing::None,
@@ -152,9 +175,8 @@ impl<'h> Fields<'h> {
             (false, false, Some(length)) => Framing::Length(length),
             (false, false, None) => Framing::UntilClose,
         };
-        let keep_alive = !self.close
-            && (minor_version == 1 || self.keep_alive)
-            && framing != Framing::UntilClose;
+        let keep_alive =
+            !self.close && (minor_version == 1 || self.keep_alive) && framing != Framing::UntilClose;
         Ok(ResponseHead {
             length,
             framing,

@@ -62,7 +62,11 @@ pub fn reason(status: u16) -> &'static str {
 
 /// Writes a status line.
 pub fn write_line(status: u16, phrase: &[u8], minor_version: u8, out: &mut Vec<u8>) {
-    out.extend_from_slice(if minor_version == 0 { b"HTTP/1.0 " } else { b"HTTP/1.1 " });
+    out.extend_from_slice(if minor_version == 0 {
+        b"HTTP/1.0 "
+    } else {
+        b"HTTP/1.1 "
+    });
     out.extend_from_slice(itoa::Buffer::new().format(status).as_bytes());
     out.push(b' ');
     if phrase.is_empty() {

@@ -74,10 +74,21 @@ fn bodies_choose_routes_and_arrive_whole() {
             (body(6, 3 * MEGABYTE), JSON, "/other/x"),
         ] {
             let size = body.len();
-            assert_eq!(exchange(&mut client, request(&body, content_type, is_chunked)).status(), 200);
+            assert_eq!(
+                exchange(&mut client, request(&body, content_type, is_chunked)).status(),
+                200
+            );
             let request = seen.lock().expect("no panic").pop().expect("a request");
-            assert!(request.head.line.contains(path), "{size} {content_type}: {}", request.head.line);
-            assert!(request.body == body, "{} of {size} bytes arrived", request.body.len());
+            assert!(
+                request.head.line.contains(path),
+                "{size} {content_type}: {}",
+                request.head.line
+            );
+            assert!(
+                request.body == body,
+                "{} of {size} bytes arrived",
+                request.body.len()
+            );
         }
     }
 }
@@ -105,7 +116,8 @@ fn a_body_that_breaks_off_is_refused() {
     assert_eq!(client.response().expect("an answer").status(), 400);
     assert_eq!(client.expect_end(), Ended::Cleanly);
     let mut client = gateway.connect();
-    client.send("POST /x HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{");
+    client
+        .send("POST /x HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{");
     client.finish();
     client.expect_end();
     assert!(upstream.is_untouched());
@@ -117,7 +129,10 @@ fn the_routes_bound_holds_for_what_was_read_before() {
     let gateway = TestGateway::start(model(&upstream, json!({"max_body_bytes": 10})));
     for is_chunked in [false, true] {
         let mut client = gateway.connect();
-        let answer = exchange(&mut client, request(&body(6, 100), "application/json", is_chunked));
+        let answer = exchange(
+            &mut client,
+            request(&body(6, 100), "application/json", is_chunked),
+        );
         assert_eq!(answer.status(), 413);
     }
     assert!(upstream.is_untouched());
@@ -138,14 +153,28 @@ fn filters_read_on_and_conditions_read_too() {
     let gateway = TestGateway::start(model);
     let mut client = gateway.connect();
     for is_chunked in [false, true] {
-        let own = exchange(&mut client, request(&body(7, 100), "application/json", is_chunked));
+        let own = exchange(
+            &mut client,
+            request(&body(7, 100), "application/json", is_chunked),
+        );
         assert_eq!(text(&own.body), "own");
         for size in [100, MEGABYTE, MEGABYTE + 1, MEGABYTE + 500_000, 2 * MEGABYTE] {
             let body = body(6, size);
-            assert_eq!(exchange(&mut client, request(&body, "application/json", is_chunked)).status(), 200);
+            assert_eq!(
+                exchange(&mut client, request(&body, "application/json", is_chunked)).status(),
+                200
+            );
             let request = seen.lock().expect("no panic").pop().expect("a request");
-            assert_eq!(request.head.get("X-Body-Seen"), Some(size.to_string()), "{is_chunked}");
-            assert!(request.body == body, "{} of {size} bytes arrived", request.body.len());
+            assert_eq!(
+                request.head.get("X-Body-Seen"),
+                Some(size.to_string()),
+                "{is_chunked}"
+            );
+            assert!(
+                request.body == body,
+                "{} of {size} bytes arrived",
+                request.body.len()
+            );
         }
     }
 }

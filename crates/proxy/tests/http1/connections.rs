@@ -14,7 +14,12 @@ fn pipelined_requests_are_answered_in_order() {
         "POST /3 HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nde\r\n1\r\nf\r\n0\r\n\r\n",
         "\r\nGET /4 HTTP/1.1\r\nHost: h\r\n\r\n",
     ];
-    let wanted = ["GET /1 HTTP/1.1 ", "POST /2 HTTP/1.1 abc", "POST /3 HTTP/1.1 def", "GET /4 HTTP/1.1 "];
+    let wanted = [
+        "GET /1 HTTP/1.1 ",
+        "POST /2 HTTP/1.1 abc",
+        "POST /3 HTTP/1.1 def",
+        "GET /4 HTTP/1.1 ",
+    ];
     let all = requests.concat();
     let mut client = gateway.connect();
     for split in 0..=all.len() {
@@ -42,9 +47,15 @@ fn pipelined_requests_behind_a_last_one_are_not_served() {
     let gateway = TestGateway::to(address);
     let mut client = gateway.connect();
     let last = "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
-    client.send(format!("{last}{}", "GET /more HTTP/1.1\r\nHost: h\r\n\r\n".repeat(1000)));
+    client.send(format!(
+        "{last}{}",
+        "GET /more HTTP/1.1\r\nHost: h\r\n\r\n".repeat(1000)
+    ));
     let answer = client.response().unwrap();
-    assert_eq!((answer.status(), answer.head.get("Connection").as_deref()), (200, Some("close")));
+    assert_eq!(
+        (answer.status(), answer.head.get("Connection").as_deref()),
+        (200, Some("close"))
+    );
     assert_eq!(client.expect_end(), Ended::Cleanly);
     assert_eq!(seen.lock().unwrap().len(), 1);
 }
@@ -69,11 +80,19 @@ fn connections_go_on_as_both_sides_say() {
         ("1.0", "close", false, None),
     ] {
         let mut client = gateway.connect();
-        let field = if connection.is_empty() { String::new() } else { format!("Connection: {connection}\r\n") };
+        let field = if connection.is_empty() {
+            String::new()
+        } else {
+            format!("Connection: {connection}\r\n")
+        };
         for _ in 0..2 {
             client.send(format!("GET / HTTP/{version}\r\nHost: h\r\n{field}\r\n"));
             let answer = client.response().unwrap();
-            assert_eq!(answer.head.get("Connection").as_deref(), answered, "{version} {connection}");
+            assert_eq!(
+                answer.head.get("Connection").as_deref(),
+                answered,
+                "{version} {connection}"
+            );
             assert_eq!(answer.head.get("Content-Length").as_deref(), Some("2"));
             if !goes_on {
                 client.expect_end();
@@ -87,7 +106,10 @@ fn connections_go_on_as_both_sides_say() {
 fn old_clients_get_no_chunks() {
     let upstream = Upstream::bind();
     let gateway = TestGateway::to(upstream.address);
-    for request in ["GET / HTTP/1.0\r\n\r\n", "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"] {
+    for request in [
+        "GET / HTTP/1.0\r\n\r\n",
+        "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+    ] {
         for response in [
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n2;x\r\nab\r\n1\r\nc\r\n0\r\nT: u\r\n\r\n",
             "HTTP/1.0 200 OK\r\n\r\nabc",
@@ -99,7 +121,14 @@ fn old_clients_get_no_chunks() {
             server.send(response);
             server.finish();
             let head = client.head().unwrap();
-            assert_eq!((head.get("Transfer-Encoding"), head.get("Content-Length"), head.get("Connection")), (None, None, None));
+            assert_eq!(
+                (
+                    head.get("Transfer-Encoding"),
+                    head.get("Content-Length"),
+                    head.get("Connection")
+                ),
+                (None, None, None)
+            );
             let (body, ended) = client.rest();
             assert_eq!((text(&body).as_str(), ended), ("abc", Ended::Cleanly));
         }
@@ -111,7 +140,10 @@ fn old_clients_get_no_chunks() {
     server.head().unwrap();
     server.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n");
     let head = client.head().unwrap();
-    assert_eq!((head.get("Transfer-Encoding"), head.get("Connection")), (None, None));
+    assert_eq!(
+        (head.get("Transfer-Encoding"), head.get("Connection")),
+        (None, None)
+    );
     client.send("bc");
     assert_eq!(server.read(3), Ok(b"abc".to_vec()));
     server.send("0\r\n\r\n");
@@ -123,7 +155,11 @@ fn old_clients_get_no_chunks() {
 fn a_response_without_an_end_of_its_own_becomes_chunked() {
     let upstream = Upstream::bind();
     let gateway = TestGateway::to(upstream.address);
-    for response in ["HTTP/1.1 200 OK\r\n\r\nabc", "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n\r\nabc", "HTTP/1.1 200 OK\r\n\r\n"] {
+    for response in [
+        "HTTP/1.1 200 OK\r\n\r\nabc",
+        "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n\r\nabc",
+        "HTTP/1.1 200 OK\r\n\r\n",
+    ] {
         let mut client = gateway.connect();
         client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
         let mut server = upstream.accept();
@@ -145,16 +181,39 @@ fn a_response_without_an_end_of_its_own_becomes_chunked() {
 #[test]
 fn a_replaced_body_is_framed_anew() {
     let upstream = Upstream::bind();
-    let model = crate::support::patch(crate::support::simple_model(upstream.address), &serde_json::json!({"routes": {"plugins": [
-        {"use": {"name": "puppet", "config": {"replace": "mine"}}},
-    ]}}));
+    let model = crate::support::patch(
+        crate::support::simple_model(upstream.address),
+        &serde_json::json!({"routes": {"plugins": [
+            {"use": {"name": "puppet", "config": {"replace": "mine"}}},
+        ]}}),
+    );
     let gateway = TestGateway::start(model);
     for (method, response, length, body) in [
-        ("GET", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nupstreams", Some("4"), "mine"),
-        ("GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n", Some("4"), "mine"),
-        ("GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n", Some("4"), "mine"),
+        (
+            "GET",
+            "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nupstreams",
+            Some("4"),
+            "mine",
+        ),
+        (
+            "GET",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n",
+            Some("4"),
+            "mine",
+        ),
+        (
+            "GET",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n",
+            Some("4"),
+            "mine",
+        ),
         ("GET", "HTTP/1.1 204 No Content\r\n\r\n", None, ""),
-        ("HEAD", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", None, ""),
+        (
+            "HEAD",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+            None,
+            "",
+        ),
     ] {
         let mut client = gateway.connect();
         client.send(format!("{method} / HTTP/1.1\r\nHost: h\r\n\r\n"));
@@ -163,7 +222,14 @@ fn a_replaced_body_is_framed_anew() {
         server.send(response);
         server.finish();
         let answer = client.response_to(method).unwrap();
-        assert_eq!((answer.head.get("Content-Length").as_deref(), text(&answer.body).as_str()), (length, body), "{response:?}");
+        assert_eq!(
+            (
+                answer.head.get("Content-Length").as_deref(),
+                text(&answer.body).as_str()
+            ),
+            (length, body),
+            "{response:?}"
+        );
         assert_eq!(answer.head.get("Transfer-Encoding"), None);
     }
 }

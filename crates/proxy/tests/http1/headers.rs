@@ -21,6 +21,7 @@ fn get(fields: &str) -> String {
 }
 
 /// `(request fields, field that the upstream sees, its values)`.
+#[rustfmt::skip]
 const REQUEST_FIELDS: &[(&str, &str, &[&str])] = &[
     ("Connection: close\r\n", "Connection", &[]),
     ("Connection: keep-alive\r\nKeep-Alive: timeout=5\r\n", "Keep-Alive", &[]),
@@ -67,10 +68,19 @@ fn request_fields_pass_or_stay() {
     let upstream = Upstream::bind();
     let gateway = TestGateway::to(upstream.address);
     for (fields, name, wanted) in REQUEST_FIELDS {
-        let (seen, _) = call(&gateway, &upstream, &get(fields), &String::from_utf8(answer("ok")).unwrap());
+        let (seen, _) = call(
+            &gateway,
+            &upstream,
+            &get(fields),
+            &String::from_utf8(answer("ok")).unwrap(),
+        );
         let wanted: Vec<String> = wanted
             .iter()
-            .map(|value| value.replace("UPSTREAM", &upstream.address.to_string()).replace("PORT", &gateway.address.port().to_string()))
+            .map(|value| {
+                value
+                    .replace("UPSTREAM", &upstream.address.to_string())
+                    .replace("PORT", &gateway.address.port().to_string())
+            })
             .collect();
         assert_eq!(seen.head.all(name), wanted, "{name} for {fields:?}");
     }
@@ -81,23 +91,36 @@ fn order_spelling_and_any_bytes_pass() {
     let upstream = Upstream::bind();
     let gateway = TestGateway::to(upstream.address);
     let mut client = gateway.connect();
-    let fields = b"X-One: 1\r\nKeep-Alive: x\r\nx-TWO:\t2  \r\nX-Three: \xe4\xf6\xff \xc3\xa4\r\nX-One: 4\r\n";
+    let fields =
+        b"X-One: 1\r\nKeep-Alive: x\r\nx-TWO:\t2  \r\nX-Three: \xe4\xf6\xff \xc3\xa4\r\nX-One: 4\r\n";
     client.send([b"GET / HTTP/1.1\r\nHost: h\r\n", fields.as_slice(), b"\r\n"].concat());
     let mut server = upstream.accept();
     let seen = server.request().unwrap();
     let own = ["X-One", "x-TWO", "X-Three", "X-One"];
-    let names: Vec<&str> = seen.head.names().into_iter().filter(|name| own.iter().any(|it| it.eq_ignore_ascii_case(name))).collect();
+    let names: Vec<&str> = seen
+        .head
+        .names()
+        .into_iter()
+        .filter(|name| own.iter().any(|it| it.eq_ignore_ascii_case(name)))
+        .collect();
     assert_eq!(names, own);
-    assert_eq!(seen.head.all("x-three"), [b"\xe4\xf6\xff \xc3\xa4".escape_ascii().to_string()]);
+    assert_eq!(
+        seen.head.all("x-three"),
+        [b"\xe4\xf6\xff \xc3\xa4".escape_ascii().to_string()]
+    );
     let fields = b"Set-Cookie: a=1\r\nX-Mid: \xff\r\nset-cookie: b=2\r\nEmpty:\r\nSet-Cookie: a=1\r\nContent-Length: 0\r\n";
     server.send([b"HTTP/1.1 200 OK\r\n", fields.as_slice(), b"\r\n"].concat());
     let answer = client.response().unwrap();
-    assert_eq!(answer.head.names()[..5], ["Set-Cookie", "X-Mid", "set-cookie", "Empty", "Set-Cookie"]);
+    assert_eq!(
+        answer.head.names()[..5],
+        ["Set-Cookie", "X-Mid", "set-cookie", "Empty", "Set-Cookie"]
+    );
     assert_eq!(answer.head.all("Set-Cookie"), ["a=1", "b=2", "a=1"]);
     assert_eq!(answer.head.get("x-mid").as_deref(), Some("\\xff"));
 }
 
 /// `(response head and body of the upstream, field that the client sees, its values)`.
+#[rustfmt::skip]
 const RESPONSE_FIELDS: &[(&str, &str, &[&str])] = &[
     ("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", "Connection", &[]),
     ("HTTP/1.1 200 OK\r\nConnection: close, X-Mine\r\nX-Mine: 1\r\nContent-Length: 0\r\n\r\n", "X-Mine", &[]),
@@ -144,7 +167,12 @@ fn status_and_reason_pass() {
         ("HTTP/1.1 599 Odd thing", "HTTP/1.1 599 Odd thing"),
         ("HTTP/1.1 999 Very odd", "HTTP/1.1 999 Very odd"),
     ] {
-        let (_, answer) = call(&gateway, &upstream, &get(""), &format!("{line}\r\nContent-Length: 0\r\n\r\n"));
+        let (_, answer) = call(
+            &gateway,
+            &upstream,
+            &get(""),
+            &format!("{line}\r\nContent-Length: 0\r\n\r\n"),
+        );
         assert_eq!(answer.head.line, wanted);
     }
 }
@@ -156,10 +184,22 @@ fn a_head_request_has_no_body_but_its_length() {
     let mut client = gateway.connect();
     let mut server: Option<Wire> = None;
     for (response, length, coding) in [
-        ("HTTP/1.1 200 OK\r\nContent-Length: 12345\r\n\r\n", Some("12345"), None),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 12345\r\n\r\n",
+            Some("12345"),
+            None,
+        ),
         ("HTTP/1.1 200 OK\r\n\r\n", None, None),
-        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", None, None),
-        ("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", Some("0"), None),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+            None,
+            None,
+        ),
+        (
+            "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
+            Some("0"),
+            None,
+        ),
     ] {
         client.send("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n");
         // One connection serves all: what follows a HEAD's answer is the next answer.
@@ -167,8 +207,16 @@ fn a_head_request_has_no_body_but_its_length() {
         assert_eq!(server.request().unwrap().head.line, "HEAD / HTTP/1.1");
         server.send(response);
         let answer = client.response_to("HEAD").unwrap();
-        assert_eq!(answer.head.get("Content-Length").as_deref(), length, "{response:?}");
-        assert_eq!(answer.head.get("Transfer-Encoding").as_deref(), coding, "{response:?}");
+        assert_eq!(
+            answer.head.get("Content-Length").as_deref(),
+            length,
+            "{response:?}"
+        );
+        assert_eq!(
+            answer.head.get("Transfer-Encoding").as_deref(),
+            coding,
+            "{response:?}"
+        );
     }
     client.send("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
     let mut server = server.unwrap();
@@ -182,7 +230,11 @@ fn a_head_request_has_no_body_but_its_length() {
 #[test]
 fn the_upstreams_host_is_as_the_route_says() {
     let upstream = Upstream::bind();
-    let requests = ["GET / HTTP/1.1\r\nHost: Client.Example:8000\r\n\r\n", "GET / HTTP/1.0\r\n\r\n", "GET http://abs.example/ HTTP/1.0\r\n\r\n"];
+    let requests = [
+        "GET / HTTP/1.1\r\nHost: Client.Example:8000\r\n\r\n",
+        "GET / HTTP/1.0\r\n\r\n",
+        "GET http://abs.example/ HTTP/1.0\r\n\r\n",
+    ];
     let own = upstream.address.to_string();
     for (host, wanted) in [
         (json!("target"), [own.as_str(), &own, &own]),
@@ -190,11 +242,23 @@ fn the_upstreams_host_is_as_the_route_says() {
         (json!("client"), ["Client.Example:8000", &own, "abs.example"]),
         (json!({"fixed": "fixed.example"}), ["fixed.example"; 3]),
     ] {
-        let model = patch(simple_model(upstream.address), &json!({"routes": {"upstream_host": host}}));
+        let model = patch(
+            simple_model(upstream.address),
+            &json!({"routes": {"upstream_host": host}}),
+        );
         let gateway = TestGateway::start(model);
         for (request, wanted) in requests.iter().zip(wanted) {
-            let (seen, _) = call(&gateway, &upstream, request, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
-            assert_eq!(seen.head.get("Host").as_deref(), Some(wanted), "{host} for {request:?}");
+            let (seen, _) = call(
+                &gateway,
+                &upstream,
+                request,
+                "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+            );
+            assert_eq!(
+                seen.head.get("Host").as_deref(),
+                Some(wanted),
+                "{host} for {request:?}"
+            );
         }
     }
 }
@@ -224,12 +288,26 @@ fn what_a_trusted_peer_says_is_kept() {
         ("X-Forwarded-Path", some("/path")),
         ("X-Forwarded-Prefix", None),
     ];
-    for (networks, wanted) in [(json!(["127.0.0.0/8"]), &trusted), (json!(["10.0.0.0/8"]), &own), (json!([]), &own)] {
+    for (networks, wanted) in [
+        (json!(["127.0.0.0/8"]), &trusted),
+        (json!(["10.0.0.0/8"]), &own),
+        (json!([]), &own),
+    ] {
         let forwarded = json!({"path": true, "prefix": true, "trusted": networks});
-        let gateway = TestGateway::start(patch(simple_model(upstream.address), &json!({"routes": {"forwarded": forwarded}})));
-        let (seen, _) = call(&gateway, &upstream, &get(fields), "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+        let gateway = TestGateway::start(patch(
+            simple_model(upstream.address),
+            &json!({"routes": {"forwarded": forwarded}}),
+        ));
+        let (seen, _) = call(
+            &gateway,
+            &upstream,
+            &get(fields),
+            "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        );
         for (name, wanted) in wanted {
-            let wanted = wanted.as_ref().map(|value| value.replace("PORT", &port(&gateway)));
+            let wanted = wanted
+                .as_ref()
+                .map(|value| value.replace("PORT", &port(&gateway)));
             assert_eq!(seen.head.get(name), wanted, "{name} for {networks}");
         }
     }
@@ -240,8 +318,19 @@ fn routes_may_leave_their_marks_out() {
     let upstream = Upstream::bind();
     let changes: Value = json!({"routes": {"forwarded": {"standard": false, "via": null}}});
     let gateway = TestGateway::start(patch(simple_model(upstream.address), &changes));
-    let (seen, answer) = call(&gateway, &upstream, &get("X-Real-IP: 9.9.9.9\r\n"), "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
-    for name in ["Via", "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host", "X-Forwarded-Port"] {
+    let (seen, answer) = call(
+        &gateway,
+        &upstream,
+        &get("X-Real-IP: 9.9.9.9\r\n"),
+        "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+    );
+    for name in [
+        "Via",
+        "X-Forwarded-For",
+        "X-Forwarded-Proto",
+        "X-Forwarded-Host",
+        "X-Forwarded-Port",
+    ] {
         assert_eq!(seen.head.all(name), [""; 0], "{name}");
     }
     assert_eq!(seen.head.get("X-Real-IP").as_deref(), Some("9.9.9.9"));
@@ -253,16 +342,31 @@ fn a_request_carries_no_second_framing() {
     let upstream = Upstream::bind();
     let address = upstream.address;
     let seen = upstream.serve(|_| answer("ok"));
-    let model = patch(simple_model(address), &json!({"routes": {"plugins": [
-        {"use": {"name": "puppet", "config": {"need_body": 4}}},
-    ]}}));
+    let model = patch(
+        simple_model(address),
+        &json!({"routes": {"plugins": [
+            {"use": {"name": "puppet", "config": {"need_body": 4}}},
+        ]}}),
+    );
     let gateway = TestGateway::start(model);
     for (framed, body, seen_by_filter) in [
         ("Content-Length: 3\r\n\r\nabc", "abc", "3"),
-        ("Content-Length: 3\r\nConnection: Content-Length\r\n\r\nabc", "abc", "3"),
-        ("Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n2\r\nbc\r\n0\r\n\r\n", "abc", "3"),
+        (
+            "Content-Length: 3\r\nConnection: Content-Length\r\n\r\nabc",
+            "abc",
+            "3",
+        ),
+        (
+            "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n2\r\nbc\r\n0\r\n\r\n",
+            "abc",
+            "3",
+        ),
         ("Content-Length: 6\r\n\r\nabcdef", "abcdef", "none"),
-        ("Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n", "abcdef", "none"),
+        (
+            "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n",
+            "abcdef",
+            "none",
+        ),
         ("Content-Length: 0\r\n\r\n", "", "none"),
         ("\r\n", "", "none"),
     ] {
@@ -272,7 +376,11 @@ fn a_request_carries_no_second_framing() {
         // The reader of requests refuses a second framing.
         let request = seen.lock().unwrap().pop().unwrap();
         assert_eq!(text(&request.body), body, "{framed:?}");
-        assert_eq!(request.head.get("X-Body-Seen").as_deref(), Some(seen_by_filter), "{framed:?}");
+        assert_eq!(
+            request.head.get("X-Body-Seen").as_deref(),
+            Some(seen_by_filter),
+            "{framed:?}"
+        );
         assert!(request.head.all("Content-Length").len() + request.head.all("Transfer-Encoding").len() <= 1);
     }
 }

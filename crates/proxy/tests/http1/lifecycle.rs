@@ -14,9 +14,17 @@ fn a_head_must_arrive_in_time() {
     let upstream = Upstream::bind();
     let address = upstream.address;
     upstream.serve(|_| answer("ok"));
-    let limits = Limits { header_timeout: Duration::from_millis(100), ..Limits::default() };
+    let limits = Limits {
+        header_timeout: Duration::from_millis(100),
+        ..Limits::default()
+    };
     let gateway = TestGateway::with(simple_model(address), |options| options.limits = limits);
-    for (before, part) in [("", "G"), ("", "GET / HTTP/1.1\r\nHost: h\r\nA: "), (GET, "GET / HT"), (GET, "GET / HTTP/1.1\r\n")] {
+    for (before, part) in [
+        ("", "G"),
+        ("", "GET / HTTP/1.1\r\nHost: h\r\nA: "),
+        (GET, "GET / HT"),
+        (GET, "GET / HTTP/1.1\r\n"),
+    ] {
         let mut client = gateway.connect();
         client.send(before);
         if !before.is_empty() {
@@ -24,7 +32,11 @@ fn a_head_must_arrive_in_time() {
         }
         client.send(part);
         let answer = client.response().unwrap();
-        assert_eq!((answer.status(), text(&answer.body).as_str()), (408, "request_timeout"), "{part:?}");
+        assert_eq!(
+            (answer.status(), text(&answer.body).as_str()),
+            (408, "request_timeout"),
+            "{part:?}"
+        );
         assert_eq!(answer.head.get("Connection").as_deref(), Some("close"));
         client.expect_end();
     }
@@ -35,7 +47,10 @@ fn an_idle_connection_ends_without_a_word() {
     let upstream = Upstream::bind();
     let address = upstream.address;
     upstream.serve(|_| answer("ok"));
-    let limits = Limits { idle_timeout: Duration::from_millis(100), ..Limits::default() };
+    let limits = Limits {
+        idle_timeout: Duration::from_millis(100),
+        ..Limits::default()
+    };
     let gateway = TestGateway::with(simple_model(address), |options| options.limits = limits);
     for calls in 0..3 {
         let mut client = gateway.connect();
@@ -51,15 +66,26 @@ fn an_idle_connection_ends_without_a_word() {
 fn a_call_may_take_longer_than_an_idle_connection() {
     let upstream = Upstream::bind();
     let tiny = Duration::from_millis(50);
-    let limits = Limits { idle_timeout: tiny, header_timeout: tiny, body_timeout: tiny, ..Limits::default() };
+    let limits = Limits {
+        idle_timeout: tiny,
+        header_timeout: tiny,
+        body_timeout: tiny,
+        ..Limits::default()
+    };
     let gateway = TestGateway::with(simple_model(upstream.address), |options| options.limits = limits);
     let mut client = gateway.connect();
     client.send(GET);
     let mut server = upstream.accept();
     server.request().unwrap();
     // Nothing comes for several times as long.
-    client.stream.set_read_timeout(Some(Duration::from_millis(250))).unwrap();
-    assert!(std::io::Read::read(&mut client.stream, &mut [0]).is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock));
+    client
+        .stream
+        .set_read_timeout(Some(Duration::from_millis(250)))
+        .unwrap();
+    assert!(
+        std::io::Read::read(&mut client.stream, &mut [0])
+            .is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
+    );
     server.send(answer("ok"));
     assert_eq!(text(&client.response().unwrap().body), "ok");
 }
@@ -69,7 +95,10 @@ fn connections_above_the_bound_are_closed() {
     let upstream = Upstream::bind();
     let address = upstream.address;
     upstream.serve(|_| answer("ok"));
-    let limits = Limits { max_connections: 2, ..Limits::default() };
+    let limits = Limits {
+        max_connections: 2,
+        ..Limits::default()
+    };
     let gateway = TestGateway::with(simple_model(address), |options| options.limits = limits);
     let mut clients: Vec<Wire> = (0..2).map(|_| gateway.connect()).collect();
     for client in &mut clients {
@@ -95,7 +124,9 @@ fn connections_above_the_bound_are_closed() {
 #[test]
 fn draining_ends_idle_connections_and_lets_calls_finish() {
     let upstream = Upstream::bind();
-    let gateway = TestGateway::with(simple_model(upstream.address), |options| options.drain_timeout = crate::support::PATIENCE);
+    let gateway = TestGateway::with(simple_model(upstream.address), |options| {
+        options.drain_timeout = crate::support::PATIENCE
+    });
     let address = gateway.address;
     let mut fresh = gateway.connect();
     let mut idle = gateway.connect();
@@ -121,7 +152,13 @@ fn draining_ends_idle_connections_and_lets_calls_finish() {
     assert_eq!(idle.expect_end(), Ended::Cleanly);
     waited_for.send(answer("ok"));
     let answer = waiting.response().unwrap();
-    assert_eq!((text(&answer.body).as_str(), answer.head.get("Connection").as_deref()), ("ok", Some("close")));
+    assert_eq!(
+        (
+            text(&answer.body).as_str(),
+            answer.head.get("Connection").as_deref()
+        ),
+        ("ok", Some("close"))
+    );
     waiting.expect_end();
     streamed.send("1\r\nb\r\n0\r\n\r\n");
     assert_eq!(streaming.chunked(), Ok(b"b".to_vec()));
@@ -133,7 +170,9 @@ fn draining_ends_idle_connections_and_lets_calls_finish() {
 #[test]
 fn draining_has_an_end() {
     let upstream = Upstream::bind();
-    let gateway = TestGateway::with(simple_model(upstream.address), |options| options.drain_timeout = Duration::from_millis(100));
+    let gateway = TestGateway::with(simple_model(upstream.address), |options| {
+        options.drain_timeout = Duration::from_millis(100)
+    });
     let mut client = gateway.connect();
     client.send(GET);
     let mut server = upstream.accept();
@@ -149,7 +188,9 @@ fn what_was_sent_before_the_drain_is_answered() {
     let address = upstream.address;
     upstream.serve(|_| answer("ok"));
     for _ in 0..10 {
-        let gateway = TestGateway::with(simple_model(address), |options| options.drain_timeout = crate::support::PATIENCE);
+        let gateway = TestGateway::with(simple_model(address), |options| {
+            options.drain_timeout = crate::support::PATIENCE
+        });
         let mut clients: Vec<Wire> = (0..20).map(|_| gateway.connect()).collect();
         clients.iter_mut().for_each(|client| client.send(GET));
         let draining = gateway.drain();
@@ -163,7 +204,10 @@ fn what_was_sent_before_the_drain_is_answered() {
 #[test]
 fn no_call_is_lost_while_configurations_change() {
     let servers: Vec<Upstream> = (0..2).map(|_| Upstream::bind()).collect();
-    let models: Vec<_> = servers.iter().map(|server| simple_model(server.address)).collect();
+    let models: Vec<_> = servers
+        .iter()
+        .map(|server| simple_model(server.address))
+        .collect();
     for (name, server) in ["a", "b"].into_iter().zip(servers) {
         server.serve(move |request| answer(format!("{name} {}", request.head.line)));
     }
@@ -179,7 +223,10 @@ fn no_call_is_lost_while_configurations_change() {
                     client.send(format!("GET /{caller}/{call} HTTP/1.1\r\nHost: h\r\n\r\n"));
                     let answer = client.response().expect("an answer");
                     let body = text(&answer.body);
-                    assert_eq!((answer.status(), &body[2..]), (200, format!("GET /{caller}/{call} HTTP/1.1").as_str()));
+                    assert_eq!(
+                        (answer.status(), &body[2..]),
+                        (200, format!("GET /{caller}/{call} HTTP/1.1").as_str())
+                    );
                     seen[usize::from(body.starts_with('b'))] = true;
                     call += 1;
                     calls.fetch_add(1, Ordering::Relaxed);

@@ -1,11 +1,17 @@
 //! HTTP/1.1 through a whole gateway: what goes in on one side, what comes out on the other.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod backpressure;
 mod bodies;
 mod body_variables;
 mod connections;
+mod expectations;
 mod headers;
 mod lifecycle;
+mod pools;
+mod request_chunks;
 mod request_framing;
+mod request_limits;
 mod response_framing;
 mod upgrade;
 mod upstreams;

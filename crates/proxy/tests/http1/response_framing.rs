@@ -8,6 +8,7 @@ use weir_proxy::Limits;
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 
 /// What an upstream sends, after which it closes; the client gets 502.
+#[rustfmt::skip]
 const REFUSED: &[&str] = &[
     "",
     "H",
@@ -65,7 +66,10 @@ const REFUSED: &[&str] = &[
 #[test]
 fn broken_response_heads_become_502() {
     let upstream = Upstream::bind();
-    let model = patch(simple_model(upstream.address), &json!({"services": {"retries": 0}}));
+    let model = patch(
+        simple_model(upstream.address),
+        &json!({"services": {"retries": 0}}),
+    );
     let gateway = TestGateway::start(model);
     let mut failures = Vec::new();
     for bytes in REFUSED {
@@ -78,7 +82,9 @@ fn broken_response_heads_become_502() {
         let outcome = loop {
             match client.response() {
                 Ok(answer) if answer.status() < 200 => {}
-                Ok(answer) if answer.status() != 502 => break Err(format!("{} {}", answer.head.line, text(&answer.body))),
+                Ok(answer) if answer.status() != 502 => {
+                    break Err(format!("{} {}", answer.head.line, text(&answer.body)));
+                }
                 Ok(_) => break Ok(()),
                 Err(ended) => break Err(format!("{ended:?}")),
             }
@@ -93,9 +99,20 @@ fn broken_response_heads_become_502() {
         server.request().unwrap();
         // The next case would find this connection idle.
         server.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\nnext");
-        assert_eq!(text(&client.response().unwrap().body), "next", "after {}", text(bytes.as_bytes()));
+        assert_eq!(
+            text(&client.response().unwrap().body),
+            "next",
+            "after {}",
+            text(bytes.as_bytes())
+        );
     }
-    assert!(failures.is_empty(), "{} of {}:\n{}", failures.len(), REFUSED.len(), failures.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{} of {}:\n{}",
+        failures.len(),
+        REFUSED.len(),
+        failures.join("\n")
+    );
 }
 
 /// What an upstream sends behind a good head, after which it closes.
@@ -129,8 +146,16 @@ fn truncated_responses_never_end_properly() {
             server.request().unwrap();
             server.send(bytes);
             server.finish();
-            assert!(client.response().is_err(), "{version}: {}", text(bytes.as_bytes()));
-            assert!(upstream.is_untouched(), "tried again after an answer had begun: {}", text(bytes.as_bytes()));
+            assert!(
+                client.response().is_err(),
+                "{version}: {}",
+                text(bytes.as_bytes())
+            );
+            assert!(
+                upstream.is_untouched(),
+                "tried again after an answer had begun: {}",
+                text(bytes.as_bytes())
+            );
         }
     }
 }
@@ -139,7 +164,10 @@ fn truncated_responses_never_end_properly() {
 fn a_reset_upstream_resets_or_truncates() {
     let upstream = Upstream::bind();
     let gateway = TestGateway::to(upstream.address);
-    for head in ["HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n"] {
+    for head in [
+        "HTTP/1.1 200 OK\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n",
+    ] {
         for version in ["1.1", "1.0"] {
             let mut client = gateway.connect();
             client.send(format!("GET / HTTP/{version}\r\nHost: h\r\n\r\n"));
@@ -151,7 +179,10 @@ fn a_reset_upstream_resets_or_truncates() {
             assert_eq!(answer.status(), 200);
             server.reset();
             let (rest, ended) = client.rest();
-            assert!(ended == Ended::Reset || (version == "1.1" && !text(&rest).ends_with("0\\r\\n\\r\\n")), "{version} {head}");
+            assert!(
+                ended == Ended::Reset || (version == "1.1" && !text(&rest).ends_with("0\\r\\n\\r\\n")),
+                "{version} {head}"
+            );
         }
     }
 }
@@ -184,8 +215,16 @@ fn bytes_behind_a_response_are_not_the_next_one() {
 #[test]
 fn response_heads_are_bounded() {
     let upstream = Upstream::bind();
-    let model = patch(simple_model(upstream.address), &json!({"services": {"retries": 0}}));
-    let gateway = TestGateway::with(model, |options| options.limits = Limits { max_head_bytes: 20_000, ..Limits::default() });
+    let model = patch(
+        simple_model(upstream.address),
+        &json!({"services": {"retries": 0}}),
+    );
+    let gateway = TestGateway::with(model, |options| {
+        options.limits = Limits {
+            max_head_bytes: 20_000,
+            ..Limits::default()
+        }
+    });
     for fields in [
         format!("A: {}\r\n", "a".repeat(64 * 1024)),
         "A: b\r\n".repeat(129),
@@ -203,14 +242,20 @@ fn response_heads_are_bounded() {
     client.send(GET);
     let mut server = upstream.accept();
     server.request().unwrap();
-    server.send(format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nA: {}\r\n\r\n", "a".repeat(19_000)));
+    server.send(format!(
+        "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nA: {}\r\n\r\n",
+        "a".repeat(19_000)
+    ));
     assert_eq!(client.response().unwrap().head.get("A").unwrap().len(), 19_000);
 }
 
 #[test]
 fn endless_interim_responses_are_given_up() {
     let upstream = Upstream::bind();
-    let model = patch(simple_model(upstream.address), &json!({"services": {"retries": 0}}));
+    let model = patch(
+        simple_model(upstream.address),
+        &json!({"services": {"retries": 0}}),
+    );
     let gateway = TestGateway::start(model);
     let mut client = gateway.connect();
     client.send(GET);
@@ -234,8 +279,10 @@ fn responses_may_arrive_in_any_pieces() {
     let upstream = Upstream::bind();
     let gateway = TestGateway::to(upstream.address);
     let fixed = "HTTP/1.1 200 OK\r\nA:\r\nB: c\r\nContent-Length: 3\r\n\r\nabc";
-    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;x\r\nab\r\n1\r\nc\r\n0\r\nT: u\r\n\r\n";
-    let interim = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc";
+    let chunked =
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;x\r\nab\r\n1\r\nc\r\n0\r\nT: u\r\n\r\n";
+    let interim =
+        "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc";
     let mut client = gateway.connect();
     client.send(GET);
     let mut server = upstream.accept();
@@ -248,7 +295,11 @@ fn responses_may_arrive_in_any_pieces() {
             if answer.status() == 103 {
                 answer = client.response().unwrap();
             }
-            assert_eq!((answer.status(), text(&answer.body).as_str()), (200, "abc"), "split at {split}");
+            assert_eq!(
+                (answer.status(), text(&answer.body).as_str()),
+                (200, "abc"),
+                "split at {split}"
+            );
             client.send(GET);
         }
         server.request().unwrap();

@@ -5,10 +5,8 @@ use serde_json::json;
 use std::time::Duration;
 use weir_proxy::Limits;
 
-const REQUEST: &str =
-    "GET /chat HTTP/1.1\r\nHost: h\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: k\r\n\r\n";
-const SWITCH: &str =
-    "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: a\r\n\r\n";
+const REQUEST: &str = "GET /chat HTTP/1.1\r\nHost: h\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: k\r\n\r\n";
+const SWITCH: &str = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: a\r\n\r\n";
 
 #[test]
 fn a_tunnel_carries_bytes_both_ways() {
@@ -19,12 +17,21 @@ fn a_tunnel_carries_bytes_both_ways() {
     client.send(format!("{REQUEST}early"));
     let mut server = upstream.accept();
     let head = server.head().unwrap();
-    assert_eq!((head.get("Connection").as_deref(), head.get("Upgrade").as_deref()), (Some("Upgrade"), Some("websocket")));
+    assert_eq!(
+        (head.get("Connection").as_deref(), head.get("Upgrade").as_deref()),
+        (Some("Upgrade"), Some("websocket"))
+    );
     assert_eq!(head.get("Sec-WebSocket-Key").as_deref(), Some("k"));
     server.send(format!("{SWITCH}hello"));
     let head = client.head().unwrap();
-    assert_eq!((head.status(), head.get("Sec-WebSocket-Accept").as_deref()), (101, Some("a")));
-    assert_eq!((head.get("Connection").as_deref(), head.get("Upgrade").as_deref()), (Some("Upgrade"), Some("websocket")));
+    assert_eq!(
+        (head.status(), head.get("Sec-WebSocket-Accept").as_deref()),
+        (101, Some("a"))
+    );
+    assert_eq!(
+        (head.get("Connection").as_deref(), head.get("Upgrade").as_deref()),
+        (Some("Upgrade"), Some("websocket"))
+    );
     assert_eq!(head.get("Transfer-Encoding").or(head.get("Content-Length")), None);
     assert_eq!(client.read(5), Ok(b"hello".to_vec()));
     assert_eq!(server.read(5), Ok(b"early".to_vec()));
@@ -77,7 +84,11 @@ fn either_side_ends_the_tunnel() {
         server.head().unwrap();
         server.send(SWITCH);
         client.head().unwrap();
-        let (gone, mut left) = if is_client { (client, server) } else { (server, client) };
+        let (gone, mut left) = if is_client {
+            (client, server)
+        } else {
+            (server, client)
+        };
         gone.reset();
         left.rest();
     }
@@ -86,7 +97,10 @@ fn either_side_ends_the_tunnel() {
 #[test]
 fn a_silent_tunnel_ends_in_time() {
     let upstream = Upstream::bind();
-    let limits = Limits { tunnel_timeout: Duration::from_millis(100), ..Limits::default() };
+    let limits = Limits {
+        tunnel_timeout: Duration::from_millis(100),
+        ..Limits::default()
+    };
     let gateway = TestGateway::with(simple_model(upstream.address), |options| options.limits = limits);
     let mut client = gateway.connect();
     client.send(REQUEST);
@@ -118,7 +132,10 @@ fn an_answer_other_than_101_passes() {
 #[test]
 fn a_route_may_refuse_to_upgrade() {
     let upstream = Upstream::bind();
-    let model = patch(simple_model(upstream.address), &json!({"routes": {"upgrade": false}, "services": {"retries": 0}}));
+    let model = patch(
+        simple_model(upstream.address),
+        &json!({"routes": {"upgrade": false}, "services": {"retries": 0}}),
+    );
     let gateway = TestGateway::start(model);
     let mut client = gateway.connect();
     client.send(REQUEST);
@@ -139,7 +156,10 @@ fn a_route_may_refuse_to_upgrade() {
 #[test]
 fn half_an_upgrade_is_none() {
     let upstream = Upstream::bind();
-    let model = patch(simple_model(upstream.address), &json!({"services": {"retries": 0}}));
+    let model = patch(
+        simple_model(upstream.address),
+        &json!({"services": {"retries": 0}}),
+    );
     let gateway = TestGateway::start(model);
     for request in [
         "GET / HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\n\r\n",
@@ -166,7 +186,10 @@ fn half_an_upgrade_is_none() {
 #[test]
 fn an_upgrade_with_a_body_waits_for_its_end() {
     let upstream = Upstream::bind();
-    let model = patch(simple_model(upstream.address), &json!({"services": {"retries": 0}}));
+    let model = patch(
+        simple_model(upstream.address),
+        &json!({"services": {"retries": 0}}),
+    );
     let gateway = TestGateway::start(model);
     let request = "POST / HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: websocket\r\nTransfer-Encoding: chunked\r\n\r\n";
     let mut client = gateway.connect();

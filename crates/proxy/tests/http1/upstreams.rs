@@ -1,4 +1,4 @@
-//! Connections to upstreams: reused while they are good, tried again only where that is safe, and their
+//! Tries and targets: calls are tried again only where that is safe, shared as configured, and their
 //! failures told apart.
 
 use crate::support::{PATIENCE, TestGateway, Upstream, Wire, answer, patch, simple_model, text};
@@ -25,7 +25,10 @@ fn balanced(targets: &[(SocketAddr, u32)], changes: &Value) -> Value {
 
 /// An address on which nobody listens.
 fn dead() -> SocketAddr {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap()
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .unwrap()
+        .local_addr()
+        .unwrap()
 }
 
 fn status_of(gateway: &TestGateway, request: &str) -> (u16, String) {
@@ -36,149 +39,33 @@ fn status_of(gateway: &TestGateway, request: &str) -> (u16, String) {
 }
 
 #[test]
-fn connections_are_reused_as_long_as_both_sides_keep_them() {
-    let kept = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-    let unkept = [
-        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok",
-        "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
-        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: x, Close\r\n\r\nok",
-    ];
-    let upstream = Upstream::bind();
-    let gateway = TestGateway::to(upstream.address);
-    let mut client = gateway.connect();
-    for unkept in unkept {
-        let mut server = None;
-        for response in [kept, "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok", kept, unkept] {
-            client.send(GET);
-            let server = server.get_or_insert_with(|| upstream.accept());
-            server.request().unwrap();
-            server.send(response);
-            assert_eq!(text(&client.response().unwrap().body), "ok");
-            assert!(upstream.is_untouched());
-        }
-        server.unwrap().expect_end();
-    }
-}
-
-#[test]
-fn pools_are_bounded() {
-    // `(bounds, calls that each connection carries)`.
-    for (keepalive, carries) in [(json!({"requests": 3}), 3), (json!({"size": 0}), 1), (json!({"idle_timeout_ms": 0}), 1)] {
-        let upstream = Upstream::bind();
-        let gateway = TestGateway::start(balanced(&[(upstream.address, 1)], &json!({"upstreams": {"keepalive": keepalive}})));
-        let mut client = gateway.connect();
-        for _ in 0..3 {
-            client.send(GET);
-            let mut server = upstream.accept();
-            for call in 0..carries {
-                if call > 0 {
-                    client.send(GET);
-                }
-                server.request().unwrap();
-                server.send(answer("ok"));
-                assert_eq!(client.response().unwrap().status(), 200);
-            }
-        }
-    }
-    // At most so many idle ones.
-    let upstream = Upstream::bind();
-    let gateway = TestGateway::start(balanced(&[(upstream.address, 1)], &json!({"upstreams": {"keepalive": {"size": 1}}})));
-    let mut calls: Vec<(Wire, Wire)> = (0..2)
-        .map(|_| {
-            let mut client = gateway.connect();
-            client.send(GET);
-            let mut server = upstream.accept();
-            server.request().unwrap();
-            (client, server)
-        })
-        .collect();
-    for (client, server) in &mut calls {
-        server.send(answer("ok"));
-        client.response().unwrap();
-    }
-    calls[1].1.expect_end();
-    calls[0].0.send(GET);
-    calls[0].1.request().unwrap();
-}
-
-#[test]
-fn a_stale_connection_is_replaced_once_where_that_is_safe() {
-    // `(second request, what the upstream does on the old connection, whether a new one is tried)`.
-    for (request, dying_words, is_tried_again) in [
-        (GET, "", true),
-        ("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc", "", true),
-        ("DELETE / HTTP/1.1\r\nHost: h\r\n\r\n", "", true),
-        (POST, "", false),
-        ("PATCH / HTTP/1.1\r\nHost: h\r\n\r\n", "", false),
-        // It did answer, a little.
-        (GET, "HTTP/1.1 2", false),
-        (GET, "HTTP/1.1 103 Early Hints\r\n\r\n", false),
-    ] {
-        for is_reset in [false, true] {
-            let upstream = Upstream::bind();
-            let gateway = TestGateway::start(patch(simple_model(upstream.address), &json!({"services": {"retries": 0}})));
-            let mut client = gateway.connect();
-            client.send(GET);
-            let mut server = upstream.accept();
-            server.request().unwrap();
-            server.send(answer("first"));
-            client.response().unwrap();
-            client.send(request);
-            server.request().unwrap();
-            server.send(dying_words);
-            if is_reset && dying_words.is_empty() {
-                server.reset();
-            } else {
-                drop(server);
-            }
-            if is_tried_again {
-                let mut server = upstream.accept();
-                let again = server.request().unwrap();
-                assert!(request.starts_with(again.head.line.as_str()) && request.ends_with(&text(&again.body)));
-                server.send(answer("second"));
-                assert_eq!(text(&client.response().unwrap().body), "second", "{request:?}");
-            } else {
-                let mut answer = client.response().unwrap();
-                if answer.status() == 103 {
-                    answer = client.response().unwrap();
-                }
-                assert_eq!(answer.status(), 502, "{request:?}");
-                assert!(upstream.is_untouched(), "{request:?} was sent twice");
-            }
-        }
-    }
-}
-
-#[test]
-fn an_idle_connection_that_its_upstream_closes_is_not_used() {
-    let upstream = Upstream::bind();
-    let gateway = TestGateway::to(upstream.address);
-    let mut client = gateway.connect();
-    for _ in 0..20 {
-        client.send(GET);
-        let mut server = upstream.accept();
-        server.request().unwrap();
-        server.send(answer("ok"));
-        client.response().unwrap();
-        // The next GET finds it closed, or finds out.
-    }
-}
-
-#[test]
 fn tries_are_bounded_and_only_made_where_safe() {
-    let large = format!("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n{}", "x".repeat(100_000));
+    let large = format!(
+        "PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n{}",
+        "x".repeat(100_000)
+    );
     // `(request, retries, also methods that are not idempotent, tries)`; the upstream closes without an answer.
     for (request, retries, any_method, tries) in [
         (GET, 0, false, 1),
         (GET, 2, false, 3),
         ("OPTIONS / HTTP/1.1\r\nHost: h\r\n\r\n", 1, false, 2),
-        ("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc", 2, false, 3),
+        (
+            "PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc",
+            2,
+            false,
+            3,
+        ),
         (POST, 2, false, 1),
         (POST, 2, true, 3),
         ("PATCH / HTTP/1.1\r\nHost: h\r\n\r\n", 2, false, 1),
         // What was passed on as it came cannot be sent again.
         (&large, 2, true, 1),
-        ("PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n", 2, true, 1),
+        (
+            "PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n",
+            2,
+            true,
+            1,
+        ),
     ] {
         let upstream = Upstream::bind();
         let changes = json!({"services": {"retries": retries, "retry_non_idempotent": any_method}});
@@ -210,15 +97,25 @@ fn a_target_that_refuses_is_passed_over() {
     let (first, second) = (Upstream::bind(), dead());
     let address = first.address;
     let seen = first.serve(|_| answer("ok"));
-    let gateway = TestGateway::start(balanced(&[(address, 1), (second, 1)], &json!({"services": {"retries": 1}})));
+    let gateway = TestGateway::start(balanced(
+        &[(address, 1), (second, 1)],
+        &json!({"services": {"retries": 1}}),
+    ));
     for _ in 0..10 {
         // A POST too: it has not been sent anywhere.
         assert_eq!(status_of(&gateway, POST).0, 200);
     }
     assert_eq!(seen.lock().unwrap().len(), 10);
-    let gateway = TestGateway::start(balanced(&[(address, 1), (second, 1)], &json!({"services": {"retries": 0}})));
+    let gateway = TestGateway::start(balanced(
+        &[(address, 1), (second, 1)],
+        &json!({"services": {"retries": 0}}),
+    ));
     let statuses: Vec<u16> = (0..10).map(|_| status_of(&gateway, GET).0).collect();
-    assert_eq!(statuses.iter().filter(|status| **status == 502).count(), 5, "{statuses:?}");
+    assert_eq!(
+        statuses.iter().filter(|status| **status == 502).count(),
+        5,
+        "{statuses:?}"
+    );
 }
 
 #[test]
@@ -228,13 +125,36 @@ fn failures_are_told_apart() {
     let short = json!({"connect_ms": 100, "read_ms": 100, "write_ms": 100});
     let service = |changes: Value| patch(json!({"services": {"retries": 0, "timeouts": short}}), &changes);
     for (what, model, status, says) in [
-        ("nobody listens", patch(simple_model(dead()), &service(json!({}))), 502, "connect_failed"),
-        ("no answer", patch(simple_model(silent.address), &service(json!({}))), 504, "upstream_timeout"),
-        ("no connection", patch(simple_model(full.address), &service(json!({}))), 504, "upstream_timeout"),
-        ("no weight", balanced(&[(silent.address, 0)], &service(json!({}))), 503, "no_target"),
+        (
+            "nobody listens",
+            patch(simple_model(dead()), &service(json!({}))),
+            502,
+            "connect_failed",
+        ),
+        (
+            "no answer",
+            patch(simple_model(silent.address), &service(json!({}))),
+            504,
+            "upstream_timeout",
+        ),
+        (
+            "no connection",
+            patch(simple_model(full.address), &service(json!({}))),
+            504,
+            "upstream_timeout",
+        ),
+        (
+            "no weight",
+            balanced(&[(silent.address, 0)], &service(json!({}))),
+            503,
+            "no_target",
+        ),
         (
             "no such name",
-            patch(simple_model(dead()), &service(json!({"services": {"url": "http://nothing.invalid:80"}}))),
+            patch(
+                simple_model(dead()),
+                &service(json!({"services": {"url": "http://nothing.invalid:80"}})),
+            ),
             503,
             "name_resolution",
         ),
@@ -260,7 +180,9 @@ struct Full {
 fn full_listener() -> Full {
     use socket2::{Domain, Socket, Type};
     let listener = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
-    listener.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()).unwrap();
+    listener
+        .bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into())
+        .unwrap();
     listener.listen(0).unwrap();
     let address = listener.local_addr().unwrap().as_socket().unwrap();
     let mut queued = Vec::new();
@@ -269,7 +191,11 @@ fn full_listener() -> Full {
         let connected = socket.connect_timeout(&address.into(), std::time::Duration::from_millis(50));
         queued.push(socket);
         if connected.is_err() {
-            return Full { address, _listener: listener, _queued: queued };
+            return Full {
+                address,
+                _listener: listener,
+                _queued: queued,
+            };
         }
     }
 }
@@ -279,7 +205,11 @@ fn a_response_that_stalls_is_cut_off() {
     let upstream = Upstream::bind();
     let changes = json!({"services": {"retries": 0, "timeouts": {"read_ms": 100}}});
     let gateway = TestGateway::start(patch(simple_model(upstream.address), &changes));
-    for begun in ["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n", "HTTP/1.1 200 OK\r\n\r\nab"] {
+    for begun in [
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n",
+        "HTTP/1.1 200 OK\r\n\r\nab",
+    ] {
         let mut client = gateway.connect();
         client.send(GET);
         let mut server = upstream.accept();
@@ -323,7 +253,10 @@ fn a_slow_upload_is_no_upstream_timeout() {
     let mut server = upstream.accept();
     server.head().unwrap();
     // Longer than the upstream may take once it has all.
-    client.stream.set_read_timeout(Some(std::time::Duration::from_millis(300))).unwrap();
+    client
+        .stream
+        .set_read_timeout(Some(std::time::Duration::from_millis(300)))
+        .unwrap();
     assert!(std::io::Read::read(&mut client.stream, &mut [0]).is_err());
     client.stream.set_read_timeout(Some(PATIENCE)).unwrap();
     client.send("bc");
@@ -349,7 +282,8 @@ fn calls_are_shared_by_weight() {
     }
     assert_eq!((counts["a"], counts["b"], counts.get("c")), (30, 10, None));
     // The same value of a hashed header goes to the same target.
-    let changes = json!({"upstreams": {"algorithm": "consistent-hashing", "hash_on": [{"header": "X-User"}]}});
+    let changes =
+        json!({"upstreams": {"algorithm": "consistent-hashing", "hash_on": [{"header": "X-User"}]}});
     let targets = [(addresses[0], 1), (addresses[1], 1), (addresses[2], 1)];
     let gateway = TestGateway::start(balanced(&targets, &changes));
     let mut chosen: HashMap<u32, String> = HashMap::new();
@@ -368,7 +302,10 @@ fn calls_are_shared_by_weight() {
 fn the_least_busy_target_is_chosen() {
     let servers: Vec<Upstream> = (0..2).map(|_| Upstream::bind()).collect();
     let targets: Vec<(SocketAddr, u32)> = servers.iter().map(|server| (server.address, 1)).collect();
-    let gateway = TestGateway::start(balanced(&targets, &json!({"upstreams": {"algorithm": "least-connections"}})));
+    let gateway = TestGateway::start(balanced(
+        &targets,
+        &json!({"upstreams": {"algorithm": "least-connections"}}),
+    ));
     // Two calls wait, one at each; when one is answered, the next goes there.
     let mut calls: Vec<(Wire, Wire)> = Vec::new();
     let start = || {
@@ -398,10 +335,16 @@ fn names_are_resolved() {
     let upstream = Upstream::bind();
     let port = upstream.address.port();
     let seen = upstream.serve(|_| answer("ok"));
-    let model = patch(simple_model(dead()), &json!({"services": {"url": format!("http://localhost:{port}")}}));
+    let model = patch(
+        simple_model(dead()),
+        &json!({"services": {"url": format!("http://localhost:{port}")}}),
+    );
     let gateway = TestGateway::start(model);
     for _ in 0..3 {
         assert_eq!(status_of(&gateway, GET), (200, "ok".to_owned()));
     }
-    assert_eq!(seen.lock().unwrap()[0].head.get("Host"), Some(format!("localhost:{port}")));
+    assert_eq!(
+        seen.lock().unwrap()[0].head.get("Host"),
+        Some(format!("localhost:{port}"))
+    );
 }

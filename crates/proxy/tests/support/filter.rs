@@ -27,7 +27,11 @@ impl Plugin for Puppet {
     fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let text = |name: &str| config[name].as_str().map(str::to_owned);
         let need_body = config["need_body"].as_u64().map(|bytes| bytes as usize);
-        Ok(Arc::new(PuppetFilter { need_body, reply: text("reply"), replace: text("replace") }))
+        Ok(Arc::new(PuppetFilter {
+            need_body,
+            reply: text("reply"),
+            replace: text("replace"),
+        }))
     }
 }
 
@@ -40,13 +44,19 @@ impl Filter for PuppetFilter {
         if let Some(body) = &self.reply {
             return Outcome::Reply(Box::new(Reply::new(200, "text/plain", body.as_str())));
         }
-        let Some(max_bytes) = self.need_body else { return Outcome::Continue };
+        let Some(max_bytes) = self.need_body else {
+            return Outcome::Continue;
+        };
         // A header of its own remembers that the engine was asked once.
         if !exchange.request.headers.contains(b"x-asked") {
             exchange.request.headers.append(b"X-Asked", b"1");
             return Outcome::NeedBody { max_bytes };
         }
-        let seen = exchange.request.body.as_ref().map_or("none".to_owned(), |body| body.len().to_string());
+        let seen = exchange
+            .request
+            .body
+            .as_ref()
+            .map_or("none".to_owned(), |body| body.len().to_string());
         exchange.request.headers.append(b"X-Body-Seen", seen.as_bytes());
         Outcome::Continue
     }

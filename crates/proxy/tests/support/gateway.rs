@@ -47,7 +47,10 @@ fn watch_for_panics() {
     ONCE.call_once(|| {
         let usual = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            if std::thread::current().name().is_some_and(|name| name.starts_with("weir-worker")) {
+            if std::thread::current()
+                .name()
+                .is_some_and(|name| name.starts_with("weir-worker"))
+            {
                 PANICS.lock().unwrap().push(info.to_string());
             }
             usual(info);
@@ -83,7 +86,11 @@ impl TestGateway {
         let snapshot = snapshot(model, &carry);
         let gateway = Gateway::start(options, metrics, None, snapshot).unwrap();
         let address = gateway.bound().0[0];
-        Self { gateway: Some(gateway), carry, address }
+        Self {
+            gateway: Some(gateway),
+            carry,
+            address,
+        }
     }
 
     /// A new connection to the gateway.
@@ -120,7 +127,8 @@ fn snapshot(model: Value, carry: &Carry) -> Snapshot {
     let model: Model = serde_json::from_value(model).expect("a model");
     let mut registry = Registry::default();
     registry.add(Puppet);
-    let (snapshot, _) = compile(&model, &registry, carry).unwrap_or_else(|diagnostics| panic!("{diagnostics:?}"));
+    let (snapshot, _) =
+        compile(&model, &registry, carry).unwrap_or_else(|diagnostics| panic!("{diagnostics:?}"));
     snapshot
 }
 

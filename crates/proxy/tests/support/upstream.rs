@@ -1,7 +1,7 @@
 //! An upstream whose every byte a test decides.
 
-use super::wire::{Message, Wire};
 use super::PATIENCE;
+use super::wire::{Message, Wire};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -49,13 +49,17 @@ impl Upstream {
 
     /// Serves every connection on threads: answers each request with what `play` makes of it, as raw bytes.
     /// Gives the requests that came, in order.
-    pub fn serve(self, play: impl Fn(&Message) -> Vec<u8> + Send + Sync + 'static) -> Arc<Mutex<Vec<Message>>> {
+    pub fn serve(
+        self,
+        play: impl Fn(&Message) -> Vec<u8> + Send + Sync + 'static,
+    ) -> Arc<Mutex<Vec<Message>>> {
         let seen: Arc<Mutex<Vec<Message>>> = Arc::default();
         let (record, play) = (Arc::clone(&seen), Arc::new(play));
         self.listener.set_nonblocking(false).unwrap();
         std::thread::spawn(move || {
             for stream in self.listener.incoming() {
-                let (mut wire, record, play) = (Wire::new(stream.unwrap()), Arc::clone(&record), Arc::clone(&play));
+                let (mut wire, record, play) =
+                    (Wire::new(stream.unwrap()), Arc::clone(&record), Arc::clone(&play));
                 // A connection may idle for as long as its test runs.
                 wire.stream.set_read_timeout(None).unwrap();
                 std::thread::spawn(move || {
@@ -75,7 +79,11 @@ impl Upstream {
 
 /// A plain answer with this body.
 pub fn answer(body: impl AsRef<[u8]>) -> Vec<u8> {
-    let mut bytes = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.as_ref().len()).into_bytes();
+    let mut bytes = format!(
+        "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n",
+        body.as_ref().len()
+    )
+    .into_bytes();
     bytes.extend_from_slice(body.as_ref());
     bytes
 }

@@ -37,10 +37,15 @@ pub struct Message {
 
 impl Head {
     fn parse(raw: Vec<u8>) -> Self {
-        let mut lines = raw[..raw.len() - 4].split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+        let mut lines = raw[..raw.len() - 4]
+            .split(|byte| *byte == b'\n')
+            .map(|line| line.strip_suffix(b"\r").unwrap_or(line));
         let line = text(lines.next().unwrap());
         let fields = lines.map(|line| {
-            let colon = line.iter().position(|byte| *byte == b':').unwrap_or_else(|| panic!("no field line: {}", text(line)));
+            let colon = line
+                .iter()
+                .position(|byte| *byte == b':')
+                .unwrap_or_else(|| panic!("no field line: {}", text(line)));
             (text(&line[..colon]), line[colon + 1..].trim_ascii().to_vec())
         });
         let fields = fields.collect();
@@ -49,7 +54,10 @@ impl Head {
 
     /// The values of every field of this name, in order.
     pub fn all(&self, name: &str) -> Vec<String> {
-        let fields = self.fields.iter().filter(|(other, _)| other.eq_ignore_ascii_case(name));
+        let fields = self
+            .fields
+            .iter()
+            .filter(|(other, _)| other.eq_ignore_ascii_case(name));
         fields.map(|(_, value)| text(value)).collect()
     }
 
@@ -61,7 +69,11 @@ impl Head {
     }
 
     pub fn status(&self) -> u16 {
-        self.line.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_else(|| panic!("no status: {}", self.line))
+        self.line
+            .split(' ')
+            .nth(1)
+            .and_then(|status| status.parse().ok())
+            .unwrap_or_else(|| panic!("no status: {}", self.line))
     }
 
     /// The names of all fields, as they were spelled.
@@ -81,7 +93,10 @@ impl Wire {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_write_timeout(Some(PATIENCE)).unwrap();
         stream.set_nodelay(true).unwrap();
-        Self { stream, unused: Vec::new() }
+        Self {
+            stream,
+            unused: Vec::new(),
+        }
     }
 
     pub fn connect(address: SocketAddr) -> Self {
@@ -107,12 +122,16 @@ impl Wire {
 
     /// Sends no more.
     pub fn finish(&self) {
-        self.stream.shutdown(Shutdown::Write).expect("the connection is open");
+        self.stream
+            .shutdown(Shutdown::Write)
+            .expect("the connection is open");
     }
 
     /// Ends the connection with a reset.
     pub fn reset(self) {
-        socket2::SockRef::from(&self.stream).set_linger(Some(std::time::Duration::ZERO)).unwrap();
+        socket2::SockRef::from(&self.stream)
+            .set_linger(Some(std::time::Duration::ZERO))
+            .unwrap();
     }
 
     /// Reads once.
@@ -147,7 +166,10 @@ impl Wire {
     pub fn read_through(&mut self, end: &[u8]) -> Result<Vec<u8>, Ended> {
         let mut from = 0;
         loop {
-            if let Some(at) = self.unused[from..].windows(end.len()).position(|window| window == end) {
+            if let Some(at) = self.unused[from..]
+                .windows(end.len())
+                .position(|window| window == end)
+            {
                 return Ok(self.take(from + at + end.len()));
             }
             from = self.unused.len().saturating_sub(end.len() - 1);
@@ -185,7 +207,8 @@ impl Wire {
     /// Reads one chunk; an empty one is the last, with its end.
     pub fn chunk(&mut self) -> Result<Vec<u8>, Ended> {
         let line = self.read_through(b"\r\n")?;
-        let size = usize::from_str_radix(std::str::from_utf8(&line[..line.len() - 2]).unwrap(), 16).expect("a size");
+        let size =
+            usize::from_str_radix(std::str::from_utf8(&line[..line.len() - 2]).unwrap(), 16).expect("a size");
         let data = self.read(size)?;
         assert_eq!(text(&self.read(2)?), "\\r\\n");
         Ok(data)
@@ -208,7 +231,10 @@ impl Wire {
         let head = self.head()?;
         let status = head.status();
         if method == "HEAD" || status < 200 || status == 204 || status == 304 {
-            return Ok(Message { head, body: Vec::new() });
+            return Ok(Message {
+                head,
+                body: Vec::new(),
+            });
         }
         if head.get("Transfer-Encoding").is_some() || head.get("Content-Length").is_some() {
             let body = self.request_body(&head)?;

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use weir_model::{
     ChainStep, Diagnostic, DocPath, Model, PluginInstance, PluginUse, RefusalOverride, Severity, Voice,
 };
-use weir_plugin::{CredentialIndexes, BuildContext, Condition, ConsumerIdentity, Identity, ModelCredential, Registry};
+use weir_plugin::{
+    BuildContext, Condition, ConsumerIdentity, CredentialIndexes, Identity, ModelCredential, Registry,
+};
 
 /// Steps of a chain at most.
 const MAX_STEPS: usize = 1024;

@@ -1,0 +1,97 @@
+//! What is told of a finished call: to metrics, and to the access log where there is one.
+
+use crate::serve::Call;
+use std::time::{Duration, Instant};
+use weir_telemetry::access_log::AccessEntry;
+use weir_telemetry::metrics::{Observation, ProtocolError, SeriesId};
+
+/// What metrics and the access log tell of a call.
+#[derive(Default)]
+pub struct Report {
+    pub bytes_in: u64,
+    pub bytes_out: u64,
+    /// From the first try to the response's head; `None` while no upstream was asked.
+    pub upstream_time: Option<Duration>,
+    /// What each failed try stands for, as a status.
+    pub tries: Vec<u16>,
+    /// The status of the upstream's answer.
+    pub answered: Option<u16>,
+    pub retries: u32,
+    pub error: Option<&'static str>,
+    /// Whether the client went before it had the whole answer.
+    pub aborted: bool,
+}
+
+impl Call<'_> {
+    /// Counts the finished call, and logs it where calls are logged.
+    pub fn record(&mut self, route: Option<usize>) {
+        let now = Instant::now();
+        // The next request is awaited from here on.
+        self.client.timer.set(now, self.worker.shared.limits.idle_timeout);
+        let total = now.saturating_duration_since(self.started);
+        let status = if self.report.aborted {
+            499
+        } else {
+            self.exchange.response.status
+        };
+        let series = route.map_or(SeriesId::UNMATCHED, |route| self.serving.published.series[route]);
+        let microseconds = |time: Duration| u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
+        self.worker.metrics.record(
+            series,
+            &Observation {
+                status,
+                total_us: microseconds(total),
+                upstream_us: self
+                    .report
+                    .upstream_time
+                    .map_or(0, |time| microseconds(time).max(1)),
+                bytes_in: self.report.bytes_in,
+                bytes_out: self.report.bytes_out,
+            },
+        );
+        if self.report.aborted {
+            self.worker.metrics.protocol_error(ProtocolError::ClientAborted);
+        }
+        if self.worker.access_log.is_some() {
+            self.log(route, status, total);
+        }
+    }
+
+    fn log(&mut self, route: Option<usize>, status: u16, total: Duration) {
+        let Some(log) = &self.worker.access_log else {
+            return;
+        };
+        let total_ms = u64::try_from(total.as_millis()).unwrap_or(u64::MAX);
+        let time_ms = weir_plugin::system_clock().saturating_sub(total_ms);
+        let (client, upstream) = (
+            self.exchange.request.client.to_string(),
+            self.exchange.upstream.map(|it| it.to_string()),
+        );
+        let facts = route.map(|route| &self.serving.published.snapshot.routes[route].facts);
+        let consumer = self.exchange.identity.as_ref().map(|it| &it.consumer);
+        let request_id = Some(self.exchange.request_id().as_bytes()).filter(|id| !id.is_empty());
+        log.borrow_mut().log(&AccessEntry {
+            time_ms,
+            client: &client,
+            method: &self.exchange.request.method,
+            host: &self.exchange.request.host,
+            path: &self.exchange.request.raw_path,
+            status,
+            bytes_in: self.report.bytes_in,
+            bytes_out: self.report.bytes_out,
+            duration_us: u64::try_from(total.as_micros()).unwrap_or(u64::MAX),
+            upstream: upstream.as_deref(),
+            upstream_us: self.report.upstream_time.map(|it| it.as_micros() as u64),
+            upstream_status: self.report.answered.or(self.report.tries.last().copied()),
+            route: facts.map(|it| it.name.as_str()),
+            service: facts.map(|it| it.service.as_str()),
+            consumer: consumer.map(|it| it.username.as_deref().unwrap_or(&it.id)),
+            request_id,
+            retries: self.report.retries,
+            error: self
+                .report
+                .error
+                .or(self.report.aborted.then_some("client_aborted")),
+        });
+    }
+}

@@ -1,0 +1,158 @@
+//! The body of a request: how much of it has been read, and reading it for those who want it here. A body that
+//! is only passed on goes through `forward::pump`.
+
+use crate::forward::Watch;
+use crate::h1::Framing;
+use crate::h1::body::BodyCursor;
+use crate::h1::chunked::Piece;
+use crate::serve::{Call, Stop};
+use std::task::Poll;
+use std::time::Instant;
+use weir_plugin::{MAX_VARIABLE_BODY, Refusal, RefusalKind};
+
+/// The answer to `Expect: 100-continue`.
+pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+/// The request's body as far as it has been read.
+#[derive(Debug)]
+pub struct RequestBody {
+    pub cursor: BodyCursor,
+    /// Bytes of data read so far.
+    pub received: u64,
+    /// Most bytes allowed; `u64::MAX`: no bound.
+    pub limit: u64,
+    /// Data that was read for a filter that then could not have it whole; it is sent on first.
+    pub prefix: Vec<u8>,
+}
+
+impl RequestBody {
+    /// Stands in for a body that is away: nothing of it can be read, and its end is not known.
+    pub fn away() -> Self {
+        Self {
+            cursor: BodyCursor::UntilClose,
+            received: u64::MAX,
+            limit: 0,
+            prefix: Vec::new(),
+        }
+    }
+}
+
+/// Why no more of a request body comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BodyError {
+    /// The client closed.
+    Gone,
+    /// The client did not send in time.
+    TimedOut,
+    /// Its framing is broken.
+    Invalid,
+    /// It is larger than allowed.
+    TooLarge,
+}
+
+impl From<BodyError> for Refusal {
+    fn from(error: BodyError) -> Self {
+        Refusal::new(match error {
+            BodyError::Gone | BodyError::TimedOut => RefusalKind::RequestTimeout,
+            BodyError::Invalid => RefusalKind::BadRequest("the request body"),
+            BodyError::TooLarge => RefusalKind::BodyTooLarge,
+        })
+    }
+}
+
+impl Call<'_> {
+    /// Whether `Expect: 100-continue` is answered here and not by the upstream.
+    pub fn answers_expect(&self) -> bool {
+        self.serving.published.snapshot.settings(self.voice).answer_expect
+    }
+
+    /// Reads the body so that variables can tell of it, if it is not too large for that.
+    pub async fn read_body_for_variables(&mut self) -> Result<(), Stop> {
+        match self.head.framing {
+            Framing::Length(length) if length > MAX_VARIABLE_BODY as u64 => Ok(()),
+            _ => self.read_whole_body(MAX_VARIABLE_BODY).await,
+        }
+    }
+
+    /// Reads the body into the exchange, where it has at most `max_bytes`; else what was read is sent on later.
+    pub async fn read_whole_body(&mut self, max_bytes: usize) -> Result<(), Stop> {
+        if self.exchange.request.body.is_some() || (self.body.cursor.is_done() && self.body.prefix.is_empty())
+        {
+            return Ok(());
+        }
+        if self.head.expects_continue {
+            self.head.expects_continue = false;
+            self.write_to_client(CONTINUE, &[], &mut Watch::Nothing)
+                .await
+                .map_err(|_| Stop::Gone)?;
+        }
+        // What another reader found too much may be little enough for this one.
+        let mut whole = std::mem::take(&mut self.body.prefix);
+        while !self.body.cursor.is_done() && whole.len() <= max_bytes {
+            match self.read_body_piece(|data| whole.extend_from_slice(data)).await {
+                Ok(()) => {}
+                Err(BodyError::Gone) => return Err(Stop::Gone),
+                Err(error) => {
+                    // What is left of the body is not worth waiting for.
+                    self.head.keep_alive = false;
+                    return Err(Refusal::from(error).into());
+                }
+            }
+        }
+        if self.body.cursor.is_done() && whole.len() <= max_bytes {
+            self.exchange.request.body = Some(whole);
+        } else {
+            self.body.prefix = whole;
+        }
+        Ok(())
+    }
+
+    /// Hands the next piece of the body's data to `take`.
+    pub async fn read_body_piece(&mut self, take: impl FnOnce(&[u8])) -> Result<(), BodyError> {
+        loop {
+            let piece = self
+                .body
+                .cursor
+                .next(self.client.reader.inbox.bytes())
+                .map_err(|_| BodyError::Invalid)?;
+            match piece {
+                Piece::End => return Ok(()),
+                Piece::Skip(0) => self.fill_from_client().await?,
+                Piece::Skip(count) => {
+                    self.client.reader.inbox.consume(count);
+                    if self.body.cursor.is_done() {
+                        return Ok(());
+                    }
+                }
+                Piece::Data(count) => {
+                    self.body.received += count as u64;
+                    self.report.bytes_in += count as u64;
+                    if self.body.received > self.body.limit {
+                        return Err(BodyError::TooLarge);
+                    }
+                    take(&self.client.reader.inbox.bytes()[..count]);
+                    self.client.reader.inbox.consume(count);
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    async fn fill_from_client(&mut self) -> Result<(), BodyError> {
+        let (client, worker) = (&mut *self.client, self.worker);
+        client
+            .timer
+            .set(Instant::now(), worker.shared.limits.body_timeout);
+        std::future::poll_fn(
+            |context| match client.reader.poll_fill(context, &worker.buffers, 0) {
+                Poll::Ready(Ok(0) | Err(_)) => Poll::Ready(Err(BodyError::Gone)),
+                Poll::Ready(Ok(_)) => Poll::Ready(Ok(())),
+                Poll::Pending => client
+                    .timer
+                    .poll_expired(context)
+                    .map(|()| Err(BodyError::TimedOut)),
+            },
+        )
+        .await
+    }
+}

@@ -29,7 +29,7 @@ pub fn write_target(
     }
     if let Some(query) = &exchange.request.query {
         // A decoded path was taken apart; an empty query is not put back (as NGINX does it).
-        if !(query.is_empty() && is_decoded && !exchange.path_rewritten) {
+        if !(query.is_empty() && is_decoded) {
             out.push(b'?');
             match exchange.path_rewritten {
                 true => push_on_one_line(query, out),

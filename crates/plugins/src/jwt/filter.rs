@@ -97,9 +97,6 @@ impl TokenFilter {
     fn check(&self, token: &[u8], now_ms: u64) -> Result<&CredentialEntry<Verifier>, TokenFault> {
         let config = &self.config;
         let parts = Parts::cut(token).ok_or(TokenFault::Malformed("JSON"))?;
-        if parts.signature.is_empty() && config.signature_required {
-            return Err(TokenFault::Malformed("signature"));
-        }
         let (mut header_room, mut claims_room, mut signature_room) = (Room::new(), Room::new(), Room::new());
 
         let header = header_room
@@ -135,6 +132,9 @@ impl TokenFilter {
             return Err(TokenFault::Malformed("typ"));
         }
         let algorithm = algorithm(alg.as_ref())?;
+        if parts.signature.is_empty() && config.signature_required {
+            return Err(TokenFault::Malformed("signature"));
+        }
         let signature = signature_room
             .decode(parts.signature)
             .ok_or(TokenFault::Malformed("signature"))?;

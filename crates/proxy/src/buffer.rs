@@ -206,4 +206,35 @@ mod tests {
         inbox.release(&buffers);
         assert!(inbox.data.is_empty());
     }
+
+    /// A peer that says nothing yet.
+    struct Silent;
+
+    impl AsyncRead for Silent {
+        fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, _: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+            Poll::Pending
+        }
+    }
+
+    #[test]
+    fn an_inbox_holds_no_buffer_while_it_waits_empty() {
+        let (buffers, mut inbox) = (Buffers::default(), Inbox::default());
+        let mut context = Context::from_waker(Waker::noop());
+        let mut expect = |inbox: &mut Inbox, held: usize| {
+            assert!(inbox.poll_fill(Silent, &mut context, &buffers, 0).is_pending());
+            assert_eq!(inbox.data.len(), held);
+        };
+        expect(&mut inbox, 0);
+        inbox.enlarge(&buffers);
+        expect(&mut inbox, 0);
+        assert_eq!(buffers.large.borrow().len(), 1);
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(inbox.poll_fill(&b"ab"[..], &mut context, &buffers, 0).is_ready());
+        expect(&mut inbox, LARGE_BUFFER_BYTES);
+        assert_eq!(inbox.bytes(), b"ab");
+        inbox.consume(2);
+        inbox.release(&buffers);
+        assert!(inbox.poll_fill(&b"c"[..], &mut context, &buffers, 0).is_ready());
+        assert_eq!(inbox.data.len(), BUFFER_BYTES);
+    }
 }

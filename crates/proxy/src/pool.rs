@@ -96,6 +96,7 @@ impl UpstreamConnection {
 struct Idle {
     connection: Box<UpstreamConnection>,
     since: Instant,
+    until: Instant,
 }
 
 /// A worker's idle connections.
@@ -145,14 +146,15 @@ impl Pool {
             list.push(Idle {
                 connection,
                 since: now,
+                until: now + Duration::from_millis(bounds.idle_timeout_ms),
             });
         }
     }
 
-    /// Closes connections that the peer has closed or that were idle longer than `longest`.
-    pub fn prune(&self, now: Instant, longest: Duration) {
+    /// Closes connections that the peer has closed or whose time is up.
+    pub fn prune(&self, now: Instant) {
         self.idle.borrow_mut().retain(|_, list| {
-            list.retain(|it| now.saturating_duration_since(it.since) < longest && !it.connection.is_dead());
+            list.retain(|it| now < it.until && !it.connection.is_dead());
             !list.is_empty()
         });
     }

@@ -21,8 +21,6 @@ use weir_telemetry::metrics::WorkerMetrics;
 
 /// How often a worker looks after what is idle.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
-/// Longest that an idle upstream connection of a target that no configuration names any more is kept.
-const LONGEST_IDLE: Duration = Duration::from_secs(90);
 /// Spare exchanges that a worker keeps.
 const SPARE_EXCHANGES: usize = 128;
 /// Age at which buffered log lines are handed over, in milliseconds.
@@ -228,7 +226,7 @@ pub async fn run(
 fn housekeep(worker: &Rc<Worker>) {
     // Also lets go of an old snapshot when no call comes by to do so.
     drop(worker.serving());
-    worker.pool.prune(Instant::now(), LONGEST_IDLE);
+    worker.pool.prune(Instant::now());
     if let Some(log) = &worker.access_log {
         log.borrow_mut().flush_if_older_than(system_clock(), LOG_FLUSH_MS);
     }

@@ -4,13 +4,11 @@ use super::pump::{Pump, Watch};
 use super::{Busy, Failure, Plan, Tried};
 use crate::h1::body::BodyCursor;
 use crate::h1::response::{self, ResponseHead};
-use crate::h1::{self, Framing, status};
+use crate::h1::{self, Framing};
 use crate::pool::{PoolKey, UpstreamConnection};
-use crate::reply::push_header;
 use crate::request_body::{CONTINUE, RequestBody};
 use crate::serve::{After, Call, Stop};
 use crate::timer::Timer;
-use crate::tunnel;
 use crate::worker::Worker;
 use std::io;
 use std::pin::Pin;
@@ -208,7 +206,7 @@ impl Call<'_> {
         let relayed = match relayed {
             Ok(relayed) => relayed,
             Err(after) => {
-                self.report.aborted = true;
+                self.report.aborted = self.report.error.is_none();
                 return Tried::Done(after);
             }
         };
@@ -221,7 +219,9 @@ impl Call<'_> {
             connection.inbox.consume(connection.inbox.bytes().len());
             connection.inbox.release(&self.worker.buffers);
         }
-        Tried::Done(match (is_sent, relayed.client_keeps) {
+        // What a filter has put in place of a body that nobody read must not leave it to be the next request.
+        let is_read = self.body.cursor.is_done();
+        Tried::Done(match (is_sent && is_read, relayed.client_keeps) {
             (false, _) => After::Linger,
             (true, true) => After::KeepAlive,
             (true, false) => After::Close,
@@ -237,58 +237,6 @@ impl Call<'_> {
             busy.note_latency(now.saturating_duration_since(started), now_ms);
         }
         now
-    }
-
-    /// Passes an interim response on to a client that can take it.
-    async fn relay_interim(&mut self) -> io::Result<()> {
-        let response = &self.exchange.response;
-        let is_invitation = response.status == 100;
-        if self.head.minor_version == 0 || (is_invitation && !self.head.expects_continue) {
-            return Ok(());
-        }
-        let mut out = self.worker.buffers.take_output();
-        status::write_line(response.status, &response.reason, 1, &mut out);
-        response.headers.write_lines(&mut out);
-        out.extend_from_slice(b"\r\n");
-        let written = self.write_to_client(&out, &[], &mut Watch::Nothing).await;
-        self.worker.buffers.give_output(out);
-        if is_invitation {
-            self.head.expects_continue = false;
-        }
-        written
-    }
-
-    async fn switch_protocols(
-        &mut self,
-        plan: &Plan<'_>,
-        head: &ResponseHead,
-        connection: Box<UpstreamConnection>,
-    ) -> Tried {
-        let Some(protocol) = head
-            .upgrade
-            .as_ref()
-            .filter(|_| plan.route.upgrade && self.head.upgrade.is_some())
-        else {
-            return Tried::Stopped(RefusalKind::UpstreamFailed.into());
-        };
-        self.exchange.merge_response_headers();
-        self.run_response_work(&plan.route.chain);
-        let mut out = self.worker.buffers.take_output();
-        status::write_line(101, b"", 1, &mut out);
-        out.extend_from_slice(b"Connection: Upgrade\r\n");
-        push_header(&mut out, b"Upgrade", protocol);
-        self.exchange.response.headers.write_lines(&mut out);
-        self.write_stamps(&plan.route.response_stamps, &mut out);
-        out.extend_from_slice(b"\r\n");
-        let written = self.write_to_client(&out, &[], &mut Watch::Nothing).await;
-        self.worker.buffers.give_output(out);
-        if written.is_err() {
-            return Tried::Stopped(Stop::Gone);
-        }
-        let carried = tunnel::run(self.worker, self.client, *connection).await;
-        self.report.bytes_in += carried.from_client;
-        self.report.bytes_out += carried.from_upstream;
-        Tried::Done(After::Close)
     }
 
     /// Reads until a response's head is complete.

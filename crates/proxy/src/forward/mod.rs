@@ -1,6 +1,7 @@
 //! Forwarding: chooses a target, connects, sends the request, and tries again where that is safe.
 
 mod attempt;
+mod interim;
 mod pump;
 mod relay;
 

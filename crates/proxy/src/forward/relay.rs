@@ -12,6 +12,7 @@ use crate::reply::{push_header, push_via};
 use crate::serve::{After, Call};
 use std::io;
 use std::time::Instant;
+use weir_plugin::RefusalKind;
 use weir_telemetry::metrics::ProtocolError;
 
 /// Data up to this size is copied behind what is to be written; more is written by itself.
@@ -144,7 +145,7 @@ impl Call<'_> {
         while !cursor.is_done() {
             let piece = cursor
                 .next(attempt.connection.inbox.bytes())
-                .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+                .map_err(|error| self.blame_upstream(io::Error::new(io::ErrorKind::InvalidData, error)))?;
             match piece {
                 Piece::End => break,
                 Piece::Skip(0) => {
@@ -167,10 +168,10 @@ impl Call<'_> {
                             self.worker
                                 .metrics
                                 .protocol_error(ProtocolError::UpstreamTruncated);
-                            return Err(io::ErrorKind::UnexpectedEof.into());
+                            return Err(self.blame_upstream(io::ErrorKind::UnexpectedEof.into()));
                         }
                         Ok(Ok(_)) => {}
-                        Ok(Err(error)) => return Err(error),
+                        Ok(Err(error)) => return Err(self.blame_upstream(error)),
                         Err(_) => return Err(io::ErrorKind::ConnectionAborted.into()),
                     }
                 }
@@ -214,6 +215,16 @@ impl Call<'_> {
         let written = self.write_to_client(out, data, watch).await;
         out.clear();
         written
+    }
+
+    /// Notes that it is not the client's fault that it does not get the whole answer.
+    fn blame_upstream(&mut self, error: io::Error) -> io::Error {
+        let refusal = match error.kind() {
+            io::ErrorKind::TimedOut => RefusalKind::UpstreamTimeout,
+            _ => RefusalKind::UpstreamFailed,
+        };
+        self.report.error = Some(refusal.as_str());
+        error
     }
 
     async fn flush(&mut self, out: &mut Vec<u8>, watch: &mut Watch<'_>) -> io::Result<()> {

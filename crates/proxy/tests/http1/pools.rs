@@ -79,6 +79,17 @@ fn pools_are_bounded() {
             }
         }
     }
+    // One that has idled long enough is closed, whether or not a call comes by.
+    let upstream = Upstream::bind();
+    let short = json!({"upstreams": {"keepalive": {"idle_timeout_ms": 1}}});
+    let gateway = TestGateway::start(balanced(&[(upstream.address, 1)], &short));
+    let mut client = gateway.connect();
+    client.send(GET);
+    let mut server = upstream.accept();
+    server.request().unwrap();
+    server.send(answer("ok"));
+    client.response().unwrap();
+    server.expect_end();
     // At most so many idle ones.
     let upstream = Upstream::bind();
     let gateway = TestGateway::start(balanced(

@@ -11,6 +11,9 @@ use weir_flow::hash_bytes;
 use weir_model::{self as model, Algorithm, Diagnostic, DocPath, HashOn, Model, Scheme, Service};
 use weir_plugin::Template;
 
+/// What is said of targets that want TLS.
+const NO_TLS: &str = "TLS to upstreams is not available in this version of Weir; calls to it are answered 502";
+
 /// How services are reached.
 pub(super) struct Services<'m>(HashMap<&'m str, CompiledService<'m>>);
 
@@ -41,6 +44,10 @@ impl<'m> Services<'m> {
         let mut by_name = HashMap::new();
         for (index, upstream) in model.upstreams.iter().enumerate() {
             compiler.check(index, upstream);
+            if upstream.scheme == Scheme::Https {
+                let place = DocPath::root().field("upstreams").index(index).field("scheme");
+                compiler.diagnostics.push(Diagnostic::warning(place, NO_TLS));
+            }
             by_name.insert(upstream.name.as_str(), index as u32);
             let compiled = compiler.upstream(upstream);
             compiler.upstreams.push(compiled);
@@ -103,6 +110,9 @@ impl<'m> Compiler<'_, 'm> {
             let message = "expected no path beside a url, which has its own";
             self.diagnostics
                 .push(Diagnostic::error(place().field("path"), message));
+        }
+        if url.scheme == Scheme::Https {
+            self.diagnostics.push(Diagnostic::warning(place().field("url"), NO_TLS));
         }
         let origin = (url.scheme, url.host, url.port);
         let known = self.by_origin.get(&origin).copied();

@@ -1,0 +1,67 @@
+//! Responses that come before the final one (1xx), and the one that comes in its place (101).
+
+use super::pump::Watch;
+use super::{Plan, Tried};
+use crate::h1::response::ResponseHead;
+use crate::h1::status;
+use crate::pool::UpstreamConnection;
+use crate::reply::push_header;
+use crate::serve::{After, Call, Stop};
+use crate::tunnel;
+use std::io;
+use weir_plugin::RefusalKind;
+
+impl Call<'_> {
+    /// Passes an interim response on to a client that can take it.
+    pub(super) async fn relay_interim(&mut self) -> io::Result<()> {
+        let response = &self.exchange.response;
+        let is_invitation = response.status == 100;
+        if self.head.minor_version == 0 || (is_invitation && !self.head.expects_continue) {
+            return Ok(());
+        }
+        let mut out = self.worker.buffers.take_output();
+        status::write_line(response.status, &response.reason, 1, &mut out);
+        response.headers.write_lines(&mut out);
+        out.extend_from_slice(b"\r\n");
+        let written = self.write_to_client(&out, &[], &mut Watch::Nothing).await;
+        self.worker.buffers.give_output(out);
+        if is_invitation {
+            self.head.expects_continue = false;
+        }
+        written
+    }
+
+    /// Answers with a switch to what the client has asked for, and carries bytes from then on.
+    pub(super) async fn switch_protocols(
+        &mut self,
+        plan: &Plan<'_>,
+        head: &ResponseHead,
+        connection: Box<UpstreamConnection>,
+    ) -> Tried {
+        let Some(protocol) = head
+            .upgrade
+            .as_ref()
+            .filter(|_| plan.route.upgrade && self.head.upgrade.is_some())
+        else {
+            return Tried::Stopped(RefusalKind::UpstreamFailed.into());
+        };
+        self.exchange.merge_response_headers();
+        self.run_response_work(&plan.route.chain);
+        let mut out = self.worker.buffers.take_output();
+        status::write_line(101, b"", 1, &mut out);
+        out.extend_from_slice(b"Connection: Upgrade\r\n");
+        push_header(&mut out, b"Upgrade", protocol);
+        self.exchange.response.headers.write_lines(&mut out);
+        self.write_stamps(&plan.route.response_stamps, &mut out);
+        out.extend_from_slice(b"\r\n");
+        let written = self.write_to_client(&out, &[], &mut Watch::Nothing).await;
+        self.worker.buffers.give_output(out);
+        if written.is_err() {
+            return Tried::Stopped(Stop::Gone);
+        }
+        let carried = tunnel::run(self.worker, self.client, *connection).await;
+        self.report.bytes_in += carried.from_client;
+        self.report.bytes_out += carried.from_upstream;
+        Tried::Done(After::Close)
+    }
+}

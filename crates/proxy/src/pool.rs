@@ -1,7 +1,7 @@
 //! Connections to upstreams, and those kept open for the next call. Each worker has its own.
 
 use crate::buffer::{Buffers, Inbox};
-use crate::timer::Timer;
+use crate::timer::{Timer, later};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
@@ -146,7 +146,7 @@ impl Pool {
             list.push(Idle {
                 connection,
                 since: now,
-                until: now + Duration::from_millis(bounds.idle_timeout_ms),
+                until: later(now, Duration::from_millis(bounds.idle_timeout_ms)),
             });
         }
     }

@@ -10,6 +10,15 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::time::Sleep;
 
+/// Further ahead than anything lives. Whoever configures a longer wait means "for ever".
+const FOR_EVER: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+
+/// `after` from `now`; whatever was configured, there is such a moment.
+#[inline]
+pub fn later(now: Instant, after: Duration) -> Instant {
+    now + after.min(FOR_EVER)
+}
+
 /// A deadline that can be moved cheaply.
 #[derive(Debug)]
 pub struct Timer {
@@ -22,7 +31,7 @@ impl Timer {
     /// A timer whose deadline is `after` from `now`.
     pub fn new(now: Instant, after: Duration) -> Self {
         Self {
-            deadline: now + after,
+            deadline: later(now, after),
             armed: None,
             sleep: None,
         }
@@ -31,7 +40,7 @@ impl Timer {
     /// Moves the deadline to `after` from `now`.
     #[inline]
     pub fn set(&mut self, now: Instant, after: Duration) {
-        self.deadline = now + after;
+        self.deadline = later(now, after);
     }
 
     /// Ready once the deadline has passed.

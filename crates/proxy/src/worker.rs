@@ -5,6 +5,7 @@ use crate::connection;
 use crate::dns::Resolver;
 use crate::gateway::{Published, Shared};
 use crate::pool::Pool;
+use crate::timer::later;
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -213,7 +214,7 @@ pub async fn run(
     }
     while accepting.join_next().await.is_some() {}
     worker.drain();
-    let patience = Instant::now() + worker.shared.drain_timeout;
+    let patience = later(Instant::now(), worker.shared.drain_timeout);
     while !worker.connections.borrow().is_empty() && Instant::now() < patience {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }

@@ -4,7 +4,7 @@ use crate::args::{RouterArgs, RunArgs};
 use crate::load::{self, Loaded};
 use crate::status::{self, Status};
 use anyhow::Context;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -37,6 +37,7 @@ struct Loader {
 pub fn run(args: RunArgs) -> anyhow::Result<()> {
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
         .with_env_filter(
             tracing_subscriber::EnvFilter::try_from_env("WEIR_LOG").unwrap_or_else(|_| "info".into()),
         )

@@ -41,6 +41,37 @@ fn expect_is_answered_by_the_upstream() {
 }
 
 #[test]
+fn a_route_table_may_have_expect_answered_here() {
+    let upstream = Upstream::bind();
+    let changes = json!({"route_tables": [{"answer_expect": true}], "routes": {"max_body_bytes": 5}});
+    let gateway = TestGateway::start(patch(simple_model(upstream.address), &changes));
+    let expecting = |length: u32| {
+        format!("POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: {length}\r\n\r\n")
+    };
+    let mut client = gateway.connect();
+    let mut server = None;
+    for _ in 0..2 {
+        client.send(expecting(3));
+        assert_eq!(client.response().unwrap().head.line, "HTTP/1.1 100 Continue");
+        client.send("abc");
+        let server = server.get_or_insert_with(|| upstream.accept());
+        let request = server.request().unwrap();
+        assert_eq!(
+            (text(&request.body).as_str(), request.head.get("Expect")),
+            ("abc", None)
+        );
+        // Nobody waits for a second invitation.
+        server.send("HTTP/1.1 100 Continue\r\n\r\n");
+        server.send(answer("ok"));
+        assert_eq!(text(&client.response().unwrap().body), "ok");
+    }
+    // Nothing is invited that is going to be refused.
+    client.send(expecting(6));
+    assert_eq!(client.response().unwrap().status(), 413);
+    client.expect_end();
+}
+
+#[test]
 fn expect_is_left_out_where_there_is_nothing_to_wait_for() {
     let upstream = Upstream::bind();
     let address = upstream.address;

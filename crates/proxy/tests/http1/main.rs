@@ -4,6 +4,7 @@
 mod backpressure;
 mod bodies;
 mod body_variables;
+mod chaos;
 mod connections;
 mod expectations;
 mod headers;

@@ -1,7 +1,7 @@
 //! Requests that try to mean two things at once, or break the format: each is refused, its connection ends,
 //! and no upstream sees any of it (RFC 9112, 11.2).
 
-use crate::support::{Ended, TestGateway, Upstream, answer, text};
+use crate::support::{Ended, TestGateway, Upstream, Wire, answer, text};
 
 /// Bytes after which anybody who overlooks the fault would see a second request.
 const SMUGGLED: &str = "GET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n";
@@ -149,30 +149,27 @@ const REFUSED: &[(&str, u16, &str)] = &[
 
 #[test]
 fn broken_requests_are_refused_and_reach_no_upstream() {
+    expect_refusals(|client, request| client.send(request));
+}
+
+#[test]
+fn broken_requests_are_refused_however_they_arrive() {
+    expect_refusals(|client, request| {
+        // The gateway may have said good-bye before the last byte.
+        let _ = request.bytes().try_for_each(|byte| client.try_send([byte]));
+    });
+}
+
+fn expect_refusals(send: impl Fn(&mut Wire, &str)) {
     let upstream = Upstream::bind();
     let gateway = TestGateway::to(upstream.address);
     let mut failures = Vec::new();
     for (bytes, status, says) in REFUSED {
         let mut client = gateway.connect();
-        client.send(format!("{bytes}{SMUGGLED}"));
-        let outcome = match client.response() {
-            Ok(answer) if answer.status() != *status => Err(format!("status {}", answer.status())),
-            Ok(answer) if !text(&answer.body).contains(says) => Err(format!("answer {}", text(&answer.body))),
-            Ok(answer) if answer.head.get("Connection").as_deref() != Some("close") => {
-                Err("no Connection: close".to_owned())
-            }
-            Ok(_) => match client.rest() {
-                (rest, Ended::Cleanly) if rest.is_empty() => Ok(()),
-                (rest, ended) => Err(format!("{ended:?} after {}", text(&rest))),
-            },
-            Err(ended) => Err(format!("{ended:?} without an answer")),
-        };
-        let outcome = outcome.and_then(|()| {
-            if upstream.is_untouched() {
-                Ok(())
-            } else {
-                Err("reached the upstream".to_owned())
-            }
+        send(&mut client, &format!("{bytes}{SMUGGLED}"));
+        let outcome = refusal(&mut client, *status, says).and_then(|()| match upstream.is_untouched() {
+            true => Ok(()),
+            false => Err("reached the upstream".to_owned()),
         });
         if let Err(what) = outcome {
             failures.push(format!(
@@ -181,13 +178,30 @@ fn broken_requests_are_refused_and_reach_no_upstream() {
             ));
         }
     }
+    let count = failures.len();
     assert!(
         failures.is_empty(),
-        "{} of {}:\n{}",
-        failures.len(),
+        "{count} of {}:\n{}",
         REFUSED.len(),
         failures.join("\n")
     );
+}
+
+/// Reads an answer with this status and text, behind which the connection ends.
+fn refusal(client: &mut Wire, status: u16, says: &str) -> Result<(), String> {
+    let answer = client
+        .response()
+        .map_err(|ended| format!("{ended:?} without an answer"))?;
+    if answer.status() != status || !text(&answer.body).contains(says) {
+        return Err(format!("{} {}", answer.head.line, text(&answer.body)));
+    }
+    if answer.head.get("Connection").as_deref() != Some("close") {
+        return Err("no Connection: close".to_owned());
+    }
+    match client.rest() {
+        (rest, Ended::Cleanly) if rest.is_empty() => Ok(()),
+        (rest, ended) => Err(format!("{ended:?} after {}", text(&rest))),
+    }
 }
 
 /// What is unusual but clear is served: `(bytes, request line that the upstream sees, body that it sees)`.

@@ -244,6 +244,31 @@ fn an_upstream_that_does_not_read_is_given_up_in_time() {
 }
 
 #[test]
+fn no_timeout_is_too_long() {
+    let upstream = Upstream::bind();
+    let address = upstream.address;
+    upstream.serve(|_| answer("ok"));
+    let forever = json!({"connect_ms": u64::MAX, "read_ms": u64::MAX, "write_ms": u64::MAX});
+    let keepalive = json!({"idle_timeout_ms": u64::MAX});
+    let changes = json!({"services": {"timeouts": forever}, "upstreams": {"keepalive": keepalive}});
+    let gateway = TestGateway::with(balanced(&[(address, 1)], &changes), |options| {
+        let limits = &mut options.limits;
+        let bounds = [
+            &mut limits.header_timeout,
+            &mut limits.idle_timeout,
+            &mut limits.body_timeout,
+            &mut limits.write_timeout,
+        ];
+        bounds
+            .into_iter()
+            .for_each(|bound| *bound = std::time::Duration::MAX);
+    });
+    for request in [GET, POST, GET] {
+        assert_eq!(status_of(&gateway, request), (200, "ok".to_owned()));
+    }
+}
+
+#[test]
 fn a_slow_upload_is_no_upstream_timeout() {
     let upstream = Upstream::bind();
     let changes = json!({"services": {"retries": 0, "timeouts": {"read_ms": 150}}});

@@ -1,7 +1,8 @@
 //! A gateway within the test's process, and raw peers on both sides of it.
 //!
 //! Peers speak bytes over real sockets on free ports of the loopback. A test waits for what it expects to
-//! happen, never for time to pass; [`PATIENCE`] only ends a test that would hang.
+//! happen, and for time to pass only where a time-out is what it is about; [`PATIENCE`] only ends a test that
+//! would hang.
 
 mod filter;
 mod gateway;

@@ -31,6 +31,14 @@ impl Upstream {
         self.listener.accept().is_err()
     }
 
+    /// The next connection, however long it takes.
+    pub fn accept_whenever(&self) -> Wire {
+        self.listener.set_nonblocking(false).unwrap();
+        let wire = Wire::new(self.listener.accept().unwrap().0);
+        wire.stream.set_read_timeout(None).unwrap();
+        wire
+    }
+
     /// Waits until the gateway has opened a connection to one of `upstreams`; gives its position.
     pub fn first_of(upstreams: &[Self]) -> (usize, Wire) {
         let patience = Instant::now() + PATIENCE;

@@ -1,19 +1,19 @@
 //! The gateway: binds listeners, starts workers, publishes snapshots to them, and drains.
 
 use crate::limits::Limits;
-use crate::worker;
+use crate::{own_files, worker};
 use arc_swap::ArcSwap;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::watch;
 use weir_model::Voice;
 use weir_plugin::voice;
 use weir_snapshot::Snapshot;
-use weir_telemetry::access_log::AccessLog;
+use weir_telemetry::access_log::{AccessLog, AccessLogHandle};
 use weir_telemetry::metrics::{Registry, SeriesId};
 
 /// The voice of each dialect, in the order of [`Voice`].
@@ -88,8 +88,6 @@ impl Gateway {
         access_log: Option<&AccessLog>,
         snapshot: Snapshot,
     ) -> io::Result<Self> {
-        let workers = options.workers.max(1);
-        let (listeners, bound) = bind(&options.listen, workers)?;
         let published = Arc::new(publish(&metrics, snapshot, 1));
         let shared = Arc::new(Shared {
             published: ArcSwap::new(published),
@@ -99,36 +97,60 @@ impl Gateway {
             drain: watch::Sender::new(false),
             drain_timeout: options.drain_timeout,
         });
-        let mut threads = Vec::with_capacity(workers);
-        for (index, listeners) in listeners.into_iter().enumerate() {
-            let (shared, metrics) = (Arc::clone(&shared), metrics.worker());
-            let access_log = access_log.map(AccessLog::handle);
-            let seed = seed(index);
-            let work = move || {
-                let runtime = tokio::runtime::Builder::new_current_thread()
-                    .enable_all()
-                    .event_interval(61)
-                    .build_local(tokio::runtime::LocalOptions::default());
-                match runtime {
-                    Ok(runtime) => {
-                        runtime.block_on(worker::run(shared, listeners, metrics, access_log, seed));
-                    }
-                    Err(error) => tracing::error!(%error, "a worker's runtime cannot be started"),
-                }
-            };
-            threads.push(
-                std::thread::Builder::new()
-                    .name(format!("weir-worker-{index}"))
-                    .spawn(work)?,
-            );
-        }
-        Ok(Self {
+        let mut gateway = Self {
             shared,
             metrics,
-            workers: Mutex::new(threads),
-            bound,
+            workers: Mutex::default(),
+            bound: Bound(options.listen),
             retired: Mutex::default(),
-        })
+        };
+        for index in 0..options.workers.max(1) {
+            // The first finds free ports, and the others share them.
+            match gateway.start_worker(index, access_log.map(AccessLog::handle)) {
+                Ok(bound) => gateway.bound = bound,
+                Err(error) => {
+                    gateway.drain();
+                    return Err(error);
+                }
+            }
+        }
+        Ok(gateway)
+    }
+
+    /// Starts a worker on the gateway's addresses, and says which they are.
+    fn start_worker(&self, index: usize, access_log: Option<AccessLogHandle>) -> io::Result<Bound> {
+        let (shared, metrics) = (Arc::clone(&self.shared), self.metrics.worker());
+        let (addresses, seed) = (self.bound.0.clone(), seed(index));
+        let (started, starting) = mpsc::sync_channel(1);
+        let work = move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build_local(tokio::runtime::LocalOptions::default());
+            let prepared = runtime.and_then(|runtime| {
+                own_files::separate();
+                Ok((runtime, bind(&addresses)?))
+            });
+            match prepared {
+                Ok((runtime, (listeners, bound))) => {
+                    // Whoever started the worker waits for this.
+                    let _is_waiting = started.send(Ok(bound));
+                    runtime.block_on(worker::run(shared, listeners, metrics, access_log, seed));
+                }
+                Err(error) => {
+                    let _is_waiting = started.send(Err(error));
+                }
+            }
+        };
+        let thread = std::thread::Builder::new()
+            .name(format!("weir-worker-{index}"))
+            .spawn(work)?;
+        self.workers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(thread);
+        starting
+            .recv()
+            .unwrap_or_else(|_| Err(io::Error::other("a worker has ended at its start")))
     }
 
     /// The addresses that were bound, in the order of the options.
@@ -190,23 +212,15 @@ fn seed(worker: usize) -> u64 {
     RandomState::new().hash_one(worker)
 }
 
-/// Binds every address once for each worker; the kernel spreads connections over them.
-fn bind(addresses: &[SocketAddr], workers: usize) -> io::Result<(Vec<Vec<TcpListener>>, Bound)> {
-    let mut listeners: Vec<Vec<TcpListener>> = (0..workers).map(|_| Vec::new()).collect();
+/// Binds every address; the kernel spreads connections over the workers that share one.
+fn bind(addresses: &[SocketAddr]) -> io::Result<(Vec<TcpListener>, Bound)> {
+    let mut listeners = Vec::with_capacity(addresses.len());
     let mut bound = Vec::with_capacity(addresses.len());
     for address in addresses {
-        let mut address = *address;
-        for (index, list) in listeners.iter_mut().enumerate() {
-            let listener = bind_one(address).map_err(|error| {
-                io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"))
-            })?;
-            if index == 0 {
-                // A free port is found once and then shared.
-                address = listener.local_addr()?;
-                bound.push(address);
-            }
-            list.push(listener);
-        }
+        let listener = bind_one(*address)
+            .map_err(|error| io::Error::new(error.kind(), format!("cannot listen on {address}: {error}")))?;
+        bound.push(listener.local_addr()?);
+        listeners.push(listener);
     }
     Ok((listeners, Bound(bound)))
 }

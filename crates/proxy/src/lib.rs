@@ -17,6 +17,7 @@ mod forwarded;
 mod gateway;
 mod h1;
 mod limits;
+mod own_files;
 mod pool;
 mod reply;
 mod report;

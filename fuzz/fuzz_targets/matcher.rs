@@ -227,10 +227,13 @@ fn covers(it: &RouteMatch, host: &HostPattern, request: &Request) -> Option<usiz
         }
         PathPattern::Template(parts) => template(parts, path),
         PathPattern::Regex(regex) => {
-            let regex = RegexBuilder::new(&format!(r"\A(?:{regex})"))
-                .unicode(false)
-                .build()
-                .ok()?;
+            // Paths are bytes; only what cannot be said of bytes is said of characters.
+            let build = |unicode| {
+                RegexBuilder::new(&format!(r"\A(?:{regex})"))
+                    .unicode(unicode)
+                    .build()
+            };
+            let regex = build(false).or_else(|_| build(true)).ok()?;
             regex.find(path).map(|found| found.end())
         }
     }

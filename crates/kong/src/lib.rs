@@ -55,7 +55,7 @@ pub fn translate(
         return Err(vec![Diagnostic::error(DocPath::root(), message)]);
     }
     let (document, mut found) = document::Document::read(document)?;
-    match translate::model(&document, options.router) {
+    match translate::model(document, options.router) {
         Ok((model, more)) => {
             found.extend(more);
             Ok((model, found))

@@ -115,10 +115,33 @@ impl Diagnostic {
             Some(line) => format!("{file}:{line}"),
             None => file.to_owned(),
         };
-        if self.path.0.is_empty() {
+        one_line(if self.path.0.is_empty() {
             format!("{place}: {kind}: {}", self.message)
         } else {
             format!("{place}: {kind}: {}: {}", self.path, self.message)
-        }
+        })
+    }
+}
+
+/// Some causes are told in several lines (regular expressions), and a key may hold a line break.
+fn one_line(text: String) -> String {
+    if !text.contains(['\n', '\r']) {
+        return text;
+    }
+    let lines = text.split(['\n', '\r']).map(str::trim);
+    lines
+        .filter(|line| !line.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finding_is_one_line() {
+        let found = Diagnostic::error(DocPath::root().field("a\nb"), "bad:\r\n    (\n    ^\nunclosed");
+        assert_eq!(found.render("f", ""), "f: error: a b: bad: ( ^ unclosed");
     }
 }

@@ -3,14 +3,21 @@
 //! Values carry no positions: a document is read once for its values, and only when there is something to
 //! report is its text walked again for the line of a [`DocPath`].
 
-use crate::diagnostic::{Diagnostic, DocPath, PathStep};
+mod lines;
+
+pub use lines::line_of;
+
+use crate::diagnostic::{Diagnostic, DocPath};
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 use serde_json::{Map, Number, Value};
+use std::collections::HashMap;
 
 /// Deepest nesting of lists and maps.
 const MAX_DEPTH: usize = 128;
 /// Most values that a document may stand for once its aliases are followed.
 const MAX_VALUES: usize = 5_000_000;
+/// Up to so many entries, a map's keys are compared with each other; beyond, they are hashed.
+const SMALL_MAP: usize = 16;
 
 /// Reads one YAML or JSON document. Of a key given twice, the last holds.
 ///
@@ -18,18 +25,30 @@ const MAX_VALUES: usize = 5_000_000;
 /// A diagnostic with the line of the syntax error. Several documents in one text, non-scalar keys,
 /// and aliases that blow up are refused.
 pub fn parse(text: &str) -> Result<Value, Diagnostic> {
+    parse_noting_repeats(text).map(|(value, _)| value)
+}
+
+/// Like [`parse`], and says with a warning of each key that is given again in its map: what stood there before is
+/// lost without a trace.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_noting_repeats(text: &str) -> Result<(Value, Vec<Diagnostic>), Diagnostic> {
     let mut events = Events {
         parser: Parser::new_from_str(text),
         anchors: Vec::new(),
         values: 0,
+        items: Vec::new(),
+        entries: Vec::new(),
+        repeats: Vec::new(),
     };
     loop {
         match events.next()? {
             (Event::StreamStart | Event::DocumentStart(_), _) => {}
-            (Event::StreamEnd, _) => return Ok(Value::Null),
+            (Event::StreamEnd, _) => return Ok((Value::Null, events.repeats)),
             (event, span) => {
                 let value = events.value(event, span, 0)?;
-                return events.expect_end().map(|()| value);
+                return events.expect_end().map(|()| (value, events.repeats));
             }
         }
     }
@@ -46,6 +65,13 @@ struct Events<'t> {
     parser: Parser<'t, saphyr_parser::StrInput<'t>>,
     anchors: Vec<(usize, Value, usize)>,
     values: usize,
+    /// Items of the lists that are being read, the innermost's last. A list that is complete takes its own in one
+    /// piece: thousands of small lists and maps that grow one by one cost more than all the rest of reading.
+    items: Vec<Value>,
+    /// Likewise the entries of maps, each with the line of its key.
+    entries: Vec<(String, Value, usize)>,
+    /// Keys that were given again.
+    repeats: Vec<Diagnostic>,
 }
 
 impl<'t> Events<'t> {
@@ -129,27 +155,38 @@ impl<'t> Events<'t> {
     }
 
     fn sequence(&mut self, depth: usize) -> Result<Value, Diagnostic> {
-        let mut items = Vec::new();
+        let start = self.items.len();
         loop {
             match self.next()? {
-                (Event::SequenceEnd, _) => return Ok(Value::Array(items)),
-                (event, span) => items.push(self.value(event, span, depth + 1)?),
+                (Event::SequenceEnd, _) => return Ok(self.items.drain(start..).collect()),
+                (event, span) => {
+                    let item = self.value(event, span, depth + 1)?;
+                    self.items.push(item);
+                }
             }
         }
     }
 
     fn mapping(&mut self, depth: usize) -> Result<Value, Diagnostic> {
-        let mut map = Map::new();
+        let start = self.entries.len();
         loop {
             let (key, span) = match self.next()? {
-                (Event::MappingEnd, _) => return Ok(Value::Object(map)),
+                (Event::MappingEnd, _) => return Ok(Value::Object(self.take_entries(start))),
                 (event, span) => (self.value(event, span, depth + 1)?, span),
             };
-            let key = scalar_text(&key).ok_or_else(|| {
-                syntax_error(span.start.line(), "expected a text as key, found a list or a map")
-            })?;
+            let key_line = span.start.line();
+            let key = scalar_text(key)
+                .ok_or_else(|| syntax_error(key_line, "expected a text as key, found a list or a map"))?;
             let (event, span) = self.next()?;
             let value = self.value(event, span, depth + 1)?;
+            self.entries.push((key, value, key_line));
+        }
+    }
+
+    fn take_entries(&mut self, start: usize) -> Map<String, Value> {
+        self.note_repeats(start);
+        let mut map = Map::with_capacity(self.entries.len() - start);
+        for (key, value, _) in self.entries.drain(start..) {
             match (key.as_str(), value) {
                 ("<<", Value::Object(merged)) => {
                     for (key, value) in merged {
@@ -161,12 +198,43 @@ impl<'t> Events<'t> {
                 }
             }
         }
+        map
+    }
+
+    fn note_repeats(&mut self, start: usize) {
+        let entries = &self.entries[start..];
+        let mut note = |key: &str, line: usize, first: usize| {
+            // Several maps may be merged into one.
+            if key != "<<" {
+                self.repeats.push(Diagnostic {
+                    line: Some(line),
+                    ..Diagnostic::warning(
+                        DocPath::root(),
+                        format!("the key '{key}' is here a second time, and line {first} does not count: join them"),
+                    )
+                });
+            }
+        };
+        if entries.len() <= SMALL_MAP {
+            for (position, (key, _, line)) in entries.iter().enumerate() {
+                if let Some((_, _, first)) = entries[..position].iter().rfind(|(other, ..)| other == key) {
+                    note(key, *line, *first);
+                }
+            }
+        } else {
+            let mut lines = HashMap::with_capacity(entries.len());
+            for (key, _, line) in entries {
+                if let Some(first) = lines.insert(key.as_str(), *line) {
+                    note(key, *line, first);
+                }
+            }
+        }
     }
 }
 
-fn scalar_text(value: &Value) -> Option<String> {
+fn scalar_text(value: Value) -> Option<String> {
     match value {
-        Value::String(text) => Some(text.clone()),
+        Value::String(text) => Some(text),
         Value::Number(number) => Some(number.to_string()),
         Value::Bool(truth) => Some(truth.to_string()),
         Value::Null => Some(String::new()),
@@ -220,82 +288,6 @@ fn plain_scalar(text: &str) -> Value {
     }
 }
 
-/// The line (from 1) on which the value at `path` begins, or the nearest of its parents that exists.
-/// `None` where the text cannot be read or the path is the root.
-pub fn line_of(text: &str, path: &DocPath) -> Option<usize> {
-    if path.0.is_empty() {
-        return None;
-    }
-    let mut walk = Walk {
-        parser: Parser::new_from_str(text),
-        found: None,
-    };
-    loop {
-        match walk.parser.next()?.ok()? {
-            (Event::StreamStart | Event::DocumentStart(_), _) => {}
-            (event, span) => {
-                walk.visit(&event, span, Some(&path.0))?;
-                return walk.found;
-            }
-        }
-    }
-}
-
-struct Walk<'t> {
-    parser: Parser<'t, saphyr_parser::StrInput<'t>>,
-    found: Option<usize>,
-}
-
-impl Walk<'_> {
-    /// Walks one value; `wanted` is what is left of the path, `None` when this value is not on it.
-    fn visit(&mut self, event: &Event<'_>, _span: Span, wanted: Option<&[PathStep]>) -> Option<()> {
-        match event {
-            Event::SequenceStart(..) => {
-                let mut index = 0;
-                loop {
-                    let (event, span) = self.parser.next()?.ok()?;
-                    if matches!(event, Event::SequenceEnd) {
-                        return Some(());
-                    }
-                    let below = match wanted {
-                        Some([PathStep::Index(wanted), rest @ ..]) if *wanted == index => Some(rest),
-                        _ => None,
-                    };
-                    self.reached(below, span);
-                    self.visit(&event, span, below)?;
-                    index += 1;
-                }
-            }
-            Event::MappingStart(..) => loop {
-                let (key, key_span) = self.parser.next()?.ok()?;
-                let below = match (&key, wanted) {
-                    (Event::MappingEnd, _) => return Some(()),
-                    (Event::Scalar(text, ..), Some([PathStep::Field(wanted), rest @ ..]))
-                        if text == wanted =>
-                    {
-                        Some(rest)
-                    }
-                    (Event::Scalar(..), _) => None,
-                    _ => {
-                        self.visit(&key, key_span, None)?;
-                        None
-                    }
-                };
-                self.reached(below, key_span);
-                let (event, span) = self.parser.next()?.ok()?;
-                self.visit(&event, span, below)?;
-            },
-            _ => Some(()),
-        }
-    }
-
-    fn reached(&mut self, below: Option<&[PathStep]>, span: Span) {
-        if below.is_some() {
-            self.found = Some(span.start.line());
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -340,6 +332,36 @@ mod tests {
     }
 
     #[test]
+    fn repeated_keys_are_told() {
+        let large: String = (0..40).map(|it| format!("k{it}: 1\n")).collect();
+        for (text, repeats) in [
+            ("a: 1\nb: {c: 1}\nc: 2\n", vec![]),
+            ("a: 1\nb: 2\na: 3\n", vec![(3, "'a'", "line 1")]),
+            ("- b: 1\n  c: {d: 1, d: 2}\n- b: 1\n", vec![(2, "'d'", "line 2")]),
+            (
+                "1: a\n'1': b\n0x1: c\n",
+                vec![(2, "'1'", "line 1"), (3, "'1'", "line 2")],
+            ),
+            ("&x a: 1\n*x : 2\n", vec![(2, "'a'", "line 1")]),
+            (
+                "x: &x {a: 1}\ny: &y {b: 1}\nz:\n  <<: *x\n  <<: *y\n  a: 2\n",
+                vec![],
+            ),
+            (&format!("{large}k0: 2\n"), vec![(41, "'k0'", "line 1")]),
+        ] {
+            let (_, found) = parse_noting_repeats(text).expect("valid");
+            assert_eq!(found.len(), repeats.len(), "{text}: {found:?}");
+            for (found, (line, key, first)) in found.iter().zip(repeats) {
+                assert_eq!(found.line, Some(line), "{text}");
+                assert!(
+                    found.message.contains(key) && found.message.contains(first),
+                    "{found:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
     fn aliases_cannot_blow_up() {
         let mut text = String::from("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n");
         for level in 1..12 {
@@ -347,36 +369,5 @@ mod tests {
             text.push_str(&format!("a{level}: &a{level} [{aliases}]\n"));
         }
         assert!(parse(&text).is_err());
-    }
-
-    #[test]
-    fn places_are_found_again() {
-        let text = "services:\n- name: a\n  routes:\n  - paths:\n    - /x\n    - /y\n- name: b\n";
-        let place = |steps: &[PathStep]| line_of(text, &DocPath(steps.to_vec()));
-        let field = |name: &str| PathStep::Field(name.to_owned());
-        for (steps, line) in [
-            (
-                vec![field("services"), PathStep::Index(1), field("name")],
-                Some(7),
-            ),
-            (
-                vec![
-                    field("services"),
-                    PathStep::Index(0),
-                    field("routes"),
-                    PathStep::Index(0),
-                    field("paths"),
-                    PathStep::Index(1),
-                ],
-                Some(6),
-            ),
-            (
-                vec![field("services"), PathStep::Index(1), field("absent")],
-                Some(7),
-            ),
-            (vec![field("absent")], None),
-        ] {
-            assert_eq!(place(&steps), line, "{steps:?}");
-        }
     }
 }

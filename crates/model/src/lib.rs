@@ -62,6 +62,11 @@ impl Voice {
             Voice::Apisix => "apisix",
         }
     }
+
+    /// Whether several credentials of a plugin may have the same key, as APISIX lets them: the last one counts.
+    pub fn keys_may_repeat(self) -> bool {
+        self == Voice::Apisix
+    }
 }
 
 /// Everything one gateway serves. Lists keep the order of the document that they came from.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use weir_model::Voice;
+use weir_model::{DocPath, Voice};
 
 /// A consumer as compiled into a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -50,9 +50,9 @@ impl<T> Default for CredentialIndex<T> {
 }
 
 impl<T> CredentialIndex<T> {
-    /// Adds a credential; of two with the same key, the last counts.
-    pub fn insert(&mut self, key: &[u8], entry: CredentialEntry<T>) {
-        self.0.insert(key.into(), entry);
+    /// Adds a credential; of two with the same key, the last counts. Gives the one that counts no longer.
+    pub fn insert(&mut self, key: &[u8], entry: CredentialEntry<T>) -> Option<CredentialEntry<T>> {
+        self.0.insert(key.into(), entry)
     }
 
     /// The credential with this key.
@@ -66,6 +66,8 @@ impl<T> CredentialIndex<T> {
 pub struct ModelCredential<'m> {
     /// Its configuration.
     pub config: &'m serde_json::Value,
+    /// Where it stands in the model.
+    pub place: DocPath,
     /// Who it belongs to.
     pub identity: Identity,
     /// The voice in which it is good.

@@ -1,6 +1,6 @@
 //! The factory side of the contract: plugins, filters, and the registry that joins them to names.
 
-use crate::consumer::{CredentialEntry, CredentialIndex, ModelCredential};
+use crate::consumer::{CredentialEntry, CredentialIndex, Identity, ModelCredential};
 use crate::exchange::Exchange;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::response::Reply;
@@ -132,12 +132,15 @@ pub struct BuildContext<'c> {
     pub consumers: &'c HashMap<(Voice, String), Arc<crate::ConsumerIdentity>>,
     /// Credential indexes built so far for this snapshot.
     pub indexes: &'c CredentialIndexes,
+    /// What was found wrong with credentials while they were indexed; paths lead into the model's text form.
+    pub credential_diagnostics: &'c RefCell<Vec<Diagnostic>>,
 }
 
 impl BuildContext<'_> {
     /// The credentials of plugin `plugin` in this context's voice, indexed by the key that `read` finds in
     /// each. Built once for a snapshot, however many instances ask. Credentials that `read` declines are left
-    /// out (they have been checked before).
+    /// out (they have been checked before). Two with the same key are told to
+    /// [`credential_diagnostics`](Self::credential_diagnostics).
     pub fn credential_index<T: Send + Sync + 'static>(
         &self,
         plugin: &str,
@@ -154,13 +157,12 @@ impl BuildContext<'_> {
             if credential.voice == self.voice
                 && let Some((key, secret)) = read(credential.config)
             {
-                index.insert(
-                    &key,
-                    CredentialEntry {
-                        secret,
-                        identity: credential.identity.clone(),
-                    },
-                );
+                let identity = credential.identity.clone();
+                let ousted = index.insert(&key, CredentialEntry { secret, identity });
+                if let Some(ousted) = ousted {
+                    let found = same_key(plugin, credential, &ousted.identity);
+                    self.credential_diagnostics.borrow_mut().push(found);
+                }
             }
         }
         let index = Arc::new(index);
@@ -173,6 +175,20 @@ impl BuildContext<'_> {
     /// The consumer with this id in this context's voice.
     pub fn consumer(&self, id: &str) -> Option<Arc<crate::ConsumerIdentity>> {
         self.consumers.get(&(self.voice, id.to_owned())).cloned()
+    }
+}
+
+/// That a credential has the key of another one. The key itself may be a secret and is not told.
+fn same_key(plugin: &str, credential: &ModelCredential<'_>, other: &Identity) -> Diagnostic {
+    let names = [&other.consumer, &credential.identity.consumer];
+    let [other, own] = names.map(|consumer| consumer.username.as_ref().unwrap_or(&consumer.id));
+    let message = format!(
+        "expected a key of its own: '{own}' and '{other}' have {plugin} credentials with the same key"
+    );
+    let place = credential.place.clone();
+    match credential.voice.keys_may_repeat() {
+        true => Diagnostic::warning(place, message),
+        false => Diagnostic::error(place, message),
     }
 }
 

@@ -27,6 +27,8 @@ pub struct Request {
     pub body: Option<Vec<u8>>,
     /// Whether a body comes with the request.
     pub has_body: bool,
+    /// The length of the body, where the client has said it. It is not among the headers: framing is the engine's.
+    pub content_length: Option<u64>,
     /// HTTP version as (major, minor).
     pub version: (u8, u8),
     /// Whether the client's connection is over TLS.
@@ -57,6 +59,7 @@ impl Default for Request {
             headers: Headers::default(),
             body: None,
             has_body: false,
+            content_length: None,
             version: (1, 1),
             is_tls: false,
             sni: None,
@@ -120,6 +123,7 @@ impl Request {
         self.headers.clear();
         self.body = None;
         self.has_body = false;
+        self.content_length = None;
         self.forget_parsed_body();
     }
 }

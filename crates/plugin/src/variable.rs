@@ -28,6 +28,7 @@ pub enum Variable {
     IsArgs,
     Host,
     HttpHost,
+    ContentLength,
     RemoteAddr,
     RemotePort,
     ServerAddr,
@@ -80,6 +81,9 @@ impl Variable {
     pub fn parse(name: &str) -> Self {
         if let Some(arg) = name.strip_prefix("arg_") {
             return Self::Arg(arg.as_bytes().to_vec());
+        }
+        if name == "http_content_length" {
+            return Self::ContentLength;
         }
         if name == "http_host" {
             return Self::HttpHost;
@@ -134,7 +138,7 @@ impl Variable {
             "graphql_name" => Self::GraphqlName,
             "graphql_root_fields" => Self::GraphqlRootFields,
             "content_type" => Self::Header(b"content-type".to_vec()),
-            "content_length" => Self::Header(b"content-length".to_vec()),
+            "content_length" => Self::ContentLength,
             _ => Self::Unknown,
         }
     }
@@ -204,6 +208,7 @@ impl Variable {
             }),
             Self::Host => bytes(&request.host),
             Self::HttpHost => bytes(request.headers.get(b"host")?),
+            Self::ContentLength => text(request.content_length?.to_string()),
             Self::RemoteAddr => text(request.client.to_string()),
             Self::RemotePort => text(request.peer.port().to_string()),
             Self::ServerAddr => text(request.local.ip().to_string()),

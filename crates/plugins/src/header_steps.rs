@@ -1,4 +1,7 @@
 //! Ordered changes of a header list, for requests and responses.
+//!
+//! What a message is made of (its framing, and what belongs to the connection) is the engine's: no step writes such a
+//! header, lest the peer see another end of the message than the gateway does.
 
 use crate::captures::{CaptureTemplate, Found};
 use schemars::JsonSchema;
@@ -21,10 +24,30 @@ pub enum HeaderStep {
     Set(BTreeMap<String, String>),
     /// Sets headers where there is one of the same name already.
     Replace(BTreeMap<String, String>),
-    /// Adds headers where there is none of the same name.
+    /// Adds headers where there is none of the same name. `Host`, of which there is one always, is set.
     Add(BTreeMap<String, String>),
-    /// Adds headers beside those of the same name. Empty values are left out.
+    /// Adds headers beside those of the same name. Empty values are left out. `Host`, of which there can be one only,
+    /// is set.
     Append(BTreeMap<String, String>),
+}
+
+/// Headers that the gateway writes itself, in lower case.
+const OWN: [&str; 10] = [
+    "content-length",
+    "transfer-encoding",
+    "connection",
+    "keep-alive",
+    "upgrade",
+    "te",
+    "trailer",
+    "proxy-connection",
+    "expect",
+    "http2-settings",
+];
+
+/// Whether the gateway itself writes the header of this name.
+pub(crate) fn is_own(name: &str) -> bool {
+    OWN.iter().any(|own| own.eq_ignore_ascii_case(name))
 }
 
 /// Whose headers are changed.
@@ -73,7 +96,8 @@ impl HeaderSteps {
     /// Makes steps ready. `variables`: whether `$` stands for variables and groups.
     ///
     /// # Errors
-    /// Names and values that cannot stand in a message, with their place below `path`.
+    /// Names and values that cannot stand in a message, and headers that the gateway itself writes, with their place
+    /// below `path`. Taking such a header out does nothing.
     pub(crate) fn compile(
         steps: &[HeaderStep],
         variables: bool,
@@ -184,14 +208,21 @@ impl Compiler {
             HeaderStep::Remove(names) => {
                 let path = path.field("remove");
                 for (index, name) in names.iter().enumerate() {
-                    self.push(name, &path.index(index), Work::Remove);
+                    if !is_own(name) {
+                        self.push(name, &path.index(index), Work::Remove);
+                    }
                 }
             }
             HeaderStep::Rename(names) => {
                 let path = path.field("rename");
                 for (old, new) in names {
                     let path = path.field(old);
+                    self.check_written(old, &path);
+                    self.check_written(new, &path);
                     self.check_name(new, &path);
+                    if new.eq_ignore_ascii_case("host") {
+                        self.fault(&path, "expected another name: 'Host' can only be set".to_owned());
+                    }
                     self.push(old, &path, Work::Rename(new.as_bytes().to_vec()));
                 }
             }
@@ -211,11 +242,20 @@ impl Compiler {
                     "expected a header value, without control characters".to_owned(),
                 );
             }
+            // Nothing in its place: it is taken out, which the gateway decides itself.
+            if value.is_empty() && is_own(name) {
+                continue;
+            }
+            self.check_written(name, &path);
             let text = match self.variables && value.contains('$') {
                 true => Text::Template(CaptureTemplate::parse(value)),
                 false => Text::Plain(value.as_bytes().to_vec()),
             };
-            self.push(name, &path, work(text));
+            let work = match name.eq_ignore_ascii_case("host") {
+                true => Work::Set(text),
+                false => work(text),
+            };
+            self.push(name, &path, work);
         }
     }
 
@@ -230,6 +270,12 @@ impl Compiler {
     fn check_name(&mut self, name: &str, path: &DocPath) {
         if !is_name(name.as_bytes()) {
             self.fault(path, format!("expected a header name, found {name:?}"));
+        }
+    }
+
+    fn check_written(&mut self, name: &str, path: &DocPath) {
+        if is_own(name) {
+            self.fault(path, format!("the gateway itself writes this header: '{name}'"));
         }
     }
 
@@ -287,6 +333,16 @@ mod tests {
             ),
             (json!([{"set": {"C": "$http_none"}}]), true, "A: 1, B: 2, A: 3"),
             (
+                json!([{"add": {"Host": "a"}}, {"append": {"host": "b"}}]),
+                true,
+                "A: 1, B: 2, A: 3, host: b",
+            ),
+            (
+                json!([{"remove": ["Content-Length", "connection"]}, {"set": {"TE": ""}}]),
+                true,
+                "A: 1, B: 2, A: 3",
+            ),
+            (
                 json!([{"set": {"C": "$http_b"}}]),
                 false,
                 "A: 1, B: 2, A: 3, C: $http_b",
@@ -309,6 +365,25 @@ mod tests {
             });
             assert_eq!(headers.collect::<Vec<_>>().join(", "), expected, "{steps}");
         }
+    }
+
+    #[test]
+    fn headers_of_the_gateway_are_not_written() {
+        for name in OWN {
+            let name = name.to_uppercase();
+            for step in ["set", "replace", "add", "append", "rename"] {
+                let faults = compile(json!([{step: {name.as_str(): "x"}}]), true).expect_err("the gateway's");
+                assert_eq!(faults[0].path.to_string(), format!("headers[0].{step}.{name}"));
+                assert!(
+                    faults[0]
+                        .message
+                        .starts_with("the gateway itself writes this header")
+                );
+            }
+            let faults = compile(json!([{"rename": {"x": name}}]), true).expect_err("the gateway's");
+            assert_eq!(faults[0].path.to_string(), "headers[0].rename.x");
+        }
+        assert!(compile(json!([{"rename": {"x": "Host"}}]), true).is_err());
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use weir_model::{Diagnostic, DocPath};
+use weir_model::{Diagnostic, DocPath, Voice};
 use weir_plugin::headers::{is_name, is_value};
 use weir_plugin::{
     AuthFailure, BuildContext, ConsumerIdentity, Exchange, Identity, Outcome, Refusal, RefusalKind,
@@ -142,6 +142,14 @@ impl Gate {
                 path.field("anonymous_header"),
                 "expected a header name",
             ));
+        }
+        // The originals take such a configuration, and answer the calls in question 500.
+        if context.voice == Voice::Native
+            && let Some(id) = &config.anonymous
+            && context.consumer(id).is_none()
+        {
+            let message = format!("no consumer has the id '{id}'");
+            faults.push(Diagnostic::error(path.field("anonymous"), message));
         }
         if !faults.is_empty() {
             return Err(faults);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
-use weir_model::{Diagnostic, Voice};
+use weir_model::{Diagnostic, DocPath, Voice};
 use weir_plugin::{
     AuthFailure, BuildContext, ConsumerIdentity, Exchange, Filter, Headers, Identity, ModelCredential,
     Outcome, Plugin, RefusalKind,
@@ -83,6 +83,7 @@ pub(crate) fn build_with(
         .iter()
         .map(|(consumer, id, config)| ModelCredential {
             config,
+            place: DocPath::root(),
             identity: Identity {
                 consumer: Arc::clone(&consumers[&(Voice::Native, (*consumer).to_owned())]),
                 credential_id: id.map(Arc::from),
@@ -96,6 +97,7 @@ pub(crate) fn build_with(
         credentials: &HashMap::from([(plugin.name().to_owned(), credentials)]),
         consumers: &consumers,
         indexes: &RefCell::default(),
+        credential_diagnostics: &RefCell::default(),
     };
     plugin.build(config, &context)
 }

@@ -130,7 +130,7 @@ impl Inbox {
 
     /// Whether [`Inbox::poll_fill`] could hold more, given that it may grow to `limit` bytes.
     pub fn has_room(&self, limit: usize) -> bool {
-        self.end - self.start < limit.max(self.data.len())
+        self.end - self.start < limit.max(self.data.len()).max(BUFFER_BYTES)
     }
 
     /// Reads once; the number of bytes, 0 at the end of the stream. Grows up to `limit` bytes when full.

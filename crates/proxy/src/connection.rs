@@ -180,6 +180,10 @@ impl Client {
         let mut looked_at = 0;
         let mut first_byte_at: Option<Instant> = None;
         loop {
+            // Empty lines before a request are passed over (RFC 9112, 2.2), and begin none.
+            while self.reader.inbox.bytes().starts_with(b"\r\n") {
+                self.reader.inbox.consume(2);
+            }
             let bytes = self.reader.inbox.bytes();
             if !bytes.is_empty() && (looked_at == 0 || h1::ends_a_head(bytes, looked_at)) {
                 match request::parse(bytes, exchange) {

@@ -1,6 +1,7 @@
 //! The request as the upstream sees it: target, Host, `X-Forwarded-*` and `Via`.
 
 use crate::reply::push_header;
+use std::borrow::Cow;
 use std::net::IpAddr;
 use weir_model::{PathJoin, PathRewrite};
 use weir_plugin::headers::is_value;
@@ -164,8 +165,18 @@ pub fn write_plain(
         .filter(|prefix| prefix.len() > 1)
         && forwarded.prefix
     {
-        push_header(out, b"X-Forwarded-Prefix", prefix);
+        push_header(out, b"X-Forwarded-Prefix", &prefix_value(prefix));
     }
+}
+
+/// The part of the path that was cut off, as a header can hold it: a decoded path can hold anything.
+fn prefix_value(prefix: &[u8]) -> Cow<'_, [u8]> {
+    if is_value(prefix) {
+        return Cow::Borrowed(prefix);
+    }
+    let mut escaped = Vec::with_capacity(prefix.len() + 16);
+    uri::escape_path(prefix, &mut escaped);
+    Cow::Owned(escaped)
 }
 
 /// Replaces the `X-Forwarded-*` of a request by the gateway's, once for all tries.
@@ -206,12 +217,7 @@ pub fn apply(forwarded: &Forwarded, has_forwarded: bool, stripped: Option<usize>
         match stripped {
             Some(matched_len) if matched_len > 1 => {
                 let matched = &request.path[..matched_len.min(request.path.len())];
-                let mut prefix = Vec::with_capacity(matched.len());
-                match is_value(matched) {
-                    true => prefix.extend_from_slice(matched),
-                    // A decoded path can hold anything.
-                    false => uri::escape_path(matched, &mut prefix),
-                }
+                let prefix = prefix_value(matched).into_owned();
                 set(request, b"X-Forwarded-Prefix", &prefix);
             }
             _ if has_forwarded && !is_trusted => {

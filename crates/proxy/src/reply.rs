@@ -20,7 +20,7 @@ impl Call<'_> {
         self.exchange.ensure_request_id();
         self.report.error = Some(refusal.kind.as_str());
         self.worker.metrics.refusal(metric_of(&refusal.kind));
-        if let Some(error) = protocol_error_of(&refusal.kind) {
+        if let Some(error) = protocol_error_of(&refusal.kind, self.head.length > 0) {
             self.worker.metrics.protocol_error(error);
         }
         self.worker
@@ -222,7 +222,7 @@ pub fn push_via(minor_version: u8, pseudonym: &[u8], out: &mut Vec<u8>) {
 }
 
 /// What a client did wrong on the wire, where that is why it is refused.
-fn protocol_error_of(kind: &RefusalKind) -> Option<metrics::ProtocolError> {
+fn protocol_error_of(kind: &RefusalKind, has_head: bool) -> Option<metrics::ProtocolError> {
     use metrics::ProtocolError as Metric;
     Some(match kind {
         RefusalKind::BadRequest(_) => Metric::BadRequest,
@@ -233,6 +233,7 @@ fn protocol_error_of(kind: &RefusalKind) -> Option<metrics::ProtocolError> {
         | RefusalKind::ExpectationFailed
         | RefusalKind::NotImplemented
         | RefusalKind::VersionNotSupported => Metric::Unsupported,
+        RefusalKind::RequestTimeout if has_head => Metric::BodyTimeout,
         RefusalKind::RequestTimeout => Metric::HeadTimeout,
         _ => return None,
     })

@@ -172,15 +172,8 @@ impl<'c> Call<'c> {
     async fn find_route(&mut self) -> Result<Option<Found>, Stop> {
         let snapshot = &self.serving.published.snapshot;
         for table in &snapshot.tables {
-            self.voice = table.voice;
-            self.read_client_address(snapshot.settings(table.voice));
-            let request = &mut self.exchange.request;
-            let form = self.worker.shared.voices.get(table.voice).normal_form();
-            if request.raw_path == b"*" {
-                request.path.clear();
-                request.path.push(b'*');
-            } else if form.apply(&request.raw_path, &mut request.path).is_err() {
-                return Err(RefusalKind::BadRequest("the path").into());
+            if !self.see_as(table.voice) {
+                continue;
             }
             let found = if table.needs_body() {
                 self.find_by_body(table).await?
@@ -191,8 +184,25 @@ impl<'c> Call<'c> {
                 return Ok(found);
             }
         }
-        self.voice = snapshot.voice;
-        Ok(None)
+        match self.see_as(snapshot.voice) {
+            true => Ok(None),
+            false => Err(RefusalKind::BadRequest("the path").into()),
+        }
+    }
+
+    /// Takes the call for one of this voice: its rules for paths, and for who the client is. Says whether the path
+    /// means anything by those rules.
+    fn see_as(&mut self, voice: Voice) -> bool {
+        self.voice = voice;
+        self.read_client_address(self.serving.published.snapshot.settings(voice));
+        let request = &mut self.exchange.request;
+        if request.raw_path == b"*" {
+            request.path.clear();
+            request.path.push(b'*');
+            return true;
+        }
+        let form = self.worker.shared.voices.get(voice).normal_form();
+        form.apply(&request.raw_path, &mut request.path).is_ok()
     }
 
     /// Looks into a table some of whose conditions are over the request's body.

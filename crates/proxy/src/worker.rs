@@ -20,6 +20,8 @@ use weir_plugin::{Exchange, system_clock};
 use weir_telemetry::access_log::AccessLogHandle;
 use weir_telemetry::metrics::WorkerMetrics;
 
+/// How long a worker waits after a connection could not be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 /// How often a worker looks after what is idle.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
 /// Spare exchanges that a worker keeps.
@@ -235,6 +237,7 @@ fn housekeep(worker: &Rc<Worker>) {
 
 async fn accept(worker: Rc<Worker>, listener: TcpListener, mut drain: watch::Receiver<bool>) {
     let Ok(local) = listener.local_addr() else { return };
+    let mut warned_at: Option<Instant> = None;
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -244,8 +247,11 @@ async fn accept(worker: Rc<Worker>, listener: TcpListener, mut drain: watch::Rec
             Ok((stream, peer)) => take_in(&worker, stream, peer, local),
             Err(error) => {
                 // Usually out of descriptors; connections that end free some.
-                tracing::warn!(%error, "a connection cannot be accepted");
-                tokio::time::sleep(Duration::from_millis(10)).await;
+                if warned_at.is_none_or(|at| at.elapsed() > HOUSEKEEPING) {
+                    tracing::warn!(%error, "connections cannot be accepted");
+                    warned_at = Some(Instant::now());
+                }
+                tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
     }

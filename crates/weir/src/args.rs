@@ -1,10 +1,11 @@
 //! The command line: every flag, its environment variable, its default and its help.
 
+use crate::seconds::Seconds;
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::time::Duration;
 use weir_proxy::Limits;
 
 /// An API gateway that serves weir.yaml, kong.yml and apisix.yaml alike.
@@ -286,7 +287,8 @@ pub struct LimitArgs {
         long,
         value_name = "N",
         env = "WEIR_MAX_CONNECTIONS",
-        default_value_t = Limits::default().max_connections
+        default_value_t = Limits::default().max_connections,
+        value_parser = RangedU64ValueParser::<usize>::new().range(1..)
     )]
     pub max_connections: usize,
     /// From the first byte of a request's head to its last.
@@ -348,30 +350,6 @@ impl LimitArgs {
     }
 }
 
-/// A time in seconds, with a fraction where wanted.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Seconds(pub Duration);
-
-impl std::str::FromStr for Seconds {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let seconds: f64 = text
-            .parse()
-            .map_err(|_| "expected a number of seconds".to_owned())?;
-        match Duration::try_from_secs_f64(seconds) {
-            Ok(duration) if !duration.is_zero() => Ok(Self(duration)),
-            _ => Err("expected more than 0 seconds".to_owned()),
-        }
-    }
-}
-
-impl std::fmt::Display for Seconds {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}", self.0.as_secs_f64())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -391,23 +369,6 @@ mod tests {
             let wanted = format!("WEIR_{}", long.replace('-', "_").to_uppercase());
             assert_eq!(flag.get_env(), Some(std::ffi::OsStr::new(&wanted)), "--{long}");
             assert!(flag.get_help().is_some(), "--{long}");
-        }
-    }
-
-    #[test]
-    fn seconds_read_and_print() {
-        for (text, milliseconds) in [
-            ("30", Some(30_000)),
-            ("0.5", Some(500)),
-            ("0", None),
-            ("-1", None),
-            ("x", None),
-        ] {
-            let read: Option<Seconds> = text.parse().ok();
-            assert_eq!(read.map(|it| it.0.as_millis()), milliseconds, "{text}");
-            if let Some(read) = read {
-                assert_eq!(read.to_string(), text);
-            }
         }
     }
 }

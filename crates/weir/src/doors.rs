@@ -38,13 +38,13 @@ pub struct Reading<'t> {
 
 /// Reads a text through the door that it is for.
 pub fn read(text: &str, routers: RouterArgs) -> Reading<'_> {
-    let parsed = document::parse(text);
+    let parsed = document::parse_noting_repeats(text);
     let door = match &parsed {
-        Ok(document) => door_of_document(document),
+        Ok((document, _)) => door_of_document(document),
         Err(_) => door_of_broken(text),
     };
     let parsed = match door {
-        Door::Native | Door::Kong => parsed.map(|document| (Cow::Borrowed(text), document)),
+        Door::Native | Door::Kong => parsed.map(|parsed| (Cow::Borrowed(text), parsed)),
         // Its own layer of variables comes before YAML.
         Door::Apisix => weir_apisix::prepare(text, &environment)
             .map_err(|found| Diagnostic {
@@ -52,11 +52,11 @@ pub fn read(text: &str, routers: RouterArgs) -> Reading<'_> {
                 ..found
             })
             .and_then(|prepared| {
-                let document = document::parse(&prepared)?;
-                Ok((Cow::Owned(prepared), document))
+                let parsed = document::parse_noting_repeats(&prepared)?;
+                Ok((Cow::Owned(prepared), parsed))
             }),
     };
-    let (text, document) = match parsed {
+    let (text, (document, mut findings)) = match parsed {
         Ok(parsed) => parsed,
         Err(found) => {
             return Reading {
@@ -68,13 +68,23 @@ pub fn read(text: &str, routers: RouterArgs) -> Reading<'_> {
             };
         }
     };
-    let translated = translate(door, &document, routers);
-    let (model, findings) = match translated {
-        Ok((model, findings)) => {
-            let is_refused = findings.iter().any(|found| found.severity == Severity::Error);
-            ((!is_refused).then_some(model), findings)
+    if door == Door::Native {
+        // The originals take the last of repeated keys, and so do their doors. Here it is a mistake: a list of
+        // plugins would be gone, and with it the access check in it.
+        for found in &mut findings {
+            found.severity = Severity::Error;
         }
-        Err(findings) => (None, findings),
+    }
+    let model = match translate(door, &document, routers) {
+        Ok((model, found)) => {
+            findings.extend(found);
+            let is_refused = findings.iter().any(|found| found.severity == Severity::Error);
+            (!is_refused).then_some(model)
+        }
+        Err(found) => {
+            findings.extend(found);
+            None
+        }
     };
     Reading {
         door,

@@ -130,6 +130,12 @@ pub fn load(
             }
             _ => merged = None,
         }
+        if let Some(message) = stands_alone(source.door)
+            && sources.iter().any(|other: &Source| other.door == source.door)
+        {
+            findings.add(&source, &Diagnostic::error(DocPath::root(), message));
+            merged = None;
+        }
         sources.push(source);
     }
     let good = merged.and_then(|model| {
@@ -148,6 +154,16 @@ pub fn load(
         findings: findings.shown,
         not_shown: findings.not_shown,
     })
+}
+
+/// What is to be said when there are two files of a door whose original knows one file only. What holds globally in
+/// one (an access check, say) would silently not hold for the routes of the other.
+fn stands_alone(door: Door) -> Option<&'static str> {
+    match door {
+        Door::Native => None,
+        Door::Kong => Some("several kong.yml files cannot be served together: put them into one"),
+        Door::Apisix => Some("several apisix.yaml files cannot be served together: put them into one"),
+    }
 }
 
 fn read_file(file: &Path) -> Result<String, Unreadable> {

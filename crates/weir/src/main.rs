@@ -11,6 +11,7 @@ mod explain;
 mod load;
 mod outcome;
 mod run;
+mod seconds;
 mod status;
 
 use args::{Cli, Command};

@@ -1,14 +1,15 @@
-//! `weir run`: serves a configuration, takes over changed files, and drains on SIGTERM or SIGINT.
+//! `weir run`: serves a configuration, takes over changed files, and drains when it is told to stop.
 
 use crate::args::{RouterArgs, RunArgs};
 use crate::load::{self, Loaded};
 use crate::status::{self, Status};
 use anyhow::Context;
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use weir_model::Severity;
 use weir_plugin::Registry;
 use weir_proxy::{Gateway, GatewayOptions, Voices};
@@ -60,6 +61,9 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
         ..metrics::RegistryOptions::default()
     }));
     let access_log = open_access_log(&args, &metrics)?;
+    // Before the first worker: the kernel would give it a share of the calls of a gateway that already runs here.
+    let status_listener = bind_status(&args)?;
+    args.listen.iter().try_for_each(|address| expect_free(*address))?;
     let gateway = start(&args, Arc::clone(&metrics), access_log.as_ref(), snapshot)?;
     let status = Arc::new(Status::new(gateway, metrics));
     status.served(notes);
@@ -67,11 +71,40 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
         .enable_all()
         .build()
         .context("the control runtime cannot be started")?;
-    runtime.block_on(control(&args, loader, stamps, Arc::clone(&status)))?;
+    let end = runtime.block_on(control(status_listener, loader, stamps, status))?;
+    // A drain that is cut short goes on in the background until the process ends.
+    runtime.shutdown_background();
     if let Some(log) = access_log {
         log.close(LOG_PATIENCE);
     }
-    Ok(())
+    match end {
+        End::Drained => Ok(()),
+        End::CutShort => Err(anyhow::anyhow!(
+            "told to stop a second time: calls in progress are cut off"
+        )),
+    }
+}
+
+fn bind_status(args: &RunArgs) -> anyhow::Result<TcpListener> {
+    let listener = TcpListener::bind(args.status)
+        .with_context(|| format!("cannot listen on {} for --status", args.status))?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// Workers share their addresses (`SO_REUSEPORT`), and so would two gateways of one user. A listener that does not
+/// share finds out.
+fn expect_free(address: SocketAddr) -> anyhow::Result<()> {
+    if address.port() == 0 {
+        return Ok(());
+    }
+    match TcpListener::bind(address) {
+        Ok(_closed) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::AddrInUse => Err(anyhow::anyhow!(
+            "cannot listen on {address}: address in use; is another gateway running?"
+        )),
+        Err(error) => Err(error).with_context(|| format!("cannot listen on {address}")),
+    }
 }
 
 fn open_access_log(args: &RunArgs, metrics: &metrics::Registry) -> anyhow::Result<Option<AccessLog>> {
@@ -108,34 +141,63 @@ fn start(
     Ok(Gateway::start(options, metrics, access_log, snapshot)?)
 }
 
+/// How serving came to its end.
+enum End {
+    Drained,
+    CutShort,
+}
+
+/// The signals that tell the gateway to stop.
+struct Stop {
+    terminate: Signal,
+    interrupt: Signal,
+    quit: Signal,
+}
+
+impl Stop {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            quit: signal(SignalKind::quit())?,
+        })
+    }
+
+    async fn asked(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+            _ = self.quit.recv() => {}
+        }
+    }
+}
+
 /// All that goes on beside the workers.
 async fn control(
-    args: &RunArgs,
+    listener: TcpListener,
     loader: Loader,
     stamps: Vec<Option<FileStamp>>,
     status: Arc<Status>,
-) -> anyhow::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let listener = tokio::net::TcpListener::bind(args.status)
-        .await
-        .with_context(|| format!("cannot listen on {} for --status", args.status))?;
+) -> anyhow::Result<End> {
+    let mut stop = Stop::new()?;
+    let hangup = signal(SignalKind::hangup())?;
     let status_address = listener.local_addr()?;
+    let listener = tokio::net::TcpListener::from_std(listener)?;
     let server = tokio::spawn(status::serve(listener, Arc::clone(&status)));
-    let watcher = tokio::spawn(watch(loader, stamps, Arc::clone(&status)));
+    let watcher = tokio::spawn(watch(loader, stamps, hangup, Arc::clone(&status)));
     writeln!(std::io::stdout(), "{}", status.ready_line(status_address))?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
+    stop.asked().await;
     tracing::info!("draining");
     status.drain();
     watcher.abort();
     // The status listener answers on, so that a load balancer sees that this gateway is to be left out.
-    let draining = Arc::clone(&status);
-    tokio::task::spawn_blocking(move || draining.gateway().drain()).await?;
+    let drained = tokio::task::spawn_blocking(move || status.gateway().drain());
+    let end = tokio::select! {
+        drained = drained => drained.map(|()| End::Drained)?,
+        () = stop.asked() => End::CutShort,
+    };
     server.abort();
-    Ok(())
+    Ok(end)
 }
 
 /// What tells a changed file from an unchanged one.
@@ -183,16 +245,19 @@ impl Loader {
     }
 }
 
-/// Takes over files that change. A file that cannot be served leaves the old configuration serving.
-async fn watch(loader: Loader, mut stamps: Vec<Option<FileStamp>>, status: Arc<Status>) {
+/// Takes over files that change, and on SIGHUP also those that do not look so. A file that cannot be served leaves the old configuration serving.
+async fn watch(loader: Loader, mut stamps: Vec<Option<FileStamp>>, mut hangup: Signal, status: Arc<Status>) {
     let loader = Arc::new(loader);
     let mut tick = tokio::time::interval(WATCH_INTERVAL);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
-        tick.tick().await;
+        let is_asked = tokio::select! {
+            _ = tick.tick() => false,
+            _ = hangup.recv() => true,
+        };
         status.gateway().free_retired();
         let current = loader.stamps();
-        if current == stamps {
+        if current == stamps && !is_asked {
             continue;
         }
         stamps = current;

@@ -9,6 +9,7 @@ use crate::translate::vars;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
+use weir_model::diagnostic::PathStep;
 use weir_model::{Diagnostic, DocPath};
 
 /// A resource with its id and its place in the document.
@@ -25,7 +26,8 @@ pub struct Item<T> {
 /// All good resources of a document, in its order.
 #[derive(Debug, Default)]
 pub struct Documents {
-    pub routes: Vec<Item<Route>>,
+    /// In boxes, so that each gives its memory back as soon as it is translated.
+    pub routes: Vec<Item<Box<Route>>>,
     pub services: Vec<Item<Service>>,
     pub upstreams: Vec<Item<Upstream>>,
     pub consumers: Vec<Item<Consumer>>,
@@ -84,16 +86,15 @@ struct Kept<T> {
     by_id: HashMap<String, usize>,
 }
 
-impl<T> Default for Kept<T> {
-    fn default() -> Self {
+impl<T> Kept<T> {
+    /// None, with room for so many.
+    fn with_capacity(count: usize) -> Self {
         Self {
-            items: Vec::new(),
-            by_id: HashMap::new(),
+            items: Vec::with_capacity(count),
+            by_id: HashMap::with_capacity(count),
         }
     }
-}
 
-impl<T> Kept<T> {
     fn keep(&mut self, item: Item<T>, diagnostics: &mut Vec<Diagnostic>) {
         match self.by_id.get(&item.id) {
             None => {
@@ -119,19 +120,19 @@ struct Reader<'d> {
 impl<'d> Reader<'d> {
     /// The raw items of a list, with their places and what identifies them.
     fn raw(&mut self, section: &'static str) -> Vec<(DocPath, String, &'d Map<String, Value>)> {
-        let place = DocPath::root().field(section);
+        let place = || DocPath::root().field(section);
         let items = match self.document.get(section) {
             None | Some(Value::Null) => return Vec::new(),
             Some(Value::Array(items)) => items,
             Some(_) => {
                 let message = format!("expected '{section}' to be a list");
-                self.diagnostics.push(Diagnostic::dropped(place, message));
+                self.diagnostics.push(Diagnostic::dropped(place(), message));
                 return Vec::new();
             }
         };
-        let mut found = Vec::new();
+        let mut found = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
-            let place = place.index(index);
+            let place = DocPath(vec![PathStep::Field(section.to_owned()), PathStep::Index(index)]);
             match item {
                 Value::Object(map) => {
                     let named = ["id", "username"].iter().find_map(|key| id_text(map.get(*key)?));
@@ -167,8 +168,9 @@ impl<'d> Reader<'d> {
         side: Option<Side>,
         check: fn(&Map<String, Value>, &DocPath) -> Result<(), Fault>,
     ) -> Vec<Item<T>> {
-        let mut kept = Kept::default();
-        for (path, id, map) in self.raw(section) {
+        let raw = self.raw(section);
+        let mut kept = Kept::with_capacity(raw.len());
+        for (path, id, map) in raw {
             match self.item(map, &path, shape, side, check) {
                 Ok(value) => kept.keep(Item { id, path, value }, self.diagnostics),
                 Err((place, message)) => self.diagnostics.push(Diagnostic::dropped(place, message)),
@@ -208,7 +210,7 @@ impl<'d> Reader<'d> {
     }
 
     fn consumers(&mut self, documents: &mut Documents) {
-        let (mut consumers, mut credentials) = (Kept::default(), Kept::default());
+        let (mut consumers, mut credentials) = (Kept::with_capacity(0), Kept::with_capacity(0));
         for (path, id, map) in self.raw("consumers") {
             let read = if credential_of(&id).is_some() {
                 self.item(

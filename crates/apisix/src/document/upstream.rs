@@ -4,7 +4,7 @@ use crate::schema::{
     Shape, any, any_of, array, boolean, having, host, id, integer, label_map, long_text, method, not, number,
     object, short_text, text, timeout, timestamp,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use std::sync::LazyLock;
 
@@ -13,7 +13,8 @@ use std::sync::LazyLock;
 pub struct Upstream {
     #[serde(rename = "type")]
     pub algorithm: String,
-    pub nodes: Option<Nodes>,
+    #[serde(default, deserialize_with = "nodes_of")]
+    pub nodes: Option<Vec<Node>>,
     pub hash_on: String,
     pub key: Option<String>,
     pub retries: Option<u32>,
@@ -29,15 +30,7 @@ pub struct Upstream {
     pub tls: Option<Value>,
 }
 
-/// The nodes: `host:port` to weight, or a list.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-pub enum Nodes {
-    List(Vec<Node>),
-    Map(serde_json::Map<String, Value>),
-}
-
-/// A node of a list.
+/// A node.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Node {
     pub host: String,
@@ -62,23 +55,27 @@ pub struct KeepalivePool {
     pub requests: u64,
 }
 
-impl Nodes {
-    /// The nodes as a list; those of a map without a port have none.
-    pub fn list(&self) -> Vec<Node> {
-        match self {
-            Self::List(nodes) => nodes.clone(),
-            Self::Map(map) => map
-                .iter()
-                .map(|(address, weight)| {
-                    let (host, port) = split_port(address);
-                    Node {
-                        host: host.to_owned(),
-                        port,
-                        weight: weight.as_u64().unwrap_or(0),
-                        priority: 0,
-                    }
-                })
-                .collect(),
+/// Reads nodes: `host:port` to weight, or a list. Those of a map without a port have none.
+fn nodes_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Node>>, D::Error> {
+    let nodes = match Value::deserialize(deserializer)? {
+        Value::Object(map) => map
+            .iter()
+            .map(|(address, weight)| Node::of(address, weight))
+            .collect(),
+        list => Vec::deserialize(list)
+            .map_err(|_| serde::de::Error::custom("data did not match any variant of untagged enum Nodes"))?,
+    };
+    Ok(Some(nodes))
+}
+
+impl Node {
+    fn of(address: &str, weight: &Value) -> Self {
+        let (host, port) = split_port(address);
+        Self {
+            host: host.to_owned(),
+            port,
+            weight: weight.as_u64().unwrap_or(0),
+            priority: 0,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Checking a value against a [`Shape`], and filling in what the value leaves out.
 
+use super::violation::Violation;
 use super::{Kind, Shape};
 use ipnet::IpNet;
 use serde_json::{Map, Number, Value};
@@ -14,6 +15,10 @@ impl Shape {
     /// # Errors
     /// The first violation, in the words of APISIX's checker.
     pub fn check(&self, value: &mut Value) -> Result<(), String> {
+        self.verify(value).map_err(|violation| violation.to_string())
+    }
+
+    fn verify(&self, value: &mut Value) -> Result<(), Violation<'_>> {
         self.check_kind(value)?;
         match value {
             Value::Object(map) => self.check_fields(map)?,
@@ -24,12 +29,12 @@ impl Shape {
         }
         self.check_required(value)?;
         if !self.options.is_empty() && !self.options.iter().any(|option| same(option, value)) {
-            return Err("matches none of the enum values".to_owned());
+            return Err(Violation::Fixed("matches none of the enum values"));
         }
         self.check_compounds(value)
     }
 
-    fn check_kind(&self, value: &mut Value) -> Result<(), String> {
+    fn check_kind(&self, value: &mut Value) -> Result<(), Violation<'_>> {
         let Some(kind) = self.kind else { return Ok(()) };
         let fits = match (kind, &*value) {
             (Kind::Object, Value::Object(_))
@@ -57,206 +62,215 @@ impl Shape {
         if fits {
             Ok(())
         } else {
-            Err(format!(
-                "wrong type: expected {}, got {}",
-                kind.as_str(),
-                kind_of(value)
-            ))
+            Err(Violation::Type(kind, kind_of(value)))
         }
     }
 
-    fn check_fields(&self, map: &mut Map<String, Value>) -> Result<(), String> {
+    fn check_fields(&self, map: &mut Map<String, Value>) -> Result<(), Violation<'_>> {
         for (name, shape) in &self.fields {
-            if let Some(value) = map.get_mut(*name) {
-                shape
-                    .check(value)
-                    .map_err(|error| format!("property \"{name}\" validation failed: {error}"))?;
+            if let Some(value) = find(map, name) {
+                shape.verify(value).map_err(|error| {
+                    Violation::Told(format!("property \"{name}\" validation failed: {error}"))
+                })?;
                 self.check_dependents(name, map)?;
             } else if self.required.contains(name) {
-                return Err(format!("property \"{name}\" is required"));
+                return Err(Violation::Missing(name));
             } else if let Some(default) = &shape.default {
                 map.insert((*name).to_owned(), default.clone());
             }
         }
-        if let Some(missing) = self.required.iter().find(|name| !map.contains_key(**name)) {
-            return Err(format!("property \"{missing}\" is required"));
+        if let Some(missing) = self.required.iter().find(|name| find(map, name).is_none()) {
+            return Err(Violation::Missing(missing));
         }
         for (name, value) in map.iter_mut() {
             let listed = self.fields.iter().any(|(field, _)| field == name);
             match self.other_fields.as_deref() {
                 Some((names, shape)) if names.matches(name) => {
-                    shape.check(value).map_err(|error| {
-                        format!("failed to validate {name} (matching \"{}\"): {error}", names.text)
+                    shape.verify(value).map_err(|error| {
+                        Violation::Told(format!(
+                            "failed to validate {name} (matching \"{}\"): {error}",
+                            names.text
+                        ))
                     })?;
                 }
                 _ if self.closed && !listed => {
-                    return Err(format!("additional properties forbidden, found {name}"));
+                    return Err(Violation::Told(format!(
+                        "additional properties forbidden, found {name}"
+                    )));
                 }
                 _ => {}
             }
         }
         match self.field_count {
-            (Some(least), _) if map.len() < least => {
-                Err(format!("expect object to have at least {least} properties"))
-            }
-            (_, Some(most)) if map.len() > most => {
-                Err(format!("expect object to have at most {most} properties"))
-            }
+            (Some(least), _) if map.len() < least => Err(Violation::Told(format!(
+                "expect object to have at least {least} properties"
+            ))),
+            (_, Some(most)) if map.len() > most => Err(Violation::Told(format!(
+                "expect object to have at most {most} properties"
+            ))),
             _ => Ok(()),
         }
     }
 
-    fn check_dependents(&self, name: &str, map: &mut Map<String, Value>) -> Result<(), String> {
+    fn check_dependents(&self, name: &str, map: &mut Map<String, Value>) -> Result<(), Violation<'_>> {
         for (_, shape) in self.dependents.iter().filter(|(field, _)| *field == name) {
             let mut whole = Value::Object(std::mem::take(map));
-            let checked = shape.check(&mut whole);
+            let checked = shape.verify(&mut whole);
             if let Value::Object(whole) = whole {
                 *map = whole;
             }
-            checked
-                .map_err(|error| format!("failed to validate dependent schema for \"{name}\": {error}"))?;
+            checked.map_err(|error| {
+                Violation::Told(format!(
+                    "failed to validate dependent schema for \"{name}\": {error}"
+                ))
+            })?;
         }
         Ok(())
     }
 
     /// A value that is no map has no fields, so it satisfies a list of required ones (JSON Schema); but where the
     /// shape says nothing else, an empty list stands for an empty map.
-    fn check_required(&self, value: &Value) -> Result<(), String> {
+    fn check_required(&self, value: &Value) -> Result<(), Violation<'_>> {
         match (value, self.required.first()) {
-            (Value::Array(items), Some(name)) if items.is_empty() => {
-                Err(format!("property \"{name}\" is required"))
-            }
+            (Value::Array(items), Some(name)) if items.is_empty() => Err(Violation::Missing(name)),
             _ => Ok(()),
         }
     }
 
-    fn check_items(&self, items: &mut [Value]) -> Result<(), String> {
+    fn check_items(&self, items: &mut [Value]) -> Result<(), Violation<'_>> {
         if let Some(least) = self.min_items
             && items.len() < least
         {
-            return Err(format!("expect array to have at least {least} items"));
+            return Err(Violation::Told(format!(
+                "expect array to have at least {least} items"
+            )));
         }
         if let Some(shape) = &self.item {
             for (index, item) in items.iter_mut().enumerate() {
-                shape
-                    .check(item)
-                    .map_err(|error| format!("failed to validate item {}: {error}", index + 1))?;
+                shape.verify(item).map_err(|error| {
+                    Violation::Told(format!("failed to validate item {}: {error}", index + 1))
+                })?;
             }
         }
         if self.unique {
             for (index, item) in items.iter().enumerate() {
                 if let Some(earlier) = items[..index].iter().position(|other| other == item) {
-                    return Err(format!(
+                    return Err(Violation::Told(format!(
                         "expected unique items but items {} and {} are equal",
                         earlier + 1,
                         index + 1
-                    ));
+                    )));
                 }
             }
         }
         Ok(())
     }
 
-    fn check_text(&self, text: &str) -> Result<(), String> {
+    fn check_text(&self, text: &str) -> Result<(), Violation<'_>> {
         let length = text.chars().count();
         match self.length {
             (Some(least), _) if length < least => {
-                return Err(format!(
+                return Err(Violation::Told(format!(
                     "string too short, expected at least {least}, got {length}"
-                ));
+                )));
             }
             (_, Some(most)) if length > most => {
-                return Err(format!("string too long, expected at most {most}, got {length}"));
+                return Err(Violation::Told(format!(
+                    "string too long, expected at most {most}, got {length}"
+                )));
             }
             _ => {}
         }
         match &self.pattern {
             Some(pattern) if !pattern.matches(text) => {
-                return Err(format!(
+                return Err(Violation::Told(format!(
                     "failed to match pattern {:?} with {text:?}",
                     pattern.text
-                ));
+                )));
             }
             _ => {}
         }
         let is_address = || text.parse::<IpAddr>().is_ok() || text.parse::<IpNet>().is_ok();
         if self.is_address && !is_address() {
-            return Err("object matches none of the required".to_owned());
+            return Err(Violation::Fixed("object matches none of the required"));
         }
         Ok(())
     }
 
-    fn check_number(&self, number: &Number) -> Result<(), String> {
+    fn check_number(&self, number: &Number) -> Result<(), Violation<'_>> {
         let value = number.as_f64().unwrap_or(f64::NAN);
         match (self.minimum, self.above, self.maximum) {
-            (Some(least), ..) if value < least => Err(format!("expected {number} to be at least {least}")),
-            (_, Some(bound), _) if value <= bound => {
-                Err(format!("expected {number} to be greater than {bound}"))
+            (Some(least), ..) if value < least => Err(Violation::Told(format!(
+                "expected {number} to be at least {least}"
+            ))),
+            (_, Some(bound), _) if value <= bound => Err(Violation::Told(format!(
+                "expected {number} to be greater than {bound}"
+            ))),
+            (.., Some(most)) if value > most => {
+                Err(Violation::Told(format!("expected {number} to be at most {most}")))
             }
-            (.., Some(most)) if value > most => Err(format!("expected {number} to be at most {most}")),
             _ => Ok(()),
         }
     }
 
-    fn check_compounds(&self, value: &mut Value) -> Result<(), String> {
+    fn check_compounds(&self, value: &mut Value) -> Result<(), Violation<'_>> {
         for (index, shape) in self.all_of.iter().enumerate() {
             shape
-                .check(value)
-                .map_err(|error| format!("allOf {} failed: {error}", index + 1))?;
+                .verify(value)
+                .map_err(|error| Violation::Told(format!("allOf {} failed: {error}", index + 1)))?;
         }
-        if !self.any_of.is_empty() && !self.any_of.iter().any(|shape| shape.check(value).is_ok()) {
-            return Err(format!(
-                "object matches none of the required{}",
-                named_requirements(&self.any_of)
-            ));
+        if !self.any_of.is_empty() && !self.any_of.iter().any(|shape| shape.verify(value).is_ok()) {
+            return Err(Violation::NoneOf(&self.any_of));
         }
         if !self.one_of.is_empty() {
             let mut matched = None;
             for (index, shape) in self.one_of.iter().enumerate() {
-                match (shape.check(value), matched) {
+                match (shape.verify(value), matched) {
                     (Ok(()), Some(earlier)) => {
-                        return Err(format!(
+                        return Err(Violation::Told(format!(
                             "value should match only one schema, but matches both schemas {} and {}",
                             earlier + 1,
                             index + 1
-                        ));
+                        )));
                     }
                     (Ok(()), None) => matched = Some(index),
                     (Err(_), _) => {}
                 }
             }
             if matched.is_none() {
-                return Err("value should match only one schema, but matches none".to_owned());
+                return Err(Violation::Fixed(
+                    "value should match only one schema, but matches none",
+                ));
             }
         }
         if let Some((condition, then, otherwise)) = self.condition.as_deref() {
-            if condition.check(value).is_ok() {
-                then.check(value).map_err(|_| "then clause did not match")?;
+            if condition.verify(value).is_ok() {
+                then.verify(value)
+                    .map_err(|_| Violation::Fixed("then clause did not match"))?;
             } else {
-                otherwise.check(value).map_err(|_| "else clause did not match")?;
+                otherwise
+                    .verify(value)
+                    .map_err(|_| Violation::Fixed("else clause did not match"))?;
             }
         }
         match &self.not {
-            Some(shape) if shape.check(value).is_ok() => {
-                Err("value wasn't supposed to match schema".to_owned())
+            Some(shape) if shape.verify(value).is_ok() => {
+                Err(Violation::Fixed("value wasn't supposed to match schema"))
             }
             _ => Ok(()),
         }
     }
 }
 
-/// `: ["a"] or ["b"]`, the requirements that none of the shapes found met.
-fn named_requirements(shapes: &[Shape]) -> String {
-    let lists: Vec<String> = shapes
-        .iter()
-        .filter(|shape| !shape.required.is_empty())
-        .map(|shape| format!("{:?}", shape.required).replace(", ", ","))
-        .collect();
-    if lists.is_empty() {
-        String::new()
-    } else {
-        format!(": {}", lists.join(" or "))
+/// A field of a map. Most maps are so small that looking at every name is faster than hashing one.
+fn find<'m>(map: &'m mut Map<String, Value>, name: &str) -> Option<&'m mut Value> {
+    const SMALL: usize = 8;
+    if map.len() > SMALL {
+        return map.get_mut(name);
     }
+    map.iter_mut()
+        .find(|(known, _)| *known == name)
+        .map(|(_, value)| value)
 }
 
 /// The number without a fraction of zero (`1.0` is a whole number too), `None` where there is another fraction.

@@ -8,6 +8,7 @@
 
 mod check;
 mod common;
+mod violation;
 
 pub use common::{address, host, id, label_map, long_text, method, methods, short_text, timeout, timestamp};
 

@@ -39,7 +39,7 @@ struct Placed {
 
 /// Where the plugins of a route stand.
 pub struct Sources<'d> {
-    pub route: &'d Item<document::Route>,
+    pub route: &'d Item<Box<document::Route>>,
     pub plugin_config: Option<&'d Item<document::PluginSet>>,
     pub service: Option<&'d Item<document::Service>>,
 }

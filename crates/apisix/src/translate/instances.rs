@@ -107,7 +107,7 @@ impl<'d> Instances<'d> {
         id: String,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Option<PluginInstance> {
-        let place = written.place();
+        let place = || written.place();
         let mut notes = Notes::default();
         let surroundings = Surroundings {
             instance: &id,
@@ -119,26 +119,26 @@ impl<'d> Instances<'d> {
         let config = match translated {
             Ok(config) => config,
             Err(error) => {
-                diagnostics.push(Diagnostic::error(place, error.to_string()));
+                diagnostics.push(Diagnostic::error(place(), error.to_string()));
                 return None;
             }
         };
         if holds_secret_reference(written.config) {
             let message = "references to secrets are not available in this version of Weir";
-            diagnostics.push(Diagnostic::error(place, message));
+            diagnostics.push(Diagnostic::error(place(), message));
             return None;
         }
         let meta = written.meta();
-        let place = place.field("_meta");
+        let place = || place().field("_meta");
         if meta.pre_function.is_some() {
             let message = "\"pre_function\" (a function in Lua) is not available in this version of Weir";
-            diagnostics.push(Diagnostic::error(place.field("pre_function"), message));
+            diagnostics.push(Diagnostic::error(place().field("pre_function"), message));
         }
         let when = match meta.filter.as_deref().map(vars::compile) {
             None => None,
             Some(Ok(condition)) => condition,
             Some(Err(fault)) => {
-                diagnostics.push(Diagnostic::error(place.field("filter"), fault.to_string()));
+                diagnostics.push(Diagnostic::error(place().field("filter"), fault.to_string()));
                 return None;
             }
         };
@@ -160,7 +160,7 @@ impl<'d> Instances<'d> {
     }
 }
 
-fn report(notes: Notes, place: &DocPath, diagnostics: &mut Vec<Diagnostic>) {
+fn report(notes: Notes, place: &dyn Fn() -> DocPath, diagnostics: &mut Vec<Diagnostic>) {
     for Note {
         severity,
         field,
@@ -169,7 +169,7 @@ fn report(notes: Notes, place: &DocPath, diagnostics: &mut Vec<Diagnostic>) {
     {
         diagnostics.push(Diagnostic {
             severity,
-            ..Diagnostic::error(place.field(field), message)
+            ..Diagnostic::error(place().field(field), message)
         });
     }
 }

@@ -12,7 +12,7 @@ use std::net::IpAddr;
 use weir_model::{HostPattern, Predicate, RouteMatch};
 
 /// How specific a candidate is. Of two that match a call, the greater wins.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
     host: HostRank,
     path: PathRank,
@@ -88,14 +88,14 @@ pub fn candidates<'p>(
 /// Turns ranks into ordinals, in place: equal ranks get equal ones, and then the first in the document wins.
 pub fn assign_precedence(matches: &mut [(Rank, &mut RouteMatch)]) {
     let mut order: Vec<usize> = (0..matches.len()).collect();
-    order.sort_by_key(|index| Reverse(matches[*index].0.clone()));
+    order.sort_by_key(|index| Reverse(matches[*index].0));
     let mut ordinal = 0;
     let mut previous: Option<Rank> = None;
     for index in order.into_iter().rev() {
         let (rank, route_match) = &mut matches[index];
-        if previous.as_ref() != Some(rank) {
+        if previous != Some(*rank) {
             ordinal += 1;
-            previous = Some(rank.clone());
+            previous = Some(*rank);
         }
         route_match.precedence = Some(ordinal);
     }

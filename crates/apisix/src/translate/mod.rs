@@ -59,9 +59,10 @@ pub fn translate(document: &Value, options: &Options) -> Result<(Model, Vec<Diag
             "expected a map of resources",
         )]);
     }
-    let documents = document::read(document, &mut diagnostics);
+    let mut documents = document::read(document, &mut diagnostics);
     report_unavailable(&documents, &mut diagnostics);
-    let model = Translation::new(&documents, options, &mut diagnostics).run();
+    let routes = std::mem::take(&mut documents.routes);
+    let model = Translation::new(&documents, options, &mut diagnostics).run(routes);
     if diagnostics.iter().any(|it| it.severity == Severity::Error) {
         return Err(diagnostics);
     }
@@ -149,7 +150,7 @@ impl<'d> Translation<'d> {
         }
     }
 
-    fn run(mut self) -> Model {
+    fn run(mut self, routes: Vec<Item<Box<document::Route>>>) -> Model {
         let consumers = Consumers::translate(self.documents, &mut self.instances, self.diagnostics);
         let chains = Chains::new(
             &self.documents.global_rules,
@@ -157,9 +158,10 @@ impl<'d> Translation<'d> {
             &mut self.instances,
             self.diagnostics,
         );
-        let documents = self.documents;
-        for item in documents.routes.iter().filter(|item| item.value.status == 1) {
-            self.route(item, &chains);
+        self.model.routes.reserve(routes.len());
+        self.ranks.reserve(routes.len());
+        for item in routes.into_iter().filter(|item| item.value.status == 1) {
+            self.route(&item, &chains);
         }
         self.assign_precedence();
         self.model.unmatched = chains.unmatched();
@@ -177,7 +179,10 @@ impl<'d> Translation<'d> {
     }
 
     /// The plugins of a route by where they come from, the strongest first.
-    fn sources(&self, route: &'d Item<document::Route>) -> Sources<'d> {
+    fn sources<'r>(&self, route: &'r Item<Box<document::Route>>) -> Sources<'r>
+    where
+        'd: 'r,
+    {
         let plugin_config = route
             .value
             .plugin_config_id
@@ -191,7 +196,7 @@ impl<'d> Translation<'d> {
         }
     }
 
-    fn service_of(&self, route: &Item<document::Route>) -> Option<&'d Item<document::Service>> {
+    fn service_of(&self, route: &Item<Box<document::Route>>) -> Option<&'d Item<document::Service>> {
         let id = route.value.service_id.as_ref()?;
         self.services.get(id.0.as_str()).copied()
     }

@@ -25,7 +25,7 @@ impl Destination {
 
 impl<'d> Translation<'d> {
     /// Adds a route to the model.
-    pub(super) fn route(&mut self, item: &'d Item<document::Route>, chains: &Chains) {
+    pub(super) fn route(&mut self, item: &Item<Box<document::Route>>, chains: &Chains) {
         let service = self.service_of(item);
         if let Some((path, field)) = unavailable_function(item, service) {
             self.diagnostics.push(Diagnostic::error(
@@ -41,15 +41,20 @@ impl<'d> Translation<'d> {
             .and_then(|service| service.value.hosts.as_ref())
             .map(|hosts| hosts.iter().map(String::as_str).collect());
         let hosts: Option<Vec<&str>> = item.value.own_hosts().or(service_hosts);
-        let (ranks, matches): (Vec<_>, Vec<_>) = matching::candidates(
+        let candidates = matching::candidates(
             self.options.router,
             self.options.delete_uri_tail_slash,
             item.value.paths(),
             hosts.as_deref(),
             &conditions,
-        )
-        .into_iter()
-        .unzip();
+        );
+        // With room for what is there and no more: there may be very many routes.
+        let mut matches = Vec::with_capacity(candidates.len());
+        let mut ranks = Vec::with_capacity(candidates.len());
+        for (rank, candidate) in candidates {
+            ranks.push(rank);
+            matches.push(candidate);
+        }
         if matches.is_empty() {
             let message = "no call can ever match this route's hosts and paths; it is left out";
             self.diagnostics
@@ -84,7 +89,7 @@ impl<'d> Translation<'d> {
         self.model.routes.push(route);
     }
 
-    fn conditions(&mut self, item: &Item<document::Route>) -> Option<Conditions> {
+    fn conditions(&mut self, item: &Item<Box<document::Route>>) -> Option<Conditions> {
         let route = &item.value;
         let when = match route.vars.as_deref().map(vars::compile_for_matching) {
             None => None,
@@ -105,7 +110,7 @@ impl<'d> Translation<'d> {
 
     /// Where calls go, and how APISIX answers where they can go nowhere: a plugin config that does not exist is
     /// noticed first, then a service, both before any plugin works; an upstream only after them.
-    fn destination(&mut self, item: &Item<document::Route>) -> Destination {
+    fn destination(&mut self, item: &Item<Box<document::Route>>) -> Destination {
         let route = &item.value;
         let missing = |kind: &str, id: &str| format!("no {kind} has the id '{id}'");
         if let Some(id) = &route.plugin_config_id
@@ -123,35 +128,47 @@ impl<'d> Translation<'d> {
             return Destination::nowhere(RouteTarget::Broken(404));
         }
         // A route's own upstream goes before its service's; of the two ways to name one, the id counts.
-        let (id, inline, owner, place) = match service {
+        let (id, inline, section, owner, place) = match service {
             Some(service) if route.upstream_id.is_none() && route.upstream.is_none() => (
                 &service.value.upstream_id,
                 &service.value.upstream,
-                format!("services/{}", service.id),
+                "services",
+                &service.id,
                 &service.path,
             ),
             _ => (
                 &route.upstream_id,
                 &route.upstream,
-                format!("routes/{}", item.id),
+                "routes",
+                &item.id,
                 &item.path,
             ),
         };
         match (id, inline) {
             (Some(id), _) => match self.upstreams.get(id.0.as_str()).copied() {
-                Some(known) => self.use_upstream(format!("upstreams/{}", id.0), &known.value, &known.path),
+                Some(known) => {
+                    let name = format!("upstreams/{}", id.0);
+                    self.use_upstream(name, &known.value, &|| known.path.clone())
+                }
                 None => {
                     self.warn(place.field("upstream_id"), missing("upstream", &id.0));
                     Destination::nowhere(RouteTarget::Unavailable(502))
                 }
             },
-            (None, Some(inline)) => self.use_upstream(owner, inline, &place.field("upstream")),
+            (None, Some(inline)) => {
+                self.use_upstream(format!("{section}/{owner}"), inline, &|| place.field("upstream"))
+            }
             (None, None) => Destination::nowhere(RouteTarget::Unavailable(503)),
         }
     }
 
     /// The destination of calls to an upstream, which is added to the model when it is first used.
-    fn use_upstream(&mut self, name: String, used: &document::Upstream, place: &DocPath) -> Destination {
+    fn use_upstream(
+        &mut self,
+        name: String,
+        used: &document::Upstream,
+        place: &dyn Fn() -> DocPath,
+    ) -> Destination {
         let is_known = self.used_upstreams.get(&name).copied();
         let has_nodes = is_known.unwrap_or_else(|| {
             let translated = upstream::translate(&name, used, place, self.diagnostics);
@@ -179,7 +196,7 @@ impl<'d> Translation<'d> {
 
 /// Where a function in Lua stands that would decide about a route's calls.
 fn unavailable_function<'d>(
-    route: &'d Item<document::Route>,
+    route: &'d Item<Box<document::Route>>,
     service: Option<&'d Item<document::Service>>,
 ) -> Option<(&'d DocPath, &'static str)> {
     if route.value.filter_func.is_some() {

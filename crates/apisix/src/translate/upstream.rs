@@ -25,11 +25,12 @@ pub struct Translated {
     pub service: Service,
 }
 
-/// Translates an upstream under a name. `None` where it has no node, so that calls cannot go there.
+/// Translates an upstream under a name. `None` where it has no node, so that calls cannot go there. `place` says
+/// where it stands.
 pub fn translate(
     name: &str,
     upstream: &Upstream,
-    place: &DocPath,
+    place: &dyn Fn() -> DocPath,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Translated> {
     let scheme = scheme(upstream, place, diagnostics);
@@ -39,7 +40,7 @@ pub fn translate(
     }
     if upstream.checks.is_some() {
         diagnostics.push(Diagnostic::warning(
-            place.field("checks"),
+            place().field("checks"),
             "health checks are accepted but not carried out yet",
         ));
     }
@@ -49,7 +50,7 @@ pub fn translate(
         .is_some_and(|tls| tls.get("client_cert").is_some() || tls.get("client_cert_id").is_some())
     {
         diagnostics.push(not_available(
-            place.field("tls"),
+            place().field("tls"),
             "a client certificate towards upstreams",
         ));
     }
@@ -111,13 +112,13 @@ fn not_available(place: DocPath, what: &str) -> Diagnostic {
     Diagnostic::error(place, format!("{what} is not available in this version of Weir"))
 }
 
-fn scheme(upstream: &Upstream, place: &DocPath, diagnostics: &mut Vec<Diagnostic>) -> Scheme {
+fn scheme(upstream: &Upstream, place: &dyn Fn() -> DocPath, diagnostics: &mut Vec<Diagnostic>) -> Scheme {
     match upstream.scheme.as_str() {
         "http" => Scheme::Http,
         "https" => Scheme::Https,
         other => {
             diagnostics.push(not_available(
-                place.field("scheme"),
+                place().field("scheme"),
                 &format!("the upstream scheme \"{other}\""),
             ));
             Scheme::Http
@@ -125,7 +126,11 @@ fn scheme(upstream: &Upstream, place: &DocPath, diagnostics: &mut Vec<Diagnostic
     }
 }
 
-fn algorithm(upstream: &Upstream, place: &DocPath, diagnostics: &mut Vec<Diagnostic>) -> Algorithm {
+fn algorithm(
+    upstream: &Upstream,
+    place: &dyn Fn() -> DocPath,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Algorithm {
     match upstream.algorithm.as_str() {
         "roundrobin" => Algorithm::RoundRobin,
         "chash" => Algorithm::ConsistentHashing,
@@ -133,7 +138,7 @@ fn algorithm(upstream: &Upstream, place: &DocPath, diagnostics: &mut Vec<Diagnos
         "least_conn" => Algorithm::LeastConnections,
         other => {
             let message = format!("no balancer is named \"{other}\"; the nodes are called in turn");
-            diagnostics.push(Diagnostic::warning(place.field("type"), message));
+            diagnostics.push(Diagnostic::warning(place().field("type"), message));
             Algorithm::RoundRobin
         }
     }
@@ -160,21 +165,25 @@ fn hash_on(upstream: &Upstream) -> Vec<HashOn> {
 fn targets(
     upstream: &Upstream,
     scheme: Scheme,
-    place: &DocPath,
+    place: &dyn Fn() -> DocPath,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Target> {
     let standard_port = match scheme {
         Scheme::Http => 80,
         Scheme::Https => 443,
     };
+    let named;
     let nodes = match (&upstream.nodes, &upstream.service_name) {
-        (Some(nodes), _) => nodes.list(),
-        (None, Some(name)) => discovered(name, upstream, place, diagnostics),
-        (None, None) => Vec::new(),
+        (Some(nodes), _) => nodes,
+        (None, Some(name)) => {
+            named = discovered(name, upstream, place, diagnostics);
+            &named
+        }
+        (None, None) => return Vec::new(),
     };
     let is_single = nodes.len() == 1;
     nodes
-        .into_iter()
+        .iter()
         .map(|node| Target {
             // The model writes IPv6 addresses without brackets.
             host: node
@@ -202,13 +211,13 @@ fn targets(
 fn discovered(
     name: &str,
     upstream: &Upstream,
-    place: &DocPath,
+    place: &dyn Fn() -> DocPath,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Node> {
     let kind = upstream.discovery_type.as_deref().unwrap_or_default();
     if kind != "dns" {
         let what = format!("the service discovery \"{kind}\"");
-        diagnostics.push(not_available(place.field("discovery_type"), &what));
+        diagnostics.push(not_available(place().field("discovery_type"), &what));
         return Vec::new();
     }
     let (host, port) = crate::document::split_port(name);

@@ -105,6 +105,12 @@ impl Balancer {
         }
     }
 
+    /// Whether [`Balancer::pick`] asks for the load of targets.
+    #[must_use]
+    pub fn needs_load(&self) -> bool {
+        matches!(self.algorithm, Algorithm::LeastConnections | Algorithm::Ewma)
+    }
+
     /// The state of one worker. Workers with different seeds start their turns at different targets, so that the
     /// first calls after a start do not all meet on one.
     #[must_use]

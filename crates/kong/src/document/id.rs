@@ -1,17 +1,24 @@
 //! Ids of entities that were written without one: the same document always gives the same ids, and an entity
 //! that has a name the very id that Kong gives it.
 
+use super::family::{FAMILIES, Family};
+use std::collections::HashMap;
+use std::sync::LazyLock;
 use uuid::{Builder, Uuid, Variant, Version, uuid};
 
 /// The namespace below which every family has its own.
 const NAMESPACE: Uuid = uuid!("fd02801f-0957-4a15-a55a-c8d9606f30b5");
+/// The namespaces of the families by their names.
+static NAMESPACES: LazyLock<HashMap<&str, Uuid>> = LazyLock::new(|| {
+    let namespace = |family: &Family| (family.name, Uuid::new_v5(&NAMESPACE, family.name.as_bytes()));
+    FAMILIES.iter().map(namespace).collect()
+});
 /// What stands for the workspace in ids that are made from several fields.
 const WORKSPACE: &str = "*";
 
-/// The id of the member of `family` that is called `key`.
+/// The id of the member of `family`, one of [`FAMILIES`], that is called `key`.
 pub fn from_key(family: &str, key: &str) -> Uuid {
-    let namespace = Uuid::new_v5(&NAMESPACE, family.as_bytes());
-    Uuid::new_v5(&namespace, key.as_bytes())
+    Uuid::new_v5(&NAMESPACES[family], key.as_bytes())
 }
 
 /// The id of the member of `family` with these values in the fields that tell members apart.

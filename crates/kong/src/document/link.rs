@@ -4,13 +4,14 @@ use super::family::family;
 use super::read::RawEntity;
 use crate::schema::{Kind, Problems};
 use serde_json::Value;
+use std::cell::LazyCell;
 use std::collections::{HashMap, HashSet};
 use uuid::Uuid;
 use weir_model::Diagnostic;
 
 /// Reports entities that others of their family exclude: the same unique field, or the same id.
 pub fn find_doubles(entities: &[RawEntity], problems: &mut Problems) {
-    let mut ids: HashSet<(&str, Uuid)> = HashSet::new();
+    let mut ids: HashSet<(&str, Uuid)> = HashSet::with_capacity(entities.len());
     let mut values: HashSet<(&str, &str, &str)> = HashSet::new();
     for entity in entities {
         let family = entity.family.name;
@@ -39,13 +40,17 @@ pub fn find_doubles(entities: &[RawEntity], problems: &mut Problems) {
 
 /// Replaces every reference by the id of the entity that it leads to, and reports those that lead nowhere.
 pub fn resolve(entities: &mut [RawEntity], problems: &mut Problems) {
-    let names = Names::of(entities);
+    // Entities that stand inside of those that they refer to need no names.
+    let names = LazyCell::new(|| Names::of(entities));
     let mut found: Vec<(usize, &'static str, Option<Uuid>)> = Vec::new();
     for (index, entity) in entities.iter().enumerate() {
         for field in entity.family.record.fields {
             let Kind::Foreign(target) = field.kind else {
                 continue;
             };
+            if entity.parent_field == Some(field.name) {
+                continue;
+            }
             match entity.fields.get(field.name) {
                 None | Some(Value::Null) => {}
                 Some(value) => found.push((index, field.name, names.find(target, value))),
@@ -56,7 +61,7 @@ pub fn resolve(entities: &mut [RawEntity], problems: &mut Problems) {
         let entity = &mut entities[index];
         match id {
             Some(id) => {
-                entity.fields.insert(field.to_owned(), id.to_string().into());
+                entity.fields.insert(field, id.to_string().into());
             }
             None if entity.is_broken => {}
             None => {
@@ -64,7 +69,7 @@ pub fn resolve(entities: &mut [RawEntity], problems: &mut Problems) {
                 entity.is_broken = true;
                 problems
                     .0
-                    .push(Diagnostic::error(entity.place.field(field), message));
+                    .push(Diagnostic::error(entity.place.to_path().field(field), message));
             }
         }
     }
@@ -73,7 +78,7 @@ pub fn resolve(entities: &mut [RawEntity], problems: &mut Problems) {
 fn dangling(entity: &RawEntity, field: &str) -> String {
     let value = entity.fields.get(field).unwrap_or(&Value::Null);
     let is_given_by_name = value.is_string();
-    if entity.is_nested && is_given_by_name {
+    if entity.parent_field.is_some() && is_given_by_name {
         return "value must be null".to_owned();
     }
     let family = match entity.family.record.field(field).map(|field| field.kind) {
@@ -88,13 +93,13 @@ fn dangling(entity: &RawEntity, field: &str) -> String {
 }
 
 /// Ids by family and by the name that references use.
-struct Names {
-    by_key: HashMap<(&'static str, String), Uuid>,
+struct Names<'e> {
+    by_key: HashMap<(&'static str, &'e str), Uuid>,
     ids: HashSet<(&'static str, Uuid)>,
 }
 
-impl Names {
-    fn of(entities: &[RawEntity]) -> Self {
+impl<'e> Names<'e> {
+    fn of(entities: &'e [RawEntity]) -> Self {
         let mut names = Self {
             by_key: HashMap::new(),
             ids: HashSet::new(),
@@ -104,7 +109,7 @@ impl Names {
             names.ids.insert((family, entity.id));
             let key = entity.family.key.and_then(|key| entity.fields.get(key));
             if let Some(Value::String(key)) = key {
-                names.by_key.insert((family, key.clone()), entity.id);
+                names.by_key.insert((family, key), entity.id);
             }
         }
         names
@@ -114,7 +119,7 @@ impl Names {
         let target = family(target)?.name;
         let text = match value {
             Value::String(text) => {
-                if let Some(id) = self.by_key.get(&(target, text.clone())) {
+                if let Some(id) = self.by_key.get(&(target, text.as_str())) {
                     return Some(*id);
                 }
                 text

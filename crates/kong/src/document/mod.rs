@@ -23,17 +23,16 @@ pub use route::Route;
 pub use service::Service;
 pub use upstream::{Target, Upstream};
 
-use crate::schema::Problems;
+use crate::schema::{Fields, ItemPlace, Problems};
 use read::RawEntity;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use weir_model::{Diagnostic, DocPath, Severity};
+use weir_model::{Diagnostic, Severity};
 
 /// An entity and where it was written.
 pub struct Entity<T> {
     /// Its place in the document.
-    pub place: DocPath,
+    pub place: ItemPlace,
     /// The entity with its defaults.
     pub value: T,
 }
@@ -85,37 +84,42 @@ impl Document {
                 && !first.family.is_served
             {
                 let message = format!("{name} are checked, but not used by this version of Weir");
-                problems.warning(first.place.clone(), message);
+                problems.warning(first.place.to_path(), message);
             }
         }
         let mut take = |family: &str| families.remove(family).unwrap_or_default();
         Self {
-            services: typed(take("services"), problems),
-            routes: typed(take("routes"), problems),
-            consumers: typed(take("consumers"), problems),
-            plugins: typed(take("plugins"), problems),
-            upstreams: typed(take("upstreams"), problems),
-            targets: typed(take("targets"), problems),
-            keyauth_credentials: typed(take("keyauth_credentials"), problems),
-            jwt_secrets: typed(take("jwt_secrets"), problems),
+            services: typed(take("services"), Fields::typed, problems),
+            routes: typed(take("routes"), Fields::typed, problems),
+            consumers: typed(take("consumers"), Fields::typed, problems),
+            plugins: typed(take("plugins"), Plugin::of, problems),
+            upstreams: typed(take("upstreams"), Fields::typed, problems),
+            targets: typed(take("targets"), Fields::typed, problems),
+            keyauth_credentials: typed(take("keyauth_credentials"), Fields::typed, problems),
+            jwt_secrets: typed(take("jwt_secrets"), Fields::typed, problems),
         }
     }
 }
 
-fn typed<T: DeserializeOwned>(entities: Vec<RawEntity>, problems: &mut Problems) -> Vec<Entity<T>> {
+fn typed<T>(
+    entities: Vec<RawEntity>,
+    make: fn(Fields) -> Result<T, serde_json::Error>,
+    problems: &mut Problems,
+) -> Vec<Entity<T>> {
     let mut list = Vec::with_capacity(entities.len());
     for entity in entities {
         if entity.is_broken {
             continue;
         }
-        match serde_json::from_value(Value::Object(entity.fields)) {
+        match make(entity.fields) {
             Ok(value) => list.push(Entity {
                 place: entity.place,
                 value,
             }),
-            Err(error) => problems
-                .0
-                .push(Diagnostic::error(entity.place, format!("out of range: {error}"))),
+            Err(error) => problems.0.push(Diagnostic::error(
+                entity.place.to_path(),
+                format!("out of range: {error}"),
+            )),
         }
     }
     list

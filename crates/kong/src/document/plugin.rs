@@ -3,9 +3,9 @@
 
 use super::common::{CREATED_AT, HTTP_PROTOCOLS, ID, NAME, TAGS, UPDATED_AT};
 use crate::plugins::{Known, known};
-use crate::schema::{Check, Default, Field, Kind, Place, Problems, Record, text};
+use crate::schema::{Check, Default, Field, Fields, Given, Kind, Place, Problems, Record, text};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use uuid::Uuid;
 
 /// The fields of a plugin instance.
@@ -34,10 +34,11 @@ pub static RECORD: Record = Record::of(&[
     TAGS,
 ]);
 
-/// Reads the part of an instance that is the plugin's own. `is_nested`: the instance stands inside of another
-/// entity, where it may belong to a consumer whatever the plugin.
+/// Reads the part of an instance that is the plugin's own. `config` is what the document gives for it. `is_nested`:
+/// the instance stands inside of another entity, where it may belong to a consumer whatever the plugin.
 pub fn read_config(
-    instance: &mut Map<String, Value>,
+    instance: &mut Fields,
+    config: Option<&Value>,
     is_nested: bool,
     place: &Place<'_>,
     problems: &mut Problems,
@@ -64,24 +65,26 @@ pub fn read_config(
     }
     check_protocols(instance, place, problems);
     let before = problems.0.len();
-    let mut given = match instance.get_mut("config").map(Value::take) {
-        Some(Value::Object(config)) => config,
-        _ => Map::new(),
-    };
+    let mut given = config
+        .and_then(Value::as_object)
+        .map(Given::of)
+        .unwrap_or_default();
     definition.expand(&mut given);
-    let config = definition.config.read(&given, &place.field("config"), problems);
+    let config = definition
+        .config
+        .read(given.iter(), &place.field("config"), problems);
     let failed: &[&str] = if problems.0.len() == before {
         &[]
     } else {
         &["config"]
     };
-    instance.insert("config".to_owned(), Value::Object(config));
+    instance.insert("config", config.into());
     for check in definition.checks {
         check.verify(instance, failed, place, problems);
     }
 }
 
-fn check_protocols(instance: &Map<String, Value>, place: &Place<'_>, problems: &mut Problems) {
+fn check_protocols(instance: &Fields, place: &Place<'_>, problems: &mut Problems) {
     let protocols = instance.get("protocols").and_then(Value::as_array);
     let field = place.field("protocols");
     for (index, protocol) in protocols.into_iter().flatten().enumerate() {
@@ -100,6 +103,22 @@ pub struct Plugin {
     pub route: Option<Uuid>,
     pub service: Option<Uuid>,
     pub consumer: Option<Uuid>,
+    #[serde(skip)]
     pub config: Value,
     pub enabled: bool,
+}
+
+impl Plugin {
+    /// An instance of its fields.
+    ///
+    /// # Errors
+    /// A value that there is no room for.
+    pub fn of(mut fields: Fields) -> Result<Self, serde_json::Error> {
+        // Moved: deserialised, every value in it would be made once more.
+        let config = fields.remove("config").unwrap_or_default();
+        Ok(Self {
+            config,
+            ..fields.typed()?
+        })
+    }
 }

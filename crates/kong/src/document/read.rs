@@ -2,10 +2,11 @@
 
 use super::family::{Family, IdFrom, UNREAD, family};
 use super::{id, plugin, route, service, upstream};
-use crate::schema::{Place, Problems};
+use crate::schema::{Fields, Given, ItemPlace, Place, Problems};
 use serde_json::{Map, Value};
+use std::sync::Arc;
 use uuid::Uuid;
-use weir_model::{Diagnostic, DocPath};
+use weir_model::Diagnostic;
 
 /// An entity with its defaults, not yet linked to others.
 pub struct RawEntity {
@@ -14,11 +15,11 @@ pub struct RawEntity {
     /// Its id, given or made.
     pub id: Uuid,
     /// All fields of its family.
-    pub fields: Map<String, Value>,
+    pub fields: Fields,
     /// Where it was written.
-    pub place: DocPath,
-    /// Whether it stands inside of another entity.
-    pub is_nested: bool,
+    pub place: ItemPlace,
+    /// The field that refers to the entity inside of which it stands; it holds that one's id.
+    pub parent_field: Option<&'static str>,
     /// Whether something was reported about it.
     pub is_broken: bool,
 }
@@ -110,36 +111,46 @@ impl Reader<'_> {
 
     fn list(&mut self, family: &'static Family, value: &Value, place: &Place<'_>, parent: Option<Parent>) {
         match value {
+            value if is_empty(value) => {}
             Value::Array(items) => {
+                let list = Arc::new(place.to_path());
                 for (index, item) in items.iter().enumerate() {
-                    self.item(family, item, &place.index(index), parent);
+                    let kept = ItemPlace {
+                        list: Arc::clone(&list),
+                        index,
+                    };
+                    self.item(family, item, (&place.index(index), kept), parent);
                 }
             }
-            value if is_empty(value) => {}
             _ => self.problems.error(place, "expected an array"),
         }
     }
 
-    fn item(&mut self, family: &'static Family, value: &Value, place: &Place<'_>, parent: Option<Parent>) {
+    fn item(
+        &mut self,
+        family: &'static Family,
+        value: &Value,
+        (place, kept_place): (&Place<'_>, ItemPlace),
+        parent: Option<Parent>,
+    ) {
         let before = self.problems.0.len();
-        let mut given = Map::new();
+        let mut given = Given::default();
         let mut nested = Vec::new();
         match value {
             Value::Object(fields) => {
+                given = Given::with_capacity(fields.len() + 1);
                 for (name, value) in fields {
                     if matches!(name.as_str(), "_comment" | "_ignore") {
                         self.note(name, value, &place.field(name));
                     } else if let Some((child, field)) = family.child(name) {
                         nested.push((child, field, value));
                     } else {
-                        given.insert(name.clone(), value.clone());
+                        given.add(name, value);
                     }
                 }
             }
             Value::Array(items) if items.is_empty() => {}
-            Value::String(name) if family.is("snis") && parent.is_some() => {
-                given.insert("name".to_owned(), name.as_str().into());
-            }
+            Value::String(_) if family.is("snis") && parent.is_some() => given.add("name", value),
             _ => {
                 self.problems.error(place, "expected a record");
                 return;
@@ -148,22 +159,20 @@ impl Reader<'_> {
         self.adapt(family, &mut given, place);
         let id = identify(family, &given, parent, place);
         if let Some(parent) = parent {
-            given.insert(
-                parent.field.to_owned(),
-                serde_json::json!({ "id": parent.id.to_string() }),
-            );
+            given.insert(parent.field, parent.id.to_string().into());
         }
-        let mut fields = family.record.read(&given, place, self.problems);
+        let mut fields = family.record.read(given.iter(), place, self.problems);
         if family.is("plugins") {
-            plugin::read_config(&mut fields, parent.is_some(), place, self.problems);
+            let config = given.get("config");
+            plugin::read_config(&mut fields, config, parent.is_some(), place, self.problems);
         }
-        fields.insert("id".to_owned(), id.to_string().into());
+        fields.insert("id", id.to_string().into());
         self.entities.push(RawEntity {
             family,
             id,
             fields,
-            place: place.to_path(),
-            is_nested: parent.is_some(),
+            place: kept_place,
+            parent_field: parent.map(|parent| parent.field),
             is_broken: self.problems.0.len() > before,
         });
         for (child, field, value) in nested {
@@ -172,7 +181,7 @@ impl Reader<'_> {
     }
 
     /// What stands for something else is replaced by it before the fields are read.
-    fn adapt(&mut self, family: &Family, given: &mut Map<String, Value>, place: &Place<'_>) {
+    fn adapt(&mut self, family: &Family, given: &mut Given<'_>, place: &Place<'_>) {
         match family.name {
             "services" => service::expand_url(given),
             "upstreams" => upstream::fit_defaults(given),
@@ -181,10 +190,7 @@ impl Reader<'_> {
                     route::mark_regex_paths(given);
                 }
                 route::fit_defaults(given);
-                if given
-                    .shift_remove("filter_chains")
-                    .is_some_and(|it| !is_empty(&it))
-                {
+                if given.remove("filter_chains").is_some_and(|it| !is_empty(&it)) {
                     let message = "filter chains are not available in this version of Weir";
                     self.problems.error(&place.field("filter_chains"), message);
                 }
@@ -203,7 +209,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-fn identify(family: &Family, given: &Map<String, Value>, parent: Option<Parent>, place: &Place<'_>) -> Uuid {
+fn identify(family: &Family, given: &Given<'_>, parent: Option<Parent>, place: &Place<'_>) -> Uuid {
     let text = |field: &str| given.get(field).and_then(Value::as_str);
     if let Some(id) = text("id").and_then(|id| Uuid::try_parse(id).ok()) {
         return id;
@@ -220,12 +226,7 @@ fn identify(family: &Family, given: &Map<String, Value>, parent: Option<Parent>,
 }
 
 /// The id of an entity that several fields tell apart; none where one that it needs is missing.
-fn from_fields(
-    family: &Family,
-    fields: &[&str],
-    given: &Map<String, Value>,
-    parent: Option<Parent>,
-) -> Option<Uuid> {
+fn from_fields(family: &Family, fields: &[&str], given: &Given<'_>, parent: Option<Parent>) -> Option<Uuid> {
     let mut values = Vec::with_capacity(fields.len());
     for field in fields {
         match (given.get(*field), parent) {
@@ -242,6 +243,6 @@ fn from_fields(
 impl RawEntity {
     /// Reports something about the entity as a whole.
     pub fn complain(&self, message: String, problems: &mut Problems) {
-        problems.0.push(Diagnostic::error(self.place.clone(), message));
+        problems.0.push(Diagnostic::error(self.place.to_path(), message));
     }
 }

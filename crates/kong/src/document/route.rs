@@ -1,7 +1,7 @@
 //! Routes: fields, the checks that depend on their protocols, and the value that translation reads.
 
 use super::common::{CREATED_AT, ID, NAME, PORT, PROTOCOLS, TAGS, UPDATED_AT};
-use crate::schema::{Check, Default, EntityCheck, Field, Kind, Record, text};
+use crate::schema::{Check, Default, EntityCheck, Field, Fields, Given, Kind, Record, text};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
@@ -114,19 +114,17 @@ fn check_protocols(value: &Value) -> Result<(), String> {
     if let Some(unknown) = protocols.iter().find(|it| !PROTOCOLS.contains(it)) {
         return Err(format!("unknown type: {unknown}"));
     }
-    let used: Vec<String> = PROTOCOL_SETS
-        .iter()
-        .filter(|set| protocols.iter().any(|protocol| set.contains(protocol)))
-        .map(|set| format!("('{}')", set.join("', '")))
-        .collect();
-    if used.len() > 1 {
+    let is_used = |set: &&&[&str]| protocols.iter().any(|protocol| set.contains(protocol));
+    let used = || PROTOCOL_SETS.iter().filter(is_used);
+    if used().count() > 1 {
+        let used: Vec<String> = used().map(|set| format!("('{}')", set.join("', '"))).collect();
         return Err(format!("these sets are mutually exclusive: {}", used.join(", ")));
     }
     Ok(())
 }
 
 /// Which conditions a route must and must not have depends on its protocols.
-fn check_conditions(route: &Map<String, Value>) -> Result<(), String> {
+fn check_conditions(route: &Fields) -> Result<(), String> {
     let has = |field: &str| match route.get(field) {
         Some(Value::Array(items)) => !items.is_empty(),
         Some(Value::Object(fields)) => !fields.is_empty(),
@@ -148,19 +146,13 @@ fn check_conditions(route: &Map<String, Value>) -> Result<(), String> {
                 .to_owned(),
         );
     }
-    let (needed, word): (&[&str], String) = match family[0] {
-        "http" if is_tls => (
-            &["methods", "hosts", "headers", "paths", "snis"],
-            "https".to_owned(),
-        ),
-        "http" => (&["methods", "hosts", "headers", "paths"], "http".to_owned()),
-        "grpc" if is_tls => (&["hosts", "headers", "paths", "snis"], "grpcs".to_owned()),
-        "grpc" => (&["hosts", "headers", "paths"], "grpc".to_owned()),
-        "tls_passthrough" => (&["snis"], "tls_passthrough".to_owned()),
-        _ => (
-            &["sources", "destinations", "snis"],
-            "tcp', 'tls' or 'udp".to_owned(),
-        ),
+    let (needed, word): (&[&str], &str) = match family[0] {
+        "http" if is_tls => (&["methods", "hosts", "headers", "paths", "snis"], "https"),
+        "http" => (&["methods", "hosts", "headers", "paths"], "http"),
+        "grpc" if is_tls => (&["hosts", "headers", "paths", "snis"], "grpcs"),
+        "grpc" => (&["hosts", "headers", "paths"], "grpc"),
+        "tls_passthrough" => (&["snis"], "tls_passthrough"),
+        _ => (&["sources", "destinations", "snis"], "tcp', 'tls' or 'udp"),
     };
     if !needed.iter().any(|field| has(field)) {
         let needed = needed.join("', '");
@@ -186,16 +178,16 @@ fn texts(value: Option<&Value>) -> impl Iterator<Item = &str> {
 }
 
 /// Where the protocols say so, the default of `strip_path` is `false`.
-pub fn fit_defaults(route: &mut Map<String, Value>) {
+pub fn fit_defaults(route: &mut Given<'_>) {
     let is_grpc = texts(route.get("protocols")).any(|protocol| protocol.starts_with("grpc"));
     if is_grpc && route.get("strip_path").is_none_or(Value::is_null) {
-        route.insert("strip_path".to_owned(), false.into());
+        route.insert("strip_path", false.into());
     }
 }
 
 /// Before format 3.0 a path was a regular expression when it had characters that plain paths do not need.
 /// Marks such paths as format 3.0 does.
-pub fn mark_regex_paths(route: &mut Map<String, Value>) {
+pub fn mark_regex_paths(route: &mut Given<'_>) {
     static PLAIN: LazyLock<regex::Regex> = LazyLock::new(|| {
         regex::Regex::new("^[a-zA-Z0-9.\\-_~/%]*$").expect("invariant: a regular expression")
     });

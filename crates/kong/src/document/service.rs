@@ -1,9 +1,9 @@
 //! Services: fields, the `url` shorthand, and the value that translation reads.
 
 use super::common::{CREATED_AT, ID, NAME, PATH, PORT, PROTOCOLS, TAGS, UPDATED_AT, timeout};
-use crate::schema::{Check, Default, EntityCheck, Field, Is, Kind, Must, Record, text};
+use crate::schema::{Check, Default, EntityCheck, Field, Given, Is, Kind, Must, Record, text};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use uuid::Uuid;
 
 /// The fields of a service.
@@ -65,15 +65,16 @@ const fn only_over_tls(field: &'static str) -> EntityCheck {
 
 /// Replaces `url` by the fields that it stands for. Whatever in it cannot be read becomes a path, about which
 /// there will be a complaint.
-pub fn expand_url(service: &mut Map<String, Value>) {
+pub fn expand_url(service: &mut Given<'_>) {
     if !service.get("url").is_some_and(Value::is_string) {
         return;
     }
-    let Some(Value::String(url)) = service.shift_remove("url") else {
+    let url = service.remove("url");
+    let Some(url) = url.as_deref().and_then(Value::as_str) else {
         return;
     };
     let Some((scheme, rest)) = url.split_once("://") else {
-        service.insert("path".to_owned(), url.into());
+        service.insert("path", url.into());
         return;
     };
     let (authority, path) = match rest.find('/') {
@@ -90,11 +91,11 @@ pub fn expand_url(service: &mut Map<String, Value>) {
         "http" => Some(80),
         _ => None,
     });
-    service.insert("protocol".to_owned(), scheme.into());
-    service.insert("host".to_owned(), host.into());
-    service.insert("path".to_owned(), path.map_or(Value::Null, Value::from));
+    service.insert("protocol", scheme.into());
+    service.insert("host", host.into());
+    service.insert("path", path.map_or(Value::Null, Value::from));
     if let Some(port) = port {
-        service.insert("port".to_owned(), port.into());
+        service.insert("port", port.into());
     }
 }
 

@@ -1,9 +1,9 @@
 //! Upstreams and their targets: fields, and the values that translation reads.
 
 use super::common::{CREATED_AT, ID, PATH, TAGS, UPDATED_AT};
-use crate::schema::{Check, Default, EntityCheck, Field, Is, Kind, Must, Record, text};
+use crate::schema::{Check, Default, EntityCheck, Field, Given, Is, Kind, Must, Record, text};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use uuid::Uuid;
 
 const HASH_INPUTS: &[&str] = &[
@@ -233,10 +233,10 @@ pub static TARGET: Record = Record::of(&[
 ]);
 
 /// What is hashed decides about the algorithm where none is given.
-pub fn fit_defaults(upstream: &mut Map<String, Value>) {
+pub fn fit_defaults(upstream: &mut Given<'_>) {
     let is_hashed = matches!(upstream.get("hash_on"), Some(Value::String(input)) if input != "none");
     if is_hashed && upstream.get("algorithm").is_none_or(Value::is_null) {
-        upstream.insert("algorithm".to_owned(), "consistent-hashing".into());
+        upstream.insert("algorithm", "consistent-hashing".into());
     }
 }
 

@@ -12,7 +12,7 @@ mod request_termination;
 mod request_transformer;
 mod response_transformer;
 
-use crate::schema::{EntityCheck, Record};
+use crate::schema::{EntityCheck, Given, Record};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -44,14 +44,16 @@ pub type Shorthand = (&'static str, &'static str, &'static str);
 
 impl Definition {
     /// Puts what is given under former names where it belongs; what stands there already stays.
-    pub fn expand(&self, config: &mut Map<String, Value>) {
+    pub fn expand(&self, config: &mut Given<'_>) {
         for (former, record, field) in self.shorthands {
-            let Some(value) = config.shift_remove(*former) else {
+            let Some(value) = config.remove(former) else {
                 continue;
             };
-            let record = config.entry(*record).or_insert_with(|| Value::Object(Map::new()));
-            if let Value::Object(record) = record {
-                record.entry(*field).or_insert(value);
+            if config.get(record).is_none() {
+                config.insert(record, Value::Object(Map::new()));
+            }
+            if let Some(Value::Object(record)) = config.get_mut(record) {
+                record.entry(*field).or_insert_with(|| value.into_owned());
             }
         }
     }
@@ -155,7 +157,7 @@ const UNAVAILABLE: &[&str] = &[
 /// Reads a configuration that has passed its description. A text where the description wants a number cannot
 /// occur any more.
 fn typed<T: DeserializeOwned>(config: &Value) -> Result<T, Unfit> {
-    serde_json::from_value(config.clone()).map_err(|error| Unfit {
+    T::deserialize(config).map_err(|error| Unfit {
         field: "",
         what: format!("this configuration ({error})"),
     })

@@ -1,9 +1,9 @@
 //! `request-termination`: answers calls itself.
 
 use super::{Consumers, Definition, Unfit, typed, untyped};
-use crate::schema::{Check, Default, EntityCheck, Field, Kind, Record, text};
+use crate::schema::{Check, Default, EntityCheck, Field, Fields, Kind, Record, text};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use weir_plugins::request_termination::Config;
 
 /// The plugin.
@@ -35,7 +35,7 @@ const FIELDS: &[Field] = &[
     Field::new("trigger", Kind::String).check(&[Check::Text(text::header_name)]),
 ];
 
-fn check(config: &Map<String, Value>) -> Result<(), String> {
+fn check(config: &Fields) -> Result<(), String> {
     let has = |field: &str| config.get(field).is_some_and(|value| !value.is_null());
     if has("message") && (has("content_type") || has("body")) {
         return Err("message cannot be used with content_type or body".to_owned());

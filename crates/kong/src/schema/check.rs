@@ -1,7 +1,8 @@
 //! Checks of single values and of several fields together, in Kong's words.
 
+use super::fields::Fields;
 use super::place::{Place, Problems};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// What must hold for one value besides its kind.
 #[derive(Debug, Clone, Copy)]
@@ -88,7 +89,7 @@ pub enum EntityCheck {
         must: Must,
     },
     /// A function has no complaint about the entity.
-    Test(fn(&Map<String, Value>) -> Result<(), String>),
+    Test(fn(&Fields) -> Result<(), String>),
 }
 
 /// A test of the field that a check depends on.
@@ -116,13 +117,7 @@ pub enum Must {
 impl EntityCheck {
     /// Reports what is wrong with `entity`, which stands at `place`. Fields that are wrong by themselves
     /// (`failed`, by their first name) are not looked at by checks that depend on their value.
-    pub fn verify(
-        &self,
-        entity: &Map<String, Value>,
-        failed: &[&str],
-        place: &Place<'_>,
-        problems: &mut Problems,
-    ) {
+    pub fn verify(&self, entity: &Fields, failed: &[&str], place: &Place<'_>, problems: &mut Problems) {
         let complaint = match self {
             Self::AtLeastOneOf(fields) if fields.iter().any(|field| is_given(entity, field)) => return,
             Self::AtLeastOneOf(fields) => {
@@ -161,7 +156,9 @@ impl EntityCheck {
                 then,
                 must,
             } => {
-                let is_wrong = |name: &str| failed.contains(&name.split('.').next().unwrap_or(name));
+                let is_wrong = |name: &str| {
+                    !failed.is_empty() && failed.contains(&name.split('.').next().unwrap_or(name))
+                };
                 if is_wrong(field) || is_wrong(then) || !is.holds(find(entity, field)) {
                     return;
                 }
@@ -213,14 +210,13 @@ impl Must {
 }
 
 /// The value of a field that is named with dots.
-fn find<'e>(entity: &'e Map<String, Value>, field: &str) -> Option<&'e Value> {
-    match field.split_once('.') {
-        Some((first, rest)) => find(entity.get(first)?.as_object()?, rest),
-        None => entity.get(field),
-    }
+fn find<'e>(entity: &'e Fields, field: &str) -> Option<&'e Value> {
+    let mut steps = field.split('.');
+    let first = entity.get(steps.next()?)?;
+    steps.try_fold(first, |record, step| record.as_object()?.get(step))
 }
 
-fn is_given(entity: &Map<String, Value>, field: &str) -> bool {
+fn is_given(entity: &Fields, field: &str) -> bool {
     match find(entity, field) {
         None | Some(Value::Null) => false,
         Some(Value::String(text)) => !text.is_empty(),
@@ -230,7 +226,7 @@ fn is_given(entity: &Map<String, Value>, field: &str) -> bool {
     }
 }
 
-fn count_given(entity: &Map<String, Value>, fields: &[&str]) -> usize {
+fn count_given(entity: &Fields, fields: &[&str]) -> usize {
     fields.iter().filter(|field| is_given(entity, field)).count()
 }
 

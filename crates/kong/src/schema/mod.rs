@@ -4,12 +4,14 @@
 //! clients the schema. The words of the checks are Kong's. **What it is not**: it knows no entity.
 
 mod check;
+mod fields;
 mod place;
 mod read;
 pub mod text;
 
 pub use check::{Check, EntityCheck, Is, Must};
-pub use place::{Place, Problems};
+pub use fields::{Fields, Given};
+pub use place::{ItemPlace, Place, Problems};
 
 /// The fields of an entity, or of a record inside of one, and the checks over several of them.
 #[derive(Debug)]
@@ -122,7 +124,7 @@ pub enum Kind {
     },
     /// A record.
     Record(&'static Record),
-    /// A record whose fields are described elsewhere.
+    /// A record whose fields are described elsewhere; read as an empty one.
     OpenRecord,
     /// Anything.
     Any,

@@ -1,6 +1,7 @@
 //! Where a value stands while a document is read, and what was found wrong. A place owns nothing until there
 //! is something to report.
 
+use std::sync::Arc;
 use weir_model::diagnostic::PathStep;
 use weir_model::{Diagnostic, DocPath};
 
@@ -55,6 +56,22 @@ impl<'p> Place<'p> {
         }
         steps.reverse();
         DocPath(steps)
+    }
+}
+
+/// The place of an item of a list, to be kept. It shares the way to the list with the list's other items.
+#[derive(Debug, Clone)]
+pub struct ItemPlace {
+    /// The list.
+    pub list: Arc<DocPath>,
+    /// The item's position in it.
+    pub index: usize,
+}
+
+impl ItemPlace {
+    /// The same place as a path of its own.
+    pub fn to_path(&self) -> DocPath {
+        self.list.index(self.index)
     }
 }
 

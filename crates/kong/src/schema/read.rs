@@ -1,26 +1,30 @@
 //! Reading values by their description: defaults are filled in, and all that is wrong is reported.
 
-use super::{Default, Field, Kind, Place, Problems, Record};
+use super::{Default, Field, Fields, Kind, Place, Problems, Record};
 use serde_json::{Map, Value};
 
 impl Record {
     /// Reads `given`. The result has every field that has a value, given or by default; where something is reported,
     /// it is not to be used.
-    pub fn read(
+    pub fn read<'g>(
         &self,
-        given: &Map<String, Value>,
+        given: impl Iterator<Item = (&'g str, &'g Value)>,
         place: &Place<'_>,
         problems: &mut Problems,
-    ) -> Map<String, Value> {
+    ) -> Fields {
         let mut failed: Vec<&str> = Vec::new();
-        for name in given.keys() {
-            if self.field(name).is_none() {
-                problems.error(&place.field(name), "unknown field");
+        let mut values: Vec<Option<&Value>> = vec![None; self.fields.len()];
+        for (name, value) in given {
+            match self.fields.iter().position(|field| field.name == name) {
+                Some(position) => values[position] = Some(value),
+                None => problems.error(&place.field(name), "unknown field"),
             }
         }
-        let mut entity = Map::new();
-        for field in self.fields {
-            let value = given.get(field.name);
+        let has_value = |(field, value): &(&Field, &Option<&Value>)| value.is_some() || field.fills_in();
+        let count = self.fields.iter().zip(&values).filter(has_value).count();
+        // One more for the id, which entities get in any case.
+        let mut entity = Fields::with_capacity(count + 1);
+        for (field, value) in self.fields.iter().zip(values) {
             let value = match field.read(value, &place.field(field.name), problems) {
                 Some(value) => value,
                 None => {
@@ -29,7 +33,7 @@ impl Record {
                 }
             };
             if !value.is_null() {
-                entity.insert(field.name.to_owned(), value);
+                entity.add(field.name, value);
             }
         }
         for check in self.checks {
@@ -40,6 +44,11 @@ impl Record {
 }
 
 impl Field {
+    /// Whether it may have a value where a document gives none.
+    fn fills_in(&self) -> bool {
+        self.required || !matches!(self.default, Default::None)
+    }
+
     /// Reads the field's value or finds its default; `None` once something was reported.
     pub fn read(&self, given: Option<&Value>, place: &Place<'_>, problems: &mut Problems) -> Option<Value> {
         let before = problems.0.len();
@@ -66,7 +75,7 @@ impl Field {
             return Some(default);
         }
         if let Kind::Record(record) = self.kind {
-            return Some(Value::Object(record.read(&Map::new(), place, problems)));
+            return Some(record.read(std::iter::empty(), place, problems).into());
         }
         problems.error(place, "required field missing");
         None
@@ -106,11 +115,11 @@ impl Field {
                 None => "expected a map",
             },
             (Kind::Record(record), value) => match as_map(value) {
-                Some(map) => return Some(Value::Object(record.read(&map, place, problems))),
+                Some(map) => return Some(record.read(entries(&map), place, problems).into()),
                 None => "expected a record",
             },
             (Kind::OpenRecord, value) => match as_map(value) {
-                Some(map) => return Some(Value::Object(map.into_owned())),
+                Some(_) => return Some(Value::Object(Map::new())),
                 None => "expected a record",
             },
         };
@@ -170,6 +179,10 @@ fn read_foreign(value: &Value, place: &Place<'_>, problems: &mut Problems) -> Op
             None
         }
     }
+}
+
+fn entries(map: &Map<String, Value>) -> impl Iterator<Item = (&str, &Value)> {
+    map.iter().map(|(name, value)| (name.as_str(), value))
 }
 
 /// In Lua `{}` and `[]` are the same value.

@@ -4,7 +4,7 @@
 //! service and consumer, route and service, consumer, route, service, and last the global one. What belongs to a
 //! consumer stands in tables. A table for consumers alone is shared by all routes.
 
-use crate::document::{Document, Entity, Plugin};
+use crate::document::{Consumer, Entity, Plugin};
 use crate::plugins::{DEFINITIONS, Definition};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
@@ -26,47 +26,56 @@ impl Scope {
 }
 
 /// The instances of one plugin.
-struct Instances<'d> {
+struct Instances {
     definition: &'static Definition,
-    /// For everybody.
-    plain: HashMap<Scope, &'d Plugin>,
+    /// For everybody: their ids.
+    plain: HashMap<Scope, Uuid>,
     /// For consumers: the position of the table.
     tables: HashMap<Scope, usize>,
 }
 
 /// The instances of a document, and what chains share of them.
-pub struct Chains<'d> {
+pub struct Chains {
     /// By descending priority; only plugins that have instances.
-    plugins: Vec<Instances<'d>>,
+    plugins: Vec<Instances>,
     /// Configurations for the catalogue of instances that are not shared.
     configs: HashMap<Uuid, Value>,
     shared: Vec<PluginInstance>,
     tables: Vec<ConsumerTable>,
 }
 
-impl<'d> Chains<'d> {
+impl Chains {
     /// Sorts all instances that are enabled by plugin and scope.
-    pub fn translate(document: &'d Document, found: &mut Vec<Diagnostic>) -> Self {
+    pub fn translate(
+        mut plugins: Vec<Entity<Plugin>>,
+        consumers: &[Entity<Consumer>],
+        found: &mut Vec<Diagnostic>,
+    ) -> Self {
         let mut chains = Self {
             plugins: Vec::new(),
             configs: HashMap::new(),
             shared: Vec::new(),
             tables: Vec::new(),
         };
-        let consumers = consumer_finder(document);
+        let consumers = consumer_finder(consumers);
         for definition in by_priority() {
             let mut instances = Instances {
                 definition,
                 plain: HashMap::new(),
                 tables: HashMap::new(),
             };
-            for Entity { place, value: plugin } in &document.plugins {
+            for Entity { place, value: plugin } in &mut plugins {
                 if plugin.name != definition.name || !plugin.enabled {
                     continue;
                 }
-                match (definition.translate)(&plugin.config, &consumers) {
+                // Taken, so that of many instances the two forms are never in memory at once.
+                let config = std::mem::take(&mut plugin.config);
+                match (definition.translate)(&config, &consumers) {
                     Ok(config) => chains.add(&mut instances, plugin, config),
-                    Err(unfit) => found.push(Diagnostic::error(unfit.place(place), unfit.to_string())),
+                    Err(unfit) => found.push(Diagnostic::error(
+                        unfit.place(&place.to_path()),
+                        unfit.to_string(),
+                    )),
                 }
             }
             if !instances.plain.is_empty() || !instances.tables.is_empty() {
@@ -76,7 +85,7 @@ impl<'d> Chains<'d> {
         chains
     }
 
-    fn add(&mut self, instances: &mut Instances<'d>, plugin: &'d Plugin, config: Value) {
+    fn add(&mut self, instances: &mut Instances, plugin: &Plugin, config: Value) {
         let scope = Scope {
             route: plugin.route,
             service: plugin.service,
@@ -89,7 +98,7 @@ impl<'d> Chains<'d> {
             self.configs.insert(plugin.id, config);
         }
         let Some(consumer) = plugin.consumer else {
-            instances.plain.insert(scope, plugin);
+            instances.plain.insert(scope, plugin.id);
             return;
         };
         let table = *instances.tables.entry(scope).or_insert_with(|| {
@@ -133,7 +142,7 @@ impl<'d> Chains<'d> {
                 .collect();
             if base.is_some() || !overrides.is_empty() {
                 steps.push(ChainStep {
-                    plugin: base.map(|plugin| used(instances.definition, plugin, configs)),
+                    plugin: base.map(|id| used(instances.definition, id, configs)),
                     overrides,
                     ..ChainStep::default()
                 });
@@ -147,9 +156,9 @@ impl<'d> Chains<'d> {
         self.plugins
             .iter()
             .filter_map(|instances| instances.plain.get(&Scope::EVERYTHING))
-            .map(|plugin| ChainStep {
+            .map(|id| ChainStep {
                 response_only: true,
-                ..ChainStep::shared(plugin.id.to_string())
+                ..ChainStep::shared(id.to_string())
             })
             .collect()
     }
@@ -171,10 +180,10 @@ fn instance(definition: &Definition, id: Uuid, config: Value) -> PluginInstance 
 }
 
 /// An instance of a route stands in its chain alone.
-fn used(definition: &Definition, plugin: &Plugin, configs: &mut HashMap<Uuid, Value>) -> PluginUse {
-    match configs.remove(&plugin.id) {
-        Some(config) => PluginUse::Inline(Box::new(instance(definition, plugin.id, config))),
-        None => PluginUse::Shared(plugin.id.to_string()),
+fn used(definition: &Definition, id: Uuid, configs: &mut HashMap<Uuid, Value>) -> PluginUse {
+    match configs.remove(&id) {
+        Some(config) => PluginUse::Inline(Box::new(instance(definition, id, config))),
+        None => PluginUse::Shared(id.to_string()),
     }
 }
 
@@ -196,9 +205,9 @@ fn table_id(plugin: &str, scope: Scope) -> String {
 }
 
 /// Finds consumers by user name or id.
-fn consumer_finder(document: &Document) -> impl Fn(&str) -> Option<String> + use<> {
+fn consumer_finder(consumers: &[Entity<Consumer>]) -> impl Fn(&str) -> Option<String> + use<> {
     let mut ids: HashMap<String, String> = HashMap::new();
-    for Entity { value: consumer, .. } in &document.consumers {
+    for Entity { value: consumer, .. } in consumers {
         let id = consumer.id.to_string();
         if let Some(username) = &consumer.username {
             ids.entry(username.clone()).or_insert_with(|| id.clone());

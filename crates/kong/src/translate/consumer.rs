@@ -13,7 +13,7 @@ pub fn translate(document: &Document, found: &mut Vec<Diagnostic>) -> Vec<Consum
     for Entity { place, value: key } in &document.keyauth_credentials {
         let Some(text) = &key.key else {
             let message = "a key that nobody knows was left out: Weir makes up no keys";
-            found.push(Diagnostic::warning(place.clone(), message));
+            found.push(Diagnostic::warning(place.to_path(), message));
             continue;
         };
         let config = key_auth::Credential { key: text.clone() };
@@ -32,7 +32,7 @@ pub fn translate(document: &Document, found: &mut Vec<Diagnostic>) -> Vec<Consum
                 let name = config.key.clone();
                 push(&mut credentials, secret.consumer, name, "jwt", config);
             }
-            Err(message) => found.push(Diagnostic::warning(place.clone(), message)),
+            Err(message) => found.push(Diagnostic::warning(place.to_path(), message)),
         }
     }
     document

@@ -17,11 +17,15 @@ use weir_model::{DefaultCharset, Diagnostic, Model, RouteTable, Severity, Voice}
 ///
 /// # Errors
 /// Plugins whose configuration Weir cannot serve yet.
-pub fn model(document: &Document, router: RouterFlavor) -> Result<(Model, Vec<Diagnostic>), Vec<Diagnostic>> {
+pub fn model(
+    mut document: Document,
+    router: RouterFlavor,
+) -> Result<(Model, Vec<Diagnostic>), Vec<Diagnostic>> {
     let mut found = Vec::new();
-    let services = service::Services::translate(document, &mut found);
-    let mut chains = chain::Chains::translate(document, &mut found);
-    let routes = route::translate(document, router, &services, &mut chains, &mut found);
+    let plugins = std::mem::take(&mut document.plugins);
+    let services = service::Services::translate(&document, &mut found);
+    let mut chains = chain::Chains::translate(plugins, &document.consumers, &mut found);
+    let routes = route::translate(&document, router, &services, &mut chains, &mut found);
     let unmatched = chains.unmatched();
     let (plugins, consumer_tables) = chains.into_parts();
     let model = Model {
@@ -30,7 +34,7 @@ pub fn model(document: &Document, router: RouterFlavor) -> Result<(Model, Vec<Di
         services: services.services,
         routes,
         upstreams: services.upstreams,
-        consumers: consumer::translate(document, &mut found),
+        consumers: consumer::translate(&document, &mut found),
         plugins,
         consumer_tables,
         unmatched,

@@ -6,12 +6,12 @@ use super::precedence::{Rank, rank};
 use super::service::{Backend, Services};
 use crate::RouterFlavor;
 use crate::document::{Document, Entity, Route};
-use crate::schema::text;
+use crate::schema::{ItemPlace, text};
 use crate::voice::PSEUDONYM;
 use serde_json::Value;
 use weir_model::{
-    Comparison, Diagnostic, DocPath, ForwardedHeaders, HeaderMatch, HostPattern, Operator, PathJoin,
-    PathPattern, PathRewrite, Predicate, RouteMatch, RouteTarget, Stamp, StampValue, UpstreamHost, Voice,
+    Comparison, Diagnostic, ForwardedHeaders, HeaderMatch, HostPattern, Operator, PathJoin, PathPattern,
+    PathRewrite, Predicate, RouteMatch, RouteTarget, Stamp, StampValue, UpstreamHost, Voice,
 };
 
 /// The status of calls to gRPC routes that are no gRPC.
@@ -23,7 +23,7 @@ pub fn translate(
     document: &Document,
     router: RouterFlavor,
     services: &Services<'_>,
-    chains: &mut Chains<'_>,
+    chains: &mut Chains,
     found: &mut Vec<Diagnostic>,
 ) -> Vec<weir_model::Route> {
     let mut routes = Vec::with_capacity(document.routes.len());
@@ -75,7 +75,7 @@ pub fn translate(
 fn target(
     route: &Route,
     backend: Option<&Backend<'_>>,
-    place: &DocPath,
+    place: &ItemPlace,
     found: &mut Vec<Diagnostic>,
 ) -> Option<RouteTarget> {
     if backend.is_some_and(|backend| !backend.service.enabled) {
@@ -88,13 +88,13 @@ fn target(
         .any(|protocol| protocol.starts_with("grpc"))
     {
         let message = "gRPC is not served by this version of Weir: calls are refused as no gRPC";
-        found.push(Diagnostic::warning(place.clone(), message));
+        found.push(Diagnostic::warning(place.to_path(), message));
         return Some(RouteTarget::Broken(NOT_GRPC));
     }
     if !route.protocols.iter().all(is_protocol) {
         let protocols = route.protocols.join(", ");
         let message = format!("routes of protocol {protocols} are not served by this version of Weir");
-        found.push(Diagnostic::dropped(place.clone(), message));
+        found.push(Diagnostic::dropped(place.to_path(), message));
         return None;
     }
     match backend {
@@ -103,7 +103,7 @@ fn target(
             Some(name) => Some(RouteTarget::Service(name.clone())),
             None => {
                 let message = "left out: the protocol of its service is not served by this version of Weir";
-                found.push(Diagnostic::dropped(place.clone(), message));
+                found.push(Diagnostic::dropped(place.to_path(), message));
                 None
             }
         },

@@ -1,11 +1,11 @@
 //! Services, and the upstreams whose names are their hosts.
 
 use crate::document::{Document, Entity, Service, Target, Upstream};
-use crate::schema::text;
+use crate::schema::{ItemPlace, text};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use uuid::Uuid;
-use weir_model::{Algorithm, Diagnostic, DocPath, HashOn, KeepalivePool, Scheme, Timeouts};
+use weir_model::{Algorithm, Diagnostic, HashOn, KeepalivePool, Scheme, Timeouts};
 
 /// The port of targets that name none.
 const TARGET_PORT: u16 = 8000;
@@ -60,7 +60,10 @@ impl<'d> Services<'d> {
             if has_health_checks(&upstream.healthchecks) {
                 let message =
                     "health checks are not run by this version of Weir: all targets count as healthy";
-                found.push(Diagnostic::warning(place.field("healthchecks"), message));
+                found.push(Diagnostic::warning(
+                    place.to_path().field("healthchecks"),
+                    message,
+                ));
             }
             let targets = targets.get(&upstream.id).map_or(&[][..], Vec::as_slice);
             let is_over_tls = over_tls.contains(upstream.name.as_str());
@@ -80,7 +83,7 @@ impl<'d> Services<'d> {
         &mut self,
         service: &'d Service,
         upstream: Option<&'d Upstream>,
-        place: &DocPath,
+        place: &ItemPlace,
         found: &mut Vec<Diagnostic>,
     ) -> Option<Scheme> {
         let scheme = match service.protocol.as_str() {
@@ -90,7 +93,7 @@ impl<'d> Services<'d> {
             protocol => {
                 let message =
                     format!("services of protocol '{protocol}' are not served by this version of Weir");
-                found.push(Diagnostic::dropped(place.clone(), message));
+                found.push(Diagnostic::dropped(place.to_path(), message));
                 None
             }
         };

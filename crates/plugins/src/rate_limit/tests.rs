@@ -66,10 +66,11 @@ fn limit_of_words(exchange: &mut Exchange) {
     exchange.request.headers.append(b"x-limit", b"two");
 }
 
+const OK: &str = "continue";
+const OVER: &str = "rate_limited 429";
+
 #[test]
 fn calls_are_counted_by_what_is_told() {
-    const OK: &str = "continue";
-    const OVER: &str = "rate_limited 429";
     let by = |by: Value| json!({"limits": [{"count": 1, "per": "hour"}], "by": by});
     calls(
         json!({"limits": [{"count": 1, "per": "hour"}]}),
@@ -134,6 +135,10 @@ fn calls_are_counted_by_what_is_told() {
         by(json!({"template": "$http_x_tenant"})),
         &[(tenant, OK), (plain, OK), (plain, OVER)],
     );
+}
+
+#[test]
+fn limits_come_from_variables_and_rules() {
     let count = json!({"limits": [{"count": "${http_x_limit ?? 1}", "per": {"seconds": 60}}], "status": 503});
     calls(
         count,

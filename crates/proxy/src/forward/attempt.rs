@@ -141,7 +141,8 @@ impl Call<'_> {
         sent?;
         if !is_whole && self.head.expects_continue && self.answers_expect() {
             self.head.expects_continue = false;
-            self.write_to_client(CONTINUE, &[], &mut Watch::Nothing).await?;
+            // Whoever cannot be told to go on has gone; the pump will find that out.
+            let _told = self.write_to_client(CONTINUE, &[], &mut Watch::Nothing).await;
         }
         if is_whole {
             // The answer's bytes can use the same, still warm, buffer.

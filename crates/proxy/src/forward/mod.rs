@@ -16,12 +16,13 @@ use crate::timer::Timer;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 use weir_flow::balancer::{EWMA_DECAY_MS, Load, ewma_update};
 use weir_model::{Scheme, UpstreamHost};
-use weir_plugin::RefusalKind;
 use weir_plugin::headers::is_value;
 use weir_plugin::uri::NormalForm;
+use weir_plugin::{Headers, RefusalKind};
 use weir_snapshot::{Forward, Found, HashSource, Route, Target, Upstream};
 
 /// What one try came to.
@@ -87,6 +88,9 @@ impl Call<'_> {
         }
         let stripped =
             (forward.path.strip_matched && !self.exchange.path_rewritten).then_some(found.matched_len);
+        if route.chain.has_request_work {
+            forget_framing(&mut self.exchange.request.headers);
+        }
         let tells_plainly = self.tells_plainly(route, forward);
         if !tells_plainly {
             forwarded::apply(&route.forwarded, self.head.has_forwarded, stripped, self.exchange);
@@ -176,7 +180,7 @@ impl Call<'_> {
     /// Chooses a target that was not tried yet; once all were, any.
     fn pick(&mut self, plan: &Plan<'_>, tried: &[usize]) -> Option<usize> {
         let upstream = plan.upstream;
-        let now_ms = if upstream.targets.len() > 1 {
+        let now_ms = if upstream.balancer.needs_load() {
             self.exchange.unix_ms()
         } else {
             0
@@ -241,16 +245,28 @@ impl Call<'_> {
             }
         }
         match self.connect(plan, address).await {
-            Ok(connection) => self.attempt(plan, target, key, connection, false).await,
+            Ok(Some(connection)) => self.attempt(plan, target, key, connection, false).await,
+            Ok(None) => Tried::Stopped(Stop::Gone),
             Err(error) if error.kind() == io::ErrorKind::TimedOut => Tried::Failed(Failure::ConnectTimeout),
             Err(_) => Tried::Failed(Failure::Connect),
         }
     }
 
-    async fn connect(&mut self, plan: &Plan<'_>, address: SocketAddr) -> io::Result<Box<UpstreamConnection>> {
+    /// Connects; `None` when the client went meanwhile.
+    async fn connect(
+        &mut self,
+        plan: &Plan<'_>,
+        address: SocketAddr,
+    ) -> io::Result<Option<Box<UpstreamConnection>>> {
         let timeouts = &plan.forward.timeouts;
         let timer = Timer::new(Instant::now(), Duration::from_millis(timeouts.connect_ms));
-        UpstreamConnection::open(address, timer, &self.worker.metrics).await
+        let (client, worker) = (&mut *self.client, self.worker);
+        let mut opening = std::pin::pin!(UpstreamConnection::open(address, timer, &worker.metrics));
+        std::future::poll_fn(|context| match opening.as_mut().poll(context) {
+            Poll::Ready(opened) => Poll::Ready(opened.map(Some)),
+            Poll::Pending => client.reader.poll_gone(context, worker).map(|()| Ok(None)),
+        })
+        .await
     }
 
     /// Writes the request's head as this target gets it.
@@ -281,6 +297,13 @@ impl Call<'_> {
             push_header(out, b"Upgrade", protocol);
         }
         match (&self.exchange.request.body, self.head.framing) {
+            (None, Framing::Length(length)) => {
+                push_header(
+                    out,
+                    b"Content-Length",
+                    itoa::Buffer::new().format(length).as_bytes(),
+                );
+            }
             (Some(body), _) => push_header(
                 out,
                 b"Content-Length",
@@ -299,9 +322,6 @@ impl Call<'_> {
     fn write_host(&mut self, plan: &Plan<'_>, target: &Target, out: &mut Vec<u8>) {
         let request = &mut self.exchange.request;
         let headers = &mut request.headers;
-        if request.body.is_some() {
-            headers.remove(b"content-length");
-        }
         let (host, port) = match (&self.exchange.upstream_host, &plan.forward.upstream_host) {
             // A filter may have made it of anything.
             (Some(host), _) if is_value(host) => (host.as_slice(), None),
@@ -327,6 +347,24 @@ impl Call<'_> {
     }
 }
 
+/// Takes out what filters may have set of the headers by which a message is framed and its connection kept: those
+/// are the gateway's own, made anew for each hop.
+pub fn forget_framing(headers: &mut Headers) {
+    const OWN: [&[u8]; 8] = [
+        b"content-length",
+        b"transfer-encoding",
+        b"connection",
+        b"keep-alive",
+        b"proxy-connection",
+        b"upgrade",
+        b"expect",
+        b"http2-settings",
+    ];
+    for name in OWN {
+        headers.remove(name);
+    }
+}
+
 /// Counts a call among those that its target is busy with, for balancers that ask.
 struct Busy<'t>(Option<&'t Target>);
 
@@ -336,7 +374,7 @@ impl<'t> Busy<'t> {
     }
 
     fn new(upstream: &Upstream, target: &'t Target) -> Self {
-        let counts = upstream.targets.len() > 1;
+        let counts = upstream.balancer.needs_load();
         if counts {
             target.state.inflight.fetch_add(1, Relaxed);
         }

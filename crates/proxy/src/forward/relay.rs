@@ -44,17 +44,13 @@ impl Call<'_> {
         let mut watch = pump.map_or(Watch::Nothing, Watch::Pump);
         self.exchange.merge_response_headers();
         self.run_response_work(&plan.route.chain);
-        let mut replaced = self.exchange.response.replaced_body.take();
-        let asked_with_head = self.exchange.request.method == b"HEAD";
-        if asked_with_head != self.is_head && head.framing != Framing::None {
-            // A filter has changed the method: the client expects no body, and gets none.
-            replaced = Some(Vec::new());
-        } else if asked_with_head && !self.is_head {
-            self.exchange.response.headers.remove(b"content-length");
-            self.head.keep_alive = false;
-        }
+        let replaced = self.replacement(head);
         let framing = self.outgoing_framing(head, replaced.as_deref());
-        // A client that still waits for `100 Continue` may or may not send its body now; only closing is clear.
+        if !plan.route.chain.steps.is_empty() {
+            self.forget_response_framing(framing);
+        }
+        // A client that still waits for `100 Continue` may or may not send its body now; only closing is clear. Other
+        // bodies may yet end in time, as when both directions stream at once.
         let is_clear = !(self.head.expects_continue && watch.is_sending());
         let keeps = self.head.keep_alive && is_clear && framing != Framing::UntilClose;
         let client_keeps = keeps && !self.worker.is_draining();
@@ -79,10 +75,43 @@ impl Call<'_> {
         }
     }
 
+    /// Whether the answer that the client gets can have no body, as it stands after the filters' work.
+    fn is_bodyless(&self) -> bool {
+        self.is_head || matches!(self.exchange.response.status, 204 | 304)
+    }
+
+    /// The body in place of the upstream's: a filter's, or an empty one where the upstream's does not fit the answer.
+    fn replacement(&mut self, head: &ResponseHead) -> Option<Vec<u8>> {
+        let replaced = self.exchange.response.replaced_body.take();
+        match (head.framing == Framing::None, self.is_bodyless()) {
+            // A filter has changed the method or the status since the upstream was asked.
+            (true, false) => Some(replaced.unwrap_or_default()),
+            (false, true) => Some(Vec::new()),
+            _ => replaced,
+        }
+    }
+
+    /// Framing is the gateway's own, whatever a filter has set. A length that only describes another message (that
+    /// of a HEAD or 304 answer) stays.
+    fn forget_response_framing(&mut self, framing: Framing) {
+        let headers = &mut self.exchange.response.headers;
+        let described = match framing {
+            Framing::None => headers.get(b"content-length").map(<[u8]>::to_vec),
+            _ => None,
+        };
+        super::forget_framing(headers);
+        if let Some(length) = described.filter(|length| length.iter().all(u8::is_ascii_digit)) {
+            headers.append(b"Content-Length", &length);
+        }
+    }
+
     fn outgoing_framing(&self, head: &ResponseHead, replaced: Option<&[u8]>) -> Framing {
+        if self.is_bodyless() {
+            return Framing::None;
+        }
         match (head.framing, replaced) {
-            (Framing::None, _) => Framing::None,
             (_, Some(body)) => Framing::Length(body.len() as u64),
+            (Framing::None, None) => Framing::Length(0),
             (Framing::Length(length), _) => Framing::Length(length),
             (Framing::Chunked | Framing::UntilClose, _) if self.head.minor_version == 0 => {
                 Framing::UntilClose
@@ -123,7 +152,7 @@ impl Call<'_> {
         out: &mut Vec<u8>,
         watch: &mut Watch<'_>,
     ) -> io::Result<bool> {
-        if head.framing != Framing::None {
+        if !self.is_bodyless() {
             out.extend_from_slice(body);
         }
         self.flush(out, watch).await?;

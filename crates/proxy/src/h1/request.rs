@@ -163,6 +163,7 @@ impl<'h> Fields<'h> {
                 if self.length.replace(length).is_some() {
                     return Err(bad("more than one Content-Length"));
                 }
+                return Ok(false);
             }
             16 if is(b"proxy-connection") => return Ok(false),
             17 if is(b"transfer-encoding") => {
@@ -212,6 +213,9 @@ impl<'h> Fields<'h> {
             }
         }
         match (self.host, minor_version) {
+            (Some(host), _) if target_host.is_some_and(|target| !is_same_authority(target, host)) => {
+                return Err(bad("a target and a Host that differ"));
+            }
             (Some(host), _) => read_host(host, request)?,
             (None, 0) => target_host.map_or(Ok(()), |host| read_host(host, request))?,
             (None, _) => return Err(bad("no Host")),
@@ -225,6 +229,7 @@ impl<'h> Fields<'h> {
             (false, None) => Framing::None,
         };
         request.has_body = !framing.is_empty();
+        request.content_length = self.length;
         let keep_alive = !self.close && (minor_version == 1 || self.keep_alive);
         Ok(Parsed::Head(RequestHead {
             length,
@@ -315,6 +320,13 @@ fn read_host(host: &[u8], request: &mut weir_plugin::Request) -> Result<(), Refu
     request.host.make_ascii_lowercase();
     request.host_port = port;
     Ok(())
+}
+
+/// Whether two authorities name the same server, a missing port being the usual one.
+fn is_same_authority(one: &[u8], other: &[u8]) -> bool {
+    let parts =
+        |authority| split_host(authority).map(|(name, port)| (name.to_ascii_lowercase(), port.unwrap_or(80)));
+    parts(one).is_some_and(|one| Some(one) == parts(other))
 }
 
 /// Splits an authority without user information (RFC 3986, 3.2.2) into name, without a trailing dot, and port.

@@ -7,6 +7,7 @@ mod body_variables;
 mod chaos;
 mod connections;
 mod expectations;
+mod filtered_framing;
 mod headers;
 mod lifecycle;
 mod pools;

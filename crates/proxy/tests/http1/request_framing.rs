@@ -82,6 +82,8 @@ const REFUSED: &[(&str, u16, &str)] = &[
     // Host.
     ("GET / HTTP/1.1\r\n\r\n", 400, "no Host"),
     ("GET http://h/ HTTP/1.1\r\n\r\n", 400, "no Host"),
+    ("GET http://other/a HTTP/1.1\r\nHost: h\r\n\r\n", 400, "differ"),
+    ("GET http://h:81/a HTTP/1.1\r\nHost: h\r\n\r\n", 400, "differ"),
     ("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400, "more than one Host"),
     ("GET / HTTP/1.1\r\nHost: a\r\nhost: a\r\n\r\n", 400, "more than one Host"),
     ("GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n", 400, "more than one Host"),
@@ -214,7 +216,6 @@ const SERVED: &[(&str, &str, &str)] = &[
     ("GET http://h HTTP/1.1\r\nHost: h\r\n\r\n", "GET / HTTP/1.1", ""),
     ("GET http://h?a HTTP/1.1\r\nHost: h\r\n\r\n", "GET /?a HTTP/1.1", ""),
     ("GET HTTP://H:80/a HTTP/1.1\r\nHost: h\r\n\r\n", "GET /a HTTP/1.1", ""),
-    ("GET http://other/a HTTP/1.1\r\nHost: h\r\n\r\n", "GET /a HTTP/1.1", ""),
     ("OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n", "OPTIONS * HTTP/1.1", ""),
     ("OPTIONS /a HTTP/1.1\r\nHost: h\r\n\r\n", "OPTIONS /a HTTP/1.1", ""),
     ("M-SEARCH /a HTTP/1.1\r\nHost: h\r\n\r\n", "M-SEARCH /a HTTP/1.1", ""),

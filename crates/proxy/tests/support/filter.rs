@@ -6,13 +6,16 @@ use weir_model::Diagnostic;
 use weir_plugin::{BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Reply};
 
 /// `need_body` (bytes): asks for the body, tells its size in a request header. `reply`: answers with this
-/// body. `replace`: puts this body in place of the response's.
+/// body. `replace`: puts this body in place of the response's. `status`: the response's status. `set`: sets these
+/// headers (name, value) on the request and on the response.
 pub struct Puppet;
 
 struct PuppetFilter {
     need_body: Option<usize>,
     reply: Option<String>,
     replace: Option<String>,
+    status: Option<u16>,
+    set: Vec<(String, String)>,
 }
 
 impl Plugin for Puppet {
@@ -31,6 +34,8 @@ impl Plugin for Puppet {
             need_body,
             reply: text("reply"),
             replace: text("replace"),
+            status: config["status"].as_u64().map(|status| status as u16),
+            set: serde_json::from_value(config["set"].clone()).unwrap_or_default(),
         }))
     }
 }
@@ -41,6 +46,9 @@ impl Filter for PuppetFilter {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        for (name, value) in &self.set {
+            exchange.request.headers.set(name.as_bytes(), value.as_bytes());
+        }
         if let Some(body) = &self.reply {
             return Outcome::Reply(Box::new(Reply::new(200, "text/plain", body.as_str())));
         }
@@ -62,6 +70,12 @@ impl Filter for PuppetFilter {
     }
 
     fn on_response(&self, exchange: &mut Exchange) {
+        for (name, value) in &self.set {
+            exchange.response.headers.set(name.as_bytes(), value.as_bytes());
+        }
+        if let Some(status) = self.status {
+            exchange.response.status = status;
+        }
         if let Some(body) = &self.replace {
             exchange.response.replaced_body = Some(body.clone().into_bytes());
         }

@@ -21,6 +21,7 @@ pub(super) struct Chains<'m> {
     consumers: HashMap<(Voice, String), Arc<ConsumerIdentity>>,
     credentials: HashMap<String, Vec<ModelCredential<'m>>>,
     indexes: CredentialIndexes,
+    credential_diagnostics: RefCell<Vec<Diagnostic>>,
     shared_by_id: HashMap<&'m str, usize>,
     tables_by_id: HashMap<&'m str, usize>,
     /// Shared instances; `None`: could not be built.
@@ -38,6 +39,7 @@ impl<'m> Chains<'m> {
             consumers: HashMap::with_capacity(model.consumers.len()),
             credentials: HashMap::new(),
             indexes: RefCell::default(),
+            credential_diagnostics: RefCell::default(),
             shared_by_id: positions(model.plugins.iter().map(|it| it.id.as_str())),
             tables_by_id: positions(model.consumer_tables.iter().map(|it| it.id.as_str())),
             shared: HashMap::new(),
@@ -75,6 +77,7 @@ impl<'m> Chains<'m> {
                 let list = chains.credentials.entry(credential.plugin.clone()).or_default();
                 list.push(ModelCredential {
                     config: &credential.config,
+                    place: place(),
                     identity: Identity {
                         consumer: Arc::clone(&identity),
                         credential_id: credential.id.as_deref().map(Into::into),
@@ -161,6 +164,7 @@ impl<'m> Chains<'m> {
             self.shared(index, self.model.voice);
         }
         self.check_table_consumers();
+        self.diagnostics.append(self.credential_diagnostics.get_mut());
         // What is used in several voices has been built, and complained of, once for each.
         let mut told = HashSet::new();
         self.diagnostics
@@ -237,6 +241,7 @@ impl<'m> Chains<'m> {
             credentials: &self.credentials,
             consumers: &self.consumers,
             indexes: &self.indexes,
+            credential_diagnostics: &self.credential_diagnostics,
         };
         let empty = serde_json::Value::Object(serde_json::Map::new());
         let config = if instance.config.is_null() {

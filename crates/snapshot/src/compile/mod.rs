@@ -104,6 +104,16 @@ impl std::io::Write for TextHash {
         Ok(taken)
     }
 
+    // A text form is written in millions of small pieces, which mostly fit whole.
+    fn write_all(&mut self, mut text: &[u8]) -> std::io::Result<()> {
+        while self.piece.len() + text.len() >= Self::PIECE {
+            let taken = self.write(text)?;
+            text = &text[taken..];
+        }
+        self.piece.extend_from_slice(text);
+        Ok(())
+    }
+
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
     }

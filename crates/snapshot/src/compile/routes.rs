@@ -2,9 +2,12 @@
 
 use super::chains::Chains;
 use super::upstreams::Services;
+use super::url::{check_host_header, check_path};
 use crate::route::{Action, Forward, Forwarded, Route, Stamp};
 use std::sync::Arc;
-use weir_model::{self as model, Diagnostic, DocPath, PathJoin, PathRewrite, RouteTarget, StampValue};
+use weir_model::{
+    self as model, Diagnostic, DocPath, PathJoin, PathRewrite, RouteTarget, StampValue, UpstreamHost,
+};
 use weir_plugin::{RouteFacts, headers};
 
 /// So many values are remembered to be shared with routes to come.
@@ -78,9 +81,14 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
         let Some(compiled) = self.services.get(name) else {
             return (nowhere(), Action::Broken(503));
         };
-        if let Some(base) = route.path.base.as_deref().filter(|base| !base.starts_with('/')) {
-            let message = format!("expected a path that begins with '/', found '{base}'");
+        if let Some(Err(message)) = route.path.base.as_deref().map(check_path) {
             let place = place().field("path").field("base");
+            self.diagnostics.push(Diagnostic::error(place, message));
+        }
+        if let UpstreamHost::Fixed(host) | UpstreamHost::WithTargetPort(host) = &route.upstream_host
+            && let Err(message) = check_host_header(host)
+        {
+            let place = place().field("upstream_host");
             self.diagnostics.push(Diagnostic::error(place, message));
         }
         let service = compiled.service;

@@ -1,18 +1,20 @@
 //! Upstreams with their targets and balancers, and how services lead to them.
 
-use super::url::{check_host, default_port, parse_url};
+use super::url::{check_host, check_path, default_port, parse_url};
 use crate::carry::Carry;
 use crate::upstream::{HashSource, Target, Upstream};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use weir_flow::balancer::{self, Balancer, TargetSpec};
 use weir_flow::hash_bytes;
 use weir_model::{self as model, Algorithm, Diagnostic, DocPath, HashOn, Model, Scheme, Service};
-use weir_plugin::Template;
+use weir_plugin::{Template, headers};
 
 /// What is said of targets that want TLS.
-const NO_TLS: &str = "TLS to upstreams is not available in this version of Weir; calls to it are answered 502";
+const NO_TLS: &str =
+    "TLS to upstreams is not available in this version of Weir; calls to it are answered 502";
 
 /// How services are reached.
 pub(super) struct Services<'m>(HashMap<&'m str, CompiledService<'m>>);
@@ -41,7 +43,7 @@ impl<'m> Services<'m> {
             upstreams: Vec::with_capacity(model.upstreams.len()),
             by_origin: HashMap::new(),
         };
-        let mut by_name = HashMap::new();
+        let mut by_name = HashMap::with_capacity(model.upstreams.len());
         for (index, upstream) in model.upstreams.iter().enumerate() {
             compiler.check(index, upstream);
             if upstream.scheme == Scheme::Https {
@@ -52,18 +54,20 @@ impl<'m> Services<'m> {
             let compiled = compiler.upstream(upstream);
             compiler.upstreams.push(compiled);
         }
-        let services = model.services.iter().enumerate().filter_map(|(index, service)| {
-            let (upstream, path) = compiler.destination(index, service, &by_name)?;
+        let mut services = HashMap::with_capacity(model.services.len());
+        for (index, service) in model.services.iter().enumerate() {
+            let Some((upstream, path)) = compiler.destination(index, service, &by_name) else {
+                continue;
+            };
             let compiled = CompiledService {
                 service,
                 name: service.name.as_str().into(),
                 upstream,
                 path: path.filter(|path| *path != "/"),
             };
-            Some((service.name.as_str(), compiled))
-        });
-        let services = Self(services.collect());
-        (services, compiler.upstreams)
+            services.insert(service.name.as_str(), compiled);
+        }
+        (Self(services), compiler.upstreams)
     }
 
     /// The service of this name; `None` where there is none or it is broken, which has been reported.
@@ -89,8 +93,7 @@ impl<'m> Compiler<'_, 'm> {
         by_name: &HashMap<&str, u32>,
     ) -> Option<(u32, Option<&'m str>)> {
         let place = || DocPath::root().field("services").index(index);
-        if let Some(path) = service.path.as_deref().filter(|path| !path.starts_with('/')) {
-            let message = format!("expected a path that begins with '/', found '{path}'");
+        if let Some(Err(message)) = service.path.as_deref().map(check_path) {
             self.diagnostics
                 .push(Diagnostic::error(place().field("path"), message));
         }
@@ -112,7 +115,8 @@ impl<'m> Compiler<'_, 'm> {
                 .push(Diagnostic::error(place().field("path"), message));
         }
         if url.scheme == Scheme::Https {
-            self.diagnostics.push(Diagnostic::warning(place().field("url"), NO_TLS));
+            self.diagnostics
+                .push(Diagnostic::warning(place().field("url"), NO_TLS));
         }
         let origin = (url.scheme, url.host, url.port);
         let known = self.by_origin.get(&origin).copied();
@@ -146,6 +150,17 @@ impl<'m> Compiler<'_, 'm> {
     }
 
     fn check(&mut self, index: usize, upstream: &model::Upstream) {
+        for (position, source) in upstream.hash_on.iter().enumerate() {
+            if let Err((field, message)) = check_cookie(source) {
+                let place = DocPath::root().field("upstreams").index(index);
+                let place = place
+                    .field("hash_on")
+                    .index(position)
+                    .field("cookie")
+                    .field(field);
+                self.diagnostics.push(Diagnostic::error(place, message));
+            }
+        }
         for (position, target) in upstream.targets.iter().enumerate() {
             let place = || {
                 let place = DocPath::root().field("upstreams").index(index);
@@ -164,8 +179,6 @@ impl<'m> Compiler<'_, 'm> {
     }
 
     fn upstream(&self, upstream: &model::Upstream) -> Upstream {
-        let targets = upstream.targets.iter();
-        let targets: Vec<_> = targets.map(|target| self.target(upstream, target)).collect();
         let specs: Vec<_> = upstream
             .targets
             .iter()
@@ -175,6 +188,9 @@ impl<'m> Compiler<'_, 'm> {
                 priority: target.priority,
             })
             .collect();
+        let targets = upstream.targets.iter().zip(&specs);
+        let targets = targets.map(|(target, spec)| self.target(upstream, target, &spec.id));
+        let targets: Vec<_> = targets.collect();
         let algorithm = match upstream.algorithm {
             Algorithm::RoundRobin => balancer::Algorithm::RoundRobin,
             Algorithm::ConsistentHashing => balancer::Algorithm::ConsistentHash,
@@ -193,19 +209,20 @@ impl<'m> Compiler<'_, 'm> {
         }
     }
 
-    fn target(&self, upstream: &model::Upstream, target: &model::Target) -> Target {
+    fn target(&self, upstream: &model::Upstream, target: &model::Target, id: &str) -> Target {
         let host = without_brackets(&target.host);
         let address = host.parse::<IpAddr>().ok();
-        let mut host_header = bracketed(host);
-        if target.port != default_port(upstream.scheme) {
-            host_header = format!("{host_header}:{}", target.port);
-        }
+        let host_header = if target.port == default_port(upstream.scheme) {
+            bracketed(host).into_owned()
+        } else {
+            id.to_owned()
+        };
         Target {
             host: host.to_owned(),
             port: target.port,
             address: address.map(|address| SocketAddr::new(address, target.port)),
             host_header: host_header.into_bytes(),
-            state: self.carry.target(&upstream.name, &target_id(target)),
+            state: self.carry.target(&upstream.name, id),
         }
     }
 }
@@ -222,11 +239,33 @@ fn without_brackets(host: &str) -> &str {
 }
 
 /// The host as it stands before a port: IPv6 addresses in brackets.
-fn bracketed(host: &str) -> String {
+fn bracketed(host: &str) -> Cow<'_, str> {
     if host.contains(':') {
-        format!("[{host}]")
+        format!("[{host}]").into()
     } else {
-        host.to_owned()
+        host.into()
+    }
+}
+
+/// Whether a cookie that the gateway may set can stand in `Set-Cookie` (RFC 6265, section 4.1.1); the field that
+/// cannot, and why.
+fn check_cookie(source: &HashOn) -> Result<(), (&'static str, String)> {
+    let HashOn::Cookie { name, set_for_path } = source else {
+        return Ok(());
+    };
+    if !headers::is_name(name.as_bytes()) {
+        let message = format!("expected the name of a cookie, found '{}'", name.escape_debug());
+        return Err(("name", message));
+    }
+    match set_for_path {
+        Some(path) if path.contains(|it: char| it == ';' || it.is_control()) => {
+            let message = format!(
+                "expected a path without ';' and control characters, found '{}'",
+                path.escape_debug()
+            );
+            Err(("set_for_path", message))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The `url` of a service.
+//! The `url` of a service, and other configured texts that become part of a request's head as they stand.
 
 use weir_model::Scheme;
 
@@ -36,6 +36,7 @@ pub(super) fn parse_url(text: &str) -> Result<ServiceUrl<'_>, String> {
     }
     let (host, port) = split_authority(authority)?;
     check_host(host)?;
+    path.map_or(Ok(()), check_path)?;
     Ok(ServiceUrl {
         scheme,
         host,
@@ -65,12 +66,47 @@ fn split_authority(authority: &str) -> Result<(&str, Option<u16>), String> {
     Ok((host, port.transpose()?))
 }
 
+/// What can stand neither in a path nor in a host (RFC 3986).
+const UNFIT: &[u8] = b"?#\"<>\\^`{|}";
+
+/// Whether this can be a path of a request target, without a query.
+pub(super) fn check_path(path: &str) -> Result<(), String> {
+    let fit = |byte: u8| byte.is_ascii_graphic() && !UNFIT.contains(&byte);
+    if !path.starts_with('/') {
+        return Err(format!(
+            "expected a path that begins with '/', found '{}'",
+            path.escape_debug()
+        ));
+    }
+    match path.bytes().find(|byte| !fit(*byte)) {
+        Some(byte) => Err(format!(
+            "expected a path as it stands in a request, found the character '{}', which must be percent-encoded",
+            byte.escape_ascii()
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Whether this can be the `Host` of a request: a host, with a port or without.
+pub(super) fn check_host_header(text: &str) -> Result<(), String> {
+    match split_authority(text) {
+        Ok((host, _)) if check_host(host).is_ok() => Ok(()),
+        _ => Err(format!(
+            "expected a host name or an address, with a port or without, found '{}'",
+            text.escape_debug()
+        )),
+    }
+}
+
 /// Whether this can be a host: an address or a name, without brackets.
 pub(super) fn check_host(host: &str) -> Result<(), String> {
-    let good = |byte: u8| byte.is_ascii_graphic() && !b"/@?#[]\"<>\\^`{|}".contains(&byte);
+    let good = |byte: u8| byte.is_ascii_graphic() && !UNFIT.contains(&byte) && !b"/@[]".contains(&byte);
     let is_address = host.parse::<std::net::IpAddr>().is_ok();
     if host.is_empty() || !host.bytes().all(good) || (host.contains(':') && !is_address) {
-        return Err(format!("expected a host name or an address, found '{host}'"));
+        return Err(format!(
+            "expected a host name or an address, found '{}'",
+            host.escape_debug()
+        ));
     }
     Ok(())
 }
@@ -86,6 +122,35 @@ pub(super) fn default_port(scheme: Scheme) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_of_a_head_are_checked() {
+        for (text, good) in [
+            ("/", true),
+            ("/a/%20b;c=1:@!$&'()*+,~", true),
+            ("a", false),
+            ("/a b", false),
+            ("/a?b", false),
+            ("/a#b", false),
+            ("/a\r\nX: y", false),
+            ("/\u{7f}", false),
+        ] {
+            assert_eq!(check_path(text).is_ok(), good, "{text:?}");
+        }
+        for (text, good) in [
+            ("a.com", true),
+            ("a.com:81", true),
+            ("[::1]:81", true),
+            ("[::1]", true),
+            ("", false),
+            ("a.com:x", false),
+            ("a b", false),
+            ("a\r\nX: y", false),
+            ("a/b", false),
+        ] {
+            assert_eq!(check_host_header(text).is_ok(), good, "{text:?}");
+        }
+    }
 
     #[test]
     fn urls_come_apart() {
@@ -118,6 +183,9 @@ mod tests {
             "http://u:p@a.com",
             "http://a.com/?x",
             "http://a b",
+            "http://a.com/x y",
+            "http://a.com/x\r\nz: 1",
+            "http://a.com/\u{e4}",
             "http://[::1",
             "http://[::1]x",
             "http://a:1:2",

@@ -34,6 +34,12 @@ impl Plugin for Phased {
                 "request" => phases.request = value == true,
                 "response" => phases.response = value == true,
                 "wants_consumer" if context.consumer(value.as_str().unwrap_or_default()).is_some() => {}
+                "indexes" => {
+                    context.credential_index("phased", |credential| {
+                        let key = credential.get("key")?.as_str()?;
+                        Some((key.as_bytes().to_vec(), ()))
+                    });
+                }
                 other => {
                     let place = DocPath::root().field(other);
                     return Err(vec![Diagnostic::error(place, "not expected here")]);

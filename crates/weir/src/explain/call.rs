@@ -29,6 +29,7 @@ impl Call {
     pub fn parse(text: &str, headers: &[String], client: IpAddr) -> Result<Self, String> {
         let text = text.trim();
         let (method, url) = text.split_once(char::is_whitespace).unwrap_or(("GET", text));
+        expect_method(method)?;
         let url = url.trim();
         let url = url.split_once('#').map_or(url, |(url, _)| url);
         let (scheme, rest) = match url.split_once("://") {
@@ -63,7 +64,8 @@ impl Call {
             let (name, value) = header
                 .split_once(':')
                 .ok_or_else(|| format!("expected a header as 'name: value', found '{header}'"))?;
-            let (name, value) = (name.trim(), value.trim());
+            let value = value.trim_matches([' ', '\t']);
+            expect_field(name, value)?;
             if name.eq_ignore_ascii_case("host") {
                 call.authority = value.to_owned();
             } else {
@@ -102,6 +104,37 @@ impl Call {
     }
 }
 
+/// Refuses what the gateway refuses before it looks for a route (`docs/adr/0004-limits-and-strictness.md`).
+fn expect_method(method: &str) -> Result<(), String> {
+    let is_method = |byte: u8| byte.is_ascii_uppercase() || matches!(byte, b'-' | b'_');
+    if !method.bytes().all(is_method) {
+        return Err(format!(
+            "the gateway answers 400: expected a method in capital letters, found '{method}'"
+        ));
+    }
+    if matches!(method, "CONNECT" | "TRACE") {
+        return Err(format!("the gateway answers 405: it takes no {method}"));
+    }
+    Ok(())
+}
+
+/// Likewise for a header: the name is a token (RFC 9110, 5.6.2), the value has no control characters but tabs.
+fn expect_field(name: &str, value: &str) -> Result<(), String> {
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if name.is_empty() || !name.bytes().all(is_token) {
+        return Err(format!(
+            "the gateway answers 400: expected a header's name, found '{}'",
+            name.escape_debug()
+        ));
+    }
+    if value.bytes().any(|byte| byte != b'\t' && byte.is_ascii_control()) {
+        return Err(format!(
+            "the gateway answers 400: a control character in the header '{name}'"
+        ));
+    }
+    Ok(())
+}
+
 impl fmt::Display for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.is_tls { "https" } else { "http" };
@@ -128,8 +161,8 @@ mod tests {
                 Some("y=1"),
             ),
             (
-                "post  https://A.com:81",
-                "post https://A.com:81/",
+                "POST  https://A.com:81",
+                "POST https://A.com:81/",
                 "a.com",
                 Some(81),
                 "/",
@@ -178,6 +211,13 @@ mod tests {
             ("GET ftp://x/", None),
             ("GET http://a/b c", None),
             ("/", Some("no header")),
+            ("get http://a/", None),
+            ("TRACE http://a/", None),
+            ("CONNECT http://a/", None),
+            ("/", Some("a b: c")),
+            ("/", Some("a : c")),
+            ("/", Some(": c")),
+            ("/", Some("a: b\r\nc: d")),
         ] {
             let headers: Vec<String> = header.into_iter().map(str::to_owned).collect();
             assert!(

@@ -1,0 +1,105 @@
+//! What `weir run` does with addresses in use and with signals.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use tempfile::TempDir;
+
+struct Running {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    /// The proxy's address.
+    address: String,
+    folder: TempDir,
+}
+
+fn command(folder: &TempDir, listen: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+    command
+        .args([
+            "run",
+            "-c",
+            "weir.yaml",
+            "--workers",
+            "1",
+            "--status",
+            "127.0.0.1:0",
+            "--listen",
+            listen,
+        ])
+        .current_dir(folder.path())
+        .env_clear()
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+fn start() -> Running {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("weir.yaml"), "weir: 1\n").expect("a file");
+    let mut child = command(&folder, "127.0.0.1:0").spawn().expect("the binary runs");
+    let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
+    let mut ready = String::new();
+    stdout.read_line(&mut ready).expect("a line");
+    let (_, rest) = ready.split_once("http://").expect("an address");
+    let (address, _) = rest.split_once(',').expect("an address");
+    Running {
+        address: address.to_owned(),
+        child,
+        stdout,
+        folder,
+    }
+}
+
+impl Running {
+    fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, signal).expect("it runs");
+    }
+
+    /// Its exit status.
+    fn end(mut self) -> Option<i32> {
+        let mut rest = String::new();
+        self.stdout.read_to_string(&mut rest).expect("readable");
+        self.child.wait().expect("it ends").code()
+    }
+}
+
+#[test]
+fn a_second_gateway_takes_no_part_in_the_calls_of_the_first() {
+    let first = start();
+    let second = command(&first.folder, &first.address)
+        .output()
+        .expect("the binary runs");
+    assert_eq!(second.status.code(), Some(1));
+    assert_eq!(
+        String::from_utf8_lossy(&second.stderr),
+        format!(
+            "weir: cannot listen on {}: address in use; is another gateway running?\n",
+            first.address
+        )
+    );
+    first.signal(rustix::process::Signal::TERM);
+    assert_eq!(first.end(), Some(0));
+}
+
+#[test]
+fn signals_reload_drain_and_cut_short() {
+    use rustix::process::Signal;
+    let quit = start();
+    quit.signal(Signal::HUP);
+    quit.signal(Signal::QUIT);
+    assert_eq!(quit.end(), Some(0));
+
+    let mut cut = start();
+    // Half a request keeps the drain waiting.
+    let mut open = std::net::TcpStream::connect(&cut.address).expect("a connection");
+    std::io::Write::write_all(&mut open, b"GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\n")
+        .expect("sent");
+    let mut answer = [0; 12];
+    open.read_exact(&mut answer).expect("an answer");
+    cut.signal(Signal::TERM);
+    let mut log = BufReader::new(cut.child.stderr.take().expect("piped")).lines();
+    assert!(log.any(|line| line.expect("readable").contains("draining")));
+    cut.signal(Signal::INT);
+    assert_eq!(cut.end(), Some(1));
+}

@@ -75,9 +75,19 @@ pub(crate) fn build_with(
     config: &Value,
     credentials: &[(&str, Option<&str>, Value)],
 ) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
+    build_in(Voice::Native, plugin, config, credentials)
+}
+
+/// [`build_with`] in a voice of its own.
+pub(crate) fn build_in(
+    voice: Voice,
+    plugin: &dyn Plugin,
+    config: &Value,
+    credentials: &[(&str, Option<&str>, Value)],
+) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
     let consumers: HashMap<_, _> = consumers()
         .into_iter()
-        .map(|consumer| ((Voice::Native, consumer.id.clone()), Arc::new(consumer)))
+        .map(|consumer| ((voice, consumer.id.clone()), Arc::new(consumer)))
         .collect();
     let credentials: Vec<_> = credentials
         .iter()
@@ -85,15 +95,15 @@ pub(crate) fn build_with(
             config,
             place: DocPath::root(),
             identity: Identity {
-                consumer: Arc::clone(&consumers[&(Voice::Native, (*consumer).to_owned())]),
+                consumer: Arc::clone(&consumers[&(voice, (*consumer).to_owned())]),
                 credential_id: id.map(Arc::from),
             },
-            voice: Voice::Native,
+            voice,
         })
         .collect();
     let context = BuildContext {
         instance_id: "instance",
-        voice: Voice::Native,
+        voice,
         credentials: &HashMap::from([(plugin.name().to_owned(), credentials)]),
         consumers: &consumers,
         indexes: &RefCell::default(),

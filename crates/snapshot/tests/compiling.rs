@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{call, errors, model, registry, routes_of, snapshot};
+use common::{call, model, registry, routes_of, snapshot};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -8,7 +8,7 @@ mod relay;
 pub use pump::Watch;
 
 use crate::forwarded;
-use crate::h1::Framing;
+use crate::h1::{self, Framing};
 use crate::pool::{PoolKey, UpstreamConnection};
 use crate::reply::{push_header, push_via};
 use crate::serve::{After, Call, Stop};
@@ -20,9 +20,9 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 use weir_flow::balancer::{EWMA_DECAY_MS, Load, ewma_update};
 use weir_model::{Scheme, UpstreamHost};
+use weir_plugin::RefusalKind;
 use weir_plugin::headers::is_value;
 use weir_plugin::uri::NormalForm;
-use weir_plugin::{Headers, RefusalKind};
 use weir_snapshot::{Forward, Found, HashSource, Route, Target, Upstream};
 
 /// What one try came to.
@@ -89,7 +89,7 @@ impl Call<'_> {
         let stripped =
             (forward.path.strip_matched && !self.exchange.path_rewritten).then_some(found.matched_len);
         if route.chain.has_request_work {
-            forget_framing(&mut self.exchange.request.headers);
+            h1::forget_framing(&mut self.exchange.request.headers);
         }
         let tells_plainly = self.tells_plainly(route, forward);
         if !tells_plainly {
@@ -344,24 +344,6 @@ impl Call<'_> {
             out.extend_from_slice(itoa::Buffer::new().format(port).as_bytes());
         }
         out.extend_from_slice(b"\r\n");
-    }
-}
-
-/// Takes out what filters may have set of the headers by which a message is framed and its connection kept: those
-/// are the gateway's own, made anew for each hop.
-pub fn forget_framing(headers: &mut Headers) {
-    const OWN: [&[u8]; 8] = [
-        b"content-length",
-        b"transfer-encoding",
-        b"connection",
-        b"keep-alive",
-        b"proxy-connection",
-        b"upgrade",
-        b"expect",
-        b"http2-settings",
-    ];
-    for name in OWN {
-        headers.remove(name);
     }
 }
 

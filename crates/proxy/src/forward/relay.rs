@@ -7,7 +7,7 @@ use crate::buffer::BUFFER_BYTES;
 use crate::h1::body::BodyCursor;
 use crate::h1::chunked::{self, Piece};
 use crate::h1::response::ResponseHead;
-use crate::h1::{Framing, status};
+use crate::h1::{self, Framing, status};
 use crate::reply::{push_header, push_via};
 use crate::serve::{After, Call};
 use std::io;
@@ -99,7 +99,7 @@ impl Call<'_> {
             Framing::None => headers.get(b"content-length").map(<[u8]>::to_vec),
             _ => None,
         };
-        super::forget_framing(headers);
+        h1::forget_framing(headers);
         if let Some(length) = described.filter(|length| length.iter().all(u8::is_ascii_digit)) {
             headers.append(b"Content-Length", &length);
         }

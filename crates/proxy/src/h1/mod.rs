@@ -10,6 +10,8 @@ pub mod request;
 pub mod response;
 pub mod status;
 
+use weir_plugin::Headers;
+
 /// The most header fields in one head.
 pub const MAX_HEADERS: usize = 128;
 
@@ -65,4 +67,22 @@ fn list_items(value: &[u8]) -> impl Iterator<Item = &[u8]> {
         .split(|byte| *byte == b',')
         .map(<[u8]>::trim_ascii)
         .filter(|item| !item.is_empty())
+}
+
+/// Takes out what filters may have set of the headers by which a message is framed and its connection kept: those
+/// are the gateway's own, made anew for each hop.
+pub fn forget_framing(headers: &mut Headers) {
+    const OWN: [&[u8]; 8] = [
+        b"content-length",
+        b"transfer-encoding",
+        b"connection",
+        b"keep-alive",
+        b"proxy-connection",
+        b"upgrade",
+        b"expect",
+        b"http2-settings",
+    ];
+    for name in OWN {
+        headers.remove(name);
+    }
 }

@@ -77,40 +77,55 @@ fn text_hash(model: &Model) -> u64 {
 }
 
 /// Hashes what is written to it, in pieces.
-#[derive(Default)]
 struct TextHash {
     value: u64,
     /// The hash so far, then text that is not in it yet.
-    piece: Vec<u8>,
+    piece: Box<[u8]>,
+    /// How much of the piece is written.
+    written: usize,
+}
+
+impl Default for TextHash {
+    fn default() -> Self {
+        Self {
+            value: 0,
+            piece: vec![0; 16 * 1024].into(),
+            written: 0,
+        }
+    }
 }
 
 impl TextHash {
-    const PIECE: usize = 16 * 1024;
-
     fn fold(&mut self) {
-        self.value = hash_bytes(&self.piece);
-        self.piece.clear();
-        self.piece.extend_from_slice(&self.value.to_le_bytes());
+        self.value = hash_bytes(&self.piece[..self.written]);
+        let value = self.value.to_le_bytes();
+        self.piece[..value.len()].copy_from_slice(&value);
+        self.written = value.len();
     }
 }
 
 impl std::io::Write for TextHash {
     fn write(&mut self, text: &[u8]) -> std::io::Result<usize> {
-        let taken = text.len().min(Self::PIECE.saturating_sub(self.piece.len()));
-        self.piece.extend_from_slice(&text[..taken]);
-        if self.piece.len() >= Self::PIECE {
+        let room = &mut self.piece[self.written..];
+        let taken = text.len().min(room.len());
+        room[..taken].copy_from_slice(&text[..taken]);
+        self.written += taken;
+        if self.written == self.piece.len() {
             self.fold();
         }
         Ok(taken)
     }
 
-    // A text form is written in millions of small pieces, which mostly fit whole.
+    // A text form is written in very many small pieces, most of which fit whole.
+    #[inline]
     fn write_all(&mut self, mut text: &[u8]) -> std::io::Result<()> {
-        while self.piece.len() + text.len() >= Self::PIECE {
+        while text.len() >= self.piece.len() - self.written {
             let taken = self.write(text)?;
             text = &text[taken..];
         }
-        self.piece.extend_from_slice(text);
+        let end = self.written + text.len();
+        self.piece[self.written..end].copy_from_slice(text);
+        self.written = end;
         Ok(())
     }
 

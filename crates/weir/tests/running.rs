@@ -1,6 +1,6 @@
 //! What `weir run` does with addresses in use and with signals.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use tempfile::TempDir;
 
@@ -33,9 +33,9 @@ fn command(folder: &TempDir, listen: &str) -> Command {
     command
 }
 
-fn start() -> Running {
+fn start(configuration: &str) -> Running {
     let folder = tempfile::tempdir().expect("a folder");
-    std::fs::write(folder.path().join("weir.yaml"), "weir: 1\n").expect("a file");
+    std::fs::write(folder.path().join("weir.yaml"), configuration).expect("a file");
     let mut child = command(&folder, "127.0.0.1:0").spawn().expect("the binary runs");
     let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
     let mut ready = String::new();
@@ -66,7 +66,7 @@ impl Running {
 
 #[test]
 fn a_second_gateway_takes_no_part_in_the_calls_of_the_first() {
-    let first = start();
+    let first = start("weir: 1\n");
     let second = command(&first.folder, &first.address)
         .output()
         .expect("the binary runs");
@@ -85,18 +85,22 @@ fn a_second_gateway_takes_no_part_in_the_calls_of_the_first() {
 #[test]
 fn signals_reload_drain_and_cut_short() {
     use rustix::process::Signal;
-    let quit = start();
+    let quit = start("weir: 1\n");
     quit.signal(Signal::HUP);
     quit.signal(Signal::QUIT);
     assert_eq!(quit.end(), Some(0));
 
-    let mut cut = start();
-    // Half a request keeps the drain waiting.
-    let mut open = std::net::TcpStream::connect(&cut.address).expect("a connection");
-    std::io::Write::write_all(&mut open, b"GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\n")
+    // An upstream that never answers keeps the drain waiting.
+    let upstream = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = upstream.local_addr().expect("bound");
+    let mut cut = start(&format!(
+        "weir: 1\nservices: [{{name: a, url: 'http://{url}', routes: [{{name: a, paths: [/]}}]}}]\n"
+    ));
+    let mut client = std::net::TcpStream::connect(&cut.address).expect("a connection");
+    client
+        .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
         .expect("sent");
-    let mut answer = [0; 12];
-    open.read_exact(&mut answer).expect("an answer");
+    let _call = upstream.accept().expect("the call");
     cut.signal(Signal::TERM);
     let mut log = BufReader::new(cut.child.stderr.take().expect("piped")).lines();
     assert!(log.any(|line| line.expect("readable").contains("draining")));

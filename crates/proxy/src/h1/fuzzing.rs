@@ -112,9 +112,7 @@ fn write_request(head: &RequestHead, exchange: &Exchange) -> Vec<u8> {
         push_header(&mut out, b"Host", &[&request.host[..], port.as_bytes()].concat());
     }
     request.headers.write_lines(&mut out);
-    if head.framing == Framing::Chunked {
-        push_header(&mut out, b"Transfer-Encoding", b"chunked");
-    }
+    write_framing(head.framing, &mut out);
     push_header(
         &mut out,
         b"Connection",
@@ -185,11 +183,7 @@ fn write_response(head: &ResponseHead, response: &Response) -> Vec<u8> {
     let mut out = Vec::new();
     status::write_line(response.status, &response.reason, 1, &mut out);
     response.headers.write_lines(&mut out);
-    match head.framing {
-        Framing::Length(length) => push_header(&mut out, b"Content-Length", length.to_string().as_bytes()),
-        Framing::Chunked => push_header(&mut out, b"Transfer-Encoding", b"chunked"),
-        Framing::None | Framing::UntilClose => {}
-    }
+    write_framing(head.framing, &mut out);
     if !head.keep_alive {
         push_header(&mut out, b"Connection", b"close");
     }
@@ -198,6 +192,14 @@ fn write_response(head: &ResponseHead, response: &Response) -> Vec<u8> {
     }
     out.extend_from_slice(b"\r\n");
     out
+}
+
+fn write_framing(framing: Framing, out: &mut Vec<u8>) {
+    match framing {
+        Framing::Length(length) => push_header(out, b"Content-Length", length.to_string().as_bytes()),
+        Framing::Chunked => push_header(out, b"Transfer-Encoding", b"chunked"),
+        Framing::None | Framing::UntilClose => {}
+    }
 }
 
 /// What is passed on must be one line for each field, none of which belongs to this connection.

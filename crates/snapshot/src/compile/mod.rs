@@ -12,6 +12,7 @@ use crate::{Route, Snapshot};
 use chains::Chains;
 use routes::RouteCompiler;
 use upstreams::Services;
+use std::io::Write;
 use weir_flow::hash_bytes;
 use weir_model::{Diagnostic, DocPath, Model, Severity, Voice};
 use weir_plugin::Registry;
@@ -102,9 +103,18 @@ impl TextHash {
         self.piece[..value.len()].copy_from_slice(&value);
         self.written = value.len();
     }
+
+    #[cold]
+    fn write_over(&mut self, mut text: &[u8]) -> std::io::Result<()> {
+        while !text.is_empty() {
+            let taken = self.write(text)?;
+            text = &text[taken..];
+        }
+        Ok(())
+    }
 }
 
-impl std::io::Write for TextHash {
+impl Write for TextHash {
     fn write(&mut self, text: &[u8]) -> std::io::Result<usize> {
         let room = &mut self.piece[self.written..];
         let taken = text.len().min(room.len());
@@ -116,14 +126,13 @@ impl std::io::Write for TextHash {
         Ok(taken)
     }
 
-    // A text form is written in very many small pieces, most of which fit whole.
-    #[inline]
-    fn write_all(&mut self, mut text: &[u8]) -> std::io::Result<()> {
-        while text.len() >= self.piece.len() - self.written {
-            let taken = self.write(text)?;
-            text = &text[taken..];
-        }
+    // A text form is written in very many pieces of a byte or two.
+    #[inline(always)]
+    fn write_all(&mut self, text: &[u8]) -> std::io::Result<()> {
         let end = self.written + text.len();
+        if end >= self.piece.len() {
+            return self.write_over(text);
+        }
         self.piece[self.written..end].copy_from_slice(text);
         self.written = end;
         Ok(())

@@ -61,16 +61,18 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
         ..metrics::RegistryOptions::default()
     }));
     let access_log = open_access_log(&args, &metrics)?;
-    // Before the first worker: the kernel would give it a share of the calls of a gateway that already runs here.
+    // Built before the first worker. Tokio lets whichever runtime reads a signal first wake all who wait for it, so
+    // workers wake this one: its descriptor must mean the same in their own tables of open files.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("the control runtime cannot be started")?;
+    // Before the first worker, too: the kernel would give it a share of the calls of a gateway that already runs here.
     let status_listener = bind_status(&args)?;
     args.listen.iter().try_for_each(|address| expect_free(*address))?;
     let gateway = start(&args, Arc::clone(&metrics), access_log.as_ref(), snapshot)?;
     let status = Arc::new(Status::new(gateway, metrics));
     status.served(notes);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("the control runtime cannot be started")?;
     let end = runtime.block_on(control(status_listener, loader, stamps, status))?;
     // A drain that is cut short goes on in the background until the process ends.
     runtime.shutdown_background();

@@ -64,7 +64,7 @@ pub fn translate(
             plugins: chains.steps(route.id, route.service),
         });
     }
-    ranks.sort();
+    ranks.sort_unstable();
     for (ordinal, (_, route, number)) in ranks.into_iter().enumerate() {
         routes[route].matches[number].precedence = Some(ordinal as u64 + 1);
     }

@@ -1,7 +1,7 @@
 //! The gateway: binds listeners, starts workers, publishes snapshots to them, and drains.
 
 use crate::limits::Limits;
-use crate::{own_files, worker};
+use crate::worker;
 use arc_swap::ArcSwap;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -126,10 +126,7 @@ impl Gateway {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build_local(tokio::runtime::LocalOptions::default());
-            let prepared = runtime.and_then(|runtime| {
-                own_files::separate();
-                Ok((runtime, bind(&addresses)?))
-            });
+            let prepared = runtime.and_then(|runtime| Ok((runtime, bind(&addresses)?)));
             match prepared {
                 Ok((runtime, (listeners, bound))) => {
                     // Whoever started the worker waits for this.

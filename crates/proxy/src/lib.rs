@@ -17,7 +17,6 @@ mod forwarded;
 mod gateway;
 mod h1;
 mod limits;
-mod own_files;
 mod pool;
 mod reply;
 mod report;

@@ -61,8 +61,6 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
         ..metrics::RegistryOptions::default()
     }));
     let access_log = open_access_log(&args, &metrics)?;
-    // Built before the first worker. Tokio lets whichever runtime reads a signal first wake all who wait for it, so
-    // workers wake this one: its descriptor must mean the same in their own tables of open files.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -4,6 +4,7 @@ use super::{Mapping, Notes, Phases, Surroundings, meta, read};
 use crate::schema::{Shape, any, array, boolean, having, integer, number, object, one_of, text};
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::LazyLock;
 use weir_plugins::rate_limit::{
@@ -42,7 +43,7 @@ struct Rule {
     header_prefix: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 struct Headers {
     limit_header: String,
     remaining_header: String,
@@ -185,12 +186,22 @@ impl Mapping for LimitCount {
 }
 
 impl LimitCount {
-    fn headers(&self, metadata: &Map<String, Value>) -> Result<Headers, serde_json::Error> {
-        let mut names = metadata
-            .get(self.name())
-            .cloned()
-            .unwrap_or_else(|| Value::Object(Map::new()));
-        // Metadata has been checked; this fills in its defaults where there is none.
+    /// The names that metadata gives, or the usual ones.
+    fn headers(&self, metadata: &Map<String, Value>) -> Result<Cow<'static, Headers>, serde_json::Error> {
+        static USUAL: LazyLock<Option<Headers>> = LazyLock::new(|| {
+            let none = Value::Object(Map::new());
+            LimitCount.headers_of(none).ok()
+        });
+        match (metadata.get(self.name()), &*USUAL) {
+            (None, Some(usual)) => Ok(Cow::Borrowed(usual)),
+            (names, _) => self
+                .headers_of(names.cloned().unwrap_or_default())
+                .map(Cow::Owned),
+        }
+    }
+
+    /// Metadata has been checked; this fills in what it leaves out.
+    fn headers_of(&self, mut names: Value) -> Result<Headers, serde_json::Error> {
         if let Some(shape) = self.metadata_shape() {
             let _ = shape.check(&mut names);
         }
@@ -255,7 +266,9 @@ impl Options {
             return format!("limit-count/group/{group}");
         }
         let mut hasher = DefaultHasher::new();
-        config.to_string().hash(&mut hasher);
+        serde_json::to_string(config)
+            .unwrap_or_default()
+            .hash(&mut hasher);
         format!("{instance}#{:016x}", hasher.finish())
     }
 }

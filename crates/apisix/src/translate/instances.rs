@@ -178,8 +178,11 @@ fn report(notes: Notes, place: &dyn Fn() -> DocPath, diagnostics: &mut Vec<Diagn
 pub fn holds_secret_reference(config: &Value) -> bool {
     match config {
         Value::String(text) => {
-            let start = text.get(..9).unwrap_or(text).to_ascii_lowercase();
-            start.starts_with("$env://") || start.starts_with("$secret:")
+            let begins_with = |start: &str| {
+                let found = text.as_bytes().get(..start.len());
+                found.is_some_and(|found| found.eq_ignore_ascii_case(start.as_bytes()))
+            };
+            begins_with("$env://") || begins_with("$secret:")
         }
         Value::Array(items) => items.iter().any(holds_secret_reference),
         Value::Object(map) => map.values().any(holds_secret_reference),

@@ -229,7 +229,7 @@ fn identify(family: &Family, given: &Given<'_>, parent: Option<Parent>, place: &
 fn from_fields(family: &Family, fields: &[&str], given: &Given<'_>, parent: Option<Parent>) -> Option<Uuid> {
     let mut values = Vec::with_capacity(fields.len());
     for field in fields {
-        match (given.get(*field), parent) {
+        match (given.get(field), parent) {
             (Some(Value::String(text)), _) => values.push(text.clone()),
             (None, Some(parent)) if parent.field == *field => values.push(parent.id.to_string()),
             (None, _) if family.record.field(field).is_some_and(|field| field.required) => return None,

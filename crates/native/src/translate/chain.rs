@@ -13,8 +13,11 @@ use weir_model::{ChainStep, DocPath, PluginInstance, PluginUse};
 impl Reader {
     /// The chain in the map's `plugins`.
     pub(super) fn chain(&mut self, map: &Map<String, Value>, place: &DocPath) -> Vec<ChainStep> {
-        let steps = place.field("plugins");
         let items = self.list(map, "plugins", place);
+        if items.is_empty() {
+            return Vec::new();
+        }
+        let steps = place.field("plugins");
         items
             .iter()
             .enumerate()

@@ -74,12 +74,13 @@ impl Reader {
 
     /// Whether all fields of the map are expected ones; each that is not is an error.
     pub fn check_fields(&mut self, map: &Map<String, Value>, place: &DocPath, expected: &[String]) -> bool {
-        let names: Vec<&str> = expected.iter().map(String::as_str).collect();
-        let unknown: Vec<&String> = map.keys().filter(|key| !expected.contains(key)).collect();
-        for key in &unknown {
+        let mut is_good = true;
+        for key in map.keys().filter(|key| !expected.contains(key)) {
+            let names: Vec<&str> = expected.iter().map(String::as_str).collect();
             self.error(place.field(key.as_str()), unknown_field(key, &names));
+            is_good = false;
         }
-        unknown.is_empty()
+        is_good
     }
 
     /// The findings so far.

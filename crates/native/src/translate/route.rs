@@ -47,7 +47,7 @@ impl Reader {
         match says_match {
             Some(true) => self.check_match_methods(&route, place),
             Some(false) => {
-                self.check_methods(&words.methods, &place.field("methods"));
+                self.check_methods(&words.methods, || place.field("methods"));
                 route.matches = words.into_matches();
             }
             None => return None,
@@ -121,15 +121,14 @@ impl Reader {
 
     fn check_match_methods(&mut self, route: &Route, place: &DocPath) {
         for (index, found) in route.matches.iter().enumerate() {
-            self.check_methods(
-                &found.methods,
-                &place.field("match").index(index).field("methods"),
-            );
+            self.check_methods(&found.methods, || {
+                place.field("match").index(index).field("methods")
+            });
         }
     }
 
     /// Methods are case-sensitive (RFC 9110, 9.1): one that is written small never matches a usual client.
-    fn check_methods(&mut self, methods: &[String], place: &DocPath) {
+    fn check_methods(&mut self, methods: &[String], place: impl Fn() -> DocPath) {
         for (index, method) in methods.iter().enumerate() {
             let is_token = !method.is_empty()
                 && method
@@ -138,12 +137,12 @@ impl Reader {
             let upper = method.to_ascii_uppercase();
             if !is_token {
                 self.error(
-                    place.index(index),
+                    place().index(index),
                     format!("expected a method such as GET, found '{method}'"),
                 );
             } else if *method != upper {
                 let message = format!("methods are case-sensitive: did you mean '{upper}'?");
-                self.warning(place.index(index), message);
+                self.warning(place().index(index), message);
             }
         }
     }

@@ -245,3 +245,29 @@ pub fn chunked_body(bytes: &[u8], split: usize) {
     written.extend_from_slice(LAST_CHUNK);
     assert_eq!(chunked::decode_all(&[&written]), Ok((data, true)));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// The inputs from which fuzzing starts keep what must hold, so that a change of a parser shows here first.
+    #[test]
+    fn what_must_hold_holds_for_the_seeds() {
+        let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds");
+        type Check = fn(&[u8]);
+        let checks: [(&str, Check); 3] = [
+            ("request_head", request_head),
+            ("response_head", response_head),
+            ("chunked_body", |bytes| {
+                (0..bytes.len()).for_each(|split| chunked_body(&bytes[2..], split))
+            }),
+        ];
+        for (target, check) in checks {
+            let files = std::fs::read_dir(seeds.join(target)).expect("the target has seeds");
+            for file in files {
+                check(&std::fs::read(file.expect("readable").path()).expect("readable"));
+            }
+        }
+    }
+}

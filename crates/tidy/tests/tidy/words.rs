@@ -77,20 +77,13 @@ fn nothing_is_unwrapped() {
     );
 }
 
-/// The one source with `unsafe`: system calls on descriptors of another table have no safe wrappers
-/// (docs/adr/0006-own-file-tables.md).
-const MAY_BE_UNSAFE: &str = "crates/proxy/src/own_files.rs";
-
 #[test]
 fn nothing_is_unsafe() {
     let mut breaches = Vec::new();
-    for source in sources().iter().filter(|source| source.path != MAY_BE_UNSAFE) {
+    for source in sources() {
         breaches.extend(words(&source.code, "unsafe").map(|at| source.place(at)));
     }
-    assert_none(
-        &breaches,
-        &format!("there is no `unsafe` outside of {MAY_BE_UNSAFE}"),
-    );
+    assert_none(&breaches, "there is no `unsafe`");
 }
 
 #[test]

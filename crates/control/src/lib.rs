@@ -1,0 +1,3 @@
+//! Weir's management: users and their rights, the audit log, following a store, the native API.
+//!
+//! **What it is not**: it is never on the request path.

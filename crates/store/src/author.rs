@@ -1,0 +1,15 @@
+//! Who writes.
+
+use std::sync::Arc;
+
+/// The name under which a change is recorded. Whoever lets a call in to an Admin API puts it into the call's
+/// extensions; the API puts it into its transactions.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Author(pub Arc<str>);
+
+impl Author {
+    /// Whoever calls an Admin API that knows no users.
+    pub fn anonymous() -> Self {
+        Self("anonymous".into())
+    }
+}

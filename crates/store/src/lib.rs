@@ -1,0 +1,17 @@
+//! Weir's store: versioned documents, read and watched by revision, committed whole or not at all.
+//!
+//! A [`Store`] keeps [`Document`]s under [`Key`]s. Every commit is a [`Transaction`] of any number of changes; it
+//! takes effect as one [`Revision`] or not at all, and only if nothing was committed since the revision that its
+//! writer had seen. A [`Watch`] tells the revisions after one, in order. Every change stays in the history for a
+//! while: who, when, before, after.
+//!
+//! **What it is not**: it does not know what a document means. Doors own the names below their first segment
+//! (`kong/…`, `apisix/…`, `native/…`); references, uniqueness and validity are theirs.
+
+mod author;
+mod document;
+mod store;
+
+pub use author::Author;
+pub use document::{BadKey, Change, Document, Key, Recorded, Revision, Transaction};
+pub use store::{Changes, CommitError, Store, StoreError, Watch, WatchError};

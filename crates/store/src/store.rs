@@ -1,0 +1,114 @@
+//! The contract of a store, which every kind of store keeps to: `tests/conformance` is its other half.
+
+use crate::document::{Document, Key, Recorded, Revision, Transaction};
+use async_trait::async_trait;
+
+/// Versioned documents. Cheap to share; every method may be called at any time and from any task.
+///
+/// A prefix selects the keys that start with its text; the empty one selects all.
+#[async_trait]
+pub trait Store: Send + Sync + std::fmt::Debug {
+    /// The documents below a prefix in the order of their keys, and the revision that they are of (the store's
+    /// newest at that moment).
+    ///
+    /// # Errors
+    /// The store cannot be reached or read.
+    async fn read(&self, prefix: &str) -> Result<(Vec<Document>, Revision), StoreError>;
+
+    /// Follows the changes below a prefix that come after a revision.
+    ///
+    /// # Errors
+    /// [`WatchError::Compacted`]: the store no longer knows what came right after that revision; read again.
+    async fn watch(&self, prefix: &str, after: Revision) -> Result<Box<dyn Watch>, WatchError>;
+
+    /// Makes all the changes, as one revision, which it returns. Once it has returned, the changes outlive a kill of
+    /// any process.
+    ///
+    /// # Errors
+    /// [`CommitError::Conflict`]: something was committed after `expected`, and nothing was changed.
+    /// [`CommitError::Unknown`]: the store was lost before it answered; the changes were made whole or not at all.
+    async fn commit(&self, transaction: Transaction, expected: Revision) -> Result<Revision, CommitError>;
+
+    /// The changes below a prefix that were made before a revision (`None`: up to now), the latest first, at most
+    /// `limit` of them. Those older than the store keeps are not among them.
+    ///
+    /// # Errors
+    /// The store cannot be reached or read.
+    async fn history(
+        &self,
+        prefix: &str,
+        before: Option<Revision>,
+        limit: usize,
+    ) -> Result<Vec<Recorded>, StoreError>;
+
+    /// Forgets what was recorded before a time, and lets watches of that long ago begin no more.
+    ///
+    /// # Errors
+    /// The store cannot be reached or written.
+    async fn compact(&self, before: std::time::SystemTime) -> Result<(), StoreError>;
+}
+
+/// The changes of a store as they come.
+#[async_trait]
+pub trait Watch: Send {
+    /// The next changes below the prefix. Every commit comes once, whole and in order. May be dropped while it waits.
+    ///
+    /// # Errors
+    /// The watch is over: [`WatchError::Compacted`] when its reader was too slow, or the store is lost. Whoever
+    /// wants to go on reads again.
+    async fn next(&mut self) -> Result<Changes, WatchError>;
+}
+
+/// What one commit changed below a prefix.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changes {
+    /// The commit.
+    pub revision: Revision,
+    /// Each changed document; `None`: it is gone.
+    pub documents: Vec<(Key, Option<Document>)>,
+}
+
+/// A store that does not do its part.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// It cannot be reached.
+    #[error("the store cannot be reached: {0}")]
+    Unreachable(String),
+    /// It has no room left.
+    #[error("the store is full: {0}")]
+    Full(String),
+    /// It holds what it cannot hold, or cannot be decrypted with the key at hand.
+    #[error("the store is damaged: {0}")]
+    Damaged(String),
+    /// Anything else.
+    #[error("the store failed: {0}")]
+    Failed(String),
+}
+
+/// Why a watch cannot begin or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum WatchError {
+    /// What came next is no longer known.
+    #[error("the store no longer knows the changes after that revision")]
+    Compacted,
+    /// The store is lost.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Why changes were not made, or may not have been.
+#[derive(Debug, thiserror::Error)]
+pub enum CommitError {
+    /// Somebody else was faster.
+    #[error("the store is at revision {current} by now")]
+    Conflict {
+        /// The store's newest revision.
+        current: Revision,
+    },
+    /// The store went away in the middle.
+    #[error("it is not known whether the changes were made: {0}")]
+    Unknown(StoreError),
+    /// The store refused; nothing was changed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

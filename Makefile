@@ -2,12 +2,13 @@
 
 CARGO ?= cargo
 BENCH_ARGS ?=
+CLIENT_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench fuzz
+.PHONY: help run test test-clients check bench fuzz
 
 help: ## Show this list
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 run: ## Build Weir, start it with the quickstart configuration and a demo upstream, print calls to try
 	@scripts/need build
@@ -21,6 +22,11 @@ test: ## Run every test: unit, protocol, recorded answers of Kong and APISIX
 	$(CARGO) test --workspace --locked
 	$(CARGO) build --locked -p weir
 	python3 tests/recorded/run.py --weir target/debug/weir
+
+test-clients: ## Run the tests of Kong's clients (go-kong, the calls of decK) against the Admin API
+	@scripts/need build test clients
+	$(CARGO) build --locked -p weir
+	@scripts/test-clients $(CLIENT_ARGS)
 
 check: ## The fast loop: format, lint, unit tests
 	@scripts/need build

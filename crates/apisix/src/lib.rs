@@ -7,19 +7,25 @@
 //!
 //! The rooms: `schema` (shapes, defaults and the words for violations), `document` (the resources as their users
 //! write them), `plugins` (what each plugin of APISIX is in Weir's catalogue), `translate` (from resources to the
-//! model), `voice`.
+//! model), `voice`, `admin` (APISIX's Admin API over a store).
 //!
-//! **What it is not**: it runs nothing, reads no file and no environment, and does not know the Admin API yet,
-//! which will share `schema` and `document`.
+//! **What it is not**: it runs nothing but its API's task that follows the store, and reads no file and no
+//! environment.
 
+mod admin;
 mod document;
 mod plugins;
 mod prepare;
 mod schema;
+mod stored;
 mod translate;
 mod voice;
 
+pub use admin::{
+    Admin, AdminOptions, Counters, HealthSource, Key, Keyring, NodeHealth, Role, UpstreamHealth,
+};
 pub use document::recognises;
 pub use prepare::prepare;
+pub use stored::{Broken, Stored};
 pub use translate::{Options, Router, translate};
 pub use voice::ApisixVoice;

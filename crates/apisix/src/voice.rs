@@ -12,7 +12,7 @@ pub const TEXT: &str = "text/plain; charset=utf-8";
 /// `Content-Type` of pages.
 pub const HTML: &str = "text/html; charset=utf-8";
 /// What APISIX calls itself.
-const SERVER: &str = "APISIX/3.18.0";
+pub const SERVER: &str = "APISIX/3.18.0";
 
 /// Answers as Apache APISIX does.
 #[derive(Debug, Clone, Copy, Default)]
@@ -22,11 +22,14 @@ impl Voice for ApisixVoice {
     fn render(&self, refusal: &Refusal, _: &Exchange) -> Reply {
         let status = status(refusal);
         let mut reply = match words(refusal) {
+            Some(("", message)) => Reply::new(status, TEXT, message),
             Some((field, message)) => {
                 let mut body = serde_json::json!({ field: message }).to_string();
                 body.push('\n');
                 Reply::new(status, TEXT, body)
             }
+            // NGINX names no charset for these two.
+            None if matches!(status, 301 | 302) => Reply::new(status, "text/html", page(status)),
             None if reason(status).is_some() => Reply::new(status, HTML, page(status)),
             None => Reply::new(status, "", ""),
         };
@@ -54,7 +57,7 @@ fn status(refusal: &Refusal) -> u16 {
     }
 }
 
-/// The field and the text of a JSON body; `None`: the page of the status stands.
+/// The field and the text of a JSON body; without a field the text alone. `None`: the page of the status stands.
 fn words(refusal: &Refusal) -> Option<(&'static str, &str)> {
     let message = refusal.message.as_deref();
     match &refusal.kind {
@@ -67,14 +70,40 @@ fn words(refusal: &Refusal) -> Option<(&'static str, &str)> {
             message.unwrap_or_else(|| authentication(plugin, failure)),
         )),
         RefusalKind::RateLimited => message.map(|message| ("error_msg", message)),
-        RefusalKind::Forbidden { .. } => message.map(|message| ("message", message)),
+        RefusalKind::Forbidden { plugin } => message.map(|message| (field(plugin), message)),
+        RefusalKind::Unacceptable { .. } => message.map(|message| ("", message)),
         _ => None,
+    }
+}
+
+/// Where a plugin's message stands.
+fn field(plugin: &str) -> &'static str {
+    match plugin {
+        "csrf" | "uri-restriction" | "workflow" => "error_msg",
+        _ => "message",
     }
 }
 
 fn authentication(plugin: &str, failure: &AuthFailure) -> &'static str {
     match (plugin, failure) {
+        ("acl", _) => "Missing authentication.",
+        ("multi-auth", _) => "Authorization Failed",
         (_, AuthFailure::ConsumerMissing) => "Invalid user authorization",
+        ("basic-auth", AuthFailure::Missing) => "Missing authorization in request",
+        ("basic-auth", AuthFailure::Malformed) => "Invalid authorization in request",
+        ("basic-auth", _) => "Invalid user authorization",
+        ("hmac-auth", AuthFailure::Missing) => {
+            "client request can't be validated: missing Authorization header"
+        }
+        ("hmac-auth", AuthFailure::Malformed) => {
+            "client request can't be validated: Authorization header does not start with 'Signature'"
+        }
+        ("hmac-auth", _) => "client request can't be validated",
+        ("jwe-decrypt", AuthFailure::Missing) => "missing JWE token in request",
+        ("jwe-decrypt", AuthFailure::Malformed) => "JWE token invalid",
+        ("jwe-decrypt", AuthFailure::Token(TokenFault::NoKeyClaim(_))) => "missing kid in JWE token",
+        ("jwe-decrypt", AuthFailure::Token(TokenFault::UnknownKey { .. })) => "invalid kid in JWE token",
+        ("jwe-decrypt", _) => "failed to decrypt JWE token",
         ("jwt", AuthFailure::Missing) => "Missing JWT token in request",
         ("jwt", AuthFailure::Token(fault)) => match fault {
             TokenFault::Malformed(_) => "JWT token invalid",

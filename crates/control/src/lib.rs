@@ -1,3 +1,11 @@
 //! Weir's management: users and their rights, the audit log, following a store, the native API.
 //!
 //! **What it is not**: it is never on the request path.
+
+pub mod access;
+pub mod api;
+mod commit;
+pub mod follow;
+pub mod http;
+pub mod report;
+pub mod secrets;

@@ -9,7 +9,11 @@
 //! limiting plugins of `weir-plugins` share one [`rate_limit::Limiter`] between all workers.
 
 pub mod balancer;
+pub mod breaker;
+pub mod health;
+pub mod leaky_bucket;
 pub mod rate_limit;
+pub mod retry_budget;
 
 mod hash;
 

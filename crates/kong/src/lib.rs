@@ -6,9 +6,12 @@
 //!
 //! **What it is not**: it serves nothing, and no document of Kong's leaves it.
 
+pub mod admin;
+pub mod describe;
 pub mod document;
 pub mod plugins;
 pub mod schema;
+pub mod stored;
 pub mod voice;
 
 mod translate;
@@ -27,6 +30,17 @@ pub enum RouterFlavor {
     Traditional,
     /// Routes as expressions; not available yet.
     Expressions,
+}
+
+impl RouterFlavor {
+    /// The original's word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::TraditionalCompatible => "traditional_compatible",
+            Self::Traditional => "traditional",
+            Self::Expressions => "expressions",
+        }
+    }
 }
 
 /// How a document is translated.

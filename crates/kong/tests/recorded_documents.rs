@@ -113,6 +113,12 @@ const OTHER_WORDS: &[(&str, &str)] = &[
     ),
 ];
 
+/// Accepted, though Kong refuses it.
+const ACCEPTED: &[(&str, &str)] = &[(
+    "pre-function-syntax",
+    "code of the administrator is kept, but neither read nor run",
+)];
+
 #[test]
 fn what_kong_refuses_is_refused_in_its_words() {
     let mut failures = Vec::new();
@@ -128,7 +134,9 @@ fn what_kong_refuses_is_refused_in_its_words() {
             .trim_start_matches("invalid/")
             .to_owned();
         let Err(found) = found(&case) else {
-            failures.push(format!("{name}: accepted"));
+            if !ACCEPTED.iter().any(|(accepted, _)| *accepted == name) {
+                failures.push(format!("{name}: accepted"));
+            }
             continue;
         };
         let has_other_words = OTHER_WORDS.iter().any(|(other, _)| *other == name);

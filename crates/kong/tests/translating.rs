@@ -356,12 +356,6 @@ fn what_cannot_be_served_is_said_with_its_place() {
             "not served",
         ),
         (
-            "upstreams: [{name: u.test, healthchecks: {active: {healthy: {interval: 1}}}}]",
-            "upstreams[0].healthchecks",
-            Severity::Warning,
-            "health checks are not run",
-        ),
-        (
             "filter_chains: [{}]",
             "filter_chains",
             Severity::Error,

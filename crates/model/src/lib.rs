@@ -10,8 +10,10 @@
 pub mod diagnostic;
 pub mod document;
 
+mod certificate;
 mod chain;
 mod consumer;
+mod health;
 mod path;
 mod precedence;
 mod predicate;
@@ -21,9 +23,14 @@ mod service;
 mod upstream;
 mod validate;
 
+pub use certificate::{Certificate, ClientCertificate, KeyPair, TlsVersion, UpstreamTls};
 pub use chain::{ChainStep, ConsumerTable, PluginInstance, PluginUse, RefusalOverride};
 pub use consumer::{Consumer, Credential};
 pub use diagnostic::{Diagnostic, DocPath, Severity};
+pub use health::{
+    ActiveChecks, ActiveHealthy, ActiveUnhealthy, HealthChecks, NoneHealthy, PassiveChecks, PassiveHealthy,
+    PassiveUnhealthy, ProbeKind, RetryBudget,
+};
 pub use path::{HostPattern, InvalidPattern, PathPattern, TemplatePart};
 pub use predicate::{Comparison, Operator, Predicate};
 pub use route::{
@@ -100,6 +107,9 @@ pub struct Model {
     /// The chain for calls that match no route.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unmatched: Vec<ChainStep>,
+    /// What clients are shown over TLS.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub certificates: Vec<Certificate>,
     /// Settings that hold for all routes of a voice; at most one entry for each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub route_tables: Vec<RouteTable>,
@@ -127,6 +137,7 @@ impl Model {
         self.consumers.extend(other.consumers);
         self.plugins.extend(other.plugins);
         self.consumer_tables.extend(other.consumer_tables);
+        self.certificates.extend(other.certificates);
         for table in other.route_tables {
             if !self.route_tables.iter().any(|known| known.voice == table.voice) {
                 self.route_tables.push(table);

@@ -1,6 +1,6 @@
 //! Services: the APIs that calls are forwarded to.
 
-use crate::is_default;
+use crate::{UpstreamTls, is_default};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +13,9 @@ pub struct Service {
     /// `http://host:port/path` of a single target. Exactly one of `url` and `upstream` is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+    /// The name in `url` is looked up as SRV records (RFC 2782) first, as with an upstream's `srv`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub srv: bool,
     /// Name of the upstream that shares the calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upstream: Option<String>,
@@ -28,6 +31,9 @@ pub struct Service {
     /// Try again also for methods that are not idempotent, even when the call may have arrived.
     #[serde(default, skip_serializing_if = "is_default")]
     pub retry_non_idempotent: bool,
+    /// How targets are met over TLS (an `https` url, or an upstream with the scheme `https`).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tls: UpstreamTls,
     /// How long to wait for the upstream.
     #[serde(default, skip_serializing_if = "is_default")]
     pub timeouts: Timeouts,

@@ -1,6 +1,6 @@
 //! Upstreams: groups of targets, and how calls are shared between them.
 
-use crate::is_default;
+use crate::{HealthChecks, RetryBudget, is_default};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +24,16 @@ pub struct Upstream {
     /// Idle connections kept for the next call.
     #[serde(default, skip_serializing_if = "is_default")]
     pub keepalive: KeepalivePool,
+    /// Names of targets are looked up as SRV records (RFC 2782) first, whose ports and weights then hold; only where
+    /// there are none, as addresses.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub srv: bool,
+    /// How the health of the targets is found out; absent: all count as healthy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checks: Option<HealthChecks>,
+    /// How many further tries there may be; absent: as many as the services want.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_budget: Option<RetryBudget>,
 }
 
 /// The protocol spoken to targets.

@@ -22,6 +22,7 @@
 mod places;
 mod print;
 mod schema;
+pub mod stored;
 mod translate;
 mod voice;
 mod wording;
@@ -31,5 +32,6 @@ mod yaml;
 pub use places::locate;
 pub use print::print;
 pub use schema::schema;
+pub use stored::Stored;
 pub use translate::{recognises, translate};
 pub use voice::NativeVoice;

@@ -82,6 +82,7 @@ fn title(kind: &RefusalKind) -> &'static str {
         RefusalKind::AnonymousConsumerMissing | RefusalKind::PluginFailed { .. } => "Gateway misconfigured",
         RefusalKind::RateLimited => "Rate limit exceeded",
         RefusalKind::Forbidden { .. } => "Forbidden",
+        RefusalKind::Unacceptable { .. } => "Request not acceptable",
         _ => "Refused",
     }
 }
@@ -113,6 +114,7 @@ fn detail(kind: &RefusalKind) -> Cow<'static, str> {
         }
         RefusalKind::RateLimited => "The limit of calls is reached; try again later.",
         RefusalKind::Forbidden { .. } => "This request is not allowed.",
+        RefusalKind::Unacceptable { .. } => "The request is not one that is taken here.",
         RefusalKind::PluginFailed { .. } => "The configuration does not fit this request.",
         _ => "The request was refused.",
     })
@@ -123,6 +125,8 @@ fn authentication_detail(failure: &AuthFailure) -> Cow<'static, str> {
         AuthFailure::Missing => "The request carries no credential.",
         AuthFailure::Duplicate => "The request carries more than one credential.",
         AuthFailure::Token(fault) => return token_detail(fault),
+        AuthFailure::Malformed => "The credential cannot be read.",
+        AuthFailure::Stale => "The request does not say when it was made, or its time is too far from now.",
         // Whether a credential is unknown or lacks its consumer is no one's business outside.
         _ => "The credential is not valid.",
     })

@@ -2,9 +2,10 @@
 
 use crate::consumer::Identity;
 use crate::headers::Headers;
+use crate::kept::Kept;
 use crate::request::Request;
 use crate::response::Response;
-use std::fmt::Write as _;
+use crate::side_call::SideCall;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -28,11 +29,20 @@ pub struct Exchange {
     pub captures: Vec<(Arc<str>, Vec<u8>)>,
     /// Overrides the Host that the route would send to the upstream.
     pub upstream_host: Option<Vec<u8>>,
-    /// A filter has set `request.path` and `request.query` to what the upstream gets, escaped as on the wire; the
-    /// route's own work on the path (stripping, joining with the service's, escaping anew) is left out.
-    pub path_rewritten: bool,
+    /// The path that the upstream gets in place of the call's, escaped as on the wire; the route's own work on the
+    /// path (stripping, joining with the service's, escaping anew) is left out.
+    pub upstream_path: Option<Vec<u8>>,
+    /// The query that the upstream gets in place of the call's, without its `?`; empty: none.
+    pub upstream_query: Option<Vec<u8>>,
+    /// The place in the snapshot's list of destinations to which a filter sends the call, in place of the route's
+    /// own; see [`BuildContext::destination`](crate::BuildContext::destination).
+    pub destination: Option<u32>,
     /// The target that was asked last.
     pub upstream: Option<SocketAddr>,
+    /// What is sent beside the call once it is forwarded.
+    pub side_calls: Vec<SideCall>,
+    /// What filters keep of the call between their phases; dropped when it is over.
+    pub kept: Kept,
     clock: Clock,
     unix_ms: u64,
     random: u64,
@@ -71,8 +81,12 @@ impl Exchange {
             route: None,
             captures: Vec::new(),
             upstream_host: None,
-            path_rewritten: false,
+            upstream_path: None,
+            upstream_query: None,
+            destination: None,
             upstream: None,
+            side_calls: Vec::new(),
+            kept: Kept::default(),
             clock,
             unix_ms: 0,
             random: seed | 1,
@@ -89,7 +103,11 @@ impl Exchange {
         self.route = None;
         self.captures.clear();
         self.upstream_host = None;
-        self.path_rewritten = false;
+        self.upstream_path = None;
+        self.upstream_query = None;
+        self.destination = None;
+        self.side_calls.clear();
+        self.kept.clear();
         self.upstream = None;
         self.unix_ms = 0;
         self.request_id.clear();
@@ -119,8 +137,13 @@ impl Exchange {
     pub fn ensure_request_id(&mut self) -> &str {
         if self.request_id.is_empty() {
             let (high, low) = (self.random_u64(), self.random_u64());
-            let written = write!(self.request_id, "{high:016x}{low:016x}");
-            debug_assert!(written.is_ok());
+            let number = u128::from(high) << 64 | u128::from(low);
+            let digits: [u8; 32] = std::array::from_fn(|place| {
+                let nibble = (number >> (4 * (31 - place))) & 0xf;
+                b"0123456789abcdef"[nibble as usize]
+            });
+            self.request_id
+                .push_str(std::str::from_utf8(&digits).unwrap_or_default());
         }
         &self.request_id
     }
@@ -133,24 +156,6 @@ impl Exchange {
     /// Moves [`Exchange::response_headers`] into the response. For a name that the upstream sent too, the
     /// gateway's value comes first.
     pub fn merge_response_headers(&mut self) {
-        for header in self.response_headers.iter() {
-            let upstreams: Vec<Vec<u8>> = match self.response.headers.contains(header.name) {
-                true => self
-                    .response
-                    .headers
-                    .get_all(header.name)
-                    .map(<[u8]>::to_vec)
-                    .collect(),
-                false => Vec::new(),
-            };
-            if !upstreams.is_empty() {
-                self.response.headers.remove(header.name);
-            }
-            self.response.headers.append(header.name, header.value);
-            for value in upstreams {
-                self.response.headers.append(header.name, &value);
-            }
-        }
-        self.response_headers.clear();
+        self.response.headers.absorb(&mut self.response_headers);
     }
 }

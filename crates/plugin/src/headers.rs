@@ -18,8 +18,34 @@ struct Entry {
     value: u32,
     value_end: u32,
     line_end: u32,
-    name_len: u16,
-    removed: bool,
+    tag: Tag,
+}
+
+/// The length of a name and its first letter in lower case: what most names differ in, so that few are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Tag(u32);
+
+impl Tag {
+    /// Of an entry that counts no more.
+    const REMOVED: Self = Self(0);
+
+    #[inline]
+    fn of(name: &[u8]) -> Self {
+        let initial = name.first().map_or(0, |byte| byte | 0x20);
+        Self((name.len() as u32) << 8 | u32::from(initial))
+    }
+
+    #[inline]
+    fn name_len(self) -> usize {
+        (self.0 >> 8) as usize
+    }
+}
+
+impl Entry {
+    #[inline]
+    fn is_removed(&self) -> bool {
+        self.tag == Tag::REMOVED
+    }
 }
 
 /// One header: its name as it was written, and its value without surrounding white space.
@@ -59,6 +85,7 @@ impl Headers {
     #[inline]
     fn append_parsed(&mut self, name: &[u8], value: &[u8]) {
         let start = self.arena.len();
+        self.arena.reserve(name.len() + value.len() + 4);
         self.arena.extend_from_slice(name);
         self.arena.extend_from_slice(b": ");
         self.arena.extend_from_slice(value);
@@ -69,9 +96,66 @@ impl Headers {
             value: value_start as u32,
             value_end: (value_start + value.len()) as u32,
             line_end: self.arena.len() as u32,
-            name_len: name.len() as u16,
-            removed: false,
+            tag: Tag::of(name),
         });
+    }
+
+    /// Adds all headers of another list at the end, none of whose names may be in this one yet.
+    fn append_new(&mut self, other: &Self) {
+        let offset = self.arena.len() as u32;
+        self.arena.extend_from_slice(&other.arena);
+        let present = other.entries.iter().filter(|entry| !entry.is_removed());
+        self.entries.extend(present.map(|entry| Entry {
+            name: entry.name + offset,
+            value: entry.value + offset,
+            value_end: entry.value_end + offset,
+            line_end: entry.line_end + offset,
+            ..*entry
+        }));
+    }
+
+    /// Moves all headers of another list to the end of this one. For a name that both have, the other's come first.
+    pub fn absorb(&mut self, other: &mut Self) {
+        if other.entries.is_empty() {
+            return;
+        }
+        if other.iter().any(|header| self.contains(header.name)) {
+            for header in other.iter() {
+                let own: Vec<Vec<u8>> = self.get_all(header.name).map(<[u8]>::to_vec).collect();
+                self.remove(header.name);
+                self.append_parsed(header.name, header.value);
+                for value in own {
+                    self.append_parsed(header.name, &value);
+                }
+            }
+        } else {
+            self.append_new(other);
+        }
+        other.clear();
+    }
+
+    /// Adds to the first value of this name, which is well-formed with it.
+    pub fn extend_value(&mut self, name: &[u8], addition: &[u8]) {
+        debug_assert!(is_value(addition));
+        let Some(index) = self.position(name) else { return };
+        let entry = self.entries[index];
+        let value = entry.value as usize..entry.value_end as usize;
+        let start = self.arena.len();
+        self.arena.reserve(name.len() + value.len() + addition.len() + 4);
+        self.arena
+            .extend_from_within(entry.name as usize..entry.name as usize + name.len());
+        self.arena.extend_from_slice(b": ");
+        self.arena.extend_from_within(value);
+        self.arena.extend_from_slice(addition);
+        self.arena.extend_from_slice(b"\r\n");
+        let line_end = self.arena.len() as u32;
+        self.entries[index] = Entry {
+            name: start as u32,
+            value: (start + name.len() + 2) as u32,
+            value_end: line_end - 2,
+            line_end,
+            ..entry
+        };
     }
 
     /// Starts over with the bytes of a message's head; [`Headers::push_line`] then names its lines.
@@ -96,8 +180,7 @@ impl Headers {
             value: value.start as u32,
             value_end: value.end as u32,
             line_end: line_end as u32,
-            name_len: (name.end - name.start) as u16,
-            removed: false,
+            tag: Tag::of(&self.arena[name]),
         });
     }
 
@@ -105,7 +188,7 @@ impl Headers {
     #[inline]
     pub fn write_lines(&self, out: &mut Vec<u8>) {
         let (mut start, mut end) = (0, 0);
-        for entry in self.entries.iter().filter(|entry| !entry.removed) {
+        for entry in self.entries.iter().filter(|entry| !entry.is_removed()) {
             if entry.name as usize != end {
                 out.extend_from_slice(&self.arena[start..end]);
                 start = entry.name as usize;
@@ -124,16 +207,9 @@ impl Headers {
     /// Removes every header of this name; says whether there was one.
     pub fn remove(&mut self, name: &[u8]) -> bool {
         let mut found = false;
-        for entry in self
-            .entries
-            .iter_mut()
-            .filter(|entry| usize::from(entry.name_len) == name.len())
-        {
-            let range = entry.name as usize..entry.name as usize + entry.name_len as usize;
-            if !entry.removed && self.arena[range].eq_ignore_ascii_case(name) {
-                entry.removed = true;
-                found = true;
-            }
+        while let Some(index) = self.position(name) {
+            self.entries[index].tag = Tag::REMOVED;
+            found = true;
         }
         found
     }
@@ -141,27 +217,39 @@ impl Headers {
     /// Keeps the headers for which `keep` holds.
     pub fn retain(&mut self, mut keep: impl FnMut(Header<'_>) -> bool) {
         let Self { arena, entries } = self;
-        for entry in entries.iter_mut().filter(|entry| !entry.removed) {
-            entry.removed = !keep(Self::header(arena, entry));
+        for entry in entries.iter_mut().filter(|entry| !entry.is_removed()) {
+            if !keep(Self::header(arena, entry)) {
+                entry.tag = Tag::REMOVED;
+            }
         }
     }
 
     /// The first value of this name.
     #[inline]
     pub fn get(&self, name: &[u8]) -> Option<&[u8]> {
+        let entry = &self.entries[self.position(name)?];
+        Some(&self.arena[entry.value as usize..entry.value_end as usize])
+    }
+
+    /// Where the first header of this name is in the list.
+    #[inline]
+    fn position(&self, name: &[u8]) -> Option<usize> {
+        let tag = Tag::of(name);
         self.entries
             .iter()
-            .filter(|entry| entry.name_len as usize == name.len() && !entry.removed)
-            .map(|entry| Self::header(&self.arena, entry))
-            .find(|header| header.name.eq_ignore_ascii_case(name))
-            .map(|header| header.value)
+            .position(|entry| entry.tag == tag && self.is_called(entry, name))
+    }
+
+    fn is_called(&self, entry: &Entry, name: &[u8]) -> bool {
+        Self::header(&self.arena, entry).name.eq_ignore_ascii_case(name)
     }
 
     /// Every value of this name, in order.
     pub fn get_all<'h>(&'h self, name: &'h [u8]) -> impl Iterator<Item = &'h [u8]> {
-        self.iter()
-            .filter(move |header| header.name.eq_ignore_ascii_case(name))
-            .map(|header| header.value)
+        self.entries
+            .iter()
+            .filter(move |entry| entry.tag == Tag::of(name) && self.is_called(entry, name))
+            .map(|entry| Self::header(&self.arena, entry).value)
     }
 
     /// Whether there is a header of this name.
@@ -174,13 +262,13 @@ impl Headers {
     pub fn iter(&self) -> impl Iterator<Item = Header<'_>> {
         self.entries
             .iter()
-            .filter(|entry| !entry.removed)
+            .filter(|entry| !entry.is_removed())
             .map(|entry| Self::header(&self.arena, entry))
     }
 
     /// The number of headers.
     pub fn len(&self) -> usize {
-        self.entries.iter().filter(|entry| !entry.removed).count()
+        self.entries.iter().filter(|entry| !entry.is_removed()).count()
     }
 
     /// Whether there is none.
@@ -198,7 +286,7 @@ impl Headers {
     fn header<'h>(arena: &'h [u8], entry: &Entry) -> Header<'h> {
         let (name, value) = (entry.name as usize, entry.value as usize);
         Header {
-            name: &arena[name..name + entry.name_len as usize],
+            name: &arena[name..name + entry.tag.name_len()],
             value: &arena[value..entry.value_end as usize],
         }
     }
@@ -206,37 +294,38 @@ impl Headers {
 
 /// Whether `name` is a token (RFC 9110, 5.6.2) of a length that a header name can have.
 pub fn is_name(name: &[u8]) -> bool {
-    !name.is_empty() && name.len() <= usize::from(u16::MAX) && name.iter().copied().all(is_token)
+    let is_token = name.iter().fold(true, |good, byte| good & is_token(*byte));
+    is_token && !name.is_empty() && name.len() <= usize::from(u16::MAX)
 }
 
 /// Whether `value` may stand in a header: no control characters but tab.
 pub fn is_value(value: &[u8]) -> bool {
-    u32::try_from(value.len()).is_ok()
-        && value
-            .iter()
-            .all(|byte| *byte == b'\t' || (*byte >= 0x20 && *byte != 0x7f))
+    let is_control = |byte: u8| ((byte < 0x20) & (byte != b'\t')) | (byte == 0x7f);
+    // Without an early end, so that the compiler can look at many bytes at once.
+    !value.iter().fold(false, |bad, byte| bad | is_control(*byte)) && u32::try_from(value.len()).is_ok()
 }
 
 /// Whether `byte` is a token character (RFC 9110, 5.6.2).
-pub fn is_token(byte: u8) -> bool {
-    matches!(
-        byte,
-        b'!' | b'#'
-            | b'$'
-            | b'%'
-            | b'&'
-            | b'\''
-            | b'*'
-            | b'+'
-            | b'-'
-            | b'.'
-            | b'^'
-            | b'_'
-            | b'`'
-            | b'|'
-            | b'~'
-    ) || byte.is_ascii_alphanumeric()
+#[inline]
+pub const fn is_token(byte: u8) -> bool {
+    TOKENS[byte as usize]
 }
+
+const TOKENS: [bool; 256] = {
+    let mut tokens = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        tokens[byte] = (byte as u8).is_ascii_alphanumeric();
+        byte += 1;
+    }
+    let marks = b"!#$%&'*+-.^_`|~";
+    let mut index = 0;
+    while index < marks.len() {
+        tokens[marks[index] as usize] = true;
+        index += 1;
+    }
+    tokens
+};
 
 #[cfg(test)]
 mod tests {
@@ -275,6 +364,48 @@ mod tests {
         headers.write_lines(&mut lines);
         assert_eq!(lines, b"A:1\r\nB:  2 \r\nC: 3\r\n");
         assert_eq!(headers.get(b"b"), Some(&b"2"[..]));
+    }
+
+    #[test]
+    fn lists_join_with_the_others_values_first() {
+        for (own, other, joined) in [
+            ("a: 1\r\n", "b: 2\r\nc: 3\r\n", "a: 1\r\nb: 2\r\nc: 3\r\n"),
+            ("A: 1\r\nb: 2\r\n", "a: 3\r\n", "b: 2\r\na: 3\r\na: 1\r\n"),
+            ("a: 1\r\n", "", "a: 1\r\n"),
+            ("", "a: 1\r\n", "a: 1\r\n"),
+        ] {
+            let list = |text: &str| {
+                let mut headers = Headers::default();
+                headers.append(b"gone", b"before");
+                for line in text.lines() {
+                    let (name, value) = line.split_once(": ").expect("a header");
+                    headers.append(name.as_bytes(), value.as_bytes());
+                }
+                headers.remove(b"gone");
+                headers
+            };
+            let (mut headers, mut other) = (list(own), list(other));
+            headers.absorb(&mut other);
+            let mut lines = Vec::new();
+            headers.write_lines(&mut lines);
+            assert_eq!(String::from_utf8_lossy(&lines), joined);
+            assert!(other.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_value_grows_in_its_place() {
+        let mut headers = Headers::default();
+        headers.load(b"A:1\r\nType:  text \r\nB: 2\r\n");
+        headers.push_line(0..1, 2..3, 5);
+        headers.push_line(5..9, 12..16, 19);
+        headers.push_line(19..20, 22..23, 25);
+        headers.extend_value(b"type", b"; charset=utf-8");
+        headers.extend_value(b"none", b"x");
+        let mut lines = Vec::new();
+        headers.write_lines(&mut lines);
+        assert_eq!(lines, b"A:1\r\nType: text; charset=utf-8\r\nB: 2\r\n");
+        assert_eq!(headers.get(b"type"), Some(&b"text; charset=utf-8"[..]));
     }
 
     #[test]

@@ -15,28 +15,39 @@ pub mod uri;
 pub mod voice;
 
 mod body;
+mod body_filter;
 mod condition;
 mod consumer;
 mod exchange;
 mod graphql;
 mod json_path;
+mod kept;
+mod permit;
 mod plugin;
 mod refusal;
 mod request;
 mod response;
+mod side_call;
 mod variable;
+mod wait;
 
 pub use body::MAX_VARIABLE_BODY;
+pub use body_filter::{BodyFilter, BodyFilters};
 pub use condition::Condition;
 pub use consumer::{ConsumerIdentity, CredentialEntry, CredentialIndex, Identity, ModelCredential};
 pub use exchange::{Clock, Exchange, RouteFacts, system_clock};
 pub use headers::{Header, Headers};
 pub use json_path::JsonPath;
+pub use kept::Kept;
+pub use permit::Permit;
 pub use plugin::{
-    BuildContext, CredentialIndexes, CredentialKind, Filter, Outcome, Phases, Plugin, Registry, parse_config,
+    BuildContext, CredentialIndexes, CredentialKind, Destinations, Filter, Outcome, Phases, Plugin, Registry,
+    parse_config,
 };
 pub use refusal::{AuthFailure, ClaimFault, Refusal, RefusalKind, TokenFault};
 pub use request::Request;
 pub use response::{Reply, Response};
+pub use side_call::SideCall;
 pub use template::Template;
 pub use variable::Variable;
+pub use wait::Wait;

@@ -4,14 +4,16 @@ use crate::consumer::{CredentialEntry, CredentialIndex, Identity, ModelCredentia
 use crate::exchange::Exchange;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::response::Reply;
+use crate::wait::Wait;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::any::Any;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 use weir_model::diagnostic::PathStep;
-use weir_model::{Diagnostic, DocPath, Voice};
+use weir_model::{Diagnostic, DocPath, UpstreamHost, Voice};
 
 /// A plugin of the catalogue: a name, a configuration type, and how an instance is built from it.
 ///
@@ -102,6 +104,11 @@ pub enum Outcome {
     Refuse(Box<Refusal>),
     /// With this answer.
     Reply(Box<Reply>),
+    /// With the next filter, after this time.
+    Delay(Duration),
+    /// The engine waits for this and calls the filter again, which knows by what it has
+    /// [kept](Exchange::kept) that it has waited.
+    Wait(Wait),
     /// The engine reads the body (of at most so many bytes) and calls this filter again. Then
     /// `request.body` is set, or was too large and is `None`; asking once more is a refusal.
     NeedBody {
@@ -120,6 +127,9 @@ impl Outcome {
 /// Credential indexes by plugin and voice, each of the type that its plugin gave it.
 pub type CredentialIndexes = RefCell<HashMap<(String, Voice), Arc<dyn Any + Send + Sync>>>;
 
+/// The services that filters may send calls to, with the Host that each is told.
+pub type Destinations = RefCell<Vec<(String, UpstreamHost)>>;
+
 /// What an instance may know of its surroundings while it is built.
 pub struct BuildContext<'c> {
     /// Stable id of the instance. State kept outside of the snapshot belongs to it.
@@ -132,6 +142,8 @@ pub struct BuildContext<'c> {
     pub consumers: &'c HashMap<(Voice, String), Arc<crate::ConsumerIdentity>>,
     /// Credential indexes built so far for this snapshot.
     pub indexes: &'c CredentialIndexes,
+    /// Where filters may send calls, in the order of the snapshot's list.
+    pub destinations: &'c Destinations,
     /// What was found wrong with credentials while they were indexed; paths lead into the model's text form.
     pub credential_diagnostics: &'c RefCell<Vec<Diagnostic>>,
 }
@@ -170,6 +182,19 @@ impl BuildContext<'_> {
             .borrow_mut()
             .insert(slot, Arc::clone(&index) as Arc<dyn Any + Send + Sync>);
         index
+    }
+
+    /// The place of a service in the snapshot's list of destinations, for
+    /// [`Exchange::destination`](crate::Exchange::destination). One that does not exist is found when all plugins
+    /// are built.
+    pub fn destination(&self, service: &str, host: &UpstreamHost) -> u32 {
+        let mut asked = self.destinations.borrow_mut();
+        let is_it = |(name, told): &(String, UpstreamHost)| name == service && told == host;
+        let known = asked.iter().position(is_it);
+        known.unwrap_or_else(|| {
+            asked.push((service.to_owned(), host.clone()));
+            asked.len() - 1
+        }) as u32
     }
 
     /// The consumer with this id in this context's voice.

@@ -94,6 +94,16 @@ pub enum RefusalKind {
         /// The plugin's name in the catalogue.
         plugin: &'static str,
     },
+    /// A plugin finds the request itself wrong: its size, its form, what it says about itself.
+    Unacceptable {
+        /// The plugin's name in the catalogue.
+        plugin: &'static str,
+    },
+    /// A plugin answers with a status of its own and leaves the words for it to the voice.
+    Answered {
+        /// The plugin's name in the catalogue.
+        plugin: &'static str,
+    },
     /// A plugin cannot work with its configuration for this call.
     PluginFailed {
         /// The plugin's name in the catalogue.
@@ -107,7 +117,7 @@ impl RefusalKind {
     /// The status that this calls for by itself.
     pub fn status(&self) -> u16 {
         match self {
-            Self::BadRequest(_) => 400,
+            Self::BadRequest(_) | Self::Unacceptable { .. } => 400,
             Self::Unauthenticated { .. } => 401,
             Self::Forbidden { .. } => 403,
             Self::NoRoute => 404,
@@ -122,7 +132,7 @@ impl RefusalKind {
             Self::AnonymousConsumerMissing | Self::PluginFailed { .. } => 500,
             Self::NotImplemented => 501,
             Self::ConnectFailed | Self::UpstreamFailed => 502,
-            Self::NoService | Self::NoTarget | Self::NameResolution => 503,
+            Self::NoService | Self::NoTarget | Self::NameResolution | Self::Answered { .. } => 503,
             Self::UpstreamTimeout => 504,
             Self::VersionNotSupported => 505,
         }
@@ -152,6 +162,8 @@ impl RefusalKind {
             Self::AnonymousConsumerMissing => "anonymous_consumer_missing",
             Self::RateLimited => "rate_limited",
             Self::Forbidden { .. } => "forbidden",
+            Self::Unacceptable { .. } => "unacceptable",
+            Self::Answered { .. } => "answered",
             Self::PluginFailed { .. } => "plugin_failed",
         }
     }
@@ -165,6 +177,10 @@ pub enum AuthFailure {
     Missing,
     /// The credential is unknown or wrong.
     Invalid,
+    /// The credential cannot be read.
+    Malformed,
+    /// What the call says about its time is absent, unreadable, or too far from the gateway's.
+    Stale,
     /// The call carries several credentials of one kind.
     Duplicate,
     /// The credential belongs to a consumer that does not exist.

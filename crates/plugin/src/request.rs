@@ -5,6 +5,7 @@ use crate::headers::Headers;
 use crate::uri;
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 
 /// A request as filters see and change it.
 #[derive(Debug, Clone)]
@@ -27,6 +28,10 @@ pub struct Request {
     pub body: Option<Vec<u8>>,
     /// Whether a body comes with the request.
     pub has_body: bool,
+    /// Whether the client waits for `100 Continue` before it sends the body.
+    pub expects_continue: bool,
+    /// The most bytes that the body may have, in place of what else holds for it; filters may set it.
+    pub max_body_bytes: Option<u64>,
     /// The length of the body, where the client has said it. It is not among the headers: framing is the engine's.
     pub content_length: Option<u64>,
     /// HTTP version as (major, minor).
@@ -35,6 +40,8 @@ pub struct Request {
     pub is_tls: bool,
     /// The server name of the TLS handshake.
     pub sni: Option<String>,
+    /// The certificate that the client has shown in the TLS handshake and that was found good, in DER.
+    pub client_certificate: Option<Arc<[u8]>>,
     /// The client: the connection's peer, or the address that a trusted peer names.
     pub client: IpAddr,
     /// The peer of the connection.
@@ -59,10 +66,13 @@ impl Default for Request {
             headers: Headers::default(),
             body: None,
             has_body: false,
+            expects_continue: false,
+            max_body_bytes: None,
             content_length: None,
             version: (1, 1),
             is_tls: false,
             sni: None,
+            client_certificate: None,
             client: nobody.ip(),
             peer: nobody,
             local: nobody,
@@ -120,9 +130,14 @@ impl Request {
         }
         self.host.clear();
         self.host_port = None;
+        self.is_tls = false;
+        self.sni = None;
+        self.client_certificate = None;
         self.headers.clear();
         self.body = None;
         self.has_body = false;
+        self.expects_continue = false;
+        self.max_body_bytes = None;
         self.content_length = None;
         self.forget_parsed_body();
     }

@@ -1,10 +1,11 @@
 //! The response side of an exchange.
 
+use crate::body_filter::BodyFilters;
 use crate::headers::Headers;
 
 /// The head of a response that is on its way to the client, and a body where a filter has put one in place
 /// of the upstream's.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct Response {
     /// The status code.
     pub status: u16,
@@ -12,8 +13,13 @@ pub struct Response {
     pub reason: Vec<u8>,
     /// The header fields, without hop-by-hop ones and without framing.
     pub headers: Headers,
+    /// The length of the upstream's body, where it has said it; of the gateway's own, where it answers. It is not among
+    /// the headers: framing is the engine's.
+    pub content_length: Option<u64>,
     /// A body in place of the upstream's.
     pub replaced_body: Option<Vec<u8>>,
+    /// What works on the body as it passes; filters add to it in their response work.
+    pub body_filters: BodyFilters,
     /// Whether the gateway itself answers, rather than an upstream.
     pub is_gateway: bool,
 }
@@ -24,7 +30,9 @@ impl Response {
         self.status = 0;
         self.reason.clear();
         self.headers.clear();
+        self.content_length = None;
         self.replaced_body = None;
+        self.body_filters.clear();
         self.is_gateway = false;
     }
 }

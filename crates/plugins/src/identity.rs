@@ -245,7 +245,7 @@ impl Gate {
 }
 
 impl IdentityValue {
-    fn read<'i>(&'i self, identity: &'i Identity) -> Option<&'i str> {
+    pub(crate) fn read<'i>(&'i self, identity: &'i Identity) -> Option<&'i str> {
         let consumer: &ConsumerIdentity = &identity.consumer;
         match self {
             Self::ConsumerId => Some(&consumer.id),

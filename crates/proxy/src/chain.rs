@@ -1,7 +1,8 @@
 //! Running a chain: the request work of its filters before a call is forwarded, the response work after.
 
 use crate::serve::{Call, Stop};
-use weir_plugin::{Outcome, Refusal, RefusalKind, Response};
+use std::task::Poll;
+use weir_plugin::{Outcome, Refusal, RefusalKind, Response, Wait};
 use weir_snapshot::{Chain, Charset, Instance};
 
 impl Call<'_> {
@@ -28,6 +29,9 @@ impl Call<'_> {
                 self.run_instance(instance).await?;
             }
         }
+        if let Some(limit) = self.exchange.request.max_body_bytes {
+            self.body.limit = limit;
+        }
         Ok(())
     }
 
@@ -39,16 +43,22 @@ impl Call<'_> {
     }
 
     async fn run_instance(&mut self, instance: &Instance) -> Result<(), Stop> {
-        let mut outcome = instance.filter.on_request(self.exchange);
-        if let Outcome::NeedBody { max_bytes } = outcome {
-            self.read_whole_body(max_bytes).await?;
-            outcome = instance.filter.on_request(self.exchange);
-        }
-        let stop = match outcome {
-            Outcome::Continue => return Ok(()),
-            Outcome::Reply(reply) => return Err(Stop::Reply(reply)),
-            Outcome::Refuse(refusal) => refusal,
-            Outcome::NeedBody { .. } => Box::new(Refusal::new(RefusalKind::BodyTooLarge)),
+        let mut has_asked = false;
+        let stop = loop {
+            match instance.filter.on_request(self.exchange) {
+                Outcome::Continue => return Ok(()),
+                Outcome::Reply(reply) => return Err(Stop::Reply(reply)),
+                Outcome::Delay(time) => {
+                    return self.wait_for(Wait::time(time)).await;
+                }
+                Outcome::Wait(wait) => self.wait_for(wait).await?,
+                Outcome::Refuse(refusal) => break refusal,
+                Outcome::NeedBody { max_bytes } if !has_asked => {
+                    has_asked = true;
+                    self.read_whole_body(max_bytes).await?;
+                }
+                Outcome::NeedBody { .. } => break Box::new(Refusal::new(RefusalKind::BodyTooLarge)),
+            }
         };
         match &instance.refusal_body {
             None => Err(Stop::Refuse(stop)),
@@ -59,6 +69,20 @@ impl Call<'_> {
                 Err(Stop::Reply(Box::new(reply)))
             }
         }
+    }
+
+    /// Waits for what a filter wants to wait for, as long as the client does.
+    async fn wait_for(&mut self, mut wait: Wait) -> Result<(), Stop> {
+        let mut time = std::pin::pin!(tokio::time::sleep(wait.at_most));
+        let (client, worker) = (&mut *self.client, self.worker);
+        std::future::poll_fn(|context| {
+            let event = wait.event.as_mut().map(|event| event.as_mut().poll(context));
+            if event.is_some_and(|event| event.is_ready()) || time.as_mut().poll(context).is_ready() {
+                return Poll::Ready(Ok(()));
+            }
+            client.reader.poll_gone(context, worker).map(|()| Err(Stop::Gone))
+        })
+        .await
     }
 
     /// Runs the response work of a chain on the exchange's response.
@@ -86,9 +110,8 @@ fn add_charset(charset: &Charset, response: &mut Response) {
     let Some(parameter) = charset.parameter_for(content_type) else {
         return;
     };
-    if matches!(response.status, 301 | 302) || response.headers.contains(b"content-encoding") {
+    if matches!(response.status, 301 | 302) {
         return;
     }
-    let full = [content_type, parameter].concat();
-    response.headers.set(b"Content-Type", &full);
+    response.headers.extend_value(b"content-type", parameter);
 }

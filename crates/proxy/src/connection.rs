@@ -6,17 +6,19 @@ use crate::h1;
 use crate::h1::request::{self, Parsed, RequestHead};
 use crate::serve::{self, After};
 use crate::timer::Timer;
+use crate::transport::{self, ReadHalf, WriteHalf};
 use crate::worker::{Registration, Worker};
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use tokio::io::AsyncWrite;
 use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use weir_plugin::{Exchange, Refusal, RefusalKind};
+use weir_telemetry::metrics::ProtocolError;
 
 /// How long, and for how many bytes, a connection that is being closed still reads, so that its peer gets the
 /// answer before the reset that unread bytes would cause.
@@ -26,25 +28,42 @@ const LINGER_BYTES: usize = 1 << 20;
 /// The two directions of a client's connection.
 pub struct Client {
     pub reader: Reader,
-    pub write: OwnedWriteHalf,
+    pub write: WriteHalf,
     pub timer: Timer,
     /// The `X-Forwarded-*` lines that are the same for every call, once one was forwarded.
     pub forwarded_lines: Vec<u8>,
     pub peer: SocketAddr,
     pub local: SocketAddr,
+    /// What was agreed on over TLS.
+    pub tls: Option<Agreed>,
+}
+
+/// Both ends of a connection.
+#[derive(Debug, Clone, Copy)]
+pub struct Addresses {
+    pub peer: SocketAddr,
+    pub local: SocketAddr,
+}
+
+/// What a TLS handshake has told about the client.
+pub struct Agreed {
+    /// The server name that it asked for.
+    pub server_name: Option<String>,
+    /// The certificate that it has shown.
+    pub certificate: Option<Arc<[u8]>>,
 }
 
 /// What comes from the client: the connection's read half, and bytes that were read and not used yet. While a
 /// request body is sent on beside the response, the reader is away with it; what is left then reads as ended.
 #[derive(Default)]
 pub struct Reader {
-    half: Option<OwnedReadHalf>,
+    half: Option<ReadHalf>,
     pub inbox: Inbox,
 }
 
 impl Reader {
     /// A reader of this half, with bytes that were read before.
-    pub fn new(half: OwnedReadHalf, inbox: Inbox) -> Self {
+    pub fn new(half: ReadHalf, inbox: Inbox) -> Self {
         Self {
             half: Some(half),
             inbox,
@@ -85,10 +104,7 @@ impl Reader {
     /// Ready when there may be something to read; says whether the connection is still good.
     pub fn poll_readable(&self, context: &mut Context<'_>) -> Poll<bool> {
         match &self.half {
-            Some(half) => {
-                let stream: &TcpStream = half.as_ref();
-                stream.poll_read_ready(context).map(|ready| ready.is_ok())
-            }
+            Some(half) => half.poll_readable(context).map(|ready| ready.is_ok()),
             None => Poll::Ready(false),
         }
     }
@@ -109,9 +125,23 @@ enum Filled {
 }
 
 /// Serves a connection until it ends.
-pub async fn serve(registration: Registration, stream: TcpStream, peer: SocketAddr, local: SocketAddr) {
+pub async fn serve(registration: Registration, stream: TcpStream, addresses: Addresses, is_tls: bool) {
     let worker = registration.attach().await;
-    let (read, write) = stream.into_split();
+    let secured = match is_tls {
+        false => Ok((transport::plain(stream), None)),
+        true => secure(&worker, stream)
+            .await
+            .map(|(halves, tls)| (halves, Some(tls))),
+    };
+    let ((read, write), tls) = match secured {
+        Ok(secured) => secured,
+        Err(error) => {
+            worker.metrics.protocol_error(ProtocolError::TlsHandshake);
+            tracing::debug!(%error, client = %addresses.peer, "a TLS handshake failed");
+            return;
+        }
+    };
+    let Addresses { peer, local } = addresses;
     let timer = Timer::new(Instant::now(), worker.shared.limits.idle_timeout);
     let reader = Reader::new(read, Inbox::default());
     let mut client = Client {
@@ -121,6 +151,7 @@ pub async fn serve(registration: Registration, stream: TcpStream, peer: SocketAd
         forwarded_lines: Vec::new(),
         peer,
         local,
+        tls,
     };
     match client.serve_requests(&worker).await {
         After::Reset => return client.reset(),
@@ -129,6 +160,25 @@ pub async fn serve(registration: Registration, stream: TcpStream, peer: SocketAd
     }
     client.reader.inbox.consume(client.reader.inbox.bytes().len());
     client.reader.inbox.release(&worker.buffers);
+}
+
+/// Shakes hands; a client that takes its time for that counts as one that takes its time for a head.
+async fn secure(worker: &Worker, stream: TcpStream) -> io::Result<((ReadHalf, WriteHalf), Agreed)> {
+    let shared = &worker.shared;
+    let serving = worker.serving();
+    let choose = |name: Option<&str>| {
+        let presented = serving.published.snapshot.tls.find(name);
+        presented
+            .map(|presented| Arc::clone(&presented.config))
+            .or_else(|| shared.fallback_tls.clone())
+    };
+    let handshake = transport::accept(stream, choose);
+    let shaken = tokio::time::timeout(shared.limits.header_timeout, handshake).await??;
+    let agreed = Agreed {
+        server_name: shaken.server_name,
+        certificate: shaken.client_certificate.map(|it| Arc::from(it.as_ref())),
+    };
+    Ok((transport::secure(shaken.stream), agreed))
 }
 
 impl Client {
@@ -141,6 +191,11 @@ impl Client {
             exchange.request.peer = self.peer;
             exchange.request.client = self.peer.ip();
             exchange.request.local = self.local;
+            if let Some(tls) = &self.tls {
+                exchange.request.is_tls = true;
+                exchange.request.sni.clone_from(&tls.server_name);
+                exchange.request.client_certificate.clone_from(&tls.certificate);
+            }
             let after = match next {
                 Next::Request(head, started) => {
                     serve::request(worker, self, &mut exchange, head, started).await
@@ -241,12 +296,7 @@ impl Client {
 
     /// Ends the connection with a reset: the client must not take what it got for the whole.
     fn reset(self) {
-        let stream: &TcpStream = self.write.as_ref();
-        if let Err(error) = stream.set_zero_linger() {
-            tracing::debug!(%error, "a connection cannot be reset");
-        }
-        // Without this the half would say a proper good-bye when it goes.
-        self.write.forget();
+        self.write.reset();
     }
 
     /// Writes `first` and then `second` to the client, within the write time-out between two writes.

@@ -19,7 +19,7 @@ pub fn write_target(
 ) {
     let path = &exchange.request.path;
     let is_untouched = !rewrite.strip_matched && rewrite.base.is_none();
-    if exchange.path_rewritten {
+    if let Some(path) = &exchange.upstream_path {
         push_on_one_line(path, out);
     } else if is_untouched {
         write_path(path, is_decoded, out);
@@ -28,14 +28,16 @@ pub fn write_target(
         join(rewrite, matched_len.min(path.len()), path, &mut joined);
         write_path(&joined, is_decoded, out);
     }
-    if let Some(query) = &exchange.request.query {
+    if let Some(query) = &exchange.upstream_query {
+        if !query.is_empty() {
+            out.push(b'?');
+            push_on_one_line(query, out);
+        }
+    } else if let Some(query) = &exchange.request.query {
         // A decoded path was taken apart; an empty query is not put back (as NGINX does it).
         if !(query.is_empty() && is_decoded) {
             out.push(b'?');
-            match exchange.path_rewritten {
-                true => push_on_one_line(query, out),
-                false => out.extend_from_slice(query),
-            }
+            out.extend_from_slice(query);
         }
     }
 }

@@ -1,12 +1,15 @@
 //! The gateway: binds listeners, starts workers, publishes snapshots to them, and drains.
 
+use crate::dns::NameServers;
+use crate::health::{self, Board};
 use crate::limits::Limits;
-use crate::worker;
+use crate::worker::{self, Listener};
 use arc_swap::ArcSwap;
+use rustls::ServerConfig;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -31,6 +34,10 @@ impl Voices {
 pub struct GatewayOptions {
     /// Addresses to listen on; port 0 takes a free one.
     pub listen: Vec<SocketAddr>,
+    /// Addresses to listen on for TLS.
+    pub listen_tls: Vec<SocketAddr>,
+    /// What clients are shown for whose server name no certificate is configured; `None`: their handshake fails.
+    pub fallback_tls: Option<Arc<ServerConfig>>,
     /// Number of workers, at least 1.
     pub workers: usize,
     /// Bounds on what clients send.
@@ -39,6 +46,11 @@ pub struct GatewayOptions {
     pub drain_timeout: Duration,
     /// The voices.
     pub voices: Voices,
+    /// Which servers resolve the names of targets.
+    pub name_servers: NameServers,
+    /// For how long a target that answers to calls have shown to be unhealthy gets none, where no probe can find it
+    /// healthy and its checks say nothing else; zero: until somebody says that it is healthy.
+    pub passive_ejection: Duration,
 }
 
 /// A snapshot as it was published.
@@ -59,11 +71,19 @@ pub struct Shared {
     pub voices: Voices,
     pub drain: watch::Sender<bool>,
     pub drain_timeout: Duration,
+    pub name_servers: NameServers,
+    pub fallback_tls: Option<Arc<ServerConfig>>,
+    pub health: Board,
 }
 
 /// The addresses that a gateway is bound to.
 #[derive(Debug, Clone)]
-pub struct Bound(pub Vec<SocketAddr>);
+pub struct Bound {
+    /// For cleartext.
+    pub plain: Vec<SocketAddr>,
+    /// For TLS.
+    pub tls: Vec<SocketAddr>,
+}
 
 /// A running gateway.
 pub struct Gateway {
@@ -96,12 +116,19 @@ impl Gateway {
             voices: options.voices,
             drain: watch::Sender::new(false),
             drain_timeout: options.drain_timeout,
+            name_servers: options.name_servers,
+            fallback_tls: options.fallback_tls,
+            health: Board::new(options.passive_ejection),
         });
+        metrics.observe_targets(Arc::new(health::Targets::of(&shared)));
         let mut gateway = Self {
             shared,
             metrics,
             workers: Mutex::default(),
-            bound: Bound(options.listen),
+            bound: Bound {
+                plain: options.listen,
+                tls: options.listen_tls,
+            },
             retired: Mutex::default(),
         };
         for index in 0..options.workers.max(1) {
@@ -114,13 +141,21 @@ impl Gateway {
                 }
             }
         }
+        let checking = health::start(Arc::clone(&gateway.shared), seed(usize::MAX));
+        match checking {
+            Ok(thread) => gateway.threads().push(thread),
+            Err(error) => {
+                gateway.drain();
+                return Err(error);
+            }
+        }
         Ok(gateway)
     }
 
     /// Starts a worker on the gateway's addresses, and says which they are.
     fn start_worker(&self, index: usize, access_log: Option<AccessLogHandle>) -> io::Result<Bound> {
         let (shared, metrics) = (Arc::clone(&self.shared), self.metrics.worker());
-        let (addresses, seed) = (self.bound.0.clone(), seed(index));
+        let (addresses, seed) = (self.bound.clone(), seed(index));
         let (started, starting) = mpsc::sync_channel(1);
         let work = move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
@@ -141,13 +176,14 @@ impl Gateway {
         let thread = std::thread::Builder::new()
             .name(format!("weir-worker-{index}"))
             .spawn(work)?;
-        self.workers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(thread);
+        self.threads().push(thread);
         starting
             .recv()
             .unwrap_or_else(|_| Err(io::Error::other("a worker has ended at its start")))
+    }
+
+    fn threads(&self) -> MutexGuard<'_, Vec<JoinHandle<()>>> {
+        self.workers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The addresses that were bound, in the order of the options.
@@ -162,6 +198,7 @@ impl Gateway {
         let fresh = Arc::new(publish(&self.metrics, snapshot, generation));
         retired.push(self.shared.published.swap(fresh));
         self.shared.generation.store(generation, Ordering::Release);
+        self.shared.health.note_published();
         retired.retain(|old| Arc::strong_count(old) > 1);
         generation
     }
@@ -177,11 +214,31 @@ impl Gateway {
         self.shared.published.load_full()
     }
 
+    /// How all targets stand.
+    pub fn health(&self) -> health::Report {
+        health::Report::of(&self.published().snapshot)
+    }
+
+    /// How the targets of one upstream stand; `None`: there is none of this name.
+    pub fn upstream_health(&self, upstream: &str) -> Option<health::UpstreamReport> {
+        health::UpstreamReport::find(&self.published().snapshot, upstream)
+    }
+
+    /// Puts a target in or out by hand. One that is put out stays out until a probe or somebody finds it healthy.
+    ///
+    /// # Errors
+    /// When there is no such target, or its health is not checked.
+    pub fn set_health(&self, which: &health::Which<'_>, is_healthy: bool) -> Result<(), health::NotSet> {
+        health::set(&self.published().snapshot, which, is_healthy)?;
+        self.shared.health.note_change();
+        Ok(())
+    }
+
     /// Stops accepting, lets calls in progress finish within the drain time-out, and ends the workers. Blocks until
     /// they have ended.
     pub fn drain(&self) {
         self.shared.drain.send_replace(true);
-        let workers = std::mem::take(&mut *self.workers.lock().unwrap_or_else(PoisonError::into_inner));
+        let workers = std::mem::take(&mut *self.threads());
         for worker in workers {
             if worker.join().is_err() {
                 tracing::error!("a worker has panicked");
@@ -210,16 +267,24 @@ fn seed(worker: usize) -> u64 {
 }
 
 /// Binds every address; the kernel spreads connections over the workers that share one.
-fn bind(addresses: &[SocketAddr]) -> io::Result<(Vec<TcpListener>, Bound)> {
-    let mut listeners = Vec::with_capacity(addresses.len());
-    let mut bound = Vec::with_capacity(addresses.len());
-    for address in addresses {
-        let listener = bind_one(*address)
-            .map_err(|error| io::Error::new(error.kind(), format!("cannot listen on {address}: {error}")))?;
-        bound.push(listener.local_addr()?);
-        listeners.push(listener);
-    }
-    Ok((listeners, Bound(bound)))
+fn bind(addresses: &Bound) -> io::Result<(Vec<Listener>, Bound)> {
+    let mut listeners = Vec::with_capacity(addresses.plain.len() + addresses.tls.len());
+    let mut bind_all = |addresses: &[SocketAddr], is_tls: bool| {
+        let bind = |address: &SocketAddr| {
+            let socket = bind_one(*address).map_err(|error| {
+                io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"))
+            })?;
+            let bound = socket.local_addr();
+            listeners.push(Listener { socket, is_tls });
+            bound
+        };
+        addresses.iter().map(bind).collect::<io::Result<Vec<_>>>()
+    };
+    let bound = Bound {
+        plain: bind_all(&addresses.plain, false)?,
+        tls: bind_all(&addresses.tls, true)?,
+    };
+    Ok((listeners, bound))
 }
 
 fn bind_one(address: SocketAddr) -> io::Result<TcpListener> {

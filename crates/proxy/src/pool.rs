@@ -2,30 +2,34 @@
 
 use crate::buffer::{Buffers, Inbox};
 use crate::timer::{Timer, later};
+use crate::transport::{self, ReadHalf, WriteHalf};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use weir_model::KeepalivePool;
 use weir_telemetry::metrics::WorkerMetrics;
 
 /// What a connection must have in common with another to stand in for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PoolKey {
     /// The target's address.
     pub address: SocketAddr,
+    /// By which rules, and as whom, the target was met over TLS.
+    pub tls: Option<(u64, ServerName<'static>)>,
 }
 
 /// A connection to a target.
 pub struct UpstreamConnection {
-    pub read: OwnedReadHalf,
+    pub read: ReadHalf,
     /// Away while a request body is sent beside the response.
-    pub write: Option<OwnedWriteHalf>,
+    pub write: Option<WriteHalf>,
     pub inbox: Inbox,
     /// Bounds the waits of the call that it carries; kept, as setting a timer up anew costs more than moving it.
     pub timer: Timer,
@@ -45,25 +49,24 @@ impl Drop for CountedOpen {
 }
 
 impl UpstreamConnection {
-    /// Connects; `timer` bounds the wait.
+    /// Connects, and shakes hands where there is to be TLS; `timer` bounds the wait.
     ///
     /// # Errors
     /// `TimedOut` when the timer ran out, else what the system says.
     pub async fn open(
         address: SocketAddr,
+        tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
         mut timer: Timer,
         metrics: &Arc<WorkerMetrics>,
     ) -> io::Result<Box<Self>> {
-        let mut connecting = std::pin::pin!(TcpStream::connect(address));
-        let stream = std::future::poll_fn(|context| match connecting.as_mut().poll(context) {
+        let mut connecting = std::pin::pin!(connect(address, tls));
+        let (read, write) = std::future::poll_fn(|context| match connecting.as_mut().poll(context) {
             Poll::Ready(result) => Poll::Ready(result),
             Poll::Pending => timer
                 .poll_expired(context)
                 .map(|()| Err(io::ErrorKind::TimedOut.into())),
         })
         .await?;
-        stream.set_nodelay(true)?;
-        let (read, write) = stream.into_split();
         metrics.upstream_connections_opened.increment();
         metrics.upstream_connections_active.increment();
         let open = CountedOpen(Arc::clone(metrics));
@@ -76,19 +79,19 @@ impl UpstreamConnection {
             open,
         }))
     }
+}
 
-    /// Whether the peer has closed an idle connection, or sent what nobody asked for. Costs no system call
-    /// unless the runtime has seen an event on it.
-    fn is_dead(&self) -> bool {
-        let stream: &TcpStream = self.read.as_ref();
-        let mut context = Context::from_waker(Waker::noop());
-        match stream.poll_read_ready(&mut context) {
-            Poll::Pending => false,
-            Poll::Ready(Err(_)) => true,
-            // An event may be left over from the last response; only a read tells.
-            Poll::Ready(Ok(())) => {
-                !matches!(stream.try_read(&mut [0; 1]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
-            }
+async fn connect(
+    address: SocketAddr,
+    tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
+) -> io::Result<(ReadHalf, WriteHalf)> {
+    let stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    match tls {
+        None => Ok(transport::plain(stream)),
+        Some((config, name)) => {
+            let stream = transport::connect(stream, config, name).await?;
+            Ok(transport::secure(stream))
         }
     }
 }
@@ -109,15 +112,15 @@ impl Pool {
     /// An idle connection that is still good, the one used last first.
     pub fn take(
         &self,
-        key: PoolKey,
+        key: &PoolKey,
         bounds: &KeepalivePool,
         now: Instant,
     ) -> Option<Box<UpstreamConnection>> {
         let mut idle = self.idle.borrow_mut();
-        let list = idle.get_mut(&key)?;
+        let list = idle.get_mut(key)?;
         while let Some(candidate) = list.pop() {
             let age = now.saturating_duration_since(candidate.since);
-            if age < Duration::from_millis(bounds.idle_timeout_ms) && !candidate.connection.is_dead() {
+            if age < Duration::from_millis(bounds.idle_timeout_ms) && !candidate.connection.read.is_dead() {
                 return Some(candidate.connection);
             }
         }
@@ -154,7 +157,7 @@ impl Pool {
     /// Closes connections that the peer has closed or whose time is up.
     pub fn prune(&self, now: Instant) {
         self.idle.borrow_mut().retain(|_, list| {
-            list.retain(|it| now < it.until && !it.connection.is_dead());
+            list.retain(|it| now < it.until && !it.connection.read.is_dead());
             !list.is_empty()
         });
     }

@@ -36,6 +36,7 @@ impl Call<'_> {
         response.clear();
         response.status = reply.status;
         response.is_gateway = true;
+        response.content_length = Some(reply.body.len() as u64);
         if !reply.content_type.is_empty() {
             response
                 .headers
@@ -46,7 +47,11 @@ impl Call<'_> {
         }
         self.exchange.merge_response_headers();
         self.run_response_work(chain);
-        let body = self.exchange.response.replaced_body.take().unwrap_or(reply.body);
+        let mut body = self.exchange.response.replaced_body.take().unwrap_or(reply.body);
+        let filters = &mut self.exchange.response.body_filters;
+        if !filters.is_empty() && !self.is_head {
+            body = filters.whole(body);
+        }
         self.write_reply(&body, route).await
     }
 
@@ -204,6 +209,7 @@ impl Call<'_> {
 /// Writes one header line.
 #[inline]
 pub fn push_header(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    out.reserve(name.len() + value.len() + 4);
     out.extend_from_slice(name);
     out.extend_from_slice(b": ");
     out.extend_from_slice(value);

@@ -76,6 +76,9 @@ pub async fn request(
     let serving = worker.serving();
     let mut call = Call::new(worker, &serving, client, exchange, head, started);
     let (after, series) = call.run().await;
+    // Whoever waits for what the call holds shall not wait for the next one.
+    call.exchange.kept.clear();
+    call.exchange.response.body_filters.clear();
     call.record(series);
     after
 }
@@ -259,6 +262,14 @@ impl<'c> Call<'c> {
         }
         if route.chain.has_request_work {
             self.run_request_work(&route.chain).await?;
+        }
+        if !self.exchange.side_calls.is_empty() {
+            self.send_side_calls();
+        }
+        let destinations = &self.serving.published.snapshot.destinations;
+        if let Some(forward) = (self.exchange.destination).and_then(|place| destinations.get(place as usize))
+        {
+            return self.forward(route, forward, found).await;
         }
         match &route.action {
             Action::Forward(forward) => self.forward(route, forward, found).await,

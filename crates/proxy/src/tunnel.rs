@@ -3,13 +3,13 @@
 use crate::connection::{Client, Reader};
 use crate::pool::UpstreamConnection;
 use crate::timer::Timer;
+use crate::transport::WriteHalf;
 use crate::worker::Worker;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 use tokio::io::AsyncWrite;
-use tokio::net::tcp::OwnedWriteHalf;
 
 /// Bytes that a tunnel carried.
 #[derive(Debug, Default, Clone, Copy)]
@@ -65,7 +65,7 @@ impl Direction {
     fn poll(
         &mut self,
         from: &mut Reader,
-        to: &mut OwnedWriteHalf,
+        to: &mut WriteHalf,
         context: &mut Context<'_>,
         worker: &Worker,
     ) -> Poll<io::Result<()>> {

@@ -1,13 +1,12 @@
 //! A worker: one thread, one single-threaded runtime, and all that its connections share.
 
 use crate::buffer::Buffers;
-use crate::connection;
+use crate::connection::{self, Addresses};
 use crate::dns::Resolver;
 use crate::gateway::{Published, Shared};
 use crate::pool::Pool;
 use crate::timer::later;
 use std::cell::{Cell, RefCell};
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -35,6 +34,8 @@ pub struct Worker {
     pub pool: Pool,
     pub buffers: Buffers,
     pub resolver: Rc<Resolver>,
+    /// Held once for each side call under way.
+    pub side_calls: Rc<()>,
     pub metrics: Arc<WorkerMetrics>,
     pub access_log: Option<RefCell<AccessLogHandle>>,
     serving: RefCell<Rc<Serving>>,
@@ -85,7 +86,8 @@ impl Worker {
         Rc::new(Self {
             pool: Pool::default(),
             buffers: Buffers::default(),
-            resolver: Rc::default(),
+            side_calls: Rc::default(),
+            resolver: Resolver::new(shared.name_servers.clone(), seed),
             metrics,
             access_log: access_log.map(RefCell::new),
             serving: RefCell::new(Rc::new(Serving::new(published, seed))),
@@ -185,10 +187,17 @@ impl Drop for Registration {
     }
 }
 
+/// A socket that takes connections.
+pub struct Listener {
+    pub socket: std::net::TcpListener,
+    /// Clients begin with a TLS handshake.
+    pub is_tls: bool,
+}
+
 /// Runs a worker on the calling thread until it has drained.
 pub async fn run(
     shared: Arc<Shared>,
-    listeners: Vec<std::net::TcpListener>,
+    listeners: Vec<Listener>,
     metrics: Arc<WorkerMetrics>,
     access_log: Option<AccessLogHandle>,
     seed: u64,
@@ -196,10 +205,10 @@ pub async fn run(
     let mut drain = shared.drain.subscribe();
     let worker = Worker::new(shared, metrics, access_log, seed);
     let mut accepting = tokio::task::JoinSet::new();
-    for listener in listeners {
-        match TcpListener::from_std(listener) {
+    for Listener { socket, is_tls } in listeners {
+        match TcpListener::from_std(socket) {
             Ok(listener) => {
-                accepting.spawn_local(accept(Rc::clone(&worker), listener, drain.clone()));
+                accepting.spawn_local(accept(Rc::clone(&worker), listener, is_tls, drain.clone()));
             }
             Err(error) => tracing::error!(%error, "a listener cannot be used"),
         }
@@ -229,13 +238,15 @@ pub async fn run(
 fn housekeep(worker: &Rc<Worker>) {
     // Also lets go of an old snapshot when no call comes by to do so.
     drop(worker.serving());
-    worker.pool.prune(Instant::now());
+    let now = Instant::now();
+    worker.pool.prune(now);
+    worker.resolver.look_after(now);
     if let Some(log) = &worker.access_log {
         log.borrow_mut().flush_if_older_than(system_clock(), LOG_FLUSH_MS);
     }
 }
 
-async fn accept(worker: Rc<Worker>, listener: TcpListener, mut drain: watch::Receiver<bool>) {
+async fn accept(worker: Rc<Worker>, listener: TcpListener, is_tls: bool, mut drain: watch::Receiver<bool>) {
     let Ok(local) = listener.local_addr() else { return };
     let mut warned_at: Option<Instant> = None;
     loop {
@@ -244,7 +255,7 @@ async fn accept(worker: Rc<Worker>, listener: TcpListener, mut drain: watch::Rec
             _ = drain.wait_for(|draining| *draining) => break,
         };
         match accepted {
-            Ok((stream, peer)) => take_in(&worker, stream, peer, local),
+            Ok((stream, peer)) => take_in(&worker, stream, Addresses { peer, local }, is_tls),
             Err(error) => {
                 // Usually out of descriptors; connections that end free some.
                 if warned_at.is_none_or(|at| at.elapsed() > HOUSEKEEPING) {
@@ -261,17 +272,22 @@ async fn accept(worker: Rc<Worker>, listener: TcpListener, mut drain: watch::Rec
         if stream.set_nonblocking(true).is_ok()
             && let Ok(stream) = TcpStream::from_std(stream)
         {
-            take_in(&worker, stream, peer, local);
+            take_in(&worker, stream, Addresses { peer, local }, is_tls);
         }
     }
 }
 
-fn take_in(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, local: SocketAddr) {
+fn take_in(worker: &Rc<Worker>, stream: TcpStream, addresses: Addresses, is_tls: bool) {
     if worker.connections.borrow().len() >= worker.shared.limits.max_connections {
         return;
     }
     if stream.set_nodelay(true).is_err() {
         return;
     }
-    tokio::task::spawn_local(connection::serve(Registration::new(worker), stream, peer, local));
+    tokio::task::spawn_local(connection::serve(
+        Registration::new(worker),
+        stream,
+        addresses,
+        is_tls,
+    ));
 }

@@ -3,7 +3,7 @@
 //! [`compile`] turns a [`Model`](weir_model::Model) and the catalogue of plugins into a [`Snapshot`]: one route
 //! index for each voice, flat plugin chains with their filters built, balancers, and credentials where the
 //! filters keep them. A snapshot never changes; a reload compiles another one and swaps it in whole. What must
-//! outlive snapshots (the loads of targets) is handed from one compile to the next in a [`Carry`].
+//! outlive snapshots (the loads and the health of targets) is handed from one compile to the next in a [`Carry`].
 //!
 //! **What it is not**: it does no I/O, runs no request, and knows no front door: precedence and order come
 //! settled in the model. It sits between `weir-model` and `weir-plugin` below and `weir-proxy` above.
@@ -11,18 +11,22 @@
 mod carry;
 mod chain;
 mod compile;
+mod health;
 mod route;
 mod settings;
 mod table;
+mod tls;
 mod upstream;
 
 pub use carry::Carry;
 pub use chain::{Chain, Instance, RefusalBody, Step};
 pub use compile::compile;
+pub use health::{AddressHealth, Checks, TargetHealth};
 pub use route::{Action, Forward, Forwarded, Route, Stamp};
 pub use settings::{Charset, RealIp, VoiceSettings};
 pub use table::{Explained, Found, Mismatch, RouteTable, Verdict};
-pub use upstream::{HashSource, Target, TargetState, Upstream};
+pub use tls::{ClientTls, Presented, ServerTls};
+pub use upstream::{HashSource, Target, TargetState, Upstream, UpstreamBudget};
 
 use weir_model::Voice;
 
@@ -38,8 +42,12 @@ pub struct Snapshot {
     pub upstreams: Vec<Upstream>,
     /// The chain for calls that match no route.
     pub unmatched: Chain,
+    /// Where filters may send calls in place of their routes' own services.
+    pub destinations: Vec<Forward>,
     /// By voice: what holds for all its calls, matched or not.
     pub settings: [VoiceSettings; Voice::COUNT],
+    /// What clients are shown over TLS.
+    pub tls: ServerTls,
     /// Hash of the model's text form: equal for equal models, whichever process compiled them.
     pub hash: u64,
 }

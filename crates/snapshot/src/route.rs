@@ -1,6 +1,7 @@
 //! Routes as they are executed.
 
 use crate::chain::Chain;
+use crate::tls::ClientTls;
 use ipnet::IpNet;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -51,6 +52,8 @@ pub struct Forward {
     pub upstream: u32,
     /// What becomes of the path; `base` is the service's path joined with the route's.
     pub path: PathRewrite,
+    /// How targets are met over TLS; `None`: they speak cleartext.
+    pub tls: Option<Arc<ClientTls>>,
     /// The Host that the upstream sees.
     pub upstream_host: UpstreamHost,
     /// The route's time-outs, or the service's.

@@ -1,10 +1,12 @@
 //! Upstreams: targets with their balancer, and what of a call decides among them.
 
+use crate::health::{Checks, TargetHealth};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use weir_flow::balancer::Balancer;
 use weir_flow::hash_bytes;
+use weir_flow::retry_budget::{BudgetRules, RetryBudget};
 use weir_model::{KeepalivePool, Scheme};
 use weir_plugin::{Exchange, Template};
 
@@ -22,6 +24,21 @@ pub struct Upstream {
     pub hash_on: Vec<HashSource>,
     /// Bounds of the idle connections.
     pub keepalive: KeepalivePool,
+    /// Names of targets are looked up as SRV records first.
+    pub srv: bool,
+    /// How the health of the targets is found out; `None`: all are healthy.
+    pub checks: Option<Arc<Checks>>,
+    /// Bounds further tries, where they are bounded.
+    pub retry_budget: Option<UpstreamBudget>,
+}
+
+/// The retry budget of an upstream.
+#[derive(Debug, Clone)]
+pub struct UpstreamBudget {
+    /// Its bounds.
+    pub rules: BudgetRules,
+    /// What is left of it; shared by all workers and by the snapshots in which the upstream stands.
+    pub left: Arc<RetryBudget>,
 }
 
 /// A server of an upstream.
@@ -30,12 +47,16 @@ pub struct Target {
     pub host: String,
     /// The port.
     pub port: u16,
+    /// Its share of the calls.
+    pub weight: u32,
     /// Where to connect, when `host` is an address.
     pub address: Option<SocketAddr>,
     /// `Host` for this target: its name, with the port where it is not the scheme's.
     pub host_header: Vec<u8>,
     /// The target's load; shared by all workers and by the snapshots in which the target stands.
     pub state: Arc<TargetState>,
+    /// The target's health, where it is checked.
+    pub health: Option<Arc<TargetHealth>>,
 }
 
 /// How busy and how fast a target is.

@@ -1,5 +1,8 @@
 //! What a store keeps: documents, the changes that make them, and the record of changes made.
 
+use crate::store::StoreError;
+use std::borrow::Borrow;
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -46,6 +49,13 @@ impl Key {
 
     /// The text of it.
     pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// So that keys can be looked up, and ranges begun, by a text.
+impl Borrow<str> for Key {
+    fn borrow(&self) -> &str {
         &self.0
     }
 }
@@ -131,6 +141,53 @@ pub struct Transaction {
     pub changes: Vec<Change>,
 }
 
+/// Values may hold secrets.
+impl fmt::Debug for Transaction {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Transaction")
+            .field("author", &self.author)
+            .field("note", &self.note)
+            .field("changes", &self.changes.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Transaction {
+    /// Whether it keeps to what a transaction is.
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        let mut keys = HashSet::with_capacity(self.changes.len());
+        match self.changes.iter().find(|change| !keys.insert(change.key())) {
+            Some(change) => Err(StoreError::Failed(format!("two changes of {}", change.key()))),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether it writes a document that does not stay.
+    pub(crate) fn has_end(&self) -> bool {
+        let mut changes = self.changes.iter();
+        changes.any(|change| {
+            matches!(
+                change,
+                Change::Put {
+                    time_to_live: Some(_),
+                    ..
+                }
+            )
+        })
+    }
+
+    /// The one that removes what was to stay only so long.
+    pub(crate) fn expiry(time: SystemTime, changes: Vec<Change>) -> Self {
+        Self {
+            author: String::new(),
+            note: "time to live".into(),
+            time,
+            changes,
+        }
+    }
+}
+
 /// A change that was made, from the history.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Recorded {
@@ -148,4 +205,19 @@ pub struct Recorded {
     pub before: Option<Arc<[u8]>>,
     /// What it became; `None`: it was removed.
     pub after: Option<Arc<[u8]>>,
+}
+
+/// Values may hold secrets.
+impl fmt::Debug for Recorded {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Recorded")
+            .field("revision", &self.revision)
+            .field("key", &self.key)
+            .field("author", &self.author)
+            .field("note", &self.note)
+            .field("before", &self.before.as_ref().map(|value| value.len()))
+            .field("after", &self.after.as_ref().map(|value| value.len()))
+            .finish_non_exhaustive()
+    }
 }

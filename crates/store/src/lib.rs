@@ -10,8 +10,16 @@
 
 mod author;
 mod document;
+pub mod etcd;
+mod feed;
+pub mod follow;
+pub mod memory;
+mod open;
+pub mod seal;
+pub mod sqlite;
 mod store;
 
 pub use author::Author;
 pub use document::{BadKey, Change, Document, Key, Recorded, Revision, Transaction};
+pub use open::open;
 pub use store::{Changes, CommitError, Store, StoreError, Watch, WatchError};

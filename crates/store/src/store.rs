@@ -22,15 +22,17 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     async fn watch(&self, prefix: &str, after: Revision) -> Result<Box<dyn Watch>, WatchError>;
 
     /// Makes all the changes, as one revision, which it returns. Once it has returned, the changes outlive a kill of
-    /// any process.
+    /// any process. Without changes it only tells whether `expected` is the newest revision.
     ///
     /// # Errors
     /// [`CommitError::Conflict`]: something was committed after `expected`, and nothing was changed.
     /// [`CommitError::Unknown`]: the store was lost before it answered; the changes were made whole or not at all.
     async fn commit(&self, transaction: Transaction, expected: Revision) -> Result<Revision, CommitError>;
 
-    /// The changes below a prefix that were made before a revision (`None`: up to now), the latest first, at most
-    /// `limit` of them. Those older than the store keeps are not among them.
+    /// The changes below a prefix that were made before a revision (`None`: up to now), the latest first and those of
+    /// one commit in the order of their keys. There are at most `limit` of them, and all others of the last one's
+    /// commit, so that whoever goes on before its revision misses none. Those older than the store keeps are not
+    /// among them.
     ///
     /// # Errors
     /// The store cannot be reached or read.
@@ -53,6 +55,9 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 pub trait Watch: Send {
     /// The next changes below the prefix. Every commit comes once, whole and in order. May be dropped while it waits.
     ///
+    /// A commit that changed nothing below the prefix comes too, without documents: so a writer that follows only
+    /// its own prefix learns up to which revision it has seen everything, and what to expect when it commits.
+    ///
     /// # Errors
     /// The watch is over: [`WatchError::Compacted`] when its reader was too slow, or the store is lost. Whoever
     /// wants to go on reads again.
@@ -64,8 +69,22 @@ pub trait Watch: Send {
 pub struct Changes {
     /// The commit.
     pub revision: Revision,
-    /// Each changed document; `None`: it is gone.
+    /// Each changed document, in the order of their keys; `None`: it is gone.
     pub documents: Vec<(Key, Option<Document>)>,
+}
+
+impl Changes {
+    /// What of it is below a prefix.
+    pub(crate) fn below(&self, prefix: &str) -> Self {
+        let documents = self
+            .documents
+            .iter()
+            .filter(|(key, _)| key.as_str().starts_with(prefix));
+        Self {
+            revision: self.revision,
+            documents: documents.cloned().collect(),
+        }
+    }
 }
 
 /// A store that does not do its part.

@@ -1,12 +1,22 @@
 //! The command line: every flag, its environment variable, its default and its help.
 
+mod limits;
+mod management;
+mod remote;
+mod upstreams;
+
+pub use limits::LimitArgs;
+pub use management::{ManagementArgs, RoleArg};
+pub use remote::{
+    DiffArgs, HistoryArgs, ImportArgs, RemoteArgs, RollbackArgs, UserArgs, UserCommand, UserRole,
+};
+pub use upstreams::UpstreamArgs;
+
 use crate::seconds::Seconds;
-use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use weir_proxy::Limits;
 
 /// An API gateway that serves weir.yaml, kong.yml and apisix.yaml alike.
 #[derive(Debug, Parser)]
@@ -41,6 +51,17 @@ pub enum Command {
     /// Say what would happen to a call: which route, why, why not the others, and which plugins.
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainArgs),
+    /// Make, list and remove users of a running Weir.
+    #[command(after_help = USER_EXAMPLES)]
+    User(UserArgs),
+    /// Print what was changed in a running Weir: when, by whom, what.
+    History(HistoryArgs),
+    /// Print the difference between two revisions of a running Weir's configuration.
+    Diff(DiffArgs),
+    /// Make a running Weir's configuration what it was at a revision, or nothing at all.
+    Rollback(RollbackArgs),
+    /// Make a service with its routes of an OpenAPI document; a second import changes what has changed.
+    Import(ImportArgs),
     /// Run the experiments that compare Weir with other gateways (the program `weir-bench`).
     #[command(disable_help_flag = true)]
     Bench(BenchArgs),
@@ -55,6 +76,7 @@ Examples:
   weir run -c weir.yaml
   weir run -c kong.yml -c apisix.yaml --listen 127.0.0.1:8000 --workers 2
   weir run -c weir.yaml --access-log -
+  weir run --data /var/lib/weir --kong-admin 127.0.0.1:8001
   WEIR_CONFIG=weir.yaml WEIR_LISTEN=0.0.0.0:8000,[::]:8000 weir run";
 
 const CHECK_EXAMPLES: &str = "\
@@ -78,28 +100,28 @@ Examples:
   weir explain -c kong.yml 'POST https://api.example.com/orders?x=1' -H 'apikey: my-key' --client 10.1.2.3
   weir explain -c apisix.yaml http://localhost/hello --json";
 
+const USER_EXAMPLES: &str = "\
+The first user has to be an admin. From then on every call of an Admin API needs a token: in `Kong-Admin-Token`,
+`X-API-KEY`, or `Authorization: Bearer`.
+
+Examples:
+  weir user add alice --role admin
+  weir user add ci --role write --workspace team-a
+  weir user add edge-1 --role gateway";
+
 /// Flags of `weir run`.
 #[derive(Debug, Args)]
 pub struct RunArgs {
     /// A configuration to serve; may be given several times.
-    #[arg(
-        short,
-        long,
-        value_name = "FILE",
-        env = "WEIR_CONFIG",
-        value_delimiter = ',',
-        required = true
-    )]
+    #[arg(short, long, value_name = "FILE", env = "WEIR_CONFIG", value_delimiter = ',')]
     pub config: Vec<PathBuf>,
-    /// Address of the proxy; may be given several times. Port 0 takes a free one, which the `ready` line tells.
-    #[arg(
-        long,
-        value_name = "ADDR",
-        env = "WEIR_LISTEN",
-        value_delimiter = ',',
-        default_value = "0.0.0.0:8000"
-    )]
+    /// Address of the proxy; may be given several times. Port 0 takes a free one, which the `ready` line tells
+    /// [default: 0.0.0.0:8000].
+    #[arg(long, value_name = "ADDR", env = "WEIR_LISTEN", value_delimiter = ',')]
     pub listen: Vec<SocketAddr>,
+    /// Address of the proxy for TLS; may be given several times [default: 0.0.0.0:8443 where no --listen is given either].
+    #[arg(long, value_name = "ADDR", env = "WEIR_LISTEN_TLS", value_delimiter = ',')]
+    pub listen_tls: Vec<SocketAddr>,
     /// Number of workers, each a thread with listeners and connections of its own [default: one a core].
     #[arg(long, value_name = "N", env = "WEIR_WORKERS")]
     pub workers: Option<NonZeroUsize>,
@@ -128,6 +150,35 @@ pub struct RunArgs {
     /// Bounds on what clients send.
     #[command(flatten)]
     pub limits: LimitArgs,
+    /// How the servers that calls go to are found, and left out.
+    #[command(flatten)]
+    pub upstreams: UpstreamArgs,
+    /// Where the configuration is kept, and who may change it.
+    #[command(flatten)]
+    pub management: ManagementArgs,
+}
+
+impl RunArgs {
+    /// Where the proxy listens.
+    pub fn listen(&self) -> Vec<SocketAddr> {
+        match self.listens_by_default() {
+            true => vec![SocketAddr::from((Ipv4Addr::UNSPECIFIED, 8000))],
+            false => self.listen.clone(),
+        }
+    }
+
+    /// Where the proxy listens for TLS.
+    pub fn listen_tls(&self) -> Vec<SocketAddr> {
+        match self.listens_by_default() {
+            true => vec![SocketAddr::from((Ipv4Addr::UNSPECIFIED, 8443))],
+            false => self.listen_tls.clone(),
+        }
+    }
+
+    /// Whoever names one address wants no other.
+    fn listens_by_default(&self) -> bool {
+        self.listen.is_empty() && self.listen_tls.is_empty()
+    }
 }
 
 /// Flags of `weir check`.
@@ -227,6 +278,31 @@ pub struct RouterArgs {
     pub apisix_router: ApisixRouter,
 }
 
+impl RouterArgs {
+    /// How Kong's documents are translated.
+    pub fn kong(self) -> weir_kong::Options {
+        weir_kong::Options {
+            router: match self.kong_router {
+                KongRouter::TraditionalCompatible => weir_kong::RouterFlavor::TraditionalCompatible,
+                KongRouter::Traditional => weir_kong::RouterFlavor::Traditional,
+                KongRouter::Expressions => weir_kong::RouterFlavor::Expressions,
+            },
+        }
+    }
+
+    /// How APISIX's documents are translated.
+    pub fn apisix(self) -> weir_apisix::Options {
+        weir_apisix::Options {
+            router: match self.apisix_router {
+                ApisixRouter::HostUri => weir_apisix::Router::RadixtreeHostUri,
+                ApisixRouter::Uri => weir_apisix::Router::RadixtreeUri,
+                ApisixRouter::UriWithParameter => weir_apisix::Router::RadixtreeUriWithParameter,
+            },
+            ..weir_apisix::Options::default()
+        }
+    }
+}
+
 /// Kong's router flavors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
@@ -251,103 +327,6 @@ pub enum ApisixRouter {
     /// Paths with parameters (`/user/:id`).
     #[value(name = "radixtree_uri_with_parameter")]
     UriWithParameter,
-}
-
-/// Bounds on what clients send and on how long they take.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Limits")]
-pub struct LimitArgs {
-    /// Largest head of a request, in bytes (at most 65535).
-    #[arg(
-        long,
-        value_name = "BYTES",
-        env = "WEIR_MAX_HEAD_BYTES",
-        default_value_t = Limits::default().max_head_bytes as u16,
-        value_parser = clap::value_parser!(u16).range(512..)
-    )]
-    pub max_head_bytes: u16,
-    /// Longest request target, in bytes.
-    #[arg(
-        long,
-        value_name = "BYTES",
-        env = "WEIR_MAX_TARGET_BYTES",
-        default_value_t = Limits::default().max_target_bytes
-    )]
-    pub max_target_bytes: usize,
-    /// Largest request body, in bytes; 0: no bound. Routes may say otherwise.
-    #[arg(
-        long,
-        value_name = "BYTES",
-        env = "WEIR_MAX_BODY_BYTES",
-        default_value_t = Limits::default().max_body_bytes
-    )]
-    pub max_body_bytes: u64,
-    /// Open client connections of each worker; further ones are closed at once.
-    #[arg(
-        long,
-        value_name = "N",
-        env = "WEIR_MAX_CONNECTIONS",
-        default_value_t = Limits::default().max_connections,
-        value_parser = RangedU64ValueParser::<usize>::new().range(1..)
-    )]
-    pub max_connections: usize,
-    /// From the first byte of a request's head to its last.
-    #[arg(
-        long,
-        value_name = "SECONDS",
-        env = "WEIR_HEADER_TIMEOUT",
-        default_value_t = Seconds(Limits::default().header_timeout)
-    )]
-    pub header_timeout: Seconds,
-    /// Between two requests on a connection.
-    #[arg(
-        long,
-        value_name = "SECONDS",
-        env = "WEIR_IDLE_TIMEOUT",
-        default_value_t = Seconds(Limits::default().idle_timeout)
-    )]
-    pub idle_timeout: Seconds,
-    /// Between two pieces of a request's body.
-    #[arg(
-        long,
-        value_name = "SECONDS",
-        env = "WEIR_BODY_TIMEOUT",
-        default_value_t = Seconds(Limits::default().body_timeout)
-    )]
-    pub body_timeout: Seconds,
-    /// Between two pieces of a response that the client takes.
-    #[arg(
-        long,
-        value_name = "SECONDS",
-        env = "WEIR_WRITE_TIMEOUT",
-        default_value_t = Seconds(Limits::default().write_timeout)
-    )]
-    pub write_timeout: Seconds,
-    /// Without a byte in either direction of an upgraded connection (WebSocket).
-    #[arg(
-        long,
-        value_name = "SECONDS",
-        env = "WEIR_TUNNEL_TIMEOUT",
-        default_value_t = Seconds(Limits::default().tunnel_timeout)
-    )]
-    pub tunnel_timeout: Seconds,
-}
-
-impl LimitArgs {
-    /// The limits as the data plane takes them.
-    pub fn limits(&self) -> Limits {
-        Limits {
-            max_head_bytes: usize::from(self.max_head_bytes),
-            max_target_bytes: self.max_target_bytes,
-            max_body_bytes: self.max_body_bytes,
-            max_connections: self.max_connections,
-            header_timeout: self.header_timeout.0,
-            idle_timeout: self.idle_timeout.0,
-            body_timeout: self.body_timeout.0,
-            write_timeout: self.write_timeout.0,
-            tunnel_timeout: self.tunnel_timeout.0,
-        }
-    }
 }
 
 #[cfg(test)]

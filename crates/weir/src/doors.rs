@@ -1,6 +1,6 @@
 //! The front doors, side by side: which one a text is for, and how it is read.
 
-use crate::args::{ApisixRouter, KongRouter, RouterArgs};
+use crate::args::RouterArgs;
 use serde_json::Value;
 use std::borrow::Cow;
 use weir_model::{Diagnostic, Model, Severity, Voice, document};
@@ -102,26 +102,8 @@ fn translate(
 ) -> Result<(Model, Vec<Diagnostic>), Vec<Diagnostic>> {
     match door {
         Door::Native => weir_native::translate(document),
-        Door::Kong => {
-            let router = match routers.kong_router {
-                KongRouter::TraditionalCompatible => weir_kong::RouterFlavor::TraditionalCompatible,
-                KongRouter::Traditional => weir_kong::RouterFlavor::Traditional,
-                KongRouter::Expressions => weir_kong::RouterFlavor::Expressions,
-            };
-            weir_kong::translate(document, &weir_kong::Options { router })
-        }
-        Door::Apisix => {
-            let router = match routers.apisix_router {
-                ApisixRouter::HostUri => weir_apisix::Router::RadixtreeHostUri,
-                ApisixRouter::Uri => weir_apisix::Router::RadixtreeUri,
-                ApisixRouter::UriWithParameter => weir_apisix::Router::RadixtreeUriWithParameter,
-            };
-            let options = weir_apisix::Options {
-                router,
-                ..weir_apisix::Options::default()
-            };
-            weir_apisix::translate(document, &options)
-        }
+        Door::Kong => weir_kong::translate(document, &routers.kong()),
+        Door::Apisix => weir_apisix::translate(document, &routers.apisix()),
     }
 }
 

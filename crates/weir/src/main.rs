@@ -1,7 +1,7 @@
 //! The `weir` binary: flags in, parts wired together.
 //!
 //! `args` holds the command line; `load` turns files into what is served, for all commands alike; `run` serves
-//! it; `check` and `explain` talk about it. **What it is not**: a place for logic that a request needs.
+//! it; `check` and `explain` talk about it; `remote` talks to one that runs. **What it is not**: a place for logic that a request needs.
 
 mod args;
 mod bench;
@@ -10,6 +10,7 @@ mod doors;
 mod explain;
 mod load;
 mod outcome;
+mod remote;
 mod run;
 mod seconds;
 mod status;
@@ -27,6 +28,11 @@ fn main() -> ExitCode {
         Command::Check(args) => check::check(&args),
         Command::Convert(args) => check::convert(&args),
         Command::Explain(args) => explain::explain(&args),
+        Command::User(args) => remote::user(&args),
+        Command::History(args) => remote::history(&args),
+        Command::Diff(args) => remote::diff(&args),
+        Command::Rollback(args) => remote::rollback(&args),
+        Command::Import(args) => remote::import(&args),
         Command::Bench(args) => bench::bench(&args),
     };
     outcome.tell()

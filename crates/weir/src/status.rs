@@ -8,16 +8,23 @@ use axum::{Router, routing};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::net::TcpListener;
+use weir_control::follow::Followed;
 use weir_proxy::Gateway;
+use weir_snapshot::Snapshot;
 use weir_telemetry::metrics::Registry;
 
 /// A gateway, and what is known of its configuration.
 pub struct Status {
-    gateway: Gateway,
+    /// Empty until there is something to serve; for good, where no calls are served.
+    gateway: OnceLock<Gateway>,
+    /// What is known of the store that is followed, where one is.
+    followed: OnceLock<Followed>,
     metrics: Arc<Registry>,
     is_draining: AtomicBool,
+    /// Whether there will be no gateway.
+    is_control_plane: bool,
     last_load: Mutex<LastLoad>,
 }
 
@@ -33,19 +40,45 @@ struct LastLoad {
 }
 
 impl Status {
-    /// The status of a gateway that has just started.
-    pub fn new(gateway: Gateway, metrics: Arc<Registry>) -> Self {
+    /// The status of a process that serves nothing yet.
+    pub fn new(metrics: Arc<Registry>, is_control_plane: bool) -> Self {
         Self {
-            gateway,
+            is_control_plane,
+            gateway: OnceLock::new(),
+            followed: OnceLock::new(),
             metrics,
             is_draining: AtomicBool::new(false),
             last_load: Mutex::default(),
         }
     }
 
-    /// The gateway.
-    pub fn gateway(&self) -> &Gateway {
-        &self.gateway
+    /// The gateway, once there is something to serve.
+    pub fn gateway(&self) -> Option<&Gateway> {
+        self.gateway.get()
+    }
+
+    /// There is something to serve.
+    pub fn set_gateway(&self, gateway: Gateway) {
+        // It is started once.
+        let _is_first = self.gateway.set(gateway);
+    }
+
+    /// A store is followed.
+    pub fn set_followed(&self, followed: Followed) {
+        // There is one.
+        let _is_first = self.followed.set(followed);
+    }
+
+    /// Serves another snapshot. Gives its generation.
+    pub fn publish(&self, snapshot: Snapshot) -> u64 {
+        self.gateway().map_or(0, |gateway| gateway.publish(snapshot))
+    }
+
+    /// Frees snapshots that no worker holds any more.
+    pub fn free_retired(&self) {
+        if let Some(gateway) = self.gateway() {
+            gateway.free_retired();
+        }
     }
 
     /// From now on the gateway is not ready.
@@ -56,9 +89,10 @@ impl Status {
     /// Notes that a configuration is served.
     pub fn served(&self, notes: Vec<String>) {
         let now = unix_seconds();
-        let published = self.gateway.published();
-        self.metrics
-            .reload_succeeded(published.generation, &hash_text(published.snapshot.hash), now);
+        if let Some(published) = self.gateway().map(Gateway::published) {
+            self.metrics
+                .reload_succeeded(published.generation, &hash_text(published.snapshot.hash), now);
+        }
         *self.last_load() = LastLoad {
             at: now,
             refusal: None,
@@ -79,32 +113,65 @@ impl Status {
         self.last_load.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The line that tells that the gateway serves, and where.
-    pub fn ready_line(&self, status_address: SocketAddr) -> String {
-        let published = self.gateway.published();
-        let listeners: Vec<String> = self.gateway.bound().0.iter().map(SocketAddr::to_string).collect();
-        format!(
-            "ready: {} routes on http://{}, status on http://{status_address}/status",
-            published.snapshot.routes.len(),
-            listeners.join(" and http://"),
-        )
+    /// The line that tells that all is ready, and where.
+    pub fn ready_line(&self, status_address: SocketAddr, others: &[(&str, SocketAddr)]) -> String {
+        let mut line = match self.gateway() {
+            Some(gateway) => {
+                let bound = gateway.bound();
+                let plain = bound.plain.iter().map(|address| format!("http://{address}"));
+                let tls = bound.tls.iter().map(|address| format!("https://{address}"));
+                format!(
+                    "ready: {} routes on {}",
+                    gateway.published().snapshot.routes.len(),
+                    plain.chain(tls).collect::<Vec<_>>().join(" and ")
+                )
+            }
+            None => "ready: control plane".to_owned(),
+        };
+        line.push_str(&format!(", status on http://{status_address}/status"));
+        for (name, address) in others {
+            line.push_str(&format!(", {name} on http://{address}"));
+        }
+        line
+    }
+
+    fn state(&self) -> &'static str {
+        let is_control_plane = self.gateway().is_none() && self.is_ready();
+        match () {
+            () if self.is_draining.load(Ordering::Acquire) => "draining",
+            () if is_control_plane => "managing",
+            () if self.gateway().is_some() => "serving",
+            () => "starting",
+        }
+    }
+
+    /// Whether all that this process does goes on.
+    fn is_ready(&self) -> bool {
+        let is_served = || {
+            self.followed
+                .get()
+                .is_some_and(|it| it.state().served_at.is_some())
+        };
+        let is_started = self.gateway().is_some() || (self.is_control_plane && is_served());
+        is_started && !self.is_draining.load(Ordering::Acquire)
     }
 
     fn to_json(&self) -> Value {
-        let published = self.gateway.published();
+        let published = self.gateway().map(Gateway::published);
         let totals = self.metrics.totals();
         let last = self.last_load();
-        json!({
+        let mut status = json!({
             "version": env!("CARGO_PKG_VERSION"),
-            "state": if self.is_draining.load(Ordering::Acquire) { "draining" } else { "serving" },
-            "listeners": self.gateway.bound().0,
-            "configuration": {
+            "state": self.state(),
+            "listeners": self.gateway().map_or(&[][..], |gateway| gateway.bound().plain.as_slice()),
+            "tls_listeners": self.gateway().map_or(&[][..], |gateway| gateway.bound().tls.as_slice()),
+            "configuration": published.map(|published| json!({
                 "generation": published.generation,
                 "hash": hash_text(published.snapshot.hash),
                 "routes": published.snapshot.routes.len(),
                 "upstreams": published.snapshot.upstreams.len(),
                 "notes": last.notes,
-            },
+            })),
             "last_load": {
                 "at": last.at,
                 "ok": last.refusal.is_none(),
@@ -112,7 +179,11 @@ impl Status {
             },
             "connections": { "active": totals.connections_active, "accepted": totals.connections_accepted },
             "requests": totals.requests,
-        })
+        });
+        if let Some(followed) = self.followed.get() {
+            status["store"] = followed.state().to_json();
+        }
+        status
     }
 }
 
@@ -136,15 +207,15 @@ pub async fn serve(listener: TcpListener, status: Arc<Status>) {
 }
 
 async fn ready(State(status): State<Arc<Status>>) -> Response {
-    if status.is_draining.load(Ordering::Acquire) {
-        (
-            StatusCode::SERVICE_UNAVAILABLE,
-            Json(json!({ "ready": false, "reason": "draining" })),
-        )
-            .into_response()
-    } else {
-        Json(json!({ "ready": true })).into_response()
+    if status.is_ready() {
+        return Json(json!({ "ready": true })).into_response();
     }
+    let reason = status.state();
+    (
+        StatusCode::SERVICE_UNAVAILABLE,
+        Json(json!({ "ready": false, "reason": reason })),
+    )
+        .into_response()
 }
 
 async fn metrics(State(status): State<Arc<Status>>) -> Response {

@@ -55,7 +55,7 @@ pub fn credential_shape() -> &'static Shape {
     static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
         let full_id = text()
             .length(15, 128)
-            .pattern("^[a-zA-Z0-9_-]+/credentials/[a-zA-Z0-9_.-]+$");
+            .pattern("^[a-zA-Z0-9-_]+/credentials/[a-zA-Z0-9-_.]+$");
         object([
             ("id", one_of([id(), full_id])),
             ("name", short_text()),

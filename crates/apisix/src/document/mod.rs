@@ -5,19 +5,26 @@
 //! with one id the last counts (in the place of the first), and what nobody asks for is passed over.
 
 mod consumer;
+pub mod cost_decoration;
 mod plugin_set;
+pub mod proto;
 mod read;
 mod route;
+pub mod secret;
 mod service;
+pub mod ssl;
+pub mod stream_route;
 mod unserved;
 mod upstream;
 
-pub use consumer::{Consumer, Credential};
-pub use plugin_set::PluginSet;
-pub use read::{Documents, Item, read};
-pub use route::Route;
-pub use service::Service;
-pub use upstream::{Node, Timeout, Upstream, split_port};
+pub use consumer::{Consumer, Credential, consumer_shape, credential_of, credential_shape};
+pub use plugin_set::{PluginSet, consumer_group_shape, global_rule_shape, plugin_config_shape};
+pub use read::{Documents, Fault, Item, check_route, read, read_one};
+pub use route::{Route, shape as route_shape};
+pub use service::{Service, shape as service_shape};
+pub use upstream::{
+    Node, Timeout, Upstream, new_shape as new_upstream_shape, shape as upstream_shape, split_port,
+};
 
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
@@ -67,7 +74,7 @@ impl<'de> Deserialize<'de> for Id {
 }
 
 /// An id as a text.
-fn id_text(value: &Value) -> Option<String> {
+pub fn id_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),

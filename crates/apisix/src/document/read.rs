@@ -2,7 +2,7 @@
 
 use super::consumer::{Consumer, Credential, consumer_shape, credential_of, credential_shape};
 use super::plugin_set::{PluginSet, consumer_group_shape, global_rule_shape, plugin_config_shape};
-use super::{Plugins, Route, SECTIONS, Service, Upstream, id_text, route, service, unserved, upstream};
+use super::{Route, SECTIONS, Service, Upstream, id_text, route, service, unserved, upstream};
 use crate::plugins::{Checker, Side};
 use crate::schema::Shape;
 use crate::translate::vars;
@@ -41,7 +41,7 @@ pub struct Documents {
 }
 
 /// What is wrong with an item: a place under it, and the words.
-type Fault = (DocPath, String);
+pub type Fault = (DocPath, String);
 
 /// Reads all resources. What is left out, and what is not served, is told in `diagnostics`.
 pub fn read(document: &Value, diagnostics: &mut Vec<Diagnostic>) -> Documents {
@@ -66,7 +66,11 @@ pub fn read(document: &Value, diagnostics: &mut Vec<Diagnostic>) -> Documents {
     documents
 }
 
-fn check_route(route: &Map<String, Value>, place: &DocPath) -> Result<(), Fault> {
+/// What must hold for a route beyond its shape.
+///
+/// # Errors
+/// In APISIX's words.
+pub fn check_route(route: &Map<String, Value>, place: &DocPath) -> Result<(), Fault> {
     match route
         .get("vars")
         .and_then(Value::as_array)
@@ -78,6 +82,37 @@ fn check_route(route: &Map<String, Value>, place: &DocPath) -> Result<(), Fault>
         )),
         _ => Ok(()),
     }
+}
+
+/// Reads one item: checks its shape, its plugins (`side` says how; `None`: it has none) and what else must hold, and
+/// fills in defaults.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn read_one<T: DeserializeOwned>(
+    checker: &mut Checker,
+    map: &Map<String, Value>,
+    place: &DocPath,
+    shape: &Shape,
+    side: Option<Side>,
+    check: fn(&Map<String, Value>, &DocPath) -> Result<(), Fault>,
+) -> Result<T, Fault> {
+    let mut value = Value::Object(map.clone());
+    fill_empty_plugins(&mut value);
+    forget_nulls(&mut value);
+    shape.check(&mut value).map_err(|error| (place.clone(), error))?;
+    if let Value::Object(map) = &mut value {
+        if let (Some(side), Some(Value::Object(plugins))) = (side, map.get_mut("plugins")) {
+            let place = place.field("plugins");
+            for (name, config) in plugins.iter_mut() {
+                checker
+                    .check(name, config, side)
+                    .map_err(|error| (place.field(name.as_str()), error))?;
+            }
+        }
+        check(map, place)?;
+    }
+    T::deserialize(value).map_err(|error| (place.clone(), error.to_string()))
 }
 
 /// Items of which the last with an id counts, in the place of the first.
@@ -171,7 +206,7 @@ impl<'d> Reader<'d> {
         let raw = self.raw(section);
         let mut kept = Kept::with_capacity(raw.len());
         for (path, id, map) in raw {
-            match self.item(map, &path, shape, side, check) {
+            match read_one(&mut self.checker, map, &path, shape, side, check) {
                 Ok(value) => kept.keep(Item { id, path, value }, self.diagnostics),
                 Err((place, message)) => self.diagnostics.push(Diagnostic::dropped(place, message)),
             }
@@ -179,41 +214,12 @@ impl<'d> Reader<'d> {
         kept.items
     }
 
-    fn item<T: DeserializeOwned>(
-        &mut self,
-        map: &Map<String, Value>,
-        place: &DocPath,
-        shape: &Shape,
-        side: Option<Side>,
-        check: fn(&Map<String, Value>, &DocPath) -> Result<(), Fault>,
-    ) -> Result<T, Fault> {
-        let mut value = Value::Object(map.clone());
-        fill_empty_plugins(&mut value);
-        forget_nulls(&mut value);
-        shape.check(&mut value).map_err(|error| (place.clone(), error))?;
-        if let Value::Object(map) = &mut value {
-            if let (Some(side), Some(Value::Object(plugins))) = (side, map.get_mut("plugins")) {
-                self.check_plugins(plugins, &place.field("plugins"), side)?;
-            }
-            check(map, place)?;
-        }
-        T::deserialize(value).map_err(|error| (place.clone(), error.to_string()))
-    }
-
-    fn check_plugins(&mut self, plugins: &mut Plugins, place: &DocPath, side: Side) -> Result<(), Fault> {
-        for (name, config) in plugins.iter_mut() {
-            self.checker
-                .check(name, config, side)
-                .map_err(|error| (place.field(name.as_str()), error))?;
-        }
-        Ok(())
-    }
-
     fn consumers(&mut self, documents: &mut Documents) {
         let (mut consumers, mut credentials) = (Kept::with_capacity(0), Kept::with_capacity(0));
         for (path, id, map) in self.raw("consumers") {
             let read = if credential_of(&id).is_some() {
-                self.item(
+                read_one(
+                    &mut self.checker,
                     map,
                     &path,
                     credential_shape(),
@@ -222,8 +228,15 @@ impl<'d> Reader<'d> {
                 )
                 .map(|value| credentials.keep(Item { id, path, value }, self.diagnostics))
             } else {
-                self.item(map, &path, consumer_shape(), Some(Side::Consumer), |_, _| Ok(()))
-                    .map(|value| consumers.keep(Item { id, path, value }, self.diagnostics))
+                read_one(
+                    &mut self.checker,
+                    map,
+                    &path,
+                    consumer_shape(),
+                    Some(Side::Consumer),
+                    |_, _| Ok(()),
+                )
+                .map(|value| consumers.keep(Item { id, path, value }, self.diagnostics))
             };
             if let Err((place, message)) = read {
                 self.diagnostics.push(Diagnostic::dropped(place, message));
@@ -274,11 +287,15 @@ impl<'d> Reader<'d> {
     }
 
     fn report_unserved_sections(&mut self) {
-        for (section, shape) in unserved::sections() {
-            for (place, _, map) in self.raw(section) {
+        for (section, shape_of) in unserved::SECTIONS {
+            for (place, id, map) in self.raw(section) {
                 let mut value = Value::Object(map.clone());
                 forget_nulls(&mut value);
-                self.diagnostics.push(match shape.check(&mut value) {
+                let checked = match shape_of(&id) {
+                    Some(shape) => shape.check(&mut value),
+                    None => Err(format!("no kind of '{section}' has the id '{id}'")),
+                };
+                self.diagnostics.push(match checked {
                     Ok(()) => Diagnostic::warning(place, format!("'{section}' are not served yet")),
                     Err(error) => Diagnostic::dropped(place, error),
                 });

@@ -1,59 +1,16 @@
-//! Resources that this version of Weir does not serve yet. Their shape is checked, so that a mistake is found
-//! before they are.
+//! Resources that a document of this door is checked for and that are not served from it yet. Their shape is checked,
+//! so that a mistake is found before they are.
 
-use crate::schema::{
-    Shape, address, array, having, id, integer, label_map, long_text, object, short_text, text, timestamp,
-};
-use std::sync::LazyLock;
+use super::{proto, secret, ssl, stream_route};
+use crate::schema::Shape;
 
-/// The lists that are checked and not served, with the shape of their items.
-pub fn sections() -> &'static [(&'static str, Shape)] {
-    static SECTIONS: LazyLock<Vec<(&'static str, Shape)>> = LazyLock::new(|| {
-        vec![
-            ("ssls", ssl()),
-            ("stream_routes", stream_route()),
-            ("protos", proto()),
-            ("secrets", object([])),
-        ]
-    });
-    &SECTIONS
-}
+/// A list, and the shape of its items; `None`: that depends on the item.
+pub type Section = (&'static str, fn(&str) -> Option<&'static Shape>);
 
-fn described() -> Shape {
-    object([
-        ("id", id()),
-        ("name", short_text()),
-        ("desc", long_text()),
-        ("labels", label_map()),
-        ("create_time", timestamp()),
-        ("update_time", timestamp()),
-    ])
-}
-
-fn ssl() -> Shape {
-    let server_name = || text().pattern(r"^\*?[0-9a-zA-Z._\[\]:-]+$");
-    described()
-        .field("type", text().options(["server", "client"]).or("server"))
-        .field("status", integer().numbers([1, 0]).or(1))
-        .field("sni", server_name())
-        .field("snis", array(server_name()).min_items(1))
-        .field("client", object([]))
-        .required(["cert", "key"])
-}
-
-fn stream_route() -> Shape {
-    described()
-        .field("remote_addr", address())
-        .field("server_addr", address())
-        .field("server_port", integer())
-        .field("sni", text())
-        .field("plugins", object([]))
-        .field("upstream_id", id())
-        .field("service_id", id())
-}
-
-fn proto() -> Shape {
-    described()
-        .field("content", text().length(1, 1 << 20))
-        .all_of([having(["content"])])
-}
+/// The lists that are checked and not served.
+pub const SECTIONS: [Section; 4] = [
+    ("ssls", |_| Some(ssl::shape())),
+    ("stream_routes", |_| Some(stream_route::shape())),
+    ("protos", |_| Some(proto::shape())),
+    ("secrets", secret::shape_of),
+];

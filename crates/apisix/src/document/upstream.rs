@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::sync::LazyLock;
 
 /// An upstream, with defaults filled in.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 pub struct Upstream {
     #[serde(rename = "type")]
     pub algorithm: String,

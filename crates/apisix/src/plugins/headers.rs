@@ -51,6 +51,15 @@ pub fn steps(headers: &Map<String, Value>, added: fn(&Value) -> Vec<(String, Str
     steps
 }
 
+/// The steps of a plain map of headers to set.
+pub fn set_steps(headers: &Map<String, Value>) -> Vec<HeaderStep> {
+    let mut steps = Vec::new();
+    if !headers.is_empty() {
+        set(&mut steps, headers);
+    }
+    steps
+}
+
 /// Sets headers; of a list of values, the first takes the place of all and the others stand beside it.
 fn set(steps: &mut Vec<HeaderStep>, headers: &Map<String, Value>) {
     let mut firsts = BTreeMap::new();

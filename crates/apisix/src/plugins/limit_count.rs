@@ -163,7 +163,7 @@ impl Mapping for LimitCount {
         let shown = options.show_limit_quota_header;
         let by_rule = !options.rules.is_empty();
         serde_json::to_value(Config {
-            by: options.count_by(),
+            by: count_by(&options.key_type, &options.key),
             otherwise: Otherwise::Ip,
             scope: Some(options.scope(config, surroundings.instance)),
             status: options.rejected_code,
@@ -215,22 +215,20 @@ impl Options {
             let what = format!("policy \"{}\" of plugin \"limit-count\"", self.policy);
             notes.not_available("policy", &what);
         }
-        if self.window_type == "sliding" {
-            notes.warn(
-                "window_type",
-                "sliding windows are not served yet: a fixed window of the same length counts",
-            );
-        }
         if self.rules.len() > MOST_RULES {
             notes.not_available("rules", &format!("a list of more than {MOST_RULES} rules"));
         }
     }
 
     fn limits(self, shown: Option<&Headers>) -> Vec<Limit> {
+        let per = match self.window_type.as_str() {
+            "sliding" => Per::SlidingSeconds,
+            _ => Per::Seconds,
+        };
         if let (Some(count), Some(window)) = (self.count, self.time_window) {
             return vec![Limit {
                 count,
-                per: Per::Seconds(window),
+                per: per(window),
                 by: None,
                 headers: LimitHeaders::default(),
             }];
@@ -241,7 +239,7 @@ impl Options {
                 let prefix = rule.header_prefix.unwrap_or_else(|| number.to_string());
                 Limit {
                     count: rule.count,
-                    per: Per::Seconds(rule.time_window),
+                    per: per(rule.time_window),
                     by: Some(CountBy::Template(rule.key)),
                     headers: shown
                         .map(|headers| headers.with_prefix(&prefix))
@@ -251,26 +249,32 @@ impl Options {
             .collect()
     }
 
-    fn count_by(&self) -> CountBy {
-        match (self.key_type.as_str(), self.key.as_str()) {
-            ("constant", _) => CountBy::Everybody,
-            ("var_combination", template) => CountBy::Template(template.to_owned()),
-            (_, "remote_addr") => CountBy::Ip,
-            (_, variable) => CountBy::Template(format!("${{{variable}}}")),
-        }
-    }
-
     /// Counters belong to the resource together with its configuration, or to a group.
     fn scope(&self, config: &Value, instance: &str) -> String {
-        if let Some(group) = &self.group {
-            return format!("limit-count/group/{group}");
+        match &self.group {
+            Some(group) => format!("limit-count/group/{group}"),
+            None => scope(config, instance),
         }
-        let mut hasher = DefaultHasher::new();
-        serde_json::to_string(config)
-            .unwrap_or_default()
-            .hash(&mut hasher);
-        format!("{instance}#{:016x}", hasher.finish())
     }
+}
+
+/// What a key of this type counts by.
+pub fn count_by(key_type: &str, key: &str) -> CountBy {
+    match (key_type, key) {
+        ("constant", _) => CountBy::Everybody,
+        ("var_combination", template) => CountBy::Template(template.to_owned()),
+        (_, "remote_addr") => CountBy::Ip,
+        (_, variable) => CountBy::Template(format!("${{{variable}}}")),
+    }
+}
+
+/// Counters that belong to a resource together with its configuration.
+pub fn scope(config: &Value, instance: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    serde_json::to_string(config)
+        .unwrap_or_default()
+        .hash(&mut hasher);
+    format!("{instance}#{:016x}", hasher.finish())
 }
 
 impl Headers {
@@ -299,15 +303,15 @@ fn has_rules_and_count(config: &Value) -> bool {
 }
 
 /// A positive number, or a text with variables that gives one.
-fn amount() -> Shape {
+pub fn amount() -> Shape {
     one_of([integer().above(0), text()])
 }
 
-fn policy(name: &'static str) -> Shape {
+pub fn policy(name: &'static str) -> Shape {
     object([("policy", any().options([name]))])
 }
 
-fn other_policies() -> Shape {
+pub fn other_policies() -> Shape {
     let sentinel = any().when(
         policy("redis-sentinel"),
         having(["redis_sentinels", "redis_master_name"]),

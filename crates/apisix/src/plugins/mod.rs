@@ -3,21 +3,51 @@
 //! A plugin that Weir has is a [`Mapping`]: its name, place and shape in APISIX and a translation of its
 //! configuration. One file each; no algorithm stands here, only spellings.
 
+mod acl;
+mod api_breaker;
+mod attach_consumer_label;
+mod basic_auth;
 mod catalogue;
 mod check;
+mod client_control;
+mod compression;
+mod consumer_restriction;
 mod cors;
+mod csrf;
+mod echo;
+mod error_page;
+mod fault_injection;
 mod headers;
+mod hmac_auth;
+mod ip_restriction;
+mod jwe_decrypt;
 mod jwt_auth;
 mod key_auth;
+mod limit_conn;
 mod limit_count;
+mod limit_req;
 mod meta;
+mod mocking;
+mod multi_auth;
+mod proxy_control;
+mod proxy_mirror;
 mod proxy_rewrite;
+mod public_api;
+mod real_ip;
+mod redirect;
+mod referer_restriction;
+mod regexes;
 mod request_id;
 mod response_rewrite;
+mod traffic_label;
+mod traffic_split;
+mod ua_restriction;
+mod uri_blocker;
+mod workflow;
 
 pub use catalogue::{is_known, mapping};
 pub use check::{Checker, Side};
-pub use meta::Meta;
+pub use meta::{Meta, shape as meta_shape};
 
 use crate::schema::Shape;
 use serde::de::DeserializeOwned;
@@ -63,8 +93,19 @@ pub trait Mapping: Sync {
         None
     }
 
+    /// Whether it finds out who calls.
+    fn authenticates(&self) -> bool {
+        self.credentials().is_some()
+    }
+
     /// Its name in Weir's catalogue.
     fn plugin(&self) -> &'static str;
+
+    /// The upstreams that its configuration brings or names, by the names that its translation gives their services.
+    fn upstreams(&self, config: &Value) -> Vec<(String, BroughtUpstream)> {
+        let _ = config;
+        Vec::new()
+    }
 
     /// Its configuration in Weir's catalogue, of one that has been checked. What is served in another way than
     /// APISIX would, or cannot be, is told in `notes`.
@@ -77,6 +118,15 @@ pub trait Mapping: Sync {
         surroundings: &Surroundings<'_>,
         notes: &mut Notes,
     ) -> Result<Value, serde_json::Error>;
+}
+
+/// An upstream to which a plugin sends calls.
+#[derive(Debug)]
+pub enum BroughtUpstream {
+    /// The resource with this id.
+    Known(String),
+    /// One that stands in the plugin's configuration.
+    Own(Box<crate::document::Upstream>),
 }
 
 /// The consumers' side of a plugin that authenticates.
@@ -109,6 +159,8 @@ pub struct Phases {
     pub access: bool,
     /// On the response.
     pub response: bool,
+    /// Its work comes after that of all others: on the request, what is sent is copied; on the response, it is coded.
+    pub last: bool,
 }
 
 /// What a translation may know of its surroundings.

@@ -117,8 +117,8 @@ impl Mapping for ProxyRewrite {
             method: options.method,
             host: options.host,
             headers: headers::steps(&options.headers, added),
-            variables: true,
             decoded_paths: true,
+            ..Config::default()
         })
     }
 }

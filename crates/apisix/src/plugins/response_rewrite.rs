@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
-use weir_plugins::response_rewrite::Config;
+use weir_plugins::response_rewrite::{Config, Replacement};
 
 /// The plugin.
 pub struct ResponseRewrite;
@@ -23,11 +23,15 @@ struct Options {
     vars: Option<Vec<Value>>,
     #[serde(default)]
     filters: Vec<Filter>,
+    max_resp_body_size: u64,
 }
 
 #[derive(Deserialize)]
 struct Filter {
     regex: String,
+    scope: String,
+    replace: String,
+    options: String,
 }
 
 impl Mapping for ResponseRewrite {
@@ -100,29 +104,53 @@ impl Mapping for ResponseRewrite {
             }
             None => None,
         };
+        let filters = match options.body.is_some() {
+            true => Vec::new(),
+            false => replacements(&options.filters, notes),
+        };
         serde_json::to_value(Config {
             when,
             status: options.status_code,
-            body: options.body.or_else(|| body_of_filters(&options.filters, notes)),
+            body: options.body.or_else(|| body_of_filters(&options.filters)),
             body_is_base64: options.body_base64,
             headers: headers::steps(&options.headers, added),
-            variables: true,
+            filters,
+            max_body_bytes: options.max_resp_body_size.min(64 << 20) as usize,
+            ..Config::default()
         })
     }
 }
 
-/// What filters make of every body, where that can be told: a pattern that cannot be read leaves nothing of it.
-fn body_of_filters(filters: &[Filter], notes: &mut Notes) -> Option<String> {
-    if filters
-        .iter()
-        .any(|filter| check_regex(&filter.regex) == Err(None))
-    {
-        return Some(String::new());
+/// What filters make of every body where a pattern cannot be read: nothing is left of it.
+fn body_of_filters(filters: &[Filter]) -> Option<String> {
+    let is_unreadable = |filter: &Filter| check_regex(&filter.regex) == Err(None);
+    filters.iter().any(is_unreadable).then(String::new)
+}
+
+fn replacements(filters: &[Filter], notes: &mut Notes) -> Vec<Replacement> {
+    let mut replacements = Vec::with_capacity(filters.len());
+    for filter in filters {
+        match check_regex(&filter.regex) {
+            Ok(()) => replacements.push(Replacement {
+                pattern: with_options(&filter.regex, &filter.options),
+                replacement: filter.replace.clone(),
+                all: filter.scope == "global",
+            }),
+            Err(Some(what)) => notes.not_available("filters", what),
+            // Nothing is left of bodies then.
+            Err(None) => return Vec::new(),
+        }
     }
-    if !filters.is_empty() {
-        notes.not_available("filters", "option \"filters\" of plugin \"response-rewrite\"");
+    replacements
+}
+
+/// The expression with the options that change what it finds.
+fn with_options(regex: &str, options: &str) -> String {
+    let flags: String = options.chars().filter(|flag| "imsx".contains(*flag)).collect();
+    match flags.is_empty() {
+        true => regex.to_owned(),
+        false => format!("(?{flags}){regex}"),
     }
-    None
 }
 
 fn header_changes() -> Shape {

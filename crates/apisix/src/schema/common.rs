@@ -5,7 +5,7 @@ use super::{Shape, any_of, array, integer, number, object, text};
 /// The id of a resource.
 pub fn id() -> Shape {
     any_of([
-        text().length(1, 64).pattern("^[a-zA-Z0-9_.-]+$"),
+        text().length(1, 64).pattern("^[a-zA-Z0-9-_.]+$"),
         integer().at_least(1),
     ])
 }
@@ -32,7 +32,7 @@ pub fn label_map() -> Shape {
 
 /// A host, which may begin with a wildcard.
 pub fn host() -> Shape {
-    text().pattern(r"^\*$|^\*?[0-9a-zA-Z._\[\]:-]+$")
+    text().pattern(r"^\*$|^\*?[0-9a-zA-Z-._\[\]:]+$")
 }
 
 /// An address or a network.

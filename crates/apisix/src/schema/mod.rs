@@ -8,6 +8,7 @@
 
 mod check;
 mod common;
+mod print;
 mod violation;
 
 pub use common::{address, host, id, label_map, long_text, method, methods, short_text, timeout, timestamp};
@@ -60,6 +61,7 @@ pub struct Shape {
     dependents: Vec<(&'static str, Shape)>,
     item: Option<Box<Shape>>,
     min_items: Option<usize>,
+    max_items: Option<usize>,
     unique: bool,
     all_of: Vec<Shape>,
     any_of: Vec<Shape>,
@@ -88,6 +90,13 @@ impl Pattern {
             .get_or_init(|| Regex::new(self.text).expect("invariant: the patterns of shapes are constants"))
             .is_match(value)
     }
+}
+
+/// Whether a text stands for a secret that is kept elsewhere.
+pub fn is_secret_reference(text: &str) -> bool {
+    const VARIABLE: &str = "$ENV://";
+    let start = text.get(..VARIABLE.len());
+    text.starts_with("$secret://") || start.is_some_and(|start| start.eq_ignore_ascii_case(VARIABLE))
 }
 
 /// Anything.
@@ -189,6 +198,13 @@ impl Shape {
         self
     }
 
+    /// One of these numbers, some of which are not whole.
+    #[must_use]
+    pub fn decimals<const N: usize>(mut self, options: [f64; N]) -> Self {
+        self.options = options.map(Value::from).into();
+        self
+    }
+
     /// No less than this.
     #[must_use]
     pub fn at_least(mut self, minimum: u32) -> Self {
@@ -284,6 +300,20 @@ impl Shape {
     #[must_use]
     pub fn min_items(mut self, count: usize) -> Self {
         self.min_items = Some(count);
+        self
+    }
+
+    /// At most so many items.
+    #[must_use]
+    pub fn max_items(mut self, count: usize) -> Self {
+        self.max_items = Some(count);
+        self
+    }
+
+    /// Of any kind: what is said about its parts binds values that have such parts.
+    #[must_use]
+    pub fn of_any_kind(mut self) -> Self {
+        self.kind = None;
         self
     }
 

@@ -24,6 +24,8 @@ enum Stage {
     ConsumerRewrite,
     GlobalAccess,
     Access,
+    /// Works after all others.
+    Last,
     /// Has no request work.
     Response,
 }
@@ -32,6 +34,8 @@ enum Stage {
 #[derive(Debug, Clone)]
 struct Placed {
     stage: Stage,
+    /// Response work comes after that of all others.
+    is_last: bool,
     is_global: bool,
     priority: i64,
     step: ChainStep,
@@ -87,7 +91,7 @@ impl Chains {
                     continue;
                 }
                 if let Some(id) = instances.shared(written, diagnostics) {
-                    global_authenticates |= written.mapping.credentials().is_some();
+                    global_authenticates |= written.mapping.authenticates();
                     let priority = meta.priority.unwrap_or_else(|| written.mapping.priority());
                     let step = chain_step(Some(PluginUse::Shared(id)), Vec::new());
                     global.push(placed(written.mapping, true, priority, step));
@@ -120,7 +124,7 @@ impl Chains {
         let authenticates = self.global_authenticates
             || merged
                 .iter()
-                .any(|it| it.mapping.credentials().is_some() && !it.meta().disable);
+                .any(|it| it.mapping.authenticates() && !it.meta().disable);
         let mut steps = self.global.clone();
         for written in &merged {
             let mapping = written.mapping;
@@ -157,6 +161,7 @@ impl Chains {
         if self.some_without_group {
             steps.push(Placed {
                 stage: Stage::GroupCheck,
+                is_last: false,
                 is_global: false,
                 priority: 0,
                 step: chain_step(None, vec![WITHOUT_GROUP.to_owned()]),
@@ -179,6 +184,7 @@ impl Chains {
 fn placed(mapping: &dyn Mapping, is_global: bool, priority: i64, step: ChainStep) -> Placed {
     let phases = mapping.phases();
     let stage = match (phases.rewrite, phases.access, is_global) {
+        (true, ..) | (_, true, _) if phases.last => Stage::Last,
         (true, _, true) => Stage::GlobalRewrite,
         (true, _, false) => Stage::Rewrite,
         (false, true, true) => Stage::GlobalAccess,
@@ -187,6 +193,7 @@ fn placed(mapping: &dyn Mapping, is_global: bool, priority: i64, step: ChainStep
     };
     Placed {
         stage,
+        is_last: phases.last,
         is_global,
         priority,
         step,
@@ -195,7 +202,7 @@ fn placed(mapping: &dyn Mapping, is_global: bool, priority: i64, step: ChainStep
 
 /// Puts steps into the order of request work, and numbers them in the order of response work.
 fn ordered(mut steps: Vec<Placed>) -> Vec<ChainStep> {
-    steps.sort_by_key(|it| (Reverse(it.is_global), Reverse(it.priority)));
+    steps.sort_by_key(|it| (it.is_last, Reverse(it.is_global), Reverse(it.priority)));
     for (step, order) in steps.iter_mut().zip(0..) {
         step.step.response_order = order;
         step.step.response_only = step.stage == Stage::Response;

@@ -47,8 +47,27 @@ impl Written<'_> {
 pub struct Instances<'d> {
     metadata: &'d Map<String, Value>,
     drops_tail_slash: bool,
+    made: Made,
+}
+
+/// Instances that have been made, and ids for which none could be.
+#[derive(Debug, Default)]
+pub struct Made {
     shared: Vec<PluginInstance>,
     by_id: HashMap<String, bool>,
+}
+
+impl Made {
+    /// Forgets the instances of a resource, or of all of a list: those whose ids begin so.
+    pub fn forget(&mut self, prefix: &str) {
+        self.shared.retain(|instance| !instance.id.starts_with(prefix));
+        self.by_id.retain(|id, _| !id.starts_with(prefix));
+    }
+
+    /// The instances, in the order in which they were made.
+    pub fn iter(&self) -> impl Iterator<Item = &PluginInstance> {
+        self.shared.iter()
+    }
 }
 
 impl<'d> Instances<'d> {
@@ -57,28 +76,37 @@ impl<'d> Instances<'d> {
         Self {
             metadata,
             drops_tail_slash,
-            shared: Vec::new(),
-            by_id: HashMap::new(),
+            made: Made::default(),
         }
+    }
+
+    /// Likewise, with those that were made before.
+    pub fn resume(&mut self, made: Made) {
+        self.made = made;
+    }
+
+    /// Gives all that were made away, to be resumed with.
+    pub fn pause(&mut self) -> Made {
+        std::mem::take(&mut self.made)
     }
 
     /// The id of the shared instance for what is written; made when it is first asked for. `None` where it cannot
     /// be made, which has been told.
     pub fn shared(&mut self, written: Written<'_>, diagnostics: &mut Vec<Diagnostic>) -> Option<String> {
         let id = written.id();
-        if let Some(made) = self.by_id.get(&id) {
+        if let Some(made) = self.made.by_id.get(&id) {
             return made.then_some(id);
         }
         let instance = self.instance(written, written.config, id.clone(), diagnostics);
-        self.by_id.insert(id.clone(), instance.is_some());
-        self.shared.push(instance?);
+        self.made.by_id.insert(id.clone(), instance.is_some());
+        self.made.shared.push(instance?);
         Some(id)
     }
 
     /// Adds an instance that no resource has written.
     pub fn add(&mut self, instance: PluginInstance) {
-        if self.by_id.insert(instance.id.clone(), true).is_none() {
-            self.shared.push(instance);
+        if self.made.by_id.insert(instance.id.clone(), true).is_none() {
+            self.made.shared.push(instance);
         }
     }
 
@@ -156,7 +184,7 @@ impl<'d> Instances<'d> {
 
     /// All shared instances.
     pub fn finish(self) -> Vec<PluginInstance> {
-        self.shared
+        self.made.shared
     }
 }
 

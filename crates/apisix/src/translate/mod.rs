@@ -4,8 +4,11 @@
 //! route and its service, the plugins of a route, its plugin config, its service, the global rules and the
 //! consumers, and their order.
 
+mod brought;
 mod chain;
+mod checks;
 mod consumers;
+pub mod incremental;
 mod instances;
 mod matching;
 mod names;
@@ -14,13 +17,15 @@ mod route;
 mod upstream;
 pub mod vars;
 
+pub use upstream::upstream_host;
+
 use crate::document::{self, Documents, Item};
 use chain::{Chains, Sources};
 use consumers::Consumers;
 use instances::Instances;
 use matching::{Conditions, Rank};
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use weir_model::{DefaultCharset, Diagnostic, DocPath, Model, RealIp, RouteTable, Severity, Voice};
 
 /// Which of APISIX's routers finds routes.
@@ -115,6 +120,9 @@ fn by_id<T>(items: &[Item<T>]) -> ById<'_, T> {
     items.iter().map(|item| (item.id.as_str(), item)).collect()
 }
 
+/// Upstreams that were translated.
+type UpstreamsMade = HashMap<String, Option<upstream::Translated>>;
+
 struct Translation<'d> {
     documents: &'d Documents,
     options: &'d Options,
@@ -123,8 +131,10 @@ struct Translation<'d> {
     upstreams: ById<'d, document::Upstream>,
     plugin_configs: ById<'d, document::PluginSet>,
     instances: Instances<'d>,
-    /// Upstreams that routes use, by name in the model, and whether calls can go there.
-    used_upstreams: HashMap<String, bool>,
+    /// Upstreams by name in the model; `None`: calls cannot go there.
+    upstreams_made: UpstreamsMade,
+    /// The names of those that routes use.
+    upstreams_used: HashSet<String>,
     model: Model,
     ranks: Vec<Vec<Rank>>,
 }
@@ -139,7 +149,8 @@ impl<'d> Translation<'d> {
             upstreams: by_id(&documents.upstreams),
             plugin_configs: by_id(&documents.plugin_configs),
             instances: Instances::new(&documents.metadata, options.delete_uri_tail_slash),
-            used_upstreams: HashMap::new(),
+            upstreams_made: HashMap::new(),
+            upstreams_used: HashSet::new(),
             model: Model {
                 weir: 1,
                 voice: Voice::Apisix,
@@ -158,11 +169,13 @@ impl<'d> Translation<'d> {
             &mut self.instances,
             self.diagnostics,
         );
+        let brought = brought::brought(self.documents, routes.iter());
         self.model.routes.reserve(routes.len());
         self.ranks.reserve(routes.len());
         for item in routes.into_iter().filter(|item| item.value.status == 1) {
             self.route(&item, &chains);
         }
+        self.bring(brought);
         self.assign_precedence();
         self.model.unmatched = chains.unmatched();
         self.model.consumers = consumers.consumers;

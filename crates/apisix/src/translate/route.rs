@@ -9,7 +9,7 @@ use weir_model::{
 };
 
 /// Where a route's calls go.
-struct Destination {
+pub(super) struct Destination {
     target: RouteTarget,
     host: UpstreamHost,
 }
@@ -163,23 +163,22 @@ impl<'d> Translation<'d> {
     }
 
     /// The destination of calls to an upstream, which is added to the model when it is first used.
-    fn use_upstream(
+    pub(super) fn use_upstream(
         &mut self,
         name: String,
         used: &document::Upstream,
         place: &dyn Fn() -> DocPath,
     ) -> Destination {
-        let is_known = self.used_upstreams.get(&name).copied();
-        let has_nodes = is_known.unwrap_or_else(|| {
-            let translated = upstream::translate(&name, used, place, self.diagnostics);
-            let has_nodes = translated.is_some();
-            if let Some(translated) = translated {
-                self.model.upstreams.push(translated.upstream);
-                self.model.services.push(translated.service);
-            }
-            self.used_upstreams.insert(name.clone(), has_nodes);
-            has_nodes
-        });
+        let translated = self.upstreams_made.entry(name.clone());
+        let translated =
+            translated.or_insert_with(|| upstream::translate(&name, used, place, self.diagnostics));
+        let has_nodes = translated.is_some();
+        if self.upstreams_used.insert(name.clone())
+            && let Some(translated) = translated
+        {
+            self.model.upstreams.push(translated.upstream.clone());
+            self.model.services.push(translated.service.clone());
+        }
         if !has_nodes {
             return Destination::nowhere(RouteTarget::Unavailable(503));
         }
@@ -189,7 +188,7 @@ impl<'d> Translation<'d> {
         }
     }
 
-    fn warn(&mut self, place: DocPath, message: String) {
+    pub(super) fn warn(&mut self, place: DocPath, message: String) {
         self.diagnostics.push(Diagnostic::warning(place, message));
     }
 }

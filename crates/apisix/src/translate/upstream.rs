@@ -1,5 +1,6 @@
 //! Upstreams: what APISIX says about nodes, balancing and hosts, in the model's words.
 
+use super::checks;
 use crate::document::{Node, Timeout, Upstream};
 use weir_model::{
     Algorithm, Diagnostic, DocPath, HashOn, KeepalivePool, Scheme, Service, Target, Timeouts, UpstreamHost,
@@ -38,12 +39,6 @@ pub fn translate(
     if targets.is_empty() {
         return None;
     }
-    if upstream.checks.is_some() {
-        diagnostics.push(Diagnostic::warning(
-            place().field("checks"),
-            "health checks are accepted but not carried out yet",
-        ));
-    }
     if upstream
         .tls
         .as_ref()
@@ -58,6 +53,8 @@ pub fn translate(
     let service = Service {
         name: name.to_owned(),
         url: None,
+        srv: false,
+        tls: weir_model::UpstreamTls::default(),
         upstream: Some(name.to_owned()),
         path: None,
         retries: upstream
@@ -81,6 +78,10 @@ pub fn translate(
             idle_timeout_ms: milliseconds(pool.idle_timeout),
             requests: pool.requests,
         }),
+        // The order in which APISIX's discovery asks for records is "last", SRV, A.
+        srv: upstream.service_name.is_some(),
+        checks: upstream.checks.as_ref().and_then(checks::translate),
+        retry_budget: None,
     };
     Some(Translated { upstream, service })
 }

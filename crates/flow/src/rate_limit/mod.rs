@@ -1,4 +1,4 @@
-//! The rate limiter: fixed windows, counted exactly over all workers.
+//! The rate limiter: fixed and sliding windows, counted exactly over all workers.
 //!
 //! One [`Limiter`] serves the whole process. A decision takes one lock, of one shard out of 64, and checks and counts
 //! all windows of a key under it, so that of any number of concurrent calls exactly as many pass as the limit says.
@@ -96,6 +96,29 @@ impl Limiter {
         self.decide(key, limits, now_ms, out, false)
     }
 
+    /// How many calls have been counted in the window; not for sliding ones.
+    #[must_use]
+    pub fn used(&self, key: u128, window: Window, now_ms: u64) -> u64 {
+        lock(self.shard(key)).read(key, window, now_ms).used
+    }
+
+    /// Counts so many calls at once in every one of `windows` (of which only the first [`MAX_LIMITS`] count), whatever
+    /// limits there are; not for sliding ones.
+    pub fn add(&self, key: u128, windows: &[Window], count: u64, now_ms: u64) {
+        let windows = &windows[..windows.len().min(MAX_LIMITS)];
+        let mut counters = [Counter::default(); MAX_LIMITS];
+        let mut shard = lock(self.shard(key));
+        for (window, counter) in windows.iter().zip(&mut counters) {
+            *counter = shard.read(key, *window, now_ms);
+            counter.used = counter.used.saturating_add(count);
+        }
+        shard.write(key, windows.iter().copied(), &counters, now_ms);
+    }
+
+    fn shard(&self, key: u128) -> &Padded {
+        &self.shards[(key >> (u128::BITS - SHARD_BITS)) as usize]
+    }
+
     /// How many counters are held, including those of windows that are over and were not forgotten yet.
     #[must_use]
     pub fn entries(&self) -> usize {
@@ -116,12 +139,19 @@ impl Limiter {
         );
         let limits = &limits[..limits.len().min(MAX_LIMITS)];
         let mut counters = [Counter::default(); MAX_LIMITS];
+        let mut carried = [0.0; MAX_LIMITS];
         let mut exhausted = None;
 
-        let mut shard = lock(&self.shards[(key >> (u128::BITS - SHARD_BITS)) as usize]);
+        let mut shard = lock(self.shard(key));
         for (index, (limit, counter)) in limits.iter().zip(&mut counters).enumerate() {
-            *counter = shard.read(key, limit.window, now_ms);
-            if counter.used >= limit.limit && exhausted.is_none() {
+            if let Window::Sliding { length_ms } = limit.window {
+                (*counter, carried[index]) = shard.read_sliding(key, length_ms, now_ms);
+                carried[index] = carried[index].min(limit.limit as f64);
+            } else {
+                *counter = shard.read(key, limit.window, now_ms);
+            }
+            let used = counter.used as f64 + carried[index];
+            if used >= limit.limit as f64 && exhausted.is_none() {
                 exhausted = Some(index);
             }
         }
@@ -133,17 +163,37 @@ impl Limiter {
         }
         drop(shard);
 
-        for ((limit, counter), state) in limits.iter().zip(counters).zip(out) {
+        for (((limit, counter), carried), state) in limits.iter().zip(counters).zip(carried).zip(out) {
+            let left = limit.limit.saturating_sub(counter.used);
             *state = WindowState {
                 limit: limit.limit,
-                remaining: limit.limit.saturating_sub(counter.used),
-                reset_ms: counter.end_ms.saturating_sub(now_ms),
+                remaining: left.saturating_sub(carried.ceil() as u64),
+                reset_ms: match limit.window {
+                    Window::Sliding { length_ms } => {
+                        let open_ms = counter.end_ms.saturating_sub(length_ms.max(1));
+                        let open_ms = open_ms.saturating_sub(now_ms);
+                        until_one_passes(left as f64, carried, open_ms, length_ms, exhausted.is_some())
+                    }
+                    _ => counter.end_ms.saturating_sub(now_ms),
+                },
             };
         }
         exhausted.map_or(Verdict::Allowed, |index_of_first_exhausted| Verdict::Rejected {
             index_of_first_exhausted,
         })
     }
+}
+
+/// When a sliding window lets a call pass again, and for one that still does, when it ends. `left` is what the open
+/// window leaves, `carried` what the one before takes of it now.
+fn until_one_passes(left: f64, carried: f64, open_ms: u64, length_ms: u64, is_exhausted: bool) -> u64 {
+    if !is_exhausted || left < 1.0 || carried <= 0.0 {
+        return open_ms;
+    }
+    // What is carried falls evenly to nothing until the open window ends.
+    let rate = carried / (open_ms.max(1) as f64);
+    let wait = (carried - left) / rate;
+    (wait.max(0.0).ceil() as u64).min(length_ms.max(1))
 }
 
 /// A panic elsewhere cannot leave a shard half changed, so a poisoned lock is as good as any.

@@ -53,6 +53,24 @@ impl Shard {
         }
     }
 
+    /// The counter of the open window of a [`Window::Sliding`] of this length, and the calls of the window before
+    /// that lie in the span. Counters are kept for a window longer than they count.
+    pub(super) fn read_sliding(&self, key: u128, length_ms: u64, now_ms: u64) -> (Counter, f64) {
+        let length = length_ms.max(1);
+        let end_ms = Window::Sliding { length_ms }
+            .end_ms(now_ms)
+            .saturating_add(length);
+        let used = |end_ms: u64| {
+            let counter = self.counters.get(&sliding_place(key, length, end_ms));
+            counter.filter(|it| it.end_ms == end_ms).map_or(0, |it| it.used)
+        };
+        let remaining_ms = end_ms.saturating_sub(length).saturating_sub(now_ms);
+        let share = remaining_ms as f64 / length as f64;
+        let carried = used(end_ms.saturating_sub(length)) as f64 * share;
+        let used = used(end_ms);
+        (Counter { end_ms, used }, carried)
+    }
+
     /// Sets the counters of a key, one for each of `windows` (at most [`MAX_LIMITS`]), after making room when there is
     /// none for new ones.
     pub(super) fn write(
@@ -62,7 +80,10 @@ impl Shard {
         counters: &[Counter],
         now_ms: u64,
     ) {
-        let places = windows.map(|window| window.place(key));
+        let places = windows.zip(counters).map(|(window, counter)| match window {
+            Window::Sliding { length_ms } => sliding_place(key, length_ms.max(1), counter.end_ms),
+            window => window.place(key),
+        });
         // Before anything is written, so that what is written now is not displaced by it.
         if self.counters.len() + MAX_LIMITS > self.capacity
             && !places.clone().all(|place| self.counters.contains_key(&place))
@@ -92,6 +113,12 @@ impl Shard {
             !goes
         });
     }
+}
+
+/// Of the windows of the clock, every second one has the same place.
+fn sliding_place(key: u128, length: u64, end_ms: u64) -> u128 {
+    let parity = u128::from(end_ms / length & 1) << 64;
+    Window::Sliding { length_ms: length }.place(key) ^ parity
 }
 
 /// A key is a strong hash already; this only folds it to the 64 bits that the map wants.

@@ -123,6 +123,46 @@ fn all_windows_or_none() {
 }
 
 #[test]
+fn sliding_windows_count_what_has_passed_by_half() {
+    const SLIDING: Window = Window::Sliding { length_ms: 60_000 };
+    let limiter = Limiter::new(1_000);
+    // NOW is the start of a minute. Milliseconds after it, the verdict, what remains, when the next one passes.
+    for (after, verdict, remaining, reset_ms) in [
+        (0, Verdict::Allowed, 3, 60_000),
+        (30_000, Verdict::Allowed, 2, 30_000),
+        (30_000, Verdict::Allowed, 1, 30_000),
+        (59_000, Verdict::Allowed, 0, 1_000),
+        (59_000, rejected(0), 0, 1_000),
+        // All four count at the start of the next minute, three after a quarter of it.
+        (60_000, rejected(0), 0, 0),
+        (75_000, Verdict::Allowed, 0, 45_000),
+        (75_000, rejected(0), 0, 0),
+        (90_000, Verdict::Allowed, 0, 30_000),
+        (180_000, Verdict::Allowed, 3, 60_000),
+    ] {
+        let mut out = [WindowState::default()];
+        let got = limiter.take(9, &[limit(SLIDING, 4)], NOW + after, &mut out);
+        assert_eq!(
+            (got, out[0].remaining, out[0].reset_ms),
+            (verdict, remaining, reset_ms),
+            "at {after}"
+        );
+    }
+}
+
+#[test]
+fn many_calls_are_counted_at_once() {
+    let limiter = Limiter::new(1_000);
+    let windows = [Window::Hour, Window::Day];
+    assert_eq!(limiter.used(5, Window::Hour, NOW), 0);
+    limiter.add(5, &windows, 7, NOW);
+    limiter.add(5, &windows[..1], 2, NOW);
+    assert_eq!(limiter.used(5, Window::Hour, NOW), 9);
+    assert_eq!(limiter.used(5, Window::Day, NOW), 7);
+    assert_eq!(limiter.used(5, Window::Hour, NOW + 3_600_000), 0);
+}
+
+#[test]
 fn peek_counts_nothing() {
     let limiter = Limiter::new(1_000);
     let limits = [limit(Window::Hour, 2), limit(FROM_FIRST, 1)];

@@ -25,6 +25,12 @@ pub enum Window {
         /// How long it stays open, in milliseconds. 0 counts as 1.
         length_ms: u64,
     },
+    /// The last so many milliseconds, whenever that is. Calls are counted in windows of the clock; those of the window
+    /// before count for as much as of it lies in the span, as if they had come evenly.
+    Sliding {
+        /// How long it is, in milliseconds. 0 counts as 1.
+        length_ms: u64,
+    },
 }
 
 impl Window {
@@ -51,6 +57,7 @@ impl Window {
                 first_of_month(year + 1, 1).saturating_mul(DAY_MS)
             }
             Self::FromFirst { length_ms } => now_ms.saturating_add(length_ms.max(1)),
+            Self::Sliding { length_ms } => aligned(length_ms.max(1)),
         }
     }
 
@@ -63,7 +70,7 @@ impl Window {
             Self::Day => DAY_MS,
             Self::Month => 31 * DAY_MS,
             Self::Year => 366 * DAY_MS,
-            Self::FromFirst { length_ms } => length_ms.max(1),
+            Self::FromFirst { length_ms } | Self::Sliding { length_ms } => length_ms.max(1),
         }
     }
 
@@ -77,6 +84,7 @@ impl Window {
             Self::Month => (5, 0),
             Self::Year => (6, 0),
             Self::FromFirst { length_ms } => (7, length_ms),
+            Self::Sliding { length_ms } => (0, length_ms),
         };
         // Any odd factor keeps different windows different; this one also spreads them over the low bits.
         key ^ (u128::from(length_ms) << 3 | kind).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835)

@@ -3,11 +3,11 @@
 use crate::schema::{Check, Default, Field, Kind, text};
 
 /// The entity's id; made from its name where absent.
-pub const ID: Field = Field::new("id", Kind::Uuid);
-/// Seconds since the Unix epoch; kept as written.
-pub const CREATED_AT: Field = Field::new("created_at", Kind::Number);
-/// Seconds since the Unix epoch; kept as written.
-pub const UPDATED_AT: Field = Field::new("updated_at", Kind::Number);
+pub const ID: Field = Field::new("id", Kind::Uuid).auto();
+/// Seconds since the Unix epoch.
+pub const CREATED_AT: Field = Field::new("created_at", Kind::Integer).auto();
+/// Seconds since the Unix epoch.
+pub const UPDATED_AT: Field = Field::new("updated_at", Kind::Integer).auto();
 /// A unique name.
 pub const NAME: Field = Field::new("name", Kind::String)
     .check(&[Check::Text(text::name)])

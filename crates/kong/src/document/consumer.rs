@@ -25,7 +25,7 @@ pub static KEYAUTH: Record = Record::of(&[
     ID,
     CREATED_AT,
     OWNER,
-    Field::new("key", Kind::String).unique(),
+    Field::new("key", Kind::String).unique().auto(),
     TAGS,
     Field::new("ttl", Kind::Integer),
 ]);
@@ -41,8 +41,8 @@ pub static JWT: Record = Record {
         ID,
         CREATED_AT,
         OWNER,
-        Field::new("key", Kind::String).unique(),
-        Field::new("secret", Kind::String),
+        Field::new("key", Kind::String).unique().auto(),
+        Field::new("secret", Kind::String).auto(),
         Field::new("rsa_public_key", Kind::String),
         Field::new("algorithm", Kind::String)
             .or(Default::Text("HS256"))
@@ -82,7 +82,7 @@ pub static HMACAUTH: Record = Record::of(&[
     CREATED_AT,
     OWNER,
     Field::new("username", Kind::String).required().unique(),
-    Field::new("secret", Kind::String),
+    Field::new("secret", Kind::String).auto(),
     TAGS,
 ]);
 
@@ -92,8 +92,8 @@ pub static OAUTH2: Record = Record::of(&[
     CREATED_AT,
     OWNER,
     Field::new("name", Kind::String).required(),
-    Field::new("client_id", Kind::String).unique(),
-    Field::new("client_secret", Kind::String),
+    Field::new("client_id", Kind::String).unique().auto(),
+    Field::new("client_secret", Kind::String).auto(),
     Field::new("hash_secret", Kind::Boolean)
         .required()
         .or(Default::Boolean(false)),
@@ -132,4 +132,30 @@ pub struct JwtSecret {
     pub secret: Option<String>,
     pub rsa_public_key: Option<String>,
     pub algorithm: Option<String>,
+}
+
+/// A consumer's membership of a group.
+#[derive(Debug, Clone, Deserialize)]
+#[allow(missing_docs, reason = "the fields are Kong's own")]
+pub struct Membership {
+    pub consumer: Uuid,
+    pub group: String,
+}
+
+/// A user name and password of a consumer. Not `Debug`: it is a secret.
+#[derive(Clone, Deserialize)]
+#[allow(missing_docs, reason = "the fields are Kong's own")]
+pub struct BasicauthCredential {
+    pub consumer: Uuid,
+    pub username: String,
+    pub password: String,
+}
+
+/// A user name and secret for signatures of a consumer. Not `Debug`: it is a secret.
+#[derive(Clone, Deserialize)]
+#[allow(missing_docs, reason = "the fields are Kong's own")]
+pub struct HmacauthCredential {
+    pub consumer: Uuid,
+    pub username: String,
+    pub secret: Option<String>,
 }

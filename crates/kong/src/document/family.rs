@@ -14,6 +14,14 @@ pub struct Family {
     pub key: Option<&'static str>,
     /// What the id of a member without one is made from.
     pub id_from: IdFrom,
+    /// The collection's name in the Admin API.
+    pub path: &'static str,
+    /// Its name there below the entities that members refer to.
+    pub nested_path: &'static str,
+    /// Fields of which no two members have all the same values.
+    pub unique_together: &'static [&'static str],
+    /// Whether members go when an entity goes that they refer to; otherwise it cannot go while they are there.
+    pub cascades: bool,
     /// Whether anything is made of its members.
     pub is_served: bool,
 }
@@ -36,8 +44,28 @@ impl Family {
             record,
             key: Some(key),
             id_from: IdFrom::Key,
+            path: name,
+            nested_path: name,
+            unique_together: &[],
+            cascades: false,
             is_served: true,
         }
+    }
+
+    const fn at(mut self, path: &'static str, nested_path: &'static str) -> Self {
+        self.path = path;
+        self.nested_path = nested_path;
+        self
+    }
+
+    const fn unique_together(mut self, fields: &'static [&'static str]) -> Self {
+        self.unique_together = fields;
+        self
+    }
+
+    const fn cascading(mut self) -> Self {
+        self.cascades = true;
+        self
     }
 
     const fn id_from(mut self, id_from: IdFrom) -> Self {
@@ -69,36 +97,53 @@ impl Family {
 
 /// All families.
 pub static FAMILIES: &[Family] = &[
-    Family::new("certificates", &secret::CERTIFICATE, "id")
-        .id_from(IdFrom::Nothing)
+    Family::new("certificates", &secret::CERTIFICATE, "id").id_from(IdFrom::Nothing),
+    Family::new("ca_certificates", &secret::CA_CERTIFICATE, "id").id_from(IdFrom::Nothing),
+    Family::new("snis", &secret::SNI, "name").cascading(),
+    Family::new("key_sets", &secret::KEY_SET, "name")
+        .at("key-sets", "key-sets")
         .kept_only(),
-    Family::new("ca_certificates", &secret::CA_CERTIFICATE, "id")
-        .id_from(IdFrom::Nothing)
+    Family::new("keys", &secret::KEY, "name")
+        .unique_together(&["kid", "set"])
+        .cascading()
         .kept_only(),
-    Family::new("snis", &secret::SNI, "name").kept_only(),
-    Family::new("key_sets", &secret::KEY_SET, "name").kept_only(),
-    Family::new("keys", &secret::KEY, "name").kept_only(),
     Family::new("vaults", &secret::VAULT, "prefix").kept_only(),
     Family::new("services", &service::RECORD, "name"),
     Family::new("routes", &route::RECORD, "name"),
     Family::new("consumers", &consumer::CONSUMER, "username"),
     Family::new("upstreams", &upstream::UPSTREAM, "name"),
-    Family::new("targets", &upstream::TARGET, "target").id_from(IdFrom::Fields(&["upstream", "target"])),
+    Family::new("targets", &upstream::TARGET, "target")
+        .id_from(IdFrom::Fields(&["upstream", "target"]))
+        .unique_together(&["upstream", "target"])
+        .cascading(),
     Family::new("plugins", &plugin::RECORD, "instance_name")
-        .id_from(IdFrom::Fields(&["name", "route", "service", "consumer"])),
-    Family::new("keyauth_credentials", &consumer::KEYAUTH, "key").id_from(IdFrom::Nothing),
-    Family::new("jwt_secrets", &consumer::JWT, "key").id_from(IdFrom::Nothing),
+        .id_from(IdFrom::Fields(&["name", "route", "service", "consumer"]))
+        .unique_together(&["name", "route", "service", "consumer"])
+        .cascading(),
+    Family::new("keyauth_credentials", &consumer::KEYAUTH, "key")
+        .at("key-auths", "key-auth")
+        .id_from(IdFrom::Nothing)
+        .cascading(),
+    Family::new("jwt_secrets", &consumer::JWT, "key")
+        .at("jwts", "jwt")
+        .id_from(IdFrom::Nothing)
+        .cascading(),
     Family::new("acls", &consumer::ACL, "group")
         .id_from(IdFrom::Fields(&["consumer", "group"]))
-        .kept_only(),
+        .unique_together(&["consumer", "group"])
+        .cascading(),
     Family::new("basicauth_credentials", &consumer::BASICAUTH, "username")
+        .at("basic-auths", "basic-auth")
         .id_from(IdFrom::Fields(&["username"]))
-        .kept_only(),
+        .cascading(),
     Family::new("hmacauth_credentials", &consumer::HMACAUTH, "username")
+        .at("hmac-auths", "hmac-auth")
         .id_from(IdFrom::Fields(&["username"]))
-        .kept_only(),
+        .cascading(),
     Family::new("oauth2_credentials", &consumer::OAUTH2, "client_id")
+        .at("oauth2", "oauth2")
         .id_from(IdFrom::Nothing)
+        .cascading()
         .kept_only(),
 ];
 

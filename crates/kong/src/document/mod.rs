@@ -5,23 +5,31 @@
 //! ([`read`]); references are resolved and doubles found ([`link`]); and the families that something is made of
 //! become typed values ([`Document`]).
 
-mod common;
+pub(crate) mod certificate;
+pub(crate) mod common;
 mod consumer;
-mod family;
-mod id;
+pub(crate) mod family;
+pub(crate) mod id;
 mod link;
 mod plugin;
 mod read;
 mod route;
-mod secret;
+pub(crate) mod secret;
 mod service;
+pub(crate) mod singly;
 mod upstream;
 
-pub use consumer::{Consumer, JwtSecret, KeyauthCredential};
+pub use consumer::{
+    BasicauthCredential, Consumer, HmacauthCredential, JwtSecret, KeyauthCredential, Membership,
+};
 pub use plugin::Plugin;
 pub use route::Route;
+pub use secret::{CaCertificate, ServerCertificate, Sni};
 pub use service::Service;
 pub use upstream::{Target, Upstream};
+
+pub(crate) use plugin::read_config as read_plugin_config;
+pub(crate) use read::adapt;
 
 use crate::schema::{Fields, ItemPlace, Problems};
 use read::RawEntity;
@@ -30,6 +38,7 @@ use serde_json::Value;
 use weir_model::{Diagnostic, Severity};
 
 /// An entity and where it was written.
+#[derive(Clone)]
 pub struct Entity<T> {
     /// Its place in the document.
     pub place: ItemPlace,
@@ -38,6 +47,7 @@ pub struct Entity<T> {
 }
 
 /// The entities of a document that something is made of, in the document's order.
+#[derive(Clone, Default)]
 pub struct Document {
     /// Services, disabled ones included.
     pub services: Vec<Entity<Service>>,
@@ -55,6 +65,20 @@ pub struct Document {
     pub keyauth_credentials: Vec<Entity<KeyauthCredential>>,
     /// JWT secrets.
     pub jwt_secrets: Vec<Entity<JwtSecret>>,
+    /// Memberships of groups.
+    pub acls: Vec<Entity<Membership>>,
+    /// User names and passwords.
+    pub basicauth_credentials: Vec<Entity<BasicauthCredential>>,
+    /// User names and secrets for signatures.
+    pub hmacauth_credentials: Vec<Entity<HmacauthCredential>>,
+    /// Certificates with their keys.
+    pub certificates: Vec<Entity<ServerCertificate>>,
+    /// The server names that lead to them.
+    pub snis: Vec<Entity<Sni>>,
+    /// Certificate authorities.
+    pub ca_certificates: Vec<Entity<CaCertificate>>,
+    /// Whether passwords are written as their hashes.
+    pub hashed_passwords: bool,
 }
 
 impl Document {
@@ -67,7 +91,11 @@ impl Document {
         let mut entities = read::document(document, &mut problems);
         link::find_doubles(&entities, &mut problems);
         link::resolve(&mut entities, &mut problems);
-        let document = Self::typed(entities, &mut problems);
+        let hashed_passwords = document.get("_transform") == Some(&Value::Bool(false));
+        let document = Self {
+            hashed_passwords,
+            ..Self::typed(entities, &mut problems)
+        };
         if problems.0.iter().any(|found| found.severity == Severity::Error) {
             return Err(problems.0);
         }
@@ -97,8 +125,35 @@ impl Document {
             targets: typed(take("targets"), Fields::typed, problems),
             keyauth_credentials: typed(take("keyauth_credentials"), Fields::typed, problems),
             jwt_secrets: typed(take("jwt_secrets"), Fields::typed, problems),
+            acls: typed(take("acls"), Fields::typed, problems),
+            basicauth_credentials: typed(take("basicauth_credentials"), Fields::typed, problems),
+            hmacauth_credentials: typed(take("hmacauth_credentials"), Fields::typed, problems),
+            certificates: typed(take("certificates"), Fields::typed, problems),
+            snis: typed(take("snis"), Fields::typed, problems),
+            ca_certificates: typed(take("ca_certificates"), Fields::typed, problems),
+            hashed_passwords: false,
         }
     }
+}
+
+/// The entities of a document with all their fields, references resolved.
+///
+/// # Errors
+/// All that is wrong with it, with the places.
+pub(crate) fn raw_entities(document: &Value) -> Result<(Vec<RawEntity>, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let mut problems = Problems::default();
+    let mut entities = read::document(document, &mut problems);
+    link::find_doubles(&entities, &mut problems);
+    link::resolve(&mut entities, &mut problems);
+    if problems.0.iter().any(|found| found.severity == Severity::Error) {
+        return Err(problems.0);
+    }
+    Ok((entities, problems.0))
+}
+
+/// The entities of a document as they stand in it, whatever is wrong with them.
+pub(crate) fn entities_as_written(document: &Value) -> Vec<RawEntity> {
+    read::document(document, &mut Problems::default())
 }
 
 fn typed<T>(

@@ -34,6 +34,17 @@ pub static RECORD: Record = Record::of(&[
     TAGS,
 ]);
 
+/// Plugins may work on other protocols than most, unless an instance says which.
+pub fn fit_defaults(instance: &mut Given<'_>) {
+    let Some(Known::Yes(definition)) = instance.get("name").and_then(Value::as_str).map(known) else {
+        return;
+    };
+    let standard = definition.standard_protocols();
+    if standard != HTTP_PROTOCOLS && instance.get("protocols").is_none_or(Value::is_null) {
+        instance.insert("protocols", standard.iter().copied().collect());
+    }
+}
+
 /// Reads the part of an instance that is the plugin's own. `config` is what the document gives for it. `is_nested`:
 /// the instance stands inside of another entity, where it may belong to a consumer whatever the plugin.
 pub fn read_config(
@@ -60,10 +71,12 @@ pub fn read_config(
             return;
         }
     };
-    if !definition.on_consumers && !is_nested && instance.get("consumer").is_some_and(|it| !it.is_null()) {
-        problems.error(&place.field("consumer"), "value must be null");
+    for scope in definition.closed_scopes().iter().filter(|_| !is_nested) {
+        if instance.get(scope).is_some_and(|it| !it.is_null()) {
+            problems.error(&place.field(scope), "value must be null");
+        }
     }
-    check_protocols(instance, place, problems);
+    check_protocols(instance, definition.protocols(), place, problems);
     let before = problems.0.len();
     let mut given = config
         .and_then(Value::as_object)
@@ -84,11 +97,16 @@ pub fn read_config(
     }
 }
 
-fn check_protocols(instance: &Fields, place: &Place<'_>, problems: &mut Problems) {
+fn check_protocols(
+    instance: &Fields,
+    known: &'static [&'static str],
+    place: &Place<'_>,
+    problems: &mut Problems,
+) {
     let protocols = instance.get("protocols").and_then(Value::as_array);
     let field = place.field("protocols");
     for (index, protocol) in protocols.into_iter().flatten().enumerate() {
-        if let Err(complaint) = Check::OneOf(HTTP_PROTOCOLS).verify(protocol) {
+        if let Err(complaint) = Check::OneOf(known).verify(protocol) {
             problems.error(&field.index(index), complaint);
         }
     }

@@ -182,21 +182,27 @@ impl Reader<'_> {
 
     /// What stands for something else is replaced by it before the fields are read.
     fn adapt(&mut self, family: &Family, given: &mut Given<'_>, place: &Place<'_>) {
-        match family.name {
-            "services" => service::expand_url(given),
-            "upstreams" => upstream::fit_defaults(given),
-            "routes" => {
-                if self.has_old_paths {
-                    route::mark_regex_paths(given);
-                }
-                route::fit_defaults(given);
-                if given.remove("filter_chains").is_some_and(|it| !is_empty(&it)) {
-                    let message = "filter chains are not available in this version of Weir";
-                    self.problems.error(&place.field("filter_chains"), message);
-                }
+        if family.is("routes") {
+            if self.has_old_paths {
+                route::mark_regex_paths(given);
             }
-            _ => {}
+            if given.remove("filter_chains").is_some_and(|it| !is_empty(&it)) {
+                let message = "filter chains are not available in this version of Weir";
+                self.problems.error(&place.field("filter_chains"), message);
+            }
         }
+        adapt(family, given);
+    }
+}
+
+/// Replaces what stands for something else by it, and gives the defaults that depend on other fields.
+pub(crate) fn adapt(family: &Family, given: &mut Given<'_>) {
+    match family.name {
+        "services" => service::expand_url(given),
+        "upstreams" => upstream::fit_defaults(given),
+        "routes" => route::fit_defaults(given),
+        "plugins" => plugin::fit_defaults(given),
+        _ => {}
     }
 }
 

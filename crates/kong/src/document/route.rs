@@ -208,6 +208,7 @@ pub fn mark_regex_paths(route: &mut Given<'_>) {
 #[allow(missing_docs, reason = "the fields are Kong's own")]
 pub struct Route {
     pub id: Uuid,
+    pub created_at: Option<f64>,
     pub name: Option<String>,
     pub protocols: Vec<String>,
     pub https_redirect_status_code: u16,

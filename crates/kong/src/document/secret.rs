@@ -1,7 +1,11 @@
-//! Certificates, keys and vaults. They are checked in shape and kept; nothing serves them yet.
+//! Certificates, server names and authorities; keys and vaults, which are checked in shape and kept.
 
+use super::certificate::{Certificate, is_private_key};
 use super::common::{CREATED_AT, ID, NAME, TAGS, UPDATED_AT};
-use crate::schema::{Check, EntityCheck, Field, Kind, Record, text};
+use crate::schema::{Check, EntityCheck, Field, Fields, Kind, Record, text};
+use serde::Deserialize;
+use serde_json::Value;
+use uuid::Uuid;
 
 /// The fields of a certificate with its key.
 pub static CERTIFICATE: Record = Record {
@@ -19,7 +23,12 @@ pub static CERTIFICATE: Record = Record {
         Field::new("key_alt", Kind::String).check(&[Check::Text(key)]),
         TAGS,
     ],
-    checks: &[EntityCheck::MutuallyRequired(&["cert_alt", "key_alt"])],
+    checks: &[
+        EntityCheck::MutuallyRequired(&["cert_alt", "key_alt"]),
+        EntityCheck::Test(check_key),
+        EntityCheck::Test(check_alternative_key),
+        EntityCheck::Test(check_kinds),
+    ],
 };
 
 /// The fields of a server name that leads to a certificate.
@@ -36,16 +45,19 @@ pub static SNI: Record = Record::of(&[
 ]);
 
 /// The fields of a certificate authority.
-pub static CA_CERTIFICATE: Record = Record::of(&[
-    ID,
-    CREATED_AT,
-    UPDATED_AT,
-    Field::new("cert", Kind::String)
-        .required()
-        .check(&[Check::Text(certificate)]),
-    Field::new("cert_digest", Kind::String).unique(),
-    TAGS,
-]);
+pub static CA_CERTIFICATE: Record = Record {
+    fields: &[
+        ID,
+        CREATED_AT,
+        UPDATED_AT,
+        Field::new("cert", Kind::String)
+            .required()
+            .check(&[Check::Text(certificate)]),
+        Field::new("cert_digest", Kind::String).unique(),
+        TAGS,
+    ],
+    checks: &[EntityCheck::Test(check_authority)],
+};
 
 /// The fields of a vault.
 pub static VAULT: Record = Record::of(&[
@@ -58,11 +70,15 @@ pub static VAULT: Record = Record::of(&[
         .required()
         .check(&[Check::Text(vault_name)]),
     Field::new("description", Kind::String),
-    Field::new("config", Kind::OpenRecord),
+    Field::new("config", Kind::Record(&ENVIRONMENT)),
     CREATED_AT,
     UPDATED_AT,
     TAGS,
 ]);
+
+/// What is said of the one vault that there is, the environment.
+pub static ENVIRONMENT: Record =
+    Record::of(&[Field::new("prefix", Kind::String).check(&[Check::Text(environment_prefix)])]);
 
 /// The fields of a set of keys.
 pub static KEY_SET: Record = Record::of(&[ID, NAME, TAGS, CREATED_AT, UPDATED_AT]);
@@ -94,8 +110,84 @@ static PEM: Record = Record {
     checks: &[EntityCheck::AtLeastOneOf(&["private_key", "public_key"])],
 };
 
+/// The certificate in a field; `None`: there is none, or a vault has it.
+fn certificate_in(entity: &Fields, field: &str) -> Option<Certificate> {
+    Certificate::of_pem(entity.get(field)?.as_str()?)
+}
+
+fn check_key(entity: &Fields) -> Result<(), String> {
+    check_pair(entity, "cert", "key", "certificate does not match key")
+}
+
+fn check_alternative_key(entity: &Fields) -> Result<(), String> {
+    let complaint = "alternative certificate does not match key";
+    check_pair(entity, "cert_alt", "key_alt", complaint)
+}
+
+fn check_pair(entity: &Fields, certificate: &str, key: &str, complaint: &str) -> Result<(), String> {
+    let certificate = certificate_in(entity, certificate);
+    let key = entity.get(key).and_then(Value::as_str);
+    match (certificate, key) {
+        (Some(certificate), Some(key)) if !certificate.fits(key) => Err(complaint.to_owned()),
+        _ => Ok(()),
+    }
+}
+
+fn check_kinds(entity: &Fields) -> Result<(), String> {
+    let (one, other) = (certificate_in(entity, "cert"), certificate_in(entity, "cert_alt"));
+    match (one, other) {
+        (Some(one), Some(other)) if one.algorithm == other.algorithm => Err(
+            "certificate and alternative certificate need to have different type (e.g. RSA and ECDSA), the \
+             provided certificates were both of the same type"
+                .to_owned(),
+        ),
+        _ => Ok(()),
+    }
+}
+
+fn check_authority(entity: &Fields) -> Result<(), String> {
+    let text = entity.get("cert").and_then(Value::as_str).unwrap_or_default();
+    if text.matches("-----BEGIN CERTIFICATE-----").count() > 1 {
+        return Err("please submit only one certificate at a time".to_owned());
+    }
+    match certificate_in(entity, "cert") {
+        Some(certificate) if !certificate.is_authority => Err(
+            "certificate does not appear to be a CA because it is missing the \"CA\" basic constraint"
+                .to_owned(),
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// A certificate with its key. Not `Debug`: the key is a secret.
+#[derive(Clone, Deserialize)]
+#[allow(missing_docs, reason = "the fields are Kong's own")]
+pub struct ServerCertificate {
+    pub id: Uuid,
+    pub cert: String,
+    pub key: String,
+    pub cert_alt: Option<String>,
+    pub key_alt: Option<String>,
+}
+
+/// A server name that leads to a certificate.
+#[derive(Debug, Clone, Deserialize)]
+#[allow(missing_docs, reason = "the fields are Kong's own")]
+pub struct Sni {
+    pub name: String,
+    pub certificate: Uuid,
+}
+
+/// A certificate authority.
+#[derive(Debug, Clone, Deserialize)]
+#[allow(missing_docs, reason = "the fields are Kong's own")]
+pub struct CaCertificate {
+    pub id: Uuid,
+    pub cert: String,
+}
+
 fn certificate(text: &str) -> Result<(), String> {
-    if is_reference(text) || text.contains("-----BEGIN CERTIFICATE-----") {
+    if is_reference(text) || Certificate::of_pem(text).is_some() {
         Ok(())
     } else {
         Err("invalid certificate: expected a PEM-encoded certificate".to_owned())
@@ -103,7 +195,7 @@ fn certificate(text: &str) -> Result<(), String> {
 }
 
 fn key(text: &str) -> Result<(), String> {
-    if is_reference(text) || (text.contains("-----BEGIN ") && text.contains("PRIVATE KEY-----")) {
+    if is_reference(text) || is_private_key(text) {
         Ok(())
     } else {
         Err("invalid key: expected a PEM-encoded private key".to_owned())
@@ -121,6 +213,16 @@ fn vault_prefix(text: &str) -> Result<(), String> {
         && text.chars().all(is_fine)
         && !text.ends_with('-')
     {
+        Ok(())
+    } else {
+        Err(format!("invalid value: {text}"))
+    }
+}
+
+/// What names of variables begin with.
+fn environment_prefix(text: &str) -> Result<(), String> {
+    let is_fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if text.chars().all(is_fine) && !text.starts_with(|first: char| first.is_ascii_digit()) {
         Ok(())
     } else {
         Err(format!("invalid value: {text}"))

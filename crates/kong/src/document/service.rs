@@ -115,5 +115,6 @@ pub struct Service {
     pub read_timeout: Option<u64>,
     pub client_certificate: Option<Uuid>,
     pub tls_verify: Option<bool>,
+    pub ca_certificates: Option<Vec<Uuid>>,
     pub enabled: bool,
 }

@@ -220,8 +220,9 @@ const STATUS: Field = Field::element(Kind::Integer).check(&[Check::Between(100, 
 /// The fields of a target.
 pub static TARGET: Record = Record::of(&[
     ID,
-    CREATED_AT,
-    UPDATED_AT,
+    // With milliseconds.
+    Field::new("created_at", Kind::Number).auto(),
+    Field::new("updated_at", Kind::Number).auto(),
     Field::new("upstream", Kind::Foreign("upstreams")).required(),
     Field::new("target", Kind::String)
         .required()
@@ -232,11 +233,25 @@ pub static TARGET: Record = Record::of(&[
     TAGS,
 ]);
 
-/// What is hashed decides about the algorithm where none is given.
+/// The algorithm decides whether anything is hashed, and what is hashed about the algorithm.
 pub fn fit_defaults(upstream: &mut Given<'_>) {
-    let is_hashed = matches!(upstream.get("hash_on"), Some(Value::String(input)) if input != "none");
-    if is_hashed && upstream.get("algorithm").is_none_or(Value::is_null) {
-        upstream.insert("algorithm", "consistent-hashing".into());
+    let hashes_nothing = matches!(
+        upstream.get("algorithm").and_then(Value::as_str),
+        Some("least-connections" | "latency")
+    );
+    if hashes_nothing {
+        upstream.insert("hash_on", Value::Null);
+    }
+    match upstream.get("hash_on") {
+        Some(Value::Null) => upstream.insert("hash_on", "none".into()),
+        Some(Value::String(input)) => {
+            let algorithm = match input.as_str() {
+                "none" => "round-robin",
+                _ => "consistent-hashing",
+            };
+            upstream.insert("algorithm", algorithm.into());
+        }
+        _ => {}
     }
 }
 

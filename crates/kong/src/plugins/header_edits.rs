@@ -1,9 +1,9 @@
-//! The lists of header changes that the two transformer plugins have in common.
+//! The lists of changes that the two transformer plugins have in common.
 
-use super::Unfit;
 use crate::schema::{Check, Default, Field, Kind};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use weir_plugins::field_steps::FieldStep;
 use weir_plugins::header_steps::HeaderStep;
 
 /// Names.
@@ -40,62 +40,76 @@ fn check_pair(text: &str) -> Result<(), String> {
     check_name(text)
 }
 
-type MakeStep = fn(BTreeMap<String, String>) -> HeaderStep;
+/// An operation of a transformer on pairs, and the step that it is.
+type Operation = (&'static str, fn(BTreeMap<String, String>) -> HeaderStep);
 
-/// The steps in the order in which both plugins take them.
-pub fn steps(config: &Value) -> Result<Vec<HeaderStep>, Unfit> {
+/// The operations on pairs, in the order in which both plugins carry them out; before them comes `remove`.
+pub const OPERATIONS: [&str; 4] = ["rename", "replace", "add", "append"];
+
+const ON_HEADERS: [Operation; 4] = [
+    ("rename", HeaderStep::Rename),
+    ("replace", HeaderStep::Replace),
+    ("add", HeaderStep::Add),
+    ("append", HeaderStep::Append),
+];
+
+/// The steps on headers in the order in which both plugins take them. Headers for which `is_special` holds are left out.
+pub fn steps(config: &Value, is_special: fn(&str) -> bool) -> Vec<HeaderStep> {
     let mut steps = Vec::new();
-    for name in headers(config, "remove") {
-        if name.contains(':') {
-            return Err(Unfit {
-                field: "remove",
-                what: "removing a header by its value".to_owned(),
-            });
-        }
-        steps.push(HeaderStep::Remove(vec![name.to_owned()]));
+    for name in texts(config, "remove", "headers") {
+        steps.push(HeaderStep::Remove(vec![split(name).0.to_owned()]));
     }
-    let kinds: [(&str, MakeStep); 4] = [
-        ("rename", HeaderStep::Rename),
-        ("replace", HeaderStep::Replace),
-        ("add", HeaderStep::Add),
-        ("append", HeaderStep::Append),
-    ];
-    for (operation, step) in kinds {
-        for pair in headers(config, operation) {
-            let (name, value) = pair.split_once(':').unwrap_or((pair, ""));
-            let pair = (name.to_owned(), value.trim_start().to_owned());
-            steps.push(step(BTreeMap::from([pair])));
+    for (operation, step) in ON_HEADERS {
+        for pair in texts(config, operation, "headers") {
+            let (name, value) = split(pair);
+            // An empty value is none, and nothing is done.
+            if !is_special(name) && !value.trim_start().is_empty() {
+                let pair = (name.to_owned(), value.trim_start().to_owned());
+                steps.push(step(BTreeMap::from([pair])));
+            }
         }
     }
-    Ok(steps)
+    steps
 }
 
-/// The texts of `config.OPERATION.headers`.
-pub fn headers<'c>(config: &'c Value, operation: &str) -> impl Iterator<Item = &'c str> {
-    texts(&config[operation]["headers"])
-}
-
-fn texts(list: &Value) -> impl Iterator<Item = &str> {
-    let items = list.as_array().map_or(&[][..], Vec::as_slice);
-    items.iter().filter_map(Value::as_str)
-}
-
-/// Complains about the first of `parts` (such as `json`) that any operation uses.
-pub fn refuse_parts(config: &Value, parts: &[&str]) -> Result<(), Unfit> {
-    for operation in ["remove", "rename", "replace", "add", "append"] {
-        for part in parts {
-            let is_used = match &config[operation][*part] {
-                Value::Null => false,
-                Value::Array(items) => !items.is_empty(),
-                _ => true,
-            };
-            if is_used {
-                return Err(Unfit {
-                    field: operation,
-                    what: format!("\"{operation}.{part}\" of a transformer"),
+/// The steps on other named values, such as `querystring`. `value_of` makes a value of its text and its place in the
+/// list of an operation.
+pub fn field_steps(
+    config: &Value,
+    part: &str,
+    value_of: &dyn Fn(&str, &str, usize) -> Option<Value>,
+) -> Vec<FieldStep> {
+    let mut steps = Vec::new();
+    for name in texts(config, "remove", part) {
+        steps.push(FieldStep::Remove(vec![split(name).0.to_owned()]));
+    }
+    for operation in OPERATIONS {
+        for (index, pair) in texts(config, operation, part).enumerate() {
+            let (name, text) = split(pair);
+            if operation == "rename" {
+                let names = (name.to_owned(), text.to_owned());
+                steps.push(FieldStep::Rename(BTreeMap::from([names])));
+            } else if let Some(value) = value_of(operation, text, index) {
+                let pair = BTreeMap::from([(name.to_owned(), value)]);
+                steps.push(match operation {
+                    "replace" => FieldStep::Replace(pair),
+                    "add" => FieldStep::Add(pair),
+                    _ => FieldStep::Append(pair),
                 });
             }
         }
     }
-    Ok(())
+    steps
+}
+
+/// Name and value of a pair. The colons between them are no part of either.
+pub fn split(pair: &str) -> (&str, &str) {
+    let (name, value) = pair.split_once(':').unwrap_or((pair, ""));
+    (name, value.trim_start_matches(':'))
+}
+
+/// The texts of `config.OPERATION.PART`.
+pub fn texts<'c>(config: &'c Value, operation: &str, part: &str) -> impl Iterator<Item = &'c str> {
+    let items = config[operation][part].as_array().map_or(&[][..], Vec::as_slice);
+    items.iter().filter_map(Value::as_str)
 }

@@ -2,20 +2,35 @@
 //!
 //! One file a plugin. A plugin's algorithm is in the catalogue; here is only how Kong spells it.
 
+mod acl;
+mod basic_auth;
+mod bot_detection;
 mod correlation_id;
 mod cors;
+pub mod described;
 mod header_edits;
+mod hmac_auth;
+mod ip_restriction;
 mod jwt;
 mod key_auth;
 mod rate_limiting;
+mod redirect;
+mod request_size_limiting;
 mod request_termination;
 mod request_transformer;
+mod response_ratelimiting;
 mod response_transformer;
+mod scope;
+mod shorthand;
+mod standard_webhooks;
 
-use crate::schema::{EntityCheck, Given, Record};
+use crate::schema::{EntityCheck, Record};
+pub use acl::GROUPS;
+use described::DESCRIBED;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::Value;
+pub use shorthand::Shorthand;
 use weir_model::DocPath;
 use weir_plugins::identity;
 
@@ -37,26 +52,6 @@ pub struct Definition {
     pub catalogue_name: &'static str,
     /// Makes the catalogue's configuration of `config`, which has all its defaults.
     pub translate: fn(config: &Value, consumers: &Consumers<'_>) -> Result<Value, Unfit>,
-}
-
-/// The former name of a field of `config`, the record in which it stands now, and its name there.
-pub type Shorthand = (&'static str, &'static str, &'static str);
-
-impl Definition {
-    /// Puts what is given under former names where it belongs; what stands there already stays.
-    pub fn expand(&self, config: &mut Given<'_>) {
-        for (former, record, field) in self.shorthands {
-            let Some(value) = config.remove(former) else {
-                continue;
-            };
-            if config.get(record).is_none() {
-                config.insert(record, Value::Object(Map::new()));
-            }
-            if let Some(Value::Object(record)) = config.get_mut(record) {
-                record.entry(*field).or_insert_with(|| value.into_owned());
-            }
-        }
-    }
 }
 
 /// What in a configuration Weir's plugin cannot do yet.
@@ -94,20 +89,36 @@ pub enum Known {
 
 /// Looks a plugin up.
 pub fn known(name: &str) -> Known {
-    match DEFINITIONS.iter().find(|definition| definition.name == name) {
+    match all().find(|definition| definition.name == name) {
         Some(definition) => Known::Yes(definition),
         None if UNAVAILABLE.contains(&name) => Known::Unavailable,
         None => Known::No,
     }
 }
 
-/// All plugins that can be used.
-pub static DEFINITIONS: [Definition; 8] = [
+/// Plugins that are served, and those that are only described.
+pub fn all() -> impl Iterator<Item = &'static Definition> {
+    let is_served = |name: &str| DEFINITIONS.iter().any(|definition| definition.name == name);
+    let only_described = DESCRIBED.iter().filter(move |it| !is_served(it.name));
+    DEFINITIONS.iter().chain(only_described)
+}
+
+/// All plugins that are served.
+pub static DEFINITIONS: &[Definition] = &[
+    acl::DEFINITION,
+    ip_restriction::DEFINITION,
+    bot_detection::DEFINITION,
+    basic_auth::DEFINITION,
+    hmac_auth::DEFINITION,
+    request_size_limiting::DEFINITION,
+    standard_webhooks::DEFINITION,
+    response_ratelimiting::DEFINITION,
     correlation_id::DEFINITION,
     cors::DEFINITION,
     jwt::DEFINITION,
     key_auth::DEFINITION,
     rate_limiting::DEFINITION,
+    redirect::DEFINITION,
     request_transformer::DEFINITION,
     response_transformer::DEFINITION,
     request_termination::DEFINITION,
@@ -115,43 +126,10 @@ pub static DEFINITIONS: [Definition; 8] = [
 
 /// Plugins of the original that Weir does not have yet.
 const UNAVAILABLE: &[&str] = &[
-    "acl",
-    "acme",
-    "ai-prompt-decorator",
-    "ai-prompt-guard",
-    "ai-prompt-template",
     "ai-proxy",
     "ai-request-transformer",
     "ai-response-transformer",
-    "aws-lambda",
-    "azure-functions",
-    "basic-auth",
-    "bot-detection",
-    "datadog",
-    "file-log",
-    "grpc-gateway",
-    "grpc-web",
-    "hmac-auth",
-    "http-log",
-    "ip-restriction",
-    "ldap-auth",
-    "loggly",
-    "oauth2",
-    "opentelemetry",
-    "post-function",
-    "pre-function",
-    "prometheus",
     "proxy-cache",
-    "redirect",
-    "request-size-limiting",
-    "response-ratelimiting",
-    "session",
-    "standard-webhooks",
-    "statsd",
-    "syslog",
-    "tcp-log",
-    "udp-log",
-    "zipkin",
 ];
 
 /// Reads a configuration that has passed its description. A text where the description wants a number cannot

@@ -35,7 +35,7 @@ pub const DEFINITION: Definition = Definition {
 };
 
 /// Names from before the settings of Redis had a record of their own.
-const SHORTHANDS: &[Shorthand] = &[
+pub const SHORTHANDS: &[Shorthand] = &[
     ("redis_host", "redis", "host"),
     ("redis_port", "redis", "port"),
     ("redis_password", "redis", "password"),
@@ -98,7 +98,7 @@ const fn needs(field: &'static str, value: &'static str, then: &'static str) -> 
     }
 }
 
-static REDIS: Record = Record::of(&[
+pub static REDIS: Record = Record::of(&[
     Field::new("host", Kind::String),
     Field::new("port", Kind::Integer)
         .or(Default::Integer(6379))

@@ -1,7 +1,7 @@
-//! `request-transformer`: changes the method and the headers of requests. Its changes of queries, bodies and paths,
-//! and its templates, are not available yet.
+//! `request-transformer`: changes method, path, query, headers and body of requests. Functions in templates are not
+//! available yet.
 
-use super::header_edits::{NAMES, PAIRS, headers, list, refuse_parts, steps};
+use super::header_edits::{NAMES, PAIRS, field_steps, list, split, steps, texts};
 use super::{Consumers, Definition, Unfit, untyped};
 use crate::schema::{Check, Field, Kind, Record, text};
 use serde_json::Value;
@@ -35,30 +35,24 @@ static REPLACE: Record = Record::of(&[BODY, PAIRS, QUERY, Field::new("uri", Kind
 const BODY: Field = list("body", &Field::element(Kind::String));
 const QUERY: Field = list("querystring", &Field::element(Kind::String));
 
-const OPERATIONS: [&str; 5] = ["remove", "rename", "replace", "add", "append"];
-
 fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
-    refuse_parts(config, &["body", "querystring", "uri"])?;
-    for operation in OPERATIONS {
-        for text in headers(config, operation) {
-            let name = text.split(':').next().unwrap_or_default();
-            let what = if text.contains("$(") {
-                "a template"
-            } else if name.eq_ignore_ascii_case("host") {
-                "changing \"Host\""
-            } else {
-                continue;
-            };
-            return Err(Unfit {
-                field: operation,
-                what: format!("{what} in \"{operation}.headers\" of a transformer"),
-            });
-        }
-    }
+    let is_host = |name: &str| name.eq_ignore_ascii_case("host");
+    let hosts = texts(config, "replace", "headers").map(split);
+    let host = hosts
+        .filter(|(name, value)| is_host(name) && !value.is_empty())
+        .last();
+    let as_text = |_: &str, text: &str, _: usize| (!text.is_empty()).then(|| Value::from(text));
+    let method = config["http_method"].as_str();
     Ok(untyped(Config {
-        method: config["http_method"].as_str().map(str::to_owned),
-        headers: steps(config)?,
+        path: config["replace"]["uri"].as_str().map(str::to_owned),
+        method: method.map(str::to_owned),
+        host: host.map(|(_, value)| value.to_owned()),
+        headers: steps(config, is_host),
+        query: field_steps(config, "querystring", &as_text),
+        body: field_steps(config, "body", &as_text),
+        form_to_query: matches!(method, Some("GET" | "HEAD" | "TRACE")),
         variables: false,
+        expressions: true,
         ..Config::default()
     }))
 }

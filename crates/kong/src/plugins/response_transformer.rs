@@ -1,6 +1,6 @@
-//! `response-transformer`: changes the headers of responses. Its changes of JSON bodies are not available yet.
+//! `response-transformer`: changes headers and JSON bodies of responses.
 
-use super::header_edits::{NAMES, PAIRS, list, refuse_parts, steps};
+use super::header_edits::{NAMES, PAIRS, field_steps, list, steps};
 use super::{Consumers, Definition, Unfit, untyped};
 use crate::schema::{Check, Field, Kind, Record};
 use serde_json::Value;
@@ -43,9 +43,27 @@ fn check_pair(text: &str) -> Result<(), String> {
 }
 
 fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
-    refuse_parts(config, &["json"])?;
+    let typed = |operation: &str, text: &str, index: usize| {
+        if text.is_empty() {
+            return None;
+        }
+        match config[operation]["json_types"][index].as_str() {
+            Some("number") => {
+                let number: f64 = text.trim().parse().ok()?;
+                let is_whole = number.fract() == 0.0 && number.abs() < 1e15;
+                Some(if is_whole {
+                    Value::from(number as i64)
+                } else {
+                    Value::from(number)
+                })
+            }
+            Some("boolean") => Some(Value::Bool(text == "true")),
+            _ => Some(Value::from(text)),
+        }
+    };
     Ok(untyped(Config {
-        headers: steps(config)?,
+        headers: steps(config, |_| false),
+        json: field_steps(config, "json", &typed),
         variables: false,
         ..Config::default()
     }))

@@ -9,6 +9,8 @@ use serde_json::Value;
 pub enum Check {
     /// A number from the first to the second.
     Between(i64, i64),
+    /// A number from the first to the second, which are no whole numbers.
+    Range(f64, f64),
     /// A number above this.
     Above(i64),
     /// One of these texts.
@@ -35,6 +37,13 @@ impl Check {
             Self::Between(low, high) => {
                 let number = value.as_f64().unwrap_or_default();
                 if number >= *low as f64 && number <= *high as f64 {
+                    return Ok(());
+                }
+                format!("value should be between {low} and {high}")
+            }
+            Self::Range(low, high) => {
+                let number = value.as_f64().unwrap_or_default();
+                if (*low..=*high).contains(&number) {
                     return Ok(());
                 }
                 format!("value should be between {low} and {high}")
@@ -71,6 +80,8 @@ impl Check {
 pub enum EntityCheck {
     /// At least one has a value.
     AtLeastOneOf(&'static [&'static str]),
+    /// Exactly one has a value.
+    ExactlyOneOf(&'static [&'static str]),
     /// At most one has a value.
     MutuallyExclusive(&'static [&'static str]),
     /// All have a value, or none.
@@ -123,6 +134,13 @@ impl EntityCheck {
             Self::AtLeastOneOf(fields) => {
                 format!(
                     "at least one of these fields must be non-empty: {}",
+                    quoted(fields)
+                )
+            }
+            Self::ExactlyOneOf(fields) if count_given(entity, fields) == 1 => return,
+            Self::ExactlyOneOf(fields) => {
+                format!(
+                    "exactly one of these fields must be non-empty: {}",
                     quoted(fields)
                 )
             }

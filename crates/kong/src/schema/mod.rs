@@ -6,6 +6,7 @@
 mod check;
 mod fields;
 mod place;
+pub mod print;
 mod read;
 pub mod text;
 
@@ -49,6 +50,8 @@ pub struct Field {
     pub checks: &'static [Check],
     /// Whether no two entities may have the same value.
     pub unique: bool,
+    /// Whether a value is made up where an administrator gives none.
+    pub auto: bool,
 }
 
 impl Field {
@@ -61,6 +64,7 @@ impl Field {
             default: Default::None,
             checks: &[],
             unique: false,
+            auto: false,
         }
     }
 
@@ -90,6 +94,12 @@ impl Field {
     /// The same field, unique among the entities of its kind.
     pub const fn unique(mut self) -> Self {
         self.unique = true;
+        self
+    }
+
+    /// The same field, made up where an administrator gives no value.
+    pub const fn auto(mut self) -> Self {
+        self.auto = true;
         self
     }
 }
@@ -145,4 +155,6 @@ pub enum Default {
     Texts(&'static [&'static str]),
     /// A list of numbers.
     Integers(&'static [i64]),
+    /// Anything else, as JSON. Of a record it may be a part: its other fields have their own defaults.
+    Json(&'static str),
 }

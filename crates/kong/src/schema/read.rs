@@ -53,7 +53,7 @@ impl Field {
     pub fn read(&self, given: Option<&Value>, place: &Place<'_>, problems: &mut Problems) -> Option<Value> {
         let before = problems.0.len();
         let value = match given {
-            Some(Value::Null) if self.required => {
+            Some(Value::Null) if self.required && !self.auto => {
                 problems.error(place, "required field missing");
                 return None;
             }
@@ -71,11 +71,15 @@ impl Field {
 
     fn absent(&self, place: &Place<'_>, problems: &mut Problems) -> Option<Value> {
         let default = self.default.value();
-        if !default.is_null() || !self.required {
-            return Some(default);
-        }
-        if let Kind::Record(record) = self.kind {
-            return Some(record.read(std::iter::empty(), place, problems).into());
+        match (self.kind, default) {
+            (Kind::Record(record), Value::Object(part)) => {
+                return Some(record.read(entries(&part), place, problems).into());
+            }
+            (_, default) if !default.is_null() || !self.required || self.auto => return Some(default),
+            (Kind::Record(record), _) => {
+                return Some(record.read(std::iter::empty(), place, problems).into());
+            }
+            _ => {}
         }
         problems.error(place, "required field missing");
         None
@@ -221,6 +225,7 @@ impl Default {
             Self::Text(text) => text.into(),
             Self::Texts(texts) => texts.iter().copied().collect(),
             Self::Integers(numbers) => numbers.iter().copied().collect(),
+            Self::Json(text) => serde_json::from_str(text).unwrap_or_default(),
         }
     }
 }

@@ -5,7 +5,8 @@
 //! consumer stands in tables. A table for consumers alone is shared by all routes.
 
 use crate::document::{Consumer, Entity, Plugin};
-use crate::plugins::{DEFINITIONS, Definition};
+use crate::plugins::{self, DEFINITIONS, Definition, described};
+use crate::schema::ItemPlace;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use uuid::Uuid;
@@ -42,22 +43,52 @@ pub struct Chains {
     configs: HashMap<Uuid, Value>,
     shared: Vec<PluginInstance>,
     tables: Vec<ConsumerTable>,
+    /// Whether a chain may be asked for again.
+    is_kept: bool,
 }
 
 impl Chains {
     /// Sorts all instances that are enabled by plugin and scope.
     pub fn translate(
-        mut plugins: Vec<Entity<Plugin>>,
+        plugins: Vec<Entity<Plugin>>,
         consumers: &[Entity<Consumer>],
         found: &mut Vec<Diagnostic>,
+    ) -> Self {
+        let consumers = consumer_finder(consumers);
+        Self::collect(plugins, false, |definition, place, plugin| {
+            // Taken, so that of many instances the two forms are never in memory at once.
+            let config = std::mem::take(&mut plugin.config);
+            let translated = (definition.translate)(&config, &consumers);
+            if !is_served(definition) {
+                let warning = described::warning(definition.name, translated.is_err());
+                found.push(Diagnostic::warning(place.to_path().field("name"), warning));
+            }
+            match translated {
+                Ok(config) => Some(config),
+                Err(_) if !is_served(definition) => None,
+                Err(unfit) => {
+                    let path = unfit.place(&place.to_path());
+                    found.push(Diagnostic::error(path, unfit.to_string()));
+                    None
+                }
+            }
+        })
+    }
+
+    /// Sorts all instances that are enabled by plugin and scope. `config` makes their configurations for the catalogue;
+    /// those without one are left out. `is_kept`: a route's chain may be asked for more than once.
+    pub fn collect(
+        mut plugins: Vec<Entity<Plugin>>,
+        is_kept: bool,
+        mut config: impl FnMut(&'static Definition, &ItemPlace, &mut Plugin) -> Option<Value>,
     ) -> Self {
         let mut chains = Self {
             plugins: Vec::new(),
             configs: HashMap::new(),
             shared: Vec::new(),
             tables: Vec::new(),
+            is_kept,
         };
-        let consumers = consumer_finder(consumers);
         for definition in by_priority() {
             let mut instances = Instances {
                 definition,
@@ -68,14 +99,8 @@ impl Chains {
                 if plugin.name != definition.name || !plugin.enabled {
                     continue;
                 }
-                // Taken, so that of many instances the two forms are never in memory at once.
-                let config = std::mem::take(&mut plugin.config);
-                match (definition.translate)(&config, &consumers) {
-                    Ok(config) => chains.add(&mut instances, plugin, config),
-                    Err(unfit) => found.push(Diagnostic::error(
-                        unfit.place(&place.to_path()),
-                        unfit.to_string(),
-                    )),
+                if let Some(config) = config(definition, place, plugin) {
+                    chains.add(&mut instances, plugin, config);
                 }
             }
             if !instances.plain.is_empty() || !instances.tables.is_empty() {
@@ -125,7 +150,7 @@ impl Chains {
         });
         let of_service = service.map(|_| Scope { route: None, service });
         let mut steps = Vec::new();
-        let (configs, tables) = (&mut self.configs, &self.tables);
+        let (configs, tables, is_kept) = (&mut self.configs, &self.tables, self.is_kept);
         for instances in &self.plugins {
             let plain = |scope: Option<Scope>| scope.and_then(|scope| instances.plain.get(&scope)).copied();
             let narrow = plain(of_both);
@@ -142,7 +167,7 @@ impl Chains {
                 .collect();
             if base.is_some() || !overrides.is_empty() {
                 steps.push(ChainStep {
-                    plugin: base.map(|id| used(instances.definition, id, configs)),
+                    plugin: base.map(|id| used(instances.definition, id, configs, is_kept)),
                     overrides,
                     ..ChainStep::default()
                 });
@@ -163,6 +188,11 @@ impl Chains {
             .collect()
     }
 
+    /// The shared instances and the tables, once more.
+    pub fn parts(&self) -> (Vec<PluginInstance>, Vec<ConsumerTable>) {
+        (self.shared.clone(), self.tables.clone())
+    }
+
     /// The shared instances and the tables.
     pub fn into_parts(self) -> (Vec<PluginInstance>, Vec<ConsumerTable>) {
         (self.shared, self.tables)
@@ -180,17 +210,27 @@ fn instance(definition: &Definition, id: Uuid, config: Value) -> PluginInstance 
 }
 
 /// An instance of a route stands in its chain alone.
-fn used(definition: &Definition, id: Uuid, configs: &mut HashMap<Uuid, Value>) -> PluginUse {
-    match configs.remove(&id) {
+fn used(definition: &Definition, id: Uuid, configs: &mut HashMap<Uuid, Value>, is_kept: bool) -> PluginUse {
+    let config = if is_kept {
+        configs.get(&id).cloned()
+    } else {
+        configs.remove(&id)
+    };
+    match config {
         Some(config) => PluginUse::Inline(Box::new(instance(definition, id, config))),
         None => PluginUse::Shared(id.to_string()),
     }
 }
 
 fn by_priority() -> Vec<&'static Definition> {
-    let mut definitions: Vec<&'static Definition> = DEFINITIONS.iter().collect();
+    let mut definitions: Vec<&'static Definition> = plugins::all().collect();
     definitions.sort_by_key(|definition| std::cmp::Reverse(definition.priority));
     definitions
+}
+
+/// Whether the plugin is more than described.
+pub fn is_served(definition: &Definition) -> bool {
+    DEFINITIONS.iter().any(|served| std::ptr::eq(served, definition))
 }
 
 fn table_id(plugin: &str, scope: Scope) -> String {
@@ -205,7 +245,7 @@ fn table_id(plugin: &str, scope: Scope) -> String {
 }
 
 /// Finds consumers by user name or id.
-fn consumer_finder(consumers: &[Entity<Consumer>]) -> impl Fn(&str) -> Option<String> + use<> {
+pub fn consumer_finder(consumers: &[Entity<Consumer>]) -> impl Fn(&str) -> Option<String> + use<> {
     let mut ids: HashMap<String, String> = HashMap::new();
     for Entity { value: consumer, .. } in consumers {
         let id = consumer.id.to_string();

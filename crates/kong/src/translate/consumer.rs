@@ -1,11 +1,12 @@
 //! Consumers with the credentials that Weir's plugins accept.
 
-use crate::document::{Document, Entity, JwtSecret};
+use crate::document::{BasicauthCredential, Document, Entity, JwtSecret};
+use crate::plugins::GROUPS;
 use serde_json::Value;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use uuid::Uuid;
 use weir_model::{Consumer, Credential, Diagnostic, Voice};
-use weir_plugins::{jwt, key_auth};
+use weir_plugins::{basic_auth, hmac_auth, jwt, key_auth};
 
 /// Translates consumers and credentials.
 pub fn translate(document: &Document, found: &mut Vec<Diagnostic>) -> Vec<Consumer> {
@@ -35,6 +36,37 @@ pub fn translate(document: &Document, found: &mut Vec<Diagnostic>) -> Vec<Consum
             Err(message) => found.push(Diagnostic::warning(place.to_path(), message)),
         }
     }
+    for Entity { value, .. } in &document.basicauth_credentials {
+        let config = password(value, document.hashed_passwords);
+        let name = value.username.clone();
+        push(&mut credentials, value.consumer, name, "basic-auth", config);
+    }
+    for Entity { place, value } in &document.hmacauth_credentials {
+        let Some(secret) = value.secret.clone() else {
+            let message = "a secret that nobody knows was left out: Weir makes up no secrets";
+            found.push(Diagnostic::warning(place.to_path(), message));
+            continue;
+        };
+        let key = value.username.clone();
+        let config = hmac_auth::Credential { key, secret };
+        push(
+            &mut credentials,
+            value.consumer,
+            value.username.clone(),
+            "hmac-auth",
+            config,
+        );
+    }
+    let mut groups: HashMap<Uuid, Vec<&str>> = HashMap::new();
+    for Entity { value, .. } in &document.acls {
+        groups.entry(value.consumer).or_default().push(&value.group);
+    }
+    groups.values_mut().for_each(|groups| groups.sort_unstable());
+    let labels = |consumer| {
+        let groups = groups.get(&consumer)?;
+        let text = serde_json::to_string(groups).unwrap_or_default();
+        Some((GROUPS.to_owned(), text))
+    };
     document
         .consumers
         .iter()
@@ -43,11 +75,28 @@ pub fn translate(document: &Document, found: &mut Vec<Diagnostic>) -> Vec<Consum
             username: consumer.username.clone(),
             custom_id: consumer.custom_id.clone(),
             group: None,
-            labels: BTreeMap::new(),
+            labels: labels(consumer.id).into_iter().collect(),
             credentials: credentials.remove(&consumer.id).unwrap_or_default(),
             voice: Voice::Kong,
         })
         .collect()
+}
+
+/// A hash is one of the password with the consumer's id behind it.
+fn password(credential: &BasicauthCredential, is_hashed: bool) -> basic_auth::Credential {
+    let text = credential.password.clone();
+    let (password, password_sha1) = match is_hashed {
+        false => (Some(text), None),
+        true => {
+            let salt = credential.consumer.to_string();
+            (None, Some(basic_auth::Sha1 { hash: text, salt }))
+        }
+    };
+    basic_auth::Credential {
+        username: credential.username.clone(),
+        password,
+        password_sha1,
+    }
 }
 
 fn push(

@@ -1,11 +1,13 @@
 //! From a document to the model: everything about order and precedence is settled here.
 
-mod chain;
-mod consumer;
+pub(crate) mod certificate;
+pub(crate) mod chain;
+pub(crate) mod consumer;
+mod health;
 mod path;
-mod precedence;
-mod route;
-mod service;
+pub(crate) mod precedence;
+pub(crate) mod route;
+pub(crate) mod service;
 
 pub use route::NOT_GRPC;
 
@@ -30,6 +32,7 @@ pub fn model(
     let (plugins, consumer_tables) = chains.into_parts();
     let model = Model {
         weir: 1,
+        certificates: certificate::translate(&document),
         voice: Voice::Kong,
         services: services.services,
         routes,
@@ -47,7 +50,7 @@ pub fn model(
 }
 
 /// What the original's web server does for all routes.
-fn route_table() -> RouteTable {
+pub(crate) fn route_table() -> RouteTable {
     const TEXT_TYPES: [&str; 6] = [
         "text/html",
         "text/xml",

@@ -28,47 +28,71 @@ pub fn translate(
 ) -> Vec<weir_model::Route> {
     let mut routes = Vec::with_capacity(document.routes.len());
     let mut ranks: Vec<(Rank, usize, usize)> = Vec::new();
-    for (position, Entity { place, value: route }) in document.routes.iter().enumerate() {
-        let backend = route.service.and_then(|id| services.get(id));
-        let Some(target) = target(route, backend, place, found) else {
+    for (position, entity) in document.routes.iter().enumerate() {
+        let backend = entity.value.service.and_then(|id| services.get(id));
+        let Some(mut one) = translate_one(entity, position, router, backend, found) else {
             continue;
         };
-        let (matches, match_ranks) = matches(route, router, position);
+        one.route.plugins = chains.steps(entity.value.id, entity.value.service);
         let index = routes.len();
-        ranks.extend(
-            match_ranks
-                .into_iter()
-                .enumerate()
-                .map(|(number, rank)| (rank, index, number)),
-        );
-        routes.push(weir_model::Route {
-            name: route.name.clone().unwrap_or_else(|| route.id.to_string()),
-            voice: Voice::Kong,
-            matches,
-            target,
-            https_only_status: https_only_status(route),
-            path: path_rewrite(route, router, backend),
-            upstream_host: upstream_host(route, backend),
-            forwarded: ForwardedHeaders {
-                standard: true,
-                path: true,
-                prefix: true,
-                via: Some(PSEUDONYM.to_owned()),
-                ..ForwardedHeaders::default()
-            },
-            response_stamps: response_stamps(),
-            request_stamps: vec![stamp("X-Kong-Request-Id", StampValue::RequestId)],
-            timeouts: None,
-            upgrade: true,
-            max_body_bytes: None,
-            plugins: chains.steps(route.id, route.service),
-        });
+        let numbered = one.ranks.into_iter().enumerate();
+        ranks.extend(numbered.map(|(number, rank)| (rank, index, number)));
+        routes.push(one.route);
     }
+    number(&mut routes, ranks);
+    routes
+}
+
+/// A route by itself: its place among others is not settled, and its chain is not there.
+#[derive(Clone)]
+pub struct Single {
+    /// The route.
+    pub route: weir_model::Route,
+    /// The rank of each of its matches.
+    pub ranks: Vec<Rank>,
+}
+
+/// Gives matches, each by the positions of its route and in it, their place among all others.
+pub fn number(routes: &mut [weir_model::Route], mut ranks: Vec<(Rank, usize, usize)>) {
     ranks.sort_unstable();
     for (ordinal, (_, route, number)) in ranks.into_iter().enumerate() {
         routes[route].matches[number].precedence = Some(ordinal as u64 + 1);
     }
-    routes
+}
+
+/// Translates a route, the one at `position` of its document; `None`: it is not served.
+pub fn translate_one(
+    Entity { place, value: route }: &Entity<Route>,
+    position: usize,
+    router: RouterFlavor,
+    backend: Option<&Backend<'_>>,
+    found: &mut Vec<Diagnostic>,
+) -> Option<Single> {
+    let target = target(route, backend, place, found)?;
+    let (matches, ranks) = matches(route, router, position);
+    let route = weir_model::Route {
+        name: route.name.clone().unwrap_or_else(|| route.id.to_string()),
+        voice: Voice::Kong,
+        matches,
+        target,
+        https_only_status: https_only_status(route),
+        path: path_rewrite(route, router, backend),
+        upstream_host: upstream_host(route, backend),
+        forwarded: ForwardedHeaders {
+            standard: true,
+            path: true,
+            prefix: true,
+            via: Some(PSEUDONYM.to_owned()),
+            ..ForwardedHeaders::default()
+        },
+        response_stamps: response_stamps(),
+        request_stamps: vec![stamp("X-Kong-Request-Id", StampValue::RequestId)],
+        timeouts: None,
+        upgrade: true,
+        max_body_bytes: None,
+        plugins: Vec::new(),
+    };
+    Some(Single { route, ranks })
 }
 
 /// Where the route's calls go; `None`: it is not served.

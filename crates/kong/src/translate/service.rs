@@ -1,11 +1,13 @@
 //! Services, and the upstreams whose names are their hosts.
 
+use super::certificate::Certificates;
+use super::health;
 use crate::document::{Document, Entity, Service, Target, Upstream};
 use crate::schema::{ItemPlace, text};
-use serde_json::Value;
 use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
 use uuid::Uuid;
-use weir_model::{Algorithm, Diagnostic, HashOn, KeepalivePool, Scheme, Timeouts};
+use weir_model::{Algorithm, Diagnostic, HashOn, HealthChecks, KeepalivePool, Scheme, Timeouts, UpstreamTls};
 
 /// The port of targets that name none.
 const TARGET_PORT: u16 = 8000;
@@ -20,8 +22,30 @@ pub struct Backend<'d> {
     pub upstream: Option<&'d Upstream>,
 }
 
+impl<'d> Backend<'d> {
+    /// What is to be known of a service, whose host is the name of `upstream`, where there is one.
+    pub fn of(service: &'d Service, upstream: Option<&'d Upstream>) -> Self {
+        Self {
+            service,
+            name: scheme(service).map(|_| name(service)),
+            upstream,
+        }
+    }
+}
+
+/// The scheme in which a service is met; `None`: it is disabled, or its protocol is not served.
+fn scheme(service: &Service) -> Option<Scheme> {
+    match service.protocol.as_str() {
+        _ if !service.enabled => None,
+        "http" => Some(Scheme::Http),
+        "https" => Some(Scheme::Https),
+        _ => None,
+    }
+}
+
 /// The services of a document by id, and what became of them.
 pub struct Services<'d> {
+    certificates: Certificates<'d>,
     by_id: HashMap<Uuid, Backend<'d>>,
     /// In the document's order.
     pub services: Vec<weir_model::Service>,
@@ -38,6 +62,7 @@ impl<'d> Services<'d> {
             .map(|upstream| (upstream.value.name.as_str(), &upstream.value))
             .collect();
         let mut services = Self {
+            certificates: Certificates::of(document),
             by_id: HashMap::new(),
             services: Vec::new(),
             upstreams: Vec::new(),
@@ -52,19 +77,7 @@ impl<'d> Services<'d> {
             }
         }
         let targets = targets_by_upstream(document);
-        for Entity {
-            place,
-            value: upstream,
-        } in &document.upstreams
-        {
-            if has_health_checks(&upstream.healthchecks) {
-                let message =
-                    "health checks are not run by this version of Weir: all targets count as healthy";
-                found.push(Diagnostic::warning(
-                    place.to_path().field("healthchecks"),
-                    message,
-                ));
-            }
+        for Entity { value: upstream, .. } in &document.upstreams {
             let targets = targets.get(&upstream.id).map_or(&[][..], Vec::as_slice);
             let is_over_tls = over_tls.contains(upstream.name.as_str());
             for scheme in [Scheme::Http, Scheme::Https] {
@@ -86,29 +99,22 @@ impl<'d> Services<'d> {
         place: &ItemPlace,
         found: &mut Vec<Diagnostic>,
     ) -> Option<Scheme> {
-        let scheme = match service.protocol.as_str() {
-            _ if !service.enabled => None,
-            "http" => Some(Scheme::Http),
-            "https" => Some(Scheme::Https),
-            protocol => {
-                let message =
-                    format!("services of protocol '{protocol}' are not served by this version of Weir");
-                found.push(Diagnostic::dropped(place.to_path(), message));
-                None
-            }
-        };
-        if let Some(scheme) = scheme {
-            self.services.push(translate_service(service, scheme, upstream));
+        let scheme = scheme(service);
+        if scheme.is_none() && service.enabled {
+            let protocol = &service.protocol;
+            let message = format!("services of protocol '{protocol}' are not served by this version of Weir");
+            found.push(Diagnostic::dropped(place.to_path(), message));
         }
-        let name = scheme.map(|_| name(service));
-        self.by_id.insert(
-            service.id,
-            Backend {
-                service,
-                name,
-                upstream,
-            },
-        );
+        if let Some(scheme) = scheme {
+            self.services.push(weir_model::Service {
+                tls: match scheme {
+                    Scheme::Http => UpstreamTls::default(),
+                    Scheme::Https => self.certificates.upstream_tls(service),
+                },
+                ..translate_service(service, scheme, upstream)
+            });
+        }
+        self.by_id.insert(service.id, Backend::of(service, upstream));
         scheme
     }
 
@@ -139,9 +145,12 @@ fn translate_service(service: &Service, scheme: Scheme, upstream: Option<&Upstre
     let standard = Timeouts::default();
     weir_model::Service {
         name: name(service),
+        tls: UpstreamTls::default(),
         url: upstream
             .is_none()
             .then(|| format!("{}://{host}:{}", service.protocol, service.port)),
+        // The order in which Kong asks for records is LAST, SRV, A.
+        srv: upstream.is_none() && is_name(&service.host),
         upstream: upstream.map(|upstream| upstream_name(&upstream.name, scheme)),
         path: None,
         retries: service.retries.unwrap_or(5),
@@ -153,6 +162,15 @@ fn translate_service(service: &Service, scheme: Scheme, upstream: Option<&Upstre
             read_ms: service.read_timeout.unwrap_or(standard.read_ms),
         },
     }
+}
+
+/// Whether a host has to be looked up.
+fn is_name(host: &str) -> bool {
+    host.trim_matches(['[', ']']).parse::<IpAddr>().is_err()
+}
+
+fn target_host(target: &str) -> &str {
+    text::split_port(target).map_or(target, |(host, _)| host)
 }
 
 fn targets_by_upstream(document: &Document) -> HashMap<Uuid, Vec<&Target>> {
@@ -191,6 +209,13 @@ fn translate_upstream(upstream: &Upstream, scheme: Scheme, targets: &[&Target]) 
             })
             .collect(),
         keepalive: KeepalivePool::default(),
+        srv: targets.iter().any(|target| is_name(target_host(&target.target))),
+        checks: health::checks(upstream).map(|checks| HealthChecks {
+            // Kong has one set of states for an upstream, however its services call it.
+            shared_with: (scheme == Scheme::Https).then(|| upstream.name.clone()),
+            ..checks
+        }),
+        retry_budget: None,
     }
 }
 
@@ -235,22 +260,4 @@ fn hash_input(
         "cookie" => cookie(),
         _ => None,
     }
-}
-
-/// Whether any check would change anything: a counter or an interval that is not zero.
-fn has_health_checks(value: &Value) -> bool {
-    const SWITCHES: [&str; 5] = [
-        "interval",
-        "successes",
-        "timeouts",
-        "http_failures",
-        "tcp_failures",
-    ];
-    let Value::Object(fields) = value else {
-        return false;
-    };
-    fields.iter().any(|(name, value)| match value {
-        Value::Number(number) => SWITCHES.contains(&name.as_str()) && number.as_f64() != Some(0.0),
-        other => has_health_checks(other),
-    })
 }

@@ -2,6 +2,7 @@
 
 use crate::translate::NOT_GRPC;
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use weir_plugin::{AuthFailure, ClaimFault, Exchange, Refusal, RefusalKind, TokenFault};
 
 /// What an answer says.
@@ -19,7 +20,7 @@ pub enum Words {
     /// A message in the form that the caller accepts.
     Negotiated {
         /// The message, unless the configuration has one.
-        message: &'static str,
+        message: Cow<'static, str>,
         /// Who says it.
         by: Speaker,
     },
@@ -37,7 +38,7 @@ pub enum Speaker {
 }
 
 impl Spoken {
-    fn router(message: &'static str) -> Self {
+    fn router(message: impl Into<Cow<'static, str>>) -> Self {
         Self::by(Speaker::Router, message)
     }
 
@@ -45,7 +46,8 @@ impl Spoken {
         Self::by(Speaker::Server, message)
     }
 
-    fn by(by: Speaker, message: &'static str) -> Self {
+    fn by(by: Speaker, message: impl Into<Cow<'static, str>>) -> Self {
+        let message = message.into();
         Self {
             text: Words::Negotiated { message, by },
             status: None,
@@ -98,7 +100,8 @@ pub fn of(refusal: &Refusal, exchange: &Exchange) -> Spoken {
         RefusalKind::UpstreamTimeout => Spoken::server("The upstream server is timing out"),
         RefusalKind::Unauthenticated { plugin, failure } => unauthenticated(plugin, failure),
         RefusalKind::RateLimited => Spoken::router("API rate limit exceeded"),
-        RefusalKind::Forbidden { .. } => Spoken::router("Forbidden"),
+        RefusalKind::Forbidden { plugin } => forbidden(plugin, exchange),
+        RefusalKind::Unacceptable { .. } => Spoken::router(unacceptable(refusal.status)),
         RefusalKind::AnonymousConsumerMissing | RefusalKind::PluginFailed { .. } => {
             Spoken::router("An unexpected error occurred")
         }
@@ -125,11 +128,36 @@ fn unauthenticated(plugin: &str, failure: &AuthFailure) -> Spoken {
     if plugin == "jwt" {
         return Spoken::own(&token_body(failure));
     }
-    Spoken::router(match failure {
-        AuthFailure::Missing => "No API key found in request",
-        AuthFailure::Duplicate => "Duplicate API key found",
+    Spoken::router(match (plugin, failure) {
+        ("key-auth", AuthFailure::Missing) => "No API key found in request",
+        ("key-auth", AuthFailure::Duplicate) => "Duplicate API key found",
+        ("hmac-auth", AuthFailure::Stale) => {
+            "HMAC signature cannot be verified, a valid date or x-date header is required for HMAC Authentication"
+        }
+        ("hmac-auth", AuthFailure::Token(_)) => "HMAC signature does not match",
+        ("hmac-auth", AuthFailure::Invalid | AuthFailure::Malformed) => "HMAC signature cannot be verified",
         _ => "Unauthorized",
     })
+}
+
+fn forbidden(plugin: &str, exchange: &Exchange) -> Spoken {
+    match plugin {
+        "acl" => Spoken::router("You cannot consume this service"),
+        "ip-restriction" => {
+            let client = exchange.request.client.to_canonical();
+            Spoken::router(format!("IP address not allowed: {client}"))
+        }
+        _ => Spoken::router("Forbidden"),
+    }
+}
+
+/// What is wrong with a request's size is told by the status.
+fn unacceptable(status: u16) -> &'static str {
+    match status {
+        411 => "A valid Content-Length header is required",
+        413 | 417 => "Request size limit exceeded",
+        _ => "Bad request",
+    }
 }
 
 fn token_body(failure: &AuthFailure) -> Value {

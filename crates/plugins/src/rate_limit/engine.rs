@@ -1,10 +1,11 @@
 //! The rate limit at work: configuration made ready for many calls.
 
-use super::compiled::{CompiledLimit, Key, length_ms};
+use super::compiled::{CompiledLimit, length_ms};
 use super::{Amount, Config, OnFailure, Otherwise, Per, SummaryHeaders};
-use std::net::IpAddr;
+use crate::counting::Counted;
+use crate::counting::settled::is_settled;
 use std::sync::Arc;
-use weir_flow::rate_limit::{Limiter, MAX_LIMITS, Verdict, Window, WindowLimit, WindowState, key};
+use weir_flow::rate_limit::{Limiter, MAX_LIMITS, Verdict, Window, WindowLimit, WindowState};
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::headers::is_name;
 use weir_plugin::{Exchange, Filter, Headers, Outcome, Phases, Refusal, RefusalKind};
@@ -24,9 +25,7 @@ pub(super) struct Limits {
 
 /// Limits with the same key.
 struct Group {
-    /// Keeps the group's counters apart from all others.
-    place: Vec<u8>,
-    by: Key,
+    by: Counted,
     otherwise: Missing,
     limits: Vec<CompiledLimit>,
 }
@@ -75,8 +74,7 @@ impl Limits {
             match limit.by.clone() {
                 None => common.push(CompiledLimit::new(limit)),
                 Some(by) => groups.push(Group {
-                    place: place(scope, 1 + index as u8),
-                    by: Key::new(by),
+                    by: Counted::new(scope, 1 + index as u8, by),
                     otherwise: Missing::Skip,
                     limits: vec![CompiledLimit::new(limit)],
                 }),
@@ -84,8 +82,7 @@ impl Limits {
         }
         if !common.is_empty() {
             groups.push(Group {
-                place: place(scope, 0),
-                by: Key::new(config.by),
+                by: Counted::new(scope, 0, config.by),
                 otherwise: match config.otherwise {
                     Otherwise::Ip => Missing::Ip,
                     Otherwise::Nothing => Missing::Pass,
@@ -115,9 +112,9 @@ impl Limits {
         };
         let mut passes_uncounted = false;
         for group in &self.groups {
-            let key = match (group.key(exchange), group.otherwise) {
+            let key = match (group.by.key(exchange), group.otherwise) {
                 (Some(key), _) => key,
-                (None, Missing::Ip) => group.key_of_address(exchange.request.client),
+                (None, Missing::Ip) => group.by.key_of_address(exchange.request.client),
                 (None, Missing::Fail) => return Err(Failure),
                 (None, Missing::Skip) => continue,
                 (None, Missing::Pass) => {
@@ -220,6 +217,9 @@ impl Filter for Limits {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        if is_settled(exchange, "rate-limit") {
+            return Outcome::Continue;
+        }
         let decision = match (self.decide(exchange), self.on_failure) {
             (Ok(decision), _) => decision,
             (Err(Failure), OnFailure::Pass) => return Outcome::Continue,
@@ -240,56 +240,10 @@ impl Filter for Limits {
     }
 }
 
-impl Group {
-    /// The key of the call's counters; `None` where it has nothing to count by.
-    fn key(&self, exchange: &Exchange) -> Option<u128> {
-        let request = &exchange.request;
-        let consumer = || exchange.identity.as_ref().map(|identity| &identity.consumer);
-        let of = |kind, value: &[u8]| Some(self.key_of(kind, value)).filter(|_| !value.is_empty());
-        match &self.by {
-            Key::Ip => Some(self.key_of_address(request.client)),
-            Key::Consumer => of(b'c', consumer()?.id.as_bytes()),
-            Key::Credential => {
-                let id = exchange.identity.as_ref()?.credential_id.as_deref()?;
-                // A credential without a name of its own counts as its consumer.
-                of(b'k', id.as_bytes()).or_else(|| of(b'c', consumer()?.id.as_bytes()))
-            }
-            Key::Service => of(b's', exchange.route.as_ref()?.service.as_bytes()),
-            Key::Route => of(b'r', exchange.route.as_ref()?.name.as_bytes()),
-            Key::Everybody => Some(self.key_of(b'e', b"")),
-            Key::Header(name) => of(b'h', request.headers.get(name)?),
-            Key::Path(path) => (request.raw_path == *path).then(|| self.key_of(b'p', path)),
-            Key::Variables(template) => {
-                let mut value = Vec::new();
-                let found = template.render(exchange, &mut value);
-                of(b'v', &value).filter(|_| found > 0)
-            }
-        }
-    }
-
-    fn key_of_address(&self, address: IpAddr) -> u128 {
-        match address {
-            IpAddr::V4(address) => self.key_of(b'a', &address.octets()),
-            IpAddr::V6(address) => self.key_of(b'a', &address.octets()),
-        }
-    }
-
-    /// `kind` keeps a client from counting on another's address by naming it in a header.
-    fn key_of(&self, kind: u8, value: &[u8]) -> u128 {
-        key(&[&self.place, &[kind], value])
-    }
-}
-
 fn append_number(out: &mut Headers, name: Option<&String>, number: u64) {
     if let Some(name) = name {
         out.append(name.as_bytes(), itoa::Buffer::new().format(number).as_bytes());
     }
-}
-
-fn place(scope: &str, group: u8) -> Vec<u8> {
-    let mut place = vec![group];
-    place.extend_from_slice(scope.as_bytes());
-    place
 }
 
 fn faults(config: &Config) -> Vec<Diagnostic> {
@@ -322,7 +276,7 @@ fn faults(config: &Config) -> Vec<Diagnostic> {
         .collect();
     for (index, limit) in config.limits.iter().enumerate() {
         let path = root.field("limits").index(index);
-        if limit.per == Per::Seconds(Amount::Number(0)) {
+        if let Per::Seconds(Amount::Number(0)) | Per::SlidingSeconds(Amount::Number(0)) = limit.per {
             fault(path.field("per"), "expected at least 1 second".to_owned());
         }
         let names = [

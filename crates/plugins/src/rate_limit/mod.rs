@@ -17,6 +17,7 @@
 mod compiled;
 mod engine;
 
+pub use crate::counting::{Amount, CountBy, OnFailure, Otherwise};
 use engine::Limits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,6 +31,7 @@ use weir_plugin::{BuildContext, Filter, Plugin, parse_config};
 const MAX_COUNTERS: usize = 1 << 20;
 
 /// The plugin; it owns the counters.
+#[derive(Clone)]
 pub struct RateLimit(Arc<Limiter>);
 
 impl Default for RateLimit {
@@ -136,16 +138,6 @@ pub struct Limit {
     pub headers: LimitHeaders,
 }
 
-/// A number, or a text with variables (`$http_x_limit`, `${http_x_limit ?? 10}`) that gives one for each call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum Amount {
-    /// The same for all calls.
-    Number(u64),
-    /// Read from the call.
-    Template(String),
-}
-
 /// A window of time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -164,56 +156,9 @@ pub enum Per {
     Year,
     /// So many seconds, beginning with the first call that is counted; at least 1.
     Seconds(Amount),
-}
-
-/// What calls are counted by.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum CountBy {
-    /// The client's address.
-    #[default]
-    Ip,
-    /// The consumer, the anonymous one too.
-    Consumer,
-    /// The credential that was used.
-    Credential,
-    /// The service that the route leads to.
-    Service,
-    /// The route.
-    Route,
-    /// Nothing: all calls together.
-    Everybody,
-    /// The value of this request header.
-    Header(String),
-    /// All calls to exactly this path (as the client wrote it) together; others are counted by `otherwise`.
-    Path(String),
-    /// A text with variables, such as `$remote_addr $http_x_tenant`. It counts as absent when none of its variables
-    /// has a value, or when it is empty.
-    Template(String),
-}
-
-/// What a call is counted by when there is no value to count by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Otherwise {
-    /// The client's address.
-    #[default]
-    Ip,
-    /// Not at all: it passes.
-    Nothing,
-    /// It fails, as `on_failure` says.
-    Fail,
-}
-
-/// What happens when no limit can be found out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum OnFailure {
-    /// Status 500.
-    #[default]
-    Refuse,
-    /// The call passes uncounted.
-    Pass,
+    /// The last so many seconds, at least 1. Calls are counted in windows of the clock; those of the window before count
+    /// for as much as of it lies in the span, as if they had come evenly.
+    SlidingSeconds(Amount),
 }
 
 /// Names of the response headers about the tightest limit: the one with the fewest calls left, of several such the

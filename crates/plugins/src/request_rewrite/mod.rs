@@ -12,17 +12,22 @@
 //! Whatever variables put into the target is escaped, so that no caller can add lines or end the path with it; a
 //! caller's `..` in a variable is not resolved, though.
 
-use crate::captures::{CaptureTemplate, Found};
+mod body;
+mod target;
+
+use crate::captures::Found;
+use crate::expression::Fault;
+use crate::field_steps::{FieldStep, FieldSteps, Pairs};
 use crate::header_steps::{HeaderStep, HeaderSteps, Side};
-use regex::bytes::Regex;
+use crate::texts::{Dialect, Text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
+use target::{NewTarget, Rewritten};
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::headers::{is_token, is_value};
-use weir_plugin::uri::escape_path;
-use weir_plugin::{BuildContext, Exchange, Filter, Outcome, Phases, Plugin, parse_config};
+use weir_plugin::{BuildContext, Exchange, Filter, Outcome, Phases, Plugin, RefusalKind, parse_config};
 
 /// Configuration of `request-rewrite`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -46,8 +51,21 @@ pub struct Config {
     /// Changes of the headers. Values may hold variables, and `$1` to `$9` for what the groups of the pattern that
     /// was used have found (without one, they are empty).
     pub headers: Vec<HeaderStep>,
+    /// Changes of the query. Its arguments are then encoded anew, in the order of their names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub query: Vec<FieldStep>,
+    /// Changes of the fields of a body: a form, urlencoded or in parts, or an object in JSON.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub body: Vec<FieldStep>,
+    /// The fields of an urlencoded body are put into the query too.
+    pub form_to_query: bool,
+    /// The largest body whose fields are changed, in bytes; larger ones stay as they are.
+    pub max_body_bytes: usize,
     /// Whether `$` in header values stands for variables rather than for itself.
     pub variables: bool,
+    /// Whether `$(…)` in texts stands for an expression over `headers`, `query_params` and `uri_captures`, and `$`
+    /// otherwise for itself. A call for which one cannot be evaluated is refused.
+    pub expressions: bool,
     /// Whether the paths of this chain's calls are decoded before they are matched, so that the result is escaped
     /// whole; otherwise only what cannot stand in a path is.
     pub decoded_paths: bool,
@@ -62,7 +80,12 @@ impl Default for Config {
             method: None,
             host: None,
             headers: Vec::new(),
+            query: Vec::new(),
+            body: Vec::new(),
+            form_to_query: false,
+            max_body_bytes: 8 << 20,
             variables: true,
+            expressions: false,
             decoded_paths: false,
         }
     }
@@ -109,26 +132,44 @@ impl Plugin for RequestRewrite {
         {
             faults.push(Diagnostic::error(root.field("host"), "expected a host"));
         }
-        let mut replacements = Vec::with_capacity(config.path_patterns.len());
-        for (index, replacement) in config.path_patterns.iter().enumerate() {
-            let path = root.field("path_patterns").index(index).field("pattern");
-            match crate::patterns::compile(&replacement.pattern, path) {
-                Ok(regex) => replacements.push((regex, Target::parse(&replacement.replacement))),
-                Err(fault) => faults.push(fault),
-            }
+        if config.max_body_bytes > MAX_BODY {
+            let message = format!("expected at most {MAX_BODY} bytes");
+            faults.push(Diagnostic::error(root.field("max_body_bytes"), message));
         }
-        let headers = HeaderSteps::compile(&config.headers, config.variables, &root.field("headers"));
+        let dialect = match config.expressions {
+            true => Dialect::Expressions,
+            false => Dialect::from(config.variables),
+        };
+        // Paths have had variables always, hosts never.
+        let target = NewTarget::compile(&config, dialect);
+        let target = target.map_err(|more| faults.extend(more));
+        let headers = HeaderSteps::compile(&config.headers, dialect, &root.field("headers"));
         let headers = headers.map_err(|more| faults.extend(more));
-        match (headers, faults.is_empty()) {
-            (Ok(headers), true) => Ok(Arc::new(RewriteFilter {
-                target: match (config.unsafe_original_target, config.path) {
-                    (true, _) => NewTarget::Original,
-                    (false, Some(path)) => NewTarget::Template(Target::parse(&path)),
-                    (false, None) => NewTarget::Replacements(replacements),
-                },
+        let query = FieldSteps::compile(&config.query, dialect, &root.field("query"));
+        let query = query.map_err(|more| faults.extend(more));
+        let body = FieldSteps::compile(&config.body, dialect, &root.field("body"));
+        let body = body.map_err(|more| faults.extend(more));
+        let host_dialect = if config.expressions {
+            dialect
+        } else {
+            Dialect::Plain
+        };
+        let host = config
+            .host
+            .as_deref()
+            .map(|host| Text::parse(host, host_dialect))
+            .transpose();
+        let host = host.map_err(|message| faults.push(Diagnostic::error(root.field("host"), message)));
+        match (target, headers, query, body, host, faults.is_empty()) {
+            (Ok(target), Ok(headers), Ok(query), Ok(body), Ok(host), true) => Ok(Arc::new(RewriteFilter {
+                target,
                 method: config.method,
-                host: config.host,
+                host,
                 headers,
+                query,
+                body,
+                form_to_query: config.form_to_query,
+                max_body_bytes: config.max_body_bytes,
                 decoded_paths: config.decoded_paths,
             })),
             _ => Err(faults),
@@ -136,139 +177,86 @@ impl Plugin for RequestRewrite {
     }
 }
 
+/// The most that `max_body_bytes` may be.
+const MAX_BODY: usize = 64 << 20;
+
 /// An instance of `request-rewrite`.
 struct RewriteFilter {
     target: NewTarget,
     method: Option<String>,
-    host: Option<String>,
+    host: Option<Text>,
     headers: HeaderSteps,
+    query: FieldSteps,
+    body: FieldSteps,
+    form_to_query: bool,
+    max_body_bytes: usize,
     decoded_paths: bool,
 }
 
-enum NewTarget {
-    Original,
-    Template(Target),
-    Replacements(Vec<(Regex, Target)>),
-}
-
-/// A template of a path, and of a query where it has one.
-struct Target {
-    path: CaptureTemplate,
-    query: Option<CaptureTemplate>,
-}
-
-/// A new path as it goes on the wire, and what stands before the caller's query.
-struct Rewritten {
-    path: Vec<u8>,
-    query: Option<Vec<u8>>,
-}
-
-impl Target {
-    fn parse(text: &str) -> Self {
-        match text.split_once('?') {
-            None => Self {
-                path: CaptureTemplate::parse(text),
-                query: None,
-            },
-            Some((path, query)) => Self {
-                path: CaptureTemplate::parse(path),
-                query: Some(CaptureTemplate::parse(query)),
-            },
-        }
-    }
-
-    fn needs_body(&self) -> bool {
-        self.path.needs_body() || self.query.as_ref().is_some_and(CaptureTemplate::needs_body)
-    }
-}
+/// That the body has been asked for.
+struct Asked;
 
 impl RewriteFilter {
-    /// The new target, and what the pattern that was used has found.
-    fn rewrite(&self, exchange: &Exchange) -> (Option<Rewritten>, Found) {
-        match &self.target {
-            NewTarget::Original => {
-                let path = exchange.request.raw_path.clone();
-                (Some(Rewritten { path, query: None }), Found::default())
-            }
-            NewTarget::Template(target) => {
-                let found = Found::default();
-                (Some(self.render(target, exchange, &found)), found)
-            }
-            NewTarget::Replacements(replacements) => {
-                let path = &exchange.request.path;
-                let first = replacements.iter().find_map(|(regex, target)| {
-                    let captures = regex.captures(path)?;
-                    let groups = captures.iter().map(|group| group.map(|group| group.range()));
-                    Some((target, groups.collect()))
-                });
-                let Some((target, groups)) = first else {
-                    return (None, Found::default());
-                };
-                let found = Found {
-                    text: path.clone(),
-                    groups,
-                };
-                (Some(self.render(target, exchange, &found)), found)
-            }
-        }
+    /// Whether the fields of this call's body are wanted, and not at hand.
+    fn awaits_body(&self, exchange: &Exchange) -> bool {
+        let request = &exchange.request;
+        (self.form_to_query || !self.body.is_empty())
+            && request.has_body
+            && request.body.is_none()
+            && body::has_fields(request)
     }
 
-    fn render(&self, target: &Target, exchange: &Exchange, found: &Found) -> Rewritten {
-        let matched = found.groups.first().cloned().flatten();
-        let (before, behind) = match matched {
-            Some(range) => (&found.text[..range.start], &found.text[range.end..]),
-            None => (&[][..], &[][..]),
-        };
-        let mut path = before.to_vec();
-        target.path.render(exchange, found, &mut path);
-        let query = target.query.as_ref().map(|template| {
-            let mut query = Vec::new();
-            template.render(exchange, found, &mut query);
-            query.extend_from_slice(behind);
-            escape_query(&query)
-        });
-        if query.is_none() {
-            path.extend_from_slice(behind);
+    fn rewrite(&self, exchange: &mut Exchange) -> Result<(), Fault> {
+        let (rewritten, found) = self.target.of(exchange, self.decoded_paths)?;
+        let mut memory = Vec::new();
+        let host = self
+            .host
+            .as_ref()
+            .map(|host| host.value(exchange, &Found::default(), &mut memory));
+        if let Some(host) = host.transpose()?.map(<[u8]>::to_vec) {
+            exchange.upstream_host = Some(host);
         }
-        if path.first() != Some(&b'/') {
-            path.insert(0, b'/');
+        if !self.headers.is_empty() {
+            self.headers.try_apply(exchange, Side::Request, &found)?;
         }
-        Rewritten {
-            path: self.escape(&path),
-            query,
-        }
-    }
-
-    fn escape(&self, path: &[u8]) -> Vec<u8> {
-        let mut out = Vec::with_capacity(path.len());
-        if self.decoded_paths {
-            escape_path(path, &mut out);
-        } else {
-            // Escapes are there already and stay as they are.
-            let mut parts = path.split(|byte| *byte == b'%');
-            escape_path(parts.next().unwrap_or_default(), &mut out);
-            for part in parts {
-                out.push(b'%');
-                escape_path(part, &mut out);
+        if let Some(Rewritten { path, query }) = rewritten {
+            exchange.upstream_path = Some(path);
+            if let Some(mut query) = query {
+                if let Some(own) = own_query(exchange).filter(|own| !own.is_empty()) {
+                    query.push(b'&');
+                    query.extend_from_slice(own);
+                }
+                exchange.upstream_query = Some(query);
             }
         }
-        out
+        if self.form_to_query
+            && let Some(pairs) = body::form_pairs(&exchange.request).filter(|pairs| !pairs.is_empty())
+        {
+            let mut all = Pairs::read(own_query(exchange).unwrap_or_default());
+            all.extend(pairs);
+            exchange.upstream_query = Some(all.write());
+        }
+        if !self.body.is_empty() {
+            body::change(&self.body, exchange)?;
+        }
+        if !self.query.is_empty() {
+            let mut pairs = Pairs::read(own_query(exchange).unwrap_or_default());
+            self.query.apply(&mut pairs, exchange)?;
+            exchange.upstream_query = Some(pairs.write());
+        }
+        if let Some(method) = &self.method {
+            let request = &mut exchange.request;
+            request.method.clear();
+            request.method.extend_from_slice(method.as_bytes());
+        }
+        Ok(())
     }
 }
 
-/// Escapes what cannot stand in a query.
-fn escape_query(query: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(query.len());
-    for part in query.split_inclusive(|byte| matches!(byte, b'%' | b'?')) {
-        match part.split_last() {
-            Some((last @ (b'%' | b'?'), text)) => {
-                escape_path(text, &mut out);
-                out.push(*last);
-            }
-            _ => escape_path(part, &mut out),
-        }
-    }
-    out
+/// The query that the upstream would get.
+fn own_query(exchange: &Exchange) -> Option<&[u8]> {
+    let changed = exchange.upstream_query.as_deref();
+    changed.or(exchange.request.query.as_deref())
 }
 
 impl Filter for RewriteFilter {
@@ -278,38 +266,26 @@ impl Filter for RewriteFilter {
 
     fn needs_body(&self) -> bool {
         self.headers.need_body()
-            || match &self.target {
-                NewTarget::Original => false,
-                NewTarget::Template(target) => target.needs_body(),
-                NewTarget::Replacements(list) => list.iter().any(|(_, target)| target.needs_body()),
-            }
+            || self.target.needs_body()
+            || self.query.need_body()
+            || self.body.need_body()
+            || self.host.as_ref().is_some_and(Text::needs_body)
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        let (rewritten, found) = self.rewrite(exchange);
-        if !self.headers.is_empty() {
-            self.headers.apply(exchange, Side::Request, &found);
+        if self.awaits_body(exchange) && exchange.kept.take::<_, Asked>(self).is_none() {
+            exchange.kept.put(self, Asked);
+            return Outcome::NeedBody {
+                max_bytes: self.max_body_bytes,
+            };
         }
-        let request = &mut exchange.request;
-        if let Some(Rewritten { path, query }) = rewritten {
-            request.path = path;
-            if let Some(mut query) = query {
-                if let Some(own) = request.query.as_deref().filter(|own| !own.is_empty()) {
-                    query.push(b'&');
-                    query.extend_from_slice(own);
-                }
-                request.query = Some(query);
-            }
-            exchange.path_rewritten = true;
+        match self.rewrite(exchange) {
+            Ok(()) => Outcome::Continue,
+            Err(Fault(reason)) => Outcome::refuse(RefusalKind::PluginFailed {
+                plugin: "request-rewrite",
+                reason,
+            }),
         }
-        if let Some(method) = &self.method {
-            request.method.clear();
-            request.method.extend_from_slice(method.as_bytes());
-        }
-        if let Some(host) = &self.host {
-            exchange.upstream_host = Some(host.as_bytes().to_vec());
-        }
-        Outcome::Continue
     }
 }
 

@@ -16,16 +16,16 @@ fn target(config: &Value, path: &str, query: Option<&str>) -> String {
     exchange.request.path = path.as_bytes().to_vec();
     exchange.request.query = query.map(|query| query.as_bytes().to_vec());
     assert_eq!(word(&filter.on_request(&mut exchange)), "continue");
-    let mut target = String::from_utf8(exchange.request.path).expect("text");
-    if let Some(query) = exchange.request.query {
+    let (path, mark) = match exchange.upstream_path {
+        Some(path) => (path, ""),
+        None => (exchange.request.path, "-"),
+    };
+    let mut target = String::from_utf8(path).expect("text");
+    if let Some(query) = exchange.upstream_query.or(exchange.request.query) {
         target.push('?');
         target.push_str(&String::from_utf8(query).expect("text"));
     }
-    if exchange.path_rewritten {
-        target
-    } else {
-        format!("-{target}")
-    }
+    format!("{mark}{target}")
 }
 
 #[test]
@@ -118,14 +118,15 @@ fn the_rest_of_the_request_is_rewritten() {
         "path_patterns": [{"pattern": "^/test/(.*)/(.*)", "replacement": "/$1_$2"}],
         "headers": [{"append": {"X-Cap": "$1/$2"}}, {"set": {"X-U": "$uri", "X-M": "$request_method"}}],
     });
-    for (path, captured, new) in [("/test/a/b", "a/b", "/a_b"), ("/none", "/", "/none")] {
+    for (path, captured, new) in [("/test/a/b", "a/b", Some("/a_b")), ("/none", "/", None)] {
         let filter = build(&RequestRewrite, &config).expect("valid");
         let mut exchange = exchange();
         prepare(&mut exchange, &format!("GET {path}"), &[]);
         assert_eq!(word(&filter.on_request(&mut exchange)), "continue");
         assert_eq!(exchange.request.method, b"POST");
         assert_eq!(exchange.upstream_host.as_deref(), Some(&b"new.host:81"[..]));
-        assert_eq!(String::from_utf8_lossy(&exchange.request.path), new);
+        assert_eq!(exchange.upstream_path.as_deref(), new.map(str::as_bytes));
+        assert_eq!(exchange.request.path, path.as_bytes());
         let expected = [
             format!("X-Cap: {captured}"),
             "X-M: GET".into(),

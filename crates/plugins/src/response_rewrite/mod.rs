@@ -8,14 +8,19 @@
 //!   - remove: [X-Powered-By]
 //! ```
 //!
-//! What it cannot do is change an upstream's body in part: bodies are passed on as they come.
+//! Where a service's body is changed in part (`filters`, `json`), it is read whole first, up to `max_body_bytes`; a
+//! larger one is passed on as it comes. `before` and `after` are added as it passes.
 //!
 //! Security: a changed status may turn a refusal of the gateway into what looks like success; `when` limits it.
 
+mod body;
+
 use crate::captures::Found;
+use crate::field_steps::FieldStep;
 use crate::header_steps::{HeaderStep, HeaderSteps, Side};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use body::{Around, Change, Whole};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -40,6 +45,22 @@ pub struct Config {
     pub body: Option<String>,
     /// Whether `body` is Base64.
     pub body_is_base64: bool,
+    /// Put before the body, whosever it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// Put behind the body.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// Replacements in the body, each working on what the one before it left. Compressed bodies are unpacked first.
+    /// Not together with `body`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub filters: Vec<Replacement>,
+    /// Changes of the members of a body that is an object in JSON.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub json: Vec<FieldStep>,
+    /// The largest body that is changed in part, in bytes, at most 67108864.
+    #[schemars(range(max = 67_108_864))]
+    pub max_body_bytes: usize,
     /// Changes of the headers. Values may hold variables.
     pub headers: Vec<HeaderStep>,
     /// Whether `$` in header values stands for variables rather than for itself.
@@ -53,11 +74,32 @@ impl Default for Config {
             status: None,
             body: None,
             body_is_base64: false,
+            before: None,
+            after: None,
+            filters: Vec::new(),
+            json: Vec::new(),
+            max_body_bytes: 16 << 20,
             headers: Vec::new(),
             variables: true,
         }
     }
 }
+
+/// A replacement in the body.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Replacement {
+    /// A regular expression.
+    pub pattern: String,
+    /// What stands in place of what it found, with `$1` for its groups.
+    pub replacement: String,
+    /// Every place that it finds rather than the first.
+    #[serde(default)]
+    pub all: bool,
+}
+
+/// The most that `max_body_bytes` may be.
+const MAX_BODY: usize = 64 << 20;
 
 /// The plugin.
 pub struct ResponseRewrite;
@@ -81,6 +123,18 @@ impl Plugin for ResponseRewrite {
                 format!("expected a status from 200 to 598, found {status}"),
             ));
         }
+        if !config.filters.is_empty() && config.body.is_some() {
+            return Err(fault(
+                "filters",
+                "expected either 'body' or 'filters', not both".to_owned(),
+            ));
+        }
+        if config.max_body_bytes > MAX_BODY {
+            return Err(fault(
+                "max_body_bytes",
+                format!("expected at most {MAX_BODY} bytes"),
+            ));
+        }
         let condition = config.when.as_ref().map(Condition::compile).transpose();
         let body = match config.body {
             Some(body) if config.body_is_base64 => {
@@ -89,15 +143,20 @@ impl Plugin for ResponseRewrite {
             }
             body => body.map(String::into_bytes),
         };
+        let root = DocPath::root();
+        let change = Change::compile(&config.filters, &config.json, config.max_body_bytes)?;
         Ok(Arc::new(RewriteFilter {
             condition: condition.map_err(|message| fault("when", message))?,
             status: config.status,
             body,
-            headers: HeaderSteps::compile(
-                &config.headers,
-                config.variables,
-                &DocPath::root().field("headers"),
-            )?,
+            around: (config.before.is_some() || config.after.is_some()).then(|| {
+                Arc::new(Around {
+                    before: config.before.unwrap_or_default().into_bytes(),
+                    after: config.after.unwrap_or_default().into_bytes(),
+                })
+            }),
+            change: change.map(Arc::new),
+            headers: HeaderSteps::compile(&config.headers, config.variables, &root.field("headers"))?,
         }))
     }
 }
@@ -107,6 +166,8 @@ struct RewriteFilter {
     condition: Option<Condition>,
     status: Option<u16>,
     body: Option<Vec<u8>>,
+    around: Option<Arc<Around>>,
+    change: Option<Arc<Change>>,
     headers: HeaderSteps,
 }
 
@@ -148,6 +209,15 @@ impl Filter for RewriteFilter {
                 response.headers.remove(name);
             }
             response.replaced_body = Some(body.clone());
+        }
+        if let Some(change) = &self.change {
+            Whole::begin(change, response);
+        }
+        if let Some(around) = &self.around {
+            for name in &ABOUT_THE_BODY[2..] {
+                response.headers.remove(name);
+            }
+            response.body_filters.push(around.passing());
         }
         self.headers.apply(exchange, Side::Response, &Found::default());
     }

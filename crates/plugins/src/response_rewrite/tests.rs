@@ -91,6 +91,89 @@ fn responses_are_rewritten() {
     }
 }
 
+/// The body that comes out of one that goes in, in two pieces.
+fn passed(config: &Value, headers: &[(&str, &str)], body: &[u8]) -> String {
+    let filter = build(&ResponseRewrite, config).expect("valid");
+    let mut exchange = exchange();
+    exchange.response.status = 200;
+    for (name, value) in headers {
+        exchange
+            .response
+            .headers
+            .append(name.as_bytes(), value.as_bytes());
+    }
+    filter.on_response(&mut exchange);
+    let mut filters = exchange.response.body_filters;
+    let (first, second) = body.split_at(body.len() / 2);
+    let mut out = Vec::new();
+    filters.piece(first, &mut out);
+    filters.piece(second, &mut out);
+    filters.end(&mut out);
+    String::from_utf8(out).expect("text")
+}
+
+#[test]
+fn bodies_are_changed() {
+    let filter = |pattern: &str, replacement: &str, all: bool| json!({"filters": [{"pattern": pattern, "replacement": replacement, "all": all}]});
+    let json = ("Content-Type", "application/problem+json; charset=utf-8");
+    for (config, headers, body, expected) in [
+        (json!({"before": "[", "after": "]"}), vec![], "hi", "[hi]"),
+        (json!({"after": "]"}), vec![], "", "]"),
+        (
+            filter("world", "X", true),
+            vec![],
+            "hello world world",
+            "hello X X",
+        ),
+        (
+            filter("world", "X", false),
+            vec![],
+            "hello world world",
+            "hello X world",
+        ),
+        (filter("(?i)(H)(E)", "$2$1", false), vec![], "hello", "ehllo"),
+        (
+            filter("l", "L", true),
+            vec![("Content-Encoding", "zstd")],
+            "ll",
+            "ll",
+        ),
+        (
+            json!({"json": [{"add": {"n": 1}}]}),
+            vec![json],
+            r#"{"a":2}"#,
+            r#"{"a":2,"n":1}"#,
+        ),
+        (json!({"json": [{"add": {"n": 1}}]}), vec![json], "[1]", "[1]"),
+        (json!({"json": [{"add": {"n": 1}}]}), vec![json], "no", "no"),
+        (
+            json!({"json": [{"add": {"n": 1}}]}),
+            vec![("Content-Type", "text/plain")],
+            "{}",
+            "{}",
+        ),
+        (
+            json!({"json": [{"add": {"n": 1}}], "max_body_bytes": 1}),
+            vec![json],
+            "{ }",
+            "{ }",
+        ),
+    ] {
+        assert_eq!(passed(&config, &headers, body.as_bytes()), expected, "{config}");
+    }
+}
+
+#[test]
+fn compressed_bodies_are_unpacked() {
+    use std::io::Write;
+    let mut coder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    coder.write_all(b"hello world").expect("in memory");
+    let packed = coder.finish().expect("in memory");
+    let config = json!({"filters": [{"pattern": "world", "replacement": "you"}]});
+    let headers = [("Content-Encoding", "gzip"), ("ETag", "x")];
+    assert_eq!(passed(&config, &headers, &packed), "hello you");
+}
+
 #[test]
 fn configurations_are_checked() {
     assert!(build(&ResponseRewrite, &example(include_str!("mod.rs"))).is_ok());
@@ -102,7 +185,14 @@ fn configurations_are_checked() {
             json!({"headers": [{"remove": ["a:"]}]}),
             vec!["headers[0].remove[0]"],
         ),
-        (json!({"filters": []}), vec!["filters"]),
+        (
+            json!({"body": "", "filters": [{"pattern": "a", "replacement": "b"}]}),
+            vec!["filters"],
+        ),
+        (
+            json!({"filters": [{"pattern": "(", "replacement": ""}]}),
+            vec!["filters[0].pattern"],
+        ),
     ] {
         assert_eq!(refused_at(&ResponseRewrite, &config), places, "{config}");
     }

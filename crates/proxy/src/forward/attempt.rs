@@ -9,13 +9,13 @@ use crate::pool::{PoolKey, UpstreamConnection};
 use crate::request_body::{CONTINUE, RequestBody};
 use crate::serve::{After, Call, Stop};
 use crate::timer::Timer;
+use crate::transport::WriteHalf;
 use crate::worker::Worker;
 use std::io;
 use std::pin::Pin;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 use tokio::io::AsyncWrite;
-use tokio::net::tcp::OwnedWriteHalf;
 use weir_plugin::{RefusalKind, Response};
 use weir_snapshot::Target;
 use weir_telemetry::metrics::ProtocolError;
@@ -46,7 +46,7 @@ impl Call<'_> {
         &mut self,
         plan: &Plan<'_>,
         target: &Target,
-        key: PoolKey,
+        key: &PoolKey,
         mut connection: Box<UpstreamConnection>,
         is_reused: bool,
     ) -> Tried {
@@ -103,6 +103,9 @@ impl Call<'_> {
         };
         attempt.connection.inbox.consume(head.length);
         let answered_at = self.note_answer(&busy, plan, started);
+        if let Some(checks) = &plan.upstream.checks {
+            self.note_status(checks, target);
+        }
         if self.exchange.response.status == 101 {
             // In the middle of a body nobody knows which byte belongs to what.
             return match self.take_back(pump, &mut attempt.connection) {
@@ -198,7 +201,7 @@ impl Call<'_> {
     fn settle(
         &mut self,
         plan: &Plan<'_>,
-        key: PoolKey,
+        key: &PoolKey,
         mut connection: Box<UpstreamConnection>,
         relayed: Result<super::relay::Relayed, After>,
         is_sent: bool,
@@ -215,7 +218,7 @@ impl Call<'_> {
             let bounds = &plan.upstream.keepalive;
             self.worker
                 .pool
-                .put(key, connection, bounds, now, &self.worker.buffers);
+                .put(key.clone(), connection, bounds, now, &self.worker.buffers);
         } else {
             connection.inbox.consume(connection.inbox.bytes().len());
             connection.inbox.release(&self.worker.buffers);
@@ -333,7 +336,7 @@ fn failure_of(error: &io::Error, is_reused: bool) -> Failure {
 
 /// Writes all of `bytes`, waiting at most `timeout` between two writes.
 pub(super) async fn write_all(
-    write: &mut OwnedWriteHalf,
+    write: &mut WriteHalf,
     bytes: &[u8],
     timer: &mut Timer,
     timeout: Duration,

@@ -1,6 +1,8 @@
 //! Forwarding: chooses a target, connects, sends the request, and tries again where that is safe.
 
 mod attempt;
+mod choose;
+mod filtered;
 mod interim;
 mod pump;
 mod relay;
@@ -13,13 +15,16 @@ use crate::pool::{PoolKey, UpstreamConnection};
 use crate::reply::{push_header, push_via};
 use crate::serve::{After, Call, Stop};
 use crate::timer::Timer;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 use std::time::{Duration, Instant};
-use weir_flow::balancer::{EWMA_DECAY_MS, Load, ewma_update};
-use weir_model::{Scheme, UpstreamHost};
+use weir_flow::balancer::{EWMA_DECAY_MS, ewma_update};
+use weir_model::UpstreamHost;
 use weir_plugin::RefusalKind;
 use weir_plugin::headers::is_value;
 use weir_plugin::uri::NormalForm;
@@ -83,11 +88,7 @@ impl Call<'_> {
     /// Carries the call to one of the upstream's targets and its answer back.
     pub async fn forward(&mut self, route: &Route, forward: &Forward, found: &Found) -> Result<After, Stop> {
         let upstream = &self.serving.published.snapshot.upstreams[forward.upstream as usize];
-        if upstream.scheme == Scheme::Https {
-            return Err(RefusalKind::ConnectFailed.into());
-        }
-        let stripped =
-            (forward.path.strip_matched && !self.exchange.path_rewritten).then_some(found.matched_len);
+        let stripped = forward.path.strip_matched.then_some(found.matched_len);
         if route.chain.has_request_work {
             h1::forget_framing(&mut self.exchange.request.headers);
         }
@@ -115,6 +116,9 @@ impl Call<'_> {
                 self.started
             },
         };
+        if let Some(budget) = &upstream.retry_budget {
+            budget.left.note_call(budget.rules);
+        }
         let mut tried: Vec<usize> = Vec::new();
         loop {
             let Some(index) = self.pick(&plan, &tried) else {
@@ -125,6 +129,9 @@ impl Call<'_> {
                 Tried::Stopped(stop) => return Err(stop),
                 Tried::Failed(failure) => failure,
             };
+            if let Some(checks) = &upstream.checks {
+                self.note_failure(checks, &upstream.targets[index], failure);
+            }
             self.report.upstream_time = Some(Instant::now().saturating_duration_since(plan.started));
             self.report.tries.push(failure.refusal().status());
             if !self.may_retry(&plan, failure) {
@@ -177,40 +184,6 @@ impl Call<'_> {
         weir_flow::hash_bytes(value.as_bytes())
     }
 
-    /// Chooses a target that was not tried yet; once all were, any.
-    fn pick(&mut self, plan: &Plan<'_>, tried: &[usize]) -> Option<usize> {
-        let upstream = plan.upstream;
-        let now_ms = if upstream.balancer.needs_load() {
-            self.exchange.unix_ms()
-        } else {
-            0
-        };
-        let load = |index: usize| {
-            let state = &upstream.targets[index].state;
-            let idle_ms = now_ms.saturating_sub(state.latency_at_ms.load(Relaxed));
-            let latency_us = f64::from_bits(state.latency_us.load(Relaxed));
-            Load {
-                inflight: state.inflight.load(Relaxed),
-                latency_us: ewma_update(latency_us, 0.0, idle_ms, EWMA_DECAY_MS),
-            }
-        };
-        self.serving
-            .with_balancer(plan.forward.upstream as usize, |state| {
-                upstream
-                    .balancer
-                    .pick(state, plan.hash, load, |index| !tried.contains(&index))
-                    .or_else(|| upstream.balancer.pick(state, plan.hash, load, |_| true))
-            })
-    }
-
-    fn may_retry(&self, plan: &Plan<'_>, failure: Failure) -> bool {
-        let elapsed = Instant::now().saturating_duration_since(plan.started);
-        let in_time = plan.forward.retry_timeout_ms == 0
-            || elapsed < Duration::from_millis(plan.forward.retry_timeout_ms);
-        let is_safe = failure.is_unsent() || plan.forward.retry_non_idempotent || self.is_idempotent();
-        self.report.retries < plan.forward.retries && in_time && is_safe && self.is_replayable()
-    }
-
     /// RFC 9110, 9.2.2.
     fn is_idempotent(&self) -> bool {
         matches!(
@@ -229,27 +202,57 @@ impl Call<'_> {
         let now = plan.started;
         let address = match target.address {
             Some(address) => address,
-            None => match self.worker.resolver.resolve(&target.host, now).await {
-                Ok(ip) => SocketAddr::new(ip, target.port),
+            None => match self.resolve(plan, target).await {
+                Ok(address) => address,
                 Err(_) => return Tried::Failed(Failure::NameResolution),
             },
         };
         self.exchange.upstream = Some(address);
-        let key = PoolKey { address };
-        let reused = self.worker.pool.take(key, &plan.upstream.keepalive, now);
+        let tls = match &plan.forward.tls {
+            None => None,
+            Some(tls) => match tls.name.clone().or_else(|| self.server_name(plan, target)) {
+                Some(name) => Some((Arc::clone(&tls.config), name)),
+                None => return Tried::Failed(Failure::Connect),
+            },
+        };
+        let id = plan.forward.tls.as_ref().map_or(0, |tls| tls.id);
+        let key = PoolKey {
+            address,
+            tls: tls.as_ref().map(|(_, name)| (id, name.clone())),
+        };
+        let reused = self.worker.pool.take(&key, &plan.upstream.keepalive, now);
         if let Some(connection) = reused {
             self.worker.metrics.upstream_connections_reused.increment();
-            match self.attempt(plan, target, key, connection, true).await {
+            match self.attempt(plan, target, &key, connection, true).await {
                 Tried::Failed(Failure::StaleConnection) if self.is_idempotent() && self.is_replayable() => {}
                 other => return other,
             }
         }
-        match self.connect(plan, address).await {
-            Ok(Some(connection)) => self.attempt(plan, target, key, connection, false).await,
+        match self.connect(plan, address, tls).await {
+            Ok(Some(connection)) => self.attempt(plan, target, &key, connection, false).await,
             Ok(None) => Tried::Stopped(Stop::Gone),
             Err(error) if error.kind() == io::ErrorKind::TimedOut => Tried::Failed(Failure::ConnectTimeout),
             Err(_) => Tried::Failed(Failure::Connect),
         }
+    }
+
+    /// The name that a target is asked for over TLS: the one that it is told in `Host`, without the port.
+    fn server_name(&self, plan: &Plan<'_>, target: &Target) -> Option<ServerName<'static>> {
+        let request = &self.exchange.request;
+        let told = match (&self.exchange.upstream_host, &plan.forward.upstream_host) {
+            (Some(host), _) => host.as_slice(),
+            (None, UpstreamHost::Fixed(host) | UpstreamHost::WithTargetPort(host)) => host.as_bytes(),
+            (None, UpstreamHost::Target) => target.host.as_bytes(),
+            (None, UpstreamHost::Client) => request.host.as_slice(),
+        };
+        [told, target.host.as_bytes()].into_iter().find_map(|host| {
+            let host = match host.first()? {
+                b'[' => &host[1..memchr::memchr(b']', host)?],
+                _ => &host[..memchr::memchr(b':', host).unwrap_or(host.len())],
+            };
+            let name = std::str::from_utf8(host).ok()?;
+            ServerName::try_from(name.to_owned()).ok()
+        })
     }
 
     /// Connects; `None` when the client went meanwhile.
@@ -257,11 +260,12 @@ impl Call<'_> {
         &mut self,
         plan: &Plan<'_>,
         address: SocketAddr,
+        tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
     ) -> io::Result<Option<Box<UpstreamConnection>>> {
         let timeouts = &plan.forward.timeouts;
         let timer = Timer::new(Instant::now(), Duration::from_millis(timeouts.connect_ms));
         let (client, worker) = (&mut *self.client, self.worker);
-        let mut opening = std::pin::pin!(UpstreamConnection::open(address, timer, &worker.metrics));
+        let mut opening = std::pin::pin!(UpstreamConnection::open(address, tls, timer, &worker.metrics));
         std::future::poll_fn(|context| match opening.as_mut().poll(context) {
             Poll::Ready(opened) => Poll::Ready(opened.map(Some)),
             Poll::Pending => client.reader.poll_gone(context, worker).map(|()| Ok(None)),

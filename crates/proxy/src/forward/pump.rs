@@ -7,6 +7,7 @@ use crate::h1::chunked::{self, Piece};
 use crate::request_body::{BodyError, RequestBody};
 use crate::serve::Stop;
 use crate::timer::Timer;
+use crate::transport::WriteHalf;
 use crate::worker::Worker;
 use std::cell::Cell;
 use std::future::Future;
@@ -15,7 +16,6 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
-use tokio::net::tcp::OwnedWriteHalf;
 use weir_plugin::Refusal;
 
 /// What has to go on, or be looked out for, while a call waits for something else.
@@ -84,7 +84,7 @@ pub struct Pump {
 pub struct Pumped {
     pub reader: Reader,
     pub body: RequestBody,
-    pub write: OwnedWriteHalf,
+    pub write: WriteHalf,
     pub result: Result<(), PumpError>,
 }
 
@@ -94,7 +94,7 @@ impl Pump {
         worker: &Rc<Worker>,
         reader: Reader,
         body: RequestBody,
-        write: OwnedWriteHalf,
+        write: WriteHalf,
         is_chunked: bool,
         write_timeout: Duration,
     ) -> Self {
@@ -154,7 +154,7 @@ struct Sender {
     worker: Rc<Worker>,
     reader: Reader,
     body: RequestBody,
-    write: OwnedWriteHalf,
+    write: WriteHalf,
     is_chunked: bool,
     write_timeout: Duration,
 }

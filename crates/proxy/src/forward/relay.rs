@@ -43,8 +43,11 @@ impl Call<'_> {
     ) -> Result<Relayed, After> {
         let mut watch = pump.map_or(Watch::Nothing, Watch::Pump);
         self.exchange.merge_response_headers();
+        if let Framing::Length(length) = head.framing {
+            self.exchange.response.content_length = Some(length);
+        }
         self.run_response_work(&plan.route.chain);
-        let replaced = self.replacement(head);
+        let replaced = self.replacement(head).map(|body| self.filter_whole(body));
         let framing = self.outgoing_framing(head, replaced.as_deref());
         if !plan.route.chain.steps.is_empty() {
             self.forget_response_framing(framing);
@@ -112,11 +115,11 @@ impl Call<'_> {
         match (head.framing, replaced) {
             (_, Some(body)) => Framing::Length(body.len() as u64),
             (Framing::None, None) => Framing::Length(0),
-            (Framing::Length(length), _) => Framing::Length(length),
-            (Framing::Chunked | Framing::UntilClose, _) if self.head.minor_version == 0 => {
-                Framing::UntilClose
+            (Framing::Length(length), _) if self.exchange.response.body_filters.keep_length() => {
+                Framing::Length(length)
             }
-            (Framing::Chunked | Framing::UntilClose, _) => Framing::Chunked,
+            _ if self.head.minor_version == 0 => Framing::UntilClose,
+            _ => Framing::Chunked,
         }
     }
 
@@ -179,6 +182,7 @@ impl Call<'_> {
                 Piece::End => break,
                 Piece::Skip(0) => {
                     // Whoever waits for this part should have it before more is awaited.
+                    self.pause_filters(framing, out);
                     self.flush(out, watch).await?;
                     if cursor.is_long(BUFFER_BYTES as u64) || relayed >= BUFFER_BYTES / 2 {
                         attempt.connection.inbox.enlarge(&self.worker.buffers);
@@ -207,12 +211,17 @@ impl Call<'_> {
                 Piece::Skip(count) => attempt.connection.inbox.consume(count),
                 Piece::Data(count) => {
                     relayed = relayed.saturating_add(count);
-                    self.send_data(&attempt.connection.inbox.bytes()[..count], framing, out, watch)
-                        .await?;
+                    let data = &attempt.connection.inbox.bytes()[..count];
+                    if self.exchange.response.body_filters.is_empty() {
+                        self.send_data(data, framing, out, watch).await?;
+                    } else {
+                        self.send_filtered(data, framing, out, watch).await?;
+                    }
                     attempt.connection.inbox.consume(count);
                 }
             }
         }
+        self.end_filters(framing, out);
         if framing == Framing::Chunked {
             out.extend_from_slice(chunked::LAST_CHUNK);
         }
@@ -220,7 +229,7 @@ impl Call<'_> {
         Ok(head.framing != Framing::UntilClose)
     }
 
-    async fn send_data(
+    pub(super) async fn send_data(
         &mut self,
         data: &[u8],
         framing: Framing,

@@ -183,6 +183,10 @@ impl<'h> Fields<'h> {
     }
 
     fn note_connection(&mut self, value: &'h [u8]) -> Result<(), RefusalKind> {
+        if value == b"keep-alive" {
+            self.keep_alive = true;
+            return Ok(());
+        }
         for option in list_items(value) {
             match option.len() {
                 5 if option.eq_ignore_ascii_case(b"close") => self.close = true,
@@ -229,6 +233,7 @@ impl<'h> Fields<'h> {
             (false, None) => Framing::None,
         };
         request.has_body = !framing.is_empty();
+        request.expects_continue = self.expects_continue;
         request.content_length = self.length;
         let keep_alive = !self.close && (minor_version == 1 || self.keep_alive);
         Ok(Parsed::Head(RequestHead {
@@ -288,7 +293,8 @@ fn read_target<'t>(
             (Some(&rest[..end]), &rest[end..])
         }
     };
-    if target.iter().any(|byte| *byte <= 0x20 || *byte == 0x7f) {
+    let is_bad = |bad, byte: &u8| bad | (*byte <= 0x20) | (*byte == 0x7f);
+    if target.iter().fold(false, is_bad) {
         return Err(bad("the request target"));
     }
     // A fragment is no part of a request; the originals drop it, and so the upstream never sees one.
@@ -347,15 +353,27 @@ fn split_host(host: &[u8]) -> Option<(&[u8], Option<u16>)> {
             std::str::from_utf8(address).is_ok_and(|it| it.parse::<Ipv6Addr>().is_ok())
         }
         [] => false,
-        _ => name.iter().all(is_host_character) && memchr::memmem::find(name, b"..").is_none(),
+        _ => {
+            let is_good = |good, byte: &u8| good & HOST_CHARACTERS[usize::from(*byte)];
+            name.iter().fold(true, is_good) && !name.windows(2).any(|pair| pair == b"..")
+        }
     };
     is_good.then_some((name, port))
 }
 
-/// Whether a name may hold this byte: what RFC 3986 allows, and what is not ASCII.
-fn is_host_character(byte: &u8) -> bool {
-    byte.is_ascii_alphanumeric()
-        || matches!(byte, b'-' | b'.')
-        || b"_~%!$&'()*+,;=".contains(byte)
-        || *byte >= 0x80
-}
+/// The bytes that a name may hold: what RFC 3986 allows, and what is not ASCII.
+const HOST_CHARACTERS: [bool; 256] = {
+    let mut characters = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        characters[byte] = (byte as u8).is_ascii_alphanumeric() || byte >= 0x80;
+        byte += 1;
+    }
+    let marks = b"-._~%!$&'()*+,;=";
+    let mut index = 0;
+    while index < marks.len() {
+        characters[marks[index] as usize] = true;
+        index += 1;
+    }
+    characters
+};

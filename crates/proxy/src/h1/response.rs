@@ -108,6 +108,10 @@ impl<'h> Fields<'h> {
                 return Ok(false);
             }
             10 if is(b"connection") => {
+                if value == b"keep-alive" {
+                    self.keep_alive = true;
+                    return Ok(false);
+                }
                 for option in list_items(value) {
                     match option.len() {
                         5 if option.eq_ignore_ascii_case(b"close") => self.close = true,

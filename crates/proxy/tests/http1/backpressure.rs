@@ -1,7 +1,6 @@
 //! Slow and absent peers: nobody is read faster than the other side takes it, and a call ends with its client.
 
 use crate::support::{TestGateway, Upstream, Wire, simple_model, text};
-use std::io::Write;
 use std::time::Duration;
 use weir_proxy::Limits;
 
@@ -18,8 +17,8 @@ fn write_until_stalled(wire: &mut Wire) -> usize {
     let block = vec![b'x'; 64 * 1024];
     let mut taken = 0;
     while taken < ENDLESS {
-        match wire.stream.write(&block) {
-            Ok(count) => taken += count,
+        match wire.try_send(&block) {
+            Ok(()) => taken += block.len(),
             Err(_) => break,
         }
     }

@@ -1,6 +1,6 @@
 //! Bodies in both directions: whole, in order, at the pace of the slower side, and given up with their call.
 
-use crate::support::{Ended, TestGateway, Upstream, Wire, answer, patch, simple_model, text};
+use crate::support::{Ended, TestGateway, Upstream, answer, patch, simple_model, text};
 use serde_json::json;
 use std::io::Write;
 use weir_proxy::Limits;
@@ -62,7 +62,7 @@ fn bodies_of_all_sizes_pass_both_ways() {
                 ]
                 .concat();
                 // Sent beside reading: a gateway that streams answers before it has all.
-                let mut sender = Wire::new(client.stream.try_clone().unwrap());
+                let mut sender = client.sender();
                 let sending = std::thread::spawn(move || sender.send(request));
                 let answer = client
                     .response()
@@ -192,7 +192,7 @@ fn an_unread_body_does_not_cost_the_answer() {
         framed(&pattern(400_000), None).as_slice(),
     ]
     .concat();
-    let mut sender = Wire::new(client.stream.try_clone().unwrap());
+    let mut sender = client.sender();
     let sending = std::thread::spawn(move || sender.try_send(request));
     assert_eq!(client.response().unwrap().status(), 413);
     assert_eq!(client.expect_end(), Ended::Cleanly);

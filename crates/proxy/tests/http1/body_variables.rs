@@ -46,7 +46,7 @@ fn request(body: &[u8], content_type: &str, is_chunked: bool) -> Vec<u8> {
 
 /// Sends beside reading, so that neither side waits for the other, and gives the answer.
 fn exchange(client: &mut Wire, request: Vec<u8>) -> Message {
-    let mut sender = Wire::new(client.stream.try_clone().expect("a connection"));
+    let mut sender = client.sender();
     let sending = std::thread::spawn(move || sender.try_send(request));
     let answer = client.response().expect("an answer");
     let _ = sending.join().expect("no panic");

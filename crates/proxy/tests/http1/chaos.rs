@@ -114,7 +114,7 @@ fn plan(id: &str, dice: &mut Dice) -> Planned {
 /// Makes calls on one connection after the other.
 fn call(gateway: std::net::SocketAddr, client: u64) {
     let mut dice = Dice(client);
-    let mut wire = Wire::connect(gateway);
+    let mut wire = Wire::to_gateway(gateway);
     let mut call = 0;
     while call < CALLS {
         // Some at once, cut into pieces anywhere.
@@ -127,19 +127,19 @@ fn call(gateway: std::net::SocketAddr, client: u64) {
         wire.send(first);
         if dice.roll(10) == 0 {
             // Gone in the middle of it, one way or the other.
-            let gone = std::mem::replace(&mut wire, Wire::connect(gateway));
+            let gone = std::mem::replace(&mut wire, Wire::to_gateway(gateway));
             if dice.roll(2) == 0 {
                 gone.reset();
             }
             continue;
         }
-        let mut sender = Wire::new(wire.stream.try_clone().unwrap());
+        let mut sender = wire.sender();
         let second = second.to_vec();
         // The gateway may end the connection after an answer that was cut.
         let sending = std::thread::spawn(move || sender.try_send(second));
         let is_over = planned.iter().any(|planned| !expect(&mut wire, planned));
         if is_over {
-            wire = Wire::connect(gateway);
+            wire = Wire::to_gateway(gateway);
         }
         let _ = sending.join().unwrap();
     }

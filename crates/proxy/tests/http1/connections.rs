@@ -31,7 +31,7 @@ fn pipelined_requests_are_answered_in_order() {
     }
     // Many at once, more than a buffer holds.
     let many = 2000;
-    let mut sender = crate::support::Wire::new(client.stream.try_clone().unwrap());
+    let mut sender = client.sender();
     let sending = std::thread::spawn(move || sender.send("GET /n HTTP/1.1\r\nHost: h\r\n\r\n".repeat(many)));
     for _ in 0..many {
         assert_eq!(text(&client.response().unwrap().body), "GET /n HTTP/1.1 ");

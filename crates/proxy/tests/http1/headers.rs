@@ -43,12 +43,12 @@ const REQUEST_FIELDS: &[(&str, &str, &[&str])] = &[
     ("Connection: X-Forwarded-For\r\n", "X-Forwarded-For", &["127.0.0.1"]),
     ("Connection: X-Forwarded-For\r\nX-Forwarded-For: 1.2.3.4\r\n", "X-Forwarded-For", &["127.0.0.1"]),
     ("Connection: X-Real-IP, X-Forwarded-Proto, Via\r\n", "X-Real-IP", &["127.0.0.1"]),
-    ("Connection: X-Forwarded-Proto\r\n", "X-Forwarded-Proto", &["http"]),
+    ("Connection: X-Forwarded-Proto\r\n", "X-Forwarded-Proto", &["SCHEME"]),
     ("Connection: Via\r\n", "Via", &["1.1 weir"]),
     ("X-Forwarded-For: 1.2.3.4\r\n", "X-Forwarded-For", &["1.2.3.4, 127.0.0.1"]),
     ("X-Forwarded-For: 1.2.3.4, 5.6.7.8\r\n", "X-Forwarded-For", &["1.2.3.4, 5.6.7.8, 127.0.0.1"]),
     ("X-Forwarded-For: 1.2.3.4\r\nx-forwarded-for: 5.6.7.8\r\n", "X-Forwarded-For", &["1.2.3.4, 5.6.7.8, 127.0.0.1"]),
-    ("X-Forwarded-Proto: https\r\n", "X-Forwarded-Proto", &["http"]),
+    ("X-Forwarded-Proto: https\r\n", "X-Forwarded-Proto", &["SCHEME"]),
     ("X-Forwarded-Host: evil\r\nx-forwarded-host: evil2\r\n", "X-Forwarded-Host", &["client.example"]),
     ("X-Forwarded-Port: 1\r\n", "X-Forwarded-Port", &["PORT"]),
     ("X-Real-IP: 1.2.3.4\r\n", "X-Real-IP", &["127.0.0.1"]),
@@ -80,6 +80,7 @@ fn request_fields_pass_or_stay() {
                 value
                     .replace("UPSTREAM", &upstream.address.to_string())
                     .replace("PORT", &gateway.address.port().to_string())
+                    .replace("SCHEME", crate::SCHEME)
             })
             .collect();
         assert_eq!(seen.head.all(name), wanted, "{name} for {fields:?}");
@@ -281,7 +282,7 @@ fn what_a_trusted_peer_says_is_kept() {
     ];
     let own: Wanted = vec![
         ("X-Forwarded-For", some("1.2.3.4, 127.0.0.1")),
-        ("X-Forwarded-Proto", some("http")),
+        ("X-Forwarded-Proto", some("SCHEME")),
         ("X-Forwarded-Host", some("client.example")),
         ("X-Forwarded-Port", some("PORT")),
         ("X-Real-IP", some("127.0.0.1")),
@@ -305,9 +306,11 @@ fn what_a_trusted_peer_says_is_kept() {
             "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
         );
         for (name, wanted) in wanted {
-            let wanted = wanted
-                .as_ref()
-                .map(|value| value.replace("PORT", &port(&gateway)));
+            let wanted = wanted.as_ref().map(|value| {
+                value
+                    .replace("PORT", &port(&gateway))
+                    .replace("SCHEME", crate::SCHEME)
+            });
             assert_eq!(seen.head.get(name), wanted, "{name} for {networks}");
         }
     }

@@ -78,14 +78,7 @@ fn a_call_may_take_longer_than_an_idle_connection() {
     let mut server = upstream.accept();
     server.request().unwrap();
     // Nothing comes for several times as long.
-    client
-        .stream
-        .set_read_timeout(Some(Duration::from_millis(250)))
-        .unwrap();
-    assert!(
-        std::io::Read::read(&mut client.stream, &mut [0])
-            .is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
-    );
+    client.expect_silence(Duration::from_millis(250));
     server.send(answer("ok"));
     assert_eq!(text(&client.response().unwrap().body), "ok");
 }

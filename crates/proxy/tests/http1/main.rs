@@ -1,6 +1,10 @@
 //! HTTP/1.1 through a whole gateway: what goes in on one side, what comes out on the other.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+/// How clients connect.
+const OVER_TLS: bool = false;
+const SCHEME: &str = "http";
+
 mod backpressure;
 mod bodies;
 mod body_variables;

@@ -64,7 +64,7 @@ fn a_tunnel_carries_much() {
     client.head().unwrap();
     let data: Vec<u8> = (0..4u32 << 20).map(|at| (at % 251) as u8).collect();
     let carry = |from: &Wire, to: &mut Wire| {
-        let (mut from, sent) = (Wire::new(from.stream.try_clone().unwrap()), data.clone());
+        let (mut from, sent) = (from.sender(), data.clone());
         let sending = std::thread::spawn(move || from.send(sent));
         assert!(to.read(data.len()).unwrap() == data);
         sending.join().unwrap();

@@ -1,7 +1,7 @@
 //! Tries and targets: calls are tried again only where that is safe, shared as configured, and their
 //! failures told apart.
 
-use crate::support::{PATIENCE, TestGateway, Upstream, Wire, answer, patch, simple_model, text};
+use crate::support::{TestGateway, Upstream, Wire, answer, patch, simple_model, text};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -234,7 +234,7 @@ fn an_upstream_that_does_not_read_is_given_up_in_time() {
     let gateway = TestGateway::start(patch(simple_model(upstream.address), &changes));
     let mut client = gateway.connect();
     client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000000\r\n\r\n");
-    let mut sender = Wire::new(client.stream.try_clone().unwrap());
+    let mut sender = client.sender();
     let sending = std::thread::spawn(move || while sender.try_send(vec![b'x'; 64 * 1024]).is_ok() {});
     let _server = upstream.accept();
     assert_eq!(client.response().unwrap().status(), 504);
@@ -278,12 +278,7 @@ fn a_slow_upload_is_no_upstream_timeout() {
     let mut server = upstream.accept();
     server.head().unwrap();
     // Longer than the upstream may take once it has all.
-    client
-        .stream
-        .set_read_timeout(Some(std::time::Duration::from_millis(300)))
-        .unwrap();
-    assert!(std::io::Read::read(&mut client.stream, &mut [0]).is_err());
-    client.stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    client.expect_silence(std::time::Duration::from_millis(300));
     client.send("bc");
     assert_eq!(server.read(3), Ok(b"abc".to_vec()));
     server.send(answer("ok"));

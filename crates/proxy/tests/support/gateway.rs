@@ -10,7 +10,7 @@ use weir_model::Model;
 use weir_plugin::uri::NormalForm;
 use weir_plugin::voice::Voice;
 use weir_plugin::{Exchange, Refusal, RefusalKind, Registry, Reply};
-use weir_proxy::{Gateway, GatewayOptions, Voices};
+use weir_proxy::{Gateway, GatewayOptions, NameServers, Voices};
 use weir_snapshot::{Carry, Snapshot, compile};
 use weir_telemetry::metrics;
 
@@ -18,6 +18,7 @@ use weir_telemetry::metrics;
 pub struct TestGateway {
     gateway: Option<Gateway>,
     carry: Carry,
+    metrics: Arc<metrics::Registry>,
     pub address: SocketAddr,
 }
 
@@ -49,7 +50,7 @@ fn watch_for_panics() {
         std::panic::set_hook(Box::new(move |info| {
             if std::thread::current()
                 .name()
-                .is_some_and(|name| name.starts_with("weir-worker"))
+                .is_some_and(|name| name.starts_with("weir-"))
             {
                 PANICS.lock().unwrap().push(info.to_string());
             }
@@ -75,33 +76,57 @@ impl TestGateway {
         let voice: Arc<dyn Voice> = Arc::new(PlainVoice);
         let mut options = GatewayOptions {
             listen: vec![(Ipv4Addr::LOCALHOST, 0).into()],
+            listen_tls: Vec::new(),
+            fallback_tls: None,
             workers: 1,
             limits: weir_proxy::Limits::default(),
             drain_timeout: Duration::from_millis(50),
             voices: Voices([voice.clone(), voice.clone(), voice]),
+            name_servers: NameServers::System,
+            passive_ejection: Duration::from_secs(60),
         };
+        if crate::OVER_TLS {
+            options.listen_tls = std::mem::take(&mut options.listen);
+            options.fallback_tls = Some(super::tls::server());
+        }
         change(&mut options);
         let metrics = Arc::new(metrics::Registry::new(metrics::RegistryOptions::default()));
         let carry = Carry::default();
         let snapshot = snapshot(model, &carry);
-        let gateway = Gateway::start(options, metrics, None, snapshot).unwrap();
-        let address = gateway.bound().0[0];
+        let gateway = Gateway::start(options, Arc::clone(&metrics), None, snapshot).unwrap();
+        let bound = gateway.bound();
+        let address = if crate::OVER_TLS {
+            bound.tls[0]
+        } else {
+            bound.plain[0]
+        };
         Self {
             gateway: Some(gateway),
             carry,
+            metrics,
             address,
         }
     }
 
     /// A new connection to the gateway.
     pub fn connect(&self) -> Wire {
-        Wire::connect(self.address)
+        Wire::to_gateway(self.address)
+    }
+
+    /// The gateway itself.
+    pub fn gateway(&self) -> &Gateway {
+        self.gateway.as_ref().expect("a running gateway")
+    }
+
+    /// What workers have counted.
+    #[allow(dead_code, reason = "few tests ask")]
+    pub fn totals(&self) -> metrics::Totals {
+        self.metrics.totals()
     }
 
     /// Serves another model from now on.
     pub fn publish(&self, model: Value) {
-        let gateway = self.gateway.as_ref().expect("a running gateway");
-        gateway.publish(snapshot(model, &self.carry));
+        self.gateway().publish(snapshot(model, &self.carry));
     }
 
     /// Begins to drain on a thread of its own, which ends with the gateway.

@@ -6,6 +6,7 @@
 
 mod filter;
 mod gateway;
+mod tls;
 mod upstream;
 mod wire;
 

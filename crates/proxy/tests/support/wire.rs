@@ -2,12 +2,18 @@
 //! broken one.
 
 use super::{PATIENCE, text};
+use rustls::ClientConnection;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// A socket with the bytes that were read from it and not used yet.
 pub struct Wire {
     pub stream: TcpStream,
+    tls: Option<Arc<Mutex<ClientConnection>>>,
+    /// Records, or parts of them, that wait to be decrypted.
+    records: Vec<u8>,
     unused: Vec<u8>,
 }
 
@@ -95,12 +101,26 @@ impl Wire {
         stream.set_nodelay(true).unwrap();
         Self {
             stream,
+            tls: None,
+            records: Vec::new(),
             unused: Vec::new(),
         }
     }
 
     pub fn connect(address: SocketAddr) -> Self {
         Self::new(TcpStream::connect(address).expect("the gateway accepts"))
+    }
+
+    /// A connection to a gateway, by the transport that is under test.
+    pub fn to_gateway(address: SocketAddr) -> Self {
+        let mut wire = Self::connect(address);
+        if crate::OVER_TLS {
+            let mut tls = super::tls::client();
+            // One that is told to go away in the middle will find out when it reads.
+            let _shaken = tls.complete_io(&mut wire.stream);
+            wire.tls = Some(Arc::new(Mutex::new(tls)));
+        }
+        wire
     }
 
     /// Sends all of these bytes.
@@ -110,7 +130,37 @@ impl Wire {
 
     /// Sends all of these bytes if the peer takes them.
     pub fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
-        self.stream.write_all(bytes.as_ref())
+        let records = match &self.tls {
+            None => return self.stream.write_all(bytes.as_ref()),
+            Some(tls) => {
+                let mut tls = tls.lock().unwrap();
+                tls.writer().write_all(bytes.as_ref())?;
+                records(&mut tls)
+            }
+        };
+        self.stream.write_all(&records)
+    }
+
+    /// Another end of the same connection, to send from another thread.
+    pub fn sender(&self) -> Self {
+        Self {
+            stream: self.stream.try_clone().unwrap(),
+            tls: self.tls.clone(),
+            records: Vec::new(),
+            unused: Vec::new(),
+        }
+    }
+
+    /// Waits for so long, in which nothing may come.
+    #[allow(dead_code, reason = "few tests ask")]
+    pub fn expect_silence(&mut self, time: Duration) {
+        self.stream.set_read_timeout(Some(time)).unwrap();
+        let mut space = [0; 16];
+        match self.read_once(&mut space) {
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
+            came => panic!("expected silence, found {came:?}"),
+        }
+        self.stream.set_read_timeout(Some(PATIENCE)).unwrap();
     }
 
     /// Sends these bytes one by one, each in a segment of its own.
@@ -121,7 +171,15 @@ impl Wire {
     }
 
     /// Sends no more.
-    pub fn finish(&self) {
+    pub fn finish(&mut self) {
+        if let Some(tls) = &self.tls {
+            let mut tls = tls.lock().unwrap();
+            tls.send_close_notify();
+            let records = records(&mut tls);
+            self.stream
+                .write_all(&records)
+                .expect("the peer takes a good-bye");
+        }
         self.stream
             .shutdown(Shutdown::Write)
             .expect("the connection is open");
@@ -134,10 +192,36 @@ impl Wire {
             .unwrap();
     }
 
+    fn read_once(&mut self, space: &mut [u8]) -> io::Result<usize> {
+        let Some(tls) = &self.tls else {
+            return self.stream.read(space);
+        };
+        loop {
+            match tls.lock().unwrap().reader().read(space) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                read => return read,
+            }
+            if self.records.is_empty() {
+                // Without the lock, so that another end can send meanwhile.
+                let mut piece = vec![0; 64 * 1024];
+                let count = self.stream.read(&mut piece)?;
+                self.records.extend_from_slice(&piece[..count]);
+            }
+            let mut tls = tls.lock().unwrap();
+            let mut left = self.records.as_slice();
+            tls.read_tls(&mut left)?;
+            let used = self.records.len() - left.len();
+            self.records.drain(..used);
+            tls.process_new_packets()
+                .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        }
+    }
+
     /// Reads once.
     fn fill(&mut self) -> Result<(), Ended> {
         let mut piece = vec![0; 64 * 1024];
-        match self.stream.read(&mut piece) {
+        let read = self.read_once(&mut piece);
+        match read {
             Ok(0) => Err(Ended::Cleanly),
             Ok(count) => {
                 self.unused.extend_from_slice(&piece[..count]);
@@ -261,4 +345,13 @@ impl Wire {
         assert!(rest.is_empty(), "unexpected before the end: {}", text(&rest));
         ended
     }
+}
+
+/// What is to be written to the network.
+fn records(tls: &mut ClientConnection) -> Vec<u8> {
+    let mut records = Vec::new();
+    while tls.wants_write() {
+        tls.write_tls(&mut records).unwrap();
+    }
+    records
 }

@@ -5,10 +5,12 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use weir_model::{
-    ChainStep, Diagnostic, DocPath, Model, PluginInstance, PluginUse, RefusalOverride, Severity, Voice,
+    ChainStep, Diagnostic, DocPath, Model, PluginInstance, PluginUse, RefusalOverride, Severity,
+    UpstreamHost, Voice,
 };
 use weir_plugin::{
-    BuildContext, Condition, ConsumerIdentity, CredentialIndexes, Identity, ModelCredential, Registry,
+    BuildContext, Condition, ConsumerIdentity, CredentialIndexes, Destinations, Identity, ModelCredential,
+    Registry,
 };
 
 /// Steps of a chain at most.
@@ -22,6 +24,7 @@ pub(super) struct Chains<'m> {
     credentials: HashMap<String, Vec<ModelCredential<'m>>>,
     indexes: CredentialIndexes,
     credential_diagnostics: RefCell<Vec<Diagnostic>>,
+    destinations: Destinations,
     shared_by_id: HashMap<&'m str, usize>,
     tables_by_id: HashMap<&'m str, usize>,
     /// Shared instances; `None`: could not be built.
@@ -40,6 +43,7 @@ impl<'m> Chains<'m> {
             credentials: HashMap::new(),
             indexes: RefCell::default(),
             credential_diagnostics: RefCell::default(),
+            destinations: RefCell::default(),
             shared_by_id: positions(model.plugins.iter().map(|it| it.id.as_str())),
             tables_by_id: positions(model.consumer_tables.iter().map(|it| it.id.as_str())),
             shared: HashMap::new(),
@@ -157,8 +161,8 @@ impl<'m> Chains<'m> {
         chain
     }
 
-    /// Checks what no chain uses, and gives all that was found.
-    pub(super) fn finish(mut self) -> Vec<Diagnostic> {
+    /// Checks what no chain uses, and gives all that was found, and where filters may send calls.
+    pub(super) fn finish(mut self) -> (Vec<Diagnostic>, Vec<(String, UpstreamHost)>) {
         let used: HashSet<usize> = self.shared.keys().map(|(index, _)| *index).collect();
         for index in (0..self.model.plugins.len()).filter(|index| !used.contains(index)) {
             self.shared(index, self.model.voice);
@@ -169,7 +173,7 @@ impl<'m> Chains<'m> {
         let mut told = HashSet::new();
         self.diagnostics
             .retain(|it| told.insert((it.path.clone(), it.message.clone())));
-        self.diagnostics
+        (self.diagnostics, self.destinations.into_inner())
     }
 
     fn check_table_consumers(&mut self) {
@@ -241,6 +245,7 @@ impl<'m> Chains<'m> {
             credentials: &self.credentials,
             consumers: &self.consumers,
             indexes: &self.indexes,
+            destinations: &self.destinations,
             credential_diagnostics: &self.credential_diagnostics,
         };
         let empty = serde_json::Value::Object(serde_json::Map::new());

@@ -1,6 +1,7 @@
 //! From the model to a snapshot.
 
 mod chains;
+mod health;
 mod routes;
 mod settings;
 mod upstreams;
@@ -8,6 +9,7 @@ mod url;
 
 use crate::carry::Carry;
 use crate::table::RouteTable;
+use crate::tls::ServerTls;
 use crate::{Route, Snapshot};
 use chains::Chains;
 use routes::RouteCompiler;
@@ -37,7 +39,10 @@ pub fn compile(
         .collect();
     let place = || DocPath::root().field("unmatched");
     let unmatched = chains.chain(&model.unmatched, model.voice, "unmatched", &place);
-    diagnostics.extend(chains.finish());
+    let (found, asked) = chains.finish();
+    diagnostics.extend(found);
+    let destinations = routes::destinations(&services, &asked, &mut diagnostics);
+    let tls = ServerTls::compile(&model.certificates, carry, &mut diagnostics);
     carry.prune();
     if diagnostics.iter().any(|it| it.severity == Severity::Error) {
         return Err(diagnostics);
@@ -48,7 +53,9 @@ pub fn compile(
         routes,
         upstreams,
         unmatched,
+        destinations,
         settings,
+        tls,
         hash: text_hash(model),
     };
     Ok((snapshot, diagnostics))

@@ -1,7 +1,7 @@
 //! Routes beside their matches and chains, which have compilers of their own.
 
 use super::chains::Chains;
-use super::upstreams::Services;
+use super::upstreams::{CompiledService, Services};
 use super::url::{check_host_header, check_path};
 use crate::route::{Action, Forward, Forwarded, Route, Stamp};
 use std::sync::Arc;
@@ -91,19 +91,14 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
             let place = place().field("upstream_host");
             self.diagnostics.push(Diagnostic::error(place, message));
         }
-        let service = compiled.service;
-        let forward = Forward {
-            upstream: compiled.upstream,
-            path: PathRewrite {
-                base: joined_base(compiled.path, route.path.base.as_deref(), route.path.join),
-                ..route.path
-            },
-            upstream_host: route.upstream_host.clone(),
-            timeouts: route.timeouts.unwrap_or(service.timeouts),
-            retries: service.retries,
-            retry_timeout_ms: service.retry_timeout_ms,
-            retry_non_idempotent: service.retry_non_idempotent,
+        let path = PathRewrite {
+            base: joined_base(compiled.path, route.path.base.as_deref(), route.path.join),
+            ..route.path
         };
+        let mut forward = forward(compiled, path, &route.upstream_host);
+        if let Some(timeouts) = route.timeouts {
+            forward.timeouts = timeouts;
+        }
         (Arc::clone(&compiled.name), Action::Forward(forward))
     }
 
@@ -169,6 +164,47 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
             drop_forwarded: forwarded.drop_forwarded,
         };
         self.forwarded.remember(forwarded, Arc::new(compiled))
+    }
+}
+
+/// Where filters send calls: services with the Host that each is told.
+pub(super) fn destinations(
+    services: &Services<'_>,
+    asked: &[(String, UpstreamHost)],
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Forward> {
+    let mut destinations = Vec::with_capacity(asked.len());
+    for (name, host) in asked {
+        let Some(compiled) = services.get(name) else {
+            let message = format!("no service is named '{name}', to which a plugin sends calls");
+            diagnostics.push(Diagnostic::error(DocPath::root().field("services"), message));
+            continue;
+        };
+        if let UpstreamHost::Fixed(host) | UpstreamHost::WithTargetPort(host) = host
+            && let Err(message) = check_host_header(host)
+        {
+            diagnostics.push(Diagnostic::error(DocPath::root().field("services"), message));
+        }
+        let path = PathRewrite {
+            base: compiled.path.map(str::to_owned),
+            ..PathRewrite::default()
+        };
+        destinations.push(forward(compiled, path, host));
+    }
+    destinations
+}
+
+fn forward(compiled: &CompiledService<'_>, path: PathRewrite, host: &UpstreamHost) -> Forward {
+    let service = compiled.service;
+    Forward {
+        upstream: compiled.upstream,
+        path,
+        tls: compiled.tls.clone(),
+        upstream_host: host.clone(),
+        timeouts: service.timeouts,
+        retries: service.retries,
+        retry_timeout_ms: service.retry_timeout_ms,
+        retry_non_idempotent: service.retry_non_idempotent,
     }
 }
 

@@ -1,20 +1,20 @@
 //! Upstreams with their targets and balancers, and how services lead to them.
 
+use super::health;
 use super::url::{check_host, check_path, default_port, parse_url};
 use crate::carry::Carry;
-use crate::upstream::{HashSource, Target, Upstream};
+use crate::health::Checks;
+use crate::tls::ClientTls;
+use crate::upstream::{HashSource, Target, Upstream, UpstreamBudget};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use weir_flow::balancer::{self, Balancer, TargetSpec};
 use weir_flow::hash_bytes;
+use weir_flow::retry_budget::BudgetRules;
 use weir_model::{self as model, Algorithm, Diagnostic, DocPath, HashOn, Model, Scheme, Service};
 use weir_plugin::{Template, headers};
-
-/// What is said of targets that want TLS.
-const NO_TLS: &str =
-    "TLS to upstreams is not available in this version of Weir; calls to it are answered 502";
 
 /// How services are reached.
 pub(super) struct Services<'m>(HashMap<&'m str, CompiledService<'m>>);
@@ -28,6 +28,8 @@ pub(super) struct CompiledService<'m> {
     pub upstream: u32,
     /// The path put before those of calls.
     pub path: Option<&'m str>,
+    /// How its targets are met over TLS, where they are.
+    pub tls: Option<Arc<ClientTls>>,
 }
 
 impl<'m> Services<'m> {
@@ -46,14 +48,14 @@ impl<'m> Services<'m> {
         let mut by_name = HashMap::with_capacity(model.upstreams.len());
         for (index, upstream) in model.upstreams.iter().enumerate() {
             compiler.check(index, upstream);
-            if upstream.scheme == Scheme::Https {
-                let place = DocPath::root().field("upstreams").index(index).field("scheme");
-                compiler.diagnostics.push(Diagnostic::warning(place, NO_TLS));
-            }
             by_name.insert(upstream.name.as_str(), index as u32);
-            let compiled = compiler.upstream(upstream);
+            let mut compiled = compiler.upstream(upstream);
+            compiled.checks = compiler.checks(index, upstream);
             compiler.upstreams.push(compiled);
         }
+        compiler
+            .diagnostics
+            .extend(health::check_sharing(&model.upstreams));
         let mut services = HashMap::with_capacity(model.services.len());
         for (index, service) in model.services.iter().enumerate() {
             let Some((upstream, path)) = compiler.destination(index, service, &by_name) else {
@@ -64,6 +66,7 @@ impl<'m> Services<'m> {
                 name: service.name.as_str().into(),
                 upstream,
                 path: path.filter(|path| *path != "/"),
+                tls: compiler.tls(index, service, upstream),
             };
             services.insert(service.name.as_str(), compiled);
         }
@@ -76,12 +79,15 @@ impl<'m> Services<'m> {
     }
 }
 
+/// The scheme, host and port of a server, and whether its name is looked up as SRV records first.
+type Origin<'m> = (Scheme, &'m str, u16, bool);
+
 struct Compiler<'c, 'm> {
     carry: &'c Carry,
     diagnostics: &'c mut Vec<Diagnostic>,
     upstreams: Vec<Upstream>,
     /// Upstreams of services with a `url`: services of one server share it and its connections.
-    by_origin: HashMap<(Scheme, &'m str, u16), u32>,
+    by_origin: HashMap<Origin<'m>, u32>,
 }
 
 impl<'m> Compiler<'_, 'm> {
@@ -114,18 +120,30 @@ impl<'m> Compiler<'_, 'm> {
             self.diagnostics
                 .push(Diagnostic::error(place().field("path"), message));
         }
-        if url.scheme == Scheme::Https {
-            self.diagnostics
-                .push(Diagnostic::warning(place().field("url"), NO_TLS));
-        }
-        let origin = (url.scheme, url.host, url.port);
+        let origin = (url.scheme, url.host, url.port, service.srv);
         let known = self.by_origin.get(&origin).copied();
         Some((known.unwrap_or_else(|| self.server(origin)), url.path))
     }
 
+    /// How the targets of a service are met over TLS; `None`: they are met in the clear.
+    fn tls(&mut self, index: usize, service: &Service, upstream: u32) -> Option<Arc<ClientTls>> {
+        if self.upstreams[upstream as usize].scheme != Scheme::Https {
+            return None;
+        }
+        let place = DocPath::root().field("services").index(index).field("tls");
+        let build = |id| ClientTls::compile(&service.tls, &place, self.carry, id);
+        match self.carry.client(&service.tls, build) {
+            Ok(tls) => Some(tls),
+            Err(found) => {
+                self.diagnostics.push(found);
+                None
+            }
+        }
+    }
+
     /// The upstream of a single server.
-    fn server(&mut self, origin: (Scheme, &'m str, u16)) -> u32 {
-        let (scheme, host, port) = origin;
+    fn server(&mut self, origin: Origin<'m>) -> u32 {
+        let (scheme, host, port, srv) = origin;
         let word = match scheme {
             Scheme::Http => "http",
             Scheme::Https => "https",
@@ -142,6 +160,9 @@ impl<'m> Compiler<'_, 'm> {
                 priority: 0,
             }],
             keepalive: Default::default(),
+            srv,
+            checks: None,
+            retry_budget: None,
         });
         let index = self.upstreams.len() as u32;
         self.upstreams.push(compiled);
@@ -149,11 +170,32 @@ impl<'m> Compiler<'_, 'm> {
         index
     }
 
+    /// How the health of the upstream's targets is found out.
+    fn checks(&mut self, index: usize, upstream: &model::Upstream) -> Option<Arc<Checks>> {
+        let checks = upstream.checks.as_ref()?;
+        let place = DocPath::root().field("upstreams").index(index).field("checks");
+        health::check(checks, &place, self.diagnostics);
+        match health::compile(checks, &place, self.carry) {
+            Ok(compiled) => Some(Arc::new(compiled)),
+            Err(found) => {
+                self.diagnostics.push(found);
+                None
+            }
+        }
+    }
+
     fn check(&mut self, index: usize, upstream: &model::Upstream) {
+        let here = || DocPath::root().field("upstreams").index(index);
+        if let Some(budget) = &upstream.retry_budget
+            && budget.percent > 100
+        {
+            let message = format!("expected a percentage up to 100, found {}", budget.percent);
+            let place = here().field("retry_budget").field("percent");
+            self.diagnostics.push(Diagnostic::error(place, message));
+        }
         for (position, source) in upstream.hash_on.iter().enumerate() {
             if let Err((field, message)) = check_cookie(source) {
-                let place = DocPath::root().field("upstreams").index(index);
-                let place = place
+                let place = here()
                     .field("hash_on")
                     .index(position)
                     .field("cookie")
@@ -162,10 +204,7 @@ impl<'m> Compiler<'_, 'm> {
             }
         }
         for (position, target) in upstream.targets.iter().enumerate() {
-            let place = || {
-                let place = DocPath::root().field("upstreams").index(index);
-                place.field("targets").index(position)
-            };
+            let place = || here().field("targets").index(position);
             if let Err(message) = check_host(without_brackets(&target.host)) {
                 self.diagnostics
                     .push(Diagnostic::error(place().field("host"), message));
@@ -206,12 +245,22 @@ impl<'m> Compiler<'_, 'm> {
             balancer: Balancer::new(&specs, algorithm, hash_bytes(upstream.name.as_bytes())),
             hash_on: hash_on.map(hash_source).collect(),
             keepalive: upstream.keepalive,
+            srv: upstream.srv,
+            checks: None,
+            retry_budget: upstream.retry_budget.map(|budget| UpstreamBudget {
+                rules: BudgetRules {
+                    percent: budget.percent,
+                    burst: budget.burst,
+                },
+                left: self.carry.budget(&upstream.name),
+            }),
         }
     }
 
     fn target(&self, upstream: &model::Upstream, target: &model::Target, id: &str) -> Target {
         let host = without_brackets(&target.host);
         let address = host.parse::<IpAddr>().ok();
+        let address = address.map(|address| SocketAddr::new(address, target.port));
         let host_header = if target.port == default_port(upstream.scheme) {
             bracketed(host).into_owned()
         } else {
@@ -220,9 +269,14 @@ impl<'m> Compiler<'_, 'm> {
         Target {
             host: host.to_owned(),
             port: target.port,
-            address: address.map(|address| SocketAddr::new(address, target.port)),
+            weight: target.weight,
+            address,
             host_header: host_header.into_bytes(),
             state: self.carry.target(&upstream.name, id),
+            health: upstream.checks.as_ref().map(|checks| {
+                let owner = checks.shared_with.as_ref().unwrap_or(&upstream.name);
+                self.carry.health(owner, id, address)
+            }),
         }
     }
 }

@@ -12,10 +12,12 @@ pub mod names;
 mod registry;
 mod render;
 mod series;
+mod targets;
 mod worker;
 
 pub use counter::{Counter, Gauge};
 pub use names::{ProtocolError, Refusal};
 pub use registry::{DEFAULT_SERIES_LIMIT, Registry, RegistryOptions};
 pub use series::{Observation, SeriesId};
+pub use targets::{TargetSample, TargetSource};
 pub use worker::{Totals, WorkerMetrics};

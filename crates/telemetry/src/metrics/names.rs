@@ -70,6 +70,8 @@ metrics! {
     UpstreamConnectionsReused = "weir_upstream_connections_reused_total", Counter, "Upstream calls that took an idle connection instead of opening one.";
     UpstreamConnectionsActive = "weir_upstream_connections_active", Gauge, "Connections to upstreams open now, idle ones included.";
     UpstreamRetries = "weir_upstream_retries_total", Counter, "Upstream calls beyond the first of a request.";
+    UpstreamTargetHealthy = "weir_upstream_target_healthy", Gauge, "1 if an address of a checked target gets calls, else 0; the first 1,000 of them.";
+    UpstreamTargets = "weir_upstream_targets", Gauge, "Addresses of all checked targets, by health.";
     ProtocolErrors = "weir_protocol_errors_total", Counter, "Violations of the protocol by clients and upstreams, by kind.";
     Refusals = "weir_refusals_total", Counter, "Responses that the gateway gave by itself, by reason.";
     RouteRequests = "weir_route_requests_total", Counter, "Requests by service, route and status; code other is the rest of its class.";
@@ -96,6 +98,10 @@ pub(super) mod label {
     pub const HASH: &str = "hash";
     pub const VERSION: &str = "version";
     pub const REVISION: &str = "revision";
+    pub const UPSTREAM: &str = "upstream";
+    pub const TARGET: &str = "target";
+    pub const ADDRESS: &str = "address";
+    pub const HEALTH: &str = "health";
     pub const LE: &str = "le";
 }
 
@@ -138,6 +144,8 @@ label_values! {
         BodyTooLarge = "body_too_large",
         /// A method, version or transfer coding that Weir does not speak (501, 505).
         Unsupported = "unsupported",
+        /// A TLS handshake that came to nothing.
+        TlsHandshake = "tls_handshake",
         /// The client did not finish its request head in time.
         HeadTimeout = "head_timeout",
         /// The client did not send its body, or take the response, in time.

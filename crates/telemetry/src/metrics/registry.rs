@@ -7,6 +7,7 @@ use super::allotment::Allotment;
 use super::names;
 use super::render::{Scrape, SeriesScrape};
 use super::series::{SeriesId, SeriesTotals};
+use super::targets::{TargetScrape, TargetSource};
 use super::worker::{Totals, WorkerMetrics};
 use crate::access_log::AccessLogStats;
 
@@ -53,6 +54,16 @@ struct State {
     allotment: Allotment,
     configuration: Configuration,
     access_log: Option<Arc<AccessLogStats>>,
+    targets: Option<Targets>,
+}
+
+/// Whoever knows how targets stand.
+struct Targets(Arc<dyn TargetSource>);
+
+impl fmt::Debug for Targets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Targets")
+    }
 }
 
 impl State {
@@ -79,6 +90,7 @@ impl Registry {
             allotment: Allotment::new(options.series_limit),
             configuration: Configuration::default(),
             access_log: None,
+            targets: None,
         };
         Self {
             version: options.version,
@@ -127,6 +139,11 @@ impl Registry {
         self.state().access_log = Some(stats);
     }
 
+    /// Exposes the health of targets, asked for at each scrape.
+    pub fn observe_targets(&self, source: Arc<dyn TargetSource>) {
+        self.state().targets = Some(Targets(source));
+    }
+
     /// The gateway-wide counts of this moment.
     pub fn totals(&self) -> Totals {
         self.state().totals()
@@ -139,10 +156,16 @@ impl Registry {
     /// Only what `out` returns; a `String` never fails.
     pub fn render(&self, out: &mut impl fmt::Write) -> fmt::Result {
         // Sums are taken under the lock, text is made outside: a slow reader must not hold up a reload.
-        self.scrape().render(&self.version, &self.revision, out)
+        let targets = self
+            .state()
+            .targets
+            .as_ref()
+            .map(|targets| Arc::clone(&targets.0));
+        let targets = targets.map(|source| TargetScrape::of(source.as_ref()));
+        self.scrape(targets).render(&self.version, &self.revision, out)
     }
 
-    fn scrape(&self) -> Scrape {
+    fn scrape(&self, targets: Option<TargetScrape>) -> Scrape {
         let state = self.state();
         let reserved = [
             (names::UNMATCHED, SeriesId::UNMATCHED),
@@ -175,6 +198,7 @@ impl Registry {
             overflow: state.allotment.overflow(),
             configuration: state.configuration.clone(),
             access_log: state.access_log.clone(),
+            targets,
         }
     }
 

@@ -8,6 +8,7 @@ use super::histogram::{Bounds, GATEWAY_BOUNDS, HistogramTotals, REQUEST_BOUNDS};
 use super::names::{Metric, ProtocolError, Refusal, label};
 use super::registry::Configuration;
 use super::series::SeriesTotals;
+use super::targets::TargetScrape;
 use super::worker::Totals;
 use crate::access_log::AccessLogStats;
 
@@ -30,6 +31,7 @@ pub(super) struct Scrape {
     pub(super) overflow: usize,
     pub(super) configuration: Configuration,
     pub(super) access_log: Option<Arc<AccessLogStats>>,
+    pub(super) targets: Option<TargetScrape>,
 }
 
 type Histograms = fn(&SeriesTotals) -> &HistogramTotals;
@@ -42,6 +44,7 @@ impl Scrape {
         out.sample(Metric::BuildInfo, &build, 1)?;
         self.configuration(&mut out)?;
         self.gateway(&mut out)?;
+        self.targets(&mut out)?;
         self.routes(&mut out)?;
         out.single(Metric::Series, self.pairs as u64)?;
         out.single(Metric::SeriesLimit, self.limit as u64)?;
@@ -97,6 +100,32 @@ impl Scrape {
         for &reason in Refusal::ALL {
             let labels = Labels::new(&[(label::REASON, reason.label())]);
             out.sample(Metric::Refusals, &labels, totals.refusals(reason))?;
+        }
+        Ok(())
+    }
+
+    fn targets<W: fmt::Write>(&self, out: &mut Exposition<'_, W>) -> fmt::Result {
+        let Some(targets) = &self.targets else {
+            return Ok(());
+        };
+        if !targets.samples.is_empty() {
+            out.family(Metric::UpstreamTargetHealthy)?;
+            for ([upstream, target, address], is_healthy) in &targets.samples {
+                let labels = Labels::new(&[
+                    (label::UPSTREAM, upstream),
+                    (label::TARGET, target),
+                    (label::ADDRESS, address),
+                ]);
+                out.sample(Metric::UpstreamTargetHealthy, &labels, u64::from(*is_healthy))?;
+            }
+        }
+        out.family(Metric::UpstreamTargets)?;
+        for (health, n) in [("healthy", targets.healthy), ("unhealthy", targets.unhealthy)] {
+            out.sample(
+                Metric::UpstreamTargets,
+                &Labels::new(&[(label::HEALTH, health)]),
+                n,
+            )?;
         }
         Ok(())
     }

@@ -1,0 +1,148 @@
+//! What must hold for the plugins of a document.
+
+use super::Surroundings;
+use crate::admin::example;
+use crate::admin::references::identities_of;
+use crate::plugins::{Checker, Side, is_known, mapping};
+use serde_json::{Map, Value};
+
+/// The plugins of connections.
+pub const STREAM_PLUGINS: [&str; 6] = [
+    "ip-restriction",
+    "limit-conn",
+    "mqtt-proxy",
+    "prometheus",
+    "syslog",
+    "traffic-split",
+];
+
+/// The plugins by which consumers are recognised.
+pub const AUTHENTICATING: [&str; 9] = [
+    "basic-auth",
+    "hmac-auth",
+    "jwe-decrypt",
+    "jwt-auth",
+    "key-auth",
+    "ldap-auth",
+    "ldap-auth-advanced",
+    "multi-auth",
+    "wolf-rbac",
+];
+
+fn plugins(document: &Value) -> Option<&Map<String, Value>> {
+    document.get("plugins").and_then(Value::as_object)
+}
+
+/// Checks the plugins of a route or of what is merged with it.
+///
+/// # Errors
+/// In APISIX's words.
+pub fn check(document: &Value) -> Result<(), String> {
+    each(document, Side::Request)
+}
+
+/// Checks the plugins of a consumer or credential.
+///
+/// # Errors
+/// In APISIX's words.
+pub fn check_of_consumer(document: &Value) -> Result<(), String> {
+    each(document, Side::Consumer).map_err(|error| format!("invalid plugins configuration: {error}"))
+}
+
+fn each(document: &Value, side: Side) -> Result<(), String> {
+    let mut checker = Checker::default();
+    for (name, config) in plugins(document).into_iter().flatten() {
+        has_parts(name, config)?;
+        checker.check(name, &mut config.clone(), side)?;
+        if name == example::NAME {
+            example::shape().check(&mut config.clone()).map_err(|error| {
+                format!("failed to check the configuration of plugin {name} err: {error}")
+            })?;
+        }
+    }
+    Ok(())
+}
+
+fn has_parts(name: &str, config: &Value) -> Result<(), String> {
+    match config {
+        Value::Object(_) | Value::Array(_) => Ok(()),
+        _ => Err(format!("invalid plugin conf {config} for plugin [{name}]")),
+    }
+}
+
+/// Checks the plugins of a stream route by name.
+///
+/// # Errors
+/// In APISIX's words.
+pub fn check_stream(document: &Value) -> Result<(), String> {
+    for (name, config) in plugins(document).into_iter().flatten() {
+        has_parts(name, config)?;
+        if !STREAM_PLUGINS.contains(&name.as_str()) {
+            return Err(format!("unknown plugin [{name}]"));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that all plugins are such that recognise consumers.
+///
+/// # Errors
+/// In APISIX's words.
+pub fn check_authenticate(document: &Value) -> Result<(), String> {
+    let mut names = plugins(document).into_iter().flat_map(Map::keys);
+    match names.all(|name| AUTHENTICATING.contains(&name.as_str())) {
+        true => Ok(()),
+        false => Err("only supports auth type plugins in consumer credential".to_owned()),
+    }
+}
+
+/// Checks that nobody else is recognised by the same thing as a consumer, or its credential of an id.
+///
+/// # Errors
+/// In APISIX's words.
+pub fn check_identities(
+    document: &Value,
+    consumer: &str,
+    credential: Option<&str>,
+    around: Surroundings<'_>,
+) -> Result<(), String> {
+    let (Some(state), Some(plugins)) = (around.state, document.get("plugins")) else {
+        return Ok(());
+    };
+    for (plugin, field, identity) in identities_of(plugins) {
+        for owner in state.owners(plugin, identity) {
+            let mut segments = owner.split('/').skip(1);
+            let name = segments.next().unwrap_or_default();
+            let id = segments.nth(1);
+            let is_self = match credential {
+                Some(_) => name == consumer && id == credential,
+                None => name == consumer,
+            };
+            if !is_self {
+                let whose = match id {
+                    Some(id) => format!("credential: {id} of consumer: {name}"),
+                    None => format!("consumer: {name}"),
+                };
+                return Err(format!("duplicate {field} of plugin {plugin} found with {whose}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Checks the metadata of a plugin.
+///
+/// # Errors
+/// In APISIX's words.
+pub fn check_metadata(name: Option<&str>, metadata: &mut Value) -> Result<(), String> {
+    let name = name.ok_or("missing plugin name")?;
+    if !is_known(name) && !STREAM_PLUGINS.contains(&name) {
+        return Err("invalid plugin name".to_owned());
+    }
+    let checked = match mapping(name).and_then(|mapping| mapping.metadata_shape()) {
+        Some(shape) => shape.check(metadata),
+        None if name == example::NAME => example::metadata_shape().check(metadata),
+        None => crate::schema::object([]).check(metadata),
+    };
+    checked.map_err(|error| format!("invalid configuration: {error}"))
+}

@@ -1,0 +1,201 @@
+//! The whole configuration at once, as APISIX's standalone mode takes it over its API.
+//!
+//! Its items are stored as the documents that they are; beside them stands one document about the last time that
+//! the whole was put: its digest, its time, and a version for each list.
+
+use super::answer::{Answer, Outcome};
+use super::call::Call;
+use super::state::State;
+use super::validate::check_configuration;
+use super::write::Plan;
+use crate::document::id_text;
+use axum::http::header::{CONTENT_TYPE, HeaderName};
+use axum::http::{Method, StatusCode};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// The document about the whole.
+const ABOUT: &str = "standalone/configs";
+const DIGEST: HeaderName = HeaderName::from_static("x-digest");
+const LAST_MODIFIED: HeaderName = HeaderName::from_static("x-last-modified");
+
+/// The lists of a configuration.
+pub const LISTS: [&str; 13] = [
+    "upstreams",
+    "plugins",
+    "ssls",
+    "stream_routes",
+    "plugin_metadata",
+    "routes",
+    "services",
+    "consumers",
+    "global_rules",
+    "protos",
+    "plugin_configs",
+    "consumer_groups",
+    "secrets",
+];
+
+/// The field that holds a list's version.
+pub fn version_field(list: &str) -> String {
+    format!("{list}_conf_version")
+}
+
+/// The parsed body of a call, JSON or YAML.
+///
+/// # Errors
+/// 400 in APISIX's words.
+pub fn body(call: &Call) -> Outcome<Value> {
+    if call.body.is_empty() {
+        return Err(Answer::bad("invalid request body: empty request body"));
+    }
+    let is_yaml = call
+        .header("content-type")
+        .is_some_and(|kind| kind.starts_with("application/yaml"));
+    if is_yaml {
+        let text = std::str::from_utf8(&call.body).unwrap_or_default();
+        return match weir_model::document::parse(text) {
+            Ok(value @ (Value::Object(_) | Value::Array(_))) => Ok(value),
+            _ => Err(Answer::bad("invalid request body: invalid yaml request body")),
+        };
+    }
+    super::words::parse(&call.body).map_err(|error| Answer::bad(format!("invalid request body: {error}")))
+}
+
+/// Answers a read of the whole.
+pub fn read(state: &State, call: &Call) -> Answer {
+    let about = state.get(ABOUT).map(|entry| &entry.value);
+    let field = |name: &str| about.and_then(|about| about.get(name)).filter(|it| !it.is_null());
+    let mut answer = match call.method {
+        Method::HEAD => Answer::empty(StatusCode::OK),
+        _ => Answer::json(StatusCode::OK, &whole(state, about)),
+    };
+    // JSON is YAML.
+    if call
+        .header("accept")
+        .is_some_and(|kind| kind.starts_with("application/yaml"))
+    {
+        answer = answer.with(CONTENT_TYPE, "application/yaml");
+    }
+    for (name, header) in [("digest", DIGEST), ("last_modified", LAST_MODIFIED)] {
+        match field(name) {
+            Some(Value::String(text)) => answer = answer.with(header, text),
+            Some(other) => answer = answer.with(header, &other.to_string()),
+            None => {}
+        }
+    }
+    answer
+}
+
+fn whole(state: &State, about: Option<&Value>) -> Value {
+    let mut whole = Map::new();
+    for list in LISTS {
+        let prefix = format!("{list}/");
+        let items: Vec<Value> = state.below(&prefix).map(|entry| entry.value.clone()).collect();
+        if !items.is_empty() {
+            whole.insert(list.to_owned(), Value::Array(items));
+        }
+        whole.insert(version_field(list), version_of(about, list));
+    }
+    let fields = [("digest", "X-Digest"), ("last_modified", "X-Last-Modified")];
+    for (field, name) in fields {
+        if let Some(value) = about
+            .and_then(|about| about.get(field))
+            .filter(|it| !it.is_null())
+        {
+            whole.insert(name.to_owned(), value.clone());
+        }
+    }
+    Value::Object(whole)
+}
+
+fn version_of(about: Option<&Value>, list: &str) -> Value {
+    let version = about.and_then(|about| about.get("versions")?.get(list));
+    version.cloned().unwrap_or_else(|| json!(0))
+}
+
+/// Plans to put the whole.
+///
+/// # Errors
+/// The answer that refuses it, or says that there is nothing to do.
+pub fn plan(state: &State, call: &Call) -> Outcome<Plan> {
+    let Some(digest) = call.header(DIGEST.as_str()) else {
+        return Err(Answer::bad("missing digest header"));
+    };
+    let body = body(call)?;
+    let about = state.get(ABOUT).map(|entry| &entry.value);
+    if about.and_then(|about| about.get("digest")?.as_str()) == Some(digest) {
+        return Err(Answer::empty(StatusCode::NO_CONTENT));
+    }
+    if let Some(fault) = check_configuration(&body, true).into_iter().next() {
+        return Err(Answer::bad(fault.error));
+    }
+    let mut changes = BTreeMap::new();
+    let mut versions = Map::new();
+    for list in LISTS {
+        let field = version_field(list);
+        let old = version_of(about, list);
+        let old_number = old.as_f64().unwrap_or_default();
+        let version = match body.get(&field).filter(|version| !version.is_null()) {
+            None => json!(old.as_i64().unwrap_or_default() + 1),
+            Some(version) if version.as_f64().unwrap_or_default() < old_number => {
+                return Err(Answer::bad(format!(
+                    "{field} must be greater than or equal to ({old})"
+                )));
+            }
+            Some(version) => version.clone(),
+        };
+        if version.as_f64() != old.as_f64() {
+            replace(state, list, body.get(list), &mut changes);
+        }
+        versions.insert(list.to_owned(), version);
+    }
+    let seconds = call.seconds();
+    let about = json!({"digest": digest, "last_modified": seconds, "versions": versions});
+    let mut changes: Vec<_> = changes.into_iter().collect();
+    changes.push((ABOUT.to_owned(), Some(about)));
+    Ok(Plan {
+        changes,
+        time_to_live: None,
+        answer: Answer::empty(StatusCode::ACCEPTED)
+            .with(LAST_MODIFIED, &seconds.to_string())
+            .with(DIGEST, digest),
+    })
+}
+
+/// Puts the items of a list in the place of those that are stored. What stays the same is not written.
+fn replace(state: &State, list: &str, items: Option<&Value>, changes: &mut BTreeMap<String, Option<Value>>) {
+    let prefix = format!("{list}/");
+    let items = items.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let mut wanted: BTreeMap<String, &Value> = BTreeMap::new();
+    for (index, item) in items.iter().enumerate() {
+        let named = ["id", "username", "name"]
+            .iter()
+            .filter(|field| **field != "name" || list == "plugins")
+            .find_map(|field| id_text(item.get(*field)?));
+        let id = named.unwrap_or_else(|| format!("arr_{}", index + 1));
+        wanted.insert(format!("{prefix}{id}"), item);
+    }
+    for entry in state.below(&prefix) {
+        if !wanted.contains_key(&*entry.key) {
+            changes.insert(entry.key.to_string(), None);
+        }
+    }
+    for (key, item) in wanted {
+        if state.get(&key).is_none_or(|entry| entry.value != *item) {
+            changes.insert(key, Some(item.clone()));
+        }
+    }
+}
+
+/// What single writes change about the whole: whoever put it last has not put what is there now.
+pub fn touched(state: &State, changes: &[(String, Option<Value>)]) -> Option<(String, Option<Value>)> {
+    let mut about = state.get(ABOUT)?.value.clone();
+    about["digest"] = Value::Null;
+    for (key, _) in changes {
+        let list = key.split('/').next().unwrap_or_default();
+        let version = version_of(Some(&about), list).as_i64().unwrap_or_default();
+        about["versions"][list] = json!(version + 1);
+    }
+    Some((ABOUT.to_owned(), Some(about)))
+}

@@ -1,0 +1,261 @@
+//! The part of APISIX's control API that tells what is configured and how healthy it is.
+
+use super::Admin;
+use super::answer::Answer;
+use super::call::Call;
+use super::check::STREAM_PLUGINS;
+use super::kind::Kind;
+use super::schemas;
+use super::state::{Entry, State};
+use crate::document::split_port;
+use crate::plugins::is_known;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{Method, StatusCode};
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+/// What is known of the health of upstreams' nodes. Whoever runs the checks tells it.
+pub trait HealthSource: Send + Sync {
+    /// The health of the nodes of an upstream, by the name that it has in the model: `upstreams/ID`, `routes/ID`
+    /// or `services/ID`, depending on where it is written. `None`: it is not checked here.
+    fn health(&self, upstream: &str) -> Option<UpstreamHealth>;
+}
+
+/// The health of an upstream's nodes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UpstreamHealth {
+    /// The nodes that are checked.
+    pub nodes: Vec<NodeHealth>,
+}
+
+/// The health of a node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NodeHealth {
+    /// Its address.
+    pub ip: String,
+    /// Its port.
+    pub port: u16,
+    /// Its name, or its address once more.
+    pub hostname: String,
+    /// `healthy`, `mostly_healthy`, `mostly_unhealthy` or `unhealthy`.
+    pub status: &'static str,
+    /// What its checks came to since the status last changed.
+    pub counter: Counters,
+}
+
+/// How often checks came to what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Counters {
+    /// They passed.
+    pub success: u32,
+    /// The status was one of the bad ones.
+    pub http_failure: u32,
+    /// There was no connection.
+    pub tcp_failure: u32,
+    /// It took too long.
+    pub timeout_failure: u32,
+}
+
+/// Answers a call.
+pub fn answer(admin: &Admin, call: &Call) -> Answer {
+    let segments: Vec<&str> = call.path.split('/').collect();
+    let state = admin.state();
+    let ok = |value: Value| Answer::json(StatusCode::OK, &value);
+    match (&call.method, segments.as_slice()) {
+        (&Method::POST, ["", "v1", "gc"]) => Answer::empty(StatusCode::OK),
+        (&Method::PUT, ["", "v1", "plugins", "reload"]) => Answer::text(StatusCode::OK, "done"),
+        (&Method::GET, ["", "v1", rest @ ..]) => match rest {
+            ["schema"] => ok(schemas::everything()),
+            ["healthcheck"] => health_of_all(admin, &state, call),
+            ["healthcheck", rest @ ..] => health_of_one(admin, &state, call, rest),
+            ["routes"] => ok(dump(&state, Kind::Route)),
+            ["services"] => ok(dump(&state, Kind::Service)),
+            ["upstreams"] => ok(dump(&state, Kind::Upstream)),
+            ["route", id] => dump_one(&state, Kind::Route, id),
+            ["service", id] => dump_one(&state, Kind::Service, id),
+            ["upstream", id] => dump_one(&state, Kind::Upstream, id),
+            ["plugin_metadatas"] => ok(state
+                .of_kind(Kind::PluginMetadata)
+                .filter(|entry| is_known(entry.id()) || STREAM_PLUGINS.contains(&entry.id()))
+                .map(|entry| entry.value.clone())
+                .collect()),
+            ["plugin_metadata", name] => match state.get(&format!("plugin_metadata/{name}")) {
+                Some(entry) => ok(entry.value.clone()),
+                None => missing(format!("plugin metadata[{name}] not found")),
+            },
+            _ => no_page(),
+        },
+        _ => no_page(),
+    }
+}
+
+fn no_page() -> Answer {
+    Answer::text(StatusCode::NOT_FOUND, "404 Not Found\n").with(CONTENT_TYPE, "text/plain")
+}
+
+fn missing(message: String) -> Answer {
+    Answer::error(StatusCode::NOT_FOUND, message)
+}
+
+fn dump(state: &State, kind: Kind) -> Value {
+    state.of_kind(kind).map(|entry| dumped(kind, entry)).collect()
+}
+
+fn dump_one(state: &State, kind: Kind, id: &str) -> Answer {
+    match state.get(&format!("{}/{id}", kind.name())) {
+        Some(entry) => Answer::json(StatusCode::OK, &dumped(kind, entry)),
+        None => missing(format!("{}[{id}] not found", kind.word())),
+    }
+}
+
+/// A document as it is served: with defaults, and with its nodes as a list.
+fn dumped(kind: Kind, entry: &Entry) -> Value {
+    let mut value = entry.value.clone();
+    if let Some(shape) = kind.shape() {
+        // One that is wrong is told as it is stored.
+        let _ = shape.check(&mut value);
+    }
+    for place in ["/nodes", "/upstream/nodes"] {
+        if let Some(Value::Object(map)) = value.pointer_mut(place).map(|nodes| nodes.take()) {
+            let list = map.iter().map(|(address, weight)| match split_port(address) {
+                (host, Some(port)) => json!({"host": host, "port": port, "weight": weight}),
+                (host, None) => json!({"host": host, "weight": weight}),
+            });
+            let list: Value = list.collect();
+            if let Some(nodes) = value.pointer_mut(place) {
+                *nodes = list;
+            }
+        } else if let Some(nodes) = value.pointer_mut(place) {
+            *nodes = entry.value.pointer(place).cloned().unwrap_or_default();
+        }
+    }
+    json!({
+        "key": format!("/apisix/{}", entry.key),
+        "value": value,
+        "createdIndex": entry.created.0,
+        "modifiedIndex": entry.modified.0,
+    })
+}
+
+/// What is told of the health of the upstream in a document; `None`: it has no checks.
+fn told(admin: &Admin, entry: &Entry) -> Option<Value> {
+    let checks = ["/checks", "/upstream/checks"]
+        .iter()
+        .find_map(|place| entry.value.pointer(place))?;
+    let kind = ["active", "passive"].iter().find_map(|way| {
+        Some(
+            checks
+                .get(way)?
+                .get("type")
+                .cloned()
+                .unwrap_or_else(|| json!("http")),
+        )
+    });
+    let source = admin.options.health.as_ref();
+    let health = source.and_then(|source| source.health(&entry.key));
+    Some(json!({
+        "name": format!("/apisix/{}", entry.key),
+        "type": kind,
+        "nodes": health.map_or_else(Vec::new, |health| health.nodes),
+    }))
+}
+
+fn health_of_all(admin: &Admin, state: &State, call: &Call) -> Answer {
+    let told = [Kind::Route, Kind::StreamRoute, Kind::Service, Kind::Upstream]
+        .into_iter()
+        .flat_map(|kind| state.of_kind(kind))
+        .filter_map(|entry| told(admin, entry))
+        .collect();
+    health_answer(call, told, true)
+}
+
+fn health_of_one(admin: &Admin, state: &State, call: &Call, segments: &[&str]) -> Answer {
+    let (collection, id) = match segments {
+        [collection] => return missing(format!("missing src id for src type {collection}")),
+        [collection, id, ..] => (*collection, *id),
+        [] => return no_page(),
+    };
+    if !["routes", "services", "upstreams", "stream_routes"].contains(&collection) {
+        return Answer::bad(format!("invalid src type {collection}"));
+    }
+    let entry: Option<&Arc<Entry>> = state.get(&format!("{collection}/{id}"));
+    match entry.map(|entry| told(admin, entry)) {
+        None => missing(format!("{collection}[{id}] not found")),
+        Some(None) => missing(format!("no checker for {collection}[{id}]")),
+        Some(Some(told)) => health_answer(call, vec![told], false),
+    }
+}
+
+/// As JSON, or as a page where a browser asks.
+fn health_answer(call: &Call, mut told: Vec<Value>, as_list: bool) -> Answer {
+    if call
+        .header("accept")
+        .is_some_and(|kinds| kinds.contains("text/html"))
+    {
+        return Answer::text(StatusCode::OK, &page(&told)).with(CONTENT_TYPE, "text/html");
+    }
+    match (as_list, told.pop()) {
+        (false, Some(one)) => Answer::json(StatusCode::OK, &one),
+        (_, last) => {
+            told.extend(last);
+            Answer::json(StatusCode::OK, &told)
+        }
+    }
+}
+
+fn page(told: &[Value]) -> String {
+    let mut page = "<html xmlns=\"http://www.w3.org/1999/xhtml\">\n<head>\n  \
+                    <title>APISIX upstream check status</title>\n</head>\n<body>\n\
+                    <h1>APISIX upstream check status</h1>\n<table>\n<tr>"
+        .to_owned();
+    for title in [
+        "Index",
+        "Upstream",
+        "Check type",
+        "Host",
+        "Status",
+        "Success counts",
+        "TCP Failures",
+        "HTTP Failures",
+        "TIMEOUT Failures",
+    ] {
+        let _ = write!(page, "<th>{title}</th>");
+    }
+    page.push_str("</tr>\n");
+    let text = |value: Option<&Value>| match value {
+        Some(Value::String(text)) => escaped(text),
+        Some(other) => escaped(&other.to_string()),
+        None => String::new(),
+    };
+    let mut index = 0;
+    for upstream in told {
+        for node in upstream["nodes"].as_array().into_iter().flatten() {
+            index += 1;
+            let host = format!("{}:{}", text(node.get("ip")), text(node.get("port")));
+            let counts = ["success", "tcp_failure", "http_failure", "timeout_failure"]
+                .map(|count| text(node["counter"].get(count)));
+            let cells = [
+                index.to_string(),
+                text(upstream.get("name")),
+                text(upstream.get("type")),
+                host,
+                text(node.get("status")),
+            ];
+            page.push_str("<tr>");
+            for cell in cells.iter().chain(&counts) {
+                let _ = write!(page, "<td>{cell}</td>");
+            }
+            page.push_str("</tr>\n");
+        }
+    }
+    page.push_str("</table>\n</body>\n</html>\n");
+    page
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}

@@ -1,0 +1,197 @@
+//! APISIX's Admin API over a store, and the part of its control API that tells what is configured.
+//!
+//! [`Admin`] holds all of the door's documents in memory, with indexes; reads are answered from there. A write is
+//! planned against them ([`write`], [`configs`]), committed with the revision that they are of, and applied once
+//! the store has taken it; where another writer was faster, it is planned again. A task follows the store, so that
+//! what others write is seen.
+//!
+//! **What it is not**: it knows no users beyond APISIX's two kinds of key, and serves nothing of what it stores:
+//! [`Stored`](crate::Stored) makes models of the same documents.
+
+mod answer;
+mod call;
+mod check;
+mod configs;
+mod control;
+mod dispatch;
+mod example;
+mod follow;
+mod kind;
+mod patch;
+mod read;
+mod references;
+mod removal;
+mod schemas;
+mod state;
+mod token;
+mod validate;
+mod veil;
+mod words;
+mod write;
+
+pub use control::{Counters, HealthSource, NodeHealth, UpstreamHealth};
+pub use token::{Key, Role};
+pub use veil::Keyring;
+
+pub(crate) use kind::Kind;
+
+use answer::Answer;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State as Shared;
+use axum::http::{Request, Response, StatusCode};
+use call::Call;
+use state::{PREFIX, State};
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::SystemTime;
+use tokio::sync::{Mutex, watch};
+use weir_store::{Author, Revision, Store, StoreError};
+
+/// The largest body of a call, in bytes, as in APISIX.
+const MAX_BODY: usize = 1_572_864;
+/// How much of a body that is too large is read, in bytes.
+const MAX_DISCARDED: usize = 16 << 20;
+/// The largest whole configuration, in bytes.
+const MAX_CONFIGS: usize = 128 << 20;
+
+/// How the API behaves.
+#[derive(Clone)]
+pub struct AdminOptions {
+    /// The keys that let calls in. None: every call is let in.
+    pub keys: Vec<Key>,
+    /// The keys by which secrets are encrypted where they are answered to whoever wrote them.
+    pub keyring: Keyring,
+    /// Whether stream routes may be written.
+    pub stream: bool,
+    /// What time it is.
+    pub clock: fn() -> SystemTime,
+    /// What is known of the health of upstreams' nodes; `None`: nothing.
+    pub health: Option<Arc<dyn HealthSource>>,
+}
+
+impl fmt::Debug for AdminOptions {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("AdminOptions")
+            .field("keys", &self.keys)
+            .field("stream", &self.stream)
+            .finish_non_exhaustive()
+    }
+}
+
+impl AdminOptions {
+    /// The stock keys and keyring of APISIX, stream routes, no health. `clock` tells the time.
+    pub fn new(clock: fn() -> SystemTime) -> Self {
+        Self {
+            keys: Key::stock(),
+            keyring: Keyring::stock(),
+            stream: true,
+            clock,
+            health: None,
+        }
+    }
+}
+
+/// The API.
+#[derive(Debug)]
+pub struct Admin {
+    store: Arc<dyn Store>,
+    options: AdminOptions,
+    state: RwLock<State>,
+    /// Writers take turns: each must see what the one before wrote.
+    turn: Mutex<()>,
+    /// The revision that `state` is of.
+    seen: watch::Sender<Revision>,
+}
+
+impl Admin {
+    /// Reads the door's documents and begins to follow the store, until the API is dropped. To be called inside of
+    /// a tokio runtime.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn open(store: Arc<dyn Store>, options: AdminOptions) -> Result<Arc<Self>, StoreError> {
+        let (documents, revision) = store.read(PREFIX).await?;
+        let admin = Arc::new(Self {
+            store,
+            options,
+            state: RwLock::new(State::of(&documents, revision)),
+            turn: Mutex::new(()),
+            seen: watch::Sender::new(revision),
+        });
+        tokio::spawn(follow::follow(Arc::downgrade(&admin)));
+        Ok(admin)
+    }
+
+    /// The Admin API, with its paths from `/apisix/admin` on.
+    pub fn router(self: &Arc<Self>) -> Router {
+        Router::new().fallback(admin).with_state(Arc::clone(self))
+    }
+
+    /// The control API, with its paths from `/v1` on.
+    pub fn control_router(self: &Arc<Self>) -> Router {
+        Router::new().fallback(control).with_state(Arc::clone(self))
+    }
+
+    fn state(&self) -> RwLockReadGuard<'_, State> {
+        // A change of it that panics would leave an index behind at worst.
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn admin(Shared(admin): Shared<Arc<Admin>>, request: Request<Body>) -> Response<Body> {
+    let (parts, body) = request.into_parts();
+    let author = parts.extensions.get::<Author>().cloned();
+    let time = (admin.options.clock)();
+    let author = author.unwrap_or_else(Author::anonymous);
+    let mut call = Call::new(parts.method, &parts.uri, parts.headers, author, time);
+    let answer = match token::check(&admin.options.keys, &call) {
+        Err(answer) => answer,
+        Ok(()) => match body_of(&call, body).await {
+            Err(answer) => answer,
+            Ok(body) => {
+                call.body = body;
+                admin.dispatch(&call).await
+            }
+        },
+    };
+    answer.into_response()
+}
+
+async fn control(Shared(admin): Shared<Arc<Admin>>, request: Request<Body>) -> Response<Body> {
+    let (parts, _) = request.into_parts();
+    let time = (admin.options.clock)();
+    let call = Call::new(parts.method, &parts.uri, parts.headers, Author::anonymous(), time);
+    control::answer(&admin, &call).into_response()
+}
+
+/// The body of a call, if it is not too large. Of one that is, up to so much more is read, so that its sender
+/// comes to read the answer.
+async fn body_of(call: &Call, body: Body) -> Result<Vec<u8>, Answer> {
+    let most = match call.path.as_str() {
+        "/apisix/admin/configs" => MAX_CONFIGS,
+        _ => MAX_BODY,
+    };
+    let too_large = |size: u64| {
+        Answer::bad(format!(
+            "invalid request body: request size {size} is greater than the maximum size {most} allowed"
+        ))
+    };
+    let told = call
+        .header("content-length")
+        .and_then(|length| length.parse::<u64>().ok());
+    if let Some(size) = told.filter(|size| *size > most as u64) {
+        let _ = axum::body::to_bytes(body, MAX_DISCARDED).await;
+        return Err(too_large(size));
+    }
+    match axum::body::to_bytes(body, most).await {
+        Ok(bytes) => Ok(bytes.into()),
+        Err(_) if told.is_none() => Err(too_large(most as u64 + 1)),
+        Err(_) => Err(Answer::empty(StatusCode::BAD_REQUEST)),
+    }
+}

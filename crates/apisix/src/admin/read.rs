@@ -1,0 +1,170 @@
+//! Reading resources: one, or a collection by pages and filters.
+
+use super::answer::{Answer, Outcome};
+use super::call::{Call, Target};
+use super::kind::Kind;
+use super::state::{Entry, State};
+use super::write::{etag, shown};
+use axum::http::StatusCode;
+use axum::http::header::ETAG;
+use regex::Regex;
+use serde::Serialize;
+use serde_json::Value;
+use std::borrow::Cow;
+use std::sync::Arc;
+use weir_plugin::uri::{decode_form, query_pairs};
+
+/// A document as it is answered.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Item<'e> {
+    key: String,
+    value: Cow<'e, Value>,
+    created_index: u64,
+    modified_index: u64,
+}
+
+impl<'e> Item<'e> {
+    fn of(kind: Kind, entry: &'e Entry) -> Self {
+        Self {
+            key: format!("/apisix/{}", entry.key),
+            value: shown(kind, &entry.value),
+            created_index: entry.created.0,
+            modified_index: entry.modified.0,
+        }
+    }
+}
+
+/// A collection as it is answered.
+#[derive(Serialize)]
+struct Listing<'e> {
+    total: usize,
+    list: Vec<Item<'e>>,
+}
+
+/// Answers a read.
+///
+/// # Errors
+/// The answer where there is nothing to read.
+pub fn read(state: &State, call: &Call, target: &Target) -> Outcome {
+    match &target.id {
+        Some(id) => one(state, target, id),
+        None => collection(state, call, target),
+    }
+    .map(Answer::versioned)
+    .map_err(Answer::versioned)
+}
+
+fn one(state: &State, target: &Target, id: &str) -> Outcome {
+    let entry = state.get(&target.key(id)).ok_or_else(Answer::no_key)?;
+    let item = Item::of(target.kind, entry);
+    Ok(Answer::json(StatusCode::OK, &item).with(ETAG, &etag(entry.modified)))
+}
+
+fn collection(state: &State, call: &Call, target: &Target) -> Outcome {
+    let prefix = format!("{}/", target.collection());
+    let filter = Filter::of(call, target.kind);
+    let all: Vec<&Arc<Entry>> = state
+        .below(&prefix)
+        .filter(|entry| Kind::of_key(&entry.key) == Some(target.kind))
+        .collect();
+    let is_nested = matches!(target.kind, Kind::Credential | Kind::CostDecoration);
+    if is_nested && all.is_empty() {
+        return Err(Answer::no_key());
+    }
+    let mut found = all;
+    found.retain(|entry| filter.takes(&entry.value));
+    let total = found.len();
+    let list = page(call, found)?
+        .into_iter()
+        .map(|entry| Item::of(target.kind, entry))
+        .collect();
+    Ok(Answer::json(StatusCode::OK, &Listing { total, list }))
+}
+
+/// The page that is asked for, of documents in the order of their creation; all of them where none is.
+fn page<'e>(call: &Call, mut found: Vec<&'e Arc<Entry>>) -> Outcome<Vec<&'e Arc<Entry>>> {
+    let number = |name: &str| call.arg(name)?.trim().parse::<f64>().ok();
+    let (Some(page), Some(size)) = (number("page"), number("page_size")) else {
+        return Ok(found);
+    };
+    if !(10.0..=500.0).contains(&size) {
+        return Err(Answer::text(
+            StatusCode::BAD_REQUEST,
+            "page_size must be between 10 and 500",
+        ));
+    }
+    found.sort_by_key(|entry| entry.created);
+    // Both are small and not negative; the conversion saturates where `page` is not.
+    let (page, size) = (page.max(1.0) as usize, size as usize);
+    let skipped = (page - 1).saturating_mul(size);
+    Ok(found.into_iter().skip(skipped).take(size).collect())
+}
+
+/// What a listing is asked to be narrowed to.
+struct Filter<'c> {
+    name: Option<Finder>,
+    label: Option<&'c str>,
+    uri: Option<Finder>,
+    fields: Vec<(String, String)>,
+}
+
+/// Finds what is asked for in a text.
+enum Finder {
+    Pattern(Regex),
+    /// A pattern that cannot be read finds nothing.
+    Nothing,
+}
+
+impl Finder {
+    fn of(pattern: &str) -> Self {
+        Regex::new(pattern).map_or(Self::Nothing, Self::Pattern)
+    }
+
+    fn finds(&self, text: Option<&Value>) -> bool {
+        match (self, text.and_then(Value::as_str)) {
+            (Self::Pattern(pattern), Some(text)) => pattern.is_match(text),
+            _ => false,
+        }
+    }
+}
+
+impl<'c> Filter<'c> {
+    fn of(call: &'c Call, kind: Kind) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(&decode_form(bytes)).into_owned();
+        let mut fields: Vec<(String, String)> = Vec::new();
+        for (name, value) in query_pairs(call.arg("filter").unwrap_or_default().as_bytes()) {
+            let (name, value) = (text(name), text(value.unwrap_or_default()));
+            // Of a field that is given several times, the last counts; unknown ones are passed over.
+            fields.retain(|(known, _)| *known != name);
+            if kind.filter_fields().contains(&name.as_str()) {
+                fields.push((name, value));
+            }
+        }
+        Self {
+            name: call.arg("name").map(Finder::of),
+            label: call.arg("label"),
+            uri: call.arg("uri").map(Finder::of),
+            fields,
+        }
+    }
+
+    fn takes(&self, value: &Value) -> bool {
+        let uris = || value.get("uris").and_then(Value::as_array).into_iter().flatten();
+        let labels = value.get("labels");
+        self.name
+            .as_ref()
+            .is_none_or(|name| name.finds(value.get("name")))
+            && self
+                .label
+                .is_none_or(|label| labels.is_some_and(|labels| labels.get(label).is_some()))
+            && self
+                .uri
+                .as_ref()
+                .is_none_or(|uri| uri.finds(value.get("uri")) || uris().any(|it| uri.finds(Some(it))))
+            && self
+                .fields
+                .iter()
+                .all(|(name, wanted)| value.get(name).and_then(Value::as_str) == Some(wanted))
+    }
+}

@@ -1,0 +1,179 @@
+//! What resources and plugins must look like, as JSON Schema.
+
+mod priorities;
+
+use super::answer::Answer;
+use super::call::Call;
+use super::check::{AUTHENTICATING, STREAM_PLUGINS};
+use super::example;
+use super::kind::Kind;
+use crate::plugins::{is_known, mapping, meta_shape};
+use crate::schema::{Shape, array, boolean, object, text};
+use axum::http::StatusCode;
+use priorities::{NOT_LOADED, PRIORITIES};
+use serde_json::{Map, Value, json};
+
+/// The kinds whose schema the control API tells.
+const TOLD: [Kind; 11] = [
+    Kind::Consumer,
+    Kind::ConsumerGroup,
+    Kind::GlobalRule,
+    Kind::CostDecoration,
+    Kind::PluginConfig,
+    Kind::Proto,
+    Kind::Route,
+    Kind::Service,
+    Kind::Ssl,
+    Kind::StreamRoute,
+    Kind::Upstream,
+];
+
+/// Plugins that work for all calls or for none.
+const GLOBAL: [&str; 5] = [
+    "batch-requests",
+    "error-log-logger",
+    "log-rotate",
+    "node-status",
+    "server-info",
+];
+
+/// The list of plugins to load.
+fn plugins_shape() -> Shape {
+    array(object([("name", text().longer(1)), ("stream", boolean())]).required(["name"]))
+}
+
+/// `GET /schema/{resource}`.
+pub fn resource(name: &str) -> Answer {
+    let kind = Kind::ALL.into_iter().find(|kind| kind.schema_name() == name);
+    let schema = match (kind.and_then(Kind::shape), name) {
+        (Some(shape), _) => shape.to_json_schema(),
+        (None, "plugins") => plugins_shape().to_json_schema(),
+        (None, _) => return Answer::bad(format!("not found schema: {name}")),
+    };
+    Answer::json(StatusCode::OK, &schema)
+}
+
+/// `GET /plugins/{name}` and `GET /schema/plugins/{name}`.
+pub fn plugin(call: &Call, name: &str) -> Answer {
+    let subsystem = call.arg("subsystem").unwrap_or("http");
+    if !["http", "stream"].contains(&subsystem) {
+        return Answer::bad(format!("unsupported subsystem: {subsystem}"));
+    }
+    let is_stream = subsystem == "stream";
+    if call.arg("all") == Some("true") {
+        return Answer::json(StatusCode::OK, &all(is_stream));
+    }
+    let is_there = match is_stream {
+        true => STREAM_PLUGINS.contains(&name),
+        false => is_known(name),
+    };
+    if !is_there {
+        return Answer::error(
+            StatusCode::NOT_FOUND,
+            format!("plugin not found in subsystem {subsystem}"),
+        );
+    }
+    let about = about(name);
+    let schema = match call.arg("schema_type") {
+        Some("consumer") => about.get("consumer_schema"),
+        _ => about.get("schema"),
+    };
+    match schema {
+        Some(schema) => Answer::json(StatusCode::OK, schema),
+        None => Answer::bad("not found schema"),
+    }
+}
+
+/// `GET /plugins/list`: names, the one that works first first.
+pub fn plugin_names(call: &Call) -> Answer {
+    let names: Vec<&str> = match call.arg("subsystem") {
+        None | Some("http") => PRIORITIES
+            .iter()
+            .map(|(name, _)| *name)
+            .filter(|name| !NOT_LOADED.contains(name) || mapping(name).is_some())
+            .collect(),
+        Some("stream") => STREAM_PLUGINS.to_vec(),
+        Some(_) => return Answer::text(StatusCode::BAD_REQUEST, "invalid subsystem passed"),
+    };
+    Answer::json(StatusCode::OK, &names)
+}
+
+/// `GET /v1/schema` of the control API.
+pub fn everything() -> Value {
+    let mut main = Map::new();
+    for kind in TOLD {
+        let schema = kind.shape().map(Shape::to_json_schema);
+        main.insert(kind.schema_name().to_owned(), schema.unwrap_or_default());
+    }
+    main.insert("plugins".to_owned(), plugins_shape().to_json_schema());
+    for name in ["upstream_hash_header_schema", "upstream_hash_vars_schema"] {
+        main.insert(name.to_owned(), json!({"type": "string"}));
+    }
+    json!({"main": main, "plugins": all(false), "stream_plugins": all(true)})
+}
+
+/// All plugins with what is known of each.
+fn all(is_stream: bool) -> Map<String, Value> {
+    let names: Vec<&str> = match is_stream {
+        true => STREAM_PLUGINS.to_vec(),
+        false => PRIORITIES.iter().map(|(name, _)| *name).collect(),
+    };
+    names
+        .into_iter()
+        .map(|name| (name.to_owned(), Value::Object(about(name))))
+        .collect()
+}
+
+/// What is known of a plugin.
+fn about(name: &str) -> Map<String, Value> {
+    let mut about = Map::new();
+    let mut put = |field: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            about.insert(field.to_owned(), value);
+        }
+    };
+    put("version", Some(json!(0.1)));
+    put("scope", GLOBAL.contains(&name).then(|| json!("global")));
+    let priority = PRIORITIES
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, priority)| *priority);
+    match mapping(name) {
+        Some(mapping) => {
+            put("priority", Some(json!(mapping.priority())));
+            put("schema", Some(with_meta(mapping.shape().to_json_schema())));
+            put(
+                "metadata_schema",
+                mapping.metadata_shape().map(Shape::to_json_schema),
+            );
+            if let Some(credentials) = mapping.credentials() {
+                put("type", Some(json!("auth")));
+                put("consumer_schema", Some(credentials.shape().to_json_schema()));
+            }
+        }
+        None => {
+            put("type", AUTHENTICATING.contains(&name).then(|| json!("auth")));
+            put("priority", priority.map(Value::from));
+            let (schema, metadata) = match name == example::NAME {
+                true => (
+                    example::shape().to_json_schema(),
+                    Some(example::metadata_shape().to_json_schema()),
+                ),
+                false => (json!({"type": "object"}), None),
+            };
+            put("schema", Some(with_meta(schema)));
+            put("metadata_schema", metadata);
+        }
+    }
+    about
+}
+
+/// Every plugin's configuration may have `_meta`.
+fn with_meta(mut schema: Value) -> Value {
+    if schema.pointer("/properties/_meta").is_none() {
+        schema["properties"]["_meta"] = meta_shape().to_json_schema();
+    }
+    // By this, tools tell that `_meta` is not the plugin's own.
+    schema["$comment"] = json!("this is a mark for our injected plugin schema");
+    schema
+}

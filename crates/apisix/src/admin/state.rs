@@ -1,0 +1,146 @@
+//! The stored documents as the Admin API holds them: all of them in memory, with what must be found fast.
+
+use super::kind::Kind;
+use super::references::{identities, references};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use weir_store::{Document, Revision};
+
+/// What this door's keys begin with in the store.
+pub const PREFIX: &str = "apisix/";
+
+/// A document.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Its key, without the door's prefix.
+    pub key: Arc<str>,
+    pub value: Value,
+    pub created: Revision,
+    pub modified: Revision,
+}
+
+impl Entry {
+    /// Its id: what stands last in its key.
+    pub fn id(&self) -> &str {
+        self.key.rsplit('/').next().unwrap_or_default()
+    }
+}
+
+/// All documents of one revision of the store.
+#[derive(Debug, Default)]
+pub struct State {
+    pub revision: Revision,
+    entries: BTreeMap<Arc<str>, Arc<Entry>>,
+    /// For the key of each document that others refer to, theirs. It need not be there itself.
+    referrers: HashMap<String, BTreeSet<Arc<str>>>,
+    /// For each credential by which callers are recognised, the keys of those that have it.
+    owners: HashMap<(String, String), BTreeSet<Arc<str>>>,
+}
+
+impl State {
+    /// The state of documents that were read.
+    pub fn of(documents: &[Document], revision: Revision) -> Self {
+        let mut state = Self {
+            revision,
+            ..Self::default()
+        };
+        for document in documents {
+            state.put(document);
+        }
+        state
+    }
+
+    /// Takes a document over. One that is no JSON is passed over here; whoever serves it tells.
+    pub fn put(&mut self, document: &Document) {
+        let Some(key) = document.key.as_str().strip_prefix(PREFIX) else {
+            return;
+        };
+        match serde_json::from_slice(&document.value) {
+            Ok(value) => self.insert(Entry {
+                key: key.into(),
+                value,
+                created: document.created,
+                modified: document.modified,
+            }),
+            Err(_) => self.remove(key),
+        }
+    }
+
+    /// Puts a document in the place of the one with its key.
+    pub fn insert(&mut self, entry: Entry) {
+        self.remove(&entry.key);
+        let key = &entry.key;
+        for reference in references(key, &entry.value) {
+            self.referrers
+                .entry(reference)
+                .or_default()
+                .insert(Arc::clone(key));
+        }
+        for identity in identities(key, &entry.value) {
+            self.owners.entry(identity).or_default().insert(Arc::clone(key));
+        }
+        self.entries.insert(Arc::clone(key), Arc::new(entry));
+    }
+
+    /// Takes a document out.
+    pub fn remove(&mut self, key: &str) {
+        let Some(entry) = self.entries.remove(key) else {
+            return;
+        };
+        for reference in references(key, &entry.value) {
+            forget(&mut self.referrers, &reference, key);
+        }
+        for identity in identities(key, &entry.value) {
+            forget(&mut self.owners, &identity, key);
+        }
+    }
+
+    /// A document by its key.
+    pub fn get(&self, key: &str) -> Option<&Arc<Entry>> {
+        self.entries.get(key)
+    }
+
+    /// The documents whose keys begin with a text, in the order of their keys.
+    pub fn below<'s>(&'s self, prefix: &'s str) -> impl Iterator<Item = &'s Arc<Entry>> {
+        self.entries
+            .range::<str, _>((std::ops::Bound::Included(prefix), std::ops::Bound::Unbounded))
+            .take_while(move |(key, _)| key.starts_with(prefix))
+            .map(|(_, entry)| entry)
+    }
+
+    /// The documents of a kind, in the order of their keys.
+    pub fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Arc<Entry>> {
+        let name = match kind {
+            Kind::Credential => Kind::Consumer.name(),
+            Kind::CostDecoration => Kind::Service.name(),
+            kind => kind.name(),
+        };
+        self.entries
+            .range::<str, _>((std::ops::Bound::Included(name), std::ops::Bound::Unbounded))
+            .take_while(move |(key, _)| key.starts_with(name))
+            .filter(move |(key, _)| Kind::of_key(key) == Some(kind))
+            .map(|(_, entry)| entry)
+    }
+
+    /// The documents that refer to one, in the order of their keys.
+    pub fn referrers(&self, key: &str) -> impl Iterator<Item = &Arc<Entry>> {
+        let keys = self.referrers.get(key).into_iter().flatten();
+        keys.filter_map(|key| self.entries.get(key))
+    }
+
+    /// The keys of the consumers and credentials that have a credential: a plugin's name and what it knows callers by.
+    pub fn owners(&self, plugin: &str, identity: &str) -> impl Iterator<Item = &Arc<str>> {
+        let found = self.owners.get(&(plugin.to_owned(), identity.to_owned()));
+        found.into_iter().flatten()
+    }
+}
+
+fn forget<K: std::hash::Hash + Eq>(index: &mut HashMap<K, BTreeSet<Arc<str>>>, at: &K, key: &str) {
+    if let Some(keys) = index.get_mut(at) {
+        keys.remove(key);
+        if keys.is_empty() {
+            index.remove(at);
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Checks without a write: of a whole configuration, and of one document against its shape.
+
+use super::answer::Answer;
+use super::call::Call;
+use super::check::{Surroundings, check};
+use super::configs::{LISTS, body, version_field};
+use super::kind::Kind;
+use crate::document::{credential_of, id_text};
+use axum::http::StatusCode;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::collections::HashSet;
+
+/// What is wrong in a configuration.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct Fault {
+    resource_type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource_id: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<usize>,
+    pub error: String,
+}
+
+/// `POST /configs/validate`.
+pub fn configs(call: &Call) -> Answer {
+    let body = match body(call) {
+        Ok(body) => body,
+        Err(refusal) => return refusal,
+    };
+    let faults = check_configuration(&body, false);
+    if faults.is_empty() {
+        return Answer::json(StatusCode::OK, &json!({}));
+    }
+    let answer = json!({"error_msg": "Configuration validation failed", "errors": faults});
+    Answer::json(StatusCode::BAD_REQUEST, &answer)
+}
+
+/// Everything that is wrong in a configuration, or the first thing.
+pub fn check_configuration(body: &Value, first_only: bool) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for list in LISTS {
+        let version = body.get(version_field(list)).filter(|it| !it.is_null());
+        if let Some(version) = version.filter(|version| !version.is_number()) {
+            let field = version_field(list);
+            faults.push(Fault {
+                resource_type: list,
+                resource_id: None,
+                index: None,
+                error: match first_only {
+                    true => format!("{field} must be a number"),
+                    false => format!("{field} must be a number, got {}", kind_of(version)),
+                },
+            });
+        }
+        check_list(list, body.get(list), &mut faults);
+        if first_only && !faults.is_empty() {
+            break;
+        }
+    }
+    faults
+}
+
+fn check_list(list: &'static str, items: Option<&Value>, faults: &mut Vec<Fault>) {
+    let items = match items {
+        None | Some(Value::Null) => return,
+        Some(Value::Array(items)) => items,
+        Some(Value::Object(map)) if map.is_empty() => return,
+        Some(_) => {
+            faults.push(Fault {
+                resource_type: list,
+                resource_id: None,
+                index: None,
+                error: format!("{list} must be a list"),
+            });
+            return;
+        }
+    };
+    let mut ids = HashSet::new();
+    for (index, item) in items.iter().enumerate() {
+        let id = || item.get("id").or_else(|| item.get("username")).cloned();
+        let mut add = |error: String| {
+            faults.push(Fault {
+                resource_type: list,
+                resource_id: Some(id().unwrap_or_else(|| json!(""))),
+                index: Some(index),
+                error,
+            });
+        };
+        if let Err(error) = check_item(list, item) {
+            add(error);
+        }
+        let (name, what) = match (list, item.get("id")) {
+            ("consumers", None) => (item.get("username"), "username"),
+            ("consumers", id) => (id, "credential id"),
+            (_, id) => (id, "id"),
+        };
+        if let Some(name) = name.and_then(id_text)
+            && !ids.insert(name.clone())
+        {
+            add(format!("found duplicate {what} {name} in {list}"));
+        }
+    }
+}
+
+fn check_item(list: &str, item: &Value) -> Result<(), String> {
+    let Some(mut kind) = Kind::of(list) else {
+        return Ok(());
+    };
+    let mut item = item.clone();
+    let Value::Object(map) = &mut item else {
+        return Err("invalid configuration: wrong type: expected object".to_owned());
+    };
+    // The time of an item's last change, by its writer's count.
+    if let Some(index) = map.shift_remove("modifiedIndex")
+        && !(index.is_i64() || index.is_u64())
+    {
+        let kind = kind_of(&index);
+        return Err(format!(
+            "invalid configuration: property \"modifiedIndex\" validation failed: wrong type: expected integer, got {kind}"
+        ));
+    }
+    let id = item.get("id").and_then(id_text);
+    let mut owner = None;
+    match (kind, id.as_deref()) {
+        (Kind::Consumer, Some(id)) if credential_of(id).is_some() => kind = Kind::Credential,
+        (Kind::Secret, id) => {
+            let text = id.unwrap_or("nil");
+            let (manager, _) = text
+                .split_once('/')
+                .ok_or_else(|| format!("invalid secret id: {text}"))?;
+            owner = Some(manager.to_owned());
+        }
+        _ => {}
+    }
+    let around = Surroundings {
+        state: None,
+        owner: owner.as_deref(),
+    };
+    check(kind, id.as_deref(), &item, around)
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "userdata",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) | Value::Object(_) => "table",
+    }
+}
+
+/// `POST /schema/validate/{collection}`.
+pub fn schema(call: &Call, collection: &str) -> Answer {
+    let Some(kind) = Kind::of(collection) else {
+        return Answer::error(
+            StatusCode::NOT_FOUND,
+            format!("Unsupported resource type: {collection}"),
+        );
+    };
+    let value = match call.json() {
+        Ok(value) => value,
+        Err(refusal) => return refusal,
+    };
+    let mut value = value.unwrap_or(Value::Null);
+    match kind.shape().map_or(Ok(()), |shape| shape.check(&mut value)) {
+        Ok(()) => Answer::empty(StatusCode::OK),
+        Err(error) => Answer::bad(error),
+    }
+}

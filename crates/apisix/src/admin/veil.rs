@@ -1,0 +1,172 @@
+//! Secrets in answers to writes: as APISIX stores and answers them, encrypted with its keyring.
+//!
+//! The store keeps documents in its own safety, so they are stored as they were written. Values that have been
+//! encrypted with the keyring already, in private keys taken from an APISIX, are opened before they are stored.
+
+use super::kind::Kind;
+use crate::schema::is_secret_reference;
+use aws_lc_rs::cipher::{
+    AES_128, AES_256, DecryptionContext, EncryptionContext, PaddedBlockDecryptingKey,
+    PaddedBlockEncryptingKey, UnboundCipherKey,
+};
+use aws_lc_rs::iv::FixedLength;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+use std::fmt;
+
+/// The fields of plugins' configurations that are secrets.
+const FIELDS: [(&str, &str); 26] = [
+    ("authz-casdoor", "client_secret"),
+    ("authz-keycloak", "client_secret"),
+    ("azure-functions", "master_apikey"),
+    ("basic-auth", "password"),
+    ("clickhouse-logger", "password"),
+    ("csrf", "key"),
+    ("hmac-auth", "secret_key"),
+    ("http-logger", "auth_header"),
+    ("jwe-decrypt", "key"),
+    ("jwe-decrypt", "secret"),
+    ("jwt-auth", "secret"),
+    ("kafka-proxy", "sasl/password"),
+    ("key-auth", "key"),
+    ("lago", "token"),
+    ("ldap-auth-advanced", "ldap_password"),
+    ("limit-conn", "redis_password"),
+    ("limit-count", "redis_password"),
+    ("limit-count", "sentinel_password"),
+    ("limit-req", "redis_password"),
+    ("loggly", "customer_token"),
+    ("openid-connect", "client_secret"),
+    ("openid-connect", "client_rsa_private_key"),
+    ("openwhisk", "service_token"),
+    ("rocketmq-logger", "secret_key"),
+    ("sls-logger", "access_key_secret"),
+    ("splunk-hec-logging", "endpoint/token"),
+];
+
+/// Where documents hold private keys.
+const PRIVATE_KEYS: [&str; 3] = ["/key", "/tls/client_key", "/upstream/tls/client_key"];
+
+/// The keys by which secrets are encrypted, each of 16 or 32 bytes; the first encrypts, all decrypt.
+#[derive(Clone, Default)]
+pub struct Keyring(pub Vec<String>);
+
+/// Keys are secrets.
+impl fmt::Debug for Keyring {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Keyring({} keys)", self.0.len())
+    }
+}
+
+impl Keyring {
+    /// The keys of APISIX's stock configuration.
+    pub fn stock() -> Self {
+        Self(vec!["qeddd145sfvddff3".to_owned(), "edd1c9f0985e76a2".to_owned()])
+    }
+
+    /// A document with its secrets encrypted, as it is answered to whoever wrote it.
+    pub fn veiled(&self, kind: Kind, mut value: Value) -> Value {
+        let plugins = match kind {
+            Kind::PluginMetadata => None,
+            _ => value.get_mut("plugins"),
+        };
+        if let Some(plugins) = plugins {
+            for (plugin, field) in FIELDS {
+                if let Some(Value::String(text)) = plugins.pointer_mut(&format!("/{plugin}/{field}")) {
+                    *text = self.encrypted(text);
+                }
+            }
+        }
+        self.each_private_key(kind, &mut value, |key| {
+            key.starts_with("---").then(|| self.encrypted(key))
+        });
+        value
+    }
+
+    /// Opens the private keys of a document that have been encrypted before.
+    pub fn open(&self, kind: Kind, value: &mut Value) {
+        self.each_private_key(kind, value, |key| {
+            let is_plain = key.contains("---") || is_secret_reference(key);
+            (!is_plain).then(|| self.decrypted(key)).flatten()
+        });
+    }
+
+    fn each_private_key(&self, kind: Kind, value: &mut Value, change: impl Fn(&str) -> Option<String>) {
+        let replace = |place: &mut Value| {
+            if let Some(changed) = place.as_str().and_then(&change) {
+                *place = Value::String(changed);
+            }
+        };
+        for place in PRIVATE_KEYS {
+            if kind != Kind::Ssl && place == "/key" {
+                continue;
+            }
+            value.pointer_mut(place).into_iter().for_each(replace);
+        }
+        if kind == Kind::Ssl
+            && let Some(Value::Array(keys)) = value.get_mut("keys")
+        {
+            keys.iter_mut().for_each(replace);
+        }
+    }
+
+    /// AES in CBC mode, the key being the initial vector too, in Base64. Without a key, the text itself.
+    fn encrypted(&self, text: &str) -> String {
+        let sealed = self.0.first().and_then(|key| {
+            let (key, vector) = cipher_key(key)?;
+            let key = PaddedBlockEncryptingKey::cbc_pkcs7(key).ok()?;
+            let mut bytes = text.as_bytes().to_vec();
+            let context = EncryptionContext::Iv128(FixedLength::from(vector));
+            key.less_safe_encrypt(&mut bytes, context).ok()?;
+            Some(STANDARD.encode(bytes))
+        });
+        sealed.unwrap_or_else(|| text.to_owned())
+    }
+
+    fn decrypted(&self, text: &str) -> Option<String> {
+        let bytes = STANDARD.decode(text).ok()?;
+        self.0.iter().find_map(|key| {
+            let (key, vector) = cipher_key(key)?;
+            let key = PaddedBlockDecryptingKey::cbc_pkcs7(key).ok()?;
+            let mut bytes = bytes.clone();
+            let context = DecryptionContext::Iv128(FixedLength::from(vector));
+            let opened = key.decrypt(&mut bytes, context).ok()?;
+            String::from_utf8(opened.to_vec()).ok()
+        })
+    }
+}
+
+fn cipher_key(key: &str) -> Option<(UnboundCipherKey, [u8; 16])> {
+    let algorithm = match key.len() {
+        16 => &AES_128,
+        32 => &AES_256,
+        _ => return None,
+    };
+    let vector = key.as_bytes().first_chunk()?;
+    Some((UnboundCipherKey::new(algorithm, key.as_bytes()).ok()?, *vector))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn secrets_are_veiled() {
+        let keyring = Keyring::stock();
+        let document = json!({"plugins": {"key-auth": {"key": "auth-one"}, "cors": {}}, "upstream": {"tls": {"client_key": "---k"}}});
+        let mut veiled = keyring.veiled(Kind::Consumer, document.clone());
+        assert_eq!(
+            veiled.pointer("/plugins/key-auth/key"),
+            Some(&json!("4y+JvURBE6ZwRbbgaryrhg=="))
+        );
+        assert_ne!(veiled["upstream"], document["upstream"]);
+        keyring.open(Kind::Consumer, &mut veiled);
+        assert_eq!(veiled["upstream"], document["upstream"]);
+        assert_eq!(
+            Keyring::default().veiled(Kind::Consumer, document.clone()),
+            document
+        );
+    }
+}

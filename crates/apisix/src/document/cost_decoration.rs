@@ -1,0 +1,31 @@
+//! What a part of a GraphQL schema costs, for limits by cost. They belong to services.
+
+use crate::schema::{Shape, array, id, label_map, long_text, number, object, short_text, text, timestamp};
+use std::sync::LazyLock;
+
+/// What a decoration must look like.
+pub fn shape() -> &'static Shape {
+    static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+        let arguments = || array(text().longer(1));
+        object([
+            ("id", id()),
+            ("service_id", id()),
+            (
+                "field_path",
+                text().pattern(r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$"),
+            ),
+            ("add_value", number().at_least(0).or(1)),
+            ("add_arguments", arguments()),
+            ("mul_value", number().at_least(0).or(1)),
+            ("mul_arguments", arguments()),
+            ("name", short_text()),
+            ("desc", long_text()),
+            ("labels", label_map()),
+            ("create_time", timestamp()),
+            ("update_time", timestamp()),
+        ])
+        .required(["field_path"])
+        .closed()
+    });
+    &SHAPE
+}

@@ -1,0 +1,51 @@
+//! Routes of connections rather than of calls.
+
+use crate::schema::{
+    Shape, address, array, having, host, id, integer, label_map, long_text, object, short_text, text,
+    timestamp,
+};
+use std::sync::LazyLock;
+
+/// What a stream route must look like.
+pub fn shape() -> &'static Shape {
+    static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+        object([
+            ("id", id()),
+            ("name", short_text()),
+            ("desc", long_text()),
+            ("labels", label_map()),
+            ("create_time", timestamp()),
+            ("update_time", timestamp()),
+            ("remote_addr", address()),
+            ("server_addr", address()),
+            ("server_port", integer().at_least(1).at_most(65_535)),
+            ("sni", host()),
+            ("upstream", super::upstream::new_shape()),
+            ("upstream_id", id()),
+            ("service_id", id()),
+            ("plugins", object([])),
+            ("protocol", protocol()),
+        ])
+        .closed()
+    });
+    &SHAPE
+}
+
+/// A protocol that is spoken on the connection.
+fn protocol() -> Shape {
+    let logger = object([
+        ("name", text()),
+        ("filter", array(crate::schema::any())),
+        ("conf", object([])),
+    ])
+    .of_any_kind()
+    .where_given("name", having(["conf"]))
+    .closed();
+    object([
+        ("name", text()),
+        ("superior_id", id()),
+        ("conf", object([])),
+        ("logger", array(logger)),
+    ])
+    .required(["name"])
+}

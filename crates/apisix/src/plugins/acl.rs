@@ -1,0 +1,103 @@
+//! `acl`: `acl` of the catalogue.
+
+use super::uri_blocker::answerable;
+use super::{Mapping, Notes, Phases, Surroundings, meta, read};
+use crate::schema::{Shape, any, array, having, integer, object, text};
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+use weir_plugins::acl::{Config, Fact, Rule};
+
+/// The plugin.
+pub struct Acl;
+
+#[derive(Deserialize)]
+struct Options {
+    #[serde(default)]
+    allow_labels: BTreeMap<String, Vec<String>>,
+    #[serde(default)]
+    deny_labels: BTreeMap<String, Vec<String>>,
+    rejected_code: u64,
+    rejected_msg: Option<String>,
+}
+
+impl Mapping for Acl {
+    fn name(&self) -> &'static str {
+        "acl"
+    }
+
+    fn priority(&self) -> i64 {
+        2410
+    }
+
+    fn phases(&self) -> Phases {
+        Phases {
+            access: true,
+            ..Phases::default()
+        }
+    }
+
+    fn shape(&self) -> &'static Shape {
+        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+            let labels = || {
+                object([])
+                    .min_fields(1)
+                    .each_field(".*", array(text()).min_items(1))
+            };
+            let segmented = object([(
+                "external_user_label_field_parser",
+                any().options(["segmented_text"]),
+            )])
+            .required(["external_user_label_field_parser"]);
+            object([
+                ("external_user_label_field", text().longer(1).or("groups")),
+                ("external_user_label_field_key", text().longer(1)),
+                (
+                    "external_user_label_field_parser",
+                    text().options(["segmented_text", "json", "table"]),
+                ),
+                ("external_user_label_field_separator", text().longer(1)),
+                ("allow_labels", labels()),
+                ("deny_labels", labels()),
+                ("rejected_code", integer().at_least(200).or(403)),
+                ("rejected_msg", text()),
+                ("_meta", meta::shape()),
+            ])
+            .all_of([any().when(segmented, having(["external_user_label_field_separator"]), any())])
+            .any_of([having(["allow_labels"]), having(["deny_labels"])])
+        });
+        &SHAPE
+    }
+
+    fn plugin(&self) -> &'static str {
+        "acl"
+    }
+
+    fn translate(
+        &self,
+        config: &Value,
+        _: &Surroundings<'_>,
+        _: &mut Notes,
+    ) -> Result<Value, serde_json::Error> {
+        let options: Options = read(config)?;
+        let rules = |labels: BTreeMap<String, Vec<String>>| {
+            let rule = |(label, values)| Rule {
+                of: Fact::Label(label),
+                values,
+            };
+            labels.into_iter().map(rule).collect()
+        };
+        serde_json::to_value(Config {
+            allow: rules(options.allow_labels),
+            deny: rules(options.deny_labels),
+            status: answerable(options.rejected_code),
+            message: Some(
+                options
+                    .rejected_msg
+                    .unwrap_or_else(|| "The consumer is forbidden.".to_owned()),
+            ),
+            ..Config::default()
+        })
+    }
+}

@@ -1,0 +1,65 @@
+//! `attach-consumer-label`: `consumer-headers` of the catalogue.
+
+use super::{Mapping, Notes, Phases, Surroundings, meta, read};
+use crate::schema::{Shape, object, text};
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+use weir_plugins::consumer_headers::Config;
+use weir_plugins::identity::{IdentityHeader, IdentityValue};
+
+/// The plugin.
+pub struct AttachConsumerLabel;
+
+#[derive(Deserialize)]
+struct Options {
+    headers: BTreeMap<String, String>,
+}
+
+impl Mapping for AttachConsumerLabel {
+    fn name(&self) -> &'static str {
+        "attach-consumer-label"
+    }
+
+    fn priority(&self) -> i64 {
+        2399
+    }
+
+    fn phases(&self) -> Phases {
+        Phases {
+            access: true,
+            ..Phases::default()
+        }
+    }
+
+    fn shape(&self) -> &'static Shape {
+        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+            let headers = object([])
+                .min_fields(1)
+                .each_field(".*", text().pattern(r"^\$.*"));
+            object([("headers", headers), ("_meta", meta::shape())]).required(["headers"])
+        });
+        &SHAPE
+    }
+
+    fn plugin(&self) -> &'static str {
+        "consumer-headers"
+    }
+
+    fn translate(
+        &self,
+        config: &Value,
+        _: &Surroundings<'_>,
+        _: &mut Notes,
+    ) -> Result<Value, serde_json::Error> {
+        let options: Options = read(config)?;
+        let header = |(name, label): (String, String)| {
+            let label = label.trim_start_matches('$').to_owned();
+            IdentityHeader::new(name, IdentityValue::ConsumerLabel(label))
+        };
+        serde_json::to_value(Config {
+            headers: options.headers.into_iter().map(header).collect(),
+        })
+    }
+}

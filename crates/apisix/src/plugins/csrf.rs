@@ -1,0 +1,67 @@
+//! `csrf`: `csrf` of the catalogue.
+
+use super::{Mapping, Notes, Phases, Surroundings, meta, read};
+use crate::schema::{Shape, integer, object, text};
+use serde::Deserialize;
+use serde_json::Value;
+use std::sync::LazyLock;
+use weir_plugins::csrf::Config;
+
+/// The plugin.
+pub struct Csrf;
+
+#[derive(Deserialize)]
+struct Options {
+    key: String,
+    expires: i64,
+    name: String,
+}
+
+impl Mapping for Csrf {
+    fn name(&self) -> &'static str {
+        "csrf"
+    }
+
+    fn priority(&self) -> i64 {
+        2980
+    }
+
+    fn phases(&self) -> Phases {
+        Phases {
+            access: true,
+            response: true,
+            ..Phases::default()
+        }
+    }
+
+    fn shape(&self) -> &'static Shape {
+        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+            object([
+                ("key", text()),
+                ("expires", integer().or(7200)),
+                ("name", text().or("apisix-csrf-token")),
+                ("_meta", meta::shape()),
+            ])
+            .required(["key"])
+        });
+        &SHAPE
+    }
+
+    fn plugin(&self) -> &'static str {
+        "csrf"
+    }
+
+    fn translate(
+        &self,
+        config: &Value,
+        _: &Surroundings<'_>,
+        _: &mut Notes,
+    ) -> Result<Value, serde_json::Error> {
+        let options: Options = read(config)?;
+        serde_json::to_value(Config {
+            key: options.key,
+            expires_seconds: options.expires,
+            name: options.name,
+        })
+    }
+}

@@ -1,0 +1,99 @@
+//! `ip-restriction`: `ip-restriction` of the catalogue.
+
+use super::{Mapping, Notes, Phases, Surroundings, meta, read};
+use crate::schema::{Shape, address, array, having, integer, object, text};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::net::IpAddr;
+use std::sync::LazyLock;
+use weir_plugins::ip_restriction::Config;
+
+/// The plugin.
+pub struct IpRestriction;
+
+#[derive(Deserialize)]
+struct Options {
+    #[serde(default)]
+    whitelist: Vec<String>,
+    #[serde(default)]
+    blacklist: Vec<String>,
+    message: String,
+    response_code: u16,
+}
+
+impl Mapping for IpRestriction {
+    fn name(&self) -> &'static str {
+        "ip-restriction"
+    }
+
+    fn priority(&self) -> i64 {
+        3000
+    }
+
+    fn phases(&self) -> Phases {
+        Phases {
+            access: true,
+            ..Phases::default()
+        }
+    }
+
+    fn shape(&self) -> &'static Shape {
+        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+            object([
+                (
+                    "message",
+                    text().length(1, 1024).or("Your IP address is not allowed"),
+                ),
+                ("response_code", integer().at_least(403).at_most(404).or(403)),
+                ("whitelist", array(address()).min_items(1)),
+                ("blacklist", array(address()).min_items(1)),
+                ("_meta", meta::shape()),
+            ])
+            .one_of([having(["whitelist"]), having(["blacklist"])])
+        });
+        &SHAPE
+    }
+
+    fn check(&self, config: &Map<String, Value>) -> Result<(), String> {
+        check_addresses(config, &["whitelist", "blacklist"])
+    }
+
+    fn plugin(&self) -> &'static str {
+        "ip-restriction"
+    }
+
+    fn translate(
+        &self,
+        config: &Value,
+        _: &Surroundings<'_>,
+        _: &mut Notes,
+    ) -> Result<Value, serde_json::Error> {
+        let options: Options = read(config)?;
+        serde_json::to_value(Config {
+            allow: options.whitelist,
+            deny: options.blacklist,
+            status: options.response_code,
+            message: Some(options.message),
+        })
+    }
+}
+
+/// Checks that lists hold addresses and networks; their shape takes some that are none.
+pub fn check_addresses(config: &Map<String, Value>, fields: &[&str]) -> Result<(), String> {
+    let lists = fields.iter().filter_map(|field| config.get(*field)?.as_array());
+    for text in lists.flatten().filter_map(Value::as_str) {
+        let is_network = |text: &str| {
+            let (address, bits) = text.split_once('/')?;
+            let most = if address.parse::<IpAddr>().ok()?.is_ipv4() {
+                32
+            } else {
+                128
+            };
+            (bits.parse::<u8>().ok()? <= most).then_some(())
+        };
+        if text.parse::<IpAddr>().is_err() && is_network(text).is_none() {
+            return Err(format!("invalid ip address: {text}"));
+        }
+    }
+    Ok(())
+}

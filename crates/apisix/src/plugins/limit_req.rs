@@ -1,0 +1,95 @@
+//! `limit-req`: `throttle` of the catalogue.
+
+use super::limit_count::{count_by, policy, scope};
+use super::{Mapping, Notes, Phases, Surroundings, meta, read};
+use crate::schema::{Shape, any, boolean, having, integer, number, object, text};
+use serde::Deserialize;
+use serde_json::Value;
+use std::sync::LazyLock;
+use weir_plugins::throttle::Config;
+
+/// The plugin.
+pub struct LimitReq;
+
+#[derive(Deserialize)]
+struct Options {
+    rate: f64,
+    burst: f64,
+    key: String,
+    key_type: String,
+    policy: String,
+    rejected_code: u16,
+    rejected_msg: Option<String>,
+    nodelay: bool,
+}
+
+impl Mapping for LimitReq {
+    fn name(&self) -> &'static str {
+        "limit-req"
+    }
+
+    fn priority(&self) -> i64 {
+        1001
+    }
+
+    fn phases(&self) -> Phases {
+        Phases {
+            access: true,
+            ..Phases::default()
+        }
+    }
+
+    fn shape(&self) -> &'static Shape {
+        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+            let cluster = any().when(
+                policy("redis-cluster"),
+                having(["redis_cluster_nodes", "redis_cluster_name"]),
+                any(),
+            );
+            object([
+                ("rate", number().above(0)),
+                ("burst", number().at_least(0)),
+                ("key", text()),
+                ("key_type", text().options(["var", "var_combination"]).or("var")),
+                (
+                    "policy",
+                    text().options(["redis", "redis-cluster", "local"]).or("local"),
+                ),
+                ("rejected_code", integer().at_least(200).at_most(599).or(503)),
+                ("rejected_msg", text().longer(1)),
+                ("nodelay", boolean().or(false)),
+                ("allow_degradation", boolean().or(false)),
+                ("_meta", meta::shape()),
+            ])
+            .required(["rate", "burst", "key"])
+            .when(policy("redis"), having(["redis_host"]), cluster)
+        });
+        &SHAPE
+    }
+
+    fn plugin(&self) -> &'static str {
+        "throttle"
+    }
+
+    fn translate(
+        &self,
+        config: &Value,
+        surroundings: &Surroundings<'_>,
+        notes: &mut Notes,
+    ) -> Result<Value, serde_json::Error> {
+        let options: Options = read(config)?;
+        if options.policy != "local" {
+            let what = format!("policy \"{}\" of plugin \"limit-req\"", options.policy);
+            notes.not_available("policy", &what);
+        }
+        serde_json::to_value(Config {
+            burst: options.burst,
+            delay: !options.nodelay,
+            by: count_by(&options.key_type, &options.key),
+            scope: Some(scope(config, surroundings.instance)),
+            status: options.rejected_code,
+            message: options.rejected_msg,
+            ..Config::new(options.rate)
+        })
+    }
+}

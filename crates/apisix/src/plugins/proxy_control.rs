@@ -1,0 +1,53 @@
+//! `proxy-control`: `request-buffering` of the catalogue.
+
+use super::{Mapping, Notes, Phases, Surroundings, meta};
+use crate::schema::{Shape, boolean, object};
+use serde_json::Value;
+use std::sync::LazyLock;
+use weir_plugins::request_buffering::Config;
+
+/// The plugin.
+pub struct ProxyControl;
+
+impl Mapping for ProxyControl {
+    fn name(&self) -> &'static str {
+        "proxy-control"
+    }
+
+    fn priority(&self) -> i64 {
+        21_990
+    }
+
+    fn phases(&self) -> Phases {
+        Phases {
+            rewrite: true,
+            ..Phases::default()
+        }
+    }
+
+    fn shape(&self) -> &'static Shape {
+        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+            object([
+                ("request_buffering", boolean().or(true)),
+                ("_meta", meta::shape()),
+            ])
+        });
+        &SHAPE
+    }
+
+    fn plugin(&self) -> &'static str {
+        "request-buffering"
+    }
+
+    fn translate(
+        &self,
+        config: &Value,
+        _: &Surroundings<'_>,
+        _: &mut Notes,
+    ) -> Result<Value, serde_json::Error> {
+        serde_json::to_value(Config {
+            whole: config["request_buffering"] == Value::Bool(true),
+            ..Config::default()
+        })
+    }
+}

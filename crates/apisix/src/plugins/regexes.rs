@@ -1,0 +1,76 @@
+//! What is wrong with a regular expression, in the words of APISIX's engine (PCRE2).
+
+use super::check_regex;
+use regex_syntax::ast::ErrorKind;
+
+/// Checks expressions that a plugin searches for.
+///
+/// # Errors
+/// The first that cannot be used.
+pub fn check_all<'p>(patterns: impl IntoIterator<Item = &'p str>) -> Result<(), String> {
+    for pattern in patterns {
+        match check_regex(pattern) {
+            Ok(()) => {}
+            Err(Some(what)) => return Err(format!("{what} is not available in this version of Weir")),
+            Err(None) => return Err(complaint(pattern)),
+        }
+    }
+    Ok(())
+}
+
+fn complaint(pattern: &str) -> String {
+    let Err(error) = regex_syntax::ast::parse::Parser::new().parse(pattern) else {
+        return format!("pcre2_compile() failed: regular expression is too large in \"{pattern}\"");
+    };
+    let (what, at) = match error.kind() {
+        ErrorKind::GroupUnclosed => ("missing closing parenthesis", None),
+        ErrorKind::GroupUnopened => ("unmatched closing parenthesis", Some(error.span().start.offset)),
+        ErrorKind::ClassUnclosed => ("missing terminating ] for character class", None),
+        ErrorKind::RepetitionMissing => (
+            "quantifier does not follow a repeatable item",
+            Some(error.span().start.offset),
+        ),
+        ErrorKind::EscapeUnexpectedEof => ("\\ at end of pattern", None),
+        ErrorKind::ClassRangeInvalid => (
+            "range out of order in character class",
+            Some(error.span().end.offset),
+        ),
+        _ => ("the regular expression cannot be read", None),
+    };
+    match at.and_then(|at| pattern.get(at..)) {
+        Some(rest) if !rest.is_empty() => {
+            format!("pcre2_compile() failed: {what} in \"{pattern}\" at \"{rest}\"")
+        }
+        _ => format!("pcre2_compile() failed: {what} in \"{pattern}\""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_are_told_in_the_words_of_pcre() {
+        for (pattern, words) in [
+            ("a(b)", None),
+            (
+                "(",
+                Some("pcre2_compile() failed: missing closing parenthesis in \"(\""),
+            ),
+            (
+                "a)",
+                Some("pcre2_compile() failed: unmatched closing parenthesis in \"a)\" at \")\""),
+            ),
+            (
+                "[a",
+                Some("pcre2_compile() failed: missing terminating ] for character class in \"[a\""),
+            ),
+            (
+                "(?=a)",
+                Some("look-around in a regular expression is not available in this version of Weir"),
+            ),
+        ] {
+            assert_eq!(check_all([pattern]).err().as_deref(), words, "{pattern}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! `ua-restriction`: `user-agent-restriction` of the catalogue.
+
+use super::{Mapping, Notes, Phases, Surroundings, meta, read, regexes};
+use crate::schema::{Shape, array, boolean, having, object, text};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::sync::LazyLock;
+use weir_plugins::user_agent_restriction::Config;
+
+/// The plugin.
+pub struct UaRestriction;
+
+#[derive(Deserialize)]
+struct Options {
+    bypass_missing: bool,
+    #[serde(default)]
+    allowlist: Vec<String>,
+    #[serde(default)]
+    denylist: Vec<String>,
+    message: String,
+}
+
+impl Mapping for UaRestriction {
+    fn name(&self) -> &'static str {
+        "ua-restriction"
+    }
+
+    fn priority(&self) -> i64 {
+        2999
+    }
+
+    fn phases(&self) -> Phases {
+        Phases {
+            access: true,
+            ..Phases::default()
+        }
+    }
+
+    fn shape(&self) -> &'static Shape {
+        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+            let list = || array(text().longer(1)).min_items(1);
+            object([
+                ("bypass_missing", boolean().or(false)),
+                ("allowlist", list()),
+                ("denylist", list()),
+                ("message", text().length(1, 1024).or("Not allowed")),
+                ("_meta", meta::shape()),
+            ])
+            .one_of([having(["allowlist"]), having(["denylist"])])
+        });
+        &SHAPE
+    }
+
+    fn check(&self, config: &Map<String, Value>) -> Result<(), String> {
+        let lists = ["allowlist", "denylist"];
+        let lists = lists
+            .into_iter()
+            .filter_map(|field| config.get(field)?.as_array());
+        regexes::check_all(lists.flatten().filter_map(Value::as_str))
+    }
+
+    fn plugin(&self) -> &'static str {
+        "user-agent-restriction"
+    }
+
+    fn translate(
+        &self,
+        config: &Value,
+        _: &Surroundings<'_>,
+        _: &mut Notes,
+    ) -> Result<Value, serde_json::Error> {
+        let options: Options = read(config)?;
+        serde_json::to_value(Config {
+            allow: options.allowlist,
+            deny: options.denylist,
+            pass_missing: options.bypass_missing,
+            several: true,
+            message: Some(options.message),
+            ..Config::default()
+        })
+    }
+}

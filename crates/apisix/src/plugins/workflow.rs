@@ -1,0 +1,149 @@
+//! `workflow`: `workflow` of the catalogue.
+
+use super::uri_blocker::answerable;
+use super::{Mapping, Notes, Phases, Surroundings, mapping, meta};
+use crate::schema::{Shape, any_of, array, integer, object, text};
+use crate::translate::vars;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+use weir_plugins::workflow::{Action, Config, Refuse, Rule};
+
+/// The plugin.
+pub struct Workflow;
+
+/// The plugins that rules can run.
+const PLUGINS: [&str; 2] = ["limit-count", "limit-conn"];
+/// Plugins that rules of the original can run besides.
+const OTHERS: [&str; 1] = ["ai-rate-limiting"];
+
+impl Mapping for Workflow {
+    fn name(&self) -> &'static str {
+        "workflow"
+    }
+
+    fn priority(&self) -> i64 {
+        1006
+    }
+
+    fn phases(&self) -> Phases {
+        Phases {
+            access: true,
+            ..Phases::default()
+        }
+    }
+
+    fn shape(&self) -> &'static Shape {
+        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+            let case = array(any_of([array(crate::schema::any()), text()])).min_items(1);
+            let action = array(crate::schema::any()).min_items(1);
+            let rule = object([("case", case), ("actions", array(action))]).required(["actions"]);
+            object([("rules", array(rule)), ("_meta", meta::shape())]).required(["rules"])
+        });
+        &SHAPE
+    }
+
+    fn check(&self, config: &Map<String, Value>) -> Result<(), String> {
+        for rule in rules(config) {
+            if let Some(case) = rule.get("case").and_then(Value::as_array) {
+                vars::check(case)
+                    .map_err(|error| format!("failed to validate the 'case' expression: {error}"))?;
+            }
+            for (name, config) in actions(rule) {
+                complete(name, config)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn plugin(&self) -> &'static str {
+        "workflow"
+    }
+
+    fn translate(
+        &self,
+        config: &Value,
+        surroundings: &Surroundings<'_>,
+        notes: &mut Notes,
+    ) -> Result<Value, serde_json::Error> {
+        let mut made = Config::default();
+        for (number, rule) in config.as_object().into_iter().flat_map(rules).enumerate() {
+            let case = rule.get("case").and_then(Value::as_array);
+            let when = match case.map(|case| vars::compile(case)) {
+                None => None,
+                Some(Ok(when)) => when,
+                Some(Err(fault)) => {
+                    notes.error("rules", fault.to_string());
+                    continue;
+                }
+            };
+            // Of several actions, the first alone counts.
+            let Some((name, config)) = actions(rule).next() else {
+                continue;
+            };
+            let config = complete(name, config).unwrap_or_default();
+            let then = match mapping(name).filter(|_| PLUGINS.contains(&name)) {
+                None => Action::Refuse(Refuse {
+                    status: answerable(config.get("code").and_then(Value::as_u64).unwrap_or_default()),
+                    message: Some("rejected by workflow".to_owned()),
+                }),
+                Some(mapping) => {
+                    let instance = format!("{}/workflow/{}", surroundings.instance, number + 1);
+                    let surroundings = Surroundings {
+                        instance: &instance,
+                        ..*surroundings
+                    };
+                    let config = mapping.translate(&config, &surroundings, notes)?;
+                    Action::Plugin(BTreeMap::from([(mapping.plugin().to_owned(), config)]))
+                }
+            };
+            made.rules.push(Rule { when, then });
+        }
+        serde_json::to_value(made)
+    }
+}
+
+fn rules(config: &Map<String, Value>) -> impl Iterator<Item = &Map<String, Value>> {
+    let rules = config.get("rules").and_then(Value::as_array);
+    rules.into_iter().flatten().filter_map(Value::as_object)
+}
+
+/// The name and the configuration of each action.
+fn actions(rule: &Map<String, Value>) -> impl Iterator<Item = (&str, &Value)> {
+    let actions = rule.get("actions").and_then(Value::as_array);
+    actions.into_iter().flatten().filter_map(|action| {
+        let action = action.as_array()?;
+        Some((action.first()?.as_str()?, action.get(1).unwrap_or(&Value::Null)))
+    })
+}
+
+/// An action's configuration with its defaults.
+fn complete(name: &str, config: &Value) -> Result<Value, String> {
+    static RETURN: LazyLock<Shape> =
+        LazyLock::new(|| object([("code", integer().at_least(100).at_most(599))]).required(["code"]));
+    let mut config = match config {
+        Value::Array(items) if items.is_empty() => Value::Object(Map::new()),
+        Value::Null => Value::Object(Map::new()),
+        config => config.clone(),
+    };
+    let told = |error: String| format!("failed to validate the '{name}' action: {error}");
+    match mapping(name).filter(|_| PLUGINS.contains(&name)) {
+        _ if name == "return" => RETURN.check(&mut config).map_err(told)?,
+        Some(mapping) => {
+            mapping.shape().check(&mut config).map_err(told)?;
+            if config.get("group").is_some() {
+                return Err(told("group is not supported".to_owned()));
+            }
+            if let Some(config) = config.as_object() {
+                mapping.check(config).map_err(told)?;
+            }
+        }
+        None if OTHERS.contains(&name) => {
+            return Err(format!(
+                "action \"{name}\" is not available in this version of Weir"
+            ));
+        }
+        None => return Err(format!("unsupported action: {name}")),
+    }
+    Ok(config)
+}

@@ -1,0 +1,168 @@
+//! Translating again after a change: only what the change is about, and what depends on it.
+
+use super::brought::brought;
+use super::chain::Chains;
+use super::consumers::Consumers;
+use super::instances::Made;
+use super::matching::Rank;
+use super::{Options, Translation, UpstreamsMade};
+use crate::document::{Documents, Item, Route};
+use std::collections::{HashMap, HashSet};
+use weir_model::{ChainStep, Diagnostic, Model, PluginUse, RouteTarget};
+
+/// What documents were translated to before.
+#[derive(Default)]
+pub struct Memory {
+    routes: HashMap<String, Translated>,
+    instances: Made,
+    upstreams: UpstreamsMade,
+    consumers: Option<Consumers>,
+    /// What consumers add to the chains of routes that recognise them: plugins by name, and the check of groups.
+    common: (Vec<&'static str>, bool),
+}
+
+/// A route as it was translated; `None`: it takes no calls.
+struct Translated {
+    route: Option<weir_model::Route>,
+    ranks: Vec<Rank>,
+}
+
+impl Memory {
+    /// A route is another one, or depends on something that is.
+    pub fn forget_route(&mut self, id: &str) {
+        self.routes.remove(id);
+        self.upstreams.remove(&format!("routes/{id}"));
+    }
+
+    /// All routes depend on something that is another one.
+    pub fn forget_routes(&mut self) {
+        self.routes.clear();
+    }
+
+    /// A service, or an upstream by itself, is another one: `services/ID`, `upstreams/ID`.
+    pub fn forget_upstream(&mut self, name: &str) {
+        self.upstreams.remove(name);
+    }
+
+    /// The plugins of a resource (`services/ID/`), or of all resources of a list (`global_rules/`), are others.
+    pub fn forget_plugins(&mut self, prefix: &str) {
+        self.instances.forget(prefix);
+    }
+
+    /// Consumers, their credentials or their groups are others.
+    pub fn forget_consumers(&mut self) {
+        self.consumers = None;
+        self.forget_plugins("consumers/");
+        self.forget_plugins("consumer_groups/");
+    }
+
+    /// The model of documents, which are sorted by id. The calls of routes for which `refuses` holds are refused.
+    ///
+    /// What is told in `diagnostics` is about what was translated now.
+    pub fn model(
+        &mut self,
+        documents: &Documents,
+        options: &Options,
+        refuses: &dyn Fn(&Item<Box<Route>>) -> bool,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Model {
+        let mut translation = Translation::new(documents, options, diagnostics);
+        translation.instances.resume(std::mem::take(&mut self.instances));
+        translation.upstreams_made = std::mem::take(&mut self.upstreams);
+        let consumers = self.consumers.take().unwrap_or_else(|| {
+            Consumers::translate(documents, &mut translation.instances, translation.diagnostics)
+        });
+        let chains = Chains::new(
+            &documents.global_rules,
+            &consumers,
+            &mut translation.instances,
+            translation.diagnostics,
+        );
+        let common = (
+            consumers.plugins.iter().map(|mapping| mapping.name()).collect(),
+            consumers.has_some_without_group(),
+        );
+        if common != self.common {
+            self.common = common;
+            self.routes.clear();
+        }
+        let mut routes = Vec::with_capacity(documents.routes.len());
+        let mut ranks = Vec::with_capacity(documents.routes.len());
+        for item in documents.routes.iter().filter(|item| item.value.status == 1) {
+            let known = self
+                .routes
+                .entry(item.id.clone())
+                .or_insert_with(|| translation.alone(item, &chains, refuses(item)));
+            ranks.extend_from_slice(&known.ranks);
+            routes.extend(known.route.clone());
+        }
+        translation.ranks = vec![ranks];
+        translation.model.routes = routes;
+        translation.use_upstreams();
+        translation.bring(brought(documents, documents.routes.iter()));
+        translation.assign_precedence();
+        self.instances = translation.instances.pause();
+        self.upstreams = std::mem::take(&mut translation.upstreams_made);
+        let mut model = translation.model;
+        model.unmatched = chains.unmatched();
+        model.consumers.clone_from(&consumers.consumers);
+        model.consumer_tables.clone_from(&consumers.tables);
+        model.plugins = used(&self.instances, &model);
+        self.consumers = Some(consumers);
+        model
+    }
+}
+
+impl Translation<'_> {
+    /// One route, taken out of the model again.
+    fn alone(&mut self, item: &Item<Box<Route>>, chains: &Chains, is_refused: bool) -> Translated {
+        self.route(item, chains);
+        let mut route = self.model.routes.pop();
+        if let Some(route) = route.as_mut().filter(|_| is_refused) {
+            route.target = RouteTarget::Broken(503);
+        }
+        Translated {
+            route,
+            ranks: self.ranks.pop().unwrap_or_default(),
+        }
+    }
+
+    /// Puts the upstreams into the model that its routes use, in the order of the routes.
+    fn use_upstreams(&mut self) {
+        self.model.upstreams.clear();
+        self.model.services.clear();
+        let mut used = HashSet::new();
+        for route in &self.model.routes {
+            let RouteTarget::Service(name) = &route.target else {
+                continue;
+            };
+            if let Some(Some(made)) = self.upstreams_made.get(name)
+                && used.insert(name.as_str())
+            {
+                self.model.upstreams.push(made.upstream.clone());
+                self.model.services.push(made.service.clone());
+            }
+        }
+    }
+}
+
+/// The instances that a model uses, in the order of their ids.
+fn used(made: &Made, model: &Model) -> Vec<weir_model::PluginInstance> {
+    fn shared(steps: &[ChainStep]) -> impl Iterator<Item = &str> {
+        steps.iter().filter_map(|step| match &step.plugin {
+            Some(PluginUse::Shared(id)) => Some(id.as_str()),
+            _ => None,
+        })
+    }
+    let mut ids: HashSet<&str> = shared(&model.unmatched).collect();
+    ids.extend(model.routes.iter().flat_map(|route| shared(&route.plugins)));
+    let tables = model.consumer_tables.iter();
+    ids.extend(tables.flat_map(|table| table.instances.values().flatten().map(String::as_str)));
+    let mut instances: Vec<_> = made
+        .iter()
+        .filter(|instance| ids.contains(instance.id.as_str()))
+        .cloned()
+        .collect();
+    instances.sort_by(|one, other| one.id.cmp(&other.id));
+    instances
+}

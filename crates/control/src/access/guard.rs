@@ -1,0 +1,322 @@
+//! The guard in front of every Admin API: who calls, whether they may, and the record of it.
+//!
+//! As long as there are no users, whoever calls from this machine may do everything, as in the originals; whoever
+//! calls from elsewhere may do nothing. A browser that another site sent here may do nothing either.
+
+use super::audit::{Audit, Entry};
+use super::users::{EVERYWHERE, Role, User, Users};
+use super::workspace;
+use axum::Router;
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::{HeaderMap, Method, Response, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::IntoResponse;
+use serde_json::{Value, json};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use weir_store::Author;
+
+/// Whose Admin API is guarded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Door {
+    /// Kong's: the token is in `Kong-Admin-Token`.
+    Kong,
+    /// APISIX's: the key is in `X-API-KEY`, a query's `api_key` or a cookie.
+    Apisix,
+    /// Weir's own: `Authorization: Bearer`.
+    Native,
+}
+
+impl Door {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Kong => "kong",
+            Self::Apisix => "apisix",
+            Self::Native => "native",
+        }
+    }
+}
+
+/// What a guard knows.
+#[derive(Debug, Clone)]
+pub struct Guard {
+    /// Whose Admin API it guards.
+    pub door: Door,
+    /// The users.
+    pub users: Users,
+    /// The record.
+    pub audit: Audit,
+    /// Keys of the door itself, with what each may do, as APISIX's `admin_key` has them.
+    pub keys: Vec<(String, Role)>,
+}
+
+/// Who calls.
+#[derive(Debug, Clone)]
+pub enum Caller {
+    /// Somebody on this machine, while there are no users.
+    Open,
+    /// Whoever has one of the door's own keys.
+    Key(Role),
+    /// A user.
+    User(Arc<User>),
+}
+
+impl Caller {
+    /// Whether the caller may do there what the role may.
+    pub fn may(&self, role: Role, workspace: &str) -> bool {
+        match self {
+            Self::Open => true,
+            Self::Key(given) => *given >= role,
+            Self::User(user) => user.may(role, workspace),
+        }
+    }
+
+    /// The name for the record.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Open => Author::anonymous().0.to_string(),
+            Self::Key(Role::Read) => "viewer".to_owned(),
+            Self::Key(_) => "admin".to_owned(),
+            Self::User(user) => user.name.clone(),
+        }
+    }
+}
+
+/// Why a call is not let in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Refused {
+    NoToken,
+    WrongToken,
+    FromElsewhere,
+    CrossSite,
+    /// Who, and what would have been needed.
+    MayNot(String, Role),
+}
+
+/// Puts a guard in front of an Admin API. The server has to know its clients' addresses.
+pub fn protect(router: Router, guard: Guard) -> Router {
+    router.layer(middleware::from_fn_with_state(Arc::new(guard), check))
+}
+
+type Answer = Response<axum::body::Body>;
+
+async fn check(
+    State(guard): State<Arc<Guard>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    mut request: Request,
+    next: Next,
+) -> Answer {
+    let is_write = !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
+    let mut entry = Entry {
+        time: SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |it| it.as_millis() as u64),
+        who: String::new(),
+        from: peer.ip().to_string(),
+        door: guard.door.name().to_owned(),
+        what: format!("{} {}", request.method(), request.uri().path()),
+        status: 0,
+    };
+    match guard.admit(&request, peer) {
+        Ok(caller) => {
+            let name = caller.name();
+            request.extensions_mut().insert(Author(name.as_str().into()));
+            request.extensions_mut().insert(caller);
+            let is_dry = request.headers().contains_key("weir-dry-run");
+            let answer = next.run(request).await;
+            if is_write && !is_dry {
+                entry.who = name;
+                entry.status = answer.status().as_u16();
+                guard.audit.note(entry);
+            }
+            answer
+        }
+        Err(refused) => {
+            let answer = guard.refuse(&refused);
+            entry.who = match refused {
+                Refused::MayNot(name, _) => name,
+                _ => "unknown".to_owned(),
+            };
+            entry.status = answer.status().as_u16();
+            guard.audit.note(entry);
+            answer
+        }
+    }
+}
+
+impl Guard {
+    fn admit(&self, request: &Request, peer: SocketAddr) -> Result<Caller, Refused> {
+        let caller = self.identify(request, peer)?;
+        let place = match self.door {
+            Door::Kong => workspace::of_kong(request.uri().path()),
+            Door::Apisix | Door::Native => workspace::Place::Workspace(workspace::DEFAULT.to_owned()),
+        };
+        // Weir's own API asks for more where more is needed.
+        let role = match *request.method() {
+            Method::GET | Method::HEAD | Method::OPTIONS => Role::Read,
+            _ => Role::Write,
+        };
+        let may = match (&place, &caller) {
+            _ if self.door == Door::Native => true,
+            (workspace::Place::Anywhere, Caller::User(user)) => {
+                user.rights.iter().any(|right| user.may(role, &right.workspace))
+            }
+            (workspace::Place::Anywhere | workspace::Place::Everywhere, _) => caller.may(role, EVERYWHERE),
+            (workspace::Place::Workspace(workspace), _) => caller.may(role, workspace),
+        };
+        match may {
+            true => Ok(caller),
+            false => Err(Refused::MayNot(caller.name(), role)),
+        }
+    }
+
+    fn identify(&self, request: &Request, peer: SocketAddr) -> Result<Caller, Refused> {
+        let token = self.token(request);
+        // What tells how a gateway is doing wants no key in the original, which listens on loopback only.
+        let is_control = self.door == Door::Apisix
+            && request.method() == Method::GET
+            && request.uri().path().starts_with("/v1/");
+        if self.users.is_empty() && (self.keys.is_empty() || is_control) {
+            if !peer.ip().to_canonical().is_loopback() {
+                return Err(Refused::FromElsewhere);
+            }
+            if is_cross_site(request.headers()) {
+                return Err(Refused::CrossSite);
+            }
+            return match (self.door == Door::Apisix && !is_control, token) {
+                (false, _) => Ok(Caller::Open),
+                (true, None) => Err(Refused::NoToken),
+                (true, Some(token)) => self.with_stock_key(&token).ok_or(Refused::WrongToken),
+            };
+        }
+        let token = token.ok_or(Refused::NoToken)?;
+        if let Some(user) = self.users.of_token(&token) {
+            return Ok(Caller::User(user));
+        }
+        let mut found = None;
+        for (key, role) in &self.keys {
+            // All are compared, each in a time that tells nothing.
+            if aws_lc_rs::constant_time::verify_slices_are_equal(key.as_bytes(), token.as_bytes()).is_ok() {
+                found = Some(Caller::Key(*role));
+            }
+        }
+        found.ok_or(Refused::WrongToken)
+    }
+
+    /// Whoever shows one of the keys that APISIX's documentation has. They protect nothing, but its clients show
+    /// them, and its viewer's key may only read.
+    fn with_stock_key(&self, token: &str) -> Option<Caller> {
+        let stock = weir_apisix::Key::stock();
+        let key = stock.iter().find(|known| known.key == token)?;
+        Some(match key.role {
+            weir_apisix::Role::Admin => Caller::Open,
+            weir_apisix::Role::Viewer => Caller::Key(Role::Read),
+        })
+    }
+
+    fn token(&self, request: &Request) -> Option<String> {
+        let headers = request.headers();
+        let plain = |name: &str| headers.get(name)?.to_str().ok().map(str::to_owned);
+        match self.door {
+            Door::Kong => plain("kong-admin-token").or_else(|| bearer(headers)),
+            Door::Native => bearer(headers),
+            Door::Apisix => {
+                let query = request.uri().query().unwrap_or_default();
+                let of_query = query.split('&').find_map(|pair| pair.strip_prefix("api_key="));
+                of_query
+                    .map(str::to_owned)
+                    .or_else(|| plain("x-api-key"))
+                    .or_else(|| {
+                        let cookies = headers.get(header::COOKIE)?.to_str().ok()?;
+                        let mut cookies = cookies.split(';').map(str::trim);
+                        cookies
+                            .find_map(|cookie| cookie.strip_prefix("x_api_key="))
+                            .map(str::to_owned)
+                    })
+            }
+        }
+    }
+
+    fn refuse(&self, refused: &Refused) -> Answer {
+        let status = match refused {
+            Refused::NoToken | Refused::WrongToken => StatusCode::UNAUTHORIZED,
+            Refused::MayNot(..) if self.door == Door::Apisix => StatusCode::UNAUTHORIZED,
+            Refused::FromElsewhere | Refused::CrossSite | Refused::MayNot(..) => StatusCode::FORBIDDEN,
+        };
+        let (kind, body) = match self.door {
+            Door::Kong => (
+                "application/json; charset=utf-8",
+                json!({ "message": kong_words(refused) }),
+            ),
+            Door::Apisix => (
+                "application/json",
+                json!({ "error_msg": "failed to check token", "description": apisix_words(refused) }),
+            ),
+            Door::Native => ("application/problem+json", native_words(status, refused)),
+        };
+        let mut answer = (status, [(header::CONTENT_TYPE, kind)], format!("{body}\n")).into_response();
+        if status == StatusCode::UNAUTHORIZED && self.door == Door::Native {
+            let challenge = header::HeaderValue::from_static("Bearer");
+            answer.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+        }
+        answer
+    }
+}
+
+fn bearer(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme
+        .eq_ignore_ascii_case("bearer")
+        .then(|| token.trim().to_owned())
+}
+
+/// Browsers say so of every request that another site made them send.
+fn is_cross_site(headers: &HeaderMap) -> bool {
+    headers
+        .get("sec-fetch-site")
+        .is_some_and(|site| site == "cross-site")
+}
+
+const FROM_ELSEWHERE: &str = "there are no users yet, so only calls from this machine are let in: `weir user add NAME --role admin` makes one";
+const CROSS_SITE: &str = "a request that another site made a browser send is not let in";
+
+fn kong_words(refused: &Refused) -> String {
+    match refused {
+        Refused::NoToken => "Invalid credentials. Token or User credentials required".to_owned(),
+        Refused::WrongToken => "Unauthorized".to_owned(),
+        Refused::FromElsewhere => FROM_ELSEWHERE.to_owned(),
+        Refused::CrossSite => CROSS_SITE.to_owned(),
+        Refused::MayNot(name, Role::Read) => {
+            format!("{name}, you do not have permissions to read this resource")
+        }
+        Refused::MayNot(name, _) => format!("{name}, you do not have permissions to write this resource"),
+    }
+}
+
+fn apisix_words(refused: &Refused) -> &'static str {
+    match refused {
+        Refused::NoToken => "missing apikey",
+        Refused::WrongToken => "wrong apikey",
+        Refused::FromElsewhere => FROM_ELSEWHERE,
+        Refused::CrossSite => CROSS_SITE,
+        Refused::MayNot(..) => "invalid method for role viewer",
+    }
+}
+
+fn native_words(status: StatusCode, refused: &Refused) -> Value {
+    let detail = match refused {
+        Refused::NoToken => "a token is needed: `Authorization: Bearer TOKEN`".to_owned(),
+        Refused::WrongToken => "nobody has this token".to_owned(),
+        Refused::FromElsewhere => FROM_ELSEWHERE.to_owned(),
+        Refused::CrossSite => CROSS_SITE.to_owned(),
+        Refused::MayNot(name, _) => format!("{name} may not do this"),
+    };
+    json!({
+        "type": "about:blank",
+        "title": status.canonical_reason(),
+        "status": status.as_u16(),
+        "detail": detail,
+    })
+}

@@ -1,0 +1,13 @@
+//! Who may do what: users with tokens, their roles in workspaces, the guard in front of every Admin API, and the
+//! record of what they did.
+
+mod audit;
+mod guard;
+mod token;
+mod users;
+mod workspace;
+
+pub use audit::{Audit, Entry, read as read_audit};
+pub use guard::{Caller, Door, Guard, protect};
+pub use token::{Token, TokenHash};
+pub use users::{EVERYWHERE, Right, Role, User, Users, key_of};

@@ -1,0 +1,90 @@
+//! Tokens: 256 random bits that a user shows, of which only a hash is kept.
+
+use aws_lc_rs::{digest, rand};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+
+/// What every token begins with, so that one that leaks is recognised.
+const PREFIX: &str = "weir_";
+
+/// A token. It is shown once, when it is made.
+pub struct Token(String);
+
+impl fmt::Debug for Token {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Token")
+    }
+}
+
+impl Token {
+    /// A new one; `None`: the system yields no random bits.
+    pub fn random() -> Option<Self> {
+        let mut bits = [0; 32];
+        rand::fill(&mut bits).ok()?;
+        Some(Self(format!("{PREFIX}{}", hexadecimal(&bits))))
+    }
+
+    /// Its text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The hash of a token. As tokens are random and long, nobody finds a token by trying, and finding a hash takes no
+/// constant time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TokenHash([u8; 32]);
+
+impl TokenHash {
+    /// The hash of a text that claims to be a token.
+    pub fn of(token: &str) -> Self {
+        let digest = digest::digest(&digest::SHA256, token.as_bytes());
+        let mut hash = [0; 32];
+        hash.copy_from_slice(digest.as_ref());
+        Self(hash)
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl Serialize for TokenHash {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&hexadecimal(&self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for TokenHash {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let wrong = || serde::de::Error::custom("expected 64 hexadecimal digits");
+        if text.len() != 64 || !text.is_ascii() {
+            return Err(wrong());
+        }
+        let mut hash = [0; 32];
+        for (byte, at) in hash.iter_mut().zip((0..64).step_by(2)) {
+            *byte = u8::from_str_radix(&text[at..at + 2], 16).map_err(|_| wrong())?;
+        }
+        Ok(Self(hash))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_random_and_hashes_keep_their_text_form() {
+        let (one, other) = (Token::random().expect("random"), Token::random().expect("random"));
+        assert_ne!(one.as_str(), other.as_str());
+        assert_eq!(one.as_str().len(), PREFIX.len() + 64);
+        assert_eq!(format!("{one:?}"), "Token");
+        let hash = TokenHash::of(one.as_str());
+        let text = serde_json::to_string(&hash).expect("text");
+        assert_eq!(serde_json::from_str::<TokenHash>(&text).expect("a hash"), hash);
+        for wrong in ["\"\"", "\"00\"", "1"] {
+            assert!(serde_json::from_str::<TokenHash>(wrong).is_err(), "{wrong}");
+        }
+    }
+}

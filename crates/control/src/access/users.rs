@@ -1,0 +1,223 @@
+//! Users, as the store holds them under `weir/users/NAME`.
+
+use super::token::TokenHash;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use weir_store::follow::Following;
+use weir_store::{BadKey, Key, Store, StoreError};
+
+/// What the keys of users begin with.
+pub const PREFIX: &str = "weir/users/";
+/// The workspace that stands for all.
+pub const EVERYWHERE: &str = "*";
+
+/// What somebody may do, each role with all that the one before may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Follow the configuration as a gateway does, and nothing else.
+    Gateway,
+    /// Read.
+    Read,
+    /// Read and write.
+    Write,
+    /// Also manage users, roll back and read the audit log.
+    Admin,
+}
+
+/// A role in a workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Right {
+    /// The workspace; `*`: every one.
+    #[serde(default = "everywhere")]
+    pub workspace: String,
+    /// The role.
+    pub role: Role,
+}
+
+fn everywhere() -> String {
+    EVERYWHERE.to_owned()
+}
+
+/// A user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct User {
+    /// The name under which changes are recorded.
+    pub name: String,
+    /// The hash of the token.
+    pub token_hash: TokenHash,
+    /// What the user may do, where.
+    pub rights: Vec<Right>,
+    /// Since when, in seconds since the Unix epoch.
+    pub created: u64,
+}
+
+impl User {
+    /// Whether the user may do there what the role may. What is not of one workspace is of [`EVERYWHERE`].
+    pub fn may(&self, role: Role, workspace: &str) -> bool {
+        self.rights.iter().any(|right| {
+            let is_there = right.workspace == EVERYWHERE || right.workspace == workspace;
+            // A gateway is no reader who may do less, but somebody else.
+            let is_enough = match (right.role, role) {
+                (Role::Gateway, wanted) => wanted == Role::Gateway,
+                (Role::Admin, Role::Gateway) => true,
+                (_, Role::Gateway) => false,
+                (given, wanted) => given >= wanted,
+            };
+            is_there && is_enough
+        })
+    }
+}
+
+/// The key of a user.
+///
+/// # Errors
+/// The name is none.
+pub fn key_of(name: &str) -> Result<Key, BadKey> {
+    match name.contains('/') || name.len() > 128 {
+        true => Err(BadKey(name.to_owned())),
+        false => Key::new(&format!("{PREFIX}{name}")),
+    }
+}
+
+/// All users, kept up to date. Cheap to share.
+#[derive(Debug, Clone, Default)]
+pub struct Users(Arc<Mutex<Known>>);
+
+#[derive(Debug, Default)]
+struct Known {
+    /// By key. A user that cannot be read is `None`: there are users, but that one has no rights.
+    users: HashMap<Key, Option<Arc<User>>>,
+    by_token: HashMap<TokenHash, Arc<User>>,
+}
+
+impl Users {
+    /// Reads the users of a store and follows them.
+    ///
+    /// # Errors
+    /// The store cannot be reached or read.
+    pub async fn open(store: Arc<dyn Store>) -> Result<Self, StoreError> {
+        let (documents, _, following) = weir_store::follow::start(store, PREFIX).await?;
+        let users = Self::default();
+        for document in documents {
+            users.apply(&document.key, Some(&document.value));
+        }
+        tokio::spawn(users.clone().follow(following));
+        Ok(users)
+    }
+
+    async fn follow(self, mut following: Following) {
+        loop {
+            for (key, document) in following.next().await.documents {
+                self.apply(&key, document.as_ref().map(|it| it.value.as_ref()));
+            }
+        }
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
+        // Every change leaves it whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes over one user; `None`: gone.
+    pub fn apply(&self, key: &Key, value: Option<&[u8]>) {
+        let mut known = self.known();
+        match value {
+            None => {
+                known.users.remove(key);
+            }
+            Some(value) => {
+                let user: Option<User> = serde_json::from_slice(value).ok();
+                if user.is_none() {
+                    tracing::error!(%key, "a user cannot be read and has no rights");
+                }
+                known.users.insert(key.clone(), user.map(Arc::new));
+            }
+        }
+        let by_token = known.users.values().flatten();
+        known.by_token = by_token.map(|user| (user.token_hash, Arc::clone(user))).collect();
+    }
+
+    /// Whether there are none, so that nobody can show a token.
+    pub fn is_empty(&self) -> bool {
+        self.known().users.is_empty()
+    }
+
+    /// Whose token this is.
+    pub fn of_token(&self, token: &str) -> Option<Arc<User>> {
+        self.known().by_token.get(&TokenHash::of(token)).cloned()
+    }
+
+    /// All of them, by name.
+    pub fn list(&self) -> Vec<Arc<User>> {
+        let mut users: Vec<Arc<User>> = self.known().users.values().flatten().cloned().collect();
+        users.sort_by(|one, other| one.name.cmp(&other.name));
+        users
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn user(rights: &[(&str, Role)]) -> User {
+        let right = |(workspace, role): &(&str, Role)| Right {
+            workspace: (*workspace).to_owned(),
+            role: *role,
+        };
+        User {
+            name: "alice".to_owned(),
+            token_hash: TokenHash::of("t"),
+            rights: rights.iter().map(right).collect(),
+            created: 0,
+        }
+    }
+
+    #[test]
+    fn rights_hold_in_their_workspace() {
+        use Role::{Admin, Gateway, Read, Write};
+        for (rights, role, workspace, expected) in [
+            (&[(EVERYWHERE, Admin)][..], Admin, "default", true),
+            (&[(EVERYWHERE, Admin)], Admin, EVERYWHERE, true),
+            (&[(EVERYWHERE, Admin)], Gateway, EVERYWHERE, true),
+            (&[(EVERYWHERE, Write)], Read, "team", true),
+            (&[(EVERYWHERE, Write)], Admin, "team", false),
+            (&[(EVERYWHERE, Write)], Gateway, EVERYWHERE, false),
+            (&[("team", Write)], Write, "team", true),
+            (&[("team", Write)], Write, "default", false),
+            (&[("team", Write)], Read, EVERYWHERE, false),
+            (&[("team", Write), (EVERYWHERE, Read)], Read, "default", true),
+            (&[(EVERYWHERE, Gateway)], Gateway, EVERYWHERE, true),
+            (&[(EVERYWHERE, Gateway)], Read, "default", false),
+            (&[], Read, "default", false),
+        ] {
+            assert_eq!(
+                user(rights).may(role, workspace),
+                expected,
+                "{rights:?} {role:?} {workspace}"
+            );
+        }
+    }
+
+    #[test]
+    fn users_are_known_by_their_tokens() {
+        let users = Users::default();
+        let key = key_of("alice").expect("a key");
+        assert!(users.is_empty());
+        let value = serde_json::to_vec(&user(&[])).expect("JSON");
+        users.apply(&key, Some(&value));
+        assert_eq!(
+            users.of_token("t").map(|it| it.name.clone()).as_deref(),
+            Some("alice")
+        );
+        assert!(users.of_token("u").is_none());
+        users.apply(&key, Some(b"{"));
+        assert!(users.of_token("t").is_none() && !users.is_empty());
+        users.apply(&key, None);
+        assert!(users.is_empty());
+        assert!(key_of("a/b").is_err() && key_of("").is_err());
+    }
+}

@@ -1,0 +1,218 @@
+//! The gateways that follow this control plane or its store: what each serves, and how far it is behind.
+//!
+//! A gateway that follows the control plane's stream reports to it; one that follows the store itself leaves its
+//! reports there, under `weir/gateways/NAME`, for a while.
+
+use super::problem::Problem;
+use super::{Api, demand};
+use crate::access::{Caller, Role};
+use crate::follow::PREFIXES;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::{Extension, Json};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use weir_store::follow::Following;
+use weir_store::{Key, Revision, Store, StoreError};
+
+/// What the keys of reports begin with.
+pub const PREFIX: &str = "weir/gateways/";
+/// A gateway that was silent for so long is shown as away.
+const AWAY: Duration = Duration::from_secs(30);
+/// A gateway that was silent for so long is forgotten.
+const GONE: Duration = Duration::from_secs(24 * 60 * 60);
+/// Commits that are remembered to tell how far a gateway is behind.
+const MAX_COMMITS: usize = 10_000;
+/// Gateways that are remembered.
+const MAX_GATEWAYS: usize = 10_000;
+
+/// What a gateway says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// The revision that it serves.
+    pub revision: u64,
+    /// The hash of what it serves.
+    pub hash: String,
+    /// How many documents it had to leave out.
+    pub left_out: usize,
+    /// `serving`, `last-known-good` or `draining`.
+    pub state: String,
+    /// The version of the program.
+    pub version: String,
+    /// Where it takes calls.
+    pub address: String,
+    /// When it said so, in milliseconds since the Unix epoch by its own clock.
+    pub time: u64,
+}
+
+/// What is known of gateways. Cheap to share.
+#[derive(Debug, Clone, Default)]
+pub struct Gateways(Arc<Mutex<Known>>);
+
+#[derive(Debug, Default)]
+struct Known {
+    reports: BTreeMap<String, (Report, SystemTime)>,
+    /// The latest commits of configuration, and when they were seen.
+    commits: VecDeque<(Revision, SystemTime)>,
+}
+
+impl Gateways {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        // Every change leaves it whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes over a report.
+    pub fn note(&self, name: &str, report: Report, now: SystemTime) {
+        let mut known = self.known();
+        if known.reports.len() < MAX_GATEWAYS || known.reports.contains_key(name) {
+            known.reports.insert(name.to_owned(), (report, now));
+        }
+    }
+
+    fn commit(&self, revision: Revision, now: SystemTime) {
+        let mut known = self.known();
+        if known.commits.len() == MAX_COMMITS {
+            known.commits.pop_front();
+        }
+        known.commits.push_back((revision, now));
+    }
+
+    /// Follows the store for reports and commits.
+    pub(super) async fn open(&self, store: Arc<dyn Store>) -> Result<(), StoreError> {
+        let (documents, _, following) = weir_store::follow::start(store, "").await?;
+        for document in documents {
+            self.take(&document.key, Some(&document.value));
+        }
+        tokio::spawn(self.clone().follow(following));
+        Ok(())
+    }
+
+    async fn follow(self, mut following: Following) {
+        loop {
+            let changes = following.next().await;
+            let is_configuration = |key: &Key| PREFIXES.iter().any(|prefix| key.as_str().starts_with(prefix));
+            if changes.documents.iter().any(|(key, _)| is_configuration(key)) {
+                self.commit(changes.revision, SystemTime::now());
+            }
+            for (key, document) in &changes.documents {
+                self.take(key, document.as_ref().map(|it| it.value.as_ref()));
+            }
+        }
+    }
+
+    fn take(&self, key: &Key, value: Option<&[u8]>) {
+        let Some(name) = key.as_str().strip_prefix(PREFIX) else {
+            return;
+        };
+        if let Some(report) = value.and_then(|value| serde_json::from_slice::<Report>(value).ok()) {
+            let said = UNIX_EPOCH + Duration::from_millis(report.time);
+            self.note(name, report, said.min(SystemTime::now()));
+        }
+    }
+
+    /// All of them, for people and their tools.
+    pub fn to_json(&self, now: SystemTime) -> Vec<Value> {
+        let mut known = self.known();
+        known.reports.retain(|_, (_, seen)| since(*seen, now) < GONE);
+        let one = |(name, (report, seen)): (&String, &(Report, SystemTime))| {
+            let missing = known
+                .commits
+                .iter()
+                .filter(|(revision, _)| revision.0 > report.revision);
+            let lag = missing
+                .clone()
+                .next()
+                .map_or(Duration::ZERO, |(_, at)| since(*at, now));
+            let silent = since(*seen, now);
+            json!({
+                "name": name,
+                "address": report.address,
+                "version": report.version,
+                "state": if silent > AWAY { "away" } else { report.state.as_str() },
+                "revision": report.revision,
+                "hash": report.hash,
+                "left_out": report.left_out,
+                "lag_revisions": missing.count(),
+                "lag_ms": lag.as_millis() as u64,
+                "last_seen": seen.duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs()),
+                "silent_ms": silent.as_millis() as u64,
+            })
+        };
+        known.reports.iter().map(one).collect()
+    }
+}
+
+fn since(then: SystemTime, now: SystemTime) -> Duration {
+    now.duration_since(then).unwrap_or_default()
+}
+
+pub async fn list(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Json<Value>, Problem> {
+    demand(&caller, Role::Read)?;
+    let state = api.options.followed.state();
+    let items = api.options.gateways.to_json(SystemTime::now());
+    Ok(Json(
+        json!({ "revision": state.revision.0, "hash": state.hash, "items": items }),
+    ))
+}
+
+pub async fn report(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+    Json(report): Json<Report>,
+) -> Result<StatusCode, Problem> {
+    demand(&caller, Role::Gateway)?;
+    if name.len() > 256 {
+        return Err(Problem::bad("the name is too long"));
+    }
+    api.options.gateways.note(&name, report, SystemTime::now());
+    Ok(StatusCode::NO_CONTENT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lag_is_what_was_committed_since() {
+        let gateways = Gateways::default();
+        let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
+        for (revision, seconds) in [(5, 100), (7, 101), (9, 104)] {
+            gateways.commit(Revision(revision), at(seconds));
+        }
+        for (name, revision) in [("a", 9), ("b", 8), ("c", 4)] {
+            let report = Report {
+                revision,
+                hash: String::new(),
+                left_out: 0,
+                state: "serving".to_owned(),
+                version: String::new(),
+                address: String::new(),
+                time: 0,
+            };
+            gateways.note(name, report, at(104));
+        }
+        let shown = |now| -> Vec<(u64, u64, String)> {
+            let number = |it: &Value, field: &str| it[field].as_u64().expect("a number");
+            let one = |it: &Value| {
+                let state = it["state"].as_str().expect("a text").to_owned();
+                (number(it, "lag_revisions"), number(it, "lag_ms"), state)
+            };
+            gateways.to_json(at(now)).iter().map(one).collect()
+        };
+        let serving = || "serving".to_owned();
+        assert_eq!(
+            shown(105),
+            [(0, 0, serving()), (1, 1000, serving()), (3, 5000, serving())]
+        );
+        assert!(shown(200).iter().all(|(.., state)| state == "away"));
+        assert!(shown(100_000).is_empty());
+    }
+}

@@ -1,0 +1,213 @@
+//! What was changed, through whichever door, and the difference between two revisions.
+
+use super::problem::Problem;
+use super::{Api, demand};
+use crate::access::{Caller, Role};
+use crate::follow::PREFIXES;
+use axum::extract::{Query, State};
+use axum::http::StatusCode;
+use axum::{Extension, Json};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+use weir_store::{Key, Recorded, Revision, Store, WatchError};
+
+/// Commits on a page, where the call asks for no other number; and at most.
+const PAGE: usize = 50;
+const MAX_PAGE: usize = 1000;
+/// Changes that are read from the store at once.
+const BATCH: usize = 1000;
+/// Changes that are looked through at most.
+const MAX_CHANGES: usize = 200_000;
+
+/// A document before and after.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// What it was; `None`: it was not there.
+    pub before: Option<Arc<[u8]>>,
+    /// What it became; `None`: it was removed.
+    pub after: Option<Arc<[u8]>>,
+}
+
+/// What of the history is of configuration.
+fn is_configuration(key: &Key) -> bool {
+    PREFIXES.iter().any(|prefix| key.as_str().starts_with(prefix))
+}
+
+/// What the documents were right after one revision and after a later one, where that is not the same.
+///
+/// # Errors
+/// The store does not know that any more, or cannot be reached.
+pub async fn difference(
+    store: &dyn Store,
+    from: Revision,
+    to: Revision,
+) -> Result<BTreeMap<Key, Difference>, Problem> {
+    match store.watch("", from).await {
+        Ok(_) => {}
+        Err(WatchError::Compacted) => {
+            let detail = format!(
+                "the store no longer knows what came after revision {from}, or there is no such revision yet"
+            );
+            return Err(Problem::new(StatusCode::GONE, detail));
+        }
+        Err(WatchError::Store(error)) => return Err(error.into()),
+    }
+    let mut differences: BTreeMap<Key, Difference> = BTreeMap::new();
+    let mut before = Some(Revision(to.0.saturating_add(1)));
+    let mut seen = 0;
+    loop {
+        let batch = store.history("", before, BATCH).await?;
+        seen += batch.len();
+        let is_last = batch.len() < BATCH;
+        before = batch.last().map(|it| it.revision);
+        // A commit that does not fit into the batch comes again whole: what is noted twice is the same.
+        let whole = match is_last {
+            true => batch.as_slice(),
+            false => without_last_commit(&batch)?,
+        };
+        if let (false, Some(last)) = (is_last, whole.last()) {
+            before = Some(last.revision);
+        }
+        for change in whole {
+            if change.revision <= from {
+                return Ok(changed(differences));
+            }
+            if is_configuration(&change.key) {
+                // The latest comes first.
+                let known = differences
+                    .entry(change.key.clone())
+                    .or_insert_with(|| Difference {
+                        before: None,
+                        after: change.after.clone(),
+                    });
+                known.before.clone_from(&change.before);
+            }
+        }
+        if is_last {
+            return Ok(changed(differences));
+        }
+        if seen > MAX_CHANGES {
+            let detail = format!("more than {MAX_CHANGES} changes lie in between");
+            return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
+        }
+    }
+}
+
+/// A batch may end in the middle of a commit.
+fn without_last_commit(batch: &[Recorded]) -> Result<&[Recorded], Problem> {
+    let last = batch.last().map(|it| it.revision);
+    let end = batch.iter().position(|it| Some(it.revision) == last).unwrap_or(0);
+    match end {
+        0 => Err(Problem::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            format!("a commit of more than {BATCH} changes lies in between"),
+        )),
+        end => Ok(&batch[..end]),
+    }
+}
+
+fn changed(mut differences: BTreeMap<Key, Difference>) -> BTreeMap<Key, Difference> {
+    differences.retain(|_, it| it.before != it.after);
+    differences
+}
+
+/// Which part of the history.
+#[derive(Deserialize)]
+pub struct Part {
+    /// Of documents whose keys begin so.
+    prefix: Option<String>,
+    /// Before this revision.
+    before: Option<u64>,
+    /// At most so many commits.
+    limit: Option<usize>,
+}
+
+pub async fn history(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Query(part): Query<Part>,
+) -> Result<Json<Value>, Problem> {
+    demand(&caller, Role::Read)?;
+    let limit = part.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
+    let mut commits: BTreeMap<std::cmp::Reverse<Revision>, Value> = BTreeMap::new();
+    let prefixes = match &part.prefix {
+        Some(prefix) => vec![prefix.as_str()],
+        // Not what gateways and the audit log write all the time.
+        None => PREFIXES.iter().copied().chain(["weir/users/"]).collect(),
+    };
+    let mut floor = Revision(0);
+    for prefix in prefixes {
+        let changes = api
+            .store
+            .history(prefix, part.before.map(Revision), BATCH)
+            .await?;
+        if changes.len() == BATCH {
+            // Older commits may be known for the other prefixes only.
+            floor = floor.max(changes.last().map_or(floor, |it| it.revision));
+        }
+        for change in changes {
+            let commit = commits
+                .entry(std::cmp::Reverse(change.revision))
+                .or_insert_with(|| {
+                    json!({
+                        "revision": change.revision.0,
+                        "time": change.time.duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs()),
+                        "author": change.author,
+                        "note": change.note,
+                        "changes": [],
+                    })
+                });
+            if let Some(list) = commit["changes"].as_array_mut() {
+                list.push(json!({ "document": change.key.as_str(), "change": kind_of(&change) }));
+            }
+        }
+    }
+    let known = commits
+        .into_iter()
+        .filter(|(revision, _)| revision.0 > floor || floor == Revision(0));
+    let items: Vec<Value> = known.take(limit).map(|(_, commit)| commit).collect();
+    Ok(Json(json!({ "items": items })))
+}
+
+fn kind_of(change: &Recorded) -> &'static str {
+    match (&change.before, &change.after) {
+        (None, _) => "created",
+        (Some(_), Some(_)) => "changed",
+        (Some(_), None) => "removed",
+    }
+}
+
+/// Which difference.
+#[derive(Deserialize)]
+pub struct Between {
+    /// From right after this revision.
+    from: u64,
+    /// To right after this one; the newest, where it is left out.
+    to: Option<u64>,
+}
+
+pub async fn diff(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Query(between): Query<Between>,
+) -> Result<Json<Value>, Problem> {
+    demand(&caller, Role::Read)?;
+    let to = Revision(between.to.unwrap_or(u64::MAX));
+    let differences = difference(&*api.store, Revision(between.from), to).await?;
+    Ok(Json(json!({ "items": told(&differences) })))
+}
+
+/// Differences, for people and their tools.
+pub fn told(differences: &BTreeMap<Key, Difference>) -> Vec<Value> {
+    let value = |value: &Option<Arc<[u8]>>| value.as_ref().map(|it| read(it));
+    let one = |(key, it): (&Key, &Difference)| json!({ "document": key.as_str(), "before": value(&it.before), "after": value(&it.after) });
+    differences.iter().map(one).collect()
+}
+
+/// A document that is no JSON is shown as text.
+fn read(value: &[u8]) -> Value {
+    serde_json::from_slice(value).unwrap_or_else(|_| String::from_utf8_lossy(value).into_owned().into())
+}

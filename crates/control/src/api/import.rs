@@ -1,0 +1,61 @@
+//! `POST /api/v1/import/openapi`: the document in the body becomes a service with its routes; a second import changes
+//! what has changed.
+
+use super::openapi;
+use super::problem::Problem;
+use super::resources::{PREFIX, Write};
+use super::{Api, is_dry_run};
+use crate::access::Caller;
+use axum::extract::{Query, State};
+use axum::http::HeaderMap;
+use axum::{Extension, Json};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use weir_model::document;
+use weir_store::Key;
+
+/// What the document does not say, or says otherwise.
+#[derive(Deserialize)]
+pub struct Wanted {
+    /// The service's name.
+    name: Option<String>,
+    /// Where calls go.
+    url: Option<String>,
+}
+
+pub async fn import(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Query(wanted): Query<Wanted>,
+    headers: HeaderMap,
+    body: String,
+) -> Result<Json<Value>, Problem> {
+    let document = document::parse(&body).map_err(|found| Problem::bad(found.message))?;
+    let fresh =
+        openapi::service(&document, wanted.name.as_deref(), wanted.url.as_deref()).map_err(Problem::bad)?;
+    let name = fresh["name"].as_str().unwrap_or_default().to_owned();
+    let key =
+        Key::new(&format!("{PREFIX}services/{name}")).map_err(|error| Problem::bad(error.to_string()))?;
+    let known = api.resources.get(&key);
+    let known: Option<Value> = known.and_then(|it| serde_json::from_slice(&it.value).ok());
+    let merged = openapi::merged(fresh, known.as_ref());
+    let answer = json!({
+        "service": name,
+        "is_new": known.is_none(),
+        "routes": openapi::difference(known.as_ref(), &merged),
+        "dry_run": is_dry_run(&headers),
+    });
+    if known.as_ref() != Some(&merged) {
+        let write = Write {
+            caller: &caller,
+            headers: &headers,
+            note: "POST /api/v1/import/openapi".to_owned(),
+            key,
+            value: Some(merged),
+            is_new: false,
+        };
+        api.write(write).await?;
+    }
+    Ok(Json(answer))
+}

@@ -1,0 +1,123 @@
+//! Weir's own API: native resources, history, roll back, users, gateways, the audit log, and the stream that gateways
+//! follow.
+//!
+//! | path | |
+//! |---|---|
+//! | `/api/v1/resources/KIND`, `/api/v1/resources/KIND/NAME` | native resources: what stands in a `weir.yaml`, one document each |
+//! | `/api/v1/history`, `/api/v1/diff`, `/api/v1/rollback` | what was changed, in all doors |
+//! | `/api/v1/import/openapi` | a service with its routes from an OpenAPI document |
+//! | `/api/v1/users`, `/api/v1/audit` | who may, and who did |
+//! | `/api/v1/gateways`, `/api/v1/sync` | gateways that follow |
+
+mod access;
+mod gateways;
+mod history;
+mod import;
+mod openapi;
+mod problem;
+mod resources;
+mod rollback;
+mod sync;
+mod writing;
+
+pub use gateways::{Gateways, Report};
+pub use problem::Problem;
+
+use crate::access::{Caller, EVERYWHERE, Role, Users};
+use crate::follow::{DoorOptions, Followed};
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::{get, post};
+use std::sync::Arc;
+use weir_plugin::Registry;
+use weir_store::{Store, StoreError};
+
+/// The largest body of a call, in bytes.
+const MAX_BODY: usize = 16 << 20;
+
+/// What the API works with.
+pub struct ApiOptions {
+    /// The users.
+    pub users: Users,
+    /// How it stands with what this process serves or would serve.
+    pub followed: Followed,
+    /// How the doors' documents are read, to check what would be served.
+    pub doors: DoorOptions,
+    /// The plugins, for such checks.
+    pub registry: fn() -> Registry,
+    /// The gateways that report.
+    pub gateways: Gateways,
+}
+
+/// The API.
+pub struct Api {
+    store: Arc<dyn Store>,
+    options: ApiOptions,
+    resources: resources::Resources,
+}
+
+impl Api {
+    /// Reads what the store holds and follows it from then on. To be called inside of a tokio runtime.
+    ///
+    /// # Errors
+    /// The store cannot be reached or read.
+    pub async fn open(store: Arc<dyn Store>, options: ApiOptions) -> Result<Arc<Self>, StoreError> {
+        let resources = resources::Resources::open(Arc::clone(&store), (options.registry)()).await?;
+        options.gateways.open(Arc::clone(&store)).await?;
+        Ok(Arc::new(Self {
+            store,
+            options,
+            resources,
+        }))
+    }
+
+    /// Its paths. Callers are expected in the calls' extensions ([`crate::access::protect`]).
+    pub fn router(self: &Arc<Self>) -> Router {
+        Router::new()
+            .route(
+                "/api/v1/resources/{kind}",
+                get(resources::list).post(resources::create),
+            )
+            .route(
+                "/api/v1/resources/{kind}/{name}",
+                get(resources::read).put(resources::put).delete(resources::delete),
+            )
+            .route("/api/v1/history", get(history::history))
+            .route("/api/v1/diff", get(history::diff))
+            .route("/api/v1/rollback", post(rollback::rollback))
+            .route("/api/v1/import/openapi", post(import::import))
+            .route("/api/v1/users", get(access::list_users))
+            .route(
+                "/api/v1/users/{name}",
+                post(access::add_user).delete(access::remove_user),
+            )
+            .route("/api/v1/audit", get(access::audit))
+            .route("/audit", get(access::audit))
+            .route("/api/v1/gateways", get(gateways::list))
+            .route("/gateways", get(gateways::list))
+            .route("/api/v1/gateways/{name}", post(gateways::report))
+            .route("/api/v1/sync", get(sync::sync))
+            .fallback(async || Problem::not_found("this path"))
+            .layer(DefaultBodyLimit::max(MAX_BODY))
+            .with_state(Arc::clone(self))
+    }
+}
+
+/// Whether the caller may do everywhere what the role may.
+fn demand(caller: &Caller, role: Role) -> Result<(), Problem> {
+    match caller.may(role, EVERYWHERE) {
+        true => Ok(()),
+        false => {
+            let detail = format!("{} may not do this", caller.name());
+            Err(Problem::new(StatusCode::FORBIDDEN, detail))
+        }
+    }
+}
+
+/// Whether the call only asks what would come of it.
+fn is_dry_run(headers: &HeaderMap) -> bool {
+    headers
+        .get("weir-dry-run")
+        .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"true"))
+}

@@ -1,0 +1,91 @@
+//! Refusals of Weir's own API: RFC 9457.
+
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+use weir_model::Diagnostic;
+use weir_store::{CommitError, StoreError};
+
+/// A refusal.
+#[derive(Debug)]
+pub struct Problem {
+    status: StatusCode,
+    detail: String,
+    /// What is wrong where; empty, where it is no document that is refused.
+    errors: Vec<Value>,
+}
+
+impl Problem {
+    /// A refusal with a reason.
+    pub fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self {
+            status,
+            detail: detail.into(),
+            errors: Vec::new(),
+        }
+    }
+
+    /// There is no such thing.
+    pub fn not_found(what: impl std::fmt::Display) -> Self {
+        Self::new(StatusCode::NOT_FOUND, format!("{what} does not exist"))
+    }
+
+    /// What was sent cannot be read.
+    pub fn bad(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, detail)
+    }
+
+    /// A document is refused.
+    pub fn invalid(found: &[Diagnostic]) -> Self {
+        let told = |found: &Diagnostic| json!({ "path": found.path.to_string(), "message": found.message });
+        let detail = match found {
+            [only] if only.path.0.is_empty() => only.message.clone(),
+            [only] => format!("{}: {}", only.path, only.message),
+            _ => format!("{} things are wrong with it", found.len()),
+        };
+        Self {
+            errors: found.iter().map(told).collect(),
+            ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
+        }
+    }
+
+    /// Somebody else changed it meanwhile.
+    pub fn precondition() -> Self {
+        Self::new(
+            StatusCode::PRECONDITION_FAILED,
+            "it was changed meanwhile: its ETag is another one than If-Match says",
+        )
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
+    }
+}
+
+impl From<CommitError> for Problem {
+    fn from(error: CommitError) -> Self {
+        let status = match error {
+            CommitError::Conflict { .. } => StatusCode::CONFLICT,
+            CommitError::Unknown(_) | CommitError::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut body = json!({
+            "type": "about:blank",
+            "title": self.status.canonical_reason(),
+            "status": self.status.as_u16(),
+            "detail": self.detail,
+        });
+        if !self.errors.is_empty() {
+            body["errors"] = Value::Array(self.errors);
+        }
+        let kind = [(header::CONTENT_TYPE, "application/problem+json")];
+        (self.status, kind, format!("{body}\n")).into_response()
+    }
+}

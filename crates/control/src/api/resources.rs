@@ -1,0 +1,392 @@
+//! Native resources: `/api/v1/resources/KIND/NAME`, each a document `native/KIND/NAME` of the store.
+
+use super::problem::Problem;
+use super::writing::Written;
+use super::{Api, demand, is_dry_run};
+use crate::access::{Caller, Role};
+use axum::Extension;
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+use tokio::sync::watch;
+use weir_model::{Diagnostic, Severity, document};
+use weir_native::stored::{self, KINDS};
+use weir_plugin::Registry;
+use weir_snapshot::Carry;
+use weir_store::follow::Following;
+use weir_store::{Change, Changes, CommitError, Document, Key, Revision, Store, StoreError, Transaction};
+
+/// What the keys of native documents begin with.
+pub const PREFIX: &str = "native/";
+/// Resources on a page, where the call asks for no other number; and at most.
+const PAGE: usize = 100;
+const MAX_PAGE: usize = 1000;
+/// Attempts to write while others write too.
+const MAX_ATTEMPTS: usize = 20;
+/// How long to wait for what others wrote.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// All native documents, as they are in the store.
+pub struct Resources {
+    known: Arc<Mutex<Known>>,
+    /// The revision that `known` is of.
+    seen: watch::Receiver<Revision>,
+    registry: Registry,
+    /// Writers take turns, so that each sees what the one before wrote.
+    turn: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct Known {
+    documents: BTreeMap<Key, Document>,
+    /// What they were read as.
+    stored: stored::Stored,
+}
+
+impl Known {
+    fn apply(&mut self, key: &Key, document: Option<Document>) {
+        if let Some(short) = key.as_str().strip_prefix(PREFIX) {
+            self.stored
+                .apply(short, document.as_ref().map(|it| it.value.as_ref()));
+        }
+        match document {
+            Some(document) => self.documents.insert(key.clone(), document),
+            None => self.documents.remove(key),
+        };
+    }
+}
+
+impl Resources {
+    /// Reads them and follows them from then on.
+    pub async fn open(store: Arc<dyn Store>, registry: Registry) -> Result<Self, StoreError> {
+        let (documents, revision, following) = weir_store::follow::start(store, PREFIX).await?;
+        let mut known = Known::default();
+        for document in documents {
+            known.apply(&document.key.clone(), Some(document));
+        }
+        let known = Arc::new(Mutex::new(known));
+        let (progress, seen) = watch::channel(revision);
+        tokio::spawn(follow(Arc::clone(&known), following, progress));
+        Ok(Self {
+            known,
+            seen,
+            registry,
+            turn: tokio::sync::Mutex::default(),
+        })
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        // What a panic left behind is told by the compile.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A document as it is now.
+    pub fn get(&self, key: &Key) -> Option<Document> {
+        self.known().documents.get(key).cloned()
+    }
+
+    /// Waits until what was committed up to a revision is known here.
+    async fn catch_up(&self, revision: Revision) -> Result<(), Problem> {
+        let mut seen = self.seen.clone();
+        let caught_up = tokio::time::timeout(PATIENCE, seen.wait_for(|seen| *seen >= revision)).await;
+        match caught_up {
+            Ok(Ok(_)) => Ok(()),
+            _ => Err(Problem::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the store is followed too slowly",
+            )),
+        }
+    }
+
+    /// What would be wrong with the native configuration if the document were this.
+    fn check(&self, key: &Key, value: Option<&Value>) -> Result<(), Problem> {
+        let short = key.as_str().strip_prefix(PREFIX).unwrap_or_default();
+        if let Some(value) = value {
+            let (kind, name) = short.split_once('/').unwrap_or_default();
+            stored::resource(kind, name, value).map_err(|found| Problem::invalid(&found))?;
+        }
+        let mut known = self.known();
+        let before = self.faults(&mut known);
+        let text = value.map(Value::to_string);
+        known.stored.apply(short, text.as_deref().map(str::as_bytes));
+        let after = self.faults(&mut known);
+        let kept = known.documents.get(key).map(|it| Arc::clone(&it.value));
+        known.stored.apply(short, kept.as_deref());
+        let new: Vec<Diagnostic> = after
+            .into_iter()
+            .filter(|fault| !before.iter().any(|it| it.message == fault.message))
+            .collect();
+        match new.as_slice() {
+            [] => Ok(()),
+            new => Err(Problem::invalid(new)),
+        }
+    }
+
+    fn faults(&self, known: &mut Known) -> Vec<Diagnostic> {
+        let (model, _) = known.stored.model();
+        match weir_snapshot::compile(&model, &self.registry, &Carry::default()) {
+            Ok(_) => Vec::new(),
+            Err(found) => {
+                let errors = found.into_iter().filter(|it| it.severity == Severity::Error);
+                errors.collect()
+            }
+        }
+    }
+}
+
+async fn follow(known: Arc<Mutex<Known>>, mut following: Following, progress: watch::Sender<Revision>) {
+    loop {
+        let Changes { revision, documents } = following.next().await;
+        {
+            let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+            for (key, document) in documents {
+                known.apply(&key, document);
+            }
+        }
+        if progress.send(revision).is_err() {
+            return;
+        }
+    }
+}
+
+/// What a write is about.
+pub struct Write<'w> {
+    pub caller: &'w Caller,
+    pub headers: &'w HeaderMap,
+    pub note: String,
+    pub key: Key,
+    /// `None`: the document is to go.
+    pub value: Option<Value>,
+    /// Whether there must be none yet.
+    pub is_new: bool,
+}
+
+impl Api {
+    /// Checks and commits a write.
+    pub async fn write(&self, write: Write<'_>) -> Result<Written, Problem> {
+        demand(write.caller, Role::Write)?;
+        let if_match = write.headers.get(header::IF_MATCH).map(HeaderValue::as_bytes);
+        let _turn = self.resources.turn.lock().await;
+        for _ in 0..MAX_ATTEMPTS {
+            let expected = *self.resources.seen.borrow();
+            let before = self.resources.get(&write.key);
+            if !is_match(if_match, before.as_ref()) {
+                return Err(Problem::precondition());
+            }
+            match (&write.value, &before) {
+                (None, None) => return Err(Problem::not_found(&write.key)),
+                (Some(_), Some(_)) if write.is_new => {
+                    return Err(Problem::new(
+                        StatusCode::CONFLICT,
+                        format!("{} exists", write.key),
+                    ));
+                }
+                _ => {}
+            }
+            self.resources.check(&write.key, write.value.as_ref())?;
+            if is_dry_run(write.headers) {
+                return Ok(Written::dry(before.is_some(), write.value));
+            }
+            let change = match &write.value {
+                Some(value) => Change::put(write.key.clone(), value.to_string().into_bytes()),
+                None => Change::Delete {
+                    key: write.key.clone(),
+                },
+            };
+            let transaction = Transaction {
+                author: write.caller.name(),
+                note: write.note.clone(),
+                time: SystemTime::now(),
+                changes: vec![change],
+            };
+            match self.store.commit(transaction, expected).await {
+                Ok(revision) => {
+                    self.resources.catch_up(revision).await?;
+                    return Ok(Written::done(before.is_some(), write.value, revision));
+                }
+                Err(CommitError::Conflict { current }) => self.resources.catch_up(current).await?,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(Problem::new(
+            StatusCode::CONFLICT,
+            "others write too fast; try again",
+        ))
+    }
+}
+
+/// RFC 9110: `*` matches whatever there is, else one of the tags has to be the document's.
+fn is_match(if_match: Option<&[u8]>, document: Option<&Document>) -> bool {
+    let Some(if_match) = if_match else { return true };
+    let Some(document) = document else { return false };
+    let tag = tag_of(document.modified);
+    let text = String::from_utf8_lossy(if_match);
+    text.split(',')
+        .map(str::trim)
+        .any(|wanted| wanted == "*" || wanted == tag)
+}
+
+/// The `ETag` of a document.
+pub fn tag_of(revision: Revision) -> String {
+    format!("\"{revision}\"")
+}
+
+fn key_of(kind: &str, name: &str) -> Result<Key, Problem> {
+    if !KINDS.iter().any(|(known, _)| *known == kind) {
+        return Err(Problem::not_found(format_args!("the kind '{kind}'")));
+    }
+    if name.contains('/') {
+        return Err(Problem::bad("a name has no '/'"));
+    }
+    Key::new(&format!("{PREFIX}{kind}/{name}")).map_err(|error| Problem::bad(error.to_string()))
+}
+
+fn parse(body: &str) -> Result<Map<String, Value>, Problem> {
+    match document::parse(body) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        Ok(_) => Err(Problem::bad("expected a map")),
+        Err(found) => Err(Problem::bad(found.message)),
+    }
+}
+
+/// A page of resources.
+#[derive(Deserialize)]
+pub struct Page {
+    /// At most so many.
+    size: Option<usize>,
+    /// Those behind this name.
+    after: Option<String>,
+}
+
+pub async fn list(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(kind): Path<String>,
+    Query(page): Query<Page>,
+) -> Result<Json<Value>, Problem> {
+    demand(&caller, Role::Read)?;
+    let prefix = format!("{PREFIX}{kind}/");
+    key_of(&kind, "x")?;
+    let size = page.size.unwrap_or(PAGE).clamp(1, MAX_PAGE);
+    let begin = format!("{prefix}{}", page.after.as_deref().unwrap_or_default());
+    let known = api.resources.known();
+    let mut members = known
+        .documents
+        .range::<str, _>((
+            std::ops::Bound::Excluded(begin.as_str()),
+            std::ops::Bound::Unbounded,
+        ))
+        .take_while(|(key, _)| key.as_str().starts_with(&prefix));
+    let page: Vec<(&Key, &Document)> = members.by_ref().take(size).collect();
+    let last = page
+        .last()
+        .map(|(key, _)| key.as_str()[prefix.len()..].to_owned());
+    let next = last.filter(|_| members.next().is_some());
+    let items = page
+        .iter()
+        .map(|(_, document)| serde_json::from_slice::<Value>(&document.value).unwrap_or_default());
+    Ok(Json(json!({ "items": items.collect::<Vec<_>>(), "next": next })))
+}
+
+pub async fn read(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path((kind, name)): Path<(String, String)>,
+) -> Result<Response, Problem> {
+    demand(&caller, Role::Read)?;
+    let key = key_of(&kind, &name)?;
+    let document = api.resources.get(&key).ok_or_else(|| Problem::not_found(&key))?;
+    let headers = [
+        (header::ETAG, tag_of(document.modified)),
+        (header::CONTENT_TYPE, "application/json".to_owned()),
+    ];
+    Ok((headers, document.value.to_vec()).into_response())
+}
+
+pub async fn put(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path((kind, name)): Path<(String, String)>,
+    headers: HeaderMap,
+    body: String,
+) -> Result<Written, Problem> {
+    let mut fields = parse(&body)?;
+    name_it(&mut fields, &kind, &name);
+    let write = Write {
+        caller: &caller,
+        headers: &headers,
+        note: note(&Method::PUT, &kind, &name),
+        key: key_of(&kind, &name)?,
+        value: Some(Value::Object(fields)),
+        is_new: false,
+    };
+    api.write(write).await
+}
+
+pub async fn create(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(kind): Path<String>,
+    headers: HeaderMap,
+    body: String,
+) -> Result<Written, Problem> {
+    let fields = parse(&body)?;
+    let field = KINDS
+        .iter()
+        .find(|(known, _)| *known == kind)
+        .map_or("name", |(_, field)| field);
+    let name = fields
+        .get(field)
+        .or_else(|| fields.get("name"))
+        .and_then(Value::as_str);
+    let name = name
+        .ok_or_else(|| Problem::bad(format!("expected a text in the field '{field}'")))?
+        .to_owned();
+    let write = Write {
+        caller: &caller,
+        headers: &headers,
+        note: note(&Method::POST, &kind, &name),
+        key: key_of(&kind, &name)?,
+        value: Some(Value::Object(fields)),
+        is_new: true,
+    };
+    api.write(write).await
+}
+
+pub async fn delete(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path((kind, name)): Path<(String, String)>,
+    headers: HeaderMap,
+) -> Result<Written, Problem> {
+    let write = Write {
+        caller: &caller,
+        headers: &headers,
+        note: note(&Method::DELETE, &kind, &name),
+        key: key_of(&kind, &name)?,
+        value: None,
+        is_new: false,
+    };
+    api.write(write).await
+}
+
+/// The name stands in the path already.
+fn name_it(fields: &mut Map<String, Value>, kind: &str, name: &str) {
+    let field = KINDS
+        .iter()
+        .find(|(known, _)| *known == kind)
+        .map_or("name", |(_, field)| *field);
+    if !fields.contains_key(field) && !fields.contains_key("name") {
+        fields.insert(field.to_owned(), name.into());
+    }
+}
+
+fn note(method: &Method, kind: &str, name: &str) -> String {
+    format!("{method} /api/v1/resources/{kind}/{name}")
+}

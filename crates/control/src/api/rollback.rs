@@ -1,0 +1,136 @@
+//! Rolling back: every document becomes what it was at a revision, in one commit.
+
+use super::history::{Difference, difference, told};
+use super::problem::Problem;
+use super::{Api, demand, is_dry_run};
+use crate::access::{Caller, Role};
+use crate::follow::{Broken, Doors, compile};
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use serde::Deserialize;
+use serde_json::json;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::time::SystemTime;
+use weir_snapshot::Carry;
+use weir_store::{Change, CommitError, Document, Key, Revision, Transaction};
+
+/// Attempts while others write too.
+const MAX_ATTEMPTS: usize = 10;
+
+/// Where to.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wanted {
+    /// What the documents were right after this revision, they shall be again.
+    revision: u64,
+}
+
+pub async fn rollback(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    Json(wanted): Json<Wanted>,
+) -> Result<Response, Problem> {
+    demand(&caller, Role::Admin)?;
+    let target = Revision(wanted.revision);
+    for _ in 0..MAX_ATTEMPTS {
+        let (documents, head) = api.store.read("").await?;
+        if target > head {
+            return Err(Problem::not_found(format_args!("revision {target}")));
+        }
+        let differences = difference(&*api.store, target, head).await?;
+        let api_checking = Arc::clone(&api);
+        let checked = differences.clone();
+        // It compiles everything, which takes a while.
+        let broken =
+            tokio::task::spawn_blocking(move || newly_broken(&api_checking, &documents, &checked)).await;
+        let broken =
+            broken.map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
+        if let Some(broken) = broken.first() {
+            let detail = format!(
+                "what was at revision {target} would not be served whole: {}: {}",
+                broken.document, broken.reason
+            );
+            return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
+        }
+        let answer = json!({ "revision": head.0, "changes": told(&inverted(&differences)) });
+        if is_dry_run(&headers) {
+            return Ok(([("weir-dry-run", "true")], Json(answer)).into_response());
+        }
+        if differences.is_empty() {
+            return Ok(Json(answer).into_response());
+        }
+        let transaction = Transaction {
+            author: caller.name(),
+            note: format!("roll back to revision {target}"),
+            time: SystemTime::now(),
+            changes: differences.iter().map(|(key, it)| change(key, it)).collect(),
+        };
+        match api.store.commit(transaction, head).await {
+            Ok(revision) => {
+                let answer = json!({ "revision": revision.0, "changes": answer["changes"] });
+                return Ok(Json(answer).into_response());
+            }
+            Err(CommitError::Conflict { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(Problem::new(
+        StatusCode::CONFLICT,
+        "others write too fast; try again",
+    ))
+}
+
+fn change(key: &Key, difference: &Difference) -> Change {
+    match &difference.before {
+        Some(value) => Change::put(key.clone(), Arc::clone(value)),
+        None => Change::Delete { key: key.clone() },
+    }
+}
+
+fn inverted(differences: &BTreeMap<Key, Difference>) -> BTreeMap<Key, Difference> {
+    let invert = |it: &Difference| Difference {
+        before: it.after.clone(),
+        after: it.before.clone(),
+    };
+    differences
+        .iter()
+        .map(|(key, it)| (key.clone(), invert(it)))
+        .collect()
+}
+
+/// What would not be served after rolling back, and is served now.
+fn newly_broken(api: &Api, documents: &[Document], differences: &BTreeMap<Key, Difference>) -> Vec<Broken> {
+    let mut doors = Doors::new(&api.options.doors);
+    for document in documents {
+        doors.apply(document.key.as_str(), Some(&document.value));
+    }
+    let before: HashSet<(String, String)> = broken(api, &mut doors)
+        .into_iter()
+        .map(|it| (it.document, it.reason))
+        .collect();
+    for (key, difference) in differences {
+        doors.apply(key.as_str(), difference.before.as_deref());
+    }
+    let mut after = broken(api, &mut doors);
+    after.retain(|it| !before.contains(&(it.document.clone(), it.reason.clone())));
+    after
+}
+
+fn broken(api: &Api, doors: &mut Doors) -> Vec<Broken> {
+    let (model, mut broken) = doors.model(|_| Vec::new());
+    match compile(&model, &(api.options.registry)(), &Carry::default()) {
+        Ok((_, left_out)) => broken.extend(left_out.into_iter().map(|it| Broken {
+            document: it.name,
+            reason: it.reason,
+        })),
+        Err(found) => broken.extend(found.into_iter().map(|it| Broken {
+            document: it.path.to_string(),
+            reason: it.message,
+        })),
+    }
+    broken
+}

@@ -1,0 +1,66 @@
+//! What is answered to a write.
+
+use super::resources::tag_of;
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::Value;
+use weir_store::Revision;
+
+/// A write that was made, or would have been.
+#[derive(Debug)]
+pub struct Written {
+    status: StatusCode,
+    value: Option<Value>,
+    /// `None`: it was only asked what would come of it.
+    revision: Option<Revision>,
+}
+
+impl Written {
+    /// What would have come of it.
+    pub fn dry(was_there: bool, value: Option<Value>) -> Self {
+        Self {
+            status: status(was_there, value.is_some()),
+            value,
+            revision: None,
+        }
+    }
+
+    /// What came of it.
+    pub fn done(was_there: bool, value: Option<Value>, revision: Revision) -> Self {
+        Self {
+            revision: Some(revision),
+            ..Self::dry(was_there, value)
+        }
+    }
+}
+
+fn status(was_there: bool, is_there: bool) -> StatusCode {
+    match (was_there, is_there) {
+        (false, true) => StatusCode::CREATED,
+        (true, true) => StatusCode::OK,
+        (_, false) => StatusCode::NO_CONTENT,
+    }
+}
+
+impl IntoResponse for Written {
+    fn into_response(self) -> Response {
+        let mut answer = match self.value {
+            Some(value) => (self.status, Json(value)).into_response(),
+            None => self.status.into_response(),
+        };
+        let headers = answer.headers_mut();
+        match self.revision {
+            Some(revision) => {
+                // Digits between quotes.
+                if let Ok(tag) = HeaderValue::from_str(&tag_of(revision)) {
+                    headers.insert(header::ETAG, tag);
+                }
+            }
+            None => {
+                headers.insert("weir-dry-run", HeaderValue::from_static("true"));
+            }
+        }
+        answer
+    }
+}

@@ -1,0 +1,236 @@
+//! Compiling what can be compiled: a resource that the compile refuses is left out with all that leads to it, and
+//! the rest is served.
+
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashSet};
+use weir_model::diagnostic::PathStep;
+use weir_model::{ChainStep, Diagnostic, Model, PluginUse, RouteTarget, Severity};
+use weir_plugin::Registry;
+use weir_snapshot::{Carry, Snapshot};
+
+/// What is left out may let something else dangle, which shows in the next round.
+const MAX_ROUNDS: usize = 8;
+
+/// A resource that is not served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// What a person calls it.
+    pub name: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// Compiles a model, without what is wrong in it.
+///
+/// # Errors
+/// What is wrong, where it cannot be left out.
+pub fn compile(
+    model: &Model,
+    registry: &Registry,
+    carry: &Carry,
+) -> Result<(Snapshot, Vec<LeftOut>), Vec<Diagnostic>> {
+    let mut model = Cow::Borrowed(model);
+    let mut left_out = Vec::new();
+    for _ in 0..MAX_ROUNDS {
+        let found = match weir_snapshot::compile(&model, registry, carry) {
+            Ok((snapshot, _)) => return Ok((snapshot, left_out)),
+            Err(found) => found,
+        };
+        let mut culprits = Culprits::default();
+        for error in found.iter().filter(|it| it.severity == Severity::Error) {
+            if !culprits.add(error) {
+                return Err(found);
+            }
+            left_out.push(LeftOut {
+                name: name_of(error, &model),
+                reason: error.message.clone(),
+            });
+        }
+        culprits.leave_out_of(model.to_mut());
+    }
+    Err(Vec::new())
+}
+
+/// What a person calls the resource that a finding is about.
+fn name_of(found: &Diagnostic, model: &Model) -> String {
+    let name = match found.path.0.as_slice() {
+        [PathStep::Field(list), PathStep::Index(index), ..] => match list.as_str() {
+            "services" => model.services.get(*index).map(|it| ("service", it.name.as_str())),
+            "routes" => model.routes.get(*index).map(|it| ("route", it.name.as_str())),
+            "upstreams" => model
+                .upstreams
+                .get(*index)
+                .map(|it| ("upstream", it.name.as_str())),
+            "consumers" => model.consumers.get(*index).map(|it| ("consumer", it.id.as_str())),
+            "plugins" => model.plugins.get(*index).map(|it| ("plugin", it.id.as_str())),
+            _ => None,
+        },
+        _ => None,
+    };
+    match name {
+        Some((kind, name)) => format!("{kind} '{name}'"),
+        None => found.path.to_string(),
+    }
+}
+
+/// The positions of what is to be left out, by list.
+#[derive(Default)]
+struct Culprits {
+    services: HashSet<usize>,
+    routes: HashSet<usize>,
+    upstreams: HashSet<usize>,
+    consumers: HashSet<usize>,
+    /// Consumer and credential.
+    credentials: BTreeSet<(usize, usize)>,
+    plugins: HashSet<usize>,
+    consumer_tables: HashSet<usize>,
+    route_tables: HashSet<usize>,
+    unmatched: bool,
+}
+
+impl Culprits {
+    /// Whether what the finding is about can be left out.
+    fn add(&mut self, found: &Diagnostic) -> bool {
+        match found.path.0.as_slice() {
+            [PathStep::Field(list), ..] if list == "unmatched" => self.unmatched = true,
+            [
+                PathStep::Field(list),
+                PathStep::Index(consumer),
+                PathStep::Field(inner),
+                PathStep::Index(credential),
+                ..,
+            ] if list == "consumers" && inner == "credentials" => {
+                self.credentials.insert((*consumer, *credential));
+            }
+            [PathStep::Field(list), PathStep::Index(index), ..] => {
+                let culprits = match list.as_str() {
+                    "services" => &mut self.services,
+                    "routes" => &mut self.routes,
+                    "upstreams" => &mut self.upstreams,
+                    "consumers" => &mut self.consumers,
+                    "plugins" => &mut self.plugins,
+                    "consumer_tables" => &mut self.consumer_tables,
+                    "route_tables" => &mut self.route_tables,
+                    _ => return false,
+                };
+                culprits.insert(*index);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Leaves them out with all that leads to them: a route is never served without a plugin that it asks for.
+    fn leave_out_of(self, model: &mut Model) {
+        for (consumer, credential) in self.credentials.iter().rev() {
+            model.consumers[*consumer].credentials.remove(*credential);
+        }
+        drop_at(&mut model.consumers, &self.consumers);
+        drop_at(&mut model.route_tables, &self.route_tables);
+        let upstreams: HashSet<String> = names_at(&model.upstreams, &self.upstreams, |it| &it.name);
+        drop_at(&mut model.upstreams, &self.upstreams);
+        let mut services = names_at(&model.services, &self.services, |it| &it.name);
+        drop_at(&mut model.services, &self.services);
+        model.services.retain(|service| {
+            let is_led_astray = service.upstream.as_ref().is_some_and(|it| upstreams.contains(it));
+            if is_led_astray {
+                services.insert(service.name.clone());
+            }
+            !is_led_astray
+        });
+        // Where one of several with one name goes, the name still leads somewhere.
+        services.retain(|name| !model.services.iter().any(|it| it.name == *name));
+        let mut plugins = names_at(&model.plugins, &self.plugins, |it| &it.id);
+        drop_at(&mut model.plugins, &self.plugins);
+        plugins.retain(|id| !model.plugins.iter().any(|it| it.id == *id));
+        let mut tables = names_at(&model.consumer_tables, &self.consumer_tables, |it| &it.id);
+        drop_at(&mut model.consumer_tables, &self.consumer_tables);
+        model.consumer_tables.retain(|table| {
+            let is_led_astray = table.instances.values().flatten().any(|id| plugins.contains(id));
+            if is_led_astray {
+                tables.insert(table.id.clone());
+            }
+            !is_led_astray
+        });
+        let is_whole = |steps: &[ChainStep]| {
+            steps.iter().all(|step| {
+                let has_plugin = match &step.plugin {
+                    Some(PluginUse::Shared(id)) => !plugins.contains(id),
+                    _ => true,
+                };
+                has_plugin && !step.overrides.iter().any(|id| tables.contains(id))
+            })
+        };
+        drop_at(&mut model.routes, &self.routes);
+        model.routes.retain(|route| {
+            let leads_somewhere = match &route.target {
+                RouteTarget::Service(name) => !services.contains(name),
+                _ => true,
+            };
+            leads_somewhere && is_whole(&route.plugins)
+        });
+        if self.unmatched || !is_whole(&model.unmatched) {
+            model.unmatched.clear();
+        }
+    }
+}
+
+fn names_at<T>(list: &[T], positions: &HashSet<usize>, name: impl Fn(&T) -> &String) -> HashSet<String> {
+    positions
+        .iter()
+        .filter_map(|at| list.get(*at))
+        .map(|it| name(it).clone())
+        .collect()
+}
+
+fn drop_at<T>(list: &mut Vec<T>, positions: &HashSet<usize>) {
+    if positions.is_empty() {
+        return;
+    }
+    let mut at = 0;
+    list.retain(|_| {
+        at += 1;
+        !positions.contains(&(at - 1))
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DOCUMENT: &str = r#"{"weir": 1,
+        "services": [
+            {"name": "a", "url": "http://127.0.0.1:1", "routes": [
+                {"name": "good", "paths": ["/good"]},
+                {"name": "regex", "paths": ["~/("]},
+                {"name": "shared", "paths": ["/shared"], "plugins": [{"use": "wrong"}]}]},
+            {"name": "b", "upstream": "gone", "routes": [{"name": "astray", "paths": ["/b"]}]},
+            {"name": "a", "url": "http://127.0.0.1:2"}],
+        "plugins": [{"id": "wrong", "rate-limit": {"limits": "x"}}],
+        "consumers": [{"name": "c", "credentials": [{"key-auth": {"key": 1}}, {"key-auth": {"key": "k"}}]}],
+        "unmatched": [{"use": "wrong"}]}"#;
+
+    #[test]
+    fn the_good_is_served_without_the_bad() {
+        let document: serde_json::Value = serde_json::from_str(DOCUMENT).expect("JSON");
+        let (model, _) = weir_native::translate(&document).expect("a model");
+        let registry = weir_plugins::registry();
+        let (snapshot, left_out) = compile(&model, &registry, &Carry::default()).expect("the rest");
+        let names: Vec<&str> = snapshot
+            .routes
+            .iter()
+            .map(|it| it.series_names.1.as_ref())
+            .collect();
+        assert_eq!(names, ["good"]);
+        let left_out: HashSet<&str> = left_out.iter().map(|it| it.name.as_str()).collect();
+        for name in [
+            "service 'a'",
+            "service 'b'",
+            "plugin 'wrong'",
+            "route 'regex'",
+            "consumer 'c'",
+        ] {
+            assert!(left_out.contains(name), "{name}: {left_out:?}");
+        }
+    }
+}

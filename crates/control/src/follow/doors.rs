@@ -1,0 +1,183 @@
+//! The stored documents of all doors, and the one model that they make.
+
+use std::borrow::Cow;
+use weir_model::{Model, Voice};
+
+/// A document that is not served.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Broken {
+    /// Its key; or what a person calls the resource, where that is all that is known.
+    pub document: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// How the doors' documents are read.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DoorOptions {
+    /// Kong's documents; `None`: they come from a file instead.
+    pub kong: Option<weir_kong::Options>,
+    /// APISIX's documents; `None`: they come from a file instead.
+    pub apisix: Option<weir_apisix::Options>,
+    /// Whose words answer calls as long as there are no documents.
+    pub voice: Voice,
+}
+
+/// One door's documents, read.
+trait Read: Send {
+    fn apply(&mut self, key: &str, value: Option<&[u8]>);
+    fn model(&mut self) -> (Model, Vec<Broken>);
+}
+
+impl Read for weir_native::Stored {
+    fn apply(&mut self, key: &str, value: Option<&[u8]>) {
+        Self::apply(self, key, value);
+    }
+
+    fn model(&mut self) -> (Model, Vec<Broken>) {
+        let (model, broken) = Self::model(self);
+        let broken = broken.into_iter().map(|it| told("native/", &it.key, it.reason));
+        (model, broken.collect())
+    }
+}
+
+impl Read for weir_kong::stored::Stored {
+    fn apply(&mut self, key: &str, value: Option<&[u8]>) {
+        Self::apply(self, key, value);
+    }
+
+    fn model(&mut self) -> (Model, Vec<Broken>) {
+        let (model, broken) = Self::model(self);
+        let broken = broken.into_iter().map(|it| told("kong/", &it.key, it.reason));
+        (model, broken.collect())
+    }
+}
+
+impl Read for weir_apisix::Stored {
+    fn apply(&mut self, key: &str, value: Option<&[u8]>) {
+        Self::apply(self, key, value);
+    }
+
+    fn model(&mut self) -> (Model, Vec<Broken>) {
+        let (model, broken) = Self::model(self);
+        let broken = broken.into_iter().map(|it| told("apisix/", &it.key, it.reason));
+        (model, broken.collect())
+    }
+}
+
+fn told(prefix: &str, key: &str, reason: String) -> Broken {
+    Broken {
+        document: format!("{prefix}{key}"),
+        reason,
+    }
+}
+
+struct Door {
+    /// What its keys begin with.
+    prefix: &'static str,
+    read: Box<dyn Read>,
+    /// Whether something came since the model was made.
+    is_stale: bool,
+    model: Model,
+    broken: Vec<Broken>,
+}
+
+/// What the keys of served documents begin with.
+pub const PREFIXES: [&str; 3] = ["kong/", "apisix/", "native/"];
+
+/// The documents of all doors.
+pub struct Doors {
+    doors: Vec<Door>,
+    /// What files say, which goes before.
+    files: Option<Model>,
+    voice: Voice,
+}
+
+impl Doors {
+    /// No documents yet.
+    pub fn new(options: &DoorOptions) -> Self {
+        let mut doors: Vec<(&'static str, Box<dyn Read>)> = Vec::new();
+        if let Some(options) = options.kong {
+            doors.push(("kong/", Box::new(weir_kong::stored::Stored::new(options))));
+        }
+        if let Some(options) = options.apisix {
+            doors.push(("apisix/", Box::new(weir_apisix::Stored::new(options))));
+        }
+        doors.push(("native/", Box::new(weir_native::Stored::new())));
+        let door = |(prefix, read)| Door {
+            prefix,
+            read,
+            is_stale: false,
+            model: Model::default(),
+            broken: Vec::new(),
+        };
+        Self {
+            doors: doors.into_iter().map(door).collect(),
+            files: None,
+            voice: options.voice,
+        }
+    }
+
+    /// Takes over one document; `None`: it is gone.
+    pub fn apply(&mut self, key: &str, value: Option<&[u8]>) {
+        for door in &mut self.doors {
+            if let Some(rest) = key.strip_prefix(door.prefix) {
+                door.read.apply(rest, value);
+                door.is_stale = true;
+            }
+        }
+    }
+
+    /// Takes over what the files say.
+    pub fn set_files(&mut self, model: Model) {
+        self.files = Some(model);
+    }
+
+    /// Reads again what was read, because what it refers to has changed.
+    pub fn refresh(&mut self) {
+        self.doors.iter_mut().for_each(|door| door.is_stale = true);
+    }
+
+    /// All documents as one model, passed through `finish` door by door, and those that had to be left out.
+    pub fn model(
+        &mut self,
+        mut finish: impl FnMut(&mut Model) -> Vec<Broken>,
+    ) -> (Cow<'_, Model>, Vec<Broken>) {
+        for door in self.doors.iter_mut().filter(|door| door.is_stale) {
+            (door.model, door.broken) = door.read.model();
+            door.broken.extend(finish(&mut door.model));
+            door.is_stale = false;
+        }
+        let broken = self
+            .doors
+            .iter()
+            .flat_map(|door| door.broken.iter().cloned())
+            .collect();
+        let stored = self.doors.iter().map(|door| &door.model);
+        let mut parts = self.files.iter().chain(stored).filter(|part| !is_empty(part));
+        let model = match (parts.next(), parts.next()) {
+            (None, _) => Cow::Owned(Model {
+                voice: self.voice,
+                ..Model::default()
+            }),
+            (Some(only), None) => Cow::Borrowed(only),
+            (Some(first), Some(second)) => {
+                let mut whole = first.clone();
+                whole.merge(second.clone());
+                parts.for_each(|part| whole.merge(part.clone()));
+                Cow::Owned(whole)
+            }
+        };
+        (model, broken)
+    }
+}
+
+/// Whether a model says nothing.
+fn is_empty(model: &Model) -> bool {
+    model.services.is_empty()
+        && model.routes.is_empty()
+        && model.upstreams.is_empty()
+        && model.consumers.is_empty()
+        && model.plugins.is_empty()
+        && model.unmatched.is_empty()
+}

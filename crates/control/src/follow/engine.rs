@@ -1,0 +1,255 @@
+//! The thread that turns documents into snapshots: it takes what was heard, reads, compiles, and hands over.
+
+use super::compile;
+use super::documents::Documents;
+use super::doors::{Broken, DoorOptions, Doors, PREFIXES};
+use super::kept::Keeper;
+use super::source::Heard;
+use super::state::{Contact, Followed};
+use crate::secrets::Secrets;
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+use tokio::sync::mpsc;
+use weir_model::Model;
+use weir_plugin::Registry;
+use weir_snapshot::{Carry, Snapshot};
+use weir_store::{Key, Revision};
+
+/// Under a storm of changes, from the begin of one compile to that of the next.
+const PACE: Duration = Duration::from_millis(50);
+/// Documents that are left out by name.
+const MAX_NAMED: usize = 100;
+
+/// What reaches the thread.
+pub enum Input {
+    /// Something from the source.
+    Heard(Heard),
+    /// The documents that were served before this process began, because the source is away.
+    LastKnownGood(Vec<(Key, Arc<[u8]>)>, Revision),
+    /// What the files say.
+    Files(Box<Model>),
+    /// Secrets that documents refer to have changed.
+    Secrets,
+    /// What is served is to be kept on disk.
+    Keep,
+}
+
+/// What the thread works with.
+pub struct Engine {
+    /// The plugins.
+    pub registry: Registry,
+    /// What outlives snapshots.
+    pub carry: Carry,
+    /// Where references to secrets lead.
+    pub secrets: Secrets,
+    /// Where it tells how it stands.
+    pub followed: Followed,
+    /// Takes a snapshot over.
+    pub serve: Box<dyn FnMut(Snapshot) + Send>,
+}
+
+/// An engine at work.
+struct Work {
+    engine: Engine,
+    /// Keeps, for the next start, what is served.
+    keeper: Option<Keeper>,
+    doors: Doors,
+    documents: Documents,
+    revision: Revision,
+    /// Whether there is something to compile.
+    is_due: bool,
+    /// Whether the documents come from the source itself.
+    is_heard: bool,
+}
+
+impl Engine {
+    /// Works until nothing can come any more.
+    pub(super) fn run(
+        self,
+        options: &DoorOptions,
+        keeper: Option<Keeper>,
+        mut inputs: mpsc::Receiver<Input>,
+    ) {
+        let mut work = Work {
+            engine: self,
+            keeper,
+            doors: Doors::new(options),
+            documents: Documents::default(),
+            revision: Revision(0),
+            is_due: false,
+            is_heard: false,
+        };
+        let mut earliest = Instant::now();
+        while let Some(input) = inputs.blocking_recv() {
+            work.take(input);
+            if work.is_due {
+                std::thread::sleep(earliest.saturating_duration_since(Instant::now()));
+            }
+            while let Ok(input) = inputs.try_recv() {
+                work.take(input);
+            }
+            if work.is_due {
+                let begun = Instant::now();
+                work.build();
+                // At most two thirds of a core, however long a compile takes.
+                earliest = (begun + PACE).max(Instant::now() + begun.elapsed() / 2);
+            } else {
+                work.note_revision();
+            }
+        }
+    }
+}
+
+impl Work {
+    fn take(&mut self, input: Input) {
+        match input {
+            Input::Heard(Heard::Whole { documents, revision }) => {
+                self.is_due |= !self.is_heard;
+                self.is_heard = true;
+                self.replace(documents);
+                self.hear(revision);
+            }
+            Input::Heard(Heard::Changed { revision, documents }) => {
+                for (key, value) in documents {
+                    self.apply(&key, value);
+                }
+                self.hear(revision);
+            }
+            Input::Heard(Heard::Away(reason)) => {
+                let since = SystemTime::now();
+                self.engine.followed.update(|state| match &mut state.contact {
+                    Contact::Away { reason: known, .. } => *known = reason,
+                    contact => *contact = Contact::Away { since, reason },
+                });
+            }
+            Input::LastKnownGood(documents, revision) => {
+                if !self.is_heard {
+                    self.replace(documents);
+                    self.revision = revision;
+                    self.is_due = true;
+                }
+            }
+            Input::Files(model) => {
+                self.doors.set_files(*model);
+                // Before anything was heard, there would be less to serve than there is.
+                self.is_due |= self.is_heard;
+            }
+            Input::Secrets => {
+                self.doors.refresh();
+                self.is_due |= self.engine.followed.state().served_at.is_some();
+            }
+            Input::Keep => {
+                if !self.is_due && self.engine.followed.state().refusal.is_none() {
+                    self.keep();
+                }
+            }
+        }
+    }
+
+    fn hear(&mut self, revision: Revision) {
+        self.revision = revision;
+        if self.engine.followed.state().contact != Contact::Following {
+            self.engine
+                .followed
+                .update(|state| state.contact = Contact::Following);
+        }
+    }
+
+    fn replace(&mut self, documents: Vec<(Key, Arc<[u8]>)>) {
+        let kept: HashSet<&Key> = documents.iter().map(|(key, _)| key).collect();
+        let gone: Vec<Key> = self
+            .documents
+            .iter()
+            .map(|(key, _)| key)
+            .filter(|key| !kept.contains(key))
+            .cloned()
+            .collect();
+        for key in gone {
+            self.apply(&key, None);
+        }
+        for (key, value) in documents {
+            self.apply(&key, Some(value));
+        }
+    }
+
+    fn apply(&mut self, key: &Key, value: Option<Arc<[u8]>>) {
+        if !PREFIXES.iter().any(|prefix| key.as_str().starts_with(prefix)) {
+            return;
+        }
+        if self.documents.apply(key, value.clone()) {
+            self.doors.apply(key.as_str(), value.as_deref());
+            if self.engine.secrets.apply(key.as_str(), value.as_deref()) {
+                self.doors.refresh();
+            }
+            self.is_due = true;
+        }
+    }
+
+    /// Nothing that is served has changed, but the source is further on.
+    fn note_revision(&mut self) {
+        let state = self.engine.followed.state();
+        if state.served_at.is_some() && state.refusal.is_none() && state.revision != self.revision {
+            self.engine
+                .followed
+                .update(|state| state.revision = self.revision);
+        }
+    }
+
+    fn build(&mut self) {
+        self.is_due = false;
+        let Engine {
+            registry,
+            carry,
+            secrets,
+            ..
+        } = &mut self.engine;
+        let (model, mut left_out) = self.doors.model(|model| secrets.resolve(model));
+        match compile::compile(&model, registry, carry) {
+            Ok((snapshot, more)) => {
+                left_out.extend(more.into_iter().map(|it| Broken {
+                    document: it.name,
+                    reason: it.reason,
+                }));
+                left_out.truncate(MAX_NAMED);
+                self.serve(snapshot, left_out);
+            }
+            Err(found) => {
+                let reason = found.first().map_or_else(
+                    || "too much is wrong with it".to_owned(),
+                    |first| format!("{}: {}", first.path, first.message),
+                );
+                tracing::error!(%reason, revision = %self.revision, "the store's configuration is refused; the last good one goes on serving");
+                self.engine.followed.update(|state| state.refusal = Some(reason));
+            }
+        }
+    }
+
+    fn serve(&mut self, snapshot: Snapshot, left_out: Vec<Broken>) {
+        let known = self.engine.followed.state();
+        for broken in left_out.iter().filter(|it| !known.left_out.contains(it)) {
+            tracing::error!(document = %broken.document, reason = %broken.reason, "a document is left out");
+        }
+        (self.engine.serve)(snapshot);
+        let (revision, hash, documents) = (self.revision, self.documents.hash(), self.documents.len());
+        let is_last_known_good = !self.is_heard;
+        self.engine.followed.update(|state| {
+            state.revision = revision;
+            state.hash = hash;
+            state.documents = documents;
+            state.served_at = Some(SystemTime::now());
+            state.is_last_known_good = is_last_known_good;
+            state.left_out = left_out;
+            state.refusal = None;
+        });
+        self.keep();
+    }
+
+    fn keep(&self) {
+        if self.is_heard
+            && let Some(keeper) = &self.keeper
+        {
+            keeper.give(&self.documents, self.revision);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Following: from a store's documents to what the gateway serves, again with every change.
+//!
+//! A [`Source`] tells of documents; a thread of low priority ([`engine`]) reads, compiles and hands over. Changes
+//! that come faster than they compile are served together.
+
+mod compile;
+mod documents;
+mod doors;
+mod engine;
+mod kept;
+mod remote;
+mod source;
+mod state;
+mod stored;
+
+pub use compile::{LeftOut, compile};
+pub use documents::Documents;
+pub use doors::{Broken, DoorOptions, Doors, PREFIXES};
+pub use engine::{Engine, Input};
+pub use kept::FILE_NAME as KEPT_FILE_NAME;
+pub use remote::ControlSource;
+pub use source::{Heard, Source};
+pub use state::{Contact, Followed, State};
+pub use stored::{OpenStore, StoreSource};
+
+use kept::Keeper;
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// What is heard but not taken yet, at most.
+const MAX_WAITING: usize = 1024;
+/// Niceness of a thread that compiles while calls are served.
+const BACKGROUND_NICENESS: i32 = 10;
+/// How long a source may be silent at the start before the last known good documents are served.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Tells the engine of what does not come from its source.
+#[derive(Debug, Clone)]
+pub struct Inputs(mpsc::Sender<Input>);
+
+impl Inputs {
+    /// Tells it. An engine that has ended does not mind.
+    pub async fn tell(&self, input: Input) {
+        let _ended = self.0.send(input).await;
+    }
+}
+
+/// Starts the thread of an engine, before there is a source. What is served is kept in the file `kept`.
+///
+/// # Errors
+/// A thread cannot be started.
+pub fn start(engine: Engine, options: DoorOptions, kept: Option<PathBuf>) -> std::io::Result<Inputs> {
+    let (sender, receiver) = mpsc::channel(MAX_WAITING);
+    let weak = sender.downgrade();
+    let ask = move || {
+        if let Some(sender) = weak.upgrade() {
+            let _ended = sender.blocking_send(Input::Keep);
+        }
+    };
+    let keeper = kept.map(|path| Keeper::start(path, ask)).transpose()?;
+    std::thread::Builder::new()
+        .name("weir-compile".to_owned())
+        .spawn(move || {
+            // On Linux this is the calling thread's own priority. Where it cannot be lowered, compiling still works.
+            let _unchanged = rustix::process::setpriority_process(None, BACKGROUND_NICENESS);
+            engine.run(&options, keeper, receiver);
+        })?;
+    Ok(Inputs(sender))
+}
+
+/// Passes on what a source tells, until the engine ends. Where the source is away at the start, the documents kept
+/// in `kept` are served.
+pub async fn follow(mut source: Box<dyn Source>, inputs: Inputs, kept: Option<PathBuf>) {
+    let first = tokio::time::timeout(PATIENCE, source.next()).await;
+    let is_away = !matches!(first, Ok(Heard::Whole { .. }));
+    if is_away && let Some(path) = kept {
+        match tokio::task::spawn_blocking(move || kept::load(&path)).await {
+            Ok(Ok(Some((documents, revision)))) => {
+                tracing::warn!(%revision, documents = documents.len(), "the store is away: the last known good configuration is served");
+                inputs.tell(Input::LastKnownGood(documents, revision)).await;
+            }
+            Ok(Ok(None)) => {}
+            Ok(Err(error)) => tracing::error!(%error, "the last known good configuration cannot be read"),
+            Err(error) => tracing::error!(%error, "reading has failed"),
+        }
+    }
+    let mut next = match first {
+        Ok(heard) => heard,
+        Err(_) => source.next().await,
+    };
+    loop {
+        if let Heard::Away(reason) = &next {
+            tracing::warn!(%reason, "the store is away");
+        }
+        if inputs.0.send(Input::Heard(next)).await.is_err() {
+            return;
+        }
+        next = source.next().await;
+    }
+}

@@ -1,0 +1,215 @@
+//! A control plane as a source: the stream that it offers gateways ([`crate::api`]).
+
+use super::source::{Heard, Source};
+use crate::http::{Call, HttpError};
+use async_trait::async_trait;
+use axum::body::Bytes;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use serde::Deserialize;
+use std::sync::Arc;
+use std::time::Duration;
+use weir_store::{Key, Revision};
+
+/// How long to wait after the first failure; each further one doubles it.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// The longest pause between attempts.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// A stream that says nothing for so long is dead.
+const SILENCE: Duration = Duration::from_secs(8);
+/// The longest line, in bytes.
+const MAX_LINE: usize = 256 << 20;
+
+/// A control plane as a source.
+pub struct ControlSource {
+    /// Where it is, without a slash at its end.
+    url: String,
+    token: Option<String>,
+    /// What was heard up to now is of this revision.
+    revision: Option<Revision>,
+    stream: Option<Incoming>,
+    /// What was read and is no whole line yet.
+    rest: Vec<u8>,
+    /// How much of the rest is known to hold no end of a line.
+    searched: usize,
+    /// Documents of a whole that has begun.
+    whole: Option<Vec<(Key, Arc<[u8]>)>>,
+    pause: Option<Duration>,
+}
+
+/// A line of the stream.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    #[serde(default)]
+    begin: bool,
+    revision: Option<u64>,
+    #[serde(default)]
+    documents: Vec<(String, Option<String>)>,
+}
+
+/// A token is a secret.
+impl std::fmt::Debug for ControlSource {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("ControlSource")
+            .field("url", &self.url)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ControlSource {
+    /// The control plane at a URL.
+    pub fn new(url: &str, token: Option<String>) -> Self {
+        Self {
+            url: url.trim_end_matches('/').to_owned(),
+            token,
+            revision: None,
+            stream: None,
+            rest: Vec::new(),
+            searched: 0,
+            whole: None,
+            pause: None,
+        }
+    }
+
+    async fn connect(&mut self) -> Result<(), HttpError> {
+        if let Some(pause) = self.pause {
+            tokio::time::sleep(pause).await;
+        }
+        self.pause = Some(
+            self.pause
+                .map_or(FIRST_PAUSE, |pause| (pause * 2).min(LONGEST_PAUSE)),
+        );
+        let after = self.revision.map_or(String::new(), |it| format!("?after={it}"));
+        let call = Call::get(format!("{}/api/v1/sync{after}", self.url)).token(self.token.as_deref());
+        let answer = call.open().await?;
+        if !answer.status().is_success() {
+            return Err(HttpError::Status {
+                host: self.url.clone(),
+                status: answer.status(),
+                detail: String::new(),
+            });
+        }
+        (self.rest, self.searched, self.whole) = (Vec::new(), 0, None);
+        self.stream = Some(answer.into_body());
+        Ok(())
+    }
+
+    /// The next line of the stream.
+    async fn line(&mut self) -> Result<Vec<u8>, String> {
+        loop {
+            if let Some(end) = self.rest[self.searched..].iter().position(|byte| *byte == b'\n') {
+                let line = self.rest.drain(..=self.searched + end).collect();
+                self.searched = 0;
+                return Ok(line);
+            }
+            self.searched = self.rest.len();
+            let Some(stream) = &mut self.stream else {
+                return Err("there is no stream".to_owned());
+            };
+            let frame = tokio::time::timeout(SILENCE, stream.frame()).await;
+            let frame = frame.map_err(|_| "it is silent".to_owned())?;
+            let frame = frame
+                .ok_or("it has ended the stream")?
+                .map_err(|error| error.to_string())?;
+            let data: Bytes = frame.into_data().unwrap_or_default();
+            if self.rest.len() + data.len() > MAX_LINE {
+                return Err("a line is too long".to_owned());
+            }
+            self.rest.extend_from_slice(&data);
+        }
+    }
+
+    /// What a line tells; `None`: nothing yet.
+    fn read(&mut self, line: &[u8]) -> Result<Option<Heard>, String> {
+        let line: Line = serde_json::from_slice(line).map_err(|error| format!("not understood: {error}"))?;
+        self.pause = None;
+        if line.begin {
+            self.whole = Some(Vec::new());
+        }
+        let mut documents = Vec::with_capacity(line.documents.len());
+        for (key, value) in line.documents {
+            let key = Key::new(&key).map_err(|error| error.to_string())?;
+            documents.push((key, value.map(|it| Arc::from(it.into_bytes()))));
+        }
+        let Some(revision) = line.revision.map(Revision) else {
+            if let Some(whole) = &mut self.whole {
+                whole.extend(
+                    documents
+                        .into_iter()
+                        .filter_map(|(key, value)| Some((key, value?))),
+                );
+            }
+            return Ok(None);
+        };
+        self.revision = Some(revision);
+        Ok(Some(match self.whole.take() {
+            Some(documents) => Heard::Whole { documents, revision },
+            None => Heard::Changed { revision, documents },
+        }))
+    }
+
+    async fn hear(&mut self) -> Result<Heard, String> {
+        if self.stream.is_none() {
+            self.connect().await.map_err(|error| error.to_string())?;
+            if let Some(revision) = self.revision {
+                // It is there again.
+                return Ok(Heard::Changed {
+                    revision,
+                    documents: Vec::new(),
+                });
+            }
+        }
+        loop {
+            let line = self.line().await?;
+            if let Some(heard) = self.read(&line)? {
+                return Ok(heard);
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Source for ControlSource {
+    async fn next(&mut self) -> Heard {
+        match self.hear().await {
+            Ok(heard) => heard,
+            Err(reason) => {
+                self.stream = None;
+                Heard::Away(reason)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_make_wholes_and_changes() {
+        let mut source = ControlSource::new("http://h/", None);
+        let mut told = Vec::new();
+        for line in [
+            r#"{"begin":true}"#,
+            r#"{"documents":[["kong/a","1"],["kong/b","2"]]}"#,
+            r#"{"documents":[["kong/c","3"]]}"#,
+            r#"{"revision":7}"#,
+            "{}",
+            r#"{"revision":8,"documents":[["kong/a",null]]}"#,
+        ] {
+            told.extend(source.read(line.as_bytes()).expect("understood"));
+        }
+        assert!(
+            matches!(&told[0], Heard::Whole { documents, revision: Revision(7) } if documents.len() == 3)
+        );
+        assert!(
+            matches!(&told[1], Heard::Changed { documents, revision: Revision(8) } if documents[0].1.is_none())
+        );
+        assert_eq!(told.len(), 2);
+        for wrong in ["", "{", r#"{"documents":[["",null]]}"#, r#"{"other":1}"#] {
+            assert!(source.read(wrong.as_bytes()).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Where documents come from: a store, or whoever passes on what a store holds.
+
+use async_trait::async_trait;
+use std::sync::Arc;
+use weir_store::{Changes, Document, Key, Revision};
+
+/// What is heard from a source.
+#[derive(Debug)]
+pub enum Heard {
+    /// All documents as of a revision, in place of all that was heard before.
+    Whole {
+        /// The documents.
+        documents: Vec<(Key, Arc<[u8]>)>,
+        /// What they are of.
+        revision: Revision,
+    },
+    /// What changed since; nothing: only the revision is new.
+    Changed {
+        /// The revision that the changes lead to.
+        revision: Revision,
+        /// Each changed document; `None`: it is gone.
+        documents: Vec<(Key, Option<Arc<[u8]>>)>,
+    },
+    /// The source is away, and why.
+    Away(String),
+}
+
+impl Heard {
+    /// All documents of a store.
+    pub fn whole(documents: Vec<Document>, revision: Revision) -> Self {
+        Self::Whole {
+            documents: documents.into_iter().map(|it| (it.key, it.value)).collect(),
+            revision,
+        }
+    }
+
+    /// One commit of a store.
+    pub fn changed(changes: Changes) -> Self {
+        let documents = changes.documents.into_iter();
+        Self::Changed {
+            revision: changes.revision,
+            documents: documents
+                .map(|(key, document)| (key, document.map(|it| it.value)))
+                .collect(),
+        }
+    }
+}
+
+/// A source of documents. It begins with [`Heard::Whole`], or with [`Heard::Away`] and that as soon as it can.
+#[async_trait]
+pub trait Source: Send {
+    /// What comes next. A source that is away comes back by itself: it paces its own attempts.
+    async fn next(&mut self) -> Heard;
+}

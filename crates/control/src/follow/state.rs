@@ -1,0 +1,125 @@
+//! What is known of following, for those who ask while it goes on.
+
+use super::doors::Broken;
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+use tokio::sync::watch;
+use weir_store::Revision;
+
+/// How it stands with the source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Contact {
+    /// Nothing was heard yet.
+    Starting,
+    /// It is followed.
+    Following,
+    /// It is away.
+    Away {
+        /// Since when.
+        since: SystemTime,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// What is served, and how it stands.
+#[derive(Debug, Clone)]
+pub struct State {
+    /// The revision up to which the source was followed, and is served.
+    pub revision: Revision,
+    /// The hash of the documents that are served.
+    pub hash: String,
+    /// How many there are.
+    pub documents: usize,
+    /// When they were taken over; `None`: nothing is served yet.
+    pub served_at: Option<SystemTime>,
+    /// Whether they are the last known good ones from the disk, because nothing was heard from the source yet.
+    pub is_last_known_good: bool,
+    /// Documents that are left out.
+    pub left_out: Vec<Broken>,
+    /// Why the newest documents are not served at all; `None`: they are.
+    pub refusal: Option<String>,
+    /// How it stands with the source.
+    pub contact: Contact,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            revision: Revision(0),
+            hash: super::Documents::default().hash(),
+            documents: 0,
+            served_at: None,
+            is_last_known_good: false,
+            left_out: Vec::new(),
+            refusal: None,
+            contact: Contact::Starting,
+        }
+    }
+}
+
+impl State {
+    /// For people and their tools.
+    pub fn to_json(&self) -> Value {
+        let (contact, since, reason) = match &self.contact {
+            Contact::Starting => ("starting", None, None),
+            Contact::Following => ("following", None, None),
+            Contact::Away { since, reason } => ("away", Some(seconds(*since)), Some(reason)),
+        };
+        json!({
+            "contact": contact,
+            "away_since": since,
+            "away_because": reason,
+            "revision": self.revision.0,
+            "hash": self.hash,
+            "documents": self.documents,
+            "served_at": self.served_at.map(seconds),
+            "last_known_good": self.is_last_known_good,
+            "left_out": self.left_out,
+            "refused_because": self.refusal,
+        })
+    }
+}
+
+/// Seconds since the Unix epoch.
+fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// The state, to be asked for at any time. Cheap to share.
+#[derive(Debug, Clone)]
+pub struct Followed {
+    state: Arc<Mutex<Arc<State>>>,
+    changed: Arc<watch::Sender<()>>,
+}
+
+impl Default for Followed {
+    fn default() -> Self {
+        Self {
+            state: Arc::default(),
+            changed: Arc::new(watch::Sender::new(())),
+        }
+    }
+}
+
+impl Followed {
+    /// The state.
+    pub fn state(&self) -> Arc<State> {
+        Arc::clone(&self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// To be told of new states.
+    pub fn subscribe(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+
+    /// Changes it.
+    pub(super) fn update(&self, change: impl FnOnce(&mut State)) {
+        {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            change(Arc::make_mut(&mut state));
+        }
+        self.changed.send_replace(());
+    }
+}

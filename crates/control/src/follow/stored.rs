@@ -1,0 +1,115 @@
+//! A store as a source: it is opened as soon as it can be, and followed from then on.
+
+use super::source::{Heard, Source};
+use async_trait::async_trait;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use weir_store::follow::{Following, Link};
+use weir_store::{Store, StoreError};
+
+/// How long to wait after the first failure; each further one doubles it.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// The longest pause between attempts.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// A store that may not be open yet. Cheap to share.
+#[derive(Debug, Clone)]
+pub struct OpenStore(Arc<watch::Sender<Option<Arc<dyn Store>>>>);
+
+impl Default for OpenStore {
+    fn default() -> Self {
+        Self(Arc::new(watch::Sender::new(None)))
+    }
+}
+
+impl OpenStore {
+    /// A store that is open.
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Self(Arc::new(watch::Sender::new(Some(store))))
+    }
+
+    /// The store, where it is open.
+    pub fn get(&self) -> Option<Arc<dyn Store>> {
+        self.0.borrow().clone()
+    }
+
+    /// The store, as soon as it is open.
+    pub async fn opened(&self) -> Arc<dyn Store> {
+        let mut receiver = self.0.subscribe();
+        loop {
+            if let Some(store) = receiver.borrow_and_update().clone() {
+                return store;
+            }
+            // The sender is here.
+            let _never_closed = receiver.changed().await;
+        }
+    }
+}
+
+/// A store as a source.
+pub struct StoreSource {
+    location: String,
+    store: OpenStore,
+    following: Option<(Following, watch::Receiver<Link>)>,
+    pause: Option<Duration>,
+}
+
+impl StoreSource {
+    /// The store at a location. It is there for others in `store` as soon as it is open.
+    pub fn new(location: String, store: OpenStore) -> Self {
+        Self {
+            location,
+            store,
+            following: None,
+            pause: None,
+        }
+    }
+
+    async fn start(&mut self) -> Result<Heard, StoreError> {
+        let store = match self.store.get() {
+            Some(store) => store,
+            None => {
+                let store = weir_store::open(&self.location).await?;
+                self.store.0.send_replace(Some(Arc::clone(&store)));
+                store
+            }
+        };
+        let (documents, revision, following) = weir_store::follow::start(store, "").await?;
+        let link = following.link();
+        self.following = Some((following, link));
+        Ok(Heard::whole(documents, revision))
+    }
+}
+
+#[async_trait]
+impl Source for StoreSource {
+    async fn next(&mut self) -> Heard {
+        if let Some((following, link)) = &mut self.following {
+            return tokio::select! {
+                changes = following.next() => Heard::changed(changes),
+                // The sender lives in what is followed.
+                _ = link.changed() => {
+                    let link = link.borrow_and_update().clone();
+                    match link.fault {
+                        Some(fault) => Heard::Away(fault),
+                        None => Heard::Changed { revision: following.revision(), documents: Vec::new() },
+                    }
+                }
+            };
+        }
+        if let Some(pause) = self.pause {
+            tokio::time::sleep(pause).await;
+        }
+        match self.start().await {
+            Ok(heard) => heard,
+            Err(error) => {
+                self.pause = Some(
+                    self.pause
+                        .map_or(FIRST_PAUSE, |pause| (pause * 2).min(LONGEST_PAUSE)),
+                );
+                Heard::Away(error.to_string())
+            }
+        }
+    }
+}

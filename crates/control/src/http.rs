@@ -1,0 +1,172 @@
+//! A small HTTP client, for what management asks of others: control planes, vaults. One connection a call.
+
+use axum::body::Bytes;
+use http_body_util::{BodyExt, Full};
+pub use hyper::Method;
+use hyper::body::Incoming;
+use hyper::{Request, Response, StatusCode, Uri, header};
+use hyper_util::rt::TokioIo;
+use std::time::Duration;
+use tokio::net::TcpStream;
+
+/// Until the head of the answer is there, and then until its end, unless the call says otherwise.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The largest body of an answer that is read whole, in bytes.
+const MAX_BODY: usize = 256 << 20;
+
+/// A call that came to nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum HttpError {
+    /// It cannot be made: the URL or a header is none.
+    #[error("{0}")]
+    Call(String),
+    /// There is no connection, or it broke.
+    #[error("{host}: {reason}")]
+    Connection {
+        /// With whom.
+        host: String,
+        /// Why.
+        reason: String,
+    },
+    /// It took too long.
+    #[error("{0}: no answer in time")]
+    Late(String),
+    /// There was an answer, but none that helps.
+    #[error("{host}: {status}{detail}")]
+    Status {
+        /// Who said so.
+        host: String,
+        /// The status.
+        status: StatusCode,
+        /// What else was said, after a colon.
+        detail: String,
+    },
+}
+
+/// A call.
+#[derive(Clone)]
+pub struct Call {
+    /// The method.
+    pub method: Method,
+    /// `http://HOST[:PORT]/PATH`.
+    pub url: String,
+    /// Headers beside `Host` and `Content-Length`.
+    pub headers: Vec<(&'static str, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+    /// Until the head of the answer is there, and then until its end.
+    pub patience: Duration,
+}
+
+impl Call {
+    /// A call without a body.
+    pub fn get(url: impl Into<String>) -> Self {
+        Self {
+            method: Method::GET,
+            url: url.into(),
+            headers: Vec::new(),
+            body: Vec::new(),
+            patience: PATIENCE,
+        }
+    }
+
+    /// A call with a JSON body.
+    pub fn json(method: Method, url: impl Into<String>, body: &serde_json::Value) -> Self {
+        Self {
+            method,
+            url: url.into(),
+            headers: vec![("content-type", "application/json".to_owned())],
+            body: body.to_string().into_bytes(),
+            patience: PATIENCE,
+        }
+    }
+
+    /// With a header.
+    #[must_use]
+    pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    /// With a token, where there is one.
+    #[must_use]
+    pub fn token(self, token: Option<&str>) -> Self {
+        match token {
+            Some(token) => self.header("authorization", format!("Bearer {token}")),
+            None => self,
+        }
+    }
+
+    /// Makes it, and waits for the head of the answer. Its body is read as it comes.
+    ///
+    /// # Errors
+    /// Without an answer.
+    pub async fn open(self) -> Result<Response<Incoming>, HttpError> {
+        let host = host_of(&self.url)?;
+        match tokio::time::timeout(self.patience, self.send(&host)).await {
+            Ok(answer) => answer,
+            Err(_) => Err(HttpError::Late(host)),
+        }
+    }
+
+    /// Makes it, and reads the whole answer.
+    ///
+    /// # Errors
+    /// Without an answer, or when it is too long or breaks off.
+    pub async fn make(self) -> Result<(StatusCode, Bytes), HttpError> {
+        let (host, patience) = (host_of(&self.url)?, self.patience);
+        let answer = self.open().await?;
+        let status = answer.status();
+        let body = http_body_util::Limited::new(answer.into_body(), MAX_BODY);
+        match tokio::time::timeout(patience, body.collect()).await {
+            Ok(Ok(body)) => Ok((status, body.to_bytes())),
+            Ok(Err(error)) => Err(HttpError::Connection {
+                host,
+                reason: error.to_string(),
+            }),
+            Err(_) => Err(HttpError::Late(host)),
+        }
+    }
+
+    async fn send(self, host: &str) -> Result<Response<Incoming>, HttpError> {
+        let broken = |error: &dyn std::fmt::Display| HttpError::Connection {
+            host: host.to_owned(),
+            reason: error.to_string(),
+        };
+        let wrong = |error: &dyn std::fmt::Display| HttpError::Call(error.to_string());
+        let url: Uri = self
+            .url
+            .parse()
+            .map_err(|error: hyper::http::uri::InvalidUri| wrong(&error))?;
+        let name = url.host().unwrap_or_default().trim_matches(['[', ']']);
+        let stream = TcpStream::connect((name, url.port_u16().unwrap_or(80)))
+            .await
+            .map_err(|it| broken(&it))?;
+        // Where it cannot be set, calls only take longer.
+        let _slower = stream.set_nodelay(true);
+        let connection = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
+        let (mut sender, connection) = connection.map_err(|it| broken(&it))?;
+        // It ends with the last that is read, or with what reads.
+        tokio::spawn(connection);
+        let target = url.path_and_query().map_or("/", |it| it.as_str());
+        let mut request = Request::builder()
+            .method(self.method)
+            .uri(target)
+            .header(header::HOST, host);
+        for (name, value) in &self.headers {
+            request = request.header(*name, value);
+        }
+        let request = request
+            .body(Full::new(Bytes::from(self.body)))
+            .map_err(|it| wrong(&it))?;
+        sender.send_request(request).await.map_err(|it| broken(&it))
+    }
+}
+
+fn host_of(url: &str) -> Result<String, HttpError> {
+    let url: Uri = url.parse().map_err(|_| HttpError::Call("not a URL".to_owned()))?;
+    match (url.scheme_str(), url.authority()) {
+        (Some("http"), Some(authority)) => Ok(authority.to_string()),
+        _ => Err(HttpError::Call("expected a URL http://HOST:PORT/".to_owned())),
+    }
+}

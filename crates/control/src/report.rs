@@ -1,0 +1,146 @@
+//! What a gateway says of itself to whoever lists gateways.
+
+use crate::api::{Gateways, Report};
+use crate::commit::insist;
+use crate::follow::{Contact, Followed, OpenStore};
+use crate::http::Call;
+use hyper::Method;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use weir_store::{Change, Key, Revision, Store, Transaction};
+
+/// How often it says so at least.
+const INTERVAL: Duration = Duration::from_secs(10);
+/// How long a report stays in a store.
+const LIFE: Duration = Duration::from_secs(120);
+/// Attempts to leave one there while others write too.
+const MAX_ATTEMPTS: usize = 10;
+
+/// To whom.
+#[derive(Clone)]
+pub enum Sink {
+    /// To a list in this process.
+    Here(Gateways),
+    /// To a control plane.
+    Control {
+        /// Where it is.
+        url: String,
+        /// The token for it.
+        token: Option<String>,
+    },
+    /// Into the store that is followed.
+    Store(OpenStore),
+}
+
+/// Who says so.
+#[derive(Debug, Clone)]
+pub struct Speaker {
+    /// The gateway's name.
+    pub name: String,
+    /// Where it takes calls.
+    pub address: String,
+    /// The version of the program.
+    pub version: &'static str,
+}
+
+/// Reports after every change, and now and then without one, until the process ends.
+pub async fn report(speaker: Speaker, followed: Followed, sink: Sink) {
+    let mut changed = followed.subscribe();
+    // A report in the store is a commit, of which the gateway hears in turn.
+    let pause = match sink {
+        Sink::Here(_) | Sink::Control { .. } => Duration::from_millis(200),
+        Sink::Store(_) => Duration::from_secs(2),
+    };
+    let mut said: Option<Report> = None;
+    loop {
+        let report = speaker.report(&followed);
+        let is_due = said.as_ref().is_none_or(|said| {
+            let is_other =
+                said.hash != report.hash || said.state != report.state || said.left_out != report.left_out;
+            // In a store, a revision that changes nothing else may be that of the last report.
+            let is_further = !matches!(sink, Sink::Store(_)) && said.revision != report.revision;
+            is_other || is_further || report.time.saturating_sub(said.time) >= INTERVAL.as_millis() as u64
+        });
+        if is_due {
+            match sink.say(&speaker.name, &report, &followed).await {
+                Ok(()) => said = Some(report),
+                Err(error) => tracing::debug!(%error, "this gateway's report is not taken"),
+            }
+        }
+        tokio::time::sleep(pause).await;
+        // No change for a while is no error.
+        let _late = tokio::time::timeout(INTERVAL, changed.changed()).await;
+    }
+}
+
+impl Speaker {
+    fn report(&self, followed: &Followed) -> Report {
+        let state = followed.state();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        Report {
+            revision: state.revision.0,
+            hash: state.hash.clone(),
+            left_out: state.left_out.len(),
+            state: match (state.is_last_known_good, &state.contact) {
+                (true, _) => "last-known-good",
+                (false, Contact::Away { .. }) => "store-away",
+                (false, _) => "serving",
+            }
+            .to_owned(),
+            version: self.version.to_owned(),
+            address: self.address.clone(),
+            time: now.map_or(0, |it| it.as_millis() as u64),
+        }
+    }
+}
+
+impl Sink {
+    async fn say(&self, name: &str, report: &Report, followed: &Followed) -> Result<(), String> {
+        match self {
+            Self::Here(gateways) => {
+                gateways.note(name, report.clone(), SystemTime::now());
+                Ok(())
+            }
+            Self::Control { url, token } => {
+                let url = format!("{}/api/v1/gateways/{name}", url.trim_end_matches('/'));
+                let body = serde_json::to_value(report).map_err(|error| error.to_string())?;
+                let call = Call::json(Method::POST, url, &body).token(token.as_deref());
+                let (status, _) = call.make().await.map_err(|error| error.to_string())?;
+                match status.is_success() {
+                    true => Ok(()),
+                    false => Err(status.to_string()),
+                }
+            }
+            Self::Store(store) => {
+                let store: Arc<dyn Store> = store.get().ok_or("the store is away")?;
+                leave(&*store, name, report, followed.state().revision).await
+            }
+        }
+    }
+}
+
+async fn leave(store: &dyn Store, name: &str, report: &Report, expected: Revision) -> Result<(), String> {
+    let key = Key::new(&format!("weir/gateways/{name}")).map_err(|error| error.to_string())?;
+    let value = serde_json::to_vec(report).map_err(|error| error.to_string())?;
+    let transaction = Transaction {
+        author: name.to_owned(),
+        note: "report".to_owned(),
+        time: SystemTime::now(),
+        changes: vec![Change::Put {
+            key,
+            value: value.into(),
+            time_to_live: Some(LIFE),
+        }],
+    };
+    let committed = insist(store, transaction, expected, MAX_ATTEMPTS).await;
+    committed.map(drop).map_err(|error| error.to_string())
+}
+
+/// A name that can stand in a key and in a path.
+pub fn gateway_name(wanted: &str) -> String {
+    let good = |character: char| match character {
+        'a'..='z' | 'A'..='Z' | '0'..='9' | '.' | '-' | '_' | ':' => character,
+        _ => '-',
+    };
+    wanted.chars().map(good).take(200).collect()
+}

@@ -1,0 +1,219 @@
+//! Secrets that documents refer to instead of holding them: `{vault://…}`, `$env://…`, `$secret://…`.
+//!
+//! References are replaced in the model, right before it is compiled, so neither a store nor an Admin API ever holds
+//! what they stand for. A value that cannot be had again stays what it was; what refers to a value that could never be
+//! had is left out, for an empty secret would let in whoever guesses it.
+
+mod cache;
+mod reference;
+mod vaults;
+
+pub use cache::Cache;
+
+use crate::follow::Broken;
+use reference::{Reference, each, field_of};
+use std::collections::HashSet;
+use vaults::{Lead, Vaults};
+use weir_model::{ChainStep, Model, PluginUse};
+
+/// Where references lead, and what was found there.
+#[derive(Debug, Default)]
+pub struct Secrets {
+    vaults: Vaults,
+    cache: Cache,
+}
+
+impl Secrets {
+    /// Values are kept in a cache, which whoever refreshes them shares.
+    pub fn new(cache: Cache) -> Self {
+        Self {
+            vaults: Vaults::default(),
+            cache,
+        }
+    }
+
+    /// Takes over one document, where it says where references lead. Says whether it does.
+    pub fn apply(&mut self, key: &str, value: Option<&[u8]>) -> bool {
+        self.vaults.apply(key, value)
+    }
+
+    /// Puts secrets in the place of references. What refers to nothing is left out, and named. May wait a moment for
+    /// values that are not known yet; not to be called on a thread of a runtime.
+    pub fn resolve(&mut self, model: &mut Model) -> Vec<Broken> {
+        let mut leads = Vec::new();
+        for_each_config(model, &mut |_, config| {
+            each(config, &mut |_, reference| {
+                leads.extend(self.lead(&reference).ok())
+            });
+        });
+        if !leads.is_empty() {
+            self.cache.want(leads);
+        }
+        let mut broken = Vec::new();
+        let mut faulty = HashSet::new();
+        for_each_config(model, &mut |owner, config| {
+            let mut fault = None;
+            each(config, &mut |text, reference| match self.value(&reference) {
+                Ok(value) => *text = value,
+                Err(reason) => fault = Some(reason),
+            });
+            if let Some(reason) = fault {
+                broken.push(Broken {
+                    document: owner.told(),
+                    reason,
+                });
+                faulty.insert(owner);
+            }
+        });
+        if !faulty.is_empty() {
+            leave_out(model, &faulty);
+        }
+        broken
+    }
+
+    fn lead(&self, reference: &Reference) -> Result<Lead, String> {
+        self.vaults.lead(reference, &|name| std::env::var(name).ok())
+    }
+
+    fn value(&self, reference: &Reference) -> Result<String, String> {
+        let lead = self.lead(reference)?;
+        let secret = self.cache.get(&lead.place)?;
+        let value = field_of(&secret, lead.field.as_deref());
+        value.ok_or_else(|| format!("{:?} holds no such field", lead.place))
+    }
+}
+
+/// What a configuration belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Owner {
+    /// A shared instance of a plugin.
+    Plugin(String),
+    /// A route, by its place.
+    Route(usize, String),
+    /// The chain of unmatched calls.
+    Unmatched,
+    /// A credential of a consumer, by their places.
+    Credential(usize, usize, String),
+}
+
+impl Owner {
+    fn told(&self) -> String {
+        match self {
+            Self::Plugin(id) => format!("plugin '{id}'"),
+            Self::Route(_, name) => format!("route '{name}'"),
+            Self::Unmatched => "the plugins of unmatched calls".to_owned(),
+            Self::Credential(_, _, id) => format!("a credential of consumer '{id}'"),
+        }
+    }
+}
+
+/// Calls `visit` with every configuration of a plugin and every credential that holds a reference.
+fn for_each_config(model: &mut Model, visit: &mut impl FnMut(Owner, &mut serde_json::Value)) {
+    let inline = |steps: &mut [ChainStep], visit: &mut dyn FnMut(&mut serde_json::Value)| {
+        for step in steps {
+            if let Some(PluginUse::Inline(instance)) = &mut step.plugin
+                && holds_reference(&instance.config)
+            {
+                visit(&mut instance.config);
+            }
+        }
+    };
+    for instance in model.plugins.iter_mut().filter(|it| holds_reference(&it.config)) {
+        visit(Owner::Plugin(instance.id.clone()), &mut instance.config);
+    }
+    for (at, route) in model.routes.iter_mut().enumerate() {
+        let name = &route.name;
+        inline(&mut route.plugins, &mut |config| {
+            visit(Owner::Route(at, name.clone()), config)
+        });
+    }
+    inline(&mut model.unmatched, &mut |config| {
+        visit(Owner::Unmatched, config)
+    });
+    for (at, consumer) in model.consumers.iter_mut().enumerate() {
+        for (position, credential) in consumer.credentials.iter_mut().enumerate() {
+            if holds_reference(&credential.config) {
+                visit(
+                    Owner::Credential(at, position, consumer.id.clone()),
+                    &mut credential.config,
+                );
+            }
+        }
+    }
+}
+
+fn holds_reference(config: &serde_json::Value) -> bool {
+    use serde_json::Value;
+    match config {
+        Value::String(text) => text.starts_with(['{', '$']) && Reference::of(text).is_some(),
+        Value::Array(items) => items.iter().any(holds_reference),
+        Value::Object(fields) => fields.values().any(holds_reference),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+fn leave_out(model: &mut Model, faulty: &HashSet<Owner>) {
+    let is_faulty_plugin = |id: &String| faulty.contains(&Owner::Plugin(id.clone()));
+    model.plugins.retain(|it| !is_faulty_plugin(&it.id));
+    let tables: HashSet<String> = (model.consumer_tables.iter())
+        .filter(|table| table.instances.values().flatten().any(is_faulty_plugin))
+        .map(|table| table.id.clone())
+        .collect();
+    model.consumer_tables.retain(|it| !tables.contains(&it.id));
+    let is_whole = |steps: &[ChainStep]| {
+        steps.iter().all(|step| {
+            let is_shared_faulty =
+                matches!(&step.plugin, Some(PluginUse::Shared(id)) if is_faulty_plugin(id));
+            !is_shared_faulty && !step.overrides.iter().any(|id| tables.contains(id))
+        })
+    };
+    let mut at = 0;
+    model.routes.retain(|route| {
+        at += 1;
+        !faulty.contains(&Owner::Route(at - 1, route.name.clone())) && is_whole(&route.plugins)
+    });
+    if faulty.contains(&Owner::Unmatched) || !is_whole(&model.unmatched) {
+        model.unmatched.clear();
+    }
+    for (at, consumer) in model.consumers.iter_mut().enumerate() {
+        let mut position = 0;
+        let id = consumer.id.clone();
+        consumer.credentials.retain(|_| {
+            position += 1;
+            !faulty.contains(&Owner::Credential(at, position - 1, id.clone()))
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DOCUMENT: &str = r#"{"weir": 1,
+        "services": [{"name": "a", "url": "http://127.0.0.1:1", "routes": [
+            {"name": "plain", "paths": ["/a"]},
+            {"name": "good", "paths": ["/b"], "plugins": [{"request-termination": {"body": "$env://PATH"}}]},
+            {"name": "bad", "paths": ["/c"], "plugins": [{"request-termination": {"body": "{vault://env/not-there-2}"}}]},
+            {"name": "shared", "paths": ["/d"], "plugins": [{"use": "p"}]}]}],
+        "plugins": [{"id": "p", "request-termination": {"body": "$secret://vault/1/a/b"}}],
+        "consumers": [{"name": "c", "credentials": [
+            {"key-auth": {"key": "{vault://env/path}"}}, {"key-auth": {"key": "$ENV://NOT_THERE_2"}}]}]}"#;
+
+    #[test]
+    fn values_take_the_place_of_references_and_the_rest_is_left_out() {
+        let document: serde_json::Value = serde_json::from_str(DOCUMENT).expect("JSON");
+        let (mut model, _) = weir_native::translate(&document).expect("a model");
+        let broken = Secrets::default().resolve(&mut model);
+        let names: Vec<&str> = broken.iter().map(|it| it.document.as_str()).collect();
+        assert_eq!(
+            names,
+            ["plugin 'p'", "route 'bad'", "a credential of consumer 'c'"]
+        );
+        let names: Vec<&str> = model.routes.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(names, ["plain", "good"]);
+        let path = std::env::var("PATH").expect("a path");
+        assert_eq!(model.consumers[0].credentials.len(), 1);
+        assert_eq!(model.consumers[0].credentials[0].config["key"], path.as_str());
+        assert!(broken.iter().all(|it| !it.reason.contains(&path)));
+    }
+}

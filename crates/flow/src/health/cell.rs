@@ -1,0 +1,52 @@
+//! The health of one address, shared by all workers without a lock.
+
+use super::{Health, Signal, State, Thresholds};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A [`Health`] that many threads read and renew. What confirms it costs one load.
+#[derive(Debug, Default)]
+pub struct HealthCell(AtomicU64);
+
+impl HealthCell {
+    /// What is remembered now.
+    #[inline]
+    #[must_use]
+    pub fn get(&self) -> Health {
+        Health::from_bits(self.0.load(Ordering::Relaxed))
+    }
+
+    /// Whether calls may go to the target now.
+    #[inline]
+    #[must_use]
+    pub fn is_usable(&self) -> bool {
+        self.get().state.is_usable()
+    }
+
+    /// Notes an event. Gives the new state where the target got usable or unusable by it.
+    pub fn observe(&self, signal: Signal, thresholds: &Thresholds) -> Option<State> {
+        self.renew(|health| health.after(signal, thresholds))
+    }
+
+    /// Sets what is remembered. Gives the new state where the target got usable or unusable by it.
+    pub fn set(&self, health: Health) -> Option<State> {
+        self.renew(|_| health)
+    }
+
+    fn renew(&self, next: impl Fn(Health) -> Health) -> Option<State> {
+        let mut bits = self.0.load(Ordering::Relaxed);
+        loop {
+            let old = Health::from_bits(bits);
+            let new = next(old);
+            if new == old {
+                return None;
+            }
+            match self
+                .0
+                .compare_exchange_weak(bits, new.to_bits(), Ordering::Relaxed, Ordering::Relaxed)
+            {
+                Ok(_) => return (old.state.is_usable() != new.state.is_usable()).then_some(new.state),
+                Err(current) => bits = current,
+            }
+        }
+    }
+}

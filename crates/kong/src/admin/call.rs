@@ -1,0 +1,186 @@
+//! Calls of the Admin API: where to, and what they bring.
+
+use super::answer::Answer;
+use super::failure::Failure;
+use super::form;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, IF_MATCH};
+use axum::http::{HeaderMap, HeaderName, Method, Request, StatusCode};
+use serde_json::{Map, Value};
+use weir_plugin::uri;
+use weir_store::Author;
+
+/// The largest body of a call, in bytes.
+const MAX_BODY: usize = 16 << 20;
+/// The largest body of a whole configuration, in bytes.
+const MAX_CONFIG_BODY: usize = 128 << 20;
+/// More arguments than these are refused, as the original does.
+const MAX_ARGUMENTS: usize = 1000;
+/// The header of calls after which nothing is to be stored.
+pub const DRY_RUN: HeaderName = HeaderName::from_static("weir-dry-run");
+/// Where whole configurations are sent to.
+const CONFIG_PATH: &str = "config";
+
+/// A call.
+pub struct Call {
+    /// The method.
+    pub method: Method,
+    /// The path's segments without those that are empty, decoded; the workspace's is taken off.
+    pub path: Vec<String>,
+    /// The workspace.
+    pub workspace: String,
+    /// The arguments in the target, decoded, in order.
+    pub query: Vec<(String, String)>,
+    /// What the body holds.
+    pub body: Given,
+    /// Who calls.
+    pub author: Author,
+    /// The header `If-Match`.
+    pub if_match: Option<String>,
+    /// Whether nothing is to be stored.
+    pub dry_run: bool,
+}
+
+/// What a body holds.
+pub enum Given {
+    /// Nothing.
+    Nothing,
+    /// JSON.
+    Json(Value),
+    /// Fields of a form, of which every value is a text or a list of texts.
+    Form(Map<String, Value>),
+    /// A text that is neither; whole configurations may be.
+    Text(Bytes),
+}
+
+impl Call {
+    /// Reads a call whole.
+    ///
+    /// # Errors
+    /// A body that is too long, cannot be read, or is of a kind that the Admin API does not take.
+    pub async fn read(request: Request<Body>) -> Result<Self, Failure> {
+        let (head, body) = request.into_parts();
+        let path = segments(head.uri.path());
+        let query = arguments(head.uri.query().unwrap_or_default())?;
+        let is_config = path.last().is_some_and(|last| last == CONFIG_PATH);
+        let limit = if is_config { MAX_CONFIG_BODY } else { MAX_BODY };
+        let needs_body = matches!(head.method, Method::POST | Method::PUT | Method::PATCH);
+        let body = if needs_body {
+            let bytes = to_bytes(body, limit)
+                .await
+                .map_err(|_| Failure::message(StatusCode::PAYLOAD_TOO_LARGE, "request body is too large"))?;
+            read_body(&head.headers, bytes, is_config)?
+        } else {
+            Given::Nothing
+        };
+        let header = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok());
+        Ok(Self {
+            if_match: header(IF_MATCH.as_str()).map(str::to_owned),
+            dry_run: header(DRY_RUN.as_str()).is_some_and(|value| value.eq_ignore_ascii_case("true")),
+            author: head
+                .extensions
+                .get::<Author>()
+                .cloned()
+                .unwrap_or_else(Author::anonymous),
+            method: head.method,
+            path,
+            workspace: super::DEFAULT_WORKSPACE.to_owned(),
+            query,
+            body,
+        })
+    }
+
+    /// The first argument of that name in the target.
+    pub fn argument(&self, name: &str) -> Option<&str> {
+        self.query
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// Whether the call only asks.
+    pub fn is_read(&self) -> bool {
+        matches!(self.method, Method::GET | Method::HEAD)
+    }
+
+    /// What the call is for the record.
+    pub fn note(&self) -> String {
+        format!("{} /{}", self.method, self.path.join("/"))
+    }
+}
+
+/// The segments of a path, decoded.
+fn segments(path: &str) -> Vec<String> {
+    path.split('/')
+        .filter(|segment| !segment.is_empty())
+        // In paths a plus stands for itself.
+        .map(|segment| decode(&segment.replace('+', "%2B")))
+        .collect()
+}
+
+fn decode(text: &str) -> String {
+    String::from_utf8_lossy(&uri::decode_form(text.as_bytes())).into_owned()
+}
+
+/// The pairs of a query or of a form.
+fn arguments(text: &str) -> Result<Vec<(String, String)>, Failure> {
+    let pairs: Vec<(String, String)> = text
+        .split('&')
+        .filter(|pair| !pair.is_empty())
+        .take(MAX_ARGUMENTS + 1)
+        .map(|pair| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            (decode(name), decode(value))
+        })
+        .collect();
+    if pairs.len() > MAX_ARGUMENTS {
+        return Err(Failure::message(StatusCode::BAD_REQUEST, "Too many arguments"));
+    }
+    Ok(pairs)
+}
+
+fn read_body(headers: &HeaderMap, bytes: Bytes, is_config: bool) -> Result<Given, Failure> {
+    let mut types = headers.get_all(CONTENT_TYPE).iter();
+    let Some(content_type) = types.next() else {
+        let is_empty = bytes.is_empty() || headers.get(CONTENT_LENGTH).is_some_and(|it| it == "0");
+        return if is_empty {
+            Ok(Given::Nothing)
+        } else {
+            Err(unsupported())
+        };
+    };
+    if types.next().is_some() {
+        let message = "Multiple Content-Type headers not allowed";
+        return Err(Failure::message(StatusCode::BAD_REQUEST, message));
+    }
+    let content_type = content_type.to_str().map_err(|_| unsupported())?;
+    let kind = content_type.to_ascii_lowercase();
+    if kind.starts_with("application/json") {
+        return match serde_json::from_slice(&bytes) {
+            Ok(value @ (Value::Object(_) | Value::Array(_))) => Ok(Given::Json(value)),
+            _ => Err(Failure::message(
+                StatusCode::BAD_REQUEST,
+                "Cannot parse JSON body",
+            )),
+        };
+    }
+    if kind.starts_with("application/x-www-form-urlencoded") {
+        let text = String::from_utf8_lossy(&bytes);
+        return Ok(Given::Form(form::nested(arguments(&text)?)));
+    }
+    if kind.starts_with("multipart/form-data") {
+        let parts = form::multipart(content_type, &bytes);
+        return Ok(Given::Form(form::nested(parts)));
+    }
+    if is_config && (kind.starts_with("application/yaml") || kind.starts_with("text/yaml")) {
+        return Ok(Given::Text(bytes));
+    }
+    Err(unsupported())
+}
+
+fn unsupported() -> Failure {
+    Failure(Answer::message(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "Unsupported Media Type",
+    ))
+}

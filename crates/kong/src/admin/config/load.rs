@@ -1,0 +1,245 @@
+//! From a declarative configuration to the entities that are stored, and back.
+
+use crate::Options;
+use crate::admin::failure::{self, Failure};
+use crate::admin::plan::Site;
+use crate::admin::table::foreign_id;
+use crate::admin::{complete, special};
+use crate::document::family::{FAMILIES, Family, IdFrom, family};
+use crate::document::{entities_as_written, raw_entities};
+use crate::schema::Kind;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, HashSet};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use uuid::Uuid;
+use weir_model::diagnostic::PathStep;
+use weir_model::{Diagnostic, Severity};
+use weir_store::Change;
+
+/// The entities of a configuration as they are stored.
+pub struct Loaded {
+    entities: Vec<(&'static Family, Map<String, Value>)>,
+}
+
+impl Loaded {
+    /// Reads a configuration.
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub fn read(document: &Value, options: &Options, now: SystemTime) -> Result<Self, Vec<Diagnostic>> {
+        crate::translate(document, options)?;
+        let (raw, _) = raw_entities(document)?;
+        let hashes_passwords = document.get("_transform") != Some(&Value::Bool(false));
+        let entities = raw
+            .into_iter()
+            .map(|entity| {
+                let fields = match Value::from(entity.fields) {
+                    Value::Object(fields) => fields,
+                    _ => Map::new(),
+                };
+                (
+                    entity.family,
+                    stored(entity.family, fields, hashes_passwords, now),
+                )
+            })
+            .collect();
+        Ok(Self { entities })
+    }
+
+    /// The changes that make a workspace hold these entities and no others. What is there already, but for its times,
+    /// stays as it is.
+    ///
+    /// # Errors
+    /// An entity has no name in the store.
+    pub fn changes(&self, site: Site<'_>) -> Result<Vec<Change>, Failure> {
+        let mut changes = Vec::new();
+        let mut kept: HashSet<(&str, Uuid)> = HashSet::with_capacity(self.entities.len());
+        for (family, fields) in &self.entities {
+            let id = crate::admin::plan::id_of(fields);
+            kept.insert((family.name, id));
+            let old = site.workspace.table(family).get(id);
+            if !old.is_some_and(|old| is_same(&old.fields(), fields)) {
+                changes.push(site.put(family, fields)?);
+            }
+        }
+        for family in FAMILIES.iter().filter(|family| !family.is("workspaces")) {
+            for old in site.workspace.table(family).all(Uuid::nil()) {
+                if !kept.contains(&(family.name, old.id)) {
+                    changes.push(site.delete(family, old.id)?);
+                }
+            }
+        }
+        Ok(changes)
+    }
+
+    /// The entities by family and id, as the original answers.
+    pub fn told(&self) -> Value {
+        let mut families: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
+        for (family, fields) in &self.entities {
+            let id = fields.get("id").and_then(Value::as_str).unwrap_or_default();
+            let members = families.entry(family.name).or_default();
+            let mut fields = fields.clone();
+            if fields.get("ttl").is_some_and(Value::is_null) {
+                fields.remove("ttl");
+            }
+            members.insert(id.to_owned(), Value::Object(fields));
+        }
+        json!(families)
+    }
+}
+
+/// An entity as it is stored: complete, with references in the form that calls have them in.
+fn stored(
+    family: &'static Family,
+    mut fields: Map<String, Value>,
+    hashes_passwords: bool,
+    now: SystemTime,
+) -> Map<String, Value> {
+    let since = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    for field in family.record.fields {
+        let value = fields.get(field.name).filter(|value| !value.is_null());
+        let made: Value = match (field.kind, value) {
+            (Kind::Foreign(_), Some(Value::String(id))) => json!({ "id": id }),
+            (_, Some(_)) => continue,
+            _ if matches!(field.name, "created_at" | "updated_at") => since.as_secs().into(),
+            _ if special::is_made_up(family, field.name) => special::random_text().into(),
+            _ => continue,
+        };
+        fields.insert(field.name.to_owned(), made);
+    }
+    if hashes_passwords {
+        let given = fields.clone();
+        special::transform(family, &mut fields, &given);
+    }
+    if let Some(definition) = complete::definition(family, &fields)
+        && let Some(Value::Object(config)) = fields.get_mut("config")
+    {
+        complete::complete(&definition.config, config);
+    }
+    complete::complete(family.record, &mut fields);
+    fields
+}
+
+fn is_same(old: &Map<String, Value>, new: &Map<String, Value>) -> bool {
+    let is_time = |name: &str| matches!(name, "created_at" | "updated_at");
+    old.len() == new.len()
+        && new
+            .iter()
+            .all(|(name, value)| is_time(name) || old.get(name) == Some(value))
+}
+
+/// All that is wrong, by the fields that it is about.
+pub fn tree(document: &Value, found: &[Diagnostic]) -> Value {
+    let found: Vec<Diagnostic> = found
+        .iter()
+        .filter(|found| found.severity == Severity::Error)
+        .map(|found| shown(document, found.clone()))
+        .collect();
+    failure::tree(found.iter()).unwrap_or_else(|| json!({}))
+}
+
+/// A complaint at the place where the original has it, and with the values that diagnostics keep to themselves: whoever
+/// sent them knows them.
+fn shown(document: &Value, mut found: Diagnostic) -> Diagnostic {
+    if found.message.contains("'(hidden)'")
+        && let Some(key) = at(document, &found.path.0).and_then(|entity| entity.get("key")?.as_str())
+    {
+        found.message = found.message.replace("(hidden)", key);
+    }
+    let steps = &mut found.path.0;
+    if found.message.starts_with("uniqueness violation") {
+        // The lists are flat by the time when doubles are looked for, but for the innermost.
+        let is_of_key = found.message.contains(" entity with primary key set to ");
+        let kept = if is_of_key { 4 } else { 2 };
+        steps.drain(..steps.len().saturating_sub(kept));
+    } else if found.message.starts_with("invalid reference") && steps.len() >= 3 {
+        // And so are they, by their names, when references are.
+        let entity = at(document, &steps[..steps.len() - 1]);
+        steps.drain(..steps.len() - 3);
+        if let (Some(PathStep::Field(name)), Some(entity)) = (steps.first(), entity)
+            && let Some(key) = name_of(name, entity)
+        {
+            *steps = vec![
+                PathStep::Field(name.clone()),
+                PathStep::Field(key),
+                PathStep::Index(0),
+            ];
+        }
+    }
+    found
+}
+
+fn name_of(of: &str, entity: &Value) -> Option<String> {
+    let key = family(of)?.key?;
+    let name = entity.get(key).or_else(|| entity.get("id"))?;
+    name.as_str().map(str::to_owned)
+}
+
+fn at<'d>(document: &'d Value, path: &[PathStep]) -> Option<&'d Value> {
+    path.iter().try_fold(document, |value, step| match step {
+        PathStep::Field(name) => value.get(name),
+        PathStep::Index(index) => value.get(index),
+    })
+}
+
+/// The document with the ids that its entities were given. Where an entity is there twice the original has given them
+/// before it complains.
+pub fn with_ids(document: &Value, found: &[Diagnostic]) -> Value {
+    let mut document = document.clone();
+    if found
+        .iter()
+        .any(|found| found.message.starts_with("uniqueness violation"))
+    {
+        for entity in entities_as_written(&document.clone()) {
+            if matches!(entity.family.id_from, IdFrom::Nothing) {
+                continue;
+            }
+            let path = entity.place.to_path();
+            let written = path.0.iter().try_fold(&mut document, |value, step| match step {
+                PathStep::Field(name) => value.get_mut(name),
+                PathStep::Index(index) => value.get_mut(index),
+            });
+            if let Some(Value::Object(fields)) = written {
+                fields.entry("id").or_insert_with(|| entity.id.to_string().into());
+            }
+        }
+    }
+    document
+}
+
+/// The entities of a workspace as a configuration.
+pub fn export(site: Site<'_>) -> Value {
+    let mut document = Map::new();
+    document.insert("_format_version".to_owned(), "3.0".into());
+    // Passwords are hashed already.
+    document.insert("_transform".to_owned(), false.into());
+    for family in FAMILIES.iter().filter(|family| !family.is("workspaces")) {
+        let members: Vec<Value> = site
+            .workspace
+            .table(family)
+            .all(Uuid::nil())
+            .map(|kept| {
+                let mut fields = kept.fields();
+                for value in fields.values_mut() {
+                    if let Some(id) = foreign_id(value) {
+                        *value = id.to_string().into();
+                    }
+                }
+                without_nulls(&mut fields);
+                Value::Object(fields)
+            })
+            .collect();
+        if !members.is_empty() {
+            document.insert(family.name.to_owned(), members.into());
+        }
+    }
+    Value::Object(document)
+}
+
+fn without_nulls(fields: &mut Map<String, Value>) {
+    fields.retain(|_, value| !value.is_null());
+    fields
+        .values_mut()
+        .filter_map(Value::as_object_mut)
+        .for_each(without_nulls);
+}

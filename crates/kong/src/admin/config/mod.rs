@@ -1,0 +1,221 @@
+//! `/config`: the entities of a workspace as one declarative configuration, taken and given whole.
+
+mod flatten;
+mod load;
+mod yaml;
+
+use super::Admin;
+use super::answer::Answer;
+use super::call::{Call, Given};
+use super::commit::Writer;
+use super::failure::{self, Failure};
+use super::plan::{Plan, Site};
+use super::state::State;
+use crate::Options;
+use aws_lc_rs::digest;
+use axum::http::{Method, StatusCode};
+use load::Loaded;
+use serde_json::{Map, Value, json};
+use std::time::SystemTime;
+use weir_store::Revision;
+
+/// The hash of the configuration that was taken last, and the revision from which it was that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Taken {
+    hash: Vec<u8>,
+    workspace: String,
+    revision: Revision,
+}
+
+/// What a call brings.
+struct Brought {
+    document: Document,
+    flatten_errors: bool,
+    check_hash: bool,
+}
+
+enum Document {
+    Text(String),
+    Value(Value),
+}
+
+/// Whether a call is for the configuration.
+pub fn is_meant(call: &Call) -> bool {
+    call.path.len() == 1 && call.path[0] == "config"
+}
+
+/// Answers a call for the configuration.
+///
+/// # Errors
+/// Why it is refused; nothing was changed.
+pub async fn answer(admin: &Admin, call: &Call) -> Result<Answer, Failure> {
+    match call.method {
+        Method::OPTIONS => Ok(Answer::options("GET, HEAD, OPTIONS, POST")),
+        Method::GET | Method::HEAD => {
+            let state = admin.state();
+            let config = load::export(Site::new(&state, &call.workspace, SystemTime::now()));
+            Ok(Answer::ok(&json!({ "config": yaml::write(&config) })))
+        }
+        Method::POST => take(admin, call).await,
+        _ => Ok(Answer::method_not_allowed()),
+    }
+}
+
+async fn take(admin: &Admin, call: &Call) -> Result<Answer, Failure> {
+    let brought = read(call)?;
+    let hash = hash(&brought.document);
+    if brought.check_hash && admin.is_taken(&hash, &call.workspace) {
+        return Ok(Answer::bytes(StatusCode::NOT_MODIFIED, Vec::new()));
+    }
+    let options = admin.options.translation;
+    let flatten_errors = brought.flatten_errors;
+    let loading =
+        tokio::task::spawn_blocking(move || load_document(brought.document, &options, flatten_errors));
+    let loaded = loading.await.map_err(|_| Failure(Answer::unexpected()))??;
+    let writer = Writer {
+        author: call.author.clone(),
+        note: call.note(),
+        is_dry: call.dry_run,
+    };
+    let answer = admin
+        .write(&writer, |state| plan(state, &call.workspace, &loaded))
+        .await?;
+    if !call.dry_run {
+        admin.note_taken(hash, &call.workspace);
+    }
+    Ok(answer)
+}
+
+fn load_document(document: Document, options: &Options, flatten_errors: bool) -> Result<Loaded, Failure> {
+    let unreadable = |message: &str| {
+        let message = format!("failed parsing declarative configuration: {message}");
+        Failure::declarative(&json!({ "error": message }))
+    };
+    let value = match document {
+        Document::Value(value) => value,
+        Document::Text(text) => {
+            weir_model::document::parse(&text).map_err(|error| unreadable(&error.message))?
+        }
+    };
+    if !value.is_object() {
+        return Err(unreadable("expected an object"));
+    }
+    Loaded::read(&value, options, SystemTime::now()).map_err(|found| {
+        let mut fields = load::tree(&value, &found);
+        if flatten_errors {
+            let flattened = flatten::flatten(&load::with_ids(&value, &found), &mut fields);
+            let mut body = failure::declarative(&fields);
+            body["flattened_errors"] = if flattened.is_empty() {
+                json!({})
+            } else {
+                flattened.into()
+            };
+            return Failure(Answer::json(StatusCode::BAD_REQUEST, &body));
+        }
+        Failure::declarative(&fields)
+    })
+}
+
+fn plan(state: &State, workspace: &str, loaded: &Loaded) -> Result<Plan, Failure> {
+    let site = Site::new(state, workspace, SystemTime::now());
+    Ok(Plan {
+        changes: loaded.changes(site)?,
+        answer: Answer::json(StatusCode::CREATED, &loaded.told()),
+        has_document: false,
+    })
+}
+
+fn is_true(value: &Value) -> bool {
+    match value {
+        Value::Bool(truth) => *truth,
+        Value::Number(number) => number.as_f64() == Some(1.0),
+        Value::String(text) => matches!(text.to_lowercase().as_str(), "true" | "1" | "on" | "yes"),
+        _ => false,
+    }
+}
+
+fn read(call: &Call) -> Result<Brought, Failure> {
+    let mut fields: Map<String, Value> = call
+        .query
+        .iter()
+        .map(|(name, value)| (name.clone(), value.as_str().into()))
+        .collect();
+    let is_flag = |name: &str| matches!(name, "flatten_errors" | "check_hash");
+    let mut document = None;
+    match &call.body {
+        Given::Json(Value::Object(given)) | Given::Form(given) => {
+            fields.extend(given.iter().filter(|(name, _)| is_flag(name)).map(own));
+            if given.contains_key("_format_version") {
+                let whole = given.iter().filter(|(name, _)| !is_flag(name)).map(own);
+                document = Some(Document::Value(Value::Object(whole.collect())));
+            } else {
+                document = given.get("config").and_then(given_document);
+            }
+            // A JSON body without any of this is taken for a configuration.
+            if document.is_none() && matches!(&call.body, Given::Json(_)) && !given.is_empty() {
+                document = Some(Document::Value(Value::Object(given.clone())));
+            }
+        }
+        Given::Json(other) => document = Some(Document::Value(other.clone())),
+        Given::Text(text) if !text.is_empty() => {
+            document = Some(Document::Text(String::from_utf8_lossy(text).into_owned()));
+        }
+        _ => {}
+    }
+    let document = document
+        .ok_or_else(|| Failure::message(StatusCode::BAD_REQUEST, "expected a declarative configuration"))?;
+    Ok(Brought {
+        document,
+        flatten_errors: fields.get("flatten_errors").is_some_and(is_true),
+        check_hash: fields
+            .get("check_hash")
+            .is_some_and(|value| *value == json!("1") || *value == json!(1)),
+    })
+}
+
+fn own((name, value): (&String, &Value)) -> (String, Value) {
+    (name.clone(), value.clone())
+}
+
+fn given_document(config: &Value) -> Option<Document> {
+    match config {
+        Value::String(text) => Some(Document::Text(text.clone())),
+        Value::Object(_) => Some(Document::Value(config.clone())),
+        _ => None,
+    }
+}
+
+fn hash(document: &Document) -> Vec<u8> {
+    let hash = |bytes: &[u8]| digest::digest(&digest::SHA256, bytes).as_ref().to_vec();
+    match document {
+        Document::Text(text) => hash(text.as_bytes()),
+        Document::Value(value) => hash(&serde_json::to_vec(value).unwrap_or_default()),
+    }
+}
+
+impl Admin {
+    /// Whether the workspace still holds what a configuration with this hash brought.
+    fn is_taken(&self, hash: &[u8], workspace: &str) -> bool {
+        let changed = self.state().changed;
+        let taken = self
+            .taken
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        taken
+            .as_ref()
+            .is_some_and(|it| it.hash == hash && it.workspace == workspace && it.revision == changed)
+    }
+
+    fn note_taken(&self, hash: Vec<u8>, workspace: &str) {
+        let revision = self.state().changed;
+        let mut taken = self
+            .taken
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        *taken = Some(Taken {
+            hash,
+            workspace: workspace.to_owned(),
+            revision,
+        });
+    }
+}

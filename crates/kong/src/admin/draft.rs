@@ -1,0 +1,212 @@
+//! From what a call brings to the entity that is to be stored: former spellings, values that are made up, defaults, and
+//! all checks that need nothing but the entity and what it refers to.
+
+use super::complete::{self, definition};
+use super::failure::Failure;
+use super::special;
+use super::state::Workspace;
+use super::table::foreign_id;
+use crate::document::family::{Family, family};
+use crate::document::{adapt, read_plugin_config};
+use crate::schema::{Given, Kind, Place, Problems};
+use serde_json::{Map, Value, json};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use uuid::Uuid;
+
+/// What is to become of what a call brings.
+#[derive(Debug, Clone, Copy)]
+pub enum Context<'a> {
+    /// A new entity, or one that is replaced whole.
+    Whole,
+    /// A change of the fields that are given.
+    Change(&'a Map<String, Value>),
+}
+
+/// Reads an entity. `id` is that of the entity, where the call names one.
+///
+/// # Errors
+/// All that is wrong with the entity.
+pub fn read(
+    family: &'static Family,
+    mut given: Map<String, Value>,
+    id: Option<Uuid>,
+    context: Context<'_>,
+    workspace: &Workspace,
+    now: SystemTime,
+) -> Result<Map<String, Value>, Failure> {
+    expand(family, &mut given);
+    make_up(family, &mut given, id, context, now);
+    resolve(family, &mut given, workspace)?;
+    let given = match context {
+        Context::Whole => given,
+        Context::Change(old) => merge(family, given, old),
+    };
+    let mut problems = Problems::default();
+    let mut fields = read_fields(family, &given, &mut problems);
+    special::check(family, &fields, workspace, now, &mut problems);
+    if let Some(failure) = Failure::of_problems(&problems) {
+        return Err(failure);
+    }
+    complete::keep_nulls(family.record, &given, &mut fields);
+    if let Some(definition) = definition(family, &fields)
+        && let Some(Value::Object(config)) = fields.get_mut("config")
+    {
+        if let Some(Value::Object(given)) = given.get("config") {
+            complete::keep_nulls(&definition.config, given, config);
+        }
+        complete::complete(&definition.config, config);
+    }
+    complete::complete(family.record, &mut fields);
+    for field in family.record.fields {
+        if let Kind::Foreign(_) = field.kind
+            && let Some(value) = fields.get_mut(field.name)
+            && let Some(id) = foreign_id(value)
+        {
+            *value = json!({ "id": id.to_string() });
+        }
+    }
+    Ok(fields)
+}
+
+/// Replaces what stands for something else.
+fn expand(family: &'static Family, given: &mut Map<String, Value>) {
+    let mut expanded = Given::of(given);
+    adapt(family, &mut expanded);
+    if let Some(definition) = definition(family, given)
+        && let Some(Value::Object(config)) = expanded.get("config")
+    {
+        let mut config = Given::of(config);
+        definition.expand(&mut config);
+        let config = owned(&config);
+        expanded.insert("config", Value::Object(config));
+    }
+    *given = owned(&expanded);
+}
+
+fn owned(given: &Given<'_>) -> Map<String, Value> {
+    given
+        .iter()
+        .map(|(name, value)| (name.to_owned(), value.clone()))
+        .collect()
+}
+
+/// Makes up what nobody gives: the id, times, and keys of credentials.
+fn make_up(
+    family: &'static Family,
+    given: &mut Map<String, Value>,
+    id: Option<Uuid>,
+    context: Context<'_>,
+    now: SystemTime,
+) {
+    let now = timestamp(family, now);
+    let is_whole = matches!(context, Context::Whole);
+    let is_absent = |given: &Map<String, Value>, name: &str| given.get(name).is_none_or(Value::is_null);
+    for field in family.record.fields {
+        let value: Value = match field.name {
+            "id" => match id {
+                Some(id) => id.to_string().into(),
+                None if is_whole && is_absent(given, "id") => Uuid::new_v4().to_string().into(),
+                None => continue,
+            },
+            "updated_at" => now.clone(),
+            "created_at" if is_whole && is_absent(given, "created_at") => now.clone(),
+            name if is_whole && special::is_made_up(family, name) && !given.contains_key(name) => {
+                special::random_text().into()
+            }
+            _ => continue,
+        };
+        given.insert(field.name.to_owned(), value);
+    }
+}
+
+/// Seconds since the Unix epoch; of targets with milliseconds.
+fn timestamp(family: &Family, now: SystemTime) -> Value {
+    let since = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    if family.is("targets") {
+        json!(since.as_millis() as f64 / 1000.0)
+    } else {
+        since.as_secs().into()
+    }
+}
+
+/// Replaces references by names (`{"name": …}`) by ids.
+fn resolve(
+    family: &'static Family,
+    given: &mut Map<String, Value>,
+    workspace: &Workspace,
+) -> Result<(), Failure> {
+    for field in family.record.fields {
+        let Kind::Foreign(target) = field.kind else {
+            continue;
+        };
+        let Some(value) = given.get_mut(field.name) else {
+            continue;
+        };
+        let resolved = match value {
+            Value::Null => continue,
+            Value::Object(key) if key.get("id").is_some_and(|id| !id.is_null()) => continue,
+            Value::Object(key) => find_by_name(field.name, target, key, workspace)?,
+            // What is no record has no id, and will be complained about so.
+            _ => None,
+        };
+        *value = match resolved {
+            Some(id) => json!({ "id": id.to_string() }),
+            None => Value::Object(Map::new()),
+        };
+    }
+    Ok(())
+}
+
+fn find_by_name(
+    field: &str,
+    target: &str,
+    key: &Map<String, Value>,
+    workspace: &Workspace,
+) -> Result<Option<Uuid>, Failure> {
+    let Some(target) = family(target) else {
+        return Ok(None);
+    };
+    for unique in target.record.fields.iter().filter(|field| field.unique) {
+        let Some(Value::String(name)) = key.get(unique.name) else {
+            continue;
+        };
+        return match workspace.table(target).find(unique.name, name) {
+            Some(kept) => Ok(Some(kept.id)),
+            None => Err(Failure::unresolved(field, unique.name, name, target.name)),
+        };
+    }
+    Ok(None)
+}
+
+fn merge(family: &'static Family, given: Map<String, Value>, old: &Map<String, Value>) -> Map<String, Value> {
+    let mut merged = complete::merge(family.record, given.clone(), old);
+    // Another plugin has another configuration.
+    let is_same = given.get("name").is_none_or(|name| Some(name) == old.get("name"));
+    if is_same
+        && let Some(definition) = definition(family, &merged)
+        && let (Some(Value::Object(upper)), Some(Value::Object(lower))) =
+            (given.get("config"), old.get("config"))
+    {
+        let config = complete::merge(&definition.config, upper.clone(), lower);
+        merged.insert("config".to_owned(), Value::Object(config));
+    }
+    merged
+}
+
+/// Reads fields by their description, and a plugin's configuration by the plugin's.
+fn read_fields(
+    family: &'static Family,
+    given: &Map<String, Value>,
+    problems: &mut Problems,
+) -> Map<String, Value> {
+    let place = Place::ROOT;
+    let entries = given.iter().map(|(name, value)| (name.as_str(), value));
+    let mut fields = family.record.read(entries, &place, problems);
+    if family.is("plugins") {
+        read_plugin_config(&mut fields, given.get("config"), false, &place, problems);
+    }
+    match Value::from(fields) {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    }
+}

@@ -1,0 +1,73 @@
+//! `/endpoints`: the paths of the Admin API.
+
+use crate::document::family::{FAMILIES, Family, family};
+use crate::schema::Kind;
+use std::collections::BTreeSet;
+
+/// Paths that stand for no entity.
+const OTHERS: &[&str] = &[
+    "/",
+    "/cache",
+    "/cache/{key}",
+    "/clustering/data-planes",
+    "/clustering/status",
+    "/config",
+    "/debug/cluster/log-level/{log_level}",
+    "/debug/node/log-level",
+    "/debug/node/log-level/{log_level}",
+    "/endpoints",
+    "/plugins/enabled",
+    "/plugins/schema/{name}",
+    "/schemas/filters/{name}",
+    "/schemas/plugins/validate",
+    "/schemas/plugins/{name}",
+    "/schemas/vaults/validate",
+    "/schemas/vaults/{name}",
+    "/schemas/{db_entity_name}/validate",
+    "/schemas/{name}",
+    "/status",
+    "/status/dns",
+    "/tags",
+    "/tags/{tags}",
+    "/timers",
+    "/upstreams/{upstreams}/health",
+    "/upstreams/{upstreams}/targets/all",
+    "/upstreams/{upstreams}/targets/{targets}/healthy",
+    "/upstreams/{upstreams}/targets/{targets}/unhealthy",
+    "/upstreams/{upstreams}/targets/{targets}/{address}/healthy",
+    "/upstreams/{upstreams}/targets/{targets}/{address}/unhealthy",
+];
+
+/// All paths, a parent before what is below it.
+pub(super) fn endpoints() -> Vec<String> {
+    let mut paths: BTreeSet<Vec<String>> = OTHERS.iter().map(|path| segments(path)).collect();
+    for family in FAMILIES {
+        paths.extend(of_family(family).iter().map(|path| segments(path)));
+    }
+    paths
+        .into_iter()
+        .map(|segments| format!("/{}", segments.join("/")))
+        .collect()
+}
+
+fn segments(path: &str) -> Vec<String> {
+    path.split('/').skip(1).map(str::to_owned).collect()
+}
+
+fn of_family(of: &Family) -> Vec<String> {
+    let list = format!("/{}", of.path);
+    let member = format!("{list}/{{{}}}", of.name);
+    let mut paths = Vec::new();
+    for field in of.record.fields {
+        if let Kind::Foreign(target) = field.kind
+            && let Some(parent) = family(target)
+        {
+            let below = format!("/{}/{{{}}}/{}", parent.path, parent.name, of.nested_path);
+            paths.push(format!("{below}/{{{}}}", of.name));
+            paths.push(below);
+            paths.push(format!("{member}/{}", field.name));
+        }
+    }
+    paths.extend([list, member]);
+    paths
+}

@@ -1,0 +1,250 @@
+//! `/upstreams/{…}/health` and the marks that clients set on targets. What is known of the health of targets comes
+//! from elsewhere, through [`HealthSource`].
+
+use super::answer::Answer;
+use super::call::Call;
+use super::failure::Failure;
+use super::node::Node;
+use super::page::{Wanted, escape};
+use super::place::{Pick, uuid};
+use super::plan::Site;
+use super::table::Kept;
+use crate::document::family::{Family, family};
+use axum::http::{Method, StatusCode};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What a process knows of the health of upstreams.
+pub trait HealthSource: Send + Sync {
+    /// The health of an upstream by its name in the model; `None`: nothing is known of it, as no calls go there yet.
+    fn upstream(&self, upstream: &str) -> Option<UpstreamHealth>;
+
+    /// Makes a target count as healthy or not until it is found otherwise: one of its addresses, or all.
+    ///
+    /// # Errors
+    /// Why that cannot be, for the client.
+    fn mark(
+        &self,
+        upstream: &str,
+        target: &str,
+        address: Option<&str>,
+        is_healthy: bool,
+    ) -> Result<(), String>;
+}
+
+/// The health of an upstream.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UpstreamHealth {
+    /// Whether enough of it is healthy.
+    pub state: HealthState,
+    /// What is known of its targets, by the text that names each.
+    pub targets: Vec<TargetHealth>,
+}
+
+/// The health of a target.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TargetHealth {
+    /// The target as it is written in its entity: `host:port`.
+    pub target: String,
+    /// Its addresses; none where its name leads nowhere.
+    pub addresses: Vec<AddressHealth>,
+}
+
+/// The health of an address.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AddressHealth {
+    /// The address.
+    pub ip: String,
+    /// The port.
+    pub port: u16,
+    /// Its share of the calls.
+    pub weight: u32,
+    /// Whether it gets calls.
+    pub state: HealthState,
+}
+
+/// Whether something gets calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HealthState {
+    /// It is checked, and well.
+    Healthy,
+    /// It is checked, and not well.
+    Unhealthy,
+    /// Nobody checks it.
+    Unchecked,
+}
+
+impl HealthState {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Healthy => "HEALTHY",
+            Self::Unhealthy => "UNHEALTHY",
+            Self::Unchecked => "HEALTHCHECKS_OFF",
+        }
+    }
+}
+
+/// Answers a call about health; `None`: the path is about something else.
+pub(super) fn answer(call: &Call, site: Site<'_>, node: &Node) -> Option<Result<Answer, Failure>> {
+    let path: Vec<&str> = call.path.iter().map(String::as_str).collect();
+    Some(match path.as_slice() {
+        ["upstreams", upstream, "health"] if call.is_read() => tell(call, site, node, upstream),
+        [
+            "upstreams",
+            upstream,
+            "targets",
+            target,
+            rest @ ..,
+            mark @ ("healthy" | "unhealthy"),
+        ] if rest.len() <= 1 && call.method == Method::PUT => set(
+            site,
+            node,
+            upstream,
+            (target, rest.first().copied()),
+            *mark == "healthy",
+        ),
+        ["upstreams", _, "health"] | ["upstreams", _, "targets", _, .., "healthy" | "unhealthy"] => {
+            Err(Failure(Answer::method_not_allowed()))
+        }
+        _ => return None,
+    })
+}
+
+/// A family that there always is.
+fn known(name: &str) -> &'static Family {
+    family(name).expect("invariant: upstreams and targets are families")
+}
+
+fn find(site: Site<'_>, upstream: &str) -> Result<Arc<Kept>, Failure> {
+    let upstreams = known("upstreams");
+    let found = Pick::of(upstreams, upstream).find(upstreams, site.workspace)?;
+    found.ok_or_else(Failure::not_found)
+}
+
+/// What an upstream is called in the model.
+fn name_in_model(site: Site<'_>, upstream: &Kept) -> String {
+    let name = match upstream.fields().remove("name") {
+        Some(Value::String(name)) => name,
+        _ => upstream.id.to_string(),
+    };
+    crate::stored::name_in(site.name, &name)
+}
+
+fn tell(call: &Call, site: Site<'_>, node: &Node, upstream: &str) -> Result<Answer, Failure> {
+    let found = find(site, upstream)?;
+    let name = name_in_model(site, &found);
+    let health = node.health.as_ref().and_then(|source| source.upstream(&name));
+    if call.argument("balancer_health") == Some("1") {
+        let details = json!({
+            "health": health.map_or(HealthState::Unchecked, |it| it.state).word(),
+            "id": found.id,
+        });
+        return Ok(Answer::ok(
+            &json!({ "data": details, "next": null, "node_id": node.id }),
+        ));
+    }
+    let targets = site.workspace.table(known("targets"));
+    let none = BTreeSet::new();
+    let among = targets.referring("upstream", found.id).unwrap_or(&none);
+    let page = Wanted::read(call)?.page(targets, Some(among));
+    let data: Vec<Value> = page
+        .members
+        .iter()
+        .map(|target| told(target.answer_fields(), health.as_ref()))
+        .collect();
+    let mut body = json!({ "data": data, "next": null, "node_id": node.id });
+    if let Some(offset) = &page.offset {
+        body["next"] = format!("/upstreams/{upstream}/health?offset={}", escape(offset)).into();
+        body["offset"] = offset.as_str().into();
+    }
+    Ok(Answer::ok(&body))
+}
+
+/// A target with its health.
+fn told(mut target: Map<String, Value>, health: Option<&UpstreamHealth>) -> Value {
+    let name = target.get("target").and_then(Value::as_str).unwrap_or_default();
+    let weight = target.get("weight").and_then(Value::as_u64).unwrap_or_default();
+    let known = health.and_then(|health| health.targets.iter().find(|it| it.target == name));
+    let (word, data) = match known {
+        Some(known) => (state_of(known), data_of(known, weight)),
+        None if health.is_some() => ("DNS_ERROR", Value::Null),
+        None => (HealthState::Unchecked.word(), Value::Null),
+    };
+    target.insert("health".to_owned(), word.into());
+    if !data.is_null() {
+        target.insert("data".to_owned(), data);
+    }
+    target.into()
+}
+
+/// One healthy address makes a target healthy.
+fn state_of(target: &TargetHealth) -> &'static str {
+    let has = |state: HealthState| target.addresses.iter().any(|address| address.state == state);
+    if target.addresses.is_empty() {
+        "DNS_ERROR"
+    } else if has(HealthState::Healthy) {
+        HealthState::Healthy.word()
+    } else if has(HealthState::Unhealthy) {
+        HealthState::Unhealthy.word()
+    } else {
+        HealthState::Unchecked.word()
+    }
+}
+
+fn data_of(target: &TargetHealth, node_weight: u64) -> Value {
+    let (host, port) = target.target.rsplit_once(':').unwrap_or((&target.target, ""));
+    let weight = |is_wanted: fn(HealthState) -> bool| -> u32 {
+        let addresses = target.addresses.iter();
+        addresses
+            .filter(|it| is_wanted(it.state))
+            .map(|it| it.weight)
+            .sum()
+    };
+    let addresses: Vec<Value> = target
+        .addresses
+        .iter()
+        .map(|it| json!({ "ip": it.ip, "port": it.port, "weight": it.weight, "health": it.state.word() }))
+        .collect();
+    json!({
+        "host": host,
+        "port": port.parse::<u16>().ok(),
+        "nodeWeight": node_weight,
+        "weight": {
+            "total": weight(|_| true),
+            "available": weight(|state| state != HealthState::Unhealthy),
+            "unavailable": weight(|state| state == HealthState::Unhealthy),
+        },
+        "addresses": addresses,
+    })
+}
+
+/// Marks a target, named by its id or its text.
+fn set(
+    site: Site<'_>,
+    node: &Node,
+    upstream: &str,
+    (target, address): (&str, Option<&str>),
+    is_healthy: bool,
+) -> Result<Answer, Failure> {
+    let upstream = find(site, upstream)?;
+    let targets = site.workspace.table(known("targets"));
+    let of_upstream = targets.referring("upstream", upstream.id).into_iter().flatten();
+    let name = of_upstream
+        .filter_map(|id| targets.get(*id))
+        .filter_map(|kept| match kept.fields().remove("target") {
+            Some(Value::String(name)) => Some((kept.id, name)),
+            _ => None,
+        })
+        .find(|(id, name)| uuid(target) == Some(*id) || name == target)
+        .map(|(_, name)| name)
+        .ok_or_else(Failure::not_found)?;
+    match &node.health {
+        Some(source) => source
+            .mark(&name_in_model(site, &upstream), &name, address, is_healthy)
+            .map_err(|why| Failure::message(StatusCode::BAD_REQUEST, &why))?,
+        // Without one no calls go anywhere from here.
+        None => {}
+    }
+    Ok(Answer::no_content())
+}

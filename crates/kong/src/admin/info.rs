@@ -1,0 +1,179 @@
+//! What the Admin API tells of itself: `/`, `/status`, `/endpoints`, and the paths that stand for a part of the
+//! original that there is none of here.
+
+use super::answer::Answer;
+use super::call::Call;
+use super::endpoints::endpoints;
+use super::failure::Failure;
+use super::node::{Listener, Node};
+use super::plan::Site;
+use super::{AdminOptions, VERSION};
+use crate::document::family::family;
+use crate::plugins;
+use axum::http::{Method, StatusCode};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+
+/// Answers a call for information; `None`: the path leads elsewhere.
+pub(super) fn answer(call: &Call, site: Site<'_>, options: &AdminOptions) -> Option<Result<Answer, Failure>> {
+    let path: Vec<&str> = call.path.iter().map(String::as_str).collect();
+    let is_delete = call.method == Method::DELETE;
+    let found = match path.as_slice() {
+        ["cache"] if is_delete => Ok(Answer::no_content()),
+        ["cache", _] if is_delete => Ok(Answer::no_content()),
+        ["cache", _] if call.is_read() => Err(Failure::not_found()),
+        ["debug", _, "log-level", _] if call.method == Method::PUT => Err(Failure::message(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "the log level cannot be changed while Weir runs",
+        )),
+        []
+        | ["status"]
+        | ["status", "dns" | "ready"]
+        | ["endpoints"]
+        | ["timers"]
+        | ["plugins", "enabled"]
+        | ["clustering", "data-planes" | "status"]
+        | ["cache", ..]
+        | ["debug", ..] => {
+            if call.is_read() {
+                told(&path, site, options)
+            } else {
+                Err(Failure(Answer::method_not_allowed()))
+            }
+        }
+        _ => return None,
+    };
+    Some(found)
+}
+
+fn told(path: &[&str], site: Site<'_>, options: &AdminOptions) -> Result<Answer, Failure> {
+    Ok(Answer::ok(&match path {
+        [] => root(site, options),
+        ["status"] => status(&options.node),
+        ["status", "ready"] => json!({ "message": "ready" }),
+        ["endpoints"] => json!({ "data": endpoints() }),
+        ["plugins", "enabled"] => {
+            let names: Vec<&str> = plugins::all().map(|plugin| plugin.name).collect();
+            json!({ "enabled_plugins": names })
+        }
+        ["timers"] => json!({
+            "worker": { "id": 0, "count": 1 },
+            "stats": { "sys": { "total": 0, "runs": 0, "running": 0, "pending": 0, "waiting": 0 }, "timers": {} },
+        }),
+        ["debug", "node", "log-level"] => json!({ "message": "log level: notice" }),
+        ["status", "dns"] => {
+            let message = "not implemented with the legacy DNS client";
+            return Err(Failure::message(StatusCode::NOT_IMPLEMENTED, message));
+        }
+        ["clustering", _] => {
+            let message = "this endpoint is only available when Kong is configured to run as Control Plane for \
+                           the cluster";
+            return Err(Failure::message(StatusCode::BAD_REQUEST, message));
+        }
+        _ => return Err(Failure::not_found()),
+    }))
+}
+
+fn root(site: Site<'_>, options: &AdminOptions) -> Value {
+    let node = &options.node;
+    let available: Map<String, Value> = plugins::all()
+        .map(|plugin| {
+            let told = json!({ "priority": plugin.priority, "version": VERSION });
+            (plugin.name.to_owned(), told)
+        })
+        .collect();
+    json!({
+        "version": VERSION,
+        "edition": "community",
+        "tagline": "Welcome to kong",
+        "hostname": node.hostname,
+        "node_id": node.id,
+        "lua_version": "none",
+        "timers": { "running": 0, "pending": 0 },
+        "pids": { "master": std::process::id(), "workers": [std::process::id()] },
+        "plugins": {
+            "available_on_server": available,
+            "enabled_in_cluster": used_plugins(site),
+        },
+        "configuration": configuration(options),
+    })
+}
+
+/// The names of the plugins that have instances.
+fn used_plugins(site: Site<'_>) -> BTreeSet<String> {
+    let Some(plugins) = family("plugins") else {
+        return BTreeSet::new();
+    };
+    let instances = site.workspace.table(plugins).all(uuid::Uuid::nil());
+    instances
+        .filter_map(|kept| match kept.fields().remove("name") {
+            Some(Value::String(name)) => Some(name),
+            _ => None,
+        })
+        .collect()
+}
+
+/// The settings of the original that clients look at.
+fn configuration(options: &AdminOptions) -> Value {
+    let node = &options.node;
+    let names: Vec<&str> = plugins::all().map(|plugin| plugin.name).collect();
+    let loaded: Map<String, Value> = names
+        .iter()
+        .map(|name| ((*name).to_owned(), true.into()))
+        .collect();
+    let described =
+        |listeners: &[Listener]| -> Vec<Value> { listeners.iter().map(Listener::described).collect() };
+    let texts = |listeners: &[Listener]| -> Vec<String> { listeners.iter().map(Listener::text).collect() };
+    json!({
+        "database": "postgres",
+        "role": "traditional",
+        "router_flavor": options.translation.router.word(),
+        "plugins": names,
+        "loaded_plugins": loaded,
+        "loaded_vaults": { "env": true },
+        "vaults": ["bundled"],
+        "wasm": false,
+        "kic": false,
+        "log_level": "notice",
+        "anonymous_reports": false,
+        "allow_debug_header": false,
+        "cluster_rpc": false,
+        "proxy_listen": texts(&node.listeners),
+        "proxy_listeners": described(&node.listeners),
+        "proxy_ssl_enabled": node.listeners.iter().any(|listener| listener.is_tls),
+        "admin_listen": texts(&node.admin_listeners),
+        "admin_listeners": described(&node.admin_listeners),
+        "admin_ssl_enabled": node.admin_listeners.iter().any(|listener| listener.is_tls),
+        "stream_listen": ["off"],
+        "stream_listeners": [],
+        "status_listen": ["off"],
+        "status_listeners": [],
+        "cluster_listen": ["off"],
+        "cluster_listeners": [],
+        "db_update_frequency": 0,
+        "db_update_propagation": 0,
+        "worker_consistency": "strict",
+    })
+}
+
+fn status(node: &Node) -> Value {
+    let counts = node.statistics.as_ref().map(|it| it.counts()).unwrap_or_default();
+    let hash = node.statistics.as_ref().and_then(|it| it.configuration_hash());
+    let mut status = json!({
+        "database": { "reachable": true },
+        "memory": { "lua_shared_dicts": {}, "workers_lua_vms": [] },
+        "server": {
+            "connections_active": counts.open_connections,
+            "connections_accepted": counts.accepted_connections,
+            "connections_handled": counts.accepted_connections,
+            "connections_reading": 0,
+            "connections_writing": counts.open_connections.saturating_sub(counts.idle_connections),
+            "connections_waiting": counts.idle_connections,
+            "total_requests": counts.requests,
+        },
+    });
+    if let Some(hash) = hash {
+        status["configuration_hash"] = hash.into();
+    }
+    status
+}

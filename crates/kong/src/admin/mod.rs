@@ -1,0 +1,281 @@
+//! Kong's Admin API over a store.
+//!
+//! Everything below `kong/` in the store is kept in memory, indexed ([`state`]). Calls that ask are answered from there
+//! ([`read`]); calls that change something are worked out on it ([`write`]) and committed on condition that nothing
+//! else was in between ([`commit`]). One engine serves all families: what they are is in
+//! [`crate::document::family`], and what is special about a few of them in [`special`].
+//!
+//! **What it is not**: it knows no users and serves no calls but its own: who may call is decided in front of it, and
+//! what is stored reaches gateways by another way ([`crate::stored`]).
+
+mod answer;
+mod call;
+mod commit;
+mod complete;
+mod config;
+mod draft;
+mod endpoints;
+mod failure;
+mod form;
+mod health;
+mod info;
+mod lua;
+mod node;
+mod page;
+mod place;
+mod plan;
+mod read;
+mod schemas;
+mod special;
+mod state;
+mod table;
+mod tags;
+mod write;
+
+pub use answer::Answer;
+pub use call::{Call, Given};
+pub use failure::Failure;
+pub use health::{AddressHealth, HealthSource, HealthState, TargetHealth, UpstreamHealth};
+pub use node::{Counts, Listener, Node, Statistics};
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::header::{
+    ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_REQUEST_HEADERS, ORIGIN, SERVER,
+};
+use axum::http::{HeaderName, HeaderValue, Method, Request, Response};
+use commit::Writer;
+use place::Place;
+use plan::Site;
+use state::{PREFIX, State};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
+use std::time::{Instant, SystemTime};
+use tokio::sync::{Mutex, watch};
+use weir_store::follow::{self, Following};
+use weir_store::{Changes, Revision, Store, StoreError};
+use write::Writing;
+
+/// The workspace of calls that name none.
+pub const DEFAULT_WORKSPACE: &str = "default";
+/// The version of Kong whose Admin API this is.
+pub const VERSION: &str = "3.9.1";
+
+const OF_COLLECTIONS: &str = "GET, HEAD, OPTIONS, POST";
+const OF_OTHERS: &str = "GET, HEAD, OPTIONS";
+const OF_MEMBERS: &str = "DELETE, GET, HEAD, OPTIONS, PATCH, PUT";
+
+/// How the Admin API behaves.
+#[derive(Debug, Clone, Default)]
+pub struct AdminOptions {
+    /// How documents are translated.
+    pub translation: crate::Options,
+    /// What clients are told of the process.
+    pub node: Node,
+}
+
+/// The Admin API.
+#[derive(Debug)]
+pub struct Admin {
+    store: Arc<dyn Store>,
+    options: AdminOptions,
+    state: RwLock<State>,
+    /// Held by the one that writes.
+    turn: Mutex<()>,
+    /// The configuration that was taken whole.
+    taken: std::sync::Mutex<Option<config::Taken>>,
+    /// The revision that the state is of.
+    progress: watch::Sender<Revision>,
+}
+
+impl Admin {
+    /// Reads what the store holds and follows it from then on, as long as the Admin API is in use.
+    ///
+    /// # Errors
+    /// The store cannot be reached or read.
+    pub async fn open(store: Arc<dyn Store>, options: AdminOptions) -> Result<Arc<Self>, StoreError> {
+        let (documents, revision, following) = follow::start(Arc::clone(&store), PREFIX).await?;
+        let mut state = State::default();
+        for document in &documents {
+            state.apply(&document.key, Some(document));
+        }
+        state.revision = revision;
+        state.changed = revision;
+        let admin = Arc::new(Self {
+            store,
+            options,
+            state: RwLock::new(state),
+            turn: Mutex::new(()),
+            taken: std::sync::Mutex::new(None),
+            progress: watch::Sender::new(revision),
+        });
+        tokio::spawn(keep_up(Arc::downgrade(&admin), following));
+        Ok(admin)
+    }
+
+    /// The service for calls.
+    pub fn router(self: &Arc<Self>) -> Router {
+        let admin = Arc::clone(self);
+        Router::new().fallback(move |request: Request<Body>| {
+            let admin = Arc::clone(&admin);
+            async move { admin.serve(request).await }
+        })
+    }
+
+    /// How it behaves.
+    pub fn options(&self) -> &AdminOptions {
+        &self.options
+    }
+
+    /// Documents in the store that are no entities, with the reason.
+    pub fn broken(&self) -> Vec<(String, String)> {
+        let state = self.state();
+        let broken = state.broken();
+        broken
+            .map(|(name, why)| (name.to_owned(), why.to_owned()))
+            .collect()
+    }
+
+    fn state(&self) -> RwLockReadGuard<'_, State> {
+        // A panic leaves no document half applied that would not be applied again.
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn serve(&self, request: Request<Body>) -> Response<Body> {
+        let begin = Instant::now();
+        let is_options = request.method() == Method::OPTIONS;
+        let origin = request.headers().get(ORIGIN).cloned();
+        let asked = request.headers().get(ACCESS_CONTROL_REQUEST_HEADERS).cloned();
+        let is_dry = request.headers().get(call::DRY_RUN).cloned();
+        let answer = match Call::read(request).await {
+            Ok(call) => self.answer(call).await,
+            Err(Failure(answer)) => answer,
+        };
+        let mut response = answer.into_response();
+        let headers = response.headers_mut();
+        headers.insert(
+            ACCESS_CONTROL_ALLOW_ORIGIN,
+            origin.unwrap_or(HeaderValue::from_static("*")),
+        );
+        headers.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));
+        if is_options {
+            let asked = asked.unwrap_or(HeaderValue::from_static("Content-Type"));
+            headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, asked);
+        }
+        if let Some(is_dry) = is_dry {
+            headers.insert(call::DRY_RUN, is_dry);
+        }
+        headers.insert(SERVER, HeaderValue::from_static("kong/3.9.1"));
+        let latency = begin.elapsed().as_millis().to_string();
+        if let Ok(latency) = HeaderValue::from_str(&latency) {
+            headers.insert(HeaderName::from_static("x-kong-admin-latency"), latency);
+        }
+        response
+    }
+
+    /// Answers a call.
+    async fn answer(&self, mut call: Call) -> Answer {
+        self.take_workspace(&mut call);
+        let found = match self.aside(&call) {
+            _ if config::is_meant(&call) => config::answer(self, &call).await,
+            Some(found) => found,
+            None => match Place::of(&call.path).filter(|place| !place.is_closed()) {
+                Some(place) => self.at(&call, &place).await,
+                None => Err(Failure::not_found()),
+            },
+        };
+        match found {
+            Ok(answer) | Err(Failure(answer)) => answer,
+        }
+    }
+
+    /// Answers calls that are not for entities; `None`: this one is.
+    fn aside(&self, call: &Call) -> Option<Result<Answer, Failure>> {
+        let state = self.state();
+        let site = Site::new(&state, &call.workspace, SystemTime::now());
+        let node = &self.options.node;
+        let found = info::answer(call, site, &self.options)
+            .or_else(|| health::answer(call, site, node))
+            .or_else(|| tags::answer(call, site))
+            .or_else(|| schemas::answer(call, SystemTime::now()))?;
+        if call.method == Method::OPTIONS {
+            return Some(Ok(Answer::options(OF_OTHERS)));
+        }
+        Some(found)
+    }
+
+    async fn at(&self, call: &Call, place: &Place) -> Result<Answer, Failure> {
+        let methods = match place {
+            Place::Collection(..) => OF_COLLECTIONS,
+            Place::Member(..) | Place::Foreign { .. } => OF_MEMBERS,
+        };
+        if call.method == Method::OPTIONS {
+            return Ok(Answer::options(methods));
+        }
+        if !methods.split(", ").any(|method| method == call.method.as_str()) {
+            return Ok(Answer::method_not_allowed());
+        }
+        if call.is_read() {
+            let state = self.state();
+            return read::answer(call, Site::new(&state, &call.workspace, SystemTime::now()), place);
+        }
+        let writer = Writer {
+            author: call.author.clone(),
+            note: call.note(),
+            is_dry: call.dry_run,
+        };
+        self.write(&writer, |state| {
+            let now = SystemTime::now();
+            Writing {
+                call,
+                site: Site::new(state, &call.workspace, now),
+                now,
+            }
+            .plan(place)
+        })
+        .await
+    }
+
+    /// A path may begin with the name of a workspace.
+    fn take_workspace(&self, call: &mut Call) {
+        let Some(first) = call.path.first() else {
+            return;
+        };
+        if place::collection(first).is_none() && self.has_workspace(first) {
+            call.workspace = call.path.remove(0);
+        }
+    }
+
+    fn has_workspace(&self, name: &str) -> bool {
+        name == DEFAULT_WORKSPACE || self.state().workspaces().contains(name)
+    }
+}
+
+/// Takes over what other writers commit, until the Admin API is gone.
+async fn keep_up(admin: Weak<Admin>, mut following: Following) {
+    loop {
+        let Changes { revision, documents } = following.next().await;
+        let Some(admin) = admin.upgrade() else {
+            return;
+        };
+        {
+            let mut state = admin.state_mut();
+            // What this process committed itself is there already.
+            if revision <= state.revision {
+                continue;
+            }
+            for (key, document) in &documents {
+                state.apply(key, document.as_ref());
+            }
+            state.revision = revision;
+            if !documents.is_empty() {
+                state.changed = revision;
+            }
+        }
+        admin.progress.send_replace(revision);
+    }
+}

@@ -1,0 +1,241 @@
+//! What a call is to change, worked out on the state in memory before anything is stored.
+
+use super::answer::Answer;
+use super::failure::Failure;
+use super::state::{self, State, Workspace};
+use super::table::{Kept, foreign_id};
+use crate::document::family::{FAMILIES, Family, family};
+use crate::schema::Kind;
+use serde_json::{Map, Value};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use uuid::Uuid;
+use weir_store::{Change, Key};
+
+/// The field that says how long an entity stays.
+const TTL: &str = "ttl";
+
+/// The changes that a call asks for, and its answer once they are made.
+pub struct Plan {
+    /// The changes; at most one for a document. None: there is nothing to be stored.
+    pub changes: Vec<Change>,
+    /// The answer.
+    pub answer: Answer,
+    /// Whether the answer holds a document that the changes bring in, whose revision is theirs.
+    pub has_document: bool,
+}
+
+impl Plan {
+    /// Nothing is to be stored.
+    pub fn nothing(answer: Answer) -> Self {
+        Self {
+            changes: Vec::new(),
+            answer,
+            has_document: false,
+        }
+    }
+}
+
+/// The place where a plan is worked out: a workspace.
+#[derive(Debug, Clone, Copy)]
+pub struct Site<'s> {
+    /// The workspace's name.
+    pub name: &'s str,
+    /// The workspace.
+    pub workspace: &'s Workspace,
+    /// The time.
+    pub now: SystemTime,
+}
+
+impl<'s> Site<'s> {
+    /// A workspace by its name.
+    pub fn new(state: &'s State, name: &'s str, now: SystemTime) -> Self {
+        Self {
+            name,
+            workspace: state.workspace(name),
+            now,
+        }
+    }
+
+    fn key(&self, family: &Family, id: Uuid) -> Result<Key, Failure> {
+        state::key(self.name, family, id).ok_or_else(Failure::not_found)
+    }
+
+    /// The change that stores an entity.
+    ///
+    /// # Errors
+    /// It has no name in the store.
+    pub fn put(&self, family: &Family, fields: &Map<String, Value>) -> Result<Change, Failure> {
+        let id = id_of(fields);
+        Ok(Change::Put {
+            key: self.key(family, id)?,
+            value: serde_json::to_vec(fields).unwrap_or_default().into(),
+            time_to_live: time_left(family, fields, self.now),
+        })
+    }
+
+    /// The change that takes an entity out.
+    ///
+    /// # Errors
+    /// It has no name in the store.
+    pub fn delete(&self, family: &Family, id: Uuid) -> Result<Change, Failure> {
+        Ok(Change::Delete {
+            key: self.key(family, id)?,
+        })
+    }
+
+    /// Checks an entity against the others: what it refers to is there, and what is unique is so.
+    ///
+    /// # Errors
+    /// The first thing that does not hold.
+    pub fn check(&self, family: &'static Family, fields: &Map<String, Value>) -> Result<(), Failure> {
+        let table = self.workspace.table(family);
+        if let Some(taken) = table.conflict(family, id_of(fields), fields) {
+            let values = taken.into_iter().map(|field| {
+                let value = fields.get(field).cloned().unwrap_or_default();
+                (field.to_owned(), value)
+            });
+            return Err(Failure::unique_violation(Value::Object(values.collect())));
+        }
+        for field in family.record.fields {
+            let Kind::Foreign(target) = field.kind else {
+                continue;
+            };
+            let Some(id) = fields.get(field.name).and_then(foreign_id) else {
+                continue;
+            };
+            let is_there = crate::document::family::family(target)
+                .is_some_and(|target| self.workspace.table(target).get(id).is_some());
+            if !is_there {
+                return Err(Failure::dangling(field.name, &id.to_string(), target));
+            }
+        }
+        Ok(())
+    }
+
+    /// The changes that take an entity out, with all that goes with it.
+    ///
+    /// # Errors
+    /// Something stays that refers to it.
+    pub fn remove(&self, of: &'static Family, id: Uuid, changes: &mut Vec<Change>) -> Result<(), Failure> {
+        for referring in FAMILIES {
+            for field in referring.record.fields {
+                let is_reference = matches!(field.kind, Kind::Foreign(target) if target == of.name);
+                let members = self.workspace.table(referring).referring(field.name, id);
+                let (true, Some(members)) = (is_reference, members) else {
+                    continue;
+                };
+                if !referring.cascades {
+                    return Err(Failure::referenced(of.name, referring.name));
+                }
+                for member in members {
+                    self.remove(referring, *member, changes)?;
+                }
+            }
+        }
+        if of.is("ca_certificates") {
+            self.check_unused(id)?;
+        }
+        let change = self.delete(of, id)?;
+        // A plugin may go with its route and with its consumer.
+        if !changes.iter().any(|known| known.key() == change.key()) {
+            changes.push(change);
+        }
+        Ok(())
+    }
+
+    /// Certificates of authorities are named by services in lists.
+    fn check_unused(&self, certificate: Uuid) -> Result<(), Failure> {
+        let Some(services) = family("services") else {
+            return Ok(());
+        };
+        let text = certificate.to_string();
+        let names_it = |service: &&std::sync::Arc<Kept>| {
+            let fields = service.fields();
+            let list = fields.get("ca_certificates").and_then(Value::as_array);
+            list.is_some_and(|list| list.iter().any(|id| id.as_str() == Some(&text)))
+        };
+        match self.workspace.table(services).all(Uuid::nil()).find(names_it) {
+            Some(service) => Err(Failure::still_referenced(&format!(
+                "ca certificate {text} is still referenced by services (id = {})",
+                service.id
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// The fields of an entity as calls are answered with them.
+    pub fn rendered(&self, family: &'static Family, fields: Map<String, Value>) -> Map<String, Value> {
+        let mut fields = super::complete::answer(family, &fields).unwrap_or(fields);
+        if family.is("certificates") {
+            let id = id_of(&fields);
+            fields.insert("snis".to_owned(), self.server_names(id).into());
+        }
+        if let Some(left) = time_left(family, &fields, self.now) {
+            fields.insert(TTL.to_owned(), left.as_secs().into());
+        }
+        fields
+    }
+
+    /// An entity as calls are answered with it.
+    pub fn render(&self, family: &'static Family, kept: &Kept) -> Vec<u8> {
+        if family.is("certificates") || family.record.field(TTL).is_some() {
+            let fields = self.rendered(family, kept.answer_fields());
+            return serde_json::to_vec(&fields).unwrap_or_default();
+        }
+        kept.answer.to_vec()
+    }
+
+    /// The server names of a certificate, sorted.
+    pub fn server_names(&self, certificate: Uuid) -> Vec<String> {
+        let Some(snis) = family("snis") else {
+            return Vec::new();
+        };
+        let table = self.workspace.table(snis);
+        let ids = table.referring("certificate", certificate);
+        let mut names: Vec<String> = ids
+            .into_iter()
+            .flatten()
+            .filter_map(|id| table.get(*id))
+            .filter_map(|kept| Some(kept.fields().get("name")?.as_str()?.to_owned()))
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+/// The id of an entity.
+pub fn id_of(fields: &Map<String, Value>) -> Uuid {
+    let id = fields.get("id").and_then(Value::as_str);
+    id.and_then(|id| Uuid::try_parse(id).ok()).unwrap_or_default()
+}
+
+/// Some credentials stay only so many seconds after they were made. How long one stays now; `None`: until it is
+/// removed.
+fn time_left(family: &Family, fields: &Map<String, Value>, now: SystemTime) -> Option<Duration> {
+    family.record.field(TTL)?;
+    let seconds = fields.get(TTL)?.as_u64().filter(|seconds| *seconds > 0)?;
+    let end = fields.get("created_at")?.as_u64()?.saturating_add(seconds);
+    let now = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    Some(Duration::from_secs(end).saturating_sub(now))
+}
+
+/// What a call gives is how long a credential is to stay from now on; what is kept, from when it was made.
+pub fn keep_time_to_live(
+    family: &Family,
+    fields: &mut Map<String, Value>,
+    given: &Map<String, Value>,
+    now: SystemTime,
+) {
+    let is_given = family.record.field(TTL).is_some() && given.get(TTL).is_some_and(|it| !it.is_null());
+    let (true, Some(seconds)) = (is_given, fields.get(TTL).and_then(Value::as_u64)) else {
+        return;
+    };
+    let now = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
+    let created = fields.get("created_at").and_then(Value::as_u64).unwrap_or(now);
+    if seconds > 0 {
+        fields.insert(
+            TTL.to_owned(),
+            seconds.saturating_add(now.saturating_sub(created)).into(),
+        );
+    }
+}

@@ -1,0 +1,104 @@
+//! Calls that only ask.
+
+use super::answer::Answer;
+use super::call::Call;
+use super::failure::Failure;
+use super::page::{Page, Wanted, escape};
+use super::place::{Parent, Pick, Place};
+use super::plan::Site;
+use super::table::foreign_id;
+use super::write::check_belongs;
+use crate::document::family::Family;
+use axum::http::StatusCode;
+use std::collections::BTreeSet;
+
+/// Answers a call that asks for what a path leads to.
+///
+/// # Errors
+/// It is not there, or is asked for in a way that cannot be.
+pub fn answer(call: &Call, site: Site<'_>, place: &Place) -> Result<Answer, Failure> {
+    match place {
+        Place::Collection(family, None) => {
+            if let Some(custom_id) = call.argument("custom_id").filter(|_| family.is("consumers")) {
+                return by_custom_id(site, family, custom_id);
+            }
+            let wanted = Wanted::read(call)?;
+            let page = wanted.page(site.workspace.table(family), None);
+            let next = format!("/{}?offset=", family.path);
+            Ok(list(site, family, &page, &next, wanted.rest()))
+        }
+        Place::Collection(family, Some(parent)) => nested(call, site, family, parent),
+        Place::Member(family, pick, parent) => {
+            let owner = parent
+                .as_ref()
+                .map(|parent| parent.owner(site.workspace))
+                .transpose()?;
+            let found = pick.find_below(family, site.workspace, owner)?;
+            if let Some(owner) = owner {
+                check_belongs(found.as_deref(), owner)?;
+            }
+            let found = found.ok_or_else(|| match pick {
+                Pick::ServerName(_) => pick.missing(),
+                _ => Failure::not_found(),
+            })?;
+            Ok(Answer::bytes(StatusCode::OK, site.render(family, &found)).with_revision(found.modified))
+        }
+        Place::Foreign {
+            of,
+            member,
+            field,
+            family,
+        } => {
+            let member = member.find(of, site.workspace)?.ok_or_else(Failure::not_found)?;
+            let id = member.fields().get(*field).and_then(foreign_id);
+            let found = id.and_then(|id| site.workspace.table(family).get(id));
+            let found = found.ok_or_else(Failure::not_found)?;
+            Ok(Answer::bytes(StatusCode::OK, site.render(family, found)).with_revision(found.modified))
+        }
+    }
+}
+
+/// The consumer with a custom id, as a list.
+fn by_custom_id(site: Site<'_>, family: &'static Family, custom_id: &str) -> Result<Answer, Failure> {
+    if custom_id.is_empty() {
+        let message = "custom_id must be an unempty string";
+        return Err(Failure::message(StatusCode::BAD_REQUEST, message));
+    }
+    let members = site.workspace.table(family).find("custom_id", custom_id).cloned();
+    let page = Page {
+        members: members.into_iter().collect(),
+        offset: None,
+    };
+    Ok(list(site, family, &page, "", ""))
+}
+
+fn nested(call: &Call, site: Site<'_>, family: &'static Family, parent: &Parent) -> Result<Answer, Failure> {
+    let (_, id) = parent.owner(site.workspace)?;
+    let wanted = Wanted::read(call)?;
+    let table = site.workspace.table(family);
+    let none = BTreeSet::new();
+    let among = table.referring(parent.field, id).unwrap_or(&none);
+    let page = wanted.page(table, Some(among));
+    let next = format!("/{}/{id}/{}?offset=", parent.family.path, family.nested_path);
+    Ok(list(site, family, &page, &next, ""))
+}
+
+fn list(site: Site<'_>, family: &'static Family, page: &Page, next: &str, rest: &str) -> Answer {
+    let mut body = Vec::with_capacity(64 + page.members.len() * 1024);
+    body.extend_from_slice(b"{\"data\":[");
+    for (index, member) in page.members.iter().enumerate() {
+        if index > 0 {
+            body.push(b',');
+        }
+        body.extend_from_slice(&site.render(family, member));
+    }
+    match &page.offset {
+        Some(offset) => {
+            let next = format!("{next}{}{rest}", escape(offset));
+            let next = serde_json::Value::from(next);
+            body.extend_from_slice(format!("],\"next\":{next},\"offset\":\"{offset}\"}}").as_bytes());
+        }
+        None => body.extend_from_slice(b"],\"next\":null}"),
+    }
+    Answer::bytes(StatusCode::OK, body)
+}

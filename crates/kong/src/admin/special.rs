@@ -1,0 +1,339 @@
+//! What is special about some families: values that are made up or hashed, other spellings, and checks that need other
+//! entities.
+
+use super::complete::definition;
+use super::draft::{self, Context};
+use super::failure::Failure;
+use super::form;
+use super::plan::Site;
+use super::state::Workspace;
+use super::table::foreign_id;
+use crate::document::certificate::Certificate;
+use crate::document::family::{Family, family};
+use crate::plugins::{self, Definition};
+use crate::schema::{Kind, Place, Problems, text};
+use aws_lc_rs::{digest, rand};
+use serde_json::{Map, Value, json};
+use std::fmt::Write as _;
+use std::net::Ipv6Addr;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use uuid::Uuid;
+use weir_store::Change;
+
+/// The port of targets that name none.
+const TARGET_PORT: u16 = 8000;
+
+/// What a call changes besides the entity that it is about.
+#[derive(Debug, Default)]
+pub struct Side {
+    /// The server names that a certificate has from now on.
+    server_names: Option<Vec<String>>,
+}
+
+/// Whether this field's value is made up where nobody gives one.
+pub fn is_made_up(family: &Family, field: &str) -> bool {
+    matches!(
+        (family.name, field),
+        ("keyauth_credentials", "key")
+            | ("jwt_secrets", "key" | "secret")
+            | ("hmacauth_credentials", "secret")
+            | ("oauth2_credentials", "client_id" | "client_secret")
+    )
+}
+
+/// A text that nobody guesses: 32 letters and digits.
+pub fn random_text() -> String {
+    const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    let mut bytes = [0; 32];
+    rand::fill(&mut bytes).expect("invariant: the system has random numbers");
+    bytes
+        .into_iter()
+        .map(|byte| char::from(LETTERS[usize::from(byte) % LETTERS.len()]))
+        .collect()
+}
+
+/// Makes values out of a form's texts where the description does not tell what they are.
+pub fn infer(family: &Family, fields: &mut Map<String, Value>) {
+    if family.is("certificates")
+        && let Some(names) = fields.get_mut("snis")
+        && names.is_string()
+    {
+        *names = json!([names.take()]);
+    }
+}
+
+/// Makes values out of a form's texts that stand under former names.
+pub fn infer_former_names(definition: &Definition, config: &mut Map<String, Value>) {
+    for (former, record, field) in definition.shorthands {
+        let mut described = Some(&definition.config);
+        for step in record.split('.').filter(|step| !step.is_empty()) {
+            described = match described
+                .and_then(|record| record.field(step))
+                .map(|field| field.kind)
+            {
+                Some(Kind::Record(record)) => Some(record),
+                _ => None,
+            };
+        }
+        if let Some(field) = described.and_then(|record| record.field(field))
+            && let Some(value) = config.get_mut(*former)
+        {
+            form::infer(value, field);
+        }
+    }
+}
+
+/// Takes out of what is given what is not kept in the entity itself, and spells the rest as it is kept. A whole
+/// certificate (`PUT`) that names no servers has none.
+///
+/// # Errors
+/// What is taken out is wrong.
+pub fn prepare(family: &Family, given: &mut Map<String, Value>, is_put: bool) -> Result<Side, Failure> {
+    let mut side = Side::default();
+    match family.name {
+        "certificates" => {
+            side.server_names = match given.remove("snis") {
+                None if !is_put => None,
+                None | Some(Value::Null) => Some(Vec::new()),
+                Some(Value::String(name)) => Some(vec![name]),
+                Some(Value::Array(names)) => Some(read_server_names(&names)?),
+                Some(_) => return Err(Failure::of_field("snis", "expected an array")),
+            };
+        }
+        "targets" => {
+            if let Some(Value::String(target)) = given.get_mut("target")
+                && let Some(full) = full_target(target)
+            {
+                *target = full;
+            }
+        }
+        _ => {}
+    }
+    Ok(side)
+}
+
+/// Adds a server name to those that are given for a certificate.
+pub fn add_server_name(given: &mut Map<String, Value>, name: &str) {
+    match given.entry("snis").or_insert(Value::Null) {
+        Value::Array(names) => {
+            if !names.iter().any(|known| known == name) {
+                names.push(name.into());
+            }
+        }
+        // Where none are given it has none from then on, this one included, as in the original.
+        Value::Null => {}
+        one if one == name => *one = json!([name]),
+        one => *one = json!([one.take(), name]),
+    }
+}
+
+fn read_server_names(given: &[Value]) -> Result<Vec<String>, Failure> {
+    let mut names: Vec<String> = Vec::with_capacity(given.len());
+    for (index, name) in given.iter().enumerate() {
+        let complaint = match name.as_str() {
+            None => Some("expected a string".to_owned()),
+            Some(name) if names.iter().any(|known| known == name) => {
+                return Err(Failure::of_field("snis", &format!("{name} is duplicated")));
+            }
+            Some(name) => text::sni(name).err(),
+        };
+        if let Some(complaint) = complaint {
+            let mut list = vec![Value::Null; index];
+            list.push(complaint.into());
+            return Err(Failure::schema_violation(json!({ "snis": list })));
+        }
+        names.extend(name.as_str().map(str::to_owned));
+    }
+    Ok(names)
+}
+
+/// A target with its port, IPv6 addresses with all their digits. `None`: it is no target.
+pub fn full_target(target: &str) -> Option<String> {
+    text::target(target).ok()?;
+    let (host, port) = text::split_port(target).ok()?;
+    let port = port.unwrap_or(TARGET_PORT);
+    match host.trim_matches(['[', ']']).parse::<Ipv6Addr>() {
+        Ok(address) => {
+            let groups: Vec<String> = address
+                .segments()
+                .iter()
+                .map(|group| format!("{group:04x}"))
+                .collect();
+            Some(format!("[{}]:{port}", groups.join(":")))
+        }
+        Err(_) => Some(format!("{host}:{port}")),
+    }
+}
+
+/// Checks that a description cannot express.
+pub fn check(
+    family: &'static Family,
+    fields: &Map<String, Value>,
+    workspace: &Workspace,
+    now: SystemTime,
+    problems: &mut Problems,
+) {
+    if !problems.0.is_empty() {
+        return;
+    }
+    if let Some(definition) = definition(family, fields) {
+        check_plugin(definition, fields, workspace, problems);
+    }
+    if family.is("ca_certificates")
+        && let Some(certificate) = certificate_of(fields)
+    {
+        let now = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
+        if certificate.not_after < i64::try_from(now).unwrap_or(i64::MAX) {
+            let complaint = "certificate expired, \"Not After\" time is in the past";
+            problems.error(&Place::ROOT, complaint);
+        }
+    }
+}
+
+/// Weir's plugin can do what the instance asks for, and it is one for calls that it can see.
+fn check_plugin(
+    definition: &Definition,
+    fields: &Map<String, Value>,
+    workspace: &Workspace,
+    problems: &mut Problems,
+) {
+    let config = fields.get("config").cloned().unwrap_or_default();
+    let is_served = plugins::DEFINITIONS
+        .iter()
+        .any(|served| std::ptr::eq(served, definition));
+    // What is not served can be kept all the same.
+    if is_served && let Err(unfit) = (definition.translate)(&config, &|name| find_consumer(workspace, name)) {
+        let place = Place::ROOT;
+        let config = place.field("config");
+        match unfit.field {
+            "" => problems.error(&config, unfit.to_string()),
+            field => problems.error(&config.field(field), unfit.to_string()),
+        }
+    }
+    let protocols = fields.get("protocols");
+    let place = Place::ROOT;
+    if let Some(route) = fields.get("route").and_then(foreign_id) {
+        if protocols_of(workspace, route).is_some_and(|of_route| !have_common(protocols, &of_route)) {
+            problems.error(
+                &place.field("protocols"),
+                "must match the associated route's protocols",
+            );
+        }
+    } else if let Some(service) = fields.get("service").and_then(foreign_id) {
+        let routes = family("routes").map(|routes| workspace.table(routes));
+        let ids = routes.and_then(|routes| routes.referring("service", service));
+        let fits =
+            |id: &Uuid| protocols_of(workspace, *id).is_none_or(|of_route| have_common(protocols, &of_route));
+        if ids.is_some_and(|ids| !ids.iter().any(fits)) {
+            problems.error(
+                &place.field("protocols"),
+                "must match the protocols of at least one route pointing to this Plugin's service",
+            );
+        }
+    }
+}
+
+fn protocols_of(workspace: &Workspace, route: Uuid) -> Option<Value> {
+    let route = workspace.table(family("routes")?).get(route)?;
+    route.fields().remove("protocols")
+}
+
+fn have_common(protocols: Option<&Value>, others: &Value) -> bool {
+    let (Some(protocols), Some(others)) = (protocols.and_then(Value::as_array), others.as_array()) else {
+        return true;
+    };
+    protocols.iter().any(|protocol| others.contains(protocol))
+}
+
+fn find_consumer(workspace: &Workspace, name: &str) -> Option<String> {
+    let table = workspace.table(family("consumers")?);
+    let by_id = Uuid::try_parse(name).ok().and_then(|id| table.get(id));
+    let found = by_id.or_else(|| table.find("username", name))?;
+    Some(found.id.to_string())
+}
+
+fn certificate_of(fields: &Map<String, Value>) -> Option<Certificate> {
+    Certificate::of_pem(fields.get("cert")?.as_str()?)
+}
+
+/// Turns what is given into what is kept, where that is something else.
+pub fn transform(family: &Family, fields: &mut Map<String, Value>, given: &Map<String, Value>) {
+    if family.is("ca_certificates")
+        && let Some(certificate) = certificate_of(fields)
+    {
+        let hash = digest::digest(&digest::SHA256, &certificate.der);
+        fields.insert("cert_digest".to_owned(), hex(hash.as_ref()).into());
+    }
+    if family.is("basicauth_credentials")
+        && let Some(Value::String(password)) = given.get("password")
+    {
+        let consumer = fields.get("consumer").and_then(foreign_id).unwrap_or_default();
+        let hash = password_hash(password, &consumer.to_string());
+        fields.insert("password".to_owned(), hash.into());
+    }
+}
+
+/// The hash under which a password is kept, as the original makes it: SHA-1 of the password and the consumer's id.
+pub fn password_hash(password: &str, consumer: &str) -> String {
+    let mut context = digest::Context::new(&digest::SHA1_FOR_LEGACY_USE_ONLY);
+    context.update(password.as_bytes());
+    context.update(consumer.as_bytes());
+    hex(context.finish().as_ref())
+}
+
+/// Bytes as hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut out, byte| {
+        let _ = write!(out, "{byte:02x}");
+        out
+    })
+}
+
+impl Side {
+    /// Adds what changes besides the entity `id`. Returns the server names of a certificate where they are known from
+    /// the call.
+    ///
+    /// # Errors
+    /// A server name belongs to another certificate.
+    pub fn apply(
+        self,
+        site: &Site<'_>,
+        id: Uuid,
+        now: SystemTime,
+        changes: &mut Vec<Change>,
+    ) -> Result<Option<Vec<String>>, Failure> {
+        let (Some(names), Some(snis)) = (self.server_names, family("snis")) else {
+            return Ok(None);
+        };
+        let table = site.workspace.table(snis);
+        for old in site.server_names(id) {
+            if !names.contains(&old)
+                && let Some(kept) = table.find("name", &old)
+            {
+                changes.push(site.delete(snis, kept.id)?);
+            }
+        }
+        for name in &names {
+            match table.find("name", name) {
+                Some(kept) => {
+                    let owner = kept.fields().get("certificate").and_then(foreign_id);
+                    if owner != Some(id) {
+                        let owner = owner.unwrap_or_default();
+                        let complaint =
+                            format!("{name} already associated with existing certificate '{owner}'");
+                        return Err(Failure::of_field("snis", &complaint));
+                    }
+                }
+                None => {
+                    let given = Map::from_iter([
+                        ("name".to_owned(), Value::from(name.as_str())),
+                        ("certificate".to_owned(), json!({ "id": id.to_string() })),
+                    ]);
+                    let sni = draft::read(snis, given, None, Context::Whole, site.workspace, now)?;
+                    changes.push(site.put(snis, &sni)?);
+                }
+            }
+        }
+        Ok(Some(names))
+    }
+}

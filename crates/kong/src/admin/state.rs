@@ -1,0 +1,119 @@
+//! What the store holds below `kong/`, in memory and indexed.
+
+use super::complete;
+use super::table::{Kept, Table};
+use crate::document::family::{FAMILIES, Family, family};
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use uuid::Uuid;
+use weir_store::{Document, Key, Revision};
+
+/// The first segment of the names of this door's documents.
+pub const PREFIX: &str = "kong/";
+
+/// All workspaces at a revision.
+#[derive(Debug, Default)]
+pub struct State {
+    /// All that was committed up to here is in it.
+    pub revision: Revision,
+    /// The last commit that changed anything in it.
+    pub changed: Revision,
+    workspaces: BTreeMap<String, Workspace>,
+    /// Documents that are no entities, with the reason.
+    broken: BTreeMap<String, &'static str>,
+}
+
+/// The entities of a workspace.
+#[derive(Debug)]
+pub struct Workspace {
+    /// In the order of [`FAMILIES`].
+    tables: Vec<Table>,
+}
+
+impl Default for Workspace {
+    fn default() -> Self {
+        Self {
+            tables: FAMILIES.iter().map(|_| Table::default()).collect(),
+        }
+    }
+}
+
+impl Workspace {
+    /// The members of a family.
+    pub fn table(&self, family: &Family) -> &Table {
+        &self.tables[position(family)]
+    }
+}
+
+fn position(family: &Family) -> usize {
+    FAMILIES
+        .iter()
+        .position(|known| known.name == family.name)
+        .expect("invariant: every family is among all families")
+}
+
+/// The name under which an entity is stored.
+pub fn key(workspace: &str, family: &Family, id: Uuid) -> Option<Key> {
+    Key::new(&format!("{PREFIX}{workspace}/{}/{id}", family.name)).ok()
+}
+
+impl State {
+    /// Takes over what became of a document.
+    pub fn apply(&mut self, key: &Key, document: Option<&Document>) {
+        let Some(name) = key.as_str().strip_prefix(PREFIX) else {
+            return;
+        };
+        self.broken.remove(name);
+        let mut segments = name.split('/');
+        let (Some(workspace), Some(family_name), Some(id), None) =
+            (segments.next(), segments.next(), segments.next(), segments.next())
+        else {
+            self.broken.insert(name.to_owned(), "not the name of an entity");
+            return;
+        };
+        let (Some(family), Ok(id)) = (family(family_name), Uuid::try_parse(id)) else {
+            self.broken.insert(name.to_owned(), "not the name of an entity");
+            return;
+        };
+        let Some(document) = document else {
+            if let Some(workspace) = self.workspaces.get_mut(workspace) {
+                workspace.tables[position(family)].remove(family, id);
+            }
+            return;
+        };
+        let Ok(mut fields) = serde_json::from_slice::<Map<String, Value>>(&document.value) else {
+            self.broken.insert(name.to_owned(), "not a JSON object");
+            return;
+        };
+        fields.insert("id".to_owned(), id.to_string().into());
+        let answer = complete::answer(family, &fields);
+        let kept = Kept {
+            id,
+            answer: match answer {
+                Some(answer) => serde_json::to_vec(&answer).unwrap_or_default().into(),
+                None => Arc::clone(&document.value),
+            },
+            value: Arc::clone(&document.value),
+            modified: document.modified,
+        };
+        let workspace = self.workspaces.entry(workspace.to_owned()).or_default();
+        workspace.tables[position(family)].put(family, kept, &fields);
+    }
+
+    /// A workspace; those that nothing was written to are empty.
+    pub fn workspace(&self, name: &str) -> &Workspace {
+        static EMPTY: std::sync::LazyLock<Workspace> = std::sync::LazyLock::new(Workspace::default);
+        self.workspaces.get(name).unwrap_or(&EMPTY)
+    }
+
+    /// The names of all workspaces that hold something.
+    pub fn workspaces(&self) -> BTreeSet<&str> {
+        self.workspaces.keys().map(String::as_str).collect()
+    }
+
+    /// Documents that are left out, and why.
+    pub fn broken(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.broken.iter().map(|(name, why)| (name.as_str(), *why))
+    }
+}

@@ -1,0 +1,263 @@
+//! Calls that change entities.
+
+use super::answer::Answer;
+use super::call::{Call, Given};
+use super::complete::definition;
+use super::draft::{self, Context};
+use super::failure::Failure;
+use super::form;
+use super::place::{Parent, Pick, Place};
+use super::plan::{Plan, Site, id_of, keep_time_to_live};
+use super::special;
+use super::table::{Kept, foreign_id};
+use crate::document::family::Family;
+use axum::http::{Method, StatusCode};
+use serde_json::{Map, Value, json};
+use std::time::SystemTime;
+use uuid::Uuid;
+
+/// A call that changes something, at the workspace that it is for.
+pub struct Writing<'w> {
+    /// The call.
+    pub call: &'w Call,
+    /// Where.
+    pub site: Site<'w>,
+    /// When.
+    pub now: SystemTime,
+}
+
+impl Writing<'_> {
+    /// Works out what the call changes.
+    ///
+    /// # Errors
+    /// Why it is refused; nothing is to be changed then.
+    pub fn plan(&self, place: &Place) -> Result<Plan, Failure> {
+        match (place, self.call.method.as_str()) {
+            (Place::Collection(family, parent), "POST") => self.create(family, parent.as_ref()),
+            (Place::Member(family, pick, parent), "PUT") => self.replace(family, pick, parent.as_ref()),
+            (Place::Member(family, pick, parent), "PATCH") => self.change(family, pick, parent.as_ref()),
+            (Place::Member(family, pick, parent), "DELETE") => self.remove(family, pick, parent.as_ref()),
+            (
+                Place::Foreign {
+                    of,
+                    member,
+                    field,
+                    family,
+                },
+                _,
+            ) => self.foreign(of, member, field, family),
+            _ => Err(Failure(Answer::method_not_allowed())),
+        }
+    }
+
+    fn create(&self, family: &'static Family, parent: Option<&Parent>) -> Result<Plan, Failure> {
+        let mut given = given(self.call, family, None);
+        self.insert_parent(&mut given, parent)?;
+        self.store(family, given, None, None, StatusCode::CREATED)
+    }
+
+    fn replace(
+        &self,
+        family: &'static Family,
+        pick: &Pick,
+        parent: Option<&Parent>,
+    ) -> Result<Plan, Failure> {
+        // Targets are changed by `PUT` as by `PATCH`.
+        if family.is("targets") && parent.is_some() {
+            return self.change(family, pick, parent);
+        }
+        let owner = self.owner(parent)?;
+        let old = pick.find_below(family, self.site.workspace, owner)?;
+        self.check_match(old.as_deref())?;
+        let mut given = given(self.call, family, None);
+        self.insert_parent(&mut given, parent)?;
+        let id = match (pick, &old) {
+            (Pick::Id(id), _) => *id,
+            (_, Some(old)) => old.id,
+            _ => Uuid::new_v4(),
+        };
+        match pick {
+            Pick::Key(field, value) => {
+                given.insert((*field).to_owned(), value.clone().into());
+            }
+            Pick::Beside(field, value) => {
+                given.entry(*field).or_insert_with(|| value.clone().into());
+            }
+            Pick::ServerName(name) => special::add_server_name(&mut given, name),
+            Pick::Id(_) | Pick::Other(_) => {}
+        }
+        self.store(family, given, Some(id), old.as_deref(), StatusCode::OK)
+    }
+
+    fn change(&self, family: &'static Family, pick: &Pick, parent: Option<&Parent>) -> Result<Plan, Failure> {
+        let owner = self.owner(parent)?;
+        let found = pick.find_below(family, self.site.workspace, owner)?;
+        if let Some(owner) = owner {
+            check_belongs(found.as_deref(), owner)?;
+        }
+        let old = found.ok_or_else(|| pick.missing())?;
+        self.check_match(Some(&old))?;
+        let fields = old.fields();
+        let mut given = given(self.call, family, Some(&fields));
+        let side = special::prepare(family, &mut given, self.call.method == Method::PUT)?;
+        let new = draft::read(
+            family,
+            given.clone(),
+            Some(old.id),
+            Context::Change(&fields),
+            self.site.workspace,
+            self.now,
+        )?;
+        self.finish(family, new, &given, side, StatusCode::OK)
+    }
+
+    fn remove(&self, family: &'static Family, pick: &Pick, parent: Option<&Parent>) -> Result<Plan, Failure> {
+        let owner = self.owner(parent)?;
+        let found = pick.find_below(family, self.site.workspace, owner)?;
+        if let Some(owner) = owner {
+            check_belongs(found.as_deref(), owner)?;
+        }
+        if found.is_none() && matches!(pick, Pick::ServerName(_)) {
+            return Err(pick.missing());
+        }
+        self.check_match(found.as_deref())?;
+        let mut plan = Plan::nothing(Answer::no_content());
+        if let Some(found) = found {
+            self.site.remove(family, found.id, &mut plan.changes)?;
+        }
+        Ok(plan)
+    }
+
+    /// Changes what a member refers to; where it refers to nothing yet, `PUT` makes it and lets the member refer to it.
+    fn foreign(
+        &self,
+        of: &'static Family,
+        member: &Pick,
+        field: &'static str,
+        family: &'static Family,
+    ) -> Result<Plan, Failure> {
+        let member = member
+            .find(of, self.site.workspace)?
+            .ok_or_else(Failure::not_found)?;
+        let mut member_fields = member.fields();
+        let target = member_fields.get(field).and_then(foreign_id);
+        match (self.call.method.as_str(), target) {
+            ("DELETE", Some(_)) => Err(Failure(Answer::method_not_allowed())),
+            ("PATCH", Some(id)) => self.change(family, &Pick::Id(id), None),
+            ("PUT", Some(id)) => self.replace(family, &Pick::Id(id), None),
+            ("PUT", None) => {
+                let id = Uuid::new_v4();
+                let mut plan = self.replace(family, &Pick::Id(id), None)?;
+                member_fields.insert(field.to_owned(), json!({ "id": id.to_string() }));
+                plan.changes.push(self.site.put(of, &member_fields)?);
+                Ok(plan)
+            }
+            ("DELETE" | "PATCH", None) => Err(Failure::not_found()),
+            _ => Err(Failure(Answer::method_not_allowed())),
+        }
+    }
+
+    /// The entity below which the path goes on: the field that refers to it, and its id.
+    fn owner(&self, parent: Option<&Parent>) -> Result<Option<(&'static str, Uuid)>, Failure> {
+        parent.map(|parent| parent.owner(self.site.workspace)).transpose()
+    }
+
+    fn insert_parent(&self, given: &mut Map<String, Value>, parent: Option<&Parent>) -> Result<(), Failure> {
+        if let Some((field, id)) = self.owner(parent)? {
+            given.insert(field.to_owned(), json!({ "id": id.to_string() }));
+        }
+        Ok(())
+    }
+
+    /// A new entity, or one in the place of `old`.
+    fn store(
+        &self,
+        family: &'static Family,
+        mut given: Map<String, Value>,
+        id: Option<Uuid>,
+        old: Option<&Kept>,
+        status: StatusCode,
+    ) -> Result<Plan, Failure> {
+        let side = special::prepare(family, &mut given, self.call.method == Method::PUT)?;
+        let context = Context::Whole;
+        let fields = draft::read(family, given.clone(), id, context, self.site.workspace, self.now)?;
+        let new_id = id_of(&fields);
+        if old.is_none() && self.site.workspace.table(family).get(new_id).is_some() {
+            return Err(Failure::primary_key_violation(&new_id.to_string()));
+        }
+        self.finish(family, fields, &given, side, status)
+    }
+
+    fn finish(
+        &self,
+        family: &'static Family,
+        mut fields: Map<String, Value>,
+        given: &Map<String, Value>,
+        side: special::Side,
+        status: StatusCode,
+    ) -> Result<Plan, Failure> {
+        special::transform(family, &mut fields, given);
+        keep_time_to_live(family, &mut fields, given, self.now);
+        self.site.check(family, &fields)?;
+        let mut changes = vec![self.site.put(family, &fields)?];
+        let names = side.apply(&self.site, id_of(&fields), self.now, &mut changes)?;
+        let mut rendered = self.site.rendered(family, fields);
+        if let Some(names) = names {
+            rendered.insert("snis".to_owned(), names.into());
+        }
+        Ok(Plan {
+            changes,
+            answer: Answer::json(status, &Value::Object(rendered)),
+            has_document: true,
+        })
+    }
+
+    /// The entity is still the one that the caller knows.
+    fn check_match(&self, old: Option<&Kept>) -> Result<(), Failure> {
+        let Some(wanted) = &self.call.if_match else {
+            return Ok(());
+        };
+        let Some(old) = old else {
+            return Err(Failure::precondition());
+        };
+        let revision = format!("\"{}\"", old.modified);
+        let is_met = wanted
+            .split(',')
+            .map(|tag| tag.trim().trim_start_matches("W/"))
+            .any(|tag| tag == "*" || tag == revision);
+        if is_met {
+            Ok(())
+        } else {
+            Err(Failure::precondition())
+        }
+    }
+}
+
+/// The fields that a call brings. `old`: those of the entity that it changes.
+pub fn given(call: &Call, family: &'static Family, old: Option<&Map<String, Value>>) -> Map<String, Value> {
+    match &call.body {
+        Given::Json(Value::Object(fields)) => fields.clone(),
+        Given::Form(fields) => {
+            let mut fields = fields.clone();
+            form::infer_fields(&mut fields, family.record);
+            let plugin = definition(family, &fields).or_else(|| old.and_then(|old| definition(family, old)));
+            if let (Some(plugin), Some(Value::Object(config))) = (plugin, fields.get_mut("config")) {
+                form::infer_fields(config, &plugin.config);
+                special::infer_former_names(plugin, config);
+            }
+            special::infer(family, &mut fields);
+            fields
+        }
+        _ => Map::new(),
+    }
+}
+
+/// A member below another entity must belong to it.
+pub fn check_belongs(found: Option<&Kept>, (field, id): (&str, Uuid)) -> Result<(), Failure> {
+    let belongs = found.is_some_and(|found| found.fields().get(field).and_then(foreign_id) == Some(id));
+    if belongs {
+        Ok(())
+    } else {
+        Err(Failure::not_found())
+    }
+}

@@ -1,0 +1,149 @@
+//! Plugins of the original that are described here, but not served yet: their instances are checked, kept and
+//! given back as those of others are, so that nobody has to take them out of his documents.
+//!
+//! A chain runs as if such a plugin was not there, with a warning. But a plugin that decides who gets in must not
+//! be missed silently: where one stands, calls are refused.
+
+mod acme;
+mod ai_prompt_decorator;
+mod ai_prompt_guard;
+mod ai_prompt_template;
+mod aws_lambda;
+mod azure_functions;
+mod datadog;
+mod file_log;
+mod grpc_gateway;
+mod grpc_web;
+mod http_log;
+mod ldap_auth;
+mod loggly;
+mod oauth2;
+mod opentelemetry;
+mod post_function;
+mod pre_function;
+mod prometheus;
+mod session;
+mod shared;
+mod statsd;
+mod syslog;
+mod tcp_log;
+mod udp_log;
+mod zipkin;
+
+use super::{Consumers, Definition, Shorthand, Unfit, untyped};
+use crate::schema::{EntityCheck, Record};
+use serde_json::{Value, json};
+use weir_plugins::request_termination;
+
+/// All of them.
+pub static DESCRIBED: &[Definition] = &[
+    acme::DEFINITION,
+    ai_prompt_decorator::DEFINITION,
+    ai_prompt_guard::DEFINITION,
+    ai_prompt_template::DEFINITION,
+    aws_lambda::DEFINITION,
+    azure_functions::DEFINITION,
+    datadog::DEFINITION,
+    file_log::DEFINITION,
+    grpc_gateway::DEFINITION,
+    grpc_web::DEFINITION,
+    http_log::DEFINITION,
+    ldap_auth::DEFINITION,
+    loggly::DEFINITION,
+    oauth2::DEFINITION,
+    opentelemetry::DEFINITION,
+    post_function::DEFINITION,
+    pre_function::DEFINITION,
+    prometheus::DEFINITION,
+    session::DEFINITION,
+    statsd::DEFINITION,
+    syslog::DEFINITION,
+    tcp_log::DEFINITION,
+    udp_log::DEFINITION,
+    zipkin::DEFINITION,
+];
+
+/// What a document is told about an instance: whether calls pass it by, or are refused.
+pub fn warning(name: &str, passes: bool) -> String {
+    let consequence = if passes {
+        "calls pass as if it was not there"
+    } else {
+        "calls that come to it are refused"
+    };
+    format!("plugin \"{name}\" is not served by this version of Weir: {consequence}")
+}
+
+/// A plugin without which calls get what they ask for.
+const fn passing(name: &'static str, priority: i32, config: Record) -> Definition {
+    described(name, priority, config, pass)
+}
+
+/// A plugin that decides who gets in.
+const fn refusing(name: &'static str, priority: i32, config: Record) -> Definition {
+    described(name, priority, config, refuse)
+}
+
+/// Code of the administrator. What it does before the upstream is asked may be to refuse calls.
+const fn deciding(name: &'static str, priority: i32, config: Record) -> Definition {
+    described(name, priority, config, refuse_before_upstream)
+}
+
+const fn described(
+    name: &'static str,
+    priority: i32,
+    config: Record,
+    translate: fn(&Value, &Consumers<'_>) -> Result<Value, Unfit>,
+) -> Definition {
+    Definition {
+        name,
+        priority,
+        config,
+        checks: &[],
+        shorthands: &[],
+        on_consumers: true,
+        catalogue_name: "request-termination",
+        translate,
+    }
+}
+
+impl Definition {
+    const fn with_checks(mut self, checks: &'static [EntityCheck]) -> Self {
+        self.checks = checks;
+        self
+    }
+
+    const fn with_shorthands(mut self, shorthands: &'static [Shorthand]) -> Self {
+        self.shorthands = shorthands;
+        self
+    }
+
+    const fn never_on_consumers(mut self) -> Self {
+        self.on_consumers = false;
+        self
+    }
+}
+
+fn pass(_: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
+    Err(Unfit {
+        field: "",
+        what: "this plugin".to_owned(),
+    })
+}
+
+fn refuse(_: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
+    Ok(untyped(request_termination::Config {
+        status: 503,
+        body: Some(json!({ "message": "Service unavailable" }).to_string()),
+        content_type: Some("application/json; charset=utf-8".to_owned()),
+        ..request_termination::Config::default()
+    }))
+}
+
+fn refuse_before_upstream(config: &Value, consumers: &Consumers<'_>) -> Result<Value, Unfit> {
+    let is_used = |phase: &str| config[phase].as_array().is_some_and(|it| !it.is_empty());
+    if ["certificate", "rewrite", "access"].into_iter().any(is_used) {
+        refuse(config, consumers)
+    } else {
+        pass(config, consumers)
+    }
+}

@@ -1,0 +1,262 @@
+//! From the documents of a store to the model.
+//!
+//! Each document is read once, when it comes; what is made of it stays until it changes. A document that is none, or
+//! refers to something that is not there, is left out and named; it never stops the rest. **What it is not**: it reads
+//! no store; whoever follows one tells it what changes.
+
+mod workspace;
+
+use crate::document::family::{Family, family};
+use crate::{Options, RouterFlavor};
+use std::collections::BTreeMap;
+use uuid::Uuid;
+use weir_model::diagnostic::PathStep;
+use weir_model::{ChainStep, ConsumerTable, DocPath, Model, RouteTarget};
+use workspace::Workspace;
+
+/// The workspace whose resources have the names that they are given.
+const DEFAULT_WORKSPACE: &str = "default";
+
+/// The documents of this door in a store.
+#[derive(Default)]
+pub struct Stored {
+    options: Options,
+    workspaces: BTreeMap<String, Workspace>,
+    /// Documents that are no entities, by their names.
+    broken: BTreeMap<String, String>,
+}
+
+/// A document that is left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    /// Its name in the store, without the door's own segment.
+    pub key: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// Documents may hold secrets.
+impl std::fmt::Debug for Stored {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Stored")
+            .field("workspaces", &self.workspaces.len())
+            .field("broken", &self.broken)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Stored {
+    /// No documents yet.
+    pub fn new(options: Options) -> Self {
+        Self {
+            options,
+            ..Self::default()
+        }
+    }
+
+    /// Takes over what became of a document; `None`: it is gone. `key` is its name without the door's own segment:
+    /// `WORKSPACE/FAMILY/ID`.
+    pub fn apply(&mut self, key: &str, value: Option<&[u8]>) {
+        self.broken.remove(key);
+        let Some((workspace, family, id)) = parse(key) else {
+            if value.is_some() {
+                self.broken
+                    .insert(key.to_owned(), "not the name of an entity".to_owned());
+            }
+            return;
+        };
+        let workspace = self.workspaces.entry(workspace.to_owned()).or_default();
+        let place = key
+            .split('/')
+            .fold(DocPath::root(), |place, segment| place.field(segment));
+        if let Err(reason) = workspace.apply(family, id, value, place) {
+            self.broken.insert(key.to_owned(), reason);
+        }
+    }
+
+    /// The model of all documents, and those that had to be left out.
+    pub fn model(&mut self) -> (Model, Vec<Broken>) {
+        let mut broken: Vec<Broken> = self
+            .broken
+            .iter()
+            .map(|(key, reason)| Broken {
+                key: key.clone(),
+                reason: reason.clone(),
+            })
+            .collect();
+        let mut whole = Model {
+            voice: weir_model::Voice::Kong,
+            ..Model::default()
+        };
+        if self.options.router == RouterFlavor::Expressions {
+            return (whole, broken);
+        }
+        for (name, workspace) in &mut self.workspaces {
+            let mut model = workspace.model(self.options.router, &mut broken);
+            if name != DEFAULT_WORKSPACE {
+                tell_apart(&mut model, name);
+            }
+            whole.merge(model);
+        }
+        broken.sort_by(|one, other| one.key.cmp(&other.key));
+        broken.dedup_by(|one, other| one.key == other.key);
+        (whole, broken)
+    }
+}
+
+fn parse(key: &str) -> Option<(&str, &'static Family, Uuid)> {
+    let mut segments = key.split('/');
+    let (workspace, name, id) = (segments.next()?, segments.next()?, segments.next()?);
+    if segments.next().is_some() {
+        return None;
+    }
+    Some((workspace, family(name)?, Uuid::try_parse(id).ok()?))
+}
+
+/// The name of the document at or above a place.
+fn key_of(path: &DocPath) -> Option<String> {
+    let segments: Vec<&str> = path
+        .0
+        .iter()
+        .take(3)
+        .map_while(|step| match step {
+            PathStep::Field(name) => Some(name.as_str()),
+            PathStep::Index(_) => None,
+        })
+        .collect();
+    (segments.len() == 3).then(|| segments.join("/"))
+}
+
+/// What a resource of a workspace is called in the model of all.
+pub(crate) fn name_in(workspace: &str, name: &str) -> String {
+    match workspace {
+        DEFAULT_WORKSPACE => name.to_owned(),
+        workspace => format!("{workspace}/{name}"),
+    }
+}
+
+/// Gives the resources of a workspace names that no other has.
+fn tell_apart(model: &mut Model, workspace: &str) {
+    let prefix = |name: &mut String| *name = name_in(workspace, name);
+    for service in &mut model.services {
+        prefix(&mut service.name);
+        if let Some(upstream) = &mut service.upstream {
+            prefix(upstream);
+        }
+    }
+    for upstream in &mut model.upstreams {
+        prefix(&mut upstream.name);
+        if let Some(owner) = upstream
+            .checks
+            .as_mut()
+            .and_then(|checks| checks.shared_with.as_mut())
+        {
+            prefix(owner);
+        }
+    }
+    for ConsumerTable { id, .. } in &mut model.consumer_tables {
+        prefix(id);
+    }
+    let in_chain = |steps: &mut Vec<ChainStep>| {
+        for step in steps {
+            step.overrides.iter_mut().for_each(prefix);
+        }
+    };
+    for route in &mut model.routes {
+        prefix(&mut route.name);
+        if let RouteTarget::Service(service) = &mut route.target {
+            prefix(service);
+        }
+        in_chain(&mut route.plugins);
+    }
+    // Global plugins are those of their workspace; calls that match no route are in none.
+    model.unmatched.clear();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SERVICE: &str = "5f3e1c80-0000-4000-8000-000000000001";
+    const ROUTE: &str = "5f3e1c80-0000-4000-8000-000000000002";
+    const PLUGIN: &str = "5f3e1c80-0000-4000-8000-000000000003";
+
+    fn stored(documents: &[(&str, &str)]) -> Stored {
+        let mut stored = Stored::new(Options::default());
+        for (key, value) in documents {
+            stored.apply(key, Some(value.as_bytes()));
+        }
+        stored
+    }
+
+    fn summary(stored: &mut Stored) -> (Vec<String>, Vec<String>) {
+        let (model, broken) = stored.model();
+        let routes = model
+            .routes
+            .iter()
+            .map(|route| format!("{} {}", route.name, route.plugins.len()));
+        let broken = broken.iter().map(|it| format!("{}: {}", it.key, it.reason));
+        (routes.collect(), broken.collect())
+    }
+
+    #[test]
+    fn documents_become_a_model_one_by_one() {
+        let service = format!("default/services/{SERVICE}");
+        let route = format!("default/routes/{ROUTE}");
+        let plugin = format!("default/plugins/{PLUGIN}");
+        let route_text =
+            format!(r#"{{"name":"r","paths":["/r"],"service":{{"id":"{SERVICE}"}},"tags":null}}"#);
+        let plugin_text =
+            format!(r#"{{"name":"key-auth","route":{{"id":"{ROUTE}"}},"config":{{"anonymous":null}}}}"#);
+        let mut stored = stored(&[
+            (&route, &route_text),
+            (&plugin, &plugin_text),
+            ("default/vaults/x", "{}"),
+            ("odd", "{}"),
+        ]);
+        let odd = "not the name of an entity";
+        let (routes, broken) = summary(&mut stored);
+        assert_eq!(routes, Vec::<String>::new());
+        assert_eq!(broken.len(), 3, "{broken:?}");
+        stored.apply("default/vaults/x", None);
+        stored.apply(&service, Some(br#"{"name":"s","host":"x.test"}"#));
+        assert_eq!(
+            summary(&mut stored),
+            (vec!["r 1".to_owned()], vec![format!("odd: {odd}")])
+        );
+        stored.apply(&plugin, Some(br#"{"name":"key-auth","config":{"key_names":5}}"#));
+        let expected = format!("{plugin}: config.key_names: expected an array");
+        assert_eq!(
+            summary(&mut stored),
+            (vec!["r 0".to_owned()], vec![expected, format!("odd: {odd}")])
+        );
+        stored.apply(&plugin, None);
+        stored.apply("odd", None);
+        stored.apply(&route, None);
+        assert_eq!(summary(&mut stored), (Vec::new(), Vec::new()));
+    }
+
+    #[test]
+    fn workspaces_do_not_meet() {
+        let route_text = format!(r#"{{"name":"r","paths":["/r"],"service":{{"id":"{SERVICE}"}}}}"#);
+        let documents: Vec<(String, String)> = ["default", "team"]
+            .into_iter()
+            .flat_map(|workspace| {
+                let service = r#"{"name":"s","host":"x.test"}"#.to_owned();
+                [
+                    (format!("{workspace}/services/{SERVICE}"), service),
+                    (format!("{workspace}/routes/{ROUTE}"), route_text.clone()),
+                ]
+            })
+            .collect();
+        let mut stored = Stored::new(Options::default());
+        for (key, value) in &documents {
+            stored.apply(key, Some(value.as_bytes()));
+        }
+        let (model, _) = stored.model();
+        let names: Vec<&str> = model.routes.iter().map(|route| route.name.as_str()).collect();
+        assert_eq!(names, ["r", "team/r"]);
+        assert_eq!(model.services[1].name, "team/s");
+    }
+}

@@ -1,0 +1,64 @@
+//! Plugins that are described, but not served: their instances are accepted with a warning, and where one decides
+//! who gets in, calls are refused.
+
+use serde_json::{Value, json};
+use weir_kong::{Options, translate};
+use weir_model::{Model, PluginUse, Severity};
+
+fn model(plugin: &str, config: &Value) -> (Model, Vec<String>) {
+    let document = json!({
+        "_format_version": "3.0",
+        "services": [{
+            "name": "s",
+            "url": "http://127.0.0.1:1",
+            "routes": [{ "name": "r", "paths": ["/x"] }],
+        }],
+        "plugins": [{ "name": plugin, "config": config }],
+    });
+    let (model, found) = translate(&document, &Options::default()).expect("is accepted");
+    assert!(
+        found.iter().all(|it| it.severity == Severity::Warning),
+        "{found:?}"
+    );
+    (model, found.into_iter().map(|it| it.message).collect())
+}
+
+/// The statuses with which the plugins of a route's chain answer by themselves.
+fn refusals(model: &Model) -> Vec<u64> {
+    let uses = model.routes.iter().flat_map(|route| &route.plugins);
+    uses.filter_map(|step| match step.plugin.as_ref()? {
+        PluginUse::Inline(instance) => instance.config["status"].as_u64(),
+        PluginUse::Shared(id) => {
+            let instance = model.plugins.iter().find(|it| it.id == *id)?;
+            instance.config["status"].as_u64()
+        }
+    })
+    .collect()
+}
+
+#[test]
+fn who_decides_about_access_refuses_and_others_are_passed_by() {
+    let ldap = json!({ "ldap_host": "h", "base_dn": "dc=x", "attribute": "cn" });
+    let table: [(&str, Value, &[u64]); 9] = [
+        ("ldap-auth", ldap, &[503]),
+        ("oauth2", json!({ "enable_client_credentials": true }), &[503]),
+        ("session", json!({}), &[503]),
+        ("ai-prompt-guard", json!({ "deny_patterns": ["x"] }), &[503]),
+        ("pre-function", json!({ "access": ["return"] }), &[503]),
+        ("post-function", json!({ "log": ["return"] }), &[]),
+        ("datadog", json!({}), &[]),
+        ("http-log", json!({ "http_endpoint": "http://127.0.0.1:9" }), &[]),
+        ("zipkin", json!({}), &[]),
+    ];
+    for (plugin, config, expected) in table {
+        let (model, warnings) = model(plugin, &config);
+        assert_eq!(refusals(&model), expected, "{plugin}");
+        let consequence = if expected.is_empty() {
+            "calls pass as if it was not there"
+        } else {
+            "calls that come to it are refused"
+        };
+        let warning = format!("plugin \"{plugin}\" is not served by this version of Weir: {consequence}");
+        assert_eq!(warnings, [warning], "{plugin}");
+    }
+}

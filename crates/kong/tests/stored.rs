@@ -1,0 +1,153 @@
+//! What is made of stored documents piece by piece is what is made of them at once, and takes the time of the piece.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+use weir_kong::stored::Stored;
+use weir_kong::{Options, RouterFlavor};
+
+/// Numbers that look random and are the same in each run.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+
+    fn id(&mut self, family: u64) -> String {
+        id(family, self.below(5))
+    }
+
+    /// A reference to a member of a family, which may be there or not.
+    fn reference(&mut self, family: u64) -> String {
+        match self.below(4) {
+            0 => "null".to_owned(),
+            _ => format!("{{\"id\":\"{}\"}}", self.id(family)),
+        }
+    }
+}
+
+fn id(family: u64, number: u64) -> String {
+    format!("{family:08x}-0000-4000-8000-{number:012x}")
+}
+
+fn document(family: &str, numbers: &mut Numbers) -> String {
+    let name = numbers.below(4);
+    match family {
+        "services" => {
+            let host = ["a.test", "u0.test", "u1.test"][numbers.below(3) as usize];
+            let enabled = numbers.below(5) > 0;
+            let protocol = ["http", "https", "tcp"][numbers.below(3) as usize];
+            format!("{{\"host\":\"{host}\",\"enabled\":{enabled},\"protocol\":\"{protocol}\"}}")
+        }
+        "routes" => {
+            let service = numbers.reference(1);
+            let created = numbers.below(9);
+            format!("{{\"paths\":[\"/{name}\"],\"service\":{service},\"created_at\":{created}}}")
+        }
+        "upstreams" => format!("{{\"name\":\"u{name}.test\",\"host_header\":\"h{name}.test\"}}"),
+        "targets" => {
+            let upstream = numbers.id(3);
+            format!("{{\"target\":\"10.0.0.{name}:80\",\"upstream\":{{\"id\":\"{upstream}\"}}}}")
+        }
+        "consumers" => format!("{{\"username\":\"c{name}\"}}"),
+        "keyauth_credentials" => {
+            let consumer = numbers.id(5);
+            format!("{{\"key\":\"k{name}\",\"consumer\":{{\"id\":\"{consumer}\"}}}}")
+        }
+        _ => {
+            let (route, service) = (numbers.reference(2), numbers.reference(1));
+            let consumer = numbers.reference(5);
+            let config = match numbers.below(4) {
+                0 => format!("\"key-auth\",\"config\":{{\"anonymous\":\"c{name}\"}},\"consumer\":null"),
+                1 => format!(
+                    "\"rate-limiting\",\"config\":{{\"minute\":{}}},\"consumer\":{consumer}",
+                    name + 1
+                ),
+                2 => "\"cors\",\"config\":{},\"consumer\":null".to_owned(),
+                _ => "\"no-such-plugin\",\"consumer\":null".to_owned(),
+            };
+            format!("{{\"name\":{config},\"route\":{route},\"service\":{service}}}")
+        }
+    }
+}
+
+#[test]
+fn pieces_make_the_same_whole() {
+    const FAMILIES: [&str; 7] = [
+        "services",
+        "routes",
+        "upstreams",
+        "targets",
+        "consumers",
+        "keyauth_credentials",
+        "plugins",
+    ];
+    for router in [RouterFlavor::TraditionalCompatible, RouterFlavor::Traditional] {
+        let options = Options { router };
+        let mut numbers = Numbers(7);
+        let mut documents: BTreeMap<String, String> = BTreeMap::new();
+        let mut stored = Stored::new(options);
+        for step in 0..1500 {
+            let family = numbers.below(FAMILIES.len() as u64);
+            let name = FAMILIES[family as usize];
+            let key = format!("default/{name}/{}", numbers.id(family + 1));
+            if numbers.below(3) == 0 {
+                documents.remove(&key);
+                stored.apply(&key, None);
+            } else {
+                let value = document(name, &mut numbers);
+                stored.apply(&key, Some(value.as_bytes()));
+                documents.insert(key, value);
+            }
+            if numbers.below(3) > 0 {
+                continue;
+            }
+            let mut fresh = Stored::new(options);
+            for (key, value) in &documents {
+                fresh.apply(key, Some(value.as_bytes()));
+            }
+            let (pieces, whole) = (stored.model(), fresh.model());
+            assert_eq!(pieces.1, whole.1, "step {step}: {documents:#?}");
+            assert_eq!(pieces.0, whole.0, "step {step}: {documents:#?}");
+        }
+    }
+}
+
+/// Generous, as tests are not optimised: making everything again takes ten times as long.
+#[test]
+fn a_change_costs_no_more_than_the_copy() {
+    const ROUTES: u64 = 20_000;
+    let mut stored = Stored::new(Options::default());
+    let service = id(1, 0);
+    stored.apply(
+        &format!("default/services/{service}"),
+        Some(b"{\"host\":\"x.test\",\"name\":\"s\"}"),
+    );
+    let route = |number: u64, path: &str| {
+        let value =
+            format!("{{\"name\":\"r{number}\",\"paths\":[\"{path}\"],\"service\":{{\"id\":\"{service}\"}}}}");
+        (format!("default/routes/{}", id(2, number)), value)
+    };
+    for number in 0..ROUTES {
+        let (key, value) = route(number, &format!("/r/{number}"));
+        stored.apply(&key, Some(value.as_bytes()));
+    }
+    let plugin = format!("default/plugins/{}", id(7, 0));
+    stored.apply(&plugin, Some(b"{\"name\":\"key-auth\",\"config\":{}}"));
+    let begin = Instant::now();
+    let (model, broken) = stored.model();
+    let all = begin.elapsed();
+    assert_eq!((model.routes.len(), broken.len()), (ROUTES as usize, 0));
+    let (key, value) = route(77, "/other");
+    let begin = Instant::now();
+    stored.apply(&key, Some(value.as_bytes()));
+    let (model, _) = stored.model();
+    let one = begin.elapsed();
+    assert_eq!(model.routes.len(), ROUTES as usize);
+    eprintln!("all {all:?}, one {one:?}");
+    assert!(one < all / 2, "all {all:?}, one {one:?}");
+}

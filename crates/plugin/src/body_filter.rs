@@ -1,0 +1,182 @@
+//! Work on the body of a response while it passes.
+
+use std::fmt;
+
+/// Works on one response's body, in pieces as they come. A response that can have no body (to a HEAD, a 204, a 304)
+/// only ends; where a body breaks off, the filter is dropped without an end.
+pub trait BodyFilter {
+    /// Takes the next piece. What is to go on is put behind what `out` holds.
+    fn piece(&mut self, data: &[u8], out: &mut Vec<u8>);
+
+    /// Nothing more comes for a while: what could go on should.
+    fn pause(&mut self, out: &mut Vec<u8>) {
+        let _ = out;
+    }
+
+    /// The body is complete.
+    fn end(&mut self, out: &mut Vec<u8>) {
+        let _ = out;
+    }
+
+    /// Whether the body keeps its length: the filter only looks on.
+    fn keeps_length(&self) -> bool {
+        false
+    }
+}
+
+/// The filters of one response's body, each working on what the one before it lets pass. Without any, nothing is
+/// allocated and nothing is done.
+#[derive(Default)]
+pub struct BodyFilters {
+    filters: Vec<Box<dyn BodyFilter>>,
+    /// So many at the end stay behind those that are added.
+    codings: usize,
+    /// What passes from one filter to the next.
+    between: [Vec<u8>; 2],
+}
+
+/// What becomes of a body.
+#[derive(Clone, Copy)]
+enum Step<'d> {
+    Piece(&'d [u8]),
+    Pause,
+    End,
+}
+
+impl BodyFilters {
+    /// Adds a filter behind those that there are.
+    pub fn push(&mut self, filter: impl BodyFilter + 'static) {
+        let place = self.filters.len() - self.codings;
+        self.filters.insert(place, Box::new(filter));
+    }
+
+    /// Adds a content coding: it works behind all filters that are no codings, whoever is added first.
+    pub fn push_coding(&mut self, filter: impl BodyFilter + 'static) {
+        self.filters.push(Box::new(filter));
+        self.codings += 1;
+    }
+
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.filters.is_empty()
+    }
+
+    /// Whether a body keeps its length.
+    pub fn keep_length(&self) -> bool {
+        self.filters.iter().all(|filter| filter.keeps_length())
+    }
+
+    /// Drops all filters, and what they hold.
+    pub fn clear(&mut self) {
+        if !self.filters.is_empty() {
+            *self = Self::default();
+        }
+    }
+
+    /// Lets a piece pass; what comes of it is put behind what `out` holds.
+    pub fn piece(&mut self, data: &[u8], out: &mut Vec<u8>) {
+        self.step(Step::Piece(data), out);
+    }
+
+    /// Lets everything pass that can.
+    pub fn pause(&mut self, out: &mut Vec<u8>) {
+        self.step(Step::Pause, out);
+    }
+
+    /// Ends the body. The filters are gone then.
+    pub fn end(&mut self, out: &mut Vec<u8>) {
+        self.step(Step::End, out);
+        self.clear();
+    }
+
+    /// Lets a whole body pass.
+    pub fn whole(&mut self, body: Vec<u8>) -> Vec<u8> {
+        if self.filters.is_empty() {
+            return body;
+        }
+        let mut out = Vec::with_capacity(body.len());
+        self.piece(&body, &mut out);
+        self.end(&mut out);
+        out
+    }
+
+    fn step(&mut self, step: Step<'_>, out: &mut Vec<u8>) {
+        let Self { filters, between, .. } = self;
+        let [from, to] = between;
+        from.clear();
+        let Some(last) = filters.len().checked_sub(1) else {
+            if let Step::Piece(data) = step {
+                out.extend_from_slice(data);
+            }
+            return;
+        };
+        for (index, filter) in filters.iter_mut().enumerate() {
+            to.clear();
+            let into: &mut Vec<u8> = if index == last { out } else { to };
+            match (index, step) {
+                (0, Step::Piece(data)) => filter.piece(data, into),
+                _ if !from.is_empty() => filter.piece(from, into),
+                _ => {}
+            }
+            match step {
+                Step::Piece(_) => {}
+                Step::Pause => filter.pause(into),
+                Step::End => filter.end(into),
+            }
+            std::mem::swap(from, to);
+        }
+    }
+}
+
+impl fmt::Debug for BodyFilters {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "BodyFilters({})", self.filters.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Doubles every byte, and tells of pauses and the end.
+    struct Double;
+
+    impl BodyFilter for Double {
+        fn piece(&mut self, data: &[u8], out: &mut Vec<u8>) {
+            for byte in data {
+                out.extend([*byte, *byte]);
+            }
+        }
+
+        fn pause(&mut self, out: &mut Vec<u8>) {
+            out.push(b',');
+        }
+
+        fn end(&mut self, out: &mut Vec<u8>) {
+            out.push(b'.');
+        }
+    }
+
+    #[test]
+    fn bodies_pass_through_all_filters() {
+        for (count, passed) in [
+            (0, "ab"),
+            (1, "aa,bb."),
+            (2, "aaaa,,,bbbb..."),
+            (3, "aaaaaaaa,,,,,,,bbbbbbbb......."),
+        ] {
+            let mut filters = BodyFilters::default();
+            for _ in 0..count {
+                filters.push(Double);
+            }
+            let mut out = Vec::new();
+            filters.piece(b"a", &mut out);
+            filters.pause(&mut out);
+            filters.piece(b"b", &mut out);
+            filters.end(&mut out);
+            assert_eq!(String::from_utf8_lossy(&out), passed);
+            assert!(filters.is_empty());
+        }
+    }
+}

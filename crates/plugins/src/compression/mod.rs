@@ -1,0 +1,232 @@
+//! `compression`: compresses responses for clients that take it, as they pass.
+//!
+//! ```yaml
+//! coding: gzip
+//! types: [text/html, application/json]
+//! min_length: 256
+//! vary: true
+//! ```
+//!
+//! Responses with a `Content-Encoding` of their own stay as they are, as do all but 200, 403 and 404.
+//!
+//! Security: the length of a compressed answer that holds both a secret and what the caller sent tells of the secret
+//! (BREACH).
+
+mod coder;
+
+pub(crate) use coder::unpacked;
+
+use coder::{Brotli, Gzip, GzipPool};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+use weir_model::{Diagnostic, DocPath};
+use weir_plugin::{BuildContext, Exchange, Filter, Headers, Phases, Plugin, parse_config};
+
+/// Configuration of `compression`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// How it is compressed.
+    pub coding: Coding,
+    /// Media types that are compressed, without parameters; `*` is for all.
+    pub types: Vec<String>,
+    /// The shortest response that is compressed, in bytes, where its length is known.
+    pub min_length: u64,
+    /// How much work is done: 1 to 9 for gzip, 0 to 11 for brotli.
+    #[schemars(range(min = 0, max = 11))]
+    pub level: u8,
+    /// Binary logarithm of brotli's window, 10 to 24.
+    #[schemars(range(min = 10, max = 24))]
+    pub window_bits: u8,
+    /// Whether clients that speak HTTP/1.0 get compressed responses.
+    pub http_1_0: bool,
+    /// Whether caches are told by `Vary` that the answer depends on `Accept-Encoding`.
+    pub vary: bool,
+}
+
+/// A content coding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Coding {
+    /// RFC 1952.
+    Gzip,
+    /// RFC 7932.
+    Brotli,
+}
+
+impl Coding {
+    /// The coding of this name, where there is one.
+    pub(crate) fn of(name: &[u8]) -> Option<Self> {
+        let name = name.trim_ascii();
+        [Self::Gzip, Self::Brotli]
+            .into_iter()
+            .find(|coding| coding.token().eq_ignore_ascii_case(name))
+    }
+
+    /// Its name in headers.
+    fn token(self) -> &'static [u8] {
+        match self {
+            Self::Gzip => b"gzip",
+            Self::Brotli => b"br",
+        }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            coding: Coding::Gzip,
+            types: vec!["text/html".to_owned()],
+            min_length: 20,
+            level: 1,
+            window_bits: 19,
+            http_1_0: false,
+            vary: false,
+        }
+    }
+}
+
+/// The plugin.
+pub struct Compression;
+
+impl Plugin for Compression {
+    fn name(&self) -> &'static str {
+        "compression"
+    }
+
+    fn config_schema(&self) -> schemars::Schema {
+        schemars::schema_for!(Config)
+    }
+
+    fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
+        let config: Config = parse_config(config)?;
+        let mut faults = Vec::new();
+        let mut fault = |field: &str, message: &str| {
+            faults.push(Diagnostic::error(DocPath::root().field(field), message));
+        };
+        match (config.coding, config.level) {
+            (Coding::Gzip, 1..=9) | (Coding::Brotli, 0..=11) => {}
+            (Coding::Gzip, _) => fault("level", "expected from 1 to 9"),
+            (Coding::Brotli, _) => fault("level", "expected from 0 to 11"),
+        }
+        if !(10..=24).contains(&config.window_bits) {
+            fault("window_bits", "expected from 10 to 24");
+        }
+        match faults.is_empty() {
+            true => Ok(Arc::new(CompressionFilter {
+                any_type: config.types.iter().any(|known| known == "*"),
+                pool: Arc::new(GzipPool::new(config.level)),
+                config,
+            })),
+            false => Err(faults),
+        }
+    }
+}
+
+/// An instance of `compression`.
+struct CompressionFilter {
+    config: Config,
+    any_type: bool,
+    pool: Arc<GzipPool>,
+}
+
+impl CompressionFilter {
+    fn is_wanted(&self, exchange: &Exchange) -> bool {
+        let (request, response) = (&exchange.request, &exchange.response);
+        let length = match &response.replaced_body {
+            Some(body) => Some(body.len() as u64),
+            None => response.content_length,
+        };
+        matches!(response.status, 200 | 403 | 404)
+            && length.is_none_or(|length| length >= self.config.min_length)
+            && (request.version >= (1, 1) || self.config.http_1_0)
+            && !response.headers.contains(b"content-encoding")
+            && self.is_type(&response.headers)
+            && accepts(&request.headers, self.config.coding.token())
+    }
+
+    fn is_type(&self, headers: &Headers) -> bool {
+        let Some(content_type) = headers.get(b"content-type") else {
+            return false;
+        };
+        let media_type = content_type
+            .split(|byte| *byte == b';')
+            .next()
+            .unwrap_or_default();
+        let media_type = media_type.trim_ascii();
+        let is_it = |known: &String| known.as_bytes().eq_ignore_ascii_case(media_type);
+        self.any_type || self.config.types.iter().any(is_it)
+    }
+}
+
+/// Whether a client takes a coding (RFC 9110, 12.5.3).
+fn accepts(headers: &Headers, coding: &[u8]) -> bool {
+    let mut any = false;
+    for value in headers.get_all(b"accept-encoding") {
+        for part in value.split(|byte| *byte == b',') {
+            let mut pieces = part.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
+            let name = pieces.next().unwrap_or_default();
+            let is_refused = pieces.any(|piece| {
+                let weight = piece.strip_prefix(b"q=").or_else(|| piece.strip_prefix(b"Q="));
+                weight.is_some_and(|weight| weight.iter().all(|digit| matches!(digit, b'0' | b'.')))
+            });
+            if name.eq_ignore_ascii_case(coding) {
+                return !is_refused;
+            }
+            any |= name == b"*" && !is_refused;
+        }
+    }
+    any
+}
+
+impl Filter for CompressionFilter {
+    fn phases(&self) -> Phases {
+        Phases::RESPONSE
+    }
+
+    fn on_response(&self, exchange: &mut Exchange) {
+        let is_wanted = self.is_wanted(exchange);
+        let response = &mut exchange.response;
+        if self.config.vary
+            && self.is_type(&response.headers)
+            && !response.headers.contains(b"content-encoding")
+        {
+            add_vary(&mut response.headers);
+        }
+        if !is_wanted {
+            return;
+        }
+        response.headers.remove(b"accept-ranges");
+        response.headers.remove(b"content-length");
+        if let Some(tag) = response.headers.get(b"etag").filter(|tag| tag.starts_with(b"\"")) {
+            // The bytes are others now, what they say is not.
+            let weak = [b"W/", tag].concat();
+            response.headers.set(b"ETag", &weak);
+        }
+        response
+            .headers
+            .append_checked(b"Content-Encoding", self.config.coding.token());
+        match self.config.coding {
+            Coding::Gzip => response.body_filters.push_coding(Gzip::new(&self.pool)),
+            Coding::Brotli => {
+                let coder = Brotli::new(self.config.level, self.config.window_bits);
+                response.body_filters.push_coding(coder);
+            }
+        }
+    }
+}
+
+fn add_vary(headers: &mut Headers) {
+    let names = |value: &[u8]| {
+        let mut names = value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+        names.any(|name| name == b"*" || name.eq_ignore_ascii_case(b"accept-encoding"))
+    };
+    if !headers.get_all(b"vary").any(names) {
+        headers.append_checked(b"Vary", b"Accept-Encoding");
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,211 @@
+//! What calls are counted by: made ready for many calls, and turned into keys of counters.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+use weir_flow::rate_limit::key;
+use weir_plugin::{Exchange, Template};
+
+/// What calls are counted by.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CountBy {
+    /// The client's address.
+    #[default]
+    Ip,
+    /// The consumer, the anonymous one too.
+    Consumer,
+    /// The credential that was used.
+    Credential,
+    /// The service that the route leads to.
+    Service,
+    /// The route.
+    Route,
+    /// Nothing: all calls together.
+    Everybody,
+    /// The value of this request header.
+    Header(String),
+    /// All calls to exactly this path (as the client wrote it) together; others are counted by `otherwise`.
+    Path(String),
+    /// A text with variables, such as `$remote_addr $http_x_tenant`. It counts as absent when none of its variables
+    /// has a value, or when it is empty.
+    Template(String),
+}
+
+/// What a call is counted by when there is no value to count by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Otherwise {
+    /// The client's address.
+    #[default]
+    Ip,
+    /// Not at all: it passes.
+    Nothing,
+    /// It fails, as `on_failure` says.
+    Fail,
+}
+
+/// What happens when no limit can be found out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnFailure {
+    /// Status 500.
+    #[default]
+    Refuse,
+    /// The call passes uncounted.
+    Pass,
+}
+
+/// A number, or a text with variables (`$http_x_limit`, `${http_x_limit ?? 10}`) that gives one for each call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Amount {
+    /// The same for all calls.
+    Number(u64),
+    /// Read from the call.
+    Template(String),
+}
+
+/// An [`Amount`] made ready for many calls.
+pub(crate) enum Number {
+    Fixed(u64),
+    PerCall(Template),
+}
+
+impl Number {
+    pub(crate) fn new(amount: Amount) -> Self {
+        match amount {
+            Amount::Number(number) => Self::Fixed(number),
+            Amount::Template(text) => Self::PerCall(Template::parse(&text)),
+        }
+    }
+
+    pub(crate) fn needs_body(&self) -> bool {
+        matches!(self, Self::PerCall(template) if template.needs_body())
+    }
+
+    /// The number for this call; `None` where a variable has no good value.
+    pub(crate) fn read(&self, exchange: &Exchange) -> Option<u64> {
+        match self {
+            Self::Fixed(number) => Some(*number),
+            Self::PerCall(template) => {
+                let mut text = Vec::new();
+                template.render(exchange, &mut text);
+                std::str::from_utf8(&text).ok()?.trim().parse().ok()
+            }
+        }
+    }
+}
+
+/// Counters of one kind, with names as the request has them.
+pub(crate) struct Counted {
+    /// Keeps the counters apart from all others.
+    place: Vec<u8>,
+    by: Key,
+}
+
+enum Key {
+    Ip,
+    Consumer,
+    Credential,
+    Service,
+    Route,
+    Everybody,
+    Header(Vec<u8>),
+    Path(Vec<u8>),
+    Variables(Template),
+}
+
+impl Key {
+    fn new(by: CountBy) -> Self {
+        match by {
+            CountBy::Ip => Self::Ip,
+            CountBy::Consumer => Self::Consumer,
+            CountBy::Credential => Self::Credential,
+            CountBy::Service => Self::Service,
+            CountBy::Route => Self::Route,
+            CountBy::Everybody => Self::Everybody,
+            CountBy::Header(name) => Self::Header(name.into_bytes()),
+            CountBy::Path(path) => Self::Path(path.into_bytes()),
+            CountBy::Template(text) if text == "$remote_addr" || text == "${remote_addr}" => Self::Ip,
+            CountBy::Template(text) => Self::Variables(Template::parse(&text)),
+        }
+    }
+}
+
+impl Counted {
+    /// Counters of `scope`; `group` keeps those of one configuration apart.
+    pub(crate) fn new(scope: &str, group: u8, by: CountBy) -> Self {
+        let mut place = vec![group];
+        place.extend_from_slice(scope.as_bytes());
+        Self {
+            place,
+            by: Key::new(by),
+        }
+    }
+
+    pub(crate) fn needs_body(&self) -> bool {
+        matches!(&self.by, Key::Variables(template) if template.needs_body())
+    }
+
+    /// The key of the call's counters; `None` where it has nothing to count by.
+    pub(crate) fn key(&self, exchange: &Exchange) -> Option<u128> {
+        let request = &exchange.request;
+        let consumer = || exchange.identity.as_ref().map(|identity| &identity.consumer);
+        let of = |kind, value: &[u8]| Some(self.key_of(kind, value)).filter(|_| !value.is_empty());
+        match &self.by {
+            Key::Ip => Some(self.key_of_address(request.client)),
+            Key::Consumer => of(b'c', consumer()?.id.as_bytes()),
+            Key::Credential => {
+                let id = exchange.identity.as_ref()?.credential_id.as_deref()?;
+                // A credential without a name of its own counts as its consumer.
+                of(b'k', id.as_bytes()).or_else(|| of(b'c', consumer()?.id.as_bytes()))
+            }
+            Key::Service => of(b's', exchange.route.as_ref()?.service.as_bytes()),
+            Key::Route => of(b'r', exchange.route.as_ref()?.name.as_bytes()),
+            Key::Everybody => Some(self.key_of(b'e', b"")),
+            Key::Header(name) => of(b'h', request.headers.get(name)?),
+            Key::Path(path) => (request.raw_path == *path).then(|| self.key_of(b'p', path)),
+            Key::Variables(template) => {
+                let mut value = Vec::new();
+                let found = template.render(exchange, &mut value);
+                of(b'v', &value).filter(|_| found > 0)
+            }
+        }
+    }
+
+    /// The key of the counters of an address.
+    pub(crate) fn key_of_address(&self, address: IpAddr) -> u128 {
+        match address {
+            IpAddr::V4(address) => self.key_of(b'a', &address.octets()),
+            IpAddr::V6(address) => self.key_of(b'a', &address.octets()),
+        }
+    }
+
+    /// `kind` keeps a client from counting on another's address by naming it in a header.
+    fn key_of(&self, kind: u8, value: &[u8]) -> u128 {
+        key(&[&self.place, &[kind], value])
+    }
+}
+
+/// Plugins that have no more to do with a call, because another one has done their work in its own way.
+pub(crate) mod settled {
+    use weir_plugin::Exchange;
+
+    /// Stands for the list among what is kept of a call.
+    static OWNER: u8 = 0;
+
+    /// The plugin of this name has no more to do.
+    pub(crate) fn settle(exchange: &mut Exchange, plugin: &'static str) {
+        let mut list: Vec<&'static str> = exchange.kept.take(&OWNER).unwrap_or_default();
+        list.push(plugin);
+        exchange.kept.put(&OWNER, list);
+    }
+
+    /// Whether the plugin of this name has no more to do.
+    #[inline]
+    pub(crate) fn is_settled(exchange: &mut Exchange, plugin: &str) -> bool {
+        let list: Option<&mut Vec<&'static str>> = exchange.kept.get_mut(&OWNER);
+        list.is_some_and(|list| list.contains(&plugin))
+    }
+}

@@ -1,0 +1,252 @@
+//! `csrf`: lets calls that change something pass only from pages that this API's own cookie was given to.
+//!
+//! ```yaml
+//! key: a-long-secret
+//! expires_seconds: 3600
+//! ```
+//!
+//! Every response brings a signed token in a cookie. A page of the same site reads it and sends it back in a header of
+//! the same name; pages of other sites can do neither. `GET`, `HEAD` and `OPTIONS` pass without.
+//!
+//! Security: it needs a key that nobody can guess, and callers that are browsers. It does not say who calls.
+
+use crate::checks::Faults;
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+use aws_lc_rs::digest::{Context, SHA256};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+use weir_model::Diagnostic;
+use weir_plugin::{
+    BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Refusal, RefusalKind, parse_config,
+};
+
+/// Configuration of `csrf`. `Debug` does not show the key.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// What tokens are signed with.
+    pub key: String,
+    /// How long a token is good, in seconds. 0 or less: for ever (and the browser forgets the cookie at once).
+    #[serde(default = "two_hours")]
+    pub expires_seconds: i64,
+    /// The name of cookie and header.
+    #[serde(default = "standard_name")]
+    pub name: String,
+}
+
+impl std::fmt::Debug for Config {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Config")
+            .field("expires_seconds", &self.expires_seconds)
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+fn two_hours() -> i64 {
+    7_200
+}
+
+fn standard_name() -> String {
+    "csrf-token".into()
+}
+
+/// The plugin.
+pub struct Csrf;
+
+impl Plugin for Csrf {
+    fn name(&self) -> &'static str {
+        "csrf"
+    }
+
+    fn config_schema(&self) -> schemars::Schema {
+        schemars::schema_for!(Config)
+    }
+
+    fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
+        let config: Config = parse_config(config)?;
+        let mut faults = Faults::default();
+        faults.check_name("name", &config.name);
+        faults.done()?;
+        Ok(Arc::new(TokenFilter(config)))
+    }
+}
+
+/// An instance of `csrf`.
+struct TokenFilter(Config);
+
+impl TokenFilter {
+    fn check(&self, exchange: &mut Exchange) -> Result<(), &'static str> {
+        let now = exchange.unix_ms() / 1_000;
+        let name = self.0.name.as_bytes();
+        let request = &exchange.request;
+        let header = request.headers.get(name).filter(|value| !value.is_empty());
+        let header = header.ok_or("no csrf token in headers")?;
+        let cookie = request.cookie(name).ok_or("no csrf cookie")?;
+        if header != cookie {
+            return Err("csrf token mismatch");
+        }
+        self.verify(cookie, now)
+            .ok_or("Failed to verify the csrf token signature")
+    }
+
+    fn verify(&self, token: &[u8], now: u64) -> Option<()> {
+        let token: Value = serde_json::from_slice(&STANDARD.decode(token).ok()?).ok()?;
+        let number = |field: &str| match token.get(field)? {
+            Value::Number(number) => Some(number),
+            _ => None,
+        };
+        let (random, made) = (number("random")?, number("expires")?);
+        let age = now as f64 - made.as_f64()?;
+        if self.0.expires_seconds > 0 && age > self.0.expires_seconds as f64 {
+            return None;
+        }
+        let sign = self.sign(&random.to_string(), &made.to_string());
+        let told = token.get("sign")?.as_str()?;
+        verify_slices_are_equal(sign.as_bytes(), told.as_bytes()).ok()
+    }
+
+    /// The signature in hexadecimal digits.
+    fn sign(&self, random: &str, made: &str) -> String {
+        let mut context = Context::new(&SHA256);
+        for part in ["{expires:", made, ",random:", random, ",key:", &self.0.key, "}"] {
+            context.update(part.as_bytes());
+        }
+        let mut text = String::with_capacity(64);
+        for byte in context.finish().as_ref() {
+            let written = write!(text, "{byte:02x}");
+            debug_assert!(written.is_ok());
+        }
+        text
+    }
+
+    /// A fresh token, with what a browser is to know about the cookie.
+    fn cookie(&self, exchange: &mut Exchange) -> String {
+        let now = exchange.unix_ms() / 1_000;
+        // As many digits as every reader of JSON keeps, and none at the end that is written in another way.
+        let random = format!("0.{:013}1", exchange.random_u64() % 10_000_000_000_000);
+        let made = now.to_string();
+        let sign = self.sign(&random, &made);
+        let token = format!("{{\"random\":{random},\"expires\":{made},\"sign\":\"{sign}\"}}");
+        let end = now.saturating_add_signed(self.0.expires_seconds);
+        let expires = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(end.min(LATEST)));
+        let name = &self.0.name;
+        format!(
+            "{name}={};path=/;SameSite=Lax;Expires={expires}",
+            STANDARD.encode(token)
+        )
+    }
+}
+
+/// The last second of the year 9999, beyond which there are no dates in headers.
+const LATEST: u64 = 253_402_300_799;
+
+impl Filter for TokenFilter {
+    fn phases(&self) -> Phases {
+        Phases::BOTH
+    }
+
+    fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        if matches!(exchange.request.method.as_slice(), b"GET" | b"HEAD" | b"OPTIONS") {
+            return Outcome::Continue;
+        }
+        match self.check(exchange) {
+            Ok(()) => Outcome::Continue,
+            Err(message) => {
+                let kind = RefusalKind::Forbidden { plugin: "csrf" };
+                let mut refusal = Refusal::with_status(kind, 401);
+                refusal.message = Some(message.to_owned());
+                Outcome::Refuse(Box::new(refusal))
+            }
+        }
+    }
+
+    fn on_response(&self, exchange: &mut Exchange) {
+        let cookie = self.cookie(exchange);
+        exchange.response.headers.append(b"Set-Cookie", cookie.as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testkit::*;
+    use serde_json::json;
+
+    fn token(filter: &dyn Filter) -> String {
+        let mut exchange = exchange();
+        filter.on_response(&mut exchange);
+        let line = lines(&exchange.response.headers).remove(0);
+        let value = line.strip_prefix("Set-Cookie: t=").expect("a cookie");
+        value.split(';').next().expect("a value").to_owned()
+    }
+
+    #[test]
+    fn calls_need_the_token() {
+        let filter = build(&Csrf, &json!({"key": "k", "name": "t"})).expect("valid");
+        let other = build(&Csrf, &json!({"key": "other", "name": "t"})).expect("valid");
+        let (own, others) = (token(&*filter), token(&*other));
+        let old = STANDARD.encode(r#"{"random":0.1,"expires":1,"sign":""}"#);
+        for (line, header, cookie, expected) in [
+            ("GET /", None, None, "continue"),
+            ("OPTIONS /", None, None, "continue"),
+            ("POST /", Some(&own), Some(&own), "continue"),
+            ("POST /", None, Some(&own), "no csrf token in headers"),
+            ("POST /", Some(&own), None, "no csrf cookie"),
+            ("PUT /", Some(&own), Some(&others), "csrf token mismatch"),
+            (
+                "PUT /",
+                Some(&others),
+                Some(&others),
+                "Failed to verify the csrf token signature",
+            ),
+            (
+                "PUT /",
+                Some(&old),
+                Some(&old),
+                "Failed to verify the csrf token signature",
+            ),
+        ] {
+            let mut exchange = exchange();
+            prepare(&mut exchange, line, &[]);
+            if let Some(header) = header {
+                exchange.request.headers.append(b"T", header.as_bytes());
+            }
+            if let Some(cookie) = cookie {
+                let cookie = format!("a=b; t={cookie}");
+                exchange.request.headers.append(b"Cookie", cookie.as_bytes());
+            }
+            let got = match filter.on_request(&mut exchange) {
+                Outcome::Refuse(refusal) => refusal.message.clone().unwrap_or_default(),
+                outcome => word(&outcome),
+            };
+            assert_eq!(got, expected, "{line} {header:?} {cookie:?}");
+        }
+    }
+
+    #[test]
+    fn the_cookie_ends_when_the_token_does() {
+        let filter = build(&Csrf, &example(include_str!("csrf.rs"))).expect("valid");
+        let mut exchange = exchange();
+        filter.on_response(&mut exchange);
+        let line = lines(&exchange.response.headers).remove(0);
+        let end = ";path=/;SameSite=Lax;Expires=Fri, 20 Nov 2026 16:31:00 GMT";
+        assert!(
+            line.starts_with("Set-Cookie: csrf-token=ey") && line.ends_with(end),
+            "{line}"
+        );
+    }
+
+    #[test]
+    fn bad_configurations_are_refused_at_their_place() {
+        for (config, places) in [(json!({}), [""]), (json!({"key": "k", "name": "a b"}), ["name"])] {
+            assert_eq!(refused_at(&Csrf, &config), places, "{config}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! `multi-auth`: any one of several ways to authenticate is enough.
+//!
+//! ```yaml
+//! any_of:
+//!   - key-auth: {}
+//!   - basic-auth: {hide: true}
+//! ```
+//!
+//! They are tried in order; the first that knows the caller ends the search.
+
+use crate::checks::within;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use weir_model::{Diagnostic, DocPath};
+use weir_plugin::{
+    AuthFailure, BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Refusal, RefusalKind, parse_config,
+};
+
+/// Configuration of `multi-auth`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The ways: each a map of a plugin's name to its configuration. Plugins of one map are tried in the order of their
+    /// names.
+    #[schemars(length(min = 1))]
+    pub any_of: Vec<BTreeMap<String, Value>>,
+    /// Whether a caller is told of the last way that failed even when another one succeeds, as Apache APISIX does.
+    #[serde(default)]
+    pub tell_failures: bool,
+}
+
+/// The plugin.
+pub struct MultiAuth;
+
+/// The plugins that it can try.
+fn way(name: &str) -> Option<&'static dyn Plugin> {
+    Some(match name {
+        "basic-auth" => &crate::basic_auth::BasicAuth,
+        "hmac-auth" => &crate::hmac_auth::HmacAuth,
+        "jwe-decrypt" => &crate::jwe_decrypt::JweDecrypt,
+        "jwt" => &crate::jwt::Jwt,
+        "key-auth" => &crate::key_auth::KeyAuth,
+        _ => return None,
+    })
+}
+
+impl Plugin for MultiAuth {
+    fn name(&self) -> &'static str {
+        "multi-auth"
+    }
+
+    fn config_schema(&self) -> schemars::Schema {
+        schemars::schema_for!(Config)
+    }
+
+    fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
+        let config: Config = parse_config(config)?;
+        let root = DocPath::root().field("any_of");
+        let (mut ways, mut faults) = (Vec::new(), Vec::new());
+        for (index, plugins) in config.any_of.iter().enumerate() {
+            for (name, config) in plugins {
+                let path = root.index(index).field(name.as_str());
+                match way(name).map(|plugin| plugin.build(config, context)) {
+                    Some(Ok(filter)) => ways.push(filter),
+                    Some(Err(found)) => faults.extend(within(&path, found)),
+                    None => faults.push(Diagnostic::error(path, "expected a plugin that authenticates")),
+                }
+            }
+        }
+        if config.any_of.is_empty() {
+            faults.push(Diagnostic::error(root, "expected at least one way"));
+        }
+        match faults.is_empty() {
+            true => Ok(Arc::new(AnyOf {
+                ways,
+                tell_failures: config.tell_failures,
+            })),
+            false => Err(faults),
+        }
+    }
+}
+
+/// An instance of `multi-auth`.
+struct AnyOf {
+    ways: Vec<Arc<dyn Filter>>,
+    tell_failures: bool,
+}
+
+impl Filter for AnyOf {
+    fn phases(&self) -> Phases {
+        Phases::REQUEST
+    }
+
+    fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        let mut challenge = None;
+        for way in &self.ways {
+            match way.on_request(exchange) {
+                Outcome::Refuse(refusal) => challenge = refusal.challenge.or(challenge),
+                Outcome::Continue => {
+                    if let Some(challenge) = challenge.filter(|_| self.tell_failures) {
+                        exchange
+                            .response_headers
+                            .set(b"WWW-Authenticate", challenge.as_bytes());
+                    }
+                    return Outcome::Continue;
+                }
+                other => return other,
+            }
+        }
+        let mut refusal = Refusal::new(RefusalKind::Unauthenticated {
+            plugin: "multi-auth",
+            failure: AuthFailure::Invalid,
+        });
+        refusal.challenge = challenge;
+        Outcome::Refuse(Box::new(refusal))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testkit::*;
+    use serde_json::json;
+
+    #[test]
+    fn one_way_is_enough() {
+        let ways = json!([{"basic-auth": {}}, {"key-auth": {"identity": {"anonymous": null}}}]);
+        for (tells, headers, expected, challenge) in [
+            (true, &[("apikey", "k")][..], "Invalid", Some("Key")),
+            (false, &[], "Invalid", Some("Key")),
+        ] {
+            let config = json!({"any_of": ways, "tell_failures": tells});
+            let filter = build(&MultiAuth, &config).expect("valid");
+            let mut exchange = exchange();
+            prepare(&mut exchange, "GET /", headers);
+            let outcome = filter.on_request(&mut exchange);
+            assert_eq!(word(&outcome), expected);
+            if let Outcome::Refuse(refusal) = outcome {
+                assert_eq!(refusal.challenge.as_deref(), challenge);
+            }
+        }
+    }
+
+    #[test]
+    fn failures_before_a_success_are_told_as_configured() {
+        for (tells, told) in [
+            (true, &["WWW-Authenticate: Basic realm=\"service\""][..]),
+            (false, &[]),
+        ] {
+            let config = json!({
+                "any_of": [{"basic-auth": {}}, {"key-auth": {"identity": {"anonymous": "guest"}}}],
+                "tell_failures": tells,
+            });
+            let filter = build(&MultiAuth, &config).expect("valid");
+            let mut exchange = exchange();
+            assert_eq!(word(&filter.on_request(&mut exchange)), "continue");
+            assert_eq!(lines(&exchange.response_headers), told);
+        }
+    }
+
+    #[test]
+    fn bad_configurations_are_refused_at_their_place() {
+        for (config, places) in [
+            (json!({"any_of": []}), &["any_of"][..]),
+            (
+                json!({"any_of": [{"cors": {}}, {"key-auth": {"hide": "x"}}]}),
+                &["any_of[0].cors", "any_of[1].key-auth.hide"],
+            ),
+        ] {
+            assert_eq!(refused_at(&MultiAuth, &config), places, "{config}");
+        }
+        assert!(build(&MultiAuth, &example(include_str!("multi_auth.rs"))).is_ok());
+    }
+}

@@ -1,0 +1,248 @@
+//! A bounded store of responses, shared by all workers.
+
+use super::flight::{Flight, Landing, Lead};
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use weir_plugin::Request;
+
+/// A digest of what tells responses apart.
+pub(super) type Key = [u8; 32];
+
+/// Parts that are locked by themselves.
+const SHARDS: usize = 16;
+/// What an entry takes besides its texts, in bytes, about.
+const OVERHEAD: usize = 256;
+
+/// A response that is kept.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) status: u16,
+    pub(super) headers: Vec<(String, Vec<u8>)>,
+    pub(super) body: Vec<u8>,
+    /// When it was stored, and for how long it is fresh, and kept; in milliseconds.
+    pub(super) stored_ms: u64,
+    pub(super) fresh_ms: u64,
+    pub(super) keep_ms: u64,
+}
+
+impl Entry {
+    fn bytes(&self) -> usize {
+        let headers = self.headers.iter().map(|(name, value)| name.len() + value.len() + 48);
+        self.body.len() + headers.sum::<usize>() + OVERHEAD
+    }
+}
+
+/// What stands under a key.
+enum Slot {
+    /// A response; `used`: since the hand of the clock came by.
+    Response { entry: Arc<Entry>, used: AtomicBool },
+    /// Responses differ by these request headers, and stand under keys of their own.
+    Vary { names: Arc<[String]>, salt: u64 },
+    /// The last response could not be kept; nobody waits for the next one until then.
+    Pass { until_ms: u64 },
+}
+
+impl Slot {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Response { entry, .. } => entry.bytes(),
+            Self::Vary { names, .. } => names.iter().map(String::len).sum::<usize>() + OVERHEAD,
+            Self::Pass { .. } => OVERHEAD,
+        }
+    }
+}
+
+#[derive(Default)]
+struct Shard {
+    slots: HashMap<Key, Slot, foldhash::fast::RandomState>,
+    /// Keys in the order in which they are looked at when room is needed; each once.
+    hand: VecDeque<Key>,
+    bytes: usize,
+    flights: HashMap<Key, Arc<Flight>, foldhash::fast::RandomState>,
+}
+
+/// What a look for a response finds.
+pub(super) enum Look {
+    /// A response; whether it is fresh. It stands under this key.
+    Found(Arc<Entry>, bool, Key),
+    /// Nothing under this key, and nobody should wait.
+    Pass(Key),
+    /// Nothing under this key.
+    Nothing(Key),
+}
+
+/// The store.
+pub(super) struct Zone {
+    shards: [Mutex<Shard>; SHARDS],
+    max_shard_bytes: usize,
+    salt: AtomicU64,
+}
+
+impl Zone {
+    /// A store of so many bytes at most.
+    pub(super) fn new(max_bytes: usize) -> Self {
+        Self {
+            shards: Default::default(),
+            max_shard_bytes: max_bytes / SHARDS,
+            salt: AtomicU64::new(1),
+        }
+    }
+
+    /// The largest body that is stored.
+    pub(super) fn max_body(&self) -> usize {
+        self.max_shard_bytes / 2
+    }
+
+    fn shard(&self, key: &Key) -> MutexGuard<'_, Shard> {
+        let shard = &self.shards[usize::from(key[0]) % SHARDS];
+        shard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks for the response to a request.
+    pub(super) fn look(&self, key: &Key, request: &Request, now_ms: u64) -> Look {
+        let (names, salt) = match self.shard(key).slots.get(key) {
+            Some(Slot::Vary { names, salt }) => (Arc::clone(names), *salt),
+            Some(slot) => return slot.found(*key, now_ms),
+            None => return Look::Nothing(*key),
+        };
+        let variant = variant_key(key, &names, salt, request);
+        match self.shard(&variant).slots.get(&variant) {
+            Some(slot) => slot.found(variant, now_ms),
+            None => Look::Nothing(variant),
+        }
+    }
+
+    /// The lead of fetching what stands under a key, or how to wait for who has it.
+    pub(super) fn lead(self: &Arc<Self>, key: Key) -> Result<Lead, Landing> {
+        let mut shard = self.shard(&key);
+        if let Some(flight) = shard.flights.get(&key) {
+            return Err(Landing::of(flight));
+        }
+        let flight = Arc::new(Flight::default());
+        shard.flights.insert(key, Arc::clone(&flight));
+        Ok(Lead::new(Arc::clone(self), key, flight))
+    }
+
+    /// A fetch is over.
+    pub(super) fn land(&self, key: &Key) {
+        self.shard(key).flights.remove(key);
+    }
+
+    /// Stores a response. `vary`: the request headers by which responses to this key differ.
+    pub(super) fn store(&self, key: &Key, vary: &[String], request: &Request, entry: Entry) {
+        let place = match vary.is_empty() {
+            true => *key,
+            false => {
+                let (names, salt) = self.vary(key, vary);
+                variant_key(key, &names, salt, request)
+            }
+        };
+        let slot = Slot::Response {
+            entry: Arc::new(entry),
+            used: AtomicBool::new(false),
+        };
+        self.put(&place, slot);
+    }
+
+    /// Notes by which headers responses to this key differ. Those stored under others are found no more.
+    fn vary(&self, key: &Key, vary: &[String]) -> (Arc<[String]>, u64) {
+        if let Some(Slot::Vary { names, salt }) = self.shard(key).slots.get(key)
+            && names[..] == *vary
+        {
+            return (Arc::clone(names), *salt);
+        }
+        let names: Arc<[String]> = vary.into();
+        let salt = self.salt.fetch_add(1, Ordering::Relaxed);
+        let slot = Slot::Vary {
+            names: Arc::clone(&names),
+            salt,
+        };
+        self.put(key, slot);
+        (names, salt)
+    }
+
+    /// Notes that nobody should wait for what stands under a key, unless there is a response.
+    pub(super) fn pass(&self, key: &Key, until_ms: u64) {
+        let is_response = matches!(self.shard(key).slots.get(key), Some(Slot::Response { .. } | Slot::Vary { .. }));
+        if !is_response {
+            self.put(key, Slot::Pass { until_ms });
+        }
+    }
+
+    /// Forgets all responses to a key. Says whether there was one.
+    pub(super) fn purge(&self, key: &Key) -> bool {
+        let mut shard = self.shard(key);
+        let removed = shard.slots.remove(key);
+        if let Some(slot) = &removed {
+            shard.bytes -= slot.bytes();
+            shard.hand.retain(|known| known != key);
+        }
+        matches!(removed, Some(Slot::Response { .. } | Slot::Vary { .. }))
+    }
+
+    fn put(&self, key: &Key, slot: Slot) {
+        let bytes = slot.bytes();
+        if bytes > self.max_shard_bytes {
+            return;
+        }
+        let mut shard = self.shard(key);
+        match shard.slots.insert(*key, slot) {
+            Some(old) => shard.bytes -= old.bytes(),
+            None => shard.hand.push_back(*key),
+        }
+        shard.bytes += bytes;
+        while shard.bytes > self.max_shard_bytes {
+            let Some(oldest) = shard.hand.pop_front() else { break };
+            let is_used = match shard.slots.get(&oldest) {
+                Some(Slot::Response { used, .. }) => used.swap(false, Ordering::Relaxed),
+                _ => false,
+            };
+            if is_used || oldest == *key {
+                shard.hand.push_back(oldest);
+            } else if let Some(slot) = shard.slots.remove(&oldest) {
+                shard.bytes -= slot.bytes();
+            }
+        }
+    }
+
+    /// How many bytes the entries take.
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        let shards = self.shards.iter();
+        shards.map(|shard| shard.lock().expect("not poisoned").bytes).sum()
+    }
+}
+
+impl Slot {
+    fn found(&self, key: Key, now_ms: u64) -> Look {
+        match self {
+            Self::Response { entry, used } => {
+                let age = now_ms.saturating_sub(entry.stored_ms);
+                if age >= entry.keep_ms {
+                    return Look::Found(Arc::clone(entry), false, key);
+                }
+                used.store(true, Ordering::Relaxed);
+                Look::Found(Arc::clone(entry), age < entry.fresh_ms, key)
+            }
+            Self::Pass { until_ms } if now_ms < *until_ms => Look::Pass(key),
+            Self::Pass { .. } | Self::Vary { .. } => Look::Nothing(key),
+        }
+    }
+}
+
+/// The key of the responses to requests that are alike in these headers.
+fn variant_key(key: &Key, names: &[String], salt: u64, request: &Request) -> Key {
+    let mut digest = super::key::Digest::new();
+    digest.part(key);
+    digest.part(&salt.to_le_bytes());
+    for name in names {
+        let mut any = false;
+        for value in request.headers.get_all(name.as_bytes()) {
+            any = true;
+            digest.part(value);
+        }
+        digest.part(if any { b"+" } else { b"-" });
+    }
+    digest.finish()
+}

@@ -1,0 +1,384 @@
+//! `redirect`: sends callers elsewhere.
+//!
+//! ```yaml
+//! location: https://new.example$request_uri
+//! status: 301
+//! ```
+//!
+//! Security: a `location` that begins with what callers send lets them choose where others are sent to. Whatever a
+//! header cannot hold is taken out of the address.
+
+use crate::captures::{CaptureTemplate, Found};
+use regex::bytes::Regex;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+use weir_model::{Diagnostic, DocPath};
+use weir_plugin::uri::escape_path;
+use weir_plugin::{
+    BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Refusal, RefusalKind, Reply, parse_config,
+};
+
+/// Configuration of `redirect`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// The new address, with variables. Exactly one of `location`, `pattern` and `to_https` is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub location: Option<String>,
+    /// Only calls are redirected in whose path the pattern finds something; `$1` in the replacement stands for what its
+    /// groups have found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<Replacement>,
+    /// Calls that are not over TLS are sent to the same place over TLS: GET and HEAD with 301, others with 308, whatever
+    /// `status` says.
+    pub to_https: bool,
+    /// The port for `to_https`; absent or 443: none is named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub https_port: Option<u16>,
+    /// The call's path and query stand in place of those of `location`.
+    pub keep_path: bool,
+    /// The call's query is put behind that of the new address.
+    pub append_query: bool,
+    /// What cannot stand in an address is escaped.
+    pub escape: bool,
+    /// Whether `$` in `location` stands for variables rather than for itself.
+    pub variables: bool,
+    /// Status of the answer, 200 to 599.
+    #[schemars(range(min = 200, max = 599))]
+    pub status: u16,
+    /// The body of the answer; absent: the usual one of the status.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            location: None,
+            pattern: None,
+            to_https: false,
+            https_port: None,
+            keep_path: false,
+            append_query: false,
+            escape: false,
+            variables: true,
+            status: 302,
+            body: None,
+        }
+    }
+}
+
+/// A replacement of the path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Replacement {
+    /// A regular expression that is looked for in the path.
+    pub pattern: String,
+    /// What stands in place of the part that it found, with `$1` for its groups.
+    pub replacement: String,
+}
+
+/// The plugin.
+pub struct Redirect;
+
+impl Plugin for Redirect {
+    fn name(&self) -> &'static str {
+        "redirect"
+    }
+
+    fn config_schema(&self) -> schemars::Schema {
+        schemars::schema_for!(Config)
+    }
+
+    fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
+        let config: Config = parse_config(config)?;
+        let root = DocPath::root();
+        let mut faults = Vec::new();
+        let mut fault = |field: &str, message: &str| {
+            faults.push(Diagnostic::error(root.field(field), message));
+        };
+        if !(200..=599).contains(&config.status) {
+            fault("status", "expected a status from 200 to 599");
+        }
+        let given = [
+            config.location.is_some(),
+            config.pattern.is_some(),
+            config.to_https,
+        ];
+        if given.into_iter().filter(|given| *given).count() != 1 {
+            fault(
+                "location",
+                "expected exactly one of 'location', 'pattern' and 'to_https'",
+            );
+        }
+        let to = if config.to_https {
+            Some(To::Https(config.https_port.filter(|port| *port != 443)))
+        } else if let Some(Replacement { pattern, replacement }) = &config.pattern {
+            match crate::patterns::compile(pattern, root.field("pattern").field("pattern")) {
+                Ok(regex) => Some(To::Pattern(regex, CaptureTemplate::parse(replacement))),
+                Err(found) => {
+                    faults.push(found);
+                    None
+                }
+            }
+        } else {
+            config.location.map(|mut location| {
+                if config.keep_path {
+                    location.truncate(end_of_origin(&location));
+                }
+                match config.variables && location.contains('$') {
+                    true => To::Template(CaptureTemplate::parse(&location)),
+                    false => To::Fixed(location.into_bytes()),
+                }
+            })
+        };
+        match (to, faults.is_empty()) {
+            (Some(to), true) => Ok(Arc::new(RedirectFilter {
+                to,
+                keep_path: config.keep_path,
+                append_query: config.append_query,
+                escape: config.escape,
+                status: config.status,
+                body: config.body,
+            })),
+            _ => Err(faults),
+        }
+    }
+}
+
+/// Where the path of an address begins.
+fn end_of_origin(address: &str) -> usize {
+    let host = address.find("://").map_or(0, |scheme| scheme + 3);
+    address[host..]
+        .find(['/', '?', '#'])
+        .map_or(address.len(), |end| host + end)
+}
+
+/// An instance of `redirect`.
+struct RedirectFilter {
+    to: To,
+    keep_path: bool,
+    append_query: bool,
+    escape: bool,
+    status: u16,
+    body: Option<String>,
+}
+
+/// Where callers are sent.
+enum To {
+    Fixed(Vec<u8>),
+    Template(CaptureTemplate),
+    Pattern(Regex, CaptureTemplate),
+    Https(Option<u16>),
+}
+
+impl RedirectFilter {
+    /// The new address and the status; `None`: the call goes on.
+    fn address(&self, exchange: &Exchange) -> Option<(Vec<u8>, u16)> {
+        let request = &exchange.request;
+        let mut address = Vec::new();
+        let mut status = self.status;
+        match &self.to {
+            To::Fixed(fixed) => address.extend_from_slice(fixed),
+            To::Template(template) => template.render(exchange, &Found::default(), &mut address),
+            To::Pattern(regex, template) => {
+                let captures = regex.captures(&request.path)?;
+                let groups = captures
+                    .iter()
+                    .map(|group| group.map(|group| group.range()))
+                    .collect();
+                let text = request.path.clone();
+                let matched = captures.get(0)?.range();
+                let found = Found { text, groups };
+                address.extend_from_slice(&request.path[..matched.start]);
+                template.render(exchange, &found, &mut address);
+                address.extend_from_slice(&request.path[matched.end..]);
+            }
+            To::Https(port) => {
+                if request.is_tls {
+                    return None;
+                }
+                address.extend_from_slice(b"https://");
+                address.extend_from_slice(&request.host);
+                if let Some(port) = port {
+                    address.push(b':');
+                    address.extend_from_slice(itoa::Buffer::new().format(*port).as_bytes());
+                }
+                address.extend_from_slice(&request.raw_path);
+                push_query(request.query.as_deref(), &mut address);
+                status = match request.method.as_slice() {
+                    b"GET" | b"HEAD" => 301,
+                    _ => 308,
+                };
+            }
+        }
+        if self.keep_path {
+            address.extend_from_slice(&request.path);
+            push_query(request.query.as_deref(), &mut address);
+        }
+        if self.escape {
+            let plain = std::mem::take(&mut address);
+            escape_address(&plain, &mut address);
+        }
+        if self.append_query {
+            push_query(
+                request.query.as_deref().filter(|query| !query.is_empty()),
+                &mut address,
+            );
+        }
+        address.retain(|byte| *byte == b'\t' || (*byte >= 0x20 && *byte != 0x7f));
+        Some((address, status))
+    }
+}
+
+/// Puts a query behind an address, which may have one.
+fn push_query(query: Option<&[u8]>, address: &mut Vec<u8>) {
+    if let Some(query) = query {
+        address.push(if address.contains(&b'?') { b'&' } else { b'?' });
+        address.extend_from_slice(query);
+    }
+}
+
+/// Escapes what cannot stand in an address; escapes that are there stay.
+fn escape_address(address: &[u8], out: &mut Vec<u8>) {
+    for part in address.split_inclusive(|byte| matches!(byte, b'%' | b'?' | b'#')) {
+        match part.split_last() {
+            Some((last @ (b'%' | b'?' | b'#'), text)) => {
+                escape_path(text, out);
+                out.push(*last);
+            }
+            _ => escape_path(part, out),
+        }
+    }
+}
+
+impl Filter for RedirectFilter {
+    fn phases(&self) -> Phases {
+        Phases::REQUEST
+    }
+
+    fn needs_body(&self) -> bool {
+        match &self.to {
+            To::Template(template) | To::Pattern(_, template) => template.needs_body(),
+            To::Fixed(_) | To::Https(_) => false,
+        }
+    }
+
+    fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        let Some((address, status)) = self.address(exchange) else {
+            return Outcome::Continue;
+        };
+        match &self.body {
+            Some(body) => {
+                let reply = Reply::new(status, "", body.as_bytes()).with_header("Location", address);
+                Outcome::Reply(Box::new(reply))
+            }
+            None => {
+                let mut refusal = Refusal::with_status(RefusalKind::Answered { plugin: "redirect" }, status);
+                let address = String::from_utf8_lossy(&address).into_owned();
+                refusal.headers.push(("Location".into(), address));
+                Outcome::Refuse(Box::new(refusal))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testkit::*;
+    use serde_json::json;
+
+    #[test]
+    fn callers_are_sent_elsewhere() {
+        let pattern = |pattern: &str, replacement: &str| json!({"pattern": {"pattern": pattern, "replacement": replacement}});
+        for (config, call, expected) in [
+            (json!({"location": "/new"}), "GET /old?a=1", "302 /new"),
+            (
+                json!({"location": "$uri/t/$arg_a", "status": 301}),
+                "GET /x?a=1",
+                "301 /x/t/1",
+            ),
+            (
+                json!({"location": "/$uri", "variables": false}),
+                "GET /x",
+                "302 /$uri",
+            ),
+            (
+                json!({"location": "/n?x=1", "append_query": true}),
+                "GET /o?a=1",
+                "302 /n?x=1&a=1",
+            ),
+            (
+                json!({"location": "/n", "append_query": true}),
+                "GET /o?a=%20",
+                "302 /n?a=%20",
+            ),
+            (
+                json!({"location": "/n", "append_query": true}),
+                "GET /o",
+                "302 /n",
+            ),
+            (
+                json!({"location": "https://n.test/b?y=1", "keep_path": true, "body": "b"}),
+                "GET /o/p?a",
+                "302 https://n.test/o/p?a",
+            ),
+            (
+                json!({"location": "https://n.test", "keep_path": true}),
+                "GET /o",
+                "302 https://n.test/o",
+            ),
+            (pattern("^/t/(.*)/(.*)", "/$2/$1"), "GET /t/a/b", "302 /b/a"),
+            (pattern("^/t/(.*)", "/$1"), "GET /o", "on"),
+            (
+                json!({"to_https": true}),
+                "GET /x?a=1",
+                "301 https://api.example/x?a=1",
+            ),
+            (
+                json!({"to_https": true, "https_port": 8443}),
+                "POST /x",
+                "308 https://api.example:8443/x",
+            ),
+            (
+                json!({"location": "/z$arg_a", "escape": true}),
+                "GET /?a=%20b%25",
+                "302 /z%20b%",
+            ),
+            (json!({"location": "/z$arg_a"}), "GET /?a=%0d%0ab", "302 /zb"),
+        ] {
+            let filter = build(&Redirect, &config).expect("valid");
+            let mut exchange = exchange();
+            prepare(&mut exchange, call, &[]);
+            let found = match filter.on_request(&mut exchange) {
+                Outcome::Reply(reply) => {
+                    assert_eq!(reply.body, b"b");
+                    let (_, location) = &reply.headers[0];
+                    format!("{} {}", reply.status, String::from_utf8_lossy(location))
+                }
+                Outcome::Refuse(refusal) => format!("{} {}", refusal.status, refusal.headers[0].1),
+                _ => "on".to_owned(),
+            };
+            assert_eq!(found, expected, "{config} {call}");
+        }
+    }
+
+    #[test]
+    fn configurations_are_checked() {
+        assert!(build(&Redirect, &example(include_str!("mod.rs"))).is_ok());
+        for (config, places) in [
+            (json!({}), vec!["location"]),
+            (json!({"location": "/a", "to_https": true}), vec!["location"]),
+            (json!({"location": "/a", "status": 100}), vec!["status"]),
+            (
+                json!({"pattern": {"pattern": "(", "replacement": ""}}),
+                vec!["pattern.pattern"],
+            ),
+        ] {
+            assert_eq!(refused_at(&Redirect, &config), places, "{config}");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Changing bodies as they pass.
+
+use super::Replacement;
+use crate::captures::{CaptureTemplate, Found};
+use crate::compression::{self, Coding};
+use crate::field_steps::{FieldStep, FieldSteps};
+use crate::texts::Dialect;
+use regex::bytes::{Captures, Regex};
+use serde_json::Value;
+use std::sync::Arc;
+use weir_model::{Diagnostic, DocPath};
+use weir_plugin::{BodyFilter, Exchange, Response, system_clock};
+
+/// What is put around a body.
+pub(super) struct Around {
+    pub(super) before: Vec<u8>,
+    pub(super) after: Vec<u8>,
+}
+
+impl Around {
+    /// For one body.
+    pub(super) fn passing(self: &Arc<Self>) -> impl BodyFilter + use<> {
+        Passing {
+            around: Arc::clone(self),
+            has_begun: false,
+        }
+    }
+}
+
+struct Passing {
+    around: Arc<Around>,
+    has_begun: bool,
+}
+
+impl Passing {
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            out.extend_from_slice(&self.around.before);
+        }
+    }
+}
+
+impl BodyFilter for Passing {
+    fn piece(&mut self, data: &[u8], out: &mut Vec<u8>) {
+        self.begin(out);
+        out.extend_from_slice(data);
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) {
+        self.begin(out);
+        out.extend_from_slice(&self.around.after);
+    }
+}
+
+/// Changes that need a body whole.
+pub(super) struct Change {
+    replacements: Vec<(Regex, CaptureTemplate, bool)>,
+    json: FieldSteps,
+    max_bytes: usize,
+}
+
+impl Change {
+    /// `None` where there is nothing to change.
+    ///
+    /// # Errors
+    /// Patterns that cannot be read.
+    pub(super) fn compile(
+        replacements: &[Replacement],
+        json: &[FieldStep],
+        max_bytes: usize,
+    ) -> Result<Option<Self>, Vec<Diagnostic>> {
+        let root = DocPath::root();
+        let mut compiled = Vec::with_capacity(replacements.len());
+        for (index, replacement) in replacements.iter().enumerate() {
+            let place = root.field("filters").index(index).field("pattern");
+            let regex = crate::patterns::compile(&replacement.pattern, place).map_err(|fault| vec![fault])?;
+            compiled.push((
+                regex,
+                CaptureTemplate::parse(&replacement.replacement),
+                replacement.all,
+            ));
+        }
+        let json = FieldSteps::compile(json, Dialect::Plain, &root.field("json"))?;
+        let is_needed = !compiled.is_empty() || !json.is_empty();
+        Ok(is_needed.then_some(Self {
+            replacements: compiled,
+            json,
+            max_bytes,
+        }))
+    }
+
+    fn replace(&self, mut body: Vec<u8>) -> Vec<u8> {
+        // Replacements have no variables of calls; an empty call gives them none.
+        let nobody = Exchange::new(system_clock, 1);
+        for (regex, template, all) in &self.replacements {
+            let fill = |captures: &Captures<'_>| {
+                let text = captures.get(0).map_or(&[][..], |whole| whole.as_bytes());
+                let offset = captures.get(0).map_or(0, |whole| whole.start());
+                let found = Found {
+                    text: text.to_vec(),
+                    groups: (captures.iter())
+                        .map(|group| group.map(|group| group.start() - offset..group.end() - offset))
+                        .collect(),
+                };
+                let mut out = Vec::new();
+                template.render(&nobody, &found, &mut out);
+                out
+            };
+            let limit = if *all { 0 } else { 1 };
+            body = regex.replacen(&body, limit, fill).into_owned();
+        }
+        body
+    }
+
+    /// The object with its members changed; anything else stays as it is.
+    fn change_json(&self, body: Vec<u8>) -> Vec<u8> {
+        let Ok(Value::Object(mut map)) = serde_json::from_slice(&body) else {
+            return body;
+        };
+        let nobody = Exchange::new(system_clock, 1);
+        match self.json.apply(&mut map, &nobody) {
+            Ok(true) => Value::Object(map).to_string().into_bytes(),
+            _ => body,
+        }
+    }
+}
+
+/// Gathers a body, and changes it at its end.
+pub(super) struct Whole {
+    change: Arc<Change>,
+    gathered: Vec<u8>,
+    coding: Option<Coding>,
+    is_json: bool,
+    /// The body is larger than allowed and passes as it is.
+    is_too_large: bool,
+}
+
+impl Whole {
+    /// Lets the response's body be changed, if it can be.
+    pub(super) fn begin(change: &Arc<Change>, response: &mut Response) {
+        let is_json = !change.json.is_empty()
+            && response.headers.get(b"content-type").is_some_and(is_json)
+            && !response.headers.contains(b"content-encoding");
+        let filters = !change.replacements.is_empty();
+        let is_too_large = response
+            .content_length
+            .is_some_and(|length| length > change.max_bytes as u64);
+        if !(filters || is_json) || is_too_large {
+            return;
+        }
+        let coding = response.headers.get(b"content-encoding").map(Coding::of);
+        let coding = match coding {
+            // Nobody can look into it.
+            Some(None) => return,
+            Some(coding) => coding,
+            None => None,
+        };
+        if filters {
+            for name in [&b"Content-Encoding"[..], b"ETag", b"Last-Modified"] {
+                response.headers.remove(name);
+            }
+        }
+        response.headers.remove(b"content-length");
+        response.body_filters.push(Self {
+            change: Arc::clone(change),
+            gathered: Vec::new(),
+            coding,
+            is_json,
+            is_too_large: false,
+        });
+    }
+}
+
+impl BodyFilter for Whole {
+    fn piece(&mut self, data: &[u8], out: &mut Vec<u8>) {
+        if !self.is_too_large && self.gathered.len() + data.len() <= self.change.max_bytes {
+            self.gathered.extend_from_slice(data);
+            return;
+        }
+        self.is_too_large = true;
+        out.append(&mut self.gathered);
+        out.extend_from_slice(data);
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) {
+        if self.is_too_large {
+            return;
+        }
+        let mut body = std::mem::take(&mut self.gathered);
+        if let Some(coding) = self.coding {
+            // What is no such stream passes as it is, without its coding's name.
+            body = compression::unpacked(coding, &body, self.change.max_bytes).unwrap_or(body);
+        }
+        if self.is_json {
+            body = self.change.change_json(body);
+        }
+        if !self.change.replacements.is_empty() {
+            body = self.change.replace(body);
+        }
+        out.append(&mut body);
+    }
+}
+
+/// Whether a media type is JSON's, or another one written in it (RFC 6839, 3.1).
+fn is_json(content_type: &[u8]) -> bool {
+    let media_type = content_type
+        .split(|byte| *byte == b';')
+        .next()
+        .unwrap_or_default();
+    let media_type = media_type.trim_ascii().to_ascii_lowercase();
+    let subtype = media_type.strip_prefix(b"application/").unwrap_or_default();
+    subtype == b"json" || subtype.ends_with(b"+json")
+}

@@ -1,0 +1,231 @@
+//! `throttle`: lets calls pass at a steady rate; those that come faster wait their turn, or are refused.
+//!
+//! ```yaml
+//! rate_per_second: 10
+//! burst: 20
+//! by: consumer
+//! ```
+//!
+//! It is a leaky bucket: up to `burst` calls wait, each until its turn at the rate comes.
+
+use crate::checks::Faults;
+use crate::counting::settled::is_settled;
+use crate::counting::{CountBy, Counted, Otherwise};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+use weir_flow::leaky_bucket::{LeakyBuckets, Rate};
+use weir_model::Diagnostic;
+use weir_plugin::{
+    BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Refusal, RefusalKind, parse_config,
+};
+
+/// Buckets that are held at most, for all instances together.
+const MAX_BUCKETS: usize = 1 << 20;
+
+/// Configuration of `throttle`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Calls that pass in a second; a fraction lets one pass in several.
+    pub rate_per_second: f64,
+    /// Calls that may wait.
+    #[serde(default)]
+    pub burst: f64,
+    /// Whether calls within the burst wait. `false`: they pass at once.
+    #[serde(default = "crate::yes")]
+    pub delay: bool,
+    /// What calls are counted by.
+    #[serde(default)]
+    pub by: CountBy,
+    /// What a call is counted by that has no value for `by`; `fail` is answered with status 500.
+    #[serde(default)]
+    pub otherwise: Otherwise,
+    /// Which buckets are used. Instances with equal scopes share them. Default: the instance's id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+    /// Status of the answer to calls beyond the burst, 200 to 599.
+    #[serde(default = "unavailable")]
+    #[schemars(range(min = 200, max = 599))]
+    pub status: u16,
+    /// What they are told, in place of the voice's own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+impl Config {
+    /// The defaults of all options, with this rate.
+    pub fn new(rate_per_second: f64) -> Self {
+        Self {
+            rate_per_second,
+            burst: 0.0,
+            delay: true,
+            by: CountBy::default(),
+            otherwise: Otherwise::default(),
+            scope: None,
+            status: unavailable(),
+            message: None,
+        }
+    }
+}
+
+fn unavailable() -> u16 {
+    503
+}
+
+/// The plugin; it owns the buckets.
+#[derive(Clone)]
+pub struct Throttle(Arc<LeakyBuckets>);
+
+impl Default for Throttle {
+    fn default() -> Self {
+        Self(Arc::new(LeakyBuckets::new(MAX_BUCKETS)))
+    }
+}
+
+impl Plugin for Throttle {
+    fn name(&self) -> &'static str {
+        "throttle"
+    }
+
+    fn config_schema(&self) -> schemars::Schema {
+        schemars::schema_for!(Config)
+    }
+
+    fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
+        let config: Config = parse_config(config)?;
+        let mut faults = Faults::default();
+        if !(config.rate_per_second > 0.0 && config.rate_per_second.is_finite()) {
+            faults.tell("rate_per_second", "expected a number above 0");
+        }
+        if !(config.burst >= 0.0 && config.burst.is_finite()) {
+            faults.tell("burst", "expected a number of at least 0");
+        }
+        faults.check_status("status", config.status);
+        faults.done()?;
+        let scope = config.scope.as_deref().unwrap_or(context.instance_id);
+        Ok(Arc::new(Bucket {
+            by: Counted::new(scope, 0, config.by),
+            otherwise: config.otherwise,
+            buckets: Arc::clone(&self.0),
+            rate: Rate {
+                per_second: config.rate_per_second,
+                burst: config.burst,
+            },
+            delay: config.delay,
+            status: config.status,
+            message: config.message,
+        }))
+    }
+}
+
+/// An instance of `throttle`.
+struct Bucket {
+    by: Counted,
+    otherwise: Otherwise,
+    buckets: Arc<LeakyBuckets>,
+    rate: Rate,
+    delay: bool,
+    status: u16,
+    message: Option<String>,
+}
+
+impl Filter for Bucket {
+    fn phases(&self) -> Phases {
+        Phases::REQUEST
+    }
+
+    fn needs_body(&self) -> bool {
+        self.by.needs_body()
+    }
+
+    fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        if is_settled(exchange, "throttle") {
+            return Outcome::Continue;
+        }
+        let now_ms = exchange.unix_ms();
+        let key = match (self.by.key(exchange), self.otherwise) {
+            (Some(key), _) => key,
+            (None, Otherwise::Ip) => self.by.key_of_address(exchange.request.client),
+            (None, Otherwise::Nothing) => return Outcome::Continue,
+            (None, Otherwise::Fail) => {
+                return Outcome::refuse(RefusalKind::PluginFailed {
+                    plugin: "throttle",
+                    reason: "the call has nothing to count by",
+                });
+            }
+        };
+        match self.buckets.take(key, self.rate, now_ms) {
+            // Shorter times are those of the call's own work.
+            Some(wait_ms) if self.delay && wait_ms >= 1.0 => {
+                Outcome::Delay(Duration::from_secs_f64(wait_ms.min(3.6e6) / 1_000.0))
+            }
+            Some(_) => Outcome::Continue,
+            None => {
+                let mut refusal = Refusal::with_status(RefusalKind::RateLimited, self.status);
+                refusal.message.clone_from(&self.message);
+                Outcome::Refuse(Box::new(refusal))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testkit::*;
+    use serde_json::json;
+
+    #[test]
+    fn calls_pass_at_the_rate() {
+        let waiting = json!({"rate_per_second": 2, "burst": 1, "status": 429});
+        let at_once = json!({"rate_per_second": 2, "burst": 1, "delay": false});
+        let header =
+            json!({"rate_per_second": 0.1, "by": {"template": "$http_a $http_b"}, "otherwise": "fail"});
+        type Call<'c> = (&'c [(&'c str, &'c str)], &'c str);
+        let cases: [(&Value, &[Call<'_>]); 3] = [
+            (
+                &waiting,
+                &[(&[], "continue"), (&[], "delay 500"), (&[], "rate_limited 429")],
+            ),
+            (
+                &at_once,
+                &[(&[], "continue"), (&[], "continue"), (&[], "rate_limited 503")],
+            ),
+            (
+                &header,
+                &[
+                    (&[("A", "1"), ("B", "2")], "continue"),
+                    (&[("A", "1"), ("B", "3")], "continue"),
+                    (&[("A", "1"), ("B", "2")], "rate_limited 503"),
+                    (&[], "plugin_failed 500"),
+                ],
+            ),
+        ];
+        for (config, calls) in cases {
+            let filter = build(&Throttle::default(), config).expect("valid");
+            for (headers, expected) in calls {
+                let mut exchange = exchange();
+                prepare(&mut exchange, "GET /", headers);
+                let outcome = filter.on_request(&mut exchange);
+                assert_eq!(word(&outcome), *expected, "{config} {headers:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn bad_configurations_are_refused_at_their_place() {
+        for (config, places) in [
+            (json!({}), &[""][..]),
+            (
+                json!({"rate_per_second": 0, "burst": -1, "status": 1}),
+                &["rate_per_second", "burst", "status"],
+            ),
+        ] {
+            assert_eq!(refused_at(&Throttle::default(), &config), places, "{config}");
+        }
+        assert!(build(&Throttle::default(), &example(include_str!("throttle.rs"))).is_ok());
+    }
+}

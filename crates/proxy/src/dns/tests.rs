@@ -1,0 +1,100 @@
+//! Whose turn it is, what is remembered, and which configuration holds.
+
+use super::answer::Answer;
+use super::*;
+
+fn endpoint(last: u8, port: Option<u16>, weight: u32, priority: i32) -> Endpoint {
+    Endpoint {
+        ip: [127, 0, 0, last].into(),
+        port,
+        weight,
+        priority,
+    }
+}
+
+fn address(last: u8, port: u16) -> SocketAddr {
+    ([127, 0, 0, last], port).into()
+}
+
+#[test]
+fn addresses_are_picked_by_weight_health_and_what_was_tried() {
+    let now = Instant::now();
+    let endpoints = vec![
+        endpoint(1, None, 3, 0),
+        endpoint(2, Some(81), 1, 0),
+        endpoint(3, None, 1, -1),
+    ];
+    let all = [address(1, 80), address(2, 81), address(3, 80)];
+    // `(tried, unhealthy, how often each is picked in 8 turns)`
+    let cases: [(Option<usize>, &[usize], [usize; 3]); 6] = [
+        (None, &[], [6, 2, 0]),
+        (Some(0), &[], [0, 8, 0]),
+        (None, &[0], [0, 8, 0]),
+        (None, &[0, 1], [0, 0, 8]),
+        (Some(2), &[0, 1], [0, 0, 8]),
+        (None, &[0, 1, 2], [6, 2, 0]),
+    ];
+    for (tried, unhealthy, expected) in cases {
+        let mut answer = Answer::new(endpoints.clone(), now, 7);
+        let mut counts = [0; 3];
+        for _ in 0..8 {
+            let picked = answer.pick(80, tried.map(|index| all[index]), |it| {
+                !unhealthy.iter().any(|index| all[*index] == it)
+            });
+            let index = all.iter().position(|it| Some(*it) == picked);
+            counts[index.expect("one of them")] += 1;
+        }
+        assert_eq!(counts, expected, "tried {tried:?}, unhealthy {unhealthy:?}");
+    }
+    let mut nothing = Answer::new(Vec::new(), now, 7);
+    assert_eq!(nothing.pick(80, None, |_| true), None);
+}
+
+#[tokio::test(flavor = "local")]
+async fn names_that_nobody_asks_for_are_forgotten() {
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    let server = silent.local_addr().expect("bound");
+    let resolver = Resolver::new(NameServers::Fixed(vec![server]), 1);
+    let now = Instant::now();
+    for text in ["127.0.0.1", "127.0.0.2"] {
+        let found = resolver.resolve(text, now).await;
+        assert_eq!(found.map(|ip| ip.to_string()).as_deref(), Ok(text));
+    }
+    let later = now + UNUSED - Duration::from_millis(1);
+    resolver.resolve("127.0.0.2", later).await.expect("known");
+    let count = || resolver.names[0].borrow().len();
+    resolver.look_after(later);
+    assert_eq!(count(), 2);
+    resolver.look_after(now + UNUSED);
+    assert_eq!(count(), 1);
+    resolver.look_after(later + UNUSED);
+    assert_eq!(count(), 0);
+}
+
+#[test]
+fn a_configuration_is_read_once_it_can_be_and_when_it_changes() {
+    let file = std::env::temp_dir().join(format!("weir-dns-{}.conf", std::process::id()));
+    let system = System::new(NameServers::File(file.clone()));
+    assert_eq!(
+        system.servers_after_a_while(),
+        ["127.0.0.1"],
+        "as everywhere where nothing is said"
+    );
+    for (seconds, text, servers) in [
+        (1, "nameserver 192.0.2.1\n", vec!["192.0.2.1"]),
+        (
+            2,
+            "nameserver 192.0.2.2\nnameserver 192.0.2.3\n",
+            vec!["192.0.2.2", "192.0.2.3"],
+        ),
+        (3, "search example.test\n", vec!["127.0.0.1"]),
+    ] {
+        std::fs::write(&file, text).expect("written");
+        let written = std::fs::File::options().append(true).open(&file).expect("there");
+        let time = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        written.set_modified(time).expect("changed");
+        assert_eq!(system.servers_after_a_while(), servers, "{text}");
+    }
+    std::fs::remove_file(&file).expect("removed");
+    assert_eq!(system.servers_after_a_while(), ["127.0.0.1"]);
+}

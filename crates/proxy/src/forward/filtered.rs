@@ -1,0 +1,67 @@
+//! Passing on the body of a response that filters work on.
+
+use super::pump::Watch;
+use crate::h1::{Framing, chunked};
+use crate::serve::Call;
+use std::io;
+
+impl Call<'_> {
+    /// A whole body after the filters' work. One that the client does not get is not worked on.
+    pub(super) fn filter_whole(&mut self, body: Vec<u8>) -> Vec<u8> {
+        let filters = &mut self.exchange.response.body_filters;
+        match filters.is_empty() {
+            true => body,
+            false => filters.whole(body),
+        }
+    }
+
+    /// Passes on what filters make of a piece.
+    pub(super) async fn send_filtered(
+        &mut self,
+        data: &[u8],
+        framing: Framing,
+        out: &mut Vec<u8>,
+        watch: &mut Watch<'_>,
+    ) -> io::Result<()> {
+        let mut passed = self.worker.buffers.take_output();
+        self.exchange.response.body_filters.piece(data, &mut passed);
+        let sent = match passed.is_empty() {
+            true => Ok(()),
+            false => self.send_data(&passed, framing, out, watch).await,
+        };
+        self.worker.buffers.give_output(passed);
+        sent
+    }
+
+    /// Takes out of the filters what can go on before more comes.
+    pub(super) fn pause_filters(&mut self, framing: Framing, out: &mut Vec<u8>) {
+        if !self.exchange.response.body_filters.is_empty() {
+            let mut passed = Vec::new();
+            self.exchange.response.body_filters.pause(&mut passed);
+            put(&passed, framing, out);
+        }
+    }
+
+    /// Ends the filters' work with the body.
+    pub(super) fn end_filters(&mut self, framing: Framing, out: &mut Vec<u8>) {
+        if !self.exchange.response.body_filters.is_empty() {
+            let mut passed = Vec::new();
+            self.exchange.response.body_filters.end(&mut passed);
+            put(&passed, framing, out);
+        }
+    }
+}
+
+/// Puts data behind what is to be written.
+fn put(data: &[u8], framing: Framing, out: &mut Vec<u8>) {
+    match framing {
+        // The message has no body, whatever filters have at its end.
+        Framing::None => {}
+        Framing::Chunked if !data.is_empty() => {
+            chunked::write_size_line(data.len(), out);
+            out.extend_from_slice(data);
+            out.extend_from_slice(b"\r\n");
+        }
+        _ => out.extend_from_slice(data),
+    }
+}

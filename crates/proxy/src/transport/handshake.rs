@@ -1,0 +1,122 @@
+//! TLS handshakes, with clients and with upstreams.
+
+use super::tls::{TlsStream, Wire, give_out, take_in};
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::server::{Accepted, Acceptor};
+use rustls::{ClientConfig, Connection, ServerConfig};
+use std::io;
+use std::sync::Arc;
+use std::task::{Poll, ready};
+use tokio::net::TcpStream;
+
+/// A handshake with a client that went well.
+pub struct Handshake {
+    /// The connection.
+    pub stream: TlsStream,
+    /// The server name that the client asked for, in lower case.
+    pub server_name: Option<String>,
+    /// The protocol that was agreed on.
+    pub protocol: Option<Vec<u8>>,
+    /// The certificate that the client showed, and that was found good.
+    pub client_certificate: Option<CertificateDer<'static>>,
+}
+
+/// Shakes hands with a client; `choose` gives the configuration for the server name that it asks for.
+///
+/// # Errors
+/// The connection is lost, the client speaks no TLS, or nothing is configured for it.
+pub async fn accept(
+    mut tcp: TcpStream,
+    choose: impl FnOnce(Option<&str>) -> Option<Arc<ServerConfig>>,
+) -> io::Result<Handshake> {
+    let accepted = read_hello(&mut tcp).await?;
+    let server_name = accepted.client_hello().server_name().map(str::to_ascii_lowercase);
+    let Some(config) = choose(server_name.as_deref()) else {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "no certificate for the server name",
+        ));
+    };
+    let tls = match accepted.into_connection(config) {
+        Ok(tls) => tls,
+        Err((error, mut alert)) => {
+            std::future::poll_fn(|context| {
+                // If the client takes nothing, it will see the end of the connection.
+                let tcp = &mut tcp;
+                let _is_told = alert.write(&mut Wire { tcp, context });
+                Poll::Ready(())
+            })
+            .await;
+            return Err(io::Error::new(io::ErrorKind::InvalidData, error));
+        }
+    };
+    let mut tls = Connection::Server(tls);
+    let readable = complete(&mut tcp, &mut tls).await?;
+    Ok(Handshake {
+        server_name,
+        protocol: tls.alpn_protocol().map(<[u8]>::to_vec),
+        client_certificate: tls
+            .peer_certificates()
+            .and_then(|chain| chain.first())
+            .map(|certificate| certificate.clone().into_owned()),
+        stream: TlsStream::new(tcp, tls, readable),
+    })
+}
+
+/// Shakes hands with a server of this name.
+///
+/// # Errors
+/// The connection is lost, the server speaks no TLS, or its certificate is not good.
+pub async fn connect(
+    mut tcp: TcpStream,
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+) -> io::Result<TlsStream> {
+    let tls = rustls::ClientConnection::new(config, name)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+    let mut tls = Connection::Client(tls);
+    let readable = complete(&mut tcp, &mut tls).await?;
+    Ok(TlsStream::new(tcp, tls, readable))
+}
+
+async fn read_hello(tcp: &mut TcpStream) -> io::Result<Accepted> {
+    let mut acceptor = Acceptor::default();
+    std::future::poll_fn(|context| {
+        loop {
+            let wire = &mut Wire { tcp, context };
+            match acceptor.read_tls(wire) {
+                Ok(0) => return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Poll::Pending,
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+            match acceptor.accept() {
+                Ok(Some(accepted)) => return Poll::Ready(Ok(accepted)),
+                Ok(None) => {}
+                Err((error, mut alert)) => {
+                    let _is_told = alert.write(wire);
+                    return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, error)));
+                }
+            }
+        }
+    })
+    .await
+}
+
+/// Goes on until both sides are done; gives the number of decrypted bytes that came with it.
+async fn complete(tcp: &mut TcpStream, tls: &mut Connection) -> io::Result<usize> {
+    std::future::poll_fn(|context| {
+        let mut readable = 0;
+        loop {
+            ready!(give_out(tcp, tls, context))?;
+            if !tls.is_handshaking() {
+                return Poll::Ready(Ok(readable));
+            }
+            readable = match ready!(take_in(tcp, tls, context))? {
+                Some(readable) => readable,
+                None => return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
+            };
+        }
+    })
+    .await
+}

@@ -1,0 +1,143 @@
+//! What connections are made of: the two directions of a TCP stream, plain or under TLS.
+//!
+//! The engine reads and writes through these halves and does not know which they are. A plain half is tokio's own;
+//! the halves of a TLS connection share it, as each direction of TLS may have to write and to read.
+
+mod handshake;
+mod tls;
+
+pub use handshake::{accept, connect};
+pub use tls::TlsStream;
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+
+/// What comes from a peer.
+pub enum ReadHalf {
+    Tcp(OwnedReadHalf),
+    Tls(Rc<TlsStream>),
+}
+
+/// What goes to a peer. A write that was not complete is tried again with the same bytes.
+pub enum WriteHalf {
+    Tcp(OwnedWriteHalf),
+    Tls(Rc<TlsStream>),
+}
+
+/// The halves of a plain connection.
+pub fn plain(stream: TcpStream) -> (ReadHalf, WriteHalf) {
+    let (read, write) = stream.into_split();
+    (ReadHalf::Tcp(read), WriteHalf::Tcp(write))
+}
+
+/// The halves of a connection under TLS.
+pub fn secure(stream: TlsStream) -> (ReadHalf, WriteHalf) {
+    let stream = Rc::new(stream);
+    (ReadHalf::Tls(Rc::clone(&stream)), WriteHalf::Tls(stream))
+}
+
+impl ReadHalf {
+    /// Ready when a read may give something.
+    #[inline]
+    pub fn poll_readable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Tcp(half) => {
+                let stream: &TcpStream = half.as_ref();
+                stream.poll_read_ready(context)
+            }
+            Self::Tls(stream) => stream.poll_readable(context),
+        }
+    }
+
+    /// Whether the peer of an idle connection has closed it, or sent what nobody asked for. Costs no system call
+    /// unless the runtime has seen an event on it.
+    pub fn is_dead(&self) -> bool {
+        match self {
+            Self::Tcp(half) => {
+                let stream: &TcpStream = half.as_ref();
+                match stream.poll_read_ready(&mut Context::from_waker(std::task::Waker::noop())) {
+                    Poll::Pending => false,
+                    Poll::Ready(Err(_)) => true,
+                    // An event may be left over from the last response; only a read tells.
+                    Poll::Ready(Ok(())) => {
+                        !matches!(stream.try_read(&mut [0; 1]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+                    }
+                }
+            }
+            Self::Tls(stream) => stream.is_dead(),
+        }
+    }
+}
+
+impl AsyncRead for ReadHalf {
+    #[inline]
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        space: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tcp(half) => Pin::new(half).poll_read(context, space),
+            Self::Tls(stream) => stream.poll_read(context, space),
+        }
+    }
+}
+
+impl AsyncWrite for WriteHalf {
+    #[inline]
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Tcp(half) => Pin::new(half).poll_write(context, bytes),
+            Self::Tls(stream) => stream.poll_write(context, &[IoSlice::new(bytes)]),
+        }
+    }
+
+    #[inline]
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Tcp(half) => Pin::new(half).poll_write_vectored(context, parts),
+            Self::Tls(stream) => stream.poll_write(context, parts),
+        }
+    }
+
+    /// Writes leave nothing behind.
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tcp(half) => Pin::new(half).poll_shutdown(context),
+            Self::Tls(stream) => stream.poll_shutdown(context),
+        }
+    }
+}
+
+impl WriteHalf {
+    /// Ends the connection with a reset once all of it is dropped: the peer must not take what it got for the whole.
+    pub fn reset(self) {
+        let set = match &self {
+            Self::Tcp(half) => {
+                let stream: &TcpStream = half.as_ref();
+                stream.set_zero_linger()
+            }
+            Self::Tls(stream) => stream.set_reset(),
+        };
+        if let Err(error) = set {
+            tracing::debug!(%error, "a connection cannot be reset");
+        }
+        // Without this the half would say a proper good-bye when it goes.
+        if let Self::Tcp(half) = self {
+            half.forget();
+        }
+    }
+}

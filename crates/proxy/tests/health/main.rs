@@ -1,0 +1,70 @@
+//! Health through a whole gateway: targets go bad and come back, names change, and no call is lost on the way.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod active;
+mod names;
+mod passive;
+mod server;
+
+#[path = "../support/name_server.rs"]
+mod name_server;
+#[allow(dead_code, unused_imports, reason = "other tests use the rest")]
+#[path = "../support/mod.rs"]
+mod support;
+
+/// How clients connect.
+const OVER_TLS: bool = false;
+
+use serde_json::{Value, json};
+use server::Server;
+use std::time::{Duration, Instant};
+use support::{PATIENCE, TestGateway};
+
+/// A service whose upstream has these targets and fields.
+fn model(targets: &[&Server], fields: Value) -> Value {
+    let targets: Vec<Value> = targets
+        .iter()
+        .map(|it| json!({"host": it.address.ip().to_string(), "port": it.address.port()}))
+        .collect();
+    let mut upstream = json!({"name": "upstream", "targets": targets});
+    if let (Value::Object(upstream), Value::Object(fields)) = (&mut upstream, fields) {
+        upstream.extend(fields);
+    }
+    json!({
+        "upstreams": [upstream],
+        "services": [{"name": "service", "upstream": "upstream", "retries": 1}],
+        "routes": [{"name": "route", "match": [{}], "to": {"service": "service"}}],
+    })
+}
+
+/// What a call through the gateway comes to: its status and its body.
+fn call(gateway: &TestGateway, method: &str) -> (u16, String) {
+    let mut client = gateway.connect();
+    client.send(format!("{method} / HTTP/1.1\r\nHost: h\r\n\r\n"));
+    let answer = client.response().unwrap();
+    (answer.status(), String::from_utf8(answer.body).unwrap())
+}
+
+/// What several calls come to, each once.
+fn kinds(gateway: &TestGateway, calls: usize) -> Vec<(u16, String)> {
+    let mut kinds: Vec<_> = (0..calls).map(|_| call(gateway, "GET")).collect();
+    kinds.sort();
+    kinds.dedup();
+    kinds
+}
+
+/// Waits until something is so.
+#[track_caller]
+fn eventually(what: &str, is_so: impl Fn() -> bool) {
+    let patience = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < patience, "in vain: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// The words for how the targets of the upstream stand.
+fn standing(gateway: &TestGateway) -> Vec<&'static str> {
+    let report = gateway.gateway().upstream_health("upstream").unwrap();
+    report.targets.iter().map(|it| it.status.as_str()).collect()
+}

@@ -1,0 +1,250 @@
+//! Following a part of a store through everything that may happen to it.
+//!
+//! A [`Watch`] ends when the store is lost or its reader was too slow. A [`Following`] does not end: it goes on where
+//! the watch was, or, where the store no longer knows that, reads again and tells the difference. Meanwhile whoever
+//! asks its [`Link`] is told how long it has heard nothing.
+
+use crate::document::{Document, Key, Revision};
+use crate::store::{Changes, Store, StoreError, Watch, WatchError};
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use tokio::sync::watch::{Receiver, Sender};
+use tokio::time::Instant;
+
+/// How long to wait after the first failure; each further one doubles it.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+/// The longest pause between attempts.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// The documents below a prefix, as they change.
+#[derive(Debug)]
+pub struct Following {
+    store: Arc<dyn Store>,
+    prefix: String,
+    /// Everything up to here has been told.
+    revision: Revision,
+    /// What has been told of each document that is there.
+    told: HashMap<Key, Told>,
+    watch: Option<Joined>,
+    /// Whether the next attempt reads everything: the changes in between are not to be had.
+    must_read: bool,
+    pause: Duration,
+    next_attempt: Instant,
+    link: Sender<Link>,
+}
+
+/// A watch that goes on, and since when.
+struct Joined {
+    watch: Box<dyn Watch>,
+    since: Instant,
+}
+
+impl std::fmt::Debug for Joined {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Joined").finish_non_exhaustive()
+    }
+}
+
+/// Enough of a document to see that it is another one by now. A store that was set back to an older state may come to
+/// the same revision with another value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Told {
+    modified: Revision,
+    value: u64,
+}
+
+impl Told {
+    fn new(document: &Document) -> Self {
+        let mut hasher = DefaultHasher::new();
+        document.value.hash(&mut hasher);
+        Self {
+            modified: document.modified,
+            value: hasher.finish(),
+        }
+    }
+}
+
+/// How it stands with the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// Why the store cannot be followed at the moment; what has been told may be stale. `None`: it is followed.
+    pub fault: Option<String>,
+    /// Since when.
+    pub since: SystemTime,
+}
+
+impl Link {
+    /// Whether all that is committed is told at once.
+    pub fn is_connected(&self) -> bool {
+        self.fault.is_none()
+    }
+
+    fn connected() -> Self {
+        Self {
+            fault: None,
+            since: SystemTime::now(),
+        }
+    }
+
+    fn lost(fault: String) -> Self {
+        Self {
+            fault: Some(fault),
+            since: SystemTime::now(),
+        }
+    }
+}
+
+/// Reads what is below a prefix and follows it from there.
+///
+/// # Errors
+/// The store cannot be reached or read. Whoever has something older to go on with does so and calls [`resume`].
+pub async fn start(
+    store: Arc<dyn Store>,
+    prefix: &str,
+) -> Result<(Vec<Document>, Revision, Following), StoreError> {
+    let (documents, revision) = store.read(prefix).await?;
+    let mut following = Following::new(store, prefix, &documents);
+    following.revision = revision;
+    following.must_read = false;
+    following.link.send_replace(Link::connected());
+    Ok((documents, revision, following))
+}
+
+/// Follows what is below a prefix from documents that were read some time ago, such as those kept on disk. What has
+/// changed since comes as the first batch, as soon as the store can be reached.
+pub fn resume(store: Arc<dyn Store>, prefix: &str, documents: &[Document]) -> Following {
+    Following::new(store, prefix, documents)
+}
+
+impl Following {
+    fn new(store: Arc<dyn Store>, prefix: &str, documents: &[Document]) -> Self {
+        let told = documents.iter().map(|it| (it.key.clone(), Told::new(it)));
+        Self {
+            store,
+            prefix: prefix.to_owned(),
+            revision: Revision::default(),
+            told: told.collect(),
+            watch: None,
+            must_read: true,
+            pause: FIRST_PAUSE,
+            next_attempt: Instant::now(),
+            link: Sender::new(Link::lost("not reached yet".into())),
+        }
+    }
+
+    /// Everything up to this revision has been told.
+    pub fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    /// How it stands with the store, now and from then on.
+    pub fn link(&self) -> Receiver<Link> {
+        self.link.subscribe()
+    }
+
+    /// What changed next, or, after the store was lost, all that changed meanwhile. There may be no documents in it:
+    /// then only the revision is new. May be dropped while it waits; nothing is lost then.
+    pub async fn next(&mut self) -> Changes {
+        loop {
+            let Some(joined) = &mut self.watch else {
+                match self.join().await {
+                    Ok(Some(changes)) => return changes,
+                    Ok(None) => {}
+                    Err(error) => self.lose(&error),
+                }
+                continue;
+            };
+            match joined.watch.next().await {
+                Ok(changes) => {
+                    self.note(&changes);
+                    return changes;
+                }
+                Err(error) => {
+                    // A store that lets watches begin only to end them is not asked without a pause.
+                    if joined.since.elapsed() > LONGEST_PAUSE {
+                        self.pause = FIRST_PAUSE;
+                    }
+                    self.watch = None;
+                    self.lose(&error);
+                }
+            }
+        }
+    }
+
+    /// Watches again, from where the last watch ended if that can be.
+    async fn join(&mut self) -> Result<Option<Changes>, WatchError> {
+        tokio::time::sleep_until(self.next_attempt).await;
+        if !self.must_read {
+            let watch = self.store.watch(&self.prefix, self.revision).await?;
+            self.joined(watch);
+            return Ok(None);
+        }
+        let (documents, revision) = self.store.read(&self.prefix).await?;
+        let watch = self.store.watch(&self.prefix, revision).await?;
+        let changes = self.difference(documents, revision);
+        self.must_read = false;
+        self.note(&changes);
+        self.joined(watch);
+        Ok(Some(changes))
+    }
+
+    fn joined(&mut self, watch: Box<dyn Watch>) {
+        self.watch = Some(Joined {
+            watch,
+            since: Instant::now(),
+        });
+        self.link.send_if_modified(|link| {
+            let is_new = !link.is_connected();
+            if is_new {
+                *link = Link::connected();
+            }
+            is_new
+        });
+    }
+
+    fn lose(&mut self, error: &WatchError) {
+        if matches!(error, WatchError::Compacted) {
+            self.must_read = true;
+        } else {
+            self.link.send_if_modified(|link| {
+                let is_new = link.is_connected();
+                if is_new {
+                    *link = Link::lost(error.to_string());
+                }
+                is_new
+            });
+        }
+        tracing::debug!(prefix = self.prefix, %error, "the store is followed no more; trying again");
+        self.next_attempt = Instant::now() + self.pause;
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+    }
+
+    fn difference(&self, documents: Vec<Document>, revision: Revision) -> Changes {
+        let mut gone: HashMap<&Key, Told> = self.told.iter().map(|(key, told)| (key, *told)).collect();
+        let mut changed = Vec::new();
+        for document in documents {
+            if gone.remove(&document.key) != Some(Told::new(&document)) {
+                changed.push((document.key.clone(), Some(document)));
+            }
+        }
+        changed.extend(gone.into_keys().map(|key| (key.clone(), None)));
+        changed.sort_by(|(one, _), (other, _)| one.cmp(other));
+        Changes {
+            revision,
+            documents: changed,
+        }
+    }
+
+    fn note(&mut self, changes: &Changes) {
+        self.revision = changes.revision;
+        self.pause = FIRST_PAUSE;
+        for (key, document) in &changes.documents {
+            match document {
+                Some(document) => self.told.insert(key.clone(), Told::new(document)),
+                None => self.told.remove(key),
+            };
+        }
+    }
+}

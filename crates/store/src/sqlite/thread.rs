@@ -1,0 +1,168 @@
+//! The thread that the connection lives on.
+
+use super::flush::Flusher;
+use super::tables::Tables;
+use crate::document::{Revision, Transaction};
+use crate::feed::Feed;
+use crate::store::{CommitError, StoreError, WatchError};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, SystemTime};
+use tokio::sync::oneshot;
+
+/// How often to look for commits of other processes while somebody watches.
+const POLL: Duration = Duration::from_millis(10);
+/// When to try again what failed.
+const RETRY: Duration = Duration::from_secs(1);
+/// How many changed documents of other processes are read at once.
+const CHANGES_AT_ONCE: usize = 5_000;
+
+/// How many commits are forgotten before another job has its turn.
+const COMMITS_AT_ONCE: i64 = 1_000;
+
+type Job = Box<dyn FnOnce(&mut Worker) + Send>;
+
+/// To ask the thread. It ends with the last handle.
+#[derive(Debug, Clone)]
+pub struct Handle(Sender<Job>);
+
+/// What the thread has.
+#[derive(Debug)]
+pub struct Worker {
+    pub tables: Tables,
+    feed: Arc<Feed>,
+    /// `None`: SQLite waits for the disk by itself.
+    flusher: Option<Flusher>,
+    /// The file's state when it was last looked at; another process's commit makes another one of it.
+    version: i64,
+    /// When the first of the documents goes that do not stay.
+    next_end: Option<SystemTime>,
+}
+
+impl Handle {
+    pub fn start(tables: Tables, feed: Arc<Feed>, flusher: Option<Flusher>) -> Result<Self, StoreError> {
+        let mut worker = Worker {
+            version: tables.version()?,
+            next_end: tables.next_end()?,
+            tables,
+            feed,
+            flusher,
+        };
+        let (handle, jobs) = channel();
+        thread::Builder::new()
+            .name("weir-store".into())
+            .spawn(move || worker.run(&jobs))
+            .map_err(|error| StoreError::Failed(error.to_string()))?;
+        Ok(Self(handle))
+    }
+
+    /// Does something on the thread. It is done even if nobody waits for it any more.
+    pub async fn ask<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&mut Worker) -> T + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (answer, answered) = oneshot::channel();
+        let job: Job = Box::new(move |worker| {
+            // Whoever asked may have gone.
+            let _ = answer.send(job(worker));
+        });
+        let gone = || StoreError::Unreachable("its thread has ended".into());
+        self.0.send(job).map_err(|_| gone())?;
+        answered.await.map_err(|_| gone())
+    }
+}
+
+impl Worker {
+    fn run(&mut self, jobs: &Receiver<Job>) {
+        loop {
+            let job = match self.pause() {
+                Some(pause) => jobs.recv_timeout(pause),
+                None => jobs.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            if matches!(job, Err(RecvTimeoutError::Disconnected)) {
+                return;
+            }
+            if let Err(error) = self.settle() {
+                tracing::warn!(%error, "cannot look after the store");
+                self.next_end = self.next_end.map(|_| SystemTime::now() + RETRY);
+            }
+            if let Ok(job) = job {
+                job(self);
+            }
+        }
+    }
+
+    /// How long to wait for a job; `None`: until one comes.
+    fn pause(&self) -> Option<Duration> {
+        let end = self
+            .next_end
+            .map(|end| end.duration_since(SystemTime::now()).unwrap_or_default());
+        let poll = self.feed.is_watched().then_some(POLL);
+        end.into_iter().chain(poll).min()
+    }
+
+    /// Takes notice of what other processes did, and removes what was to stay only so long.
+    fn settle(&mut self) -> Result<(), StoreError> {
+        let version = self.tables.version()?;
+        if version != self.version {
+            self.catch_up()?;
+            self.version = version;
+            self.next_end = self.tables.next_end()?;
+        }
+        let now = SystemTime::now();
+        if self.next_end.is_some_and(|end| end <= now) {
+            self.tables.expire(now)?;
+            self.catch_up()?;
+            self.next_end = self.tables.next_end()?;
+        }
+        Ok(())
+    }
+
+    /// Feeds what is in the file and not in the feed.
+    fn catch_up(&mut self) -> Result<(), StoreError> {
+        if !self.feed.is_watched() {
+            self.feed.restart(self.tables.revision()?);
+            return Ok(());
+        }
+        loop {
+            match self.tables.changes_after(self.feed.newest(), "", CHANGES_AT_ONCE) {
+                Ok(commits) if commits.is_empty() => return Ok(()),
+                Ok(commits) => commits.into_iter().for_each(|commit| self.feed.push(commit)),
+                Err(WatchError::Compacted) => self.feed.restart(self.tables.revision()?),
+                Err(WatchError::Store(error)) => return Err(error),
+            }
+        }
+    }
+
+    pub fn commit(&mut self, transaction: Transaction, expected: Revision) -> Result<Revision, CommitError> {
+        let is_to_end = transaction.has_end();
+        let changes = self.tables.commit(transaction, expected)?;
+        let revision = changes.revision;
+        if revision == expected {
+            return Ok(revision);
+        }
+        if let Some(flusher) = &self.flusher {
+            flusher.flush();
+        }
+        // It is made; what goes wrong from here on goes wrong again at the next look, which tells.
+        if self.feed.newest() == expected && self.feed.is_watched() {
+            self.feed.push(changes);
+        } else if let Err(error) = self.catch_up() {
+            tracing::warn!(%error, "cannot tell the watches of a commit");
+        }
+        if is_to_end {
+            self.next_end = self.tables.next_end().unwrap_or(self.next_end);
+        }
+        Ok(revision)
+    }
+
+    /// Forgets some of what is older. `false`: there is no more of it.
+    pub fn compact(&mut self, before: SystemTime) -> Result<bool, StoreError> {
+        let forgotten = self.tables.compact(before, COMMITS_AT_ONCE)?;
+        if let Some(last) = forgotten {
+            self.feed.forget(last);
+        }
+        Ok(forgotten.is_some())
+    }
+}

@@ -1,0 +1,103 @@
+//! Flags of `weir run` that bound what clients send.
+
+use crate::seconds::Seconds;
+use clap::Args;
+use clap::builder::RangedU64ValueParser;
+use weir_proxy::Limits;
+
+/// Bounds on what clients send and on how long they take.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Limits")]
+pub struct LimitArgs {
+    /// Largest head of a request, in bytes (at most 65535).
+    #[arg(
+        long,
+        value_name = "BYTES",
+        env = "WEIR_MAX_HEAD_BYTES",
+        default_value_t = Limits::default().max_head_bytes as u16,
+        value_parser = clap::value_parser!(u16).range(512..)
+    )]
+    pub max_head_bytes: u16,
+    /// Longest request target, in bytes.
+    #[arg(
+        long,
+        value_name = "BYTES",
+        env = "WEIR_MAX_TARGET_BYTES",
+        default_value_t = Limits::default().max_target_bytes
+    )]
+    pub max_target_bytes: usize,
+    /// Largest request body, in bytes; 0: no bound. Routes may say otherwise.
+    #[arg(
+        long,
+        value_name = "BYTES",
+        env = "WEIR_MAX_BODY_BYTES",
+        default_value_t = Limits::default().max_body_bytes
+    )]
+    pub max_body_bytes: u64,
+    /// Open client connections of each worker; further ones are closed at once.
+    #[arg(
+        long,
+        value_name = "N",
+        env = "WEIR_MAX_CONNECTIONS",
+        default_value_t = Limits::default().max_connections,
+        value_parser = RangedU64ValueParser::<usize>::new().range(1..)
+    )]
+    pub max_connections: usize,
+    /// From the first byte of a request's head to its last.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        env = "WEIR_HEADER_TIMEOUT",
+        default_value_t = Seconds(Limits::default().header_timeout)
+    )]
+    pub header_timeout: Seconds,
+    /// Between two requests on a connection.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        env = "WEIR_IDLE_TIMEOUT",
+        default_value_t = Seconds(Limits::default().idle_timeout)
+    )]
+    pub idle_timeout: Seconds,
+    /// Between two pieces of a request's body.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        env = "WEIR_BODY_TIMEOUT",
+        default_value_t = Seconds(Limits::default().body_timeout)
+    )]
+    pub body_timeout: Seconds,
+    /// Between two pieces of a response that the client takes.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        env = "WEIR_WRITE_TIMEOUT",
+        default_value_t = Seconds(Limits::default().write_timeout)
+    )]
+    pub write_timeout: Seconds,
+    /// Without a byte in either direction of an upgraded connection (WebSocket).
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        env = "WEIR_TUNNEL_TIMEOUT",
+        default_value_t = Seconds(Limits::default().tunnel_timeout)
+    )]
+    pub tunnel_timeout: Seconds,
+}
+
+impl LimitArgs {
+    /// The limits as the data plane takes them.
+    pub fn limits(&self) -> Limits {
+        Limits {
+            max_head_bytes: usize::from(self.max_head_bytes),
+            max_target_bytes: self.max_target_bytes,
+            max_body_bytes: self.max_body_bytes,
+            max_connections: self.max_connections,
+            header_timeout: self.header_timeout.0,
+            idle_timeout: self.idle_timeout.0,
+            body_timeout: self.body_timeout.0,
+            write_timeout: self.write_timeout.0,
+            tunnel_timeout: self.tunnel_timeout.0,
+        }
+    }
+}

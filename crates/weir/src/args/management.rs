@@ -1,0 +1,66 @@
+//! Flags of `weir run` that are about the store and the Admin APIs.
+
+use clap::{Args, ValueEnum};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Where the configuration is kept, and who may change it.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Management")]
+pub struct ManagementArgs {
+    /// A folder for what outlives the process: the store, unless --store names another, and the last known good
+    /// configuration.
+    #[arg(long, value_name = "DIR", env = "WEIR_DATA")]
+    pub data: Option<PathBuf>,
+    /// The store: `sqlite:FOLDER`, `etcd://HOST:PORT` or `memory:` [default: SQLite in --data; without it, in memory].
+    #[arg(long, value_name = "URL", env = "WEIR_STORE", hide_env_values = true)]
+    pub store: Option<String>,
+    /// What this process does.
+    #[arg(long, value_name = "ROLE", env = "WEIR_ROLE", value_enum, default_value_t = RoleArg::All)]
+    pub role: RoleArg,
+    /// Address of Kong's Admin API [default: 127.0.0.1:8001, with a store and no other Admin API].
+    #[arg(long, value_name = "ADDR", env = "WEIR_KONG_ADMIN")]
+    pub kong_admin: Option<SocketAddr>,
+    /// Address of APISIX's Admin API [default: 127.0.0.1:9180, with a store and no other Admin API].
+    #[arg(long, value_name = "ADDR", env = "WEIR_APISIX_ADMIN")]
+    pub apisix_admin: Option<SocketAddr>,
+    /// Address of Weir's own API [default: 127.0.0.1:8002, with a store and no other Admin API].
+    #[arg(long, value_name = "ADDR", env = "WEIR_CONSOLE")]
+    pub console: Option<SocketAddr>,
+    /// A key that may do everything at APISIX's Admin API.
+    #[arg(
+        long,
+        value_name = "KEY",
+        env = "WEIR_APISIX_ADMIN_KEY",
+        hide_env_values = true
+    )]
+    pub apisix_admin_key: Option<String>,
+    /// A key that may read at APISIX's Admin API.
+    #[arg(
+        long,
+        value_name = "KEY",
+        env = "WEIR_APISIX_VIEWER_KEY",
+        hide_env_values = true
+    )]
+    pub apisix_viewer_key: Option<String>,
+    /// A control plane to follow, by the URL of its --console, where this gateway has no access to the store.
+    #[arg(long, value_name = "URL", env = "WEIR_CONTROL", conflicts_with = "store")]
+    pub control: Option<String>,
+    /// The token for --control: that of a user with the role `gateway`.
+    #[arg(long, value_name = "TOKEN", env = "WEIR_TOKEN", hide_env_values = true)]
+    pub token: Option<String>,
+    /// What this gateway is called in the list of gateways [default: the machine's name and the proxy's port].
+    #[arg(long, value_name = "NAME", env = "WEIR_NAME")]
+    pub name: Option<String>,
+}
+
+/// What a process does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RoleArg {
+    /// Serves calls, and the Admin APIs.
+    All,
+    /// Serves calls, and follows the store or a control plane.
+    Gateway,
+    /// Serves the Admin APIs alone.
+    Control,
+}

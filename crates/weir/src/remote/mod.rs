@@ -1,0 +1,155 @@
+//! The commands that talk to a running Weir: `user`, `history`, `diff`, `rollback`, `import`.
+
+mod text;
+
+use crate::args::{
+    DiffArgs, HistoryArgs, ImportArgs, RemoteArgs, RollbackArgs, UserArgs, UserCommand, UserRole,
+};
+use crate::outcome::Outcome;
+use serde_json::{Value, json};
+use std::time::Duration;
+use weir_control::http::{Call, Method};
+
+/// Validating and committing a large configuration takes its time.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Manages users.
+pub fn user(args: &UserArgs) -> Outcome {
+    match &args.command {
+        UserCommand::Add {
+            name,
+            role,
+            workspace,
+            remote,
+        } => {
+            let role = match role {
+                UserRole::Gateway => "gateway",
+                UserRole::Read => "read",
+                UserRole::Write => "write",
+                UserRole::Admin => "admin",
+            };
+            let rights: Vec<Value> = workspace
+                .iter()
+                .map(|it| json!({ "workspace": it, "role": role }))
+                .collect();
+            let path = format!("/api/v1/users/{}", encoded(name));
+            let call = Call::json(Method::POST, address(remote, &path), &json!({ "rights": rights }));
+            told(remote, call, |answer| {
+                let token = answer["token"].as_str().unwrap_or_default();
+                format!("{token}\n")
+            })
+        }
+        UserCommand::List { remote } => {
+            told(remote, Call::get(address(remote, "/api/v1/users")), text::users)
+        }
+        UserCommand::Remove { name, remote } => {
+            let path = format!("/api/v1/users/{}", encoded(name));
+            let call = Call {
+                method: Method::DELETE,
+                ..Call::get(address(remote, &path))
+            };
+            told(remote, call, |_| String::new())
+        }
+    }
+}
+
+/// Prints what was changed.
+pub fn history(args: &HistoryArgs) -> Outcome {
+    let mut path = format!("/api/v1/history?limit={}", args.limit);
+    if let Some(prefix) = &args.prefix {
+        path.push_str(&format!("&prefix={}", encoded(prefix)));
+    }
+    told(
+        &args.remote,
+        Call::get(address(&args.remote, &path)),
+        text::history,
+    )
+}
+
+/// Prints the difference between two revisions.
+pub fn diff(args: &DiffArgs) -> Outcome {
+    let mut path = format!("/api/v1/diff?from={}", args.from);
+    if let Some(to) = args.to {
+        path.push_str(&format!("&to={to}"));
+    }
+    told(&args.remote, Call::get(address(&args.remote, &path)), |answer| {
+        text::changes(&answer["items"])
+    })
+}
+
+/// Makes the configuration what it was.
+pub fn rollback(args: &RollbackArgs) -> Outcome {
+    let body = json!({ "revision": args.revision });
+    let mut call = Call::json(Method::POST, address(&args.remote, "/api/v1/rollback"), &body);
+    if args.dry_run {
+        call = call.header("weir-dry-run", "true");
+    }
+    told(&args.remote, call, |answer| text::changes(&answer["changes"]))
+}
+
+/// Makes a service of an OpenAPI document.
+pub fn import(args: &ImportArgs) -> Outcome {
+    let body = match std::fs::read(&args.file) {
+        Ok(body) => body,
+        Err(error) => {
+            return Outcome::failed(2, format!("{}: cannot be read: {error}\n", args.file.display()));
+        }
+    };
+    let mut query = Vec::new();
+    query.extend(args.name.iter().map(|it| format!("name={}", encoded(it))));
+    query.extend(args.upstream.iter().map(|it| format!("url={}", encoded(it))));
+    let path = format!("/api/v1/import/openapi?{}", query.join("&"));
+    let mut call = Call {
+        method: Method::POST,
+        body,
+        ..Call::get(address(&args.remote, &path))
+    };
+    if args.dry_run {
+        call = call.header("weir-dry-run", "true");
+    }
+    told(
+        &args.remote,
+        call.header("content-type", "text/plain"),
+        text::import,
+    )
+}
+
+fn address(remote: &RemoteArgs, path: &str) -> String {
+    format!("{}{path}", remote.url.trim_end_matches('/'))
+}
+
+/// Makes a call and tells what came of it.
+fn told(remote: &RemoteArgs, mut call: Call, tell: impl Fn(&Value) -> String) -> Outcome {
+    call.patience = PATIENCE;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let made = match runtime {
+        Ok(runtime) => runtime.block_on(call.token(remote.token.as_deref()).make()),
+        Err(error) => return Outcome::failed(2, format!("weir: {error}\n")),
+    };
+    let (status, body) = match made {
+        Ok(answered) => answered,
+        Err(error) => return Outcome::failed(2, format!("weir: {error}\n")),
+    };
+    let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
+    if status.is_success() {
+        return Outcome {
+            stdout: tell(&answer),
+            ..Outcome::default()
+        };
+    }
+    Outcome::failed(1, text::problem(status.as_u16(), &answer))
+}
+
+/// A text as a part of a URL.
+fn encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                encoded.push(char::from(byte))
+            }
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}

@@ -1,0 +1,154 @@
+//! What a running Weir answers, for people.
+
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+
+fn items<'v>(answer: &'v Value, field: &str) -> &'v [Value] {
+    answer[field].as_array().map_or(&[], Vec::as_slice)
+}
+
+fn text<'v>(value: &'v Value, field: &str) -> &'v str {
+    value[field].as_str().unwrap_or_default()
+}
+
+/// Users, one a line.
+pub fn users(answer: &Value) -> String {
+    let line = |user: &Value| {
+        let rights = items(user, "rights")
+            .iter()
+            .map(|it| format!("{} in {}", text(it, "role"), text(it, "workspace")));
+        format!(
+            "{}: {}\n",
+            text(user, "name"),
+            rights.collect::<Vec<_>>().join(", ")
+        )
+    };
+    items(answer, "items").iter().map(line).collect()
+}
+
+/// Commits, the latest first, each with what it changed.
+pub fn history(answer: &Value) -> String {
+    let mut told = String::new();
+    for commit in items(answer, "items") {
+        told.push_str(&format!(
+            "revision {} by {} ({})\n",
+            commit["revision"],
+            text(commit, "author"),
+            text(commit, "note")
+        ));
+        for change in items(commit, "changes") {
+            told.push_str(&format!(
+                "  {} {}\n",
+                text(change, "change"),
+                text(change, "document")
+            ));
+        }
+    }
+    told
+}
+
+/// Differences of documents, field by field.
+pub fn changes(changes: &Value) -> String {
+    let mut told = String::new();
+    for change in changes.as_array().map_or(&[][..], Vec::as_slice) {
+        let document = text(change, "document");
+        match (&change["before"], &change["after"]) {
+            (Value::Null, after) => told.push_str(&format!("+ {document}\n    {after}\n")),
+            (before, Value::Null) => told.push_str(&format!("- {document}\n    {before}\n")),
+            (before, after) => {
+                told.push_str(&format!("~ {document}\n"));
+                fields(before, after, "", &mut told);
+            }
+        }
+    }
+    if told.is_empty() {
+        told.push_str("no difference\n");
+    }
+    told
+}
+
+fn fields(before: &Value, after: &Value, place: &str, told: &mut String) {
+    let (old, new) = match (before, after) {
+        (Value::Object(old), Value::Object(new)) => (old, new),
+        _ if before == after => return,
+        _ => {
+            told.push_str(&format!("    {place}: {before} -> {after}\n"));
+            return;
+        }
+    };
+    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    for name in names {
+        let place = match place {
+            "" => name.clone(),
+            place => format!("{place}.{name}"),
+        };
+        let known = |map: &Map<String, Value>| map.get(name.as_str()).cloned().unwrap_or_default();
+        fields(&known(old), &known(new), &place, told);
+    }
+}
+
+/// What an import did.
+pub fn import(answer: &Value) -> String {
+    let verb = match (answer["is_new"].as_bool(), answer["dry_run"].as_bool()) {
+        (_, Some(true)) => "would change",
+        (Some(true), _) => "created",
+        _ => "changed",
+    };
+    let mut told = String::new();
+    for (field, mark) in [("created", '+'), ("changed", '~'), ("removed", '-')] {
+        for name in items(&answer["routes"], field) {
+            told.push_str(&format!("{mark} route {}\n", name.as_str().unwrap_or_default()));
+        }
+    }
+    match told.is_empty() {
+        true => format!("service {}: no difference\n", text(answer, "service")),
+        false => format!("service {} {verb}\n{told}", text(answer, "service")),
+    }
+}
+
+/// Why a call was refused.
+pub fn problem(status: u16, answer: &Value) -> String {
+    let detail = match text(answer, "detail") {
+        "" => format!("refused with status {status}"),
+        detail => detail.to_owned(),
+    };
+    let mut told = format!("weir: {detail}\n");
+    for error in items(answer, "errors") {
+        told.push_str(&format!(
+            "  {}: {}\n",
+            text(error, "path"),
+            text(error, "message")
+        ));
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn differences_are_told_by_field() {
+        let told = changes(&json!([
+            { "document": "native/routes/a", "before": null, "after": { "name": "a" } },
+            { "document": "native/routes/b", "before": { "n": 1, "o": { "x": 1 } }, "after": { "n": 1, "o": { "x": 2, "y": 3 } } },
+            { "document": "native/routes/c", "before": { "name": "c" }, "after": null },
+        ]));
+        assert_eq!(
+            told,
+            "+ native/routes/a\n    {\"name\":\"a\"}\n~ native/routes/b\n    o.x: 1 -> 2\n    o.y: null -> 3\n\
+             - native/routes/c\n    {\"name\":\"c\"}\n"
+        );
+        assert_eq!(changes(&json!([])), "no difference\n");
+    }
+
+    #[test]
+    fn imports_and_problems_are_told() {
+        let answer = json!({ "service": "s", "is_new": false, "dry_run": false, "routes": { "created": ["a"], "removed": ["b"] } });
+        assert_eq!(import(&answer), "service s changed\n+ route a\n- route b\n");
+        let answer = json!({ "detail": "no", "errors": [{ "path": "a.b", "message": "bad" }] });
+        assert_eq!(problem(422, &answer), "weir: no\n  a.b: bad\n");
+        assert_eq!(problem(500, &json!(null)), "weir: refused with status 500\n");
+    }
+}

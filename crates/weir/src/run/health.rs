@@ -1,0 +1,154 @@
+//! What the Admin APIs are told of the health of upstreams: what this process' own gateway knows.
+
+use crate::status::Status;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use weir_kong::admin::{AddressHealth, HealthState, TargetHealth};
+use weir_proxy::health::{AddressReport, NotSet, Status as Standing, TargetReport, UpstreamReport, Which};
+
+/// The health of upstreams, once there is a gateway.
+pub struct Health(pub Arc<Status>);
+
+impl Health {
+    fn upstream(&self, name: &str) -> Option<UpstreamReport> {
+        let report = self.0.gateway()?.upstream_health(name)?;
+        (report.status != Standing::ChecksOff).then_some(report)
+    }
+}
+
+impl weir_kong::admin::HealthSource for Health {
+    fn upstream(&self, upstream: &str) -> Option<weir_kong::admin::UpstreamHealth> {
+        let report = self.upstream(upstream)?;
+        Some(weir_kong::admin::UpstreamHealth {
+            state: state_of(report.status),
+            targets: report.targets.iter().map(target_of).collect(),
+        })
+    }
+
+    fn mark(
+        &self,
+        upstream: &str,
+        target: &str,
+        address: Option<&str>,
+        is_healthy: bool,
+    ) -> Result<(), String> {
+        let Some(gateway) = self.0.gateway() else {
+            return Ok(());
+        };
+        let (host, port) = split(target).ok_or("expected a target with its port")?;
+        let address = match address {
+            None => None,
+            Some(text) => Some(address_of(text, port).ok_or("expected an address")?),
+        };
+        let which = Which {
+            upstream,
+            host,
+            port,
+            address,
+        };
+        match gateway.set_health(&which, is_healthy) {
+            // Where nothing is checked, or nothing is served yet, there is nothing that a mark could change.
+            Ok(()) | Err(NotSet::ChecksOff | NotSet::NoUpstream) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+impl weir_apisix::HealthSource for Health {
+    fn health(&self, upstream: &str) -> Option<weir_apisix::UpstreamHealth> {
+        let report = self.upstream(upstream)?;
+        let nodes = report.targets.iter().flat_map(|target| {
+            let node = |known: &AddressReport| weir_apisix::NodeHealth {
+                ip: known.address.ip().to_string(),
+                port: known.address.port(),
+                hostname: target.host.clone(),
+                status: known.health.state.as_str(),
+                counter: weir_apisix::Counters {
+                    success: known.health.successes.into(),
+                    http_failure: known.health.http_failures.into(),
+                    tcp_failure: known.health.tcp_failures.into(),
+                    timeout_failure: known.health.timeouts.into(),
+                },
+            };
+            target.addresses.iter().map(node)
+        });
+        Some(weir_apisix::UpstreamHealth {
+            nodes: nodes.collect(),
+        })
+    }
+}
+
+fn state_of(status: Standing) -> HealthState {
+    match status {
+        Standing::Healthy => HealthState::Healthy,
+        Standing::Unhealthy | Standing::DnsError => HealthState::Unhealthy,
+        Standing::ChecksOff => HealthState::Unchecked,
+    }
+}
+
+fn target_of(target: &TargetReport) -> TargetHealth {
+    let host = match target.host.contains(':') {
+        true => format!("[{}]", target.host),
+        false => target.host.clone(),
+    };
+    // A target without an address is one whose name leads nowhere.
+    let is_lost = target.status == Standing::DnsError;
+    let addresses = target.addresses.iter().filter(|_| !is_lost);
+    TargetHealth {
+        target: format!("{host}:{}", target.port),
+        addresses: addresses
+            .map(|known| AddressHealth {
+                ip: known.address.ip().to_string(),
+                port: known.address.port(),
+                weight: target.weight,
+                state: state_of(known.status),
+            })
+            .collect(),
+    }
+}
+
+/// The host, without brackets, and the port of a target.
+fn split(target: &str) -> Option<(&str, u16)> {
+    let (host, port) = target.rsplit_once(':')?;
+    let host = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'))
+        .unwrap_or(host);
+    Some((host, port.parse().ok()?))
+}
+
+/// An address with a port, or with the target's.
+fn address_of(text: &str, port: u16) -> Option<SocketAddr> {
+    let plain = || text.trim_matches(['[', ']']).parse::<IpAddr>().ok();
+    text.parse()
+        .ok()
+        .or_else(|| Some(SocketAddr::new(plain()?, port)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_and_addresses_are_read() {
+        for (target, parts) in [
+            ("127.0.0.1:80", Some(("127.0.0.1", 80))),
+            ("[::1]:8000", Some(("::1", 8000))),
+            ("api.test:80", Some(("api.test", 80))),
+            ("api.test", None),
+            ("api.test:x", None),
+        ] {
+            assert_eq!(split(target), parts, "{target}");
+        }
+        for (text, address) in [
+            ("127.0.0.1", Some("127.0.0.1:80")),
+            ("127.0.0.1:81", Some("127.0.0.1:81")),
+            ("::1", Some("[::1]:80")),
+            ("[::1]:81", Some("[::1]:81")),
+            ("api.test", None),
+        ] {
+            let read = address_of(text, 80).map(|it| it.to_string());
+            assert_eq!(read.as_deref(), address, "{text}");
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! Serving what a store or a control plane holds.
+
+use super::admin::{self, Access, Doors, Listeners, Shared};
+use super::files::{Watched, tell_refused};
+use super::health::Health;
+use super::plan::{Management, Origin};
+use super::proxy::Starter;
+use super::{Control, End};
+use crate::args::RoleArg;
+use crate::doors::Door;
+use crate::status::Status;
+use anyhow::Context;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+use weir_control::api::Gateways;
+use weir_control::follow::{
+    self, ControlSource, DoorOptions, Engine, Followed, Input, Inputs, KEPT_FILE_NAME, OpenStore, Source,
+    StoreSource,
+};
+use weir_control::report::{Sink, Speaker, gateway_name, report};
+use weir_control::secrets::{Cache, Secrets};
+use weir_model::{Model, Voice};
+use weir_snapshot::Snapshot;
+
+/// How often snapshots that no worker holds any more are freed.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Takes snapshots over from the thread that compiles.
+struct Serving {
+    status: Arc<Status>,
+    /// What came before there was a gateway.
+    waiting: Mutex<Option<Snapshot>>,
+    came: Notify,
+}
+
+impl Serving {
+    /// Called by the thread that compiles.
+    fn take(&self, snapshot: Snapshot) {
+        let mut waiting = self.waiting();
+        if self.status.gateway().is_some() {
+            drop(waiting);
+            self.status.publish(snapshot);
+            self.status.served(Vec::new());
+        } else {
+            *waiting = Some(snapshot);
+            self.came.notify_one();
+        }
+    }
+
+    fn waiting(&self) -> std::sync::MutexGuard<'_, Option<Snapshot>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The first snapshot. Workers must not be started by the thread that compiles: they would be as low in priority.
+    async fn first(&self) -> Snapshot {
+        loop {
+            if let Some(snapshot) = self.waiting().take() {
+                return snapshot;
+            }
+            self.came.notified().await;
+        }
+    }
+
+    /// From now on there is a gateway.
+    fn begin(&self, gateway: weir_proxy::Gateway) {
+        let newer = {
+            let mut waiting = self.waiting();
+            self.status.set_gateway(gateway);
+            waiting.take()
+        };
+        if let Some(snapshot) = newer {
+            self.status.publish(snapshot);
+        }
+        self.status.served(Vec::new());
+    }
+}
+
+/// The files that are served beside the store.
+pub struct Files {
+    pub watched: Watched,
+    pub model: Model,
+    pub doors: Vec<Door>,
+}
+
+/// Serves until it is told to stop.
+pub async fn serve(
+    control: &mut Control,
+    starter: &Starter<'_>,
+    management: &Management,
+    files: Option<Files>,
+) -> anyhow::Result<End> {
+    let options = door_options(starter, management, files.as_ref())?;
+    let listeners = Listeners::bind(management)?;
+    let addresses = listeners.addresses()?;
+    let store = open_local(&management.origin).await?;
+    let followed = Followed::default();
+    control.status.set_followed(followed.clone());
+    let serving = Arc::new(Serving {
+        status: Arc::clone(&control.status),
+        waiting: Mutex::default(),
+        came: Notify::new(),
+    });
+    let is_gateway = management.role != RoleArg::Control;
+    let taking = Arc::clone(&serving);
+    let cache = Cache::new(tokio::runtime::Handle::current());
+    let engine = Engine {
+        registry: weir_plugins::registry(),
+        carry: super::trust::carry(),
+        secrets: Secrets::new(cache.clone()),
+        followed: followed.clone(),
+        serve: Box::new(move |snapshot| {
+            if is_gateway {
+                taking.take(snapshot);
+            }
+        }),
+    };
+    // What is on this disk already needs no second place there.
+    let kept = management.data.as_ref().filter(|_| !is_local(&management.origin));
+    let kept = kept.map(|folder| folder.join(KEPT_FILE_NAME));
+    if let Some(folder) = &management.data {
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    }
+    let inputs = follow::start(engine, options, kept.clone())?;
+    tokio::spawn(cache.refresh(inputs.clone()));
+    let mut watched = None;
+    if let Some(files) = files {
+        inputs.tell(Input::Files(Box::new(files.model))).await;
+        watched = Some(files.watched);
+    }
+    tokio::spawn(follow::follow(
+        source(&management.origin, &store),
+        inputs.clone(),
+        kept,
+    ));
+    let gateways = Gateways::default();
+    let shared = Shared {
+        access: Access::of(&starter.args.management),
+        routers: starter.args.routers,
+        doors: options,
+        followed: followed.clone(),
+        gateways: gateways.clone(),
+        node: admin::node(starter.args, management),
+        health: Arc::new(Health(Arc::clone(&control.status))),
+    };
+    let mut doors = tokio::spawn(open_doors(listeners.serve()?, store.clone(), shared));
+    if is_gateway {
+        let snapshot = tokio::select! {
+            snapshot = serving.first() => snapshot,
+            () = control.stop.asked() => return Ok(End::Drained),
+        };
+        let gateway = starter.start(snapshot)?;
+        let speaker = speaker(starter, &gateway);
+        serving.begin(gateway);
+        tokio::spawn(report(
+            speaker,
+            followed.clone(),
+            sink(management, &store, gateways),
+        ));
+    }
+    if !(is_gateway && followed.state().is_last_known_good) {
+        // Whoever waits for the `ready` line may write at once.
+        tokio::select! {
+            opened = &mut doors => opened??,
+            () = control.stop.asked() => return Ok(End::Drained),
+        }
+    }
+    control.tell_ready(&addresses)?;
+    attend(control, watched, &inputs).await;
+    control.drain().await
+}
+
+async fn open_doors(doors: Doors, store: OpenStore, shared: Shared) -> anyhow::Result<()> {
+    if doors.is_empty() {
+        return Ok(());
+    }
+    let store = store.opened().await;
+    doors
+        .open(store, &shared)
+        .await
+        .context("the Admin APIs cannot be opened")
+}
+
+/// What this gateway is called, and where it takes calls.
+fn speaker(starter: &Starter<'_>, gateway: &weir_proxy::Gateway) -> Speaker {
+    let address = gateway
+        .bound()
+        .plain
+        .iter()
+        .chain(&gateway.bound().tls)
+        .next()
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    let name = starter.args.management.name.clone().unwrap_or_else(|| {
+        let machine = rustix::system::uname();
+        let port = address.rsplit(':').next().unwrap_or_default();
+        format!("{}-{port}", machine.nodename().to_string_lossy())
+    });
+    Speaker {
+        name: gateway_name(&name),
+        address,
+        version: env!("CARGO_PKG_VERSION"),
+    }
+}
+
+/// To whom this gateway reports.
+fn sink(management: &Management, store: &OpenStore, gateways: Gateways) -> Sink {
+    match &management.origin {
+        Origin::Control { url, token } => Sink::Control {
+            url: url.clone(),
+            token: token.clone(),
+        },
+        Origin::Store(_) if is_local(&management.origin) => Sink::Here(gateways),
+        Origin::Store(_) => Sink::Store(store.clone()),
+    }
+}
+
+/// What goes on until it is told to stop.
+async fn attend(control: &mut Control, mut watched: Option<Watched>, inputs: &Inputs) {
+    let status = Arc::clone(&control.status);
+    let mut tick = tokio::time::interval(TICK);
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        let changed = async {
+            match &mut watched {
+                Some(watched) => watched.changed(&mut control.hangup, || ()).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            loaded = changed => match loaded {
+                Ok(good) => {
+                    for note in &good.notes {
+                        tracing::warn!("{note}");
+                    }
+                    inputs.tell(Input::Files(Box::new(good.model))).await;
+                }
+                Err(report) => {
+                    tell_refused(&report);
+                    status.refused(report);
+                }
+            },
+            _ = tick.tick() => status.free_retired(),
+            () = control.stop.asked() => return,
+        }
+    }
+}
+
+/// A door whose documents stand in a file is not read from the store: what holds globally in one would not hold for
+/// the routes of the other.
+fn door_options(
+    starter: &Starter<'_>,
+    management: &Management,
+    files: Option<&Files>,
+) -> anyhow::Result<DoorOptions> {
+    let is_in_file = |door: Door| files.is_some_and(|files| files.doors.contains(&door));
+    let routers = starter.args.routers;
+    anyhow::ensure!(
+        !(is_in_file(Door::Kong) && management.kong_admin.is_some()),
+        "Kong's configuration stands in a file (-c): leave that out, or --kong-admin"
+    );
+    anyhow::ensure!(
+        !(is_in_file(Door::Apisix) && management.apisix_admin.is_some()),
+        "APISIX's configuration stands in a file (-c): leave that out, or --apisix-admin"
+    );
+    Ok(DoorOptions {
+        kong: (!is_in_file(Door::Kong)).then(|| routers.kong()),
+        apisix: (!is_in_file(Door::Apisix)).then(|| routers.apisix()),
+        voice: match (management.kong_admin, management.apisix_admin) {
+            (Some(_), _) => Voice::Kong,
+            (None, Some(_)) => Voice::Apisix,
+            (None, None) => Voice::Native,
+        },
+    })
+}
+
+fn is_local(origin: &Origin) -> bool {
+    matches!(origin, Origin::Store(location) if !location.contains("://"))
+}
+
+/// A store on this machine can be opened at once or not at all; others may be away for a while.
+async fn open_local(origin: &Origin) -> anyhow::Result<OpenStore> {
+    match origin {
+        Origin::Store(location) if is_local(origin) => {
+            let store = weir_store::open(location)
+                .await
+                .context("the store cannot be opened")?;
+            Ok(OpenStore::new(store))
+        }
+        _ => Ok(OpenStore::default()),
+    }
+}
+
+fn source(origin: &Origin, store: &OpenStore) -> Box<dyn Source> {
+    match origin {
+        Origin::Store(location) => Box::new(StoreSource::new(location.clone(), store.clone())),
+        Origin::Control { url, token } => Box::new(ControlSource::new(url, token.clone())),
+    }
+}

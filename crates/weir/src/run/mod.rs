@@ -1,0 +1,210 @@
+//! `weir run`: serves a configuration and takes over its changes, from files ([`files`]) or from a store
+//! ([`managed`]), and drains when it is told to stop.
+
+mod admin;
+mod files;
+mod health;
+mod managed;
+mod plan;
+mod proxy;
+mod trust;
+
+use crate::args::RunArgs;
+use crate::status::{self, Status};
+use files::{Good, Loader, Watched};
+use plan::Plan;
+use std::io::{IsTerminal, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use weir_telemetry::metrics;
+
+/// How long the last lines of the access log may take.
+const LOG_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Serves the configuration until it is told to stop.
+pub fn run(args: RunArgs) -> anyhow::Result<()> {
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_env_filter(
+            tracing_subscriber::EnvFilter::try_from_env("WEIR_LOG").unwrap_or_else(|_| "info".into()),
+        )
+        .init();
+    let plan = Plan::of(&args)?;
+    let loader = Loader {
+        files: args.config.clone(),
+        routers: args.routers,
+        registry: weir_plugins::registry(),
+        carry: trust::carry(),
+    };
+    let stamps = loader.stamps();
+    let good = loader
+        .load()
+        .map_err(|report| anyhow::anyhow!("{}", report.trim_end()))?;
+    for note in &good.notes {
+        tracing::warn!("{note}");
+    }
+    let metrics = Arc::new(metrics::Registry::new(metrics::RegistryOptions {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        ..metrics::RegistryOptions::default()
+    }));
+    let access_log = proxy::open_access_log(&args, &metrics)?;
+    let runtime = proxy::control_runtime(plan.is_managed())?;
+    // Before the first worker, too: the kernel would give it a share of the calls of a gateway that already runs here.
+    let status_listener = proxy::bind("--status", args.status)?;
+    let status = Arc::new(Status::new(Arc::clone(&metrics), plan.is_control_plane()));
+    let starter = proxy::Starter {
+        args: &args,
+        metrics,
+        access_log: access_log.as_ref(),
+    };
+    let end = runtime.block_on(async {
+        let mut control = Control::new(status_listener, Arc::clone(&status))?;
+        match &plan {
+            Plan::Files => from_files(&mut control, &starter, loader, stamps, good).await,
+            Plan::Managed(management) => {
+                let files = (!args.config.is_empty()).then(|| managed::Files {
+                    watched: Watched::new(loader, stamps),
+                    model: good.model,
+                    doors: good.doors,
+                });
+                managed::serve(&mut control, &starter, management, files).await
+            }
+        }
+    })?;
+    // A drain that is cut short goes on in the background until the process ends.
+    runtime.shutdown_background();
+    if let Some(log) = access_log {
+        log.close(LOG_PATIENCE);
+    }
+    match end {
+        End::Drained => Ok(()),
+        End::CutShort => Err(anyhow::anyhow!(
+            "told to stop a second time: calls in progress are cut off"
+        )),
+    }
+}
+
+/// How serving came to its end.
+enum End {
+    Drained,
+    CutShort,
+}
+
+/// The signals that tell the gateway to stop.
+struct Stop {
+    terminate: Signal,
+    interrupt: Signal,
+    quit: Signal,
+}
+
+impl Stop {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            quit: signal(SignalKind::quit())?,
+        })
+    }
+
+    async fn asked(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+            _ = self.quit.recv() => {}
+        }
+    }
+}
+
+/// What goes on beside the workers, wherever the configuration comes from.
+struct Control {
+    status: Arc<Status>,
+    status_address: SocketAddr,
+    server: tokio::task::JoinHandle<()>,
+    stop: Stop,
+    hangup: Signal,
+}
+
+impl Control {
+    fn new(listener: TcpListener, status: Arc<Status>) -> anyhow::Result<Self> {
+        let status_address = listener.local_addr()?;
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        Ok(Self {
+            status_address,
+            server: tokio::spawn(status::serve(listener, Arc::clone(&status))),
+            status,
+            stop: Stop::new()?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Tells that the gateway serves, and where.
+    fn tell_ready(&self, others: &[(&str, SocketAddr)]) -> std::io::Result<()> {
+        let line = self.status.ready_line(self.status_address, others);
+        writeln!(std::io::stdout(), "{line}")
+    }
+
+    /// Lets calls in progress end.
+    async fn drain(&mut self) -> anyhow::Result<End> {
+        tracing::info!("draining");
+        self.status.drain();
+        // The status listener answers on, so that a load balancer sees that this gateway is to be left out.
+        let status = Arc::clone(&self.status);
+        let drained = tokio::task::spawn_blocking(move || {
+            if let Some(gateway) = status.gateway() {
+                gateway.drain();
+            }
+        });
+        let end = tokio::select! {
+            drained = drained => drained.map(|()| End::Drained)?,
+            () = self.stop.asked() => End::CutShort,
+        };
+        self.server.abort();
+        Ok(end)
+    }
+}
+
+/// Serves files and nothing else.
+async fn from_files(
+    control: &mut Control,
+    starter: &proxy::Starter<'_>,
+    loader: Loader,
+    stamps: Vec<Option<files::FileStamp>>,
+    good: Good,
+) -> anyhow::Result<End> {
+    control.status.set_gateway(starter.start(good.snapshot)?);
+    control.status.served(good.notes);
+    let mut files = Watched::new(loader, stamps);
+    control.tell_ready(&[])?;
+    let status = Arc::clone(&control.status);
+    loop {
+        let loaded = tokio::select! {
+            loaded = files.changed(&mut control.hangup, || status.free_retired()) => loaded,
+            () = control.stop.asked() => break,
+        };
+        match loaded {
+            Ok(good) => {
+                for note in &good.notes {
+                    tracing::warn!("{note}");
+                }
+                let generation = status.publish(good.snapshot);
+                status.served(good.notes);
+                tracing::info!(generation, "a changed configuration is served");
+            }
+            Err(report) => {
+                files::tell_refused(&report);
+                status.refused(report);
+            }
+        }
+    }
+    control.drain().await
+}
+
+/// Seconds since the Unix epoch.
+pub fn unix_seconds() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
+}

@@ -1,0 +1,184 @@
+//! What the flags of `weir run` mean together.
+
+use crate::args::{ManagementArgs, RoleArg, RunArgs};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+const KONG_ADMIN: SocketAddr = local(8001);
+const APISIX_ADMIN: SocketAddr = local(9180);
+const CONSOLE: SocketAddr = local(8002);
+
+const fn local(port: u16) -> SocketAddr {
+    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), port)
+}
+
+/// What to do.
+#[derive(Debug)]
+pub enum Plan {
+    /// Serve files and nothing else.
+    Files,
+    /// Follow a store or a control plane, perhaps with files beside it.
+    Managed(Management),
+}
+
+/// How to follow, and what to offer.
+#[derive(Debug, Clone)]
+pub struct Management {
+    pub role: RoleArg,
+    pub origin: Origin,
+    pub data: Option<PathBuf>,
+    pub kong_admin: Option<SocketAddr>,
+    pub apisix_admin: Option<SocketAddr>,
+    pub console: Option<SocketAddr>,
+}
+
+/// Where the configuration comes from.
+#[derive(Clone)]
+pub enum Origin {
+    /// A store, by its location.
+    Store(String),
+    /// A control plane.
+    Control { url: String, token: Option<String> },
+}
+
+/// Locations may hold passwords.
+impl std::fmt::Debug for Origin {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Store(_) => "Store",
+            Self::Control { .. } => "Control",
+        })
+    }
+}
+
+impl Plan {
+    /// The plan, or what does not fit together.
+    pub fn of(args: &RunArgs) -> anyhow::Result<Self> {
+        let flags = &args.management;
+        let has_admin = flags.kong_admin.is_some() || flags.apisix_admin.is_some() || flags.console.is_some();
+        let has_store = flags.data.is_some() || flags.store.is_some();
+        match flags.role {
+            RoleArg::Gateway if has_admin => anyhow::bail!(
+                "a gateway (--role gateway) has no Admin APIs: leave out --kong-admin, --apisix-admin and --console"
+            ),
+            RoleArg::Control if !args.config.is_empty() => {
+                anyhow::bail!("a control plane (--role control) serves no calls: leave out -c")
+            }
+            RoleArg::All | RoleArg::Control if flags.control.is_some() => {
+                anyhow::bail!("--control is for a gateway: add --role gateway")
+            }
+            RoleArg::Gateway if flags.control.is_none() && flags.store.is_none() => {
+                anyhow::bail!("a gateway (--role gateway) follows something: give --store or --control")
+            }
+            RoleArg::Control if !has_store => {
+                anyhow::bail!("a control plane (--role control) needs a store: give --data or --store")
+            }
+            _ => {}
+        }
+        if !has_store && !has_admin && flags.control.is_none() {
+            anyhow::ensure!(
+                !args.config.is_empty(),
+                "there is nothing to serve: give files (-c FILE), or a place for a configuration (--data DIR)"
+            );
+            return Ok(Self::Files);
+        }
+        Ok(Self::Managed(management(flags, has_admin)))
+    }
+
+    /// Whether no calls are served.
+    pub fn is_control_plane(&self) -> bool {
+        matches!(self, Self::Managed(it) if it.role == RoleArg::Control)
+    }
+
+    /// Whether something is followed.
+    pub fn is_managed(&self) -> bool {
+        matches!(self, Self::Managed(_))
+    }
+}
+
+fn management(flags: &ManagementArgs, has_admin: bool) -> Management {
+    // Who names one address wants no others.
+    let address = |given: Option<SocketAddr>, usual: SocketAddr| {
+        given.or_else(|| (!has_admin && flags.role != RoleArg::Gateway).then_some(usual))
+    };
+    let origin = match (&flags.control, &flags.store, &flags.data) {
+        (Some(url), ..) => Origin::Control {
+            url: url.clone(),
+            token: flags.token.clone(),
+        },
+        (None, Some(location), _) => Origin::Store(location.clone()),
+        (None, None, Some(folder)) => Origin::Store(format!("sqlite:{}", folder.display())),
+        (None, None, None) => Origin::Store("memory:".to_owned()),
+    };
+    Management {
+        role: flags.role,
+        origin,
+        data: flags.data.clone(),
+        kong_admin: address(flags.kong_admin, KONG_ADMIN),
+        apisix_admin: address(flags.apisix_admin, APISIX_ADMIN),
+        console: address(flags.console, CONSOLE),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Cli, Command};
+    use clap::Parser;
+
+    fn plan(flags: &str) -> Result<String, String> {
+        let line = ["weir", "run"].into_iter().chain(flags.split_whitespace());
+        let Command::Run(args) = Cli::try_parse_from(line).expect("flags").command else {
+            panic!("run");
+        };
+        Plan::of(&args)
+            .map_err(|error| error.to_string())
+            .map(|plan| match plan {
+                Plan::Files => "files".to_owned(),
+                Plan::Managed(it) => {
+                    let origin = match it.origin {
+                        Origin::Store(location) => location,
+                        Origin::Control { url, .. } => url,
+                    };
+                    let ports = [it.kong_admin, it.apisix_admin, it.console];
+                    let ports = ports.map(|address| address.map_or(0, |it| it.port()));
+                    format!("{origin} {ports:?}")
+                }
+            })
+    }
+
+    #[test]
+    fn flags_mean_something_together_or_are_refused() {
+        for (flags, expected) in [
+            ("-c a.yaml", Ok("files")),
+            ("--data /d", Ok("sqlite:/d [8001, 9180, 8002]")),
+            ("--data /d --kong-admin 127.0.0.1:1", Ok("sqlite:/d [1, 0, 0]")),
+            (
+                "--data /d --store etcd://h:1",
+                Ok("etcd://h:1 [8001, 9180, 8002]"),
+            ),
+            ("-c a.yaml --console 127.0.0.1:1", Ok("memory: [0, 0, 1]")),
+            (
+                "--role gateway --store etcd://h:1 --data /d",
+                Ok("etcd://h:1 [0, 0, 0]"),
+            ),
+            ("--role gateway --control http://h:1", Ok("http://h:1 [0, 0, 0]")),
+            ("--role control --data /d", Ok("sqlite:/d [8001, 9180, 8002]")),
+            ("", Err("there is nothing to serve")),
+            ("--control http://h:1", Err("--control is for a gateway")),
+            ("--role gateway --data /d", Err("follows something")),
+            (
+                "--role gateway --store etcd://h:1 --console 127.0.0.1:1",
+                Err("no Admin APIs"),
+            ),
+            ("--role control", Err("needs a store")),
+            ("--role control --data /d -c a.yaml", Err("serves no calls")),
+        ] {
+            match (plan(flags), expected) {
+                (Ok(plan), Ok(expected)) => assert_eq!(plan, expected, "{flags}"),
+                (Err(error), Err(part)) => assert!(error.contains(part), "{flags}: {error}"),
+                (plan, _) => panic!("{flags}: {plan:?}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Starting what carries calls: listeners, workers, the access log; and the runtime of all that is beside them.
+
+use super::trust;
+use crate::args::RunArgs;
+use anyhow::Context;
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use weir_proxy::{Gateway, GatewayOptions, Voices};
+use weir_snapshot::Snapshot;
+use weir_telemetry::access_log::AccessLog;
+use weir_telemetry::metrics;
+
+/// Threads of the control runtime where there are Admin APIs: a large document must not keep the others waiting.
+const MANAGEMENT_THREADS: usize = 2;
+/// Niceness of these threads: calls go before their management.
+const MANAGEMENT_NICENESS: i32 = 5;
+
+/// Starts gateways.
+pub struct Starter<'a> {
+    pub args: &'a RunArgs,
+    pub metrics: Arc<metrics::Registry>,
+    pub access_log: Option<&'a AccessLog>,
+}
+
+impl Starter<'_> {
+    /// Binds the listeners and starts the workers.
+    pub fn start(&self, snapshot: Snapshot) -> anyhow::Result<Gateway> {
+        let args = self.args;
+        let listen_tls = args.listen_tls();
+        let listen = args.listen();
+        for address in listen.iter().chain(&listen_tls) {
+            expect_free(*address)?;
+        }
+        let fallback_tls = match listen_tls.is_empty() {
+            true => None,
+            false => Some(trust::self_signed()?),
+        };
+        let workers = args
+            .workers
+            .or_else(|| std::thread::available_parallelism().ok())
+            .map_or(1, Into::into);
+        let options = GatewayOptions {
+            listen,
+            listen_tls,
+            fallback_tls,
+            workers,
+            limits: args.limits.limits(),
+            drain_timeout: args.drain_timeout.0,
+            voices: Voices([
+                Arc::new(weir_native::NativeVoice),
+                Arc::new(weir_kong::KongVoice),
+                Arc::new(weir_apisix::ApisixVoice),
+            ]),
+            name_servers: args.upstreams.name_servers(),
+            passive_ejection: args.upstreams.passive_ejection(),
+        };
+        Ok(Gateway::start(
+            options,
+            Arc::clone(&self.metrics),
+            self.access_log,
+            snapshot,
+        )?)
+    }
+}
+
+/// The runtime of the status listener, and of the Admin APIs where there are any.
+pub fn control_runtime(is_managed: bool) -> anyhow::Result<tokio::runtime::Runtime> {
+    let mut builder = match is_managed {
+        false => tokio::runtime::Builder::new_current_thread(),
+        true => tokio::runtime::Builder::new_multi_thread(),
+    };
+    if is_managed {
+        builder.worker_threads(MANAGEMENT_THREADS).on_thread_start(|| {
+            // On Linux this is the calling thread's own priority. Where it cannot be lowered, all still works.
+            let _unchanged = rustix::process::setpriority_process(None, MANAGEMENT_NICENESS);
+        });
+    }
+    builder
+        .thread_name("weir-control")
+        .enable_all()
+        .build()
+        .context("the control runtime cannot be started")
+}
+
+/// Binds a listener of the control runtime.
+pub fn bind(flag: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
+    let listener =
+        TcpListener::bind(address).with_context(|| format!("cannot listen on {address} for {flag}"))?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// Workers share their addresses (`SO_REUSEPORT`), and so would two gateways of one user. A listener that does not
+/// share finds out.
+fn expect_free(address: SocketAddr) -> anyhow::Result<()> {
+    if address.port() == 0 {
+        return Ok(());
+    }
+    match TcpListener::bind(address) {
+        Ok(_closed) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::AddrInUse => Err(anyhow::anyhow!(
+            "cannot listen on {address}: address in use; is another gateway running?"
+        )),
+        Err(error) => Err(error).with_context(|| format!("cannot listen on {address}")),
+    }
+}
+
+/// Opens the access log that the flags ask for.
+pub fn open_access_log(args: &RunArgs, metrics: &metrics::Registry) -> anyhow::Result<Option<AccessLog>> {
+    let log = match &args.access_log {
+        None => return Ok(None),
+        Some(path) if path.as_os_str() == "-" => AccessLog::to_stdout()?,
+        Some(path) => AccessLog::to_file(path)?,
+    };
+    metrics.observe_access_log(log.stats());
+    Ok(Some(log))
+}

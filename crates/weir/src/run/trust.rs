@@ -1,0 +1,47 @@
+//! Whom the gateway trusts and what it shows where a configuration says nothing: the system's authorities, and a
+//! certificate that it has signed itself.
+
+use anyhow::Context;
+use rcgen::{CertificateParams, DnType, KeyPair};
+use rustls::{RootCertStore, ServerConfig};
+use std::sync::Arc;
+use weir_model::{Certificate, TlsVersion};
+use weir_snapshot::{Carry, Presented};
+
+/// What outlives snapshots, with the authorities of the system.
+pub fn carry() -> Carry {
+    let carry = Carry::default();
+    let found = rustls_native_certs::load_native_certs();
+    for error in &found.errors {
+        tracing::warn!(%error, "an authority of the system cannot be read");
+    }
+    let mut roots = RootCertStore::empty();
+    let (_, unusable) = roots.add_parsable_certificates(found.certs);
+    if unusable > 0 {
+        tracing::debug!(unusable, "authorities of the system that cannot be used");
+    }
+    carry.trust(roots);
+    carry
+}
+
+/// What clients are shown for whose server name no certificate is configured.
+pub fn self_signed() -> anyhow::Result<Arc<ServerConfig>> {
+    let key = KeyPair::generate().context("a key cannot be made")?;
+    let mut params = CertificateParams::new(vec!["localhost".to_owned()])?;
+    params
+        .distinguished_name
+        .push(DnType::CommonName, "weir self-signed");
+    let certificate = params.self_signed(&key).context("a certificate cannot be made")?;
+    let certificate = Certificate {
+        names: vec!["*".to_owned()],
+        key_pairs: vec![weir_model::KeyPair {
+            certificate: certificate.pem(),
+            key: key.serialize_pem(),
+        }],
+        client: None,
+        min_version: TlsVersion::default(),
+    };
+    let presented = Presented::of(&certificate, &Carry::default())
+        .map_err(|found| anyhow::anyhow!("the self-signed certificate: {}", found.message))?;
+    Ok(presented.config)
+}

@@ -97,8 +97,10 @@ class Kong(Door):
     name, config_name, flavor_key = "kong", "kong.yml", "router_flavor"
     default_flavor = "traditional_compatible"
     TOPICS = ("routing-.*|router-traditional|path-handling|key-auth|jwt|rate-limiting|cors|request-termination"
-              "|correlation-id|plugin-scope|proxy-headers|errors|entities|defaults|invalid|accepted|upstreams|protocols")
-    BUILT = frozenset("rate-limiting key-auth jwt cors request-termination correlation-id".split())
+              "|correlation-id|plugin-scope|proxy-headers|errors|entities|defaults|invalid|accepted|upstreams|protocols"
+              "|proxy-cache|redirect|request-transformer|response-transformer")
+    BUILT = frozenset("rate-limiting key-auth jwt cors request-termination correlation-id proxy-cache redirect"
+                      " request-transformer response-transformer".split())
     # The plugins of the original that recorded cases use.
     CATALOGUE = BUILT | frozenset(
         """acl acme ai-prompt-decorator ai-prompt-guard ai-prompt-template azure-functions basic-auth bot-detection
@@ -147,8 +149,13 @@ class Apisix(Door):
     name, config_name, flavor_key = "apisix", "apisix.yaml", "router"
     default_flavor = "radixtree_host_uri"
     TOPICS = ("routing-.*|merge-services|plugin-configs|global-rules|precedence-consumer|plugin-meta|variables"
-              "|standalone-format|errors|lenient|invalid|upstream-.*|key-auth|jwt-auth|limit-count|cors|request-id")
-    BUILT = frozenset("limit-count key-auth jwt-auth cors request-id proxy-rewrite response-rewrite".split())
+              "|standalone-format|errors|lenient|invalid|upstream-.*|key-auth|jwt-auth|limit-count|cors|request-id"
+              "|body-transformer|combinations|echo|error-page|fault-injection|graphql-plugins|gzip|mocking|proxy-cache"
+              "|proxy-control|proxy-mirror|proxy-rewrite|redirect|response-rewrite|traffic-label|traffic-split")
+    BUILT = frozenset("limit-count key-auth jwt-auth cors request-id proxy-rewrite response-rewrite"
+                      " body-transformer degraphql echo error-page fault-injection graphql-limit-count"
+                      " graphql-proxy-cache gzip mocking proxy-cache proxy-control proxy-mirror redirect"
+                      " traffic-label traffic-split".split())
     # The plugins of the original that recorded cases use.
     CATALOGUE = BUILT | frozenset(
         """acl api-breaker attach-consumer-label basic-auth body-transformer client-control consumer-restriction csrf

@@ -67,11 +67,12 @@ impl Stored {
         self.untranslated.remove(key);
         self.lacks.remove(key);
         self.forget(kind, key);
-        self.remove(kind, key);
         let Some(bytes) = value else {
+            self.remove(kind, key);
             return;
         };
         if let Err(reason) = self.read(kind, key, bytes) {
+            self.remove(kind, key);
             self.unread.insert(key.to_owned(), reason);
         }
     }
@@ -238,6 +239,10 @@ impl Stored {
             Kind::Credential => {
                 let value = one(key, &map, credential_shape(), consumer, |_, _| Ok(()))?;
                 let item = item(key, id, value);
+                let owner = consumer_of(key);
+                documents
+                    .credentials
+                    .retain(|(known, other)| known != owner || other.id != id);
                 documents.credentials.push((consumer_of(key).to_owned(), item));
                 documents
                     .credentials
@@ -257,9 +262,10 @@ impl Stored {
             }
             Kind::PluginMetadata => {
                 let mut metadata = Value::Object(map);
-                if Checker::default().check_metadata(id, &mut metadata)? {
-                    documents.metadata.insert(id.to_owned(), metadata);
-                }
+                match Checker::default().check_metadata(id, &mut metadata)? {
+                    true => documents.metadata.insert(id.to_owned(), metadata),
+                    false => documents.metadata.shift_remove(id),
+                };
             }
             Kind::Ssl | Kind::Proto | Kind::StreamRoute | Kind::Secret | Kind::CostDecoration => {}
         }

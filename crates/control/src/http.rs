@@ -6,13 +6,36 @@ pub use hyper::Method;
 use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode, Uri, header};
 use hyper_util::rt::TokioIo;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, RootCertStore};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
 
 /// Until the head of the answer is there, and then until its end, unless the call says otherwise.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The largest body of an answer that is read whole, in bytes.
 const MAX_BODY: usize = 256 << 20;
+
+/// What calls go over.
+trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
+
+/// Whom calls over TLS trust: the system's authorities.
+static TRUST: LazyLock<Arc<ClientConfig>> = LazyLock::new(|| {
+    let mut roots = RootCertStore::empty();
+    let (_, unusable) = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if unusable > 0 {
+        tracing::debug!(unusable, "authorities of the system that cannot be used");
+    }
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config = config.expect("invariant: the provider has the default versions");
+    Arc::new(config.with_root_certificates(roots).with_no_client_auth())
+});
 
 /// A call that came to nothing.
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +71,7 @@ pub enum HttpError {
 pub struct Call {
     /// The method.
     pub method: Method,
-    /// `http://HOST[:PORT]/PATH`.
+    /// `http://HOST[:PORT]/PATH`, or with `https`.
     pub url: String,
     /// Headers beside `Host` and `Content-Length`.
     pub headers: Vec<(&'static str, String)>,
@@ -138,12 +161,20 @@ impl Call {
             .url
             .parse()
             .map_err(|error: hyper::http::uri::InvalidUri| wrong(&error))?;
+        let is_tls = url.scheme_str() == Some("https");
+        let port = url.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
         let name = url.host().unwrap_or_default().trim_matches(['[', ']']);
-        let stream = TcpStream::connect((name, url.port_u16().unwrap_or(80)))
-            .await
-            .map_err(|it| broken(&it))?;
+        let stream = TcpStream::connect((name, port)).await.map_err(|it| broken(&it))?;
         // Where it cannot be set, calls only take longer.
         let _slower = stream.set_nodelay(true);
+        let stream: Box<dyn Stream> = match is_tls {
+            false => Box::new(stream),
+            true => {
+                let name = ServerName::try_from(name.to_owned()).map_err(|it| wrong(&it))?;
+                let tls = TlsConnector::from(Arc::clone(&TRUST));
+                Box::new(tls.connect(name, stream).await.map_err(|it| broken(&it))?)
+            }
+        };
         let connection = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
         let (mut sender, connection) = connection.map_err(|it| broken(&it))?;
         // It ends with the last that is read, or with what reads.
@@ -166,7 +197,9 @@ impl Call {
 fn host_of(url: &str) -> Result<String, HttpError> {
     let url: Uri = url.parse().map_err(|_| HttpError::Call("not a URL".to_owned()))?;
     match (url.scheme_str(), url.authority()) {
-        (Some("http"), Some(authority)) => Ok(authority.to_string()),
-        _ => Err(HttpError::Call("expected a URL http://HOST:PORT/".to_owned())),
+        (Some("http" | "https"), Some(authority)) => Ok(authority.to_string()),
+        _ => Err(HttpError::Call(
+            "expected a URL http://HOST:PORT/ or https://HOST/".to_owned(),
+        )),
     }
 }

@@ -9,3 +9,5 @@ pub mod follow;
 pub mod http;
 pub mod report;
 pub mod secrets;
+
+pub use commit::forget;

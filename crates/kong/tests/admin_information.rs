@@ -76,12 +76,24 @@ impl Client {
     }
 }
 
-#[tokio::test]
-async fn paths_answer_as_the_original_does() {
+/// A call, the status and a part of the answer.
+type Row = (&'static str, &'static str, u16, &'static str, Value);
+
+async fn check(table: &[Row]) {
     let client = Client::open(Arc::default()).await;
+    for (method, path, status, pointer, expected) in table {
+        let (found, body) = client.call(method, path, json!({})).await;
+        assert_eq!(found, *status, "{method} {path}");
+        assert_eq!(body.pointer(pointer), Some(expected), "{method} {path} {pointer}");
+    }
+}
+
+#[tokio::test]
+async fn the_node_tells_of_itself() {
     let no_control_plane = "this endpoint is only available when Kong is configured to run as Control Plane for the \
                             cluster";
-    let table: [(&str, &str, u16, &str, Value); 22] = [
+    let no_resolver = "not implemented with the legacy DNS client";
+    check(&[
         ("GET", "/", 200, "/configuration/database", json!("postgres")),
         (
             "GET",
@@ -101,6 +113,13 @@ async fn paths_answer_as_the_original_does() {
             "GET",
             "/",
             200,
+            "/configuration/loaded_plugins/zipkin",
+            json!(true),
+        ),
+        (
+            "GET",
+            "/",
+            200,
             "/plugins/available_on_server/key-auth/priority",
             json!(1250),
         ),
@@ -108,6 +127,26 @@ async fn paths_answer_as_the_original_does() {
         ("POST", "/", 405, "/message", json!("Method not allowed")),
         ("GET", "/status", 200, "/database/reachable", json!(true)),
         ("GET", "/status", 200, "/server/total_requests", json!(0)),
+        ("GET", "/status/dns", 501, "/message", json!(no_resolver)),
+        (
+            "GET",
+            "/clustering/status",
+            400,
+            "/message",
+            json!(no_control_plane),
+        ),
+        ("GET", "/cache/x", 404, "/message", json!("Not found")),
+        ("DELETE", "/cache", 204, "", Value::Null),
+        ("GET", "/timers", 200, "/worker/count", json!(1)),
+        ("GET", "/endpoints", 200, "/data/0", json!("/")),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn schemas_are_told() {
+    let no_entity = "No entity named 'consumer_groups'";
+    check(&[
         (
             "GET",
             "/schemas/services",
@@ -120,7 +159,7 @@ async fn paths_answer_as_the_original_does() {
             "/schemas/consumer_groups",
             404,
             "/message",
-            json!("No entity named 'consumer_groups'"),
+            json!(no_entity),
         ),
         (
             "GET",
@@ -157,48 +196,18 @@ async fn paths_answer_as_the_original_does() {
             "/fields/0/key_names/default",
             json!(["apikey"]),
         ),
-        (
-            "GET",
-            "/",
-            200,
-            "/configuration/loaded_plugins/zipkin",
-            json!(true),
-        ),
-        (
-            "GET",
-            "/clustering/status",
-            400,
-            "/message",
-            json!(no_control_plane),
-        ),
-        ("GET", "/cache/x", 404, "/message", json!("Not found")),
-        ("DELETE", "/cache", 204, "", Value::Null),
-        ("GET", "/timers", 200, "/worker/count", json!(1)),
-        (
-            "GET",
-            "/status/dns",
-            501,
-            "/message",
-            json!("not implemented with the legacy DNS client"),
-        ),
-        ("GET", "/endpoints", 200, "/data/0", json!("/")),
-    ];
-    for (method, path, status, pointer, expected) in table {
-        let (found, body) = client.call(method, path, json!({})).await;
-        assert_eq!(found, status, "{method} {path}");
-        assert_eq!(
-            body.pointer(pointer),
-            Some(&expected),
-            "{method} {path} {pointer}"
-        );
-    }
+    ])
+    .await;
 }
 
 #[tokio::test]
 async fn entities_are_validated_without_being_stored() {
     let client = Client::open(Arc::default()).await;
     let fine = "schema validation successful";
+    // Longer labels than names have in the DNS are taken, as in the original.
+    let host = format!("{}.test", "a".repeat(64));
     let table = [
+        ("services", json!({ "host": host }), 200, fine),
         ("services", json!({"host": "x.test"}), 200, fine),
         (
             "services",
@@ -348,7 +357,7 @@ async fn the_originals_paths_are_there() {
     let missing: Vec<&String> = theirs.difference(&ours).collect();
     let more: Vec<&String> = ours
         .difference(&theirs)
-        .filter(|it| !it.contains("filter"))
+        .filter(|it| !it.contains("filter") && !it.starts_with("/workspaces"))
         .collect();
     assert!(
         missing.is_empty() && more.is_empty(),

@@ -2,6 +2,7 @@
 //! who gets in, calls are refused.
 
 use serde_json::{Value, json};
+use weir_kong::stored::Stored;
 use weir_kong::{Options, translate};
 use weir_model::{Model, PluginUse, Severity};
 
@@ -61,4 +62,31 @@ fn who_decides_about_access_refuses_and_others_are_passed_by() {
         let warning = format!("plugin \"{plugin}\" is not served by this version of Weir: {consequence}");
         assert_eq!(warnings, [warning], "{plugin}");
     }
+}
+
+#[test]
+fn what_is_kept_in_a_store_is_told_of() {
+    let mut stored = Stored::new(Options::default());
+    let keys = [
+        ("statsd", "00000000-0000-4000-8000-000000000001", true),
+        ("session", "00000000-0000-4000-8000-000000000002", true),
+        ("zipkin", "00000000-0000-4000-8000-000000000003", false),
+        ("cors", "00000000-0000-4000-8000-000000000004", true),
+    ];
+    for (name, id, enabled) in keys {
+        let document = json!({ "id": id, "name": name, "enabled": enabled, "config": {} });
+        let bytes = serde_json::to_vec(&document).expect("JSON");
+        stored.apply(&format!("default/plugins/{id}"), Some(&bytes));
+    }
+    let (_, broken) = stored.model();
+    assert!(broken.is_empty(), "{broken:?}");
+    let mut told: Vec<String> = stored.unserved().into_iter().map(|it| it.reason).collect();
+    told.sort();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(
+        told[0].starts_with("plugin \"session\" is not served"),
+        "{told:?}"
+    );
+    assert!(told[0].ends_with("are refused"), "{told:?}");
+    assert!(told[1].ends_with("as if it was not there"), "{told:?}");
 }

@@ -102,7 +102,6 @@ const OTHER_WORDS: &[(&str, &str)] = &[
         "duplicate-instance-names",
         "Kong counts nested entities as if they were flat",
     ),
-    ("route-path-bad-regex", "the words are those of another library"),
     (
         "route-unknown-service-id",
         "Kong names routes in the place of their numbers",

@@ -326,7 +326,7 @@ plugins:
 fn what_cannot_be_served_is_said_with_its_place() {
     for (text, place, severity, part) in [
         (
-            "plugins: [{name: acl}]",
+            "plugins: [{name: ai-proxy}]",
             "plugins[0].name",
             Severity::Error,
             "not available",
@@ -342,12 +342,6 @@ fn what_cannot_be_served_is_said_with_its_place() {
             "plugins[0].config.policy",
             Severity::Error,
             "policy \"redis\" is not available",
-        ),
-        (
-            "plugins: [{name: response-transformer, config: {add: {json: ['a:1']}}}]",
-            "plugins[0].config.add",
-            Severity::Error,
-            "not available",
         ),
         (
             "routes: [{name: r, protocols: [tcp], sources: [{port: 1}]}]",

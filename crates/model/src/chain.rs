@@ -3,6 +3,7 @@
 use crate::{Predicate, is_default};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// A plugin with its configuration. Its name is that of Weir's own catalogue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -45,8 +46,8 @@ pub struct RefusalOverride {
 pub enum PluginUse {
     /// The `id` of an instance in the model's `plugins`.
     Shared(String),
-    /// An instance of its own.
-    Inline(Box<PluginInstance>),
+    /// An instance of its own. Models that differ in something else share it.
+    Inline(Arc<PluginInstance>),
 }
 
 /// One position of a chain.
@@ -74,7 +75,7 @@ impl ChainStep {
     /// A step that runs `instance` for everybody.
     pub fn inline(instance: PluginInstance) -> Self {
         Self {
-            plugin: Some(PluginUse::Inline(Box::new(instance))),
+            plugin: Some(PluginUse::Inline(instance.into())),
             ..Self::default()
         }
     }

@@ -23,6 +23,9 @@ pub struct Route {
     /// Calls that are not over TLS are answered with this status: 426, or a 3xx to the same place over TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub https_only_status: Option<u16>,
+    /// Calls that are not gRPC over HTTP/2 are answered with this status.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grpc_only_status: Option<u16>,
     /// What becomes of the call's path.
     #[serde(default, skip_serializing_if = "is_default")]
     pub path: PathRewrite,

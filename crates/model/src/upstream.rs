@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct Upstream {
     /// Unique name; services refer to it.
     pub name: String,
-    /// `http` or `https`.
+    /// `http` or `https`; over HTTP/2, `grpc` or `grpcs`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub scheme: Scheme,
     /// How the next target is chosen.
@@ -45,6 +45,40 @@ pub enum Scheme {
     Http,
     /// HTTP/1.1 over TLS.
     Https,
+    /// Cleartext HTTP/2, as gRPC wants it.
+    Grpc,
+    /// HTTP/2 over TLS.
+    Grpcs,
+}
+
+impl Scheme {
+    /// Whether targets are met over TLS.
+    pub fn is_tls(self) -> bool {
+        matches!(self, Self::Https | Self::Grpcs)
+    }
+
+    /// Whether targets are spoken to in HTTP/2.
+    pub fn is_http2(self) -> bool {
+        matches!(self, Self::Grpc | Self::Grpcs)
+    }
+
+    /// The scheme as it stands in front of a URL.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+            Self::Grpc => "grpc",
+            Self::Grpcs => "grpcs",
+        }
+    }
+
+    /// The port where none is given.
+    pub fn default_port(self) -> u16 {
+        match self.is_tls() {
+            false => 80,
+            true => 443,
+        }
+    }
 }
 
 /// How the next target is chosen.

@@ -152,7 +152,7 @@ fn instance() -> impl Strategy<Value = PluginInstance> {
 fn step() -> impl Strategy<Value = ChainStep> {
     let plugin = prop_oneof![
         name().prop_map(PluginUse::Shared),
-        instance().prop_map(|instance| PluginUse::Inline(Box::new(instance))),
+        instance().prop_map(|instance| PluginUse::Inline(instance.into())),
     ];
     (option::of(plugin), vec(name(), 0..2), any::<bool>(), -2..2_i32).prop_map(
         |(plugin, overrides, response_only, response_order)| ChainStep {

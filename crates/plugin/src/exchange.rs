@@ -3,6 +3,7 @@
 use crate::consumer::Identity;
 use crate::headers::Headers;
 use crate::kept::Kept;
+use crate::question::Answer;
 use crate::request::Request;
 use crate::response::Response;
 use crate::side_call::SideCall;
@@ -39,6 +40,8 @@ pub struct Exchange {
     pub destination: Option<u32>,
     /// The target that was asked last.
     pub upstream: Option<SocketAddr>,
+    /// What came of the question that a filter has asked last, until it takes it: an answer, or none.
+    pub answer: Option<Option<Answer>>,
     /// What is sent beside the call once it is forwarded.
     pub side_calls: Vec<SideCall>,
     /// What filters keep of the call between their phases; dropped when it is over.
@@ -85,6 +88,7 @@ impl Exchange {
             upstream_query: None,
             destination: None,
             upstream: None,
+            answer: None,
             side_calls: Vec::new(),
             kept: Kept::default(),
             clock,
@@ -106,6 +110,7 @@ impl Exchange {
         self.upstream_path = None;
         self.upstream_query = None;
         self.destination = None;
+        self.answer = None;
         self.side_calls.clear();
         self.kept.clear();
         self.upstream = None;

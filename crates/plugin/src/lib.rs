@@ -8,6 +8,7 @@
 //!
 //! **What it is not**: it knows no single plugin, no front door, no protocol version and no I/O.
 
+pub mod graphql;
 pub mod headers;
 pub mod multipart;
 pub mod template;
@@ -19,11 +20,11 @@ mod body_filter;
 mod condition;
 mod consumer;
 mod exchange;
-mod graphql;
 mod json_path;
 mod kept;
 mod permit;
 mod plugin;
+mod question;
 mod refusal;
 mod request;
 mod response;
@@ -44,6 +45,7 @@ pub use plugin::{
     BuildContext, CredentialIndexes, CredentialKind, Destinations, Filter, Outcome, Phases, Plugin, Registry,
     parse_config,
 };
+pub use question::{Answer, Question, Verify};
 pub use refusal::{AuthFailure, ClaimFault, Refusal, RefusalKind, TokenFault};
 pub use request::Request;
 pub use response::{Reply, Response};

@@ -2,6 +2,7 @@
 
 use crate::consumer::{CredentialEntry, CredentialIndex, Identity, ModelCredential};
 use crate::exchange::Exchange;
+use crate::question::Question;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::response::Reply;
 use crate::wait::Wait;
@@ -109,6 +110,8 @@ pub enum Outcome {
     /// The engine waits for this and calls the filter again, which knows by what it has
     /// [kept](Exchange::kept) that it has waited.
     Wait(Wait),
+    /// The engine asks another server and calls the filter again, which finds in [`Exchange::answer`] what came of it.
+    Ask(Box<Question>),
     /// The engine reads the body (of at most so many bytes) and calls this filter again. Then
     /// `request.body` is set, or was too large and is `None`; asking once more is a refusal.
     NeedBody {

@@ -113,8 +113,8 @@ impl Plugin for ConcurrencyLimit {
         let config: Config = parse_config(config)?;
         let mut faults = Faults::default();
         faults.check_status("status", config.status);
-        if !(1..=8).contains(&config.limits.len()) {
-            faults.tell("limits", "expected 1 to 8 limits");
+        if !(1..=MOST).contains(&config.limits.len()) {
+            faults.tell("limits", format!("expected 1 to {MOST} limits"));
         }
         if !(0.0..=3600.0).contains(&config.delay_seconds) {
             faults.tell("delay_seconds", "expected 0 to 3600 seconds");
@@ -143,7 +143,12 @@ impl Plugin for ConcurrencyLimit {
 }
 
 /// How many calls are under way, by key.
-struct Counters(Box<[Mutex<HashMap<u128, Arc<AtomicU64>>>]>);
+struct Counters(Box<[Mutex<Shard>]>);
+
+type Shard = HashMap<u128, Arc<AtomicU64>>;
+
+/// Limits that one configuration can have.
+const MOST: usize = 8;
 
 const SHARDS: usize = 64;
 /// Counters of a shard from which on those that count nothing are looked for.
@@ -189,6 +194,9 @@ struct PlacesFilter {
     on_failure: OnFailure,
 }
 
+/// The places that a call holds, one for each limit.
+type Permits = [Option<Permit>; MOST];
+
 /// Why a call does not go on.
 enum Stop {
     Full,
@@ -197,10 +205,10 @@ enum Stop {
 
 impl PlacesFilter {
     /// The places that the call takes, and how many seconds it waits.
-    fn take(&self, exchange: &Exchange) -> Result<(Vec<Permit>, f64), Stop> {
-        let (mut permits, mut delay) = (Vec::new(), 0.0);
+    fn take(&self, exchange: &Exchange) -> Result<(Permits, f64), Stop> {
+        let (mut permits, mut delay) = (Permits::default(), 0.0);
         let mut is_counted = false;
-        for limit in &self.limits {
+        for (limit, place) in self.limits.iter().zip(&mut permits) {
             let key = match (limit.by.key(exchange), limit.otherwise) {
                 (Some(key), _) => key,
                 (None, Some(Otherwise::Ip)) => limit.by.key_of_address(exchange.request.client),
@@ -221,7 +229,7 @@ impl PlacesFilter {
             is_counted = true;
             let counter = self.counters.of(key);
             let (permit, taken) = Permit::take(&counter, count.saturating_add(burst)).ok_or(Stop::Full)?;
-            permits.push(permit);
+            *place = Some(permit);
             delay += ((taken - 1) / count) as f64 * self.delay_seconds;
         }
         match is_counted {

@@ -195,17 +195,22 @@ pub(crate) mod settled {
     /// Stands for the list among what is kept of a call.
     static OWNER: u8 = 0;
 
+    /// Most plugins that one call can be told of.
+    type List = [Option<&'static str>; 4];
+
     /// The plugin of this name has no more to do.
     pub(crate) fn settle(exchange: &mut Exchange, plugin: &'static str) {
-        let mut list: Vec<&'static str> = exchange.kept.take(&OWNER).unwrap_or_default();
-        list.push(plugin);
+        let mut list: List = exchange.kept.take(&OWNER).unwrap_or_default();
+        if let Some(place) = list.iter_mut().find(|place| place.is_none()) {
+            *place = Some(plugin);
+        }
         exchange.kept.put(&OWNER, list);
     }
 
     /// Whether the plugin of this name has no more to do.
     #[inline]
     pub(crate) fn is_settled(exchange: &mut Exchange, plugin: &str) -> bool {
-        let list: Option<&mut Vec<&'static str>> = exchange.kept.get_mut(&OWNER);
-        list.is_some_and(|list| list.contains(&plugin))
+        let list: Option<&mut List> = exchange.kept.get_mut(&OWNER);
+        list.is_some_and(|list| list.iter().flatten().any(|settled| *settled == plugin))
     }
 }

@@ -15,6 +15,7 @@ use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{Context, SHA256};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use httpdate::HttpDate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -73,6 +74,9 @@ impl Plugin for Csrf {
         let config: Config = parse_config(config)?;
         let mut faults = Faults::default();
         faults.check_name("name", &config.name);
+        if config.name.len() > NAME {
+            faults.tell("name", format!("expected at most {NAME} characters"));
+        }
         faults.done()?;
         Ok(Arc::new(TokenFilter(config)))
     }
@@ -109,43 +113,101 @@ impl TokenFilter {
         }
         let sign = self.sign(&random.to_string(), &made.to_string());
         let told = token.get("sign")?.as_str()?;
-        verify_slices_are_equal(sign.as_bytes(), told.as_bytes()).ok()
+        verify_slices_are_equal(&sign, told.as_bytes()).ok()
     }
 
     /// The signature in hexadecimal digits.
-    fn sign(&self, random: &str, made: &str) -> String {
+    fn sign(&self, random: &str, made: &str) -> [u8; 64] {
         let mut context = Context::new(&SHA256);
         for part in ["{expires:", made, ",random:", random, ",key:", &self.0.key, "}"] {
             context.update(part.as_bytes());
         }
-        let mut text = String::with_capacity(64);
-        for byte in context.finish().as_ref() {
-            let written = write!(text, "{byte:02x}");
-            debug_assert!(written.is_ok());
+        let mut digits = [0; 64];
+        for (pair, byte) in digits.chunks_exact_mut(2).zip(context.finish().as_ref()) {
+            pair[0] = HEXADECIMAL[usize::from(byte >> 4)];
+            pair[1] = HEXADECIMAL[usize::from(byte & 15)];
         }
-        text
+        digits
     }
 
-    /// A fresh token, with what a browser is to know about the cookie.
-    fn cookie(&self, exchange: &mut Exchange) -> String {
+    /// Writes a fresh token, with what a browser is to know about the cookie.
+    fn write_cookie(&self, exchange: &mut Exchange, out: &mut Text<COOKIE>) {
         let now = exchange.unix_ms() / 1_000;
-        // As many digits as every reader of JSON keeps, and none at the end that is written in another way.
-        let random = format!("0.{:013}1", exchange.random_u64() % 10_000_000_000_000);
-        let made = now.to_string();
-        let sign = self.sign(&random, &made);
-        let token = format!("{{\"random\":{random},\"expires\":{made},\"sign\":\"{sign}\"}}");
-        let end = now.saturating_add_signed(self.0.expires_seconds);
-        let expires = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(end.min(LATEST)));
-        let name = &self.0.name;
-        format!(
-            "{name}={};path=/;SameSite=Lax;Expires={expires}",
-            STANDARD.encode(token)
-        )
+        // As many digits as every reader of JSON keeps; an odd number has no 0 at its end, which readers leave out.
+        let random = (exchange.random_u64() % 90_000_000_000_000 + 10_000_000_000_000) | 1;
+        let mut fraction = Text::<16>::default();
+        fraction.push(b"0.");
+        fraction.push(itoa::Buffer::new().format(random).as_bytes());
+        let mut seconds = itoa::Buffer::new();
+        let made = seconds.format(now);
+        let mut token = Text::<192>::default();
+        for part in [
+            b"{\"random\":",
+            fraction.bytes(),
+            b",\"expires\":",
+            made.as_bytes(),
+            b",\"sign\":\"",
+            &self.sign(fraction.as_str(), made),
+            b"\"}",
+        ] {
+            token.push(part);
+        }
+        let mut encoded = [0; 256];
+        let length = STANDARD
+            .encode_slice(token.bytes(), &mut encoded)
+            .unwrap_or_default();
+        out.push(self.0.name.as_bytes());
+        out.push(b"=");
+        out.push(&encoded[..length]);
+        out.push(b";path=/;SameSite=Lax;Expires=");
+        let end = now.saturating_add_signed(self.0.expires_seconds).min(LATEST);
+        let end = HttpDate::from(UNIX_EPOCH + Duration::from_secs(end));
+        let written = write!(out, "{end}");
+        debug_assert!(written.is_ok());
     }
 }
 
+const HEXADECIMAL: &[u8; 16] = b"0123456789abcdef";
+
 /// The last second of the year 9999, beyond which there are no dates in headers.
 const LATEST: u64 = 253_402_300_799;
+
+/// The most bytes of a cookie's name, and of the whole cookie.
+const NAME: usize = 256;
+const COOKIE: usize = 640;
+
+/// A text of at most so many bytes; what is too much is left out.
+struct Text<const N: usize>([u8; N], usize);
+
+impl<const N: usize> Default for Text<N> {
+    fn default() -> Self {
+        Self([0; N], 0)
+    }
+}
+
+impl<const N: usize> Text<N> {
+    fn push(&mut self, part: &[u8]) {
+        if let Some(room) = self.0.get_mut(self.1..self.1 + part.len()) {
+            room.copy_from_slice(part);
+            self.1 += part.len();
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.0[..self.1]
+    }
+
+    fn as_str(&self) -> &str {
+        std::str::from_utf8(self.bytes()).unwrap_or_default()
+    }
+}
+
+impl<const N: usize> std::fmt::Write for Text<N> {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        self.push(text.as_bytes());
+        Ok(())
+    }
+}
 
 impl Filter for TokenFilter {
     fn phases(&self) -> Phases {
@@ -168,8 +230,9 @@ impl Filter for TokenFilter {
     }
 
     fn on_response(&self, exchange: &mut Exchange) {
-        let cookie = self.cookie(exchange);
-        exchange.response.headers.append(b"Set-Cookie", cookie.as_bytes());
+        let mut cookie = Text::<COOKIE>::default();
+        self.write_cookie(exchange, &mut cookie);
+        exchange.response.headers.append(b"Set-Cookie", cookie.bytes());
     }
 }
 

@@ -48,7 +48,7 @@ impl Plugin for ErrorPage {
         let config: Config = parse_config(config)?;
         let mut faults = Vec::new();
         for (status, page) in &config.pages {
-            let place = DocPath::root().field("pages").field(&status.to_string());
+            let place = DocPath::root().field("pages").field(status.to_string());
             if !(400..=599).contains(status) {
                 faults.push(Diagnostic::error(
                     place.clone(),

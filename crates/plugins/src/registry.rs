@@ -9,8 +9,11 @@ pub fn registry() -> Registry {
     let concurrency_limit = crate::concurrency_limit::ConcurrencyLimit::default();
     let throttle = crate::throttle::Throttle::default();
     registry.add(crate::circuit_breaker::CircuitBreaker::default());
+    registry.add(crate::body_transform::BodyTransform);
     registry.add(crate::compression::Compression);
     registry.add(crate::cors::Cors);
+    registry.add(crate::forward_auth::ForwardAuth);
+    registry.add(crate::request_validation::RequestValidation);
     registry.add(crate::webhook_signature::WebhookSignature);
     registry.add(crate::request_size_limit::RequestSizeLimit);
     registry.add(crate::real_ip::RealIp);
@@ -19,10 +22,13 @@ pub fn registry() -> Registry {
     registry.add(crate::multi_auth::MultiAuth);
     registry.add(crate::hmac_auth::HmacAuth);
     registry.add(crate::basic_auth::BasicAuth);
+    registry.add(crate::degraphql::Degraphql);
     registry.add(crate::error_page::ErrorPage);
+    registry.add(crate::graphql_limit::GraphqlLimit::default());
     registry.add(crate::fault_injection::FaultInjection);
     registry.add(crate::mirror::Mirror);
     registry.add(crate::mocking::Mocking);
+    registry.add(crate::proxy_cache::ProxyCache::default());
     registry.add(crate::redirect::Redirect);
     registry.add(crate::request_buffering::RequestBuffering);
     registry.add(crate::traffic_label::TrafficLabel);
@@ -147,6 +153,22 @@ mod tests {
 
     #[test]
     fn configurations_survive_a_round_trip() {
+        survives(body_transform::Config::default());
+        survives(compression::Config::default());
+        survives(error_page::Config::default());
+        survives(graphql_limit::Config::default());
+        survives(fault_injection::Config::default());
+        survives(mirror::Config::default());
+        survives(mocking::Config::default());
+        survives(proxy_cache::Config {
+            status_header: None,
+            query: proxy_cache::QueryKey::All,
+            ..proxy_cache::Config::default()
+        });
+        survives(redirect::Config::default());
+        survives(request_buffering::Config::default());
+        survives(traffic_label::Config::default());
+        survives(traffic_split::Config::default());
         survives(cors::Config {
             methods: Vec::new(),
             ..cors::Config::default()

@@ -160,6 +160,7 @@ pub(crate) fn word(outcome: &Outcome) -> String {
         Outcome::Continue => "continue".into(),
         Outcome::NeedBody { .. } => "body".into(),
         Outcome::Wait(_) => "wait".into(),
+        Outcome::Ask(_) => "ask".into(),
         Outcome::Reply(reply) => format!("reply {}", reply.status),
         Outcome::Delay(time) => format!("delay {}", time.as_millis()),
         Outcome::Refuse(refusal) => match &refusal.kind {

@@ -52,6 +52,11 @@ impl Call<'_> {
                     return self.wait_for(Wait::time(time)).await;
                 }
                 Outcome::Wait(wait) => self.wait_for(wait).await?,
+                Outcome::Ask(question) => {
+                    // In a place of its own, as calls that ask nothing need no room for it.
+                    let answer = Box::pin(self.ask(&question)).await?;
+                    self.exchange.answer = Some(answer);
+                }
                 Outcome::Refuse(refusal) => break refusal,
                 Outcome::NeedBody { max_bytes } if !has_asked => {
                     has_asked = true;

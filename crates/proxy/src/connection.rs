@@ -4,6 +4,8 @@ use crate::buffer::{Buffers, Inbox};
 use crate::forward::Watch;
 use crate::h1;
 use crate::h1::request::{self, Parsed, RequestHead};
+use crate::h2::server as h2_server;
+use crate::h2::stream::Stream;
 use crate::serve::{self, After};
 use crate::timer::Timer;
 use crate::transport::{self, ReadHalf, WriteHalf};
@@ -22,8 +24,8 @@ use weir_telemetry::metrics::ProtocolError;
 
 /// How long, and for how many bytes, a connection that is being closed still reads, so that its peer gets the
 /// answer before the reset that unread bytes would cause.
-const LINGER: Duration = Duration::from_secs(2);
-const LINGER_BYTES: usize = 1 << 20;
+pub const LINGER: Duration = Duration::from_secs(2);
+pub const LINGER_BYTES: usize = 1 << 20;
 
 /// The two directions of a client's connection.
 pub struct Client {
@@ -35,7 +37,7 @@ pub struct Client {
     pub peer: SocketAddr,
     pub local: SocketAddr,
     /// What was agreed on over TLS.
-    pub tls: Option<Agreed>,
+    pub tls: Option<Rc<Agreed>>,
 }
 
 /// Both ends of a connection.
@@ -51,6 +53,8 @@ pub struct Agreed {
     pub server_name: Option<String>,
     /// The certificate that it has shown.
     pub certificate: Option<Arc<[u8]>>,
+    /// Whether HTTP/2 was agreed on.
+    pub is_http2: bool,
 }
 
 /// What comes from the client: the connection's read half, and bytes that were read and not used yet. While a
@@ -70,6 +74,17 @@ impl Reader {
         }
     }
 
+    /// The half itself; `None` while it is away.
+    pub fn into_half(self) -> Option<ReadHalf> {
+        self.half
+    }
+
+    /// The HTTP/2 stream that is read.
+    #[inline]
+    pub fn stream(&self) -> Option<&Stream> {
+        self.half.as_ref().and_then(ReadHalf::stream)
+    }
+
     /// Reads once; 0 bytes at the end of the stream.
     pub fn poll_fill(
         &mut self,
@@ -85,6 +100,9 @@ impl Reader {
 
     /// Ready once the client has gone; reads ahead what a pipelining client sends meanwhile.
     pub fn poll_gone(&mut self, context: &mut Context<'_>, worker: &Worker) -> Poll<()> {
+        if let Some(stream) = self.stream() {
+            return stream.poll_gone(context);
+        }
         let limit = worker.shared.limits.max_head_bytes;
         loop {
             if self.inbox.is_empty() {
@@ -114,7 +132,17 @@ impl Reader {
 enum Next {
     Request(RequestHead, Instant),
     Refused(Refusal),
+    /// The client speaks HTTP/2.
+    Http2,
     Closed,
+}
+
+/// What came of serving a connection by HTTP/1.1.
+enum Served {
+    /// It is to end.
+    Until(After),
+    /// The client speaks HTTP/2; what it has sent of that waits.
+    Http2,
 }
 
 enum Filled {
@@ -131,7 +159,7 @@ pub async fn serve(registration: Registration, stream: TcpStream, addresses: Add
         false => Ok((transport::plain(stream), None)),
         true => secure(&worker, stream)
             .await
-            .map(|(halves, tls)| (halves, Some(tls))),
+            .map(|(halves, tls)| (halves, Some(Rc::new(tls)))),
     };
     let ((read, write), tls) = match secured {
         Ok(secured) => secured,
@@ -153,7 +181,15 @@ pub async fn serve(registration: Registration, stream: TcpStream, addresses: Add
         local,
         tls,
     };
-    match client.serve_requests(&worker).await {
+    let after = match client.tls.as_ref().is_some_and(|tls| tls.is_http2) {
+        true => Served::Http2,
+        false => client.serve_requests(&worker).await,
+    };
+    let after = match after {
+        Served::Http2 => return h2_server::serve(&worker, client).await,
+        Served::Until(after) => after,
+    };
+    match after {
         After::Reset => return client.reset(),
         After::Close if !client.is_sending().await => {}
         _ => client.linger(&worker).await,
@@ -176,37 +212,59 @@ async fn secure(worker: &Worker, stream: TcpStream) -> io::Result<((ReadHalf, Wr
     let shaken = tokio::time::timeout(shared.limits.header_timeout, handshake).await??;
     let agreed = Agreed {
         server_name: shaken.server_name,
+        is_http2: shaken.protocol.as_deref() == Some(b"h2"),
         certificate: shaken.client_certificate.map(|it| Arc::from(it.as_ref())),
     };
     Ok((transport::secure(shaken.stream), agreed))
 }
 
 impl Client {
-    async fn serve_requests(&mut self, worker: &Rc<Worker>) -> After {
+    async fn serve_requests(&mut self, worker: &Rc<Worker>) -> Served {
+        let mut is_first = true;
         loop {
             let Some(mut exchange) = self.wait_for_bytes(worker).await else {
-                return After::Close;
+                return Served::Until(After::Close);
             };
-            let next = self.read_head(worker, &mut exchange).await;
-            exchange.request.peer = self.peer;
-            exchange.request.client = self.peer.ip();
-            exchange.request.local = self.local;
-            if let Some(tls) = &self.tls {
-                exchange.request.is_tls = true;
-                exchange.request.sni.clone_from(&tls.server_name);
-                exchange.request.client_certificate.clone_from(&tls.certificate);
-            }
+            let next = self.read_head(worker, &mut exchange, is_first).await;
+            is_first = false;
+            self.introduce(&mut exchange);
             let after = match next {
                 Next::Request(head, started) => {
                     serve::request(worker, self, &mut exchange, head, started).await
                 }
                 Next::Refused(refusal) => serve::unreadable(worker, self, &mut exchange, refusal).await,
                 Next::Closed => After::Close,
+                Next::Http2 => {
+                    worker.give_exchange(exchange);
+                    return Served::Http2;
+                }
             };
             worker.give_exchange(exchange);
             if after != After::KeepAlive {
-                return after;
+                return Served::Until(after);
             }
+        }
+    }
+
+    /// Tells the exchange who the client is.
+    pub fn introduce(&self, exchange: &mut Exchange) {
+        let request = &mut exchange.request;
+        request.peer = self.peer;
+        request.client = self.peer.ip();
+        request.local = self.local;
+        if let Some(tls) = &self.tls {
+            request.is_tls = true;
+            request.sni.clone_from(&tls.server_name);
+            request.client_certificate.clone_from(&tls.certificate);
+        }
+    }
+
+    /// The stream that the client is, where it speaks HTTP/2.
+    #[inline]
+    pub fn stream(&self) -> Option<&Stream> {
+        match &self.write {
+            WriteHalf::Stream(stream) => Some(stream),
+            _ => None,
         }
     }
 
@@ -230,7 +288,7 @@ impl Client {
         Some(worker.take_exchange())
     }
 
-    async fn read_head(&mut self, worker: &Rc<Worker>, exchange: &mut Exchange) -> Next {
+    async fn read_head(&mut self, worker: &Rc<Worker>, exchange: &mut Exchange, is_first: bool) -> Next {
         let limits = &worker.shared.limits;
         let mut looked_at = 0;
         let mut first_byte_at: Option<Instant> = None;
@@ -248,6 +306,11 @@ impl Client {
                         return refusal.map_or(Next::Request(head, Instant::now()), Next::Refused);
                     }
                     Ok(Parsed::Partial) => {}
+                    Err(_) if is_first && bytes.starts_with(h2_server::PREFACE) => return Next::Http2,
+                    Err(_) if is_first && !h1::names_http(bytes) => {
+                        worker.metrics.protocol_error(ProtocolError::BadRequest);
+                        return Next::Closed;
+                    }
                     Err(kind) => return Next::Refused(Refusal::new(kind)),
                 }
             }

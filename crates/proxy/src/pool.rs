@@ -35,12 +35,21 @@ pub struct UpstreamConnection {
     pub timer: Timer,
     /// Calls that it has carried.
     pub calls: u64,
-    /// Counts the connection among the open ones for as long as it lives.
-    pub open: CountedOpen,
+    /// Counts the connection among the open ones for as long as it lives; streams are not counted.
+    pub open: Option<CountedOpen>,
 }
 
 /// Counts among the open upstream connections while it lives.
 pub struct CountedOpen(Arc<WorkerMetrics>);
+
+impl CountedOpen {
+    /// Counts a connection that was opened.
+    pub fn new(metrics: &Arc<WorkerMetrics>) -> Self {
+        metrics.upstream_connections_opened.increment();
+        metrics.upstream_connections_active.increment();
+        Self(Arc::clone(metrics))
+    }
+}
 
 impl Drop for CountedOpen {
     fn drop(&mut self) {
@@ -59,7 +68,7 @@ impl UpstreamConnection {
         mut timer: Timer,
         metrics: &Arc<WorkerMetrics>,
     ) -> io::Result<Box<Self>> {
-        let mut connecting = std::pin::pin!(connect(address, tls));
+        let mut connecting = std::pin::pin!(dial(address, tls));
         let (read, write) = std::future::poll_fn(|context| match connecting.as_mut().poll(context) {
             Poll::Ready(result) => Poll::Ready(result),
             Poll::Pending => timer
@@ -67,21 +76,19 @@ impl UpstreamConnection {
                 .map(|()| Err(io::ErrorKind::TimedOut.into())),
         })
         .await?;
-        metrics.upstream_connections_opened.increment();
-        metrics.upstream_connections_active.increment();
-        let open = CountedOpen(Arc::clone(metrics));
         Ok(Box::new(Self {
             read,
             write: Some(write),
             inbox: Inbox::default(),
             timer,
             calls: 0,
-            open,
+            open: Some(CountedOpen::new(metrics)),
         }))
     }
 }
 
-async fn connect(
+/// Connects, and shakes hands where there is to be TLS.
+pub async fn dial(
     address: SocketAddr,
     tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
 ) -> io::Result<(ReadHalf, WriteHalf)> {
@@ -138,6 +145,8 @@ impl Pool {
     ) {
         let worn_out =
             (bounds.requests > 0 && connection.calls >= bounds.requests) || connection.write.is_none();
+        // A stream carries one call.
+        let worn_out = worn_out || connection.open.is_none();
         // Bytes that belong to no response would be taken for the next one.
         if worn_out || bounds.size == 0 || !connection.inbox.is_empty() {
             return;

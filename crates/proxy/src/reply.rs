@@ -1,6 +1,7 @@
 //! Answers that the gateway makes itself: refusals in the route's voice, and what filters answer.
 
 use crate::forward::Watch;
+use crate::grpc;
 use crate::h1::body::BodyCursor;
 use crate::h1::status;
 use crate::serve::{After, Call};
@@ -58,9 +59,10 @@ impl Call<'_> {
     async fn write_reply(&mut self, body: &[u8], route: Option<&Route>) -> After {
         let after = self.after_reply();
         let status = self.exchange.response.status;
-        let is_bodyless = status == 204 || status == 304 || status < 200;
+        let ends_grpc = self.ends_grpc(status);
+        let is_bodyless = status == 204 || status == 304 || status < 200 || ends_grpc;
         let mut out = self.worker.buffers.take_output();
-        status::write_line(status, &self.exchange.response.reason, 1, &mut out);
+        self.start_head(&mut out);
         push_header(
             &mut out,
             b"Date",
@@ -75,7 +77,7 @@ impl Call<'_> {
                 .as_ref()
                 .filter(|_| self.report.upstream_time.is_some())
             {
-                push_via(1, via, &mut out);
+                push_via((1, 1), via, &mut out);
             }
         }
         if !is_bodyless {
@@ -85,14 +87,23 @@ impl Call<'_> {
                 itoa::Buffer::new().format(body.len()).as_bytes(),
             );
         }
-        self.write_connection_header(after == After::KeepAlive, &mut out);
-        out.extend_from_slice(b"\r\n");
-        if !is_bodyless && !self.is_head {
-            out.extend_from_slice(body);
+        let body = if is_bodyless || self.is_head { &[] } else { body };
+        if let Err(error) = self.finish_head(after == After::KeepAlive, body.is_empty(), &mut out) {
+            tracing::debug!(%error, "an answer cannot be given");
+            return After::Close;
         }
-        self.report.bytes_out += out.len() as u64;
-        let written = self.write_to_client(&out, &[], &mut Watch::Nothing).await;
+        out.extend_from_slice(body);
+        let written = self.write_last(&mut out, &[], &mut Watch::Nothing).await;
         self.worker.buffers.give_output(out);
+        // What is told of the call is what was meant.
+        self.exchange.response.status = status;
+        if self.client.stream().is_some() {
+            return if written.is_ok() {
+                After::KeepAlive
+            } else {
+                After::Close
+            };
+        }
         match (written, after) {
             (Err(_), _) => After::Close,
             (Ok(()), After::KeepAlive) => match self.drain_request_body().await {
@@ -116,6 +127,64 @@ impl Call<'_> {
             After::Close
         } else {
             After::Linger
+        }
+    }
+
+    /// Makes a refusal of a gRPC call the end of that call: its failures are told in fields of a good response.
+    fn ends_grpc(&mut self, status: u16) -> bool {
+        let is_grpc = self.client.stream().is_some() && grpc::is_call(self.exchange);
+        let ends = is_grpc && grpc::end_call(status, &mut self.exchange.response.headers);
+        if ends {
+            self.exchange.response.status = 200;
+        }
+        ends
+    }
+
+    /// Begins a head: HTTP/1.1 has a line for the status.
+    pub fn start_head(&self, out: &mut Vec<u8>) {
+        if self.client.stream().is_none() {
+            let response = &self.exchange.response;
+            status::write_line(response.status, &response.reason, 1, out);
+        }
+    }
+
+    /// Ends a head. An HTTP/2 stream gets it at once; `is_whole`: nothing follows it.
+    pub fn finish_head(&mut self, keeps: bool, is_whole: bool, out: &mut Vec<u8>) -> io::Result<()> {
+        match self.client.stream() {
+            None => {
+                self.write_connection_header(keeps, out);
+                out.extend_from_slice(b"\r\n");
+            }
+            Some(stream) => {
+                stream.send_head(self.exchange.response.status, out, is_whole)?;
+                self.report.bytes_out += out.len() as u64;
+                out.clear();
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what is left of an answer, and its end with it.
+    pub async fn write_last(
+        &mut self,
+        out: &mut Vec<u8>,
+        trailers: &[u8],
+        watch: &mut Watch<'_>,
+    ) -> io::Result<()> {
+        self.report.bytes_out += (out.len() + trailers.len()) as u64;
+        if let Some(stream) = self.client.stream()
+            && trailers.is_empty()
+        {
+            stream.end_with_next_write();
+        }
+        if !out.is_empty() {
+            let written = self.write_to_client(out, &[], watch).await;
+            out.clear();
+            written?;
+        }
+        match self.client.stream() {
+            Some(stream) => stream.end(trailers),
+            None => Ok(()),
         }
     }
 
@@ -217,11 +286,11 @@ pub fn push_header(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
 }
 
 /// Writes `Via` (RFC 9110, 7.6.3).
-pub fn push_via(minor_version: u8, pseudonym: &[u8], out: &mut Vec<u8>) {
-    out.extend_from_slice(if minor_version == 0 {
-        b"Via: 1.0 "
-    } else {
-        b"Via: 1.1 "
+pub fn push_via(version: (u8, u8), pseudonym: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(match version {
+        (1, 0) => b"Via: 1.0 ",
+        (2, _) => b"Via: 2 ",
+        _ => b"Via: 1.1 ",
     });
     out.extend_from_slice(pseudonym);
     out.extend_from_slice(b"\r\n");

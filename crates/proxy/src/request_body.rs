@@ -6,12 +6,13 @@ use crate::h1::Framing;
 use crate::h1::body::BodyCursor;
 use crate::h1::chunked::Piece;
 use crate::serve::{Call, Stop};
+use std::io;
 use std::task::Poll;
 use std::time::Instant;
 use weir_plugin::{MAX_VARIABLE_BODY, Refusal, RefusalKind};
 
 /// The answer to `Expect: 100-continue`.
-pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// The request's body as far as it has been read.
 #[derive(Debug)]
@@ -66,6 +67,14 @@ impl Call<'_> {
         self.serving.published.snapshot.settings(self.voice).answer_expect
     }
 
+    /// Tells a client that waits for it to send its body.
+    pub async fn invite_body(&mut self) -> io::Result<()> {
+        match self.client.stream() {
+            Some(stream) => stream.send_interim(100, &[]),
+            None => self.write_to_client(CONTINUE, &[], &mut Watch::Nothing).await,
+        }
+    }
+
     /// Reads the body so that variables can tell of it, if it is not too large for that.
     pub async fn read_body_for_variables(&mut self) -> Result<(), Stop> {
         match self.head.framing {
@@ -82,9 +91,7 @@ impl Call<'_> {
         }
         if self.head.expects_continue {
             self.head.expects_continue = false;
-            self.write_to_client(CONTINUE, &[], &mut Watch::Nothing)
-                .await
-                .map_err(|_| Stop::Gone)?;
+            self.invite_body().await.map_err(|_| Stop::Gone)?;
         }
         // What another reader found too much may be little enough for this one.
         let mut whole = std::mem::take(&mut self.body.prefix);
@@ -117,7 +124,12 @@ impl Call<'_> {
                 .map_err(|_| BodyError::Invalid)?;
             match piece {
                 Piece::End => return Ok(()),
-                Piece::Skip(0) => self.fill_from_client().await?,
+                Piece::Skip(0) => {
+                    self.fill_from_client().await?;
+                    if self.body.cursor.is_done() {
+                        return Ok(());
+                    }
+                }
                 Piece::Skip(count) => {
                     self.client.reader.inbox.consume(count);
                     if self.body.cursor.is_done() {
@@ -139,12 +151,16 @@ impl Call<'_> {
     }
 
     async fn fill_from_client(&mut self) -> Result<(), BodyError> {
-        let (client, worker) = (&mut *self.client, self.worker);
+        let (client, worker, body) = (&mut *self.client, self.worker, &mut self.body);
         client
             .timer
             .set(Instant::now(), worker.shared.limits.body_timeout);
         std::future::poll_fn(
             |context| match client.reader.poll_fill(context, &worker.buffers, 0) {
+                Poll::Ready(Ok(0)) if client.reader.stream().is_some() => {
+                    body.cursor = BodyCursor::Length(0);
+                    Poll::Ready(Ok(()))
+                }
                 Poll::Ready(Ok(0) | Err(_)) => Poll::Ready(Err(BodyError::Gone)),
                 Poll::Ready(Ok(_)) => Poll::Ready(Ok(())),
                 Poll::Pending => client

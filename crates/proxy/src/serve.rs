@@ -1,6 +1,7 @@
 //! One call: finds the route, runs the chain, and answers or forwards.
 
 use crate::connection::Client;
+use crate::grpc;
 use crate::h1::Framing;
 use crate::h1::body::BodyCursor;
 use crate::h1::request::RequestHead;
@@ -124,8 +125,13 @@ impl<'c> Call<'c> {
             0 => u64::MAX,
             limit => limit,
         };
+        // Where the body of a stream ends is for the stream to say.
+        let framing = match client.reader.stream() {
+            Some(stream) if !head.framing.is_empty() && !stream.is_read() => Framing::UntilClose,
+            _ => head.framing,
+        };
         let body = RequestBody {
-            cursor: BodyCursor::new(head.framing),
+            cursor: BodyCursor::new(framing),
             received: 0,
             limit,
             prefix: Vec::new(),
@@ -256,6 +262,11 @@ impl<'c> Call<'c> {
             && !self.exchange.request.is_tls
         {
             return Err(self.refuse_cleartext(status).into());
+        }
+        if let Some(status) = route.grpc_only_status
+            && !grpc::is_call(self.exchange)
+        {
+            return Err(Refusal::with_status(RefusalKind::NoService, status).into());
         }
         if let Action::Broken(status) = route.action {
             return Err(Refusal::with_status(RefusalKind::NoService, status).into());

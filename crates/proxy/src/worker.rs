@@ -4,6 +4,7 @@ use crate::buffer::Buffers;
 use crate::connection::{self, Addresses};
 use crate::dns::Resolver;
 use crate::gateway::{Published, Shared};
+use crate::h2::pool::Streams;
 use crate::pool::Pool;
 use crate::timer::later;
 use std::cell::{Cell, RefCell};
@@ -32,6 +33,8 @@ const LOG_FLUSH_MS: u64 = 1_000;
 pub struct Worker {
     pub shared: Arc<Shared>,
     pub pool: Pool,
+    /// Connections to upstreams that speak HTTP/2.
+    pub streams: Streams,
     pub buffers: Buffers,
     pub resolver: Rc<Resolver>,
     /// Held once for each side call under way.
@@ -85,6 +88,7 @@ impl Worker {
         let published = shared.published.load_full();
         Rc::new(Self {
             pool: Pool::default(),
+            streams: Streams::default(),
             buffers: Buffers::default(),
             side_calls: Rc::default(),
             resolver: Resolver::new(shared.name_servers.clone(), seed),
@@ -230,6 +234,7 @@ pub async fn run(
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     worker.pool.clear();
+    worker.streams.clear();
     if let Some(log) = &worker.access_log {
         log.borrow_mut().flush();
     }
@@ -240,6 +245,7 @@ fn housekeep(worker: &Rc<Worker>) {
     drop(worker.serving());
     let now = Instant::now();
     worker.pool.prune(now);
+    worker.streams.prune(now);
     worker.resolver.look_after(now);
     if let Some(log) = &worker.access_log {
         log.borrow_mut().flush_if_older_than(system_clock(), LOG_FLUSH_MS);

@@ -106,6 +106,7 @@ fn model(patterns: Vec<(Option<String>, String)>) -> Model {
         }],
         target: RouteTarget::Service("backend".to_owned()),
         https_only_status: None,
+        grpc_only_status: None,
         path: Default::default(),
         upstream_host: Default::default(),
         forwarded: Default::default(),

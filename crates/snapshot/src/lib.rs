@@ -25,7 +25,7 @@ pub use health::{AddressHealth, Checks, TargetHealth};
 pub use route::{Action, Forward, Forwarded, Route, Stamp};
 pub use settings::{Charset, RealIp, VoiceSettings};
 pub use table::{Explained, Found, Mismatch, RouteTable, Verdict};
-pub use tls::{ClientTls, Presented, ServerTls};
+pub use tls::{ClientTls, Elsewhere, Presented, ServerTls};
 pub use upstream::{HashSource, Target, TargetState, Upstream, UpstreamBudget};
 
 use weir_model::Voice;
@@ -48,6 +48,8 @@ pub struct Snapshot {
     pub settings: [VoiceSettings; Voice::COUNT],
     /// What clients are shown over TLS.
     pub tls: ServerTls,
+    /// How servers are met over TLS that belong to no service.
+    pub elsewhere: Elsewhere,
     /// Hash of the model's text form: equal for equal models, whichever process compiled them.
     pub hash: u64,
 }

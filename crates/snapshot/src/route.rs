@@ -18,6 +18,8 @@ pub struct Route {
     pub action: Action,
     /// Calls that are not over TLS are answered with this status.
     pub https_only_status: Option<u16>,
+    /// Calls that are not gRPC are answered with this status.
+    pub grpc_only_status: Option<u16>,
     /// Its plugins.
     pub chain: Chain,
     /// Headers that the gateway adds to requests.

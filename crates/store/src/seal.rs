@@ -137,7 +137,10 @@ impl SealingKeys {
     }
 
     /// Seals the value of a document with the newest key.
-    fn seal(&self, key: &Key, value: &[u8]) -> Result<Arc<[u8]>, StoreError> {
+    ///
+    /// # Errors
+    /// The system gives no random numbers.
+    pub fn seal(&self, key: &Key, value: &[u8]) -> Result<Arc<[u8]>, StoreError> {
         let failed = || StoreError::Failed("a value cannot be encrypted".into());
         let sealing = self.0.last().ok_or_else(failed)?;
         let mut nonce = [0; NONCE_LEN];
@@ -151,7 +154,7 @@ impl SealingKeys {
     }
 
     /// Opens a value, or hands it on as it is.
-    fn open(&self, key: &Key, value: Arc<[u8]>) -> Arc<[u8]> {
+    pub fn open(&self, key: &Key, value: Arc<[u8]>) -> Arc<[u8]> {
         let Some(sealed) = value.strip_prefix(MAGIC) else {
             return value;
         };

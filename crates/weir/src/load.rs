@@ -4,6 +4,7 @@ use crate::args::RouterArgs;
 use crate::doors::{self, Door};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use weir_control::secrets::Secrets;
 use weir_model::diagnostic::PathStep;
 use weir_model::{Diagnostic, DocPath, Model, Severity};
 use weir_plugin::Registry;
@@ -139,7 +140,17 @@ pub fn load(
         sources.push(source);
     }
     let good = merged.and_then(|model| {
-        let (snapshot, found) = match weir_snapshot::compile(&model, registry, carry) {
+        // What is printed keeps its references.
+        let mut resolved = model.clone();
+        let broken = Secrets::default().resolve(&mut resolved);
+        if !broken.is_empty() {
+            for it in broken {
+                let text = format!("error: {}: {}", it.document, it.reason);
+                findings.push(Severity::Error, || text);
+            }
+            return None;
+        }
+        let (snapshot, found) = match weir_snapshot::compile(&resolved, registry, carry) {
             Ok((snapshot, warnings)) => (Some(snapshot), warnings),
             Err(found) => (None, found),
         };

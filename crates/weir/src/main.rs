@@ -23,7 +23,10 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Run(args) => match run::run(*args) {
             Ok(()) => return ExitCode::SUCCESS,
-            Err(error) => outcome::Outcome::failed(1, format!("weir: {error:#}\n")),
+            Err(error) => {
+                let code = if error.is::<run::Usage>() { 2 } else { 1 };
+                outcome::Outcome::failed(code, format!("weir: {error:#}\n"))
+            }
         },
         Command::Check(args) => check::check(&args),
         Command::Convert(args) => check::convert(&args),

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::net::TcpListener;
-use weir_control::follow::Followed;
+use weir_control::follow::{Contact, Followed};
 use weir_proxy::Gateway;
 use weir_snapshot::Snapshot;
 use weir_telemetry::metrics::Registry;
@@ -220,6 +220,10 @@ async fn ready(State(status): State<Arc<Status>>) -> Response {
 
 async fn metrics(State(status): State<Arc<Status>>) -> Response {
     let mut text = String::new();
+    if let Some(state) = status.followed.get().map(Followed::state) {
+        let is_connected = state.contact == Contact::Following;
+        status.metrics.store_followed(state.left_out.len(), is_connected);
+    }
     match status.metrics.render(&mut text) {
         Ok(()) => (
             [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")],

@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, HeaderName, HeaderValue, SERVER};
-use axum::http::{HeaderMap, Response, StatusCode};
+use axum::http::{Response, StatusCode};
 use serde::Serialize;
 use serde_json::json;
 
@@ -16,7 +16,7 @@ pub const DRY_RUN: HeaderName = HeaderName::from_static("weir-dry-run");
 pub struct Answer {
     pub status: StatusCode,
     pub body: Vec<u8>,
-    pub headers: HeaderMap,
+    pub headers: Vec<(HeaderName, HeaderValue)>,
 }
 
 /// What a call comes to: an answer, or another one that ends it early.
@@ -28,7 +28,7 @@ impl Answer {
         Self {
             status,
             body: Vec::new(),
-            headers: HeaderMap::new(),
+            headers: Vec::new(),
         }
     }
 
@@ -72,7 +72,7 @@ impl Answer {
     #[must_use]
     pub fn with(mut self, name: HeaderName, value: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(value) {
-            self.headers.insert(name, value);
+            self.headers.push((name, value));
         }
         self
     }
@@ -110,7 +110,9 @@ impl Answer {
         ] {
             headers.insert(name, value);
         }
-        headers.extend(self.headers);
+        for (name, value) in self.headers {
+            headers.insert(name, value);
+        }
         response
     }
 }

@@ -13,6 +13,7 @@ mod call;
 mod check;
 mod configs;
 mod control;
+mod decoration;
 mod dispatch;
 mod example;
 mod follow;

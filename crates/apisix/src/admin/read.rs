@@ -62,31 +62,41 @@ fn one(state: &State, target: &Target, id: &str) -> Outcome {
 }
 
 fn collection(state: &State, call: &Call, target: &Target) -> Outcome {
-    let prefix = format!("{}/", target.collection());
-    let filter = Filter::of(call, target.kind);
-    let all: Vec<&Arc<Entry>> = state
-        .below(&prefix)
-        .filter(|entry| Kind::of_key(&entry.key) == Some(target.kind))
-        .collect();
+    let collection = target.collection();
+    let count = state.count(&collection);
     let is_nested = matches!(target.kind, Kind::Credential | Kind::CostDecoration);
-    if is_nested && all.is_empty() {
+    if is_nested && count == 0 {
         return Err(Answer::no_key());
     }
-    let mut found = all;
-    found.retain(|entry| filter.takes(&entry.value));
-    let total = found.len();
-    let list = page(call, found)?
+    let filter = Filter::of(call, target.kind);
+    let takes = |entry: &&Arc<Entry>| filter.takes(&entry.value);
+    let (total, list) = match page(call)? {
+        None => {
+            let list: Vec<_> = state.collection(&collection).filter(takes).collect();
+            (list.len(), list)
+        }
+        Some((skipped, size)) if filter.is_none() => {
+            let list = state.by_age(&collection).skip(skipped).take(size);
+            (count, list.collect())
+        }
+        Some((skipped, size)) => {
+            let found: Vec<_> = state.by_age(&collection).filter(takes).collect();
+            let total = found.len();
+            (total, found.into_iter().skip(skipped).take(size).collect())
+        }
+    };
+    let list = list
         .into_iter()
         .map(|entry| Item::of(target.kind, entry))
         .collect();
     Ok(Answer::json(StatusCode::OK, &Listing { total, list }))
 }
 
-/// The page that is asked for, of documents in the order of their creation; all of them where none is.
-fn page<'e>(call: &Call, mut found: Vec<&'e Arc<Entry>>) -> Outcome<Vec<&'e Arc<Entry>>> {
+/// The page that is asked for: how many documents come before it, and how many are in it; `None`: all are asked for.
+fn page(call: &Call) -> Outcome<Option<(usize, usize)>> {
     let number = |name: &str| call.arg(name)?.trim().parse::<f64>().ok();
     let (Some(page), Some(size)) = (number("page"), number("page_size")) else {
-        return Ok(found);
+        return Ok(None);
     };
     if !(10.0..=500.0).contains(&size) {
         return Err(Answer::text(
@@ -94,11 +104,9 @@ fn page<'e>(call: &Call, mut found: Vec<&'e Arc<Entry>>) -> Outcome<Vec<&'e Arc<
             "page_size must be between 10 and 500",
         ));
     }
-    found.sort_by_key(|entry| entry.created);
-    // Both are small and not negative; the conversion saturates where `page` is not.
+    // Neither is negative; the conversions saturate.
     let (page, size) = (page.max(1.0) as usize, size as usize);
-    let skipped = (page - 1).saturating_mul(size);
-    Ok(found.into_iter().skip(skipped).take(size).collect())
+    Ok(Some(((page - 1).saturating_mul(size), size)))
 }
 
 /// What a listing is asked to be narrowed to.
@@ -147,6 +155,11 @@ impl<'c> Filter<'c> {
             uri: call.arg("uri").map(Finder::of),
             fields,
         }
+    }
+
+    /// Whether it takes everything.
+    fn is_none(&self) -> bool {
+        self.name.is_none() && self.label.is_none() && self.uri.is_none() && self.fields.is_empty()
     }
 
     fn takes(&self, value: &Value) -> bool {

@@ -32,6 +32,8 @@ impl Entry {
 pub struct State {
     pub revision: Revision,
     entries: BTreeMap<Arc<str>, Arc<Entry>>,
+    /// The keys of each collection by age.
+    ages: HashMap<String, BTreeSet<(Revision, Arc<str>)>>,
     /// For the key of each document that others refer to, theirs. It need not be there itself.
     referrers: HashMap<String, BTreeSet<Arc<str>>>,
     /// For each credential by which callers are recognised, the keys of those that have it.
@@ -71,6 +73,10 @@ impl State {
     pub fn insert(&mut self, entry: Entry) {
         self.remove(&entry.key);
         let key = &entry.key;
+        if let Some(collection) = collection_of(key) {
+            let age = (entry.created, Arc::clone(key));
+            self.ages.entry(collection.to_owned()).or_default().insert(age);
+        }
         for reference in references(key, &entry.value) {
             self.referrers
                 .entry(reference)
@@ -88,6 +94,9 @@ impl State {
         let Some(entry) = self.entries.remove(key) else {
             return;
         };
+        if let Some(ages) = collection_of(key).and_then(|collection| self.ages.get_mut(collection)) {
+            ages.remove(&(entry.created, Arc::clone(&entry.key)));
+        }
         for reference in references(key, &entry.value) {
             forget(&mut self.referrers, &reference, key);
         }
@@ -109,18 +118,29 @@ impl State {
             .map(|(_, entry)| entry)
     }
 
-    /// The documents of a kind, in the order of their keys.
-    pub fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Arc<Entry>> {
-        let name = match kind {
-            Kind::Credential => Kind::Consumer.name(),
-            Kind::CostDecoration => Kind::Service.name(),
-            kind => kind.name(),
-        };
+    /// The documents of a collection (`routes`, `consumers/jack/credentials`), in the order of their keys.
+    pub fn collection<'s>(&'s self, collection: &'s str) -> impl Iterator<Item = &'s Arc<Entry>> {
         self.entries
-            .range::<str, _>((std::ops::Bound::Included(name), std::ops::Bound::Unbounded))
-            .take_while(move |(key, _)| key.starts_with(name))
-            .filter(move |(key, _)| Kind::of_key(key) == Some(kind))
+            .range::<str, _>((std::ops::Bound::Excluded(collection), std::ops::Bound::Unbounded))
+            .take_while(move |(key, _)| key.starts_with(collection))
+            .filter(move |(key, _)| collection_of(key) == Some(collection))
             .map(|(_, entry)| entry)
+    }
+
+    /// Likewise, in the order of their age.
+    pub fn by_age(&self, collection: &str) -> impl Iterator<Item = &Arc<Entry>> {
+        let ages = self.ages.get(collection).into_iter().flatten();
+        ages.filter_map(|(_, key)| self.entries.get(key))
+    }
+
+    /// How many documents a collection has.
+    pub fn count(&self, collection: &str) -> usize {
+        self.ages.get(collection).map_or(0, BTreeSet::len)
+    }
+
+    /// The documents of a kind that belong to no other document.
+    pub fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Arc<Entry>> {
+        self.collection(kind.name())
     }
 
     /// The documents that refer to one, in the order of their keys.
@@ -133,6 +153,15 @@ impl State {
     pub fn owners(&self, plugin: &str, identity: &str) -> impl Iterator<Item = &Arc<str>> {
         let found = self.owners.get(&(plugin.to_owned(), identity.to_owned()));
         found.into_iter().flatten()
+    }
+}
+
+/// The collection that a key is in; `None`: it is none of a resource.
+fn collection_of(key: &str) -> Option<&str> {
+    let kind = Kind::of_key(key)?;
+    match kind {
+        Kind::Credential | Kind::CostDecoration => key.rsplit_once('/').map(|(collection, _)| collection),
+        kind => Some(kind.name()),
     }
 }
 

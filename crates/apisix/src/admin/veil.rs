@@ -137,6 +137,14 @@ impl Keyring {
     }
 }
 
+/// The fields of a plugin's configuration that are secrets.
+pub fn secret_fields(plugin: &str) -> impl Iterator<Item = String> {
+    FIELDS
+        .into_iter()
+        .filter(move |(name, _)| *name == plugin)
+        .map(|(_, field)| field.replace('/', "."))
+}
+
 fn cipher_key(key: &str) -> Option<(UnboundCipherKey, [u8; 16])> {
     let algorithm = match key.len() {
         16 => &AES_128,

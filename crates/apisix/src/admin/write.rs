@@ -6,7 +6,7 @@ use super::check::{Surroundings, check, is_given};
 use super::kind::Kind;
 use super::state::{Entry, State};
 use super::veil::Keyring;
-use super::{configs, patch, removal};
+use super::{configs, decoration, patch, removal};
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -73,7 +73,7 @@ struct Write<'c> {
 impl Write<'_> {
     fn put(&self, body: Option<Value>) -> Outcome<Plan> {
         let kind = self.target.kind;
-        self.bind_decoration(body.as_ref())?;
+        decoration::check(self.state, self.target, body.as_ref())?;
         let (id, mut value) = self.identified(body)?;
         self.keyring.open(kind, &mut value);
         self.check(Some(&id), &value)?;
@@ -106,7 +106,7 @@ impl Write<'_> {
         if !kind.takes_post() {
             return Err(not_supported("POST", kind));
         }
-        self.bind_decoration(body.as_ref())?;
+        decoration::check(self.state, self.target, body.as_ref())?;
         let mut value = body.ok_or_else(|| Answer::bad("missing configurations"))?;
         if self.target.id.is_some() || is_given(value.get("id")) {
             return Err(Answer::bad(format!("wrong {} id, do not need it", kind.word())));
@@ -145,7 +145,7 @@ impl Write<'_> {
             if is_given(new.get("service_id")) {
                 return Err(Answer::bad("service_id can not be patched"));
             }
-            self.check_field_path(&new, Some(id))?;
+            decoration::check_field_path(self.state, self.target, &new)?;
         }
         let key = self.target.key(id);
         let old = self.state.get(&key).ok_or_else(Answer::no_key)?;
@@ -299,41 +299,6 @@ impl Write<'_> {
         match self.state.get(&format!("consumers/{consumer}")) {
             Some(_) => Ok(()),
             None => Err(Answer::error(StatusCode::NOT_FOUND, "consumer not found")),
-        }
-    }
-
-    /// What must hold of a decoration's service before the decoration is looked at.
-    fn bind_decoration(&self, body: Option<&Value>) -> Outcome<()> {
-        if self.target.kind != Kind::CostDecoration {
-            return Ok(());
-        }
-        let service = self.target.owner.as_deref().unwrap_or_default();
-        let Some(value @ Value::Object(_)) = body else {
-            return Err(Answer::bad("invalid configuration"));
-        };
-        let own = value.get("service_id").and_then(crate::document::id_text);
-        if own.is_some_and(|own| own != service) {
-            return Err(Answer::bad("wrong service_id, it is taken from the path"));
-        }
-        if self.state.get(&format!("services/{service}")).is_none() {
-            return Err(Answer::error(StatusCode::NOT_FOUND, "service not found"));
-        }
-        self.check_field_path(value, self.target.id.as_deref())
-    }
-
-    /// No two decorations of a service are of the same field.
-    fn check_field_path(&self, value: &Value, id: Option<&str>) -> Outcome<()> {
-        let Some(path) = value.get("field_path").and_then(Value::as_str) else {
-            return Ok(());
-        };
-        let prefix = format!("{}/", self.target.collection());
-        let mut others = self.state.below(&prefix).filter(|other| Some(other.id()) != id);
-        match others.find(|other| other.value.get("field_path").and_then(Value::as_str) == Some(path)) {
-            Some(other) => Err(Answer::bad(format!(
-                "field_path {path} is already decorated on this service by [{}]",
-                other.id()
-            ))),
-            None => Ok(()),
         }
     }
 

@@ -5,14 +5,18 @@ use super::acl::Acl;
 use super::api_breaker::ApiBreaker;
 use super::attach_consumer_label::AttachConsumerLabel;
 use super::basic_auth::BasicAuth;
+use super::body_transformer::BodyTransformer;
 use super::client_control::ClientControl;
 use super::compression::{Brotli, Gzip};
 use super::consumer_restriction::ConsumerRestriction;
 use super::cors::Cors;
 use super::csrf::Csrf;
+use super::degraphql::Degraphql;
 use super::echo::Echo;
 use super::error_page::ErrorPage;
 use super::fault_injection::FaultInjection;
+use super::forward_auth::ForwardAuth;
+use super::graphql_limit_count::GraphqlLimitCount;
 use super::hmac_auth::HmacAuth;
 use super::ip_restriction::IpRestriction;
 use super::jwe_decrypt::JweDecrypt;
@@ -23,6 +27,7 @@ use super::limit_count::LimitCount;
 use super::limit_req::LimitReq;
 use super::mocking::Mocking;
 use super::multi_auth::MultiAuth;
+use super::proxy_cache::{GraphqlProxyCache, ProxyCache};
 use super::proxy_control::ProxyControl;
 use super::proxy_mirror::ProxyMirror;
 use super::proxy_rewrite::ProxyRewrite;
@@ -31,6 +36,7 @@ use super::real_ip::RealIp;
 use super::redirect::Redirect;
 use super::referer_restriction::RefererRestriction;
 use super::request_id::RequestId;
+use super::request_validation::RequestValidation;
 use super::response_rewrite::ResponseRewrite;
 use super::traffic_label::TrafficLabel;
 use super::traffic_split::TrafficSplit;
@@ -43,12 +49,17 @@ static BUILT: &[&dyn Mapping] = &[
     &ApiBreaker,
     &RequestId,
     &Cors,
+    &BodyTransformer,
+    &Degraphql,
+    &GraphqlLimitCount,
     &Gzip,
     &Brotli,
     &Echo,
     &ErrorPage,
     &FaultInjection,
     &Mocking,
+    &GraphqlProxyCache,
+    &ProxyCache,
     &ProxyControl,
     &ProxyMirror,
     &Redirect,
@@ -59,6 +70,8 @@ static BUILT: &[&dyn Mapping] = &[
     &ProxyRewrite,
     &LimitCount,
     &ResponseRewrite,
+    &ForwardAuth,
+    &RequestValidation,
     &PublicApi,
     &Workflow,
     &LimitReq,
@@ -101,13 +114,11 @@ const OTHERS: &[&str] = &[
     "aws-lambda",
     "azure-functions",
     "batch-requests",
-    "body-transformer",
     "cas-auth",
     "chaitin-waf",
     "clickhouse-logger",
     "data-mask",
     "datadog",
-    "degraphql",
     "dingtalk-auth",
     "dubbo-proxy",
     "elasticsearch-logger",
@@ -119,11 +130,8 @@ const OTHERS: &[&str] = &[
     "ext-plugin-pre-req",
     "feishu-auth",
     "file-logger",
-    "forward-auth",
     "gm",
     "google-cloud-logging",
-    "graphql-limit-count",
-    "graphql-proxy-cache",
     "grpc-transcode",
     "grpc-web",
     "http-dubbo",
@@ -148,8 +156,6 @@ const OTHERS: &[&str] = &[
     "openwhisk",
     "prometheus",
     "proxy-buffering",
-    "proxy-cache",
-    "request-validation",
     "rocketmq-logger",
     "saml-auth",
     "server-info",
@@ -186,6 +192,6 @@ mod tests {
         for name in OTHERS.iter().copied() {
             assert!(mapping(name).is_none(), "{name}");
         }
-        assert!(is_known("limit-count") && is_known("body-transformer") && !is_known("no-such"));
+        assert!(is_known("limit-count") && is_known("opa") && !is_known("no-such"));
     }
 }

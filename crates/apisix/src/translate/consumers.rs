@@ -1,6 +1,6 @@
 //! Consumers: credentials, and the plugins that replace those of routes for a consumer or a consumer group.
 
-use super::instances::{Instances, Owner, Written, holds_secret_reference};
+use super::instances::{Instances, Owner, Written};
 use crate::document::{self, Documents, Item, Plugins};
 use crate::plugins::{self, Mapping};
 use crate::voice;
@@ -168,11 +168,6 @@ fn credentials_of(
             continue;
         };
         let place = place.field("plugins").field(name.as_str());
-        if holds_secret_reference(config) {
-            let message = "references to secrets are not available in this version of Weir";
-            diagnostics.push(Diagnostic::error(place, message));
-            continue;
-        }
         if config.get("key") == Some(&Value::from("")) {
             let message = "an empty key recognises nobody; it is left out";
             diagnostics.push(Diagnostic::warning(place.field("key"), message));

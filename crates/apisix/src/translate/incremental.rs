@@ -25,6 +25,8 @@ pub struct Memory {
 struct Translated {
     route: Option<weir_model::Route>,
     ranks: Vec<Rank>,
+    /// Whether its plugins send calls to upstreams of their own.
+    brings: bool,
 }
 
 impl Memory {
@@ -89,17 +91,23 @@ impl Memory {
         let mut routes = Vec::with_capacity(documents.routes.len());
         let mut ranks = Vec::with_capacity(documents.routes.len());
         for item in documents.routes.iter().filter(|item| item.value.status == 1) {
-            let known = self
-                .routes
-                .entry(item.id.clone())
-                .or_insert_with(|| translation.alone(item, &chains, refuses(item)));
-            ranks.extend_from_slice(&known.ranks);
-            routes.extend(known.route.clone());
+            if !self.routes.contains_key(&item.id) {
+                let translated = translation.alone(item, &chains, refuses(item));
+                self.routes.insert(item.id.clone(), translated);
+            }
+            if let Some(known) = self.routes.get(&item.id) {
+                ranks.extend_from_slice(&known.ranks);
+                routes.extend(known.route.clone());
+            }
         }
+        let bringing = documents
+            .routes
+            .iter()
+            .filter(|item| self.routes.get(&item.id).is_some_and(|known| known.brings));
         translation.ranks = vec![ranks];
         translation.model.routes = routes;
         translation.use_upstreams();
-        translation.bring(brought(documents, documents.routes.iter()));
+        translation.bring(brought(documents, bringing));
         translation.assign_precedence();
         self.instances = translation.instances.pause();
         self.upstreams = std::mem::take(&mut translation.upstreams_made);
@@ -124,6 +132,7 @@ impl Translation<'_> {
         Translated {
             route,
             ranks: self.ranks.pop().unwrap_or_default(),
+            brings: !brought(&Documents::default(), std::iter::once(item)).is_empty(),
         }
     }
 

@@ -125,7 +125,7 @@ impl<'d> Instances<'d> {
         let id = format!("{}/{}/{}", route.section, route.id, written.mapping.name());
         let config = config.as_ref().unwrap_or(written.config);
         let instance = self.instance(written, config, id, diagnostics)?;
-        Some(PluginUse::Inline(Box::new(instance)))
+        Some(PluginUse::Inline(instance.into()))
     }
 
     fn instance(
@@ -151,11 +151,6 @@ impl<'d> Instances<'d> {
                 return None;
             }
         };
-        if holds_secret_reference(written.config) {
-            let message = "references to secrets are not available in this version of Weir";
-            diagnostics.push(Diagnostic::error(place(), message));
-            return None;
-        }
         let meta = written.meta();
         let place = || place().field("_meta");
         if meta.pre_function.is_some() {
@@ -199,22 +194,6 @@ fn report(notes: Notes, place: &dyn Fn() -> DocPath, diagnostics: &mut Vec<Diagn
             severity,
             ..Diagnostic::error(place().field(field), message)
         });
-    }
-}
-
-/// Whether a configuration names a secret that is kept elsewhere.
-pub fn holds_secret_reference(config: &Value) -> bool {
-    match config {
-        Value::String(text) => {
-            let begins_with = |start: &str| {
-                let found = text.as_bytes().get(..start.len());
-                found.is_some_and(|found| found.eq_ignore_ascii_case(start.as_bytes()))
-            };
-            begins_with("$env://") || begins_with("$secret:")
-        }
-        Value::Array(items) => items.iter().any(holds_secret_reference),
-        Value::Object(map) => map.values().any(holds_secret_reference),
-        _ => false,
     }
 }
 

@@ -70,6 +70,7 @@ impl<'d> Translation<'d> {
             matches,
             target: destination.target,
             https_only_status: None,
+            grpc_only_status: None,
             path: PathRewrite::default(),
             upstream_host: destination.host,
             forwarded: forwarded(),

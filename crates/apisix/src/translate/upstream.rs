@@ -3,7 +3,8 @@
 use super::checks;
 use crate::document::{Node, Timeout, Upstream};
 use weir_model::{
-    Algorithm, Diagnostic, DocPath, HashOn, KeepalivePool, Scheme, Service, Target, Timeouts, UpstreamHost,
+    Algorithm, Diagnostic, DocPath, HashOn, KeepalivePool, KeyPair, Scheme, Service, Target, Timeouts,
+    UpstreamHost, UpstreamTls,
 };
 
 /// Time-outs towards upstreams where nothing else is said, as in NGINX.
@@ -39,14 +40,10 @@ pub fn translate(
     if targets.is_empty() {
         return None;
     }
-    if upstream
-        .tls
-        .as_ref()
-        .is_some_and(|tls| tls.get("client_cert").is_some() || tls.get("client_cert_id").is_some())
-    {
+    if (upstream.tls.as_ref()).is_some_and(|tls| tls.get("client_cert_id").is_some()) {
         diagnostics.push(not_available(
-            place().field("tls"),
-            "a client certificate towards upstreams",
+            place().field("tls").field("client_cert_id"),
+            "a client certificate of the list 'ssls'",
         ));
     }
     let algorithm = algorithm(upstream, place, diagnostics);
@@ -54,7 +51,7 @@ pub fn translate(
         name: name.to_owned(),
         url: None,
         srv: false,
-        tls: weir_model::UpstreamTls::default(),
+        tls: tls(upstream),
         upstream: Some(name.to_owned()),
         path: None,
         retries: upstream
@@ -95,6 +92,21 @@ pub fn upstream_host(upstream: &Upstream) -> UpstreamHost {
     }
 }
 
+/// How nodes are met over TLS. Without a word on it APISIX checks no certificate.
+fn tls(upstream: &Upstream) -> UpstreamTls {
+    let text = |field: &str| upstream.tls.as_ref()?.get(field)?.as_str().map(str::to_owned);
+    let verify = upstream.tls.as_ref().and_then(|tls| tls.get("verify")?.as_bool());
+    let pair = text("client_cert").zip(text("client_key"));
+    match upstream.scheme.as_str() {
+        "https" | "grpcs" => UpstreamTls {
+            verify: verify.unwrap_or(false),
+            certificate: pair.map(|(certificate, key)| KeyPair { certificate, key }),
+            ..UpstreamTls::default()
+        },
+        _ => UpstreamTls::default(),
+    }
+}
+
 /// Time-outs in the model's units.
 pub fn timeouts(timeout: Timeout) -> Timeouts {
     Timeouts {
@@ -117,6 +129,8 @@ fn scheme(upstream: &Upstream, place: &dyn Fn() -> DocPath, diagnostics: &mut Ve
     match upstream.scheme.as_str() {
         "http" => Scheme::Http,
         "https" => Scheme::Https,
+        "grpc" => Scheme::Grpc,
+        "grpcs" => Scheme::Grpcs,
         other => {
             diagnostics.push(not_available(
                 place().field("scheme"),
@@ -169,10 +183,7 @@ fn targets(
     place: &dyn Fn() -> DocPath,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Target> {
-    let standard_port = match scheme {
-        Scheme::Http => 80,
-        Scheme::Https => 443,
-    };
+    let standard_port = scheme.default_port();
     let named;
     let nodes = match (&upstream.nodes, &upstream.service_name) {
         (Some(nodes), _) => nodes,

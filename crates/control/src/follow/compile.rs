@@ -63,6 +63,10 @@ fn name_of(found: &Diagnostic, model: &Model) -> String {
                 .map(|it| ("upstream", it.name.as_str())),
             "consumers" => model.consumers.get(*index).map(|it| ("consumer", it.id.as_str())),
             "plugins" => model.plugins.get(*index).map(|it| ("plugin", it.id.as_str())),
+            "certificates" => {
+                let names = model.certificates.get(*index).map(|it| it.names.first());
+                names.map(|first| ("certificate for", first.map_or("", String::as_str)))
+            }
             _ => None,
         },
         _ => None,
@@ -84,6 +88,7 @@ struct Culprits {
     credentials: BTreeSet<(usize, usize)>,
     plugins: HashSet<usize>,
     consumer_tables: HashSet<usize>,
+    certificates: HashSet<usize>,
     route_tables: HashSet<usize>,
     unmatched: bool,
 }
@@ -110,6 +115,7 @@ impl Culprits {
                     "consumers" => &mut self.consumers,
                     "plugins" => &mut self.plugins,
                     "consumer_tables" => &mut self.consumer_tables,
+                    "certificates" => &mut self.certificates,
                     "route_tables" => &mut self.route_tables,
                     _ => return false,
                 };
@@ -127,6 +133,7 @@ impl Culprits {
         }
         drop_at(&mut model.consumers, &self.consumers);
         drop_at(&mut model.route_tables, &self.route_tables);
+        drop_at(&mut model.certificates, &self.certificates);
         let upstreams: HashSet<String> = names_at(&model.upstreams, &self.upstreams, |it| &it.name);
         drop_at(&mut model.upstreams, &self.upstreams);
         let mut services = names_at(&model.services, &self.services, |it| &it.name);

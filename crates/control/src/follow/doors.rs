@@ -27,6 +27,11 @@ pub struct DoorOptions {
 trait Read: Send {
     fn apply(&mut self, key: &str, value: Option<&[u8]>);
     fn model(&mut self) -> (Model, Vec<Broken>);
+
+    /// Documents that are served otherwise than they ask for.
+    fn notes(&self) -> Vec<Broken> {
+        Vec::new()
+    }
 }
 
 impl Read for weir_native::Stored {
@@ -51,6 +56,11 @@ impl Read for weir_kong::stored::Stored {
         let broken = broken.into_iter().map(|it| told("kong/", &it.key, it.reason));
         (model, broken.collect())
     }
+
+    fn notes(&self) -> Vec<Broken> {
+        let unserved = self.unserved().into_iter();
+        unserved.map(|it| told("kong/", &it.key, it.reason)).collect()
+    }
 }
 
 impl Read for weir_apisix::Stored {
@@ -62,6 +72,15 @@ impl Read for weir_apisix::Stored {
         let (model, broken) = Self::model(self);
         let broken = broken.into_iter().map(|it| told("apisix/", &it.key, it.reason));
         (model, broken.collect())
+    }
+}
+
+/// What files say, which comes whole.
+impl Read for Model {
+    fn apply(&mut self, _key: &str, _value: Option<&[u8]>) {}
+
+    fn model(&mut self) -> (Model, Vec<Broken>) {
+        (self.clone(), Vec::new())
     }
 }
 
@@ -82,6 +101,18 @@ struct Door {
     broken: Vec<Broken>,
 }
 
+impl Door {
+    fn new(prefix: &'static str, read: Box<dyn Read>) -> Self {
+        Self {
+            prefix,
+            read,
+            is_stale: true,
+            model: Model::default(),
+            broken: Vec::new(),
+        }
+    }
+}
+
 /// What the keys of served documents begin with.
 pub const PREFIXES: [&str; 3] = ["kong/", "apisix/", "native/"];
 
@@ -89,7 +120,7 @@ pub const PREFIXES: [&str; 3] = ["kong/", "apisix/", "native/"];
 pub struct Doors {
     doors: Vec<Door>,
     /// What files say, which goes before.
-    files: Option<Model>,
+    files: Option<Door>,
     voice: Voice,
 }
 
@@ -104,15 +135,11 @@ impl Doors {
             doors.push(("apisix/", Box::new(weir_apisix::Stored::new(options))));
         }
         doors.push(("native/", Box::new(weir_native::Stored::new())));
-        let door = |(prefix, read)| Door {
-            prefix,
-            read,
-            is_stale: false,
-            model: Model::default(),
-            broken: Vec::new(),
-        };
         Self {
-            doors: doors.into_iter().map(door).collect(),
+            doors: doors
+                .into_iter()
+                .map(|(prefix, read)| Door::new(prefix, read))
+                .collect(),
             files: None,
             voice: options.voice,
         }
@@ -130,12 +157,18 @@ impl Doors {
 
     /// Takes over what the files say.
     pub fn set_files(&mut self, model: Model) {
-        self.files = Some(model);
+        self.files = Some(Door::new("", Box::new(model)));
     }
 
     /// Reads again what was read, because what it refers to has changed.
     pub fn refresh(&mut self) {
-        self.doors.iter_mut().for_each(|door| door.is_stale = true);
+        let all = self.files.iter_mut().chain(&mut self.doors);
+        all.for_each(|door| door.is_stale = true);
+    }
+
+    /// Documents that are served, but otherwise than they ask for. They stand in no way of a change.
+    pub fn notes(&self) -> impl Iterator<Item = Broken> {
+        self.doors.iter().flat_map(|door| door.read.notes())
     }
 
     /// All documents as one model, passed through `finish` door by door, and those that had to be left out.
@@ -143,18 +176,15 @@ impl Doors {
         &mut self,
         mut finish: impl FnMut(&mut Model) -> Vec<Broken>,
     ) -> (Cow<'_, Model>, Vec<Broken>) {
-        for door in self.doors.iter_mut().filter(|door| door.is_stale) {
+        let all = self.files.iter_mut().chain(&mut self.doors);
+        for door in all.filter(|door| door.is_stale) {
             (door.model, door.broken) = door.read.model();
             door.broken.extend(finish(&mut door.model));
             door.is_stale = false;
         }
-        let broken = self
-            .doors
-            .iter()
-            .flat_map(|door| door.broken.iter().cloned())
-            .collect();
-        let stored = self.doors.iter().map(|door| &door.model);
-        let mut parts = self.files.iter().chain(stored).filter(|part| !is_empty(part));
+        let all = || self.files.iter().chain(&self.doors);
+        let broken = all().flat_map(|door| door.broken.iter().cloned()).collect();
+        let mut parts = all().map(|door| &door.model).filter(|part| !is_empty(part));
         let model = match (parts.next(), parts.next()) {
             (None, _) => Cow::Owned(Model {
                 voice: self.voice,
@@ -180,4 +210,5 @@ fn is_empty(model: &Model) -> bool {
         && model.consumers.is_empty()
         && model.plugins.is_empty()
         && model.unmatched.is_empty()
+        && model.certificates.is_empty()
 }

@@ -211,6 +211,7 @@ impl Work {
                     document: it.name,
                     reason: it.reason,
                 }));
+                left_out.extend(self.doors.notes());
                 left_out.truncate(MAX_NAMED);
                 self.serve(snapshot, left_out);
             }

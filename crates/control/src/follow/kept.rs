@@ -1,18 +1,22 @@
 //! The last known good documents on disk, from which a gateway starts while its store is away.
 //!
 //! The file's first line says of what revision it is and how many documents follow; then comes a line for each. It is
-//! replaced by a rename, so it is whole at any moment, and readable by its owner alone: documents hold secrets.
+//! replaced by a rename, so it is whole at any moment, and readable by its owner alone: documents hold secrets. Where
+//! the store is sealed, so are they.
 
 use super::Documents;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
+use weir_store::seal::SealingKeys;
 use weir_store::{Key, Revision};
 
 /// The file's name in the folder of data.
@@ -21,6 +25,15 @@ pub const FILE_NAME: &str = "last-known-good";
 const FORM: u64 = 1;
 /// From the end of one writing to the begin of the next.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// A file for documents.
+#[derive(Debug, Clone)]
+pub struct KeptFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// The keys that seal what is in it; `None`: nothing does.
+    pub keys: Option<SealingKeys>,
+}
 
 /// Documents and the revision that they are of.
 type Kept = (Vec<(Key, Arc<[u8]>)>, Revision);
@@ -38,13 +51,13 @@ impl Keeper {
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub fn start(path: PathBuf, ask: impl Fn() + Send + 'static) -> io::Result<Self> {
+    pub fn start(file: KeptFile, ask: impl Fn() + Send + 'static) -> io::Result<Self> {
         let (newest, given) = sync_channel(1);
         let is_owed = Arc::new(AtomicBool::new(false));
         let owed = Arc::clone(&is_owed);
         std::thread::Builder::new()
             .name("weir-keep".to_owned())
-            .spawn(move || keep(&path, &given, &owed, &ask))?;
+            .spawn(move || keep(&file, &given, &owed, &ask))?;
         Ok(Self { newest, is_owed })
     }
 
@@ -59,12 +72,12 @@ impl Keeper {
     }
 }
 
-fn keep(path: &Path, given: &Receiver<(Documents, Revision)>, is_owed: &AtomicBool, ask: &impl Fn()) {
+fn keep(file: &KeptFile, given: &Receiver<(Documents, Revision)>, is_owed: &AtomicBool, ask: &impl Fn()) {
     while let Ok((documents, revision)) = given.recv() {
-        match write(path, &documents, revision) {
+        match file.write(&documents, revision) {
             Ok(()) => tracing::debug!(%revision, "the configuration is kept as the last known good one"),
             Err(error) => {
-                tracing::error!(%error, file = %path.display(), "the last known good configuration cannot be written");
+                tracing::error!(%error, file = %file.path.display(), "the last known good configuration cannot be written");
             }
         }
         std::thread::sleep(PAUSE);
@@ -74,66 +87,100 @@ fn keep(path: &Path, given: &Receiver<(Documents, Revision)>, is_owed: &AtomicBo
     }
 }
 
-fn write(path: &Path, documents: &Documents, revision: Revision) -> io::Result<()> {
-    let fresh = path.with_extension("new");
-    let file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&fresh)?;
-    let mut out = BufWriter::new(file);
-    let head = json!({ "weir": FORM, "revision": revision.0, "documents": documents.len(), "hash": documents.hash() });
-    writeln!(out, "{head}")?;
-    for (key, value) in documents.iter() {
-        writeln!(out, "{}", line(key, value))?;
+impl KeptFile {
+    fn write(&self, documents: &Documents, revision: Revision) -> io::Result<()> {
+        let fresh = self.path.with_extension("new");
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&fresh)?;
+        let mut out = BufWriter::new(file);
+        let head = json!({
+            "weir": FORM,
+            "revision": revision.0,
+            "documents": documents.len(),
+            "hash": documents.hash(),
+        });
+        writeln!(out, "{head}")?;
+        for (key, value) in documents.iter() {
+            writeln!(out, "{}", self.line(key, value)?)?;
+        }
+        let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+        file.sync_all()?;
+        std::fs::rename(&fresh, &self.path)?;
+        match self.path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => File::open(folder)?.sync_all(),
+            _ => Ok(()),
+        }
     }
-    let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-    file.sync_all()?;
-    std::fs::rename(&fresh, path)?;
-    match path.parent() {
-        Some(folder) => File::open(folder)?.sync_all(),
-        None => Ok(()),
-    }
-}
 
-/// A document on one line. One that is no text is broken anyway, and not kept.
-fn line(key: &Key, value: &[u8]) -> Value {
-    json!([key.as_str(), String::from_utf8_lossy(value)])
-}
+    /// A document on one line.
+    fn line(&self, key: &Key, value: &[u8]) -> io::Result<Value> {
+        match (&self.keys, std::str::from_utf8(value)) {
+            (None, Ok(text)) => Ok(json!([key.as_str(), text])),
+            (None, Err(_)) => Ok(json!([key.as_str(), null, STANDARD.encode(value)])),
+            (Some(keys), _) => {
+                let sealed = keys.seal(key, value).map_err(io::Error::other)?;
+                Ok(json!([key.as_str(), null, STANDARD.encode(sealed)]))
+            }
+        }
+    }
 
-/// Reads what was kept; `None`: nothing was.
-///
-/// # Errors
-/// The file cannot be read, or is not what was written.
-pub fn load(path: &Path) -> io::Result<Option<Kept>> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let damaged = || io::Error::new(io::ErrorKind::InvalidData, format!("{}: damaged", path.display()));
-    let mut lines = BufReader::new(file).lines();
-    let head: Value = serde_json::from_str(&lines.next().ok_or_else(damaged)??)?;
-    let number = |field: &str| head.get(field).and_then(Value::as_u64).ok_or_else(damaged);
-    if number("weir")? != FORM {
-        return Err(damaged());
+    /// Reads what was kept; `None`: nothing was.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is not what was written.
+    pub fn load(&self) -> io::Result<Option<Kept>> {
+        let file = match File::open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let damaged = || {
+            io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("{}: damaged", self.path.display()),
+            )
+        };
+        let mut lines = BufReader::new(file).lines();
+        let head: Value = serde_json::from_str(&lines.next().ok_or_else(damaged)??)?;
+        let number = |field: &str| head.get(field).and_then(Value::as_u64).ok_or_else(damaged);
+        if number("weir")? != FORM {
+            return Err(damaged());
+        }
+        let mut documents = Documents::default();
+        for line in lines {
+            let (key, value) = self.read(&line?).ok_or_else(damaged)?;
+            documents.apply(&key, Some(value));
+        }
+        let is_whole = documents.len() as u64 == number("documents")?
+            && head.get("hash").and_then(Value::as_str) == Some(documents.hash().as_str());
+        if !is_whole {
+            return Err(damaged());
+        }
+        let list = documents
+            .iter()
+            .map(|(key, value)| (key.clone(), Arc::clone(value)));
+        Ok(Some((list.collect(), Revision(number("revision")?))))
     }
-    let mut documents = Documents::default();
-    for line in lines {
-        let (key, value): (String, String) = serde_json::from_str(&line?)?;
-        let key = Key::new(&key).map_err(|_| damaged())?;
-        documents.apply(&key, Some(value.into_bytes().into()));
+
+    fn read(&self, line: &str) -> Option<(Key, Arc<[u8]>)> {
+        let line: Vec<Option<String>> = serde_json::from_str(line).ok()?;
+        let mut parts = line.into_iter();
+        let key = Key::new(&parts.next()??).ok()?;
+        let value: Arc<[u8]> = match (parts.next()?, parts.next().flatten()) {
+            (Some(text), None) => text.into_bytes().into(),
+            (None, Some(bytes)) => STANDARD.decode(bytes).ok()?.into(),
+            _ => return None,
+        };
+        let value = match &self.keys {
+            Some(keys) => keys.open(&key, value),
+            None => value,
+        };
+        Some((key, value))
     }
-    let is_whole = documents.len() as u64 == number("documents")?
-        && head.get("hash").and_then(Value::as_str) == Some(documents.hash().as_str());
-    if !is_whole {
-        return Err(damaged());
-    }
-    let list = documents
-        .iter()
-        .map(|(key, value)| (key.clone(), Arc::clone(value)));
-    Ok(Some((list.collect(), Revision(number("revision")?))))
 }
 
 #[cfg(test)]
@@ -143,28 +190,42 @@ mod tests {
     #[test]
     fn what_was_written_is_read_and_damage_is_seen() {
         let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join(FILE_NAME);
-        assert!(load(&path).expect("no error").is_none());
+        let keys = |text: String| SealingKeys::parse(&text).expect("a key");
+        let sealing = keys(SealingKeys::generate().expect("random"));
+        let other = keys(SealingKeys::generate().expect("random"));
         let mut documents = Documents::default();
         for (key, value) in [
-            ("kong/default/routes/1", "{\"a\":\"é\n\"}"),
-            ("native/routes/2", ""),
+            ("kong/default/routes/1", &b"{\"a\":\"\xc3\xa9\n\"}"[..]),
+            ("native/routes/2", b""),
+            ("native/routes/3", b"\xff"),
         ] {
-            documents.apply(&Key::new(key).expect("a key"), Some(value.as_bytes().into()));
+            documents.apply(&Key::new(key).expect("a key"), Some(value.into()));
         }
-        write(&path, &documents, Revision(7)).expect("written");
-        let (kept, revision) = load(&path).expect("readable").expect("there");
-        assert_eq!(revision, Revision(7));
-        assert!(kept.iter().map(|(key, value)| (key, value)).eq(documents.iter()));
-        let text = std::fs::read_to_string(&path).expect("text");
-        for damaged in [
-            &text[..text.len() - 20],
-            "",
-            "{}",
-            &text.replace("routes/2", "routes/3"),
-        ] {
-            std::fs::write(&path, damaged).expect("written");
-            assert!(load(&path).is_err(), "{damaged}");
+        for keys in [None, Some(sealing)] {
+            let file = KeptFile {
+                path: folder.path().join(format!("{}{FILE_NAME}", keys.is_some())),
+                keys,
+            };
+            assert!(file.load().expect("no error").is_none());
+            file.write(&documents, Revision(7)).expect("written");
+            let (kept, revision) = file.load().expect("readable").expect("there");
+            assert_eq!(revision, Revision(7));
+            assert!(kept.iter().map(|(key, value)| (key, value)).eq(documents.iter()));
+            let text = std::fs::read_to_string(&file.path).expect("text");
+            assert_eq!(text.contains("\\\"a\\\""), file.keys.is_none(), "{text}");
+            if file.keys.is_some() {
+                let keys = Some(other.clone());
+                assert!(KeptFile { keys, ..file.clone() }.load().is_err());
+            }
+            for damaged in [
+                &text[..text.len() - 20],
+                "",
+                "{}",
+                &text.replace("routes/2", "routes/4"),
+            ] {
+                std::fs::write(&file.path, damaged).expect("written");
+                assert!(file.load().is_err(), "{damaged}");
+            }
         }
     }
 }

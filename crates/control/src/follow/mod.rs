@@ -17,14 +17,13 @@ pub use compile::{LeftOut, compile};
 pub use documents::Documents;
 pub use doors::{Broken, DoorOptions, Doors, PREFIXES};
 pub use engine::{Engine, Input};
-pub use kept::FILE_NAME as KEPT_FILE_NAME;
+pub use kept::{FILE_NAME as KEPT_FILE_NAME, KeptFile};
 pub use remote::ControlSource;
 pub use source::{Heard, Source};
 pub use state::{Contact, Followed, State};
-pub use stored::{OpenStore, StoreSource};
+pub use stored::{OpenStore, StoreSource, open as open_store};
 
 use kept::Keeper;
-use std::path::PathBuf;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -50,7 +49,7 @@ impl Inputs {
 ///
 /// # Errors
 /// A thread cannot be started.
-pub fn start(engine: Engine, options: DoorOptions, kept: Option<PathBuf>) -> std::io::Result<Inputs> {
+pub fn start(engine: Engine, options: DoorOptions, kept: Option<KeptFile>) -> std::io::Result<Inputs> {
     let (sender, receiver) = mpsc::channel(MAX_WAITING);
     let weak = sender.downgrade();
     let ask = move || {
@@ -58,7 +57,7 @@ pub fn start(engine: Engine, options: DoorOptions, kept: Option<PathBuf>) -> std
             let _ended = sender.blocking_send(Input::Keep);
         }
     };
-    let keeper = kept.map(|path| Keeper::start(path, ask)).transpose()?;
+    let keeper = kept.map(|file| Keeper::start(file, ask)).transpose()?;
     std::thread::Builder::new()
         .name("weir-compile".to_owned())
         .spawn(move || {
@@ -71,11 +70,11 @@ pub fn start(engine: Engine, options: DoorOptions, kept: Option<PathBuf>) -> std
 
 /// Passes on what a source tells, until the engine ends. Where the source is away at the start, the documents kept
 /// in `kept` are served.
-pub async fn follow(mut source: Box<dyn Source>, inputs: Inputs, kept: Option<PathBuf>) {
+pub async fn follow(mut source: Box<dyn Source>, inputs: Inputs, kept: Option<KeptFile>) {
     let first = tokio::time::timeout(PATIENCE, source.next()).await;
     let is_away = !matches!(first, Ok(Heard::Whole { .. }));
-    if is_away && let Some(path) = kept {
-        match tokio::task::spawn_blocking(move || kept::load(&path)).await {
+    if is_away && let Some(file) = kept {
+        match tokio::task::spawn_blocking(move || file.load()).await {
             Ok(Ok(Some((documents, revision)))) => {
                 tracing::warn!(%revision, documents = documents.len(), "the store is away: the last known good configuration is served");
                 inputs.tell(Input::LastKnownGood(documents, revision)).await;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use weir_store::follow::{Following, Link};
+use weir_store::seal::{Sealed, SealingKeys};
 use weir_store::{Store, StoreError};
 
 /// How long to wait after the first failure; each further one doubles it.
@@ -47,9 +48,22 @@ impl OpenStore {
     }
 }
 
+/// Opens the store at a location; `keys` seal what is in it.
+///
+/// # Errors
+/// As [`weir_store::open`].
+pub async fn open(location: &str, keys: Option<&SealingKeys>) -> Result<Arc<dyn Store>, StoreError> {
+    let store = weir_store::open(location).await?;
+    Ok(match keys {
+        Some(keys) => Arc::new(Sealed::new(store, keys.clone())),
+        None => store,
+    })
+}
+
 /// A store as a source.
 pub struct StoreSource {
     location: String,
+    keys: Option<SealingKeys>,
     store: OpenStore,
     following: Option<(Following, watch::Receiver<Link>)>,
     pause: Option<Duration>,
@@ -57,9 +71,10 @@ pub struct StoreSource {
 
 impl StoreSource {
     /// The store at a location. It is there for others in `store` as soon as it is open.
-    pub fn new(location: String, store: OpenStore) -> Self {
+    pub fn new(location: String, keys: Option<SealingKeys>, store: OpenStore) -> Self {
         Self {
             location,
+            keys,
             store,
             following: None,
             pause: None,
@@ -70,7 +85,7 @@ impl StoreSource {
         let store = match self.store.get() {
             Some(store) => store,
             None => {
-                let store = weir_store::open(&self.location).await?;
+                let store = open(&self.location, self.keys.as_ref()).await?;
                 self.store.0.send_replace(Some(Arc::clone(&store)));
                 store
             }

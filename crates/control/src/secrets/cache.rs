@@ -197,3 +197,65 @@ async fn fetch(place: &Place) -> Result<String, String> {
         None => Ok(data.to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead, BufReader, Write};
+    use std::net::TcpListener;
+
+    /// A vault that answers so many calls, each with its own body, and is gone then.
+    fn vault(bodies: &'static [(u16, &'static str)]) -> Place {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("bound");
+        std::thread::spawn(move || {
+            for (status, body) in bodies {
+                let (mut stream, _) = listener.accept().expect("a call");
+                let mut lines = BufReader::new(stream.try_clone().expect("a stream")).lines();
+                let has_token = lines
+                    .by_ref()
+                    .map_while(Result::ok)
+                    .take_while(|line| !line.is_empty())
+                    .any(|line| line == "x-vault-token: t");
+                assert!(has_token);
+                let length = body.len();
+                let answer = format!("HTTP/1.1 {status} X\r\nContent-Length: {length}\r\n\r\n{body}");
+                stream.write_all(answer.as_bytes()).expect("sent");
+            }
+        });
+        Place::Http {
+            url: format!("http://{address}/v1/kv/jack"),
+            token: "t".to_owned(),
+            namespace: None,
+        }
+    }
+
+    #[test]
+    fn the_last_good_value_stays() {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        let place = vault(&[
+            (200, r#"{"data":{"key":"one"}}"#),
+            (200, r#"{"data":{"data":{"key":"two"},"metadata":{"version":2}}}"#),
+            (403, "{}"),
+        ]);
+        let cache = Cache::new(runtime.handle().clone());
+        assert!(cache.get(&place).is_err());
+        cache.want(vec![Lead {
+            place: place.clone(),
+            field: None,
+            life: Duration::from_secs(60),
+        }]);
+        assert_eq!(cache.get(&place).as_deref(), Ok(r#"{"key":"one"}"#));
+        let ask = || runtime.block_on(cache.ask(vec![place.clone()]));
+        assert!(ask(), "another value");
+        // Refused, and gone.
+        for _ in 0..2 {
+            assert!(!ask());
+            assert_eq!(cache.get(&place).as_deref(), Ok(r#"{"key":"two"}"#));
+        }
+    }
+}

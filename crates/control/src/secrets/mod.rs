@@ -14,7 +14,7 @@ use crate::follow::Broken;
 use reference::{Reference, each, field_of};
 use std::collections::HashSet;
 use vaults::{Lead, Vaults};
-use weir_model::{ChainStep, Model, PluginUse};
+use weir_model::{Certificate, ChainStep, Model, PluginUse};
 
 /// Where references lead, and what was found there.
 #[derive(Debug, Default)]
@@ -46,6 +46,9 @@ impl Secrets {
                 leads.extend(self.lead(&reference).ok())
             });
         });
+        for text in model.certificates.iter_mut().flat_map(texts_of) {
+            leads.extend(Reference::of(text).and_then(|reference| self.lead(&reference).ok()));
+        }
         if !leads.is_empty() {
             self.cache.want(leads);
         }
@@ -68,6 +71,29 @@ impl Secrets {
         if !faulty.is_empty() {
             leave_out(model, &faulty);
         }
+        broken.extend(self.resolve_certificates(model));
+        broken
+    }
+
+    fn resolve_certificates(&self, model: &mut Model) -> Vec<Broken> {
+        let mut broken = Vec::new();
+        model.certificates.retain_mut(|certificate| {
+            let name = certificate.names.first().cloned().unwrap_or_default();
+            for text in texts_of(certificate) {
+                let Some(reference) = Reference::of(text) else {
+                    continue;
+                };
+                match self.value(&reference) {
+                    Ok(value) => *text = value,
+                    Err(reason) => {
+                        let document = format!("certificate for '{name}'");
+                        broken.push(Broken { document, reason });
+                        return false;
+                    }
+                }
+            }
+            true
+        });
         broken
     }
 
@@ -81,6 +107,12 @@ impl Secrets {
         let value = field_of(&secret, lead.field.as_deref());
         value.ok_or_else(|| format!("{:?} holds no such field", lead.place))
     }
+}
+
+/// The texts of a certificate that may be references.
+fn texts_of(certificate: &mut Certificate) -> impl Iterator<Item = &mut String> {
+    let pairs = certificate.key_pairs.iter_mut();
+    pairs.flat_map(|pair| [&mut pair.certificate, &mut pair.key])
 }
 
 /// What a configuration belongs to.
@@ -114,7 +146,7 @@ fn for_each_config(model: &mut Model, visit: &mut impl FnMut(Owner, &mut serde_j
             if let Some(PluginUse::Inline(instance)) = &mut step.plugin
                 && holds_reference(&instance.config)
             {
-                visit(&mut instance.config);
+                visit(&mut std::sync::Arc::make_mut(instance).config);
             }
         }
     };

@@ -117,7 +117,7 @@ impl Shard {
 
 /// Of the windows of the clock, every second one has the same place.
 fn sliding_place(key: u128, length: u64, end_ms: u64) -> u128 {
-    let parity = u128::from(end_ms / length & 1) << 64;
+    let parity = u128::from((end_ms / length) & 1) << 64;
     Window::Sliding { length_ms: length }.place(key) ^ parity
 }
 

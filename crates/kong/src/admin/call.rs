@@ -8,7 +8,7 @@ use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, IF_MATCH};
 use axum::http::{HeaderMap, HeaderName, Method, Request, StatusCode};
 use serde_json::{Map, Value};
 use weir_plugin::uri;
-use weir_store::Author;
+use weir_store::{Author, Revision};
 
 /// The largest body of a call, in bytes.
 const MAX_BODY: usize = 16 << 20;
@@ -105,7 +105,31 @@ impl Call {
 
     /// What the call is for the record.
     pub fn note(&self) -> String {
-        format!("{} /{}", self.method, self.path.join("/"))
+        let path = self.path.join("/");
+        match self.workspace.as_str() {
+            super::DEFAULT_WORKSPACE => format!("{} /{path}", self.method),
+            workspace => format!("{} /{workspace}/{path}", self.method),
+        }
+    }
+
+    /// What the call changes is still what the caller knows; `None`: it is not there.
+    ///
+    /// # Errors
+    /// It has another revision than the call says.
+    pub fn check_match(&self, modified: Option<Revision>) -> Result<(), Failure> {
+        let Some(wanted) = &self.if_match else {
+            return Ok(());
+        };
+        let is_met = modified.is_some_and(|modified| {
+            let revision = format!("\"{modified}\"");
+            let mut tags = wanted.split(',').map(|tag| tag.trim().trim_start_matches("W/"));
+            tags.any(|tag| tag == "*" || tag == revision)
+        });
+        if is_met {
+            Ok(())
+        } else {
+            Err(Failure::precondition())
+        }
     }
 }
 
@@ -179,8 +203,5 @@ fn read_body(headers: &HeaderMap, bytes: Bytes, is_config: bool) -> Result<Given
 }
 
 fn unsupported() -> Failure {
-    Failure(Answer::message(
-        StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        "Unsupported Media Type",
-    ))
+    Failure(Answer::bytes(StatusCode::UNSUPPORTED_MEDIA_TYPE, Vec::new()))
 }

@@ -8,6 +8,7 @@ use super::state::Workspace;
 use super::table::foreign_id;
 use crate::document::family::{Family, family};
 use crate::document::{adapt, read_plugin_config};
+use crate::plugins::Definition;
 use crate::schema::{Given, Kind, Place, Problems};
 use serde_json::{Map, Value, json};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -36,12 +37,24 @@ pub fn read(
 ) -> Result<Map<String, Value>, Failure> {
     expand(family, &mut given);
     make_up(family, &mut given, id, context, now);
-    resolve(family, &mut given, workspace)?;
+    let mut problems = Problems::default();
+    resolve(family, &mut given, workspace, &mut problems)?;
+    let old = match context {
+        Context::Whole => None,
+        Context::Change(old) => Some(old),
+    };
+    special::check_given(family, &mut given, old, &mut problems);
     let given = match context {
         Context::Whole => given,
         Context::Change(old) => merge(family, given, old),
     };
-    let mut problems = Problems::default();
+    if let Context::Change(old) = context
+        && family.is("workspaces")
+        && given.get("name") != old.get("name")
+    {
+        // Its entities are stored below its name.
+        problems.error(&Place::ROOT.field("name"), "immutable field cannot be updated");
+    }
     let mut fields = read_fields(family, &given, &mut problems);
     special::check(family, &fields, workspace, now, &mut problems);
     if let Some(failure) = Failure::of_problems(&problems) {
@@ -117,6 +130,21 @@ fn make_up(
         };
         given.insert(field.name.to_owned(), value);
     }
+    if is_whole && let Some(definition) = definition(family, given) {
+        make_up_config(definition, given);
+    }
+}
+
+/// Makes up what nobody gives in a plugin's configuration.
+fn make_up_config(plugin: &Definition, given: &mut Map<String, Value>) {
+    for field in plugin.config.fields.iter().filter(|field| field.auto) {
+        let config = given.entry("config").or_insert_with(|| Value::Object(Map::new()));
+        if let Value::Object(config) = config
+            && config.get(field.name).is_none_or(Value::is_null)
+        {
+            config.insert(field.name.to_owned(), special::random_text().into());
+        }
+    }
 }
 
 /// Seconds since the Unix epoch; of targets with milliseconds.
@@ -134,6 +162,7 @@ fn resolve(
     family: &'static Family,
     given: &mut Map<String, Value>,
     workspace: &Workspace,
+    problems: &mut Problems,
 ) -> Result<(), Failure> {
     for field in family.record.fields {
         let Kind::Foreign(target) = field.kind else {
@@ -145,7 +174,10 @@ fn resolve(
         let resolved = match value {
             Value::Null => continue,
             Value::Object(key) if key.get("id").is_some_and(|id| !id.is_null()) => continue,
-            Value::Object(key) => find_by_name(field.name, target, key, workspace)?,
+            Value::Object(key) => match find_by_name(field.name, target, key, workspace)? {
+                None if is_odd(key, target, &Place::ROOT.field(field.name), problems) => Some(Uuid::nil()),
+                found => found,
+            },
             // What is no record has no id, and will be complained about so.
             _ => None,
         };
@@ -155,6 +187,24 @@ fn resolve(
         };
     }
     Ok(())
+}
+
+/// Whether there is something to complain of in a reference that names nothing: fields that what it refers to does not
+/// have, or not with such values.
+fn is_odd(key: &Map<String, Value>, target: &str, place: &Place<'_>, problems: &mut Problems) -> bool {
+    let before = problems.0.len();
+    let record = family(target).map(|family| family.record);
+    for (name, value) in key {
+        let place = place.field(name);
+        match record.and_then(|record| record.field(name)) {
+            None => problems.error(&place, "unknown field"),
+            Some(_) if value.is_null() => {}
+            Some(field) => {
+                field.read(Some(value), &place, problems);
+            }
+        }
+    }
+    problems.0.len() > before
 }
 
 fn find_by_name(

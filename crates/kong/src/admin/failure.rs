@@ -9,7 +9,7 @@ use weir_model::diagnostic::PathStep;
 use weir_model::{Diagnostic, Severity};
 
 /// The field under which complaints about an entity as a whole stand.
-const WHOLE: &str = "@entity";
+pub const WHOLE: &str = "@entity";
 
 /// Why a call is refused.
 #[derive(Debug, Clone)]
@@ -270,7 +270,8 @@ pub fn tree<'d>(found: impl Iterator<Item = &'d Diagnostic>) -> Option<Value> {
 }
 
 fn insert(tree: &mut Value, path: &[PathStep], message: &str) {
-    match path.split_first() {
+    let is_about_all = |step: &&PathStep| matches!(step, PathStep::Field(name) if name == WHOLE);
+    match path.split_first().filter(|(first, _)| !is_about_all(first)) {
         Some((PathStep::Field(name), rest)) => {
             if !tree.is_object() {
                 *tree = Value::Object(Map::new());
@@ -316,21 +317,13 @@ fn insert_into(place: &mut Value, rest: &[PathStep], message: &str) {
 /// Whether a complaint is about fields that do not go together. A place alone does not tell: a record may be wrong
 /// as a value of its field, or in itself.
 fn is_about_several_fields(message: &str) -> bool {
-    const BEGINNINGS: [&str; 14] = [
+    const BEGINNINGS: [&str; 6] = [
         "at least one of these fields must be non-empty",
         "only one or none of these fields must be set",
         "exactly one of these fields must be non-empty",
         "all or none of these fields must be set",
         "values of these fields must be distinct",
         "failed conditional validation",
-        "must set one of ",
-        "cannot set '",
-        "'snis' can only be set when",
-        "certificate does not match key",
-        "alternative certificate does not match key",
-        "certificate and alternative certificate need",
-        "please submit only one certificate",
-        "certificate does not appear to be a CA",
     ];
     BEGINNINGS.iter().any(|beginning| message.starts_with(beginning))
 }

@@ -1,14 +1,15 @@
 //! Forms: names such as `paths[]`, `config.minute` or `headers[x-a][1]` as nested fields, and texts as the values that
 //! the fields of an entity hold.
 
+use crate::document::family::family;
 use crate::schema::{Field, Kind, Record};
 use serde_json::{Map, Value};
 use weir_plugin::multipart as parts_of_body;
 
 /// Deeper names than this are cut.
-const MAX_DEPTH: usize = 16;
+const MAX_DEPTH: usize = 8;
 /// No list is longer than this because of a position in a name.
-const MAX_POSITION: usize = 1000;
+const MAX_POSITION: usize = 100;
 
 /// A step of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,6 +161,11 @@ pub fn infer(value: &mut Value, field: &Field) {
                 infer_fields(fields, record);
             }
         }
+        Kind::Foreign(target) => {
+            if let (Value::Object(fields), Some(family)) = (value, family(target)) {
+                infer_fields(fields, family.record);
+            }
+        }
         _ => {}
     }
 }
@@ -215,6 +221,16 @@ mod tests {
                 .collect();
             assert_eq!(&Value::Object(nested(pairs)), expected);
         }
+    }
+
+    #[test]
+    fn parts_are_fields() {
+        let body = "--x\r\nContent-Disposition: form-data; name=\"paths[]\"\r\n\r\n/a\r\n--x\r\n\
+                    Content-Disposition: form-data; name=\"cert\"; filename=\"c.pem\"\r\n\r\n1\n2\r\n--x--\r\n";
+        let parts = multipart("multipart/form-data; boundary=x", body.as_bytes());
+        let fields = Value::Object(nested(parts));
+        assert_eq!(fields, json!({"paths": ["/a"], "cert": "1\n2"}));
+        assert_eq!(multipart("multipart/form-data", body.as_bytes()), Vec::new());
     }
 
     #[test]

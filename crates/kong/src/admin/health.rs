@@ -239,12 +239,11 @@ fn set(
         .find(|(id, name)| uuid(target) == Some(*id) || name == target)
         .map(|(_, name)| name)
         .ok_or_else(Failure::not_found)?;
-    match &node.health {
-        Some(source) => source
+    // Without a source no calls go anywhere from here.
+    if let Some(source) = &node.health {
+        source
             .mark(&name_in_model(site, &upstream), &name, address, is_healthy)
-            .map_err(|why| Failure::message(StatusCode::BAD_REQUEST, &why))?,
-        // Without one no calls go anywhere from here.
-        None => {}
+            .map_err(|why| Failure::message(StatusCode::BAD_REQUEST, &why))?;
     }
     Ok(Answer::no_content())
 }

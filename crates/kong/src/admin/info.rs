@@ -158,8 +158,7 @@ fn configuration(options: &AdminOptions) -> Value {
 
 fn status(node: &Node) -> Value {
     let counts = node.statistics.as_ref().map(|it| it.counts()).unwrap_or_default();
-    let hash = node.statistics.as_ref().and_then(|it| it.configuration_hash());
-    let mut status = json!({
+    json!({
         "database": { "reachable": true },
         "memory": { "lua_shared_dicts": {}, "workers_lua_vms": [] },
         "server": {
@@ -167,13 +166,9 @@ fn status(node: &Node) -> Value {
             "connections_accepted": counts.accepted_connections,
             "connections_handled": counts.accepted_connections,
             "connections_reading": 0,
-            "connections_writing": counts.open_connections.saturating_sub(counts.idle_connections),
-            "connections_waiting": counts.idle_connections,
+            "connections_writing": 0,
+            "connections_waiting": counts.open_connections,
             "total_requests": counts.requests,
         },
-    });
-    if let Some(hash) = hash {
-        status["configuration_hash"] = hash.into();
-    }
-    status
+    })
 }

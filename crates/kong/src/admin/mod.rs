@@ -56,8 +56,8 @@ use weir_store::follow::{self, Following};
 use weir_store::{Changes, Revision, Store, StoreError};
 use write::Writing;
 
-/// The workspace of calls that name none.
-pub const DEFAULT_WORKSPACE: &str = "default";
+pub use state::DEFAULT_WORKSPACE;
+
 /// The version of Kong whose Admin API this is.
 pub const VERSION: &str = "3.9.1";
 
@@ -240,25 +240,35 @@ impl Admin {
         .await
     }
 
-    /// A path may begin with the name of a workspace.
+    /// A path may begin with the name of a workspace. Workspaces themselves stand in none.
     fn take_workspace(&self, call: &mut Call) {
         let Some(first) = call.path.first() else {
             return;
         };
-        if place::collection(first).is_none() && self.has_workspace(first) {
+        if place::collection(first).is_none() && self.state().has_workspace(first) {
             call.workspace = call.path.remove(0);
         }
-    }
-
-    fn has_workspace(&self, name: &str) -> bool {
-        name == DEFAULT_WORKSPACE || self.state().workspaces().contains(name)
+        if call.path.first().is_some_and(|first| first == "workspaces") {
+            call.workspace = DEFAULT_WORKSPACE.to_owned();
+        }
     }
 }
 
 /// Takes over what other writers commit, until the Admin API is gone.
 async fn keep_up(admin: Weak<Admin>, mut following: Following) {
+    let Some(mut progress) = admin.upgrade().map(|admin| admin.progress.subscribe()) else {
+        return;
+    };
     loop {
-        let Changes { revision, documents } = following.next().await;
+        let changes = tokio::select! {
+            changes = following.next() => changes,
+            // What it tells of does not matter: it ends with the Admin API.
+            told = progress.changed() => match told {
+                Ok(()) => continue,
+                Err(_) => return,
+            },
+        };
+        let Changes { revision, documents } = changes;
         let Some(admin) = admin.upgrade() else {
             return;
         };

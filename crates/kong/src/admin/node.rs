@@ -91,8 +91,6 @@ impl Listener {
 pub trait Statistics: Send + Sync {
     /// Connections and calls up to now.
     fn counts(&self) -> Counts;
-    /// The hash of the configuration that is served; `None`: there is none.
-    fn configuration_hash(&self) -> Option<String>;
 }
 
 /// Connections and calls of a process.
@@ -100,8 +98,6 @@ pub trait Statistics: Send + Sync {
 pub struct Counts {
     /// Connections that are open.
     pub open_connections: u64,
-    /// Open connections that wait for the next call.
-    pub idle_connections: u64,
     /// Connections that were accepted.
     pub accepted_connections: u64,
     /// Calls that were answered.

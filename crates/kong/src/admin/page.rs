@@ -73,6 +73,12 @@ impl Wanted {
         })
     }
 
+    /// The same, whatever the tags.
+    pub fn without_tags(mut self) -> Self {
+        self.tags.clear();
+        self
+    }
+
     /// What the address of the next page has besides the offset.
     pub fn rest(&self) -> &str {
         &self.rest
@@ -163,10 +169,8 @@ fn read_tags(text: &str) -> Result<(Vec<String>, bool), Failure> {
     };
     let text = text.strip_suffix(separator).unwrap_or(text);
     let tags: Vec<String> = text.split(separator).map(str::to_owned).collect();
-    if tags
-        .iter()
-        .any(|tag| tag.is_empty() || tag.contains(|it: char| it.is_ascii_control()))
-    {
+    let is_odd = |it: char| it.is_ascii_control() || it == char::REPLACEMENT_CHARACTER;
+    if tags.iter().any(|tag| tag.is_empty() || tag.contains(is_odd)) {
         return Err(Failure::invalid_option("tags", "invalid filter syntax"));
     }
     if tags.len() > MAX_TAGS {

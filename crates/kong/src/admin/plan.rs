@@ -6,6 +6,7 @@ use super::state::{self, State, Workspace};
 use super::table::{Kept, foreign_id};
 use crate::document::family::{FAMILIES, Family, family};
 use crate::schema::Kind;
+use axum::http::StatusCode;
 use serde_json::{Map, Value};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
@@ -38,6 +39,8 @@ impl Plan {
 /// The place where a plan is worked out: a workspace.
 #[derive(Debug, Clone, Copy)]
 pub struct Site<'s> {
+    /// All workspaces.
+    pub state: &'s State,
     /// The workspace's name.
     pub name: &'s str,
     /// The workspace.
@@ -50,6 +53,7 @@ impl<'s> Site<'s> {
     /// A workspace by its name.
     pub fn new(state: &'s State, name: &'s str, now: SystemTime) -> Self {
         Self {
+            state,
             name,
             workspace: state.workspace(name),
             now,
@@ -96,6 +100,9 @@ impl<'s> Site<'s> {
             });
             return Err(Failure::unique_violation(Value::Object(values.collect())));
         }
+        if family.is("snis") {
+            self.check_everywhere(family, fields)?;
+        }
         for field in family.record.fields {
             let Kind::Foreign(target) = field.kind else {
                 continue;
@@ -110,6 +117,20 @@ impl<'s> Site<'s> {
             }
         }
         Ok(())
+    }
+
+    /// A server name leads to one certificate, whatever the workspace.
+    fn check_everywhere(&self, snis: &'static Family, fields: &Map<String, Value>) -> Result<(), Failure> {
+        let name = fields.get("name").and_then(Value::as_str).unwrap_or_default();
+        let id = id_of(fields);
+        let mut others = self
+            .state
+            .workspaces()
+            .filter_map(|it| it.table(snis).find("name", name));
+        match others.find(|other| other.id != id) {
+            Some(_) => Err(Failure::unique_violation(serde_json::json!({ "name": name }))),
+            None => Ok(()),
+        }
     }
 
     /// The changes that take an entity out, with all that goes with it.
@@ -135,12 +156,29 @@ impl<'s> Site<'s> {
         if of.is("ca_certificates") {
             self.check_unused(id)?;
         }
+        if of.is("workspaces") {
+            self.check_empty(id)?;
+        }
         let change = self.delete(of, id)?;
         // A plugin may go with its route and with its consumer.
         if !changes.iter().any(|known| known.key() == change.key()) {
             changes.push(change);
         }
         Ok(())
+    }
+
+    /// A workspace goes only when nothing is left in it, and the one of calls that name none never.
+    fn check_empty(&self, id: Uuid) -> Result<(), Failure> {
+        let refuse = |message: &str| Err(Failure::message(StatusCode::BAD_REQUEST, message));
+        let name = family("workspaces").and_then(|family| {
+            let fields = self.workspace.table(family).get(id)?.fields();
+            Some(fields.get("name")?.as_str()?.to_owned())
+        });
+        match name.as_deref() {
+            Some(state::DEFAULT_WORKSPACE) => refuse("Cannot delete default workspace"),
+            Some(name) if !self.state.workspace(name).is_empty() => refuse("Workspace is not empty"),
+            _ => Ok(()),
+        }
     }
 
     /// Certificates of authorities are named by services in lists.

@@ -74,12 +74,17 @@ fn by_custom_id(site: Site<'_>, family: &'static Family, custom_id: &str) -> Res
 
 fn nested(call: &Call, site: Site<'_>, family: &'static Family, parent: &Parent) -> Result<Answer, Failure> {
     let (_, id) = parent.owner(site.workspace)?;
-    let wanted = Wanted::read(call)?;
+    // Below another entity tags select nothing, as in the original.
+    let wanted = Wanted::read(call)?.without_tags();
     let table = site.workspace.table(family);
     let none = BTreeSet::new();
     let among = table.referring(parent.field, id).unwrap_or(&none);
     let page = wanted.page(table, Some(among));
-    let next = format!("/{}/{id}/{}?offset=", parent.family.path, family.nested_path);
+    let all = match call.path.last() {
+        Some(last) if last == "all" => "/all",
+        _ => "",
+    };
+    let next = format!("/{}/{id}/{}{all}?offset=", parent.family.path, family.nested_path);
     Ok(list(site, family, &page, &next, ""))
 }
 

@@ -9,13 +9,17 @@ use super::plan::Site;
 use super::state::Workspace;
 use super::table::foreign_id;
 use crate::document::certificate::Certificate;
+use crate::document::common::PROTOCOLS;
 use crate::document::family::{Family, family};
 use crate::plugins::{self, Definition};
 use crate::schema::{Kind, Place, Problems, text};
-use aws_lc_rs::{digest, rand};
+use aws_lc_rs::{digest, pbkdf2, rand};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 use std::net::Ipv6Addr;
+use std::num::NonZeroU32;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
 use weir_store::Change;
@@ -101,10 +105,9 @@ pub fn prepare(family: &Family, given: &mut Map<String, Value>, is_put: bool) ->
             };
         }
         "targets" => {
-            if let Some(Value::String(target)) = given.get_mut("target")
-                && let Some(full) = full_target(target)
-            {
-                *target = full;
+            if let Some(Value::String(target)) = given.get_mut("target") {
+                let complaint = "Invalid target; not a valid hostname or ip address";
+                *target = full_target(target).ok_or_else(|| Failure::of_field("target", complaint))?;
             }
         }
         _ => {}
@@ -162,6 +165,63 @@ pub fn full_target(target: &str) -> Option<String> {
             Some(format!("[{}]:{port}", groups.join(":")))
         }
         Err(_) => Some(format!("{host}:{port}")),
+    }
+}
+
+/// What a hash is made of changes together.
+fn check_hashed(
+    family: &Family,
+    given: &Map<String, Value>,
+    old: &Map<String, Value>,
+    problems: &mut Problems,
+) {
+    let (hashed, with, name) = match family.name {
+        "basicauth_credentials" => ("password", "consumer", "consumer.id"),
+        "oauth2_credentials" => ("hash_secret", "client_secret", "client_secret"),
+        _ => return,
+    };
+    let is_given = |field: &str| given.get(field).is_some_and(|value| !value.is_null());
+    let is_other = given.get(with) != old.get(with);
+    if (is_given(hashed) || is_other) && is_given(hashed) != is_given(with) {
+        let complaint = format!("all or none of these fields must be set: '{hashed}', '{name}'");
+        problems.error(&Place::ROOT, complaint);
+    }
+}
+
+/// Complains of what is told otherwise here than in documents, and takes it out of what is given.
+/// `old`: the entity that is changed.
+pub fn check_given(
+    family: &Family,
+    given: &mut Map<String, Value>,
+    old: Option<&Map<String, Value>>,
+    problems: &mut Problems,
+) {
+    if let Some(old) = old {
+        check_hashed(family, given, old, problems);
+    }
+    if !family.is("routes") {
+        return;
+    }
+    let Some(Value::Array(protocols)) = given.get_mut("protocols") else {
+        return;
+    };
+    let place = Place::ROOT;
+    let place = place.field("protocols");
+    if protocols.is_empty() {
+        problems.error(&place, "length must be at least 1");
+    }
+    for (index, protocol) in protocols.iter().enumerate() {
+        if !protocol.as_str().is_some_and(|it| PROTOCOLS.contains(&it)) {
+            let complaint = match protocol {
+                Value::String(_) => format!("expected one of: {}", PROTOCOLS.join(", ")),
+                _ => "expected a string".to_owned(),
+            };
+            problems.error(&place.index(index), complaint);
+        }
+    }
+    protocols.retain(|protocol| protocol.as_str().is_some_and(|it| PROTOCOLS.contains(&it)));
+    if protocols.is_empty() {
+        given.remove("protocols");
     }
 }
 
@@ -264,6 +324,13 @@ pub fn transform(family: &Family, fields: &mut Map<String, Value>, given: &Map<S
         let hash = digest::digest(&digest::SHA256, &certificate.der);
         fields.insert("cert_digest".to_owned(), hex(hash.as_ref()).into());
     }
+    if family.is("oauth2_credentials")
+        && fields.get("hash_secret") == Some(&Value::Bool(true))
+        && let Some(Value::String(secret)) = fields.get_mut("client_secret")
+        && !secret.starts_with(SECRET_HASH)
+    {
+        *secret = secret_hash(secret);
+    }
     if family.is("basicauth_credentials")
         && let Some(Value::String(password)) = given.get("password")
     {
@@ -279,6 +346,29 @@ pub fn password_hash(password: &str, consumer: &str) -> String {
     context.update(password.as_bytes());
     context.update(consumer.as_bytes());
     hex(context.finish().as_ref())
+}
+
+/// How the hashes of client secrets begin: PBKDF2 (RFC 8018) with HMAC-SHA-512.
+const SECRET_HASH: &str = "$pbkdf2-sha512$i=10000,l=32$";
+
+/// The hash under which a client secret is kept, where it is not to be kept as it is.
+fn secret_hash(secret: &str) -> String {
+    const ITERATIONS: NonZeroU32 = NonZeroU32::new(10_000).expect("invariant: not zero");
+    let mut salt = [0; 16];
+    rand::fill(&mut salt).expect("invariant: the system has random numbers");
+    let mut hash = [0; 32];
+    pbkdf2::derive(
+        pbkdf2::PBKDF2_HMAC_SHA512,
+        ITERATIONS,
+        &salt,
+        secret.as_bytes(),
+        &mut hash,
+    );
+    format!(
+        "{SECRET_HASH}{}${}",
+        STANDARD_NO_PAD.encode(salt),
+        STANDARD_NO_PAD.encode(hash)
+    )
 }
 
 /// Bytes as hexadecimal digits.

@@ -3,17 +3,20 @@
 use super::complete;
 use super::table::{Kept, Table};
 use crate::document::family::{FAMILIES, Family, family};
+use crate::document::id;
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use uuid::Uuid;
 use weir_store::{Document, Key, Revision};
 
 /// The first segment of the names of this door's documents.
 pub const PREFIX: &str = "kong/";
+/// The workspace of calls that name none.
+pub const DEFAULT_WORKSPACE: &str = "default";
 
 /// All workspaces at a revision.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct State {
     /// All that was committed up to here is in it.
     pub revision: Revision,
@@ -40,6 +43,11 @@ impl Default for Workspace {
 }
 
 impl Workspace {
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.tables.iter().all(|table| table.len() == 0)
+    }
+
     /// The members of a family.
     pub fn table(&self, family: &Family) -> &Table {
         &self.tables[position(family)]
@@ -56,6 +64,31 @@ fn position(family: &Family) -> usize {
 /// The name under which an entity is stored.
 pub fn key(workspace: &str, family: &Family, id: Uuid) -> Option<Key> {
     Key::new(&format!("{PREFIX}{workspace}/{}/{id}", family.name)).ok()
+}
+
+/// The one workspace that is always there, in no store.
+impl Default for State {
+    fn default() -> Self {
+        let mut state = Self {
+            revision: Revision::default(),
+            changed: Revision::default(),
+            workspaces: BTreeMap::new(),
+            broken: BTreeMap::new(),
+        };
+        let id = id::from_key("workspaces", DEFAULT_WORKSPACE);
+        let value =
+            format!("{{\"id\":\"{id}\",\"name\":\"{DEFAULT_WORKSPACE}\",\"meta\":{{}},\"config\":{{}}}}");
+        if let Some(key) = family("workspaces").and_then(|family| key(DEFAULT_WORKSPACE, family, id)) {
+            let document = Document {
+                key: key.clone(),
+                value: value.into_bytes().into(),
+                created: Revision::default(),
+                modified: Revision::default(),
+            };
+            state.apply(&key, Some(&document));
+        }
+        state
+    }
 }
 
 impl State {
@@ -107,9 +140,20 @@ impl State {
         self.workspaces.get(name).unwrap_or(&EMPTY)
     }
 
-    /// The names of all workspaces that hold something.
-    pub fn workspaces(&self) -> BTreeSet<&str> {
-        self.workspaces.keys().map(String::as_str).collect()
+    /// All workspaces.
+    pub fn workspaces(&self) -> impl Iterator<Item = &Workspace> {
+        self.workspaces.values()
+    }
+
+    /// Whether there is a workspace of this name: one that was made, or that somebody has written something to.
+    pub fn has_workspace(&self, name: &str) -> bool {
+        let is_made = family("workspaces").is_some_and(|family| {
+            self.workspace(DEFAULT_WORKSPACE)
+                .table(family)
+                .find("name", name)
+                .is_some()
+        });
+        is_made || !self.workspace(name).is_empty()
     }
 
     /// Documents that are left out, and why.

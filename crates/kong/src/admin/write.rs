@@ -99,6 +99,11 @@ impl Writing<'_> {
         self.check_match(Some(&old))?;
         let fields = old.fields();
         let mut given = given(self.call, family, Some(&fields));
+        if let Some((field, id)) = owner {
+            given
+                .entry(field)
+                .or_insert_with(|| json!({ "id": id.to_string() }));
+        }
         let side = special::prepare(family, &mut given, self.call.method == Method::PUT)?;
         let new = draft::read(
             family,
@@ -214,22 +219,7 @@ impl Writing<'_> {
 
     /// The entity is still the one that the caller knows.
     fn check_match(&self, old: Option<&Kept>) -> Result<(), Failure> {
-        let Some(wanted) = &self.call.if_match else {
-            return Ok(());
-        };
-        let Some(old) = old else {
-            return Err(Failure::precondition());
-        };
-        let revision = format!("\"{}\"", old.modified);
-        let is_met = wanted
-            .split(',')
-            .map(|tag| tag.trim().trim_start_matches("W/"))
-            .any(|tag| tag == "*" || tag == revision);
-        if is_met {
-            Ok(())
-        } else {
-            Err(Failure::precondition())
-        }
+        self.call.check_match(old.map(|old| old.modified))
     }
 }
 

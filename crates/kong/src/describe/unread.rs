@@ -11,7 +11,6 @@ pub fn record(name: &str) -> Option<&'static Record> {
         "oauth2_tokens" => &OAUTH2_TOKEN,
         "parameters" => &PARAMETER,
         "tags" => &TAG,
-        "workspaces" => &WORKSPACE,
         _ => return None,
     })
 }
@@ -110,37 +109,3 @@ static TAG: Record = Record::of(&[
     Field::new("entity_name", Kind::String).required(),
     Field::new("entity_id", Kind::Uuid).required().auto(),
 ]);
-
-static WORKSPACE: Record = Record::of(&[
-    ID,
-    Field {
-        required: true,
-        ..NAME
-    }
-    .check(&[Check::NotOneOf(&[
-        "workspaces",
-        "consumers",
-        "certificates",
-        "services",
-        "routes",
-        "snis",
-        "upstreams",
-        "targets",
-        "plugins",
-        "tags",
-        "ca_certificates",
-        "clustering_data_planes",
-        "parameters",
-        "vaults",
-        "key_sets",
-        "keys",
-        "filter_chains",
-    ])]),
-    Field::new("comment", Kind::String),
-    CREATED_AT,
-    UPDATED_AT,
-    Field::new("meta", Kind::Record(&NOTHING)).required(),
-    Field::new("config", Kind::Record(&NOTHING)).required(),
-]);
-
-static NOTHING: Record = Record::of(&[]);

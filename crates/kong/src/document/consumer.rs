@@ -86,6 +86,20 @@ pub static HMACAUTH: Record = Record::of(&[
     TAGS,
 ]);
 
+/// Where an OAuth 2.0 client may be sent back to: an absolute URI without a fragment.
+fn redirect_uri(text: &str) -> Result<(), String> {
+    let host = text.split_once("://").and_then(|(scheme, rest)| {
+        let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic());
+        let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        (is_scheme && !host.is_empty()).then_some(host)
+    });
+    match host {
+        None => Err(format!("cannot parse '{text}'")),
+        Some(_) if text.contains('#') => Err(format!("fragment not allowed in '{text}'")),
+        Some(_) => Ok(()),
+    }
+}
+
 /// The fields of an OAuth 2.0 client.
 pub static OAUTH2: Record = Record::of(&[
     ID,
@@ -97,7 +111,10 @@ pub static OAUTH2: Record = Record::of(&[
     Field::new("hash_secret", Kind::Boolean)
         .required()
         .or(Default::Boolean(false)),
-    Field::new("redirect_uris", Kind::Array(&Field::element(Kind::String))),
+    Field::new(
+        "redirect_uris",
+        Kind::Array(&Field::element(Kind::String).check(&[Check::Text(redirect_uri)])),
+    ),
     TAGS,
     Field::new("client_type", Kind::String)
         .required()

@@ -1,6 +1,6 @@
 //! The families of entities that a document may hold: their fields, and what their ids are made from.
 
-use super::{consumer, plugin, route, secret, service, upstream};
+use super::{consumer, plugin, route, secret, service, upstream, workspace};
 use crate::schema::{Kind, Record};
 
 /// A family of entities: a list in documents, of its own or inside of the entities that its members belong to.
@@ -140,6 +140,7 @@ pub static FAMILIES: &[Family] = &[
         .at("hmac-auths", "hmac-auth")
         .id_from(IdFrom::Fields(&["username"]))
         .cascading(),
+    Family::new("workspaces", &workspace::RECORD, "name").kept_only(),
     Family::new("oauth2_credentials", &consumer::OAUTH2, "client_id")
         .at("oauth2", "oauth2")
         .id_from(IdFrom::Nothing)

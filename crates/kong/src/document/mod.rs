@@ -18,6 +18,7 @@ pub(crate) mod secret;
 mod service;
 pub(crate) mod singly;
 mod upstream;
+mod workspace;
 
 pub use consumer::{
     BasicauthCredential, Consumer, HmacauthCredential, JwtSecret, KeyauthCredential, Membership,

@@ -68,7 +68,11 @@ pub static RECORD: Record = Record {
             .or(Default::Text("v0"))
             .check(&[Check::OneOf(&["v0", "v1"])]),
     ],
-    checks: &[EntityCheck::Test(check_conditions)],
+    checks: &[
+        EntityCheck::Test(check_server_names),
+        EntityCheck::Fields(unfit_conditions),
+        EntityCheck::Test(check_conditions),
+    ],
 };
 
 static ADDRESS: Record = Record {
@@ -93,7 +97,7 @@ fn check_header_value(value: &str) -> Result<(), String> {
     match value.strip_prefix("~*").map(regex::Regex::new) {
         Some(Err(error)) => Err(format!(
             "invalid regex: '{value}' ({})",
-            text::regex_complaint(&error)
+            text::regex_complaint(value, &error)
         )),
         _ => Ok(()),
     }
@@ -123,53 +127,81 @@ fn check_protocols(value: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Which conditions a route must and must not have depends on its protocols.
-fn check_conditions(route: &Fields) -> Result<(), String> {
-    let has = |field: &str| match route.get(field) {
-        Some(Value::Array(items)) => !items.is_empty(),
-        Some(Value::Object(fields)) => !fields.is_empty(),
-        _ => false,
-    };
+/// Which protocols a route takes: the set that they are of, and whether any of them is over TLS.
+fn protocols_of(route: &Fields) -> Option<(&'static [&'static str], bool)> {
     let protocols: Vec<&str> = texts(route.get("protocols")).collect();
-    let Some(family) = PROTOCOL_SETS
+    let set = PROTOCOL_SETS
         .iter()
-        .find(|set| protocols.iter().any(|protocol| set.contains(protocol)))
-    else {
-        return Ok(());
-    };
+        .find(|set| protocols.iter().any(|protocol| set.contains(protocol)))?;
     let is_tls = protocols
         .iter()
         .any(|it| matches!(*it, "grpcs" | "https" | "tls" | "tls_passthrough"));
-    if has("snis") && !is_tls {
-        return Err(
+    Some((set, is_tls))
+}
+
+fn has(route: &Fields, field: &str) -> bool {
+    match route.get(field) {
+        Some(Value::Array(items)) => !items.is_empty(),
+        Some(Value::Object(fields)) => !fields.is_empty(),
+        _ => false,
+    }
+}
+
+/// Server names are those of TLS.
+fn check_server_names(route: &Fields) -> Result<(), String> {
+    match protocols_of(route) {
+        Some((_, false)) if has(route, "snis") => Err(
             "'snis' can only be set when 'protocols' is 'grpcs', 'https', 'tls' or 'tls_passthrough'"
                 .to_owned(),
-        );
+        ),
+        _ => Ok(()),
     }
-    let (needed, word): (&[&str], &str) = match family[0] {
+}
+
+/// Which conditions a route must have depends on its protocols.
+fn check_conditions(route: &Fields) -> Result<(), String> {
+    let Some((set, is_tls)) = protocols_of(route) else {
+        return Ok(());
+    };
+    let (needed, word): (&[&str], &str) = match set[0] {
         "http" if is_tls => (&["methods", "hosts", "headers", "paths", "snis"], "https"),
         "http" => (&["methods", "hosts", "headers", "paths"], "http"),
         "grpc" if is_tls => (&["hosts", "headers", "paths", "snis"], "grpcs"),
         "grpc" => (&["hosts", "headers", "paths"], "grpc"),
-        "tls_passthrough" => (&["snis"], "tls_passthrough"),
+        "tls_passthrough" if has(route, "snis") => return Ok(()),
+        "tls_passthrough" => return Err("must set snis when 'protocols' is 'tls_passthrough'".to_owned()),
         _ => (&["sources", "destinations", "snis"], "tcp', 'tls' or 'udp"),
     };
-    if !needed.iter().any(|field| has(field)) {
-        let needed = needed.join("', '");
-        return Err(format!("must set one of '{needed}' when 'protocols' is '{word}'"));
+    if needed.iter().any(|field| has(route, field)) {
+        return Ok(());
     }
-    let unfit: &[&str] = match family[0] {
-        "http" => &["sources", "destinations"],
-        "grpc" => &["methods", "sources", "destinations"],
-        _ => &["methods", "hosts", "headers", "paths"],
+    let needed = needed.join("', '");
+    Err(format!("must set one of '{needed}' when 'protocols' is '{word}'"))
+}
+
+/// Which conditions a route must not have depends on its protocols.
+fn unfit_conditions(route: &Fields) -> Vec<(&'static str, String)> {
+    let Some((set, is_tls)) = protocols_of(route) else {
+        return Vec::new();
     };
-    match unfit.iter().find(|field| has(field)) {
-        Some(field) => Err(format!("cannot set '{field}' when 'protocols' is '{word}'")),
-        None if family[0] == "grpc" && route.get("strip_path") == Some(&Value::Bool(true)) => {
-            Err("cannot set 'strip_path' when 'protocols' is 'grpc' or 'grpcs'".to_owned())
-        }
-        None => Ok(()),
+    let (unfit, word): (&[&'static str], &str) = match set[0] {
+        "http" => (&["sources", "destinations"], "'http' or 'https'"),
+        "grpc" => (&["methods", "sources", "destinations"], "'grpc' or 'grpcs'"),
+        _ => (
+            &["methods", "hosts", "paths", "headers"],
+            "'tcp', 'tls', 'tls_passthrough' or 'udp'",
+        ),
+    };
+    let mut unfit: Vec<&'static str> = unfit.iter().copied().filter(|field| has(route, field)).collect();
+    if set[0] == "grpc" && route.get("strip_path") == Some(&Value::Bool(true)) {
+        unfit.push("strip_path");
     }
+    let complaint = |field| (field, format!("cannot set '{field}' when 'protocols' is {word}"));
+    let mut complaints: Vec<(&'static str, String)> = unfit.into_iter().map(complaint).collect();
+    if has(route, "snis") && !is_tls {
+        complaints.push(("snis", "length must be 0".to_owned()));
+    }
+    complaints
 }
 
 fn texts(value: Option<&Value>) -> impl Iterator<Item = &str> {

@@ -99,6 +99,7 @@ pub static KEY: Record = Record {
     checks: &[
         EntityCheck::MutuallyExclusive(&["jwk", "pem"]),
         EntityCheck::AtLeastOneOf(&["jwk", "pem"]),
+        EntityCheck::Test(check_web_key),
     ],
 };
 
@@ -109,6 +110,23 @@ static PEM: Record = Record {
     ],
     checks: &[EntityCheck::AtLeastOneOf(&["private_key", "public_key"])],
 };
+
+/// A JSON Web Key names itself as its entity does.
+fn check_web_key(entity: &Fields) -> Result<(), String> {
+    let Some(text) = entity.get("jwk").and_then(Value::as_str) else {
+        return Ok(());
+    };
+    if is_reference(text) {
+        return Ok(());
+    }
+    match serde_json::from_str::<Value>(text) {
+        Err(_) => Err("could not json decode jwk string".to_owned()),
+        Ok(key) if key.get("kid") != entity.get("kid") => {
+            Err("kid in jwk.kid must be equal to keys.kid".to_owned())
+        }
+        Ok(_) => Ok(()),
+    }
+}
 
 /// The certificate in a field; `None`: there is none, or a vault has it.
 fn certificate_in(entity: &Fields, field: &str) -> Option<Certificate> {

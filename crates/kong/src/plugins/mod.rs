@@ -13,6 +13,7 @@ mod hmac_auth;
 mod ip_restriction;
 mod jwt;
 mod key_auth;
+mod proxy_cache;
 mod rate_limiting;
 mod redirect;
 mod request_size_limiting;
@@ -118,6 +119,7 @@ pub static DEFINITIONS: &[Definition] = &[
     jwt::DEFINITION,
     key_auth::DEFINITION,
     rate_limiting::DEFINITION,
+    proxy_cache::DEFINITION,
     redirect::DEFINITION,
     request_transformer::DEFINITION,
     response_transformer::DEFINITION,
@@ -125,12 +127,7 @@ pub static DEFINITIONS: &[Definition] = &[
 ];
 
 /// Plugins of the original that Weir does not have yet.
-const UNAVAILABLE: &[&str] = &[
-    "ai-proxy",
-    "ai-request-transformer",
-    "ai-response-transformer",
-    "proxy-cache",
-];
+const UNAVAILABLE: &[&str] = &["ai-proxy", "ai-request-transformer", "ai-response-transformer"];
 
 /// Reads a configuration that has passed its description. A text where the description wants a number cannot
 /// occur any more.

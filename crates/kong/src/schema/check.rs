@@ -3,6 +3,7 @@
 use super::fields::Fields;
 use super::place::{Place, Problems};
 use serde_json::Value;
+use weir_model::DocPath;
 
 /// What must hold for one value besides its kind.
 #[derive(Debug, Clone, Copy)]
@@ -101,6 +102,8 @@ pub enum EntityCheck {
     },
     /// A function has no complaint about the entity.
     Test(fn(&Fields) -> Result<(), String>),
+    /// A function has no complaints about fields because of others.
+    Fields(fn(&Fields) -> Vec<(&'static str, String)>),
 }
 
 /// A test of the field that a check depends on.
@@ -126,8 +129,9 @@ pub enum Must {
 }
 
 impl EntityCheck {
-    /// Reports what is wrong with `entity`, which stands at `place`. Fields that are wrong by themselves
-    /// (`failed`, by their first name) are not looked at by checks that depend on their value.
+    /// Reports what is wrong with `entity`, which stands at `place`. What is wrong with fields by themselves (`failed`, by
+    /// their first name) is among the problems already: checks do not depend on the value of a wrong field, and what
+    /// they say of one goes before what was said.
     pub fn verify(&self, entity: &Fields, failed: &[&str], place: &Place<'_>, problems: &mut Problems) {
         let complaint = match self {
             Self::AtLeastOneOf(fields) if fields.iter().any(|field| is_given(entity, field)) => return,
@@ -174,25 +178,52 @@ impl EntityCheck {
                 then,
                 must,
             } => {
-                let is_wrong = |name: &str| {
-                    !failed.is_empty() && failed.contains(&name.split('.').next().unwrap_or(name))
-                };
-                if is_wrong(field) || is_wrong(then) || !is.holds(find(entity, field)) {
+                if !is.holds(find(entity, field)) || is_wrong(field, failed, place, problems) {
                     return;
                 }
-                let Err(complaint) = must.verify(find(entity, then)) else {
-                    return;
-                };
-                report_at(place, then, &complaint, problems);
+                let then_is_wrong = is_wrong(then, failed, place, problems);
+                match must.verify(find(entity, then)) {
+                    Err(complaint) => {
+                        if then_is_wrong {
+                            let path = path_of(place, then);
+                            problems.0.retain(|found| !found.path.0.starts_with(&path.0));
+                        }
+                        report_at(place, then, &complaint, problems);
+                    }
+                    Ok(()) if then_is_wrong && !matches!(must, Must::BeNull) => {}
+                    Ok(()) => return,
+                }
                 format!("failed conditional validation given value of field '{field}'")
             }
             Self::Test(test) => match test(entity) {
                 Ok(()) => return,
                 Err(complaint) => complaint,
             },
+            Self::Fields(test) => {
+                for (field, complaint) in test(entity) {
+                    report_at(place, field, &complaint, problems);
+                }
+                return;
+            }
         };
         problems.error(place, complaint);
     }
+}
+
+/// Whether something was reported about a field already.
+fn is_wrong(field: &str, failed: &[&str], place: &Place<'_>, problems: &Problems) -> bool {
+    if !failed.contains(&field.split('.').next().unwrap_or(field)) {
+        return false;
+    }
+    let path = path_of(place, field);
+    problems.0.iter().any(|found| found.path.0.starts_with(&path.0))
+}
+
+/// The place of a field that is named with dots.
+fn path_of(place: &Place<'_>, field: &str) -> DocPath {
+    field
+        .split('.')
+        .fold(place.to_path(), |path, step| path.field(step))
 }
 
 fn report_at(place: &Place<'_>, field: &str, complaint: &str, problems: &mut Problems) {

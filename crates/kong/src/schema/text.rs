@@ -174,7 +174,6 @@ fn is_host(name: &str) -> bool {
     }
     let is_label = |label: &str| {
         !label.is_empty()
-            && label.len() <= 63
             && !label.ends_with('-')
             && label
                 .bytes()
@@ -216,16 +215,27 @@ pub fn route_path(text: &str) -> Result<(), String> {
 }
 
 fn regex_path(pattern: &str) -> Result<(), String> {
-    Regex::new(&format!("^{pattern}"))
-        .map(|_| ())
-        .map_err(|error| format!("invalid regex: '{pattern}' ({})", regex_complaint(&error)))
+    Regex::new(&format!("^{pattern}")).map(|_| ()).map_err(|error| {
+        format!(
+            "invalid regex: '{pattern}' ({})",
+            regex_complaint(pattern, &error)
+        )
+    })
 }
 
-/// The last line of a regular expression's error, which says what is wrong with it.
-pub fn regex_complaint(error: &regex::Error) -> String {
+/// What is wrong with a regular expression; in the words of the original's library where it is one of the usual things.
+pub fn regex_complaint(pattern: &str, error: &regex::Error) -> String {
     let text = error.to_string();
     let last = text.lines().last().unwrap_or_default();
-    last.trim_start_matches("error: ").to_owned()
+    let complaint = last.trim_start_matches("error: ");
+    let usual = match complaint {
+        "unclosed group" => "missing closing parenthesis",
+        "unopened group" => "unmatched closing parenthesis",
+        "unclosed character class" => "missing terminating ] for character class",
+        "repetition operator missing expression" => "quantifier does not follow a repeatable item",
+        other => return other.to_owned(),
+    };
+    format!("PCRE returned: pcre2_compile() failed: {usual} in \"{pattern}\"")
 }
 
 fn check_escapes(text: &str) -> Result<(), String> {
@@ -372,7 +382,13 @@ mod tests {
                 Err("non-normalized path, consider use '/e f' instead"),
             ),
             (route_path, "/a%zz", Err("invalid url-encoded value: '%zz'")),
-            (route_path, "~/a(b", Err("invalid regex: '/a(b' (unclosed group)")),
+            (
+                route_path,
+                "~/a(b",
+                Err(
+                    "invalid regex: '/a(b' (PCRE returned: pcre2_compile() failed: missing closing parenthesis in \"/a(b\")",
+                ),
+            ),
             (path, "x", Err("should start with: /")),
         ];
         for (check, text, expected) in table {

@@ -105,6 +105,16 @@ impl Stored {
     }
 }
 
+impl Stored {
+    /// Plugins that are kept, but not served: what becomes of the calls that come to them.
+    pub fn unserved(&self) -> Vec<Broken> {
+        self.workspaces
+            .values()
+            .flat_map(|workspace| workspace.unserved())
+            .collect()
+    }
+}
+
 fn parse(key: &str) -> Option<(&str, &'static Family, Uuid)> {
     let mut segments = key.split('/');
     let (workspace, name, id) = (segments.next()?, segments.next()?, segments.next()?);

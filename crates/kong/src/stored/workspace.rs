@@ -3,6 +3,7 @@
 //! What depends on others is made again when one of them changes: a route when its service does, its chain when a
 //! plugin does that may stand in it. All else is kept from one model to the next.
 
+mod unserved;
 use super::{Broken, key_of};
 use crate::RouterFlavor;
 use crate::document::family::Family;

@@ -217,7 +217,7 @@ fn used(definition: &Definition, id: Uuid, configs: &mut HashMap<Uuid, Value>, i
         configs.remove(&id)
     };
     match config {
-        Some(config) => PluginUse::Inline(Box::new(instance(definition, id, config))),
+        Some(config) => PluginUse::Inline(instance(definition, id, config).into()),
         None => PluginUse::Shared(id.to_string()),
     }
 }

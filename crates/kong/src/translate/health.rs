@@ -80,7 +80,7 @@ pub fn checks(upstream: &Upstream) -> Option<HealthChecks> {
     let passive = settings.passive;
     Some(HealthChecks {
         active: is_probed.then(|| translate_active(settings.active, upstream.host_header.as_deref())),
-        passive: (is_watched || passive.healthy.successes > 0).then(|| PassiveChecks {
+        passive: (is_watched || passive.healthy.successes > 0).then_some(PassiveChecks {
             healthy: PassiveHealthy {
                 statuses: passive.healthy.http_statuses,
                 successes: passive.healthy.successes,

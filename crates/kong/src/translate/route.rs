@@ -76,6 +76,7 @@ pub fn translate_one(
         matches,
         target,
         https_only_status: https_only_status(route),
+        grpc_only_status: is_grpc(route).then_some(NOT_GRPC),
         path: path_rewrite(route, router, backend),
         upstream_host: upstream_host(route, backend),
         forwarded: ForwardedHeaders {
@@ -105,16 +106,7 @@ fn target(
     if backend.is_some_and(|backend| !backend.service.enabled) {
         return None;
     }
-    let is_protocol = |protocol: &String| matches!(protocol.as_str(), "http" | "https");
-    if route
-        .protocols
-        .iter()
-        .any(|protocol| protocol.starts_with("grpc"))
-    {
-        let message = "gRPC is not served by this version of Weir: calls are refused as no gRPC";
-        found.push(Diagnostic::warning(place.to_path(), message));
-        return Some(RouteTarget::Broken(NOT_GRPC));
-    }
+    let is_protocol = |protocol: &String| matches!(protocol.as_str(), "http" | "https" | "grpc" | "grpcs");
     if !route.protocols.iter().all(is_protocol) {
         let protocols = route.protocols.join(", ");
         let message = format!("routes of protocol {protocols} are not served by this version of Weir");
@@ -132,6 +124,11 @@ fn target(
             }
         },
     }
+}
+
+fn is_grpc(route: &Route) -> bool {
+    let mut protocols = route.protocols.iter();
+    protocols.any(|protocol| protocol.starts_with("grpc"))
 }
 
 fn https_only_status(route: &Route) -> Option<u16> {

@@ -39,6 +39,8 @@ fn scheme(service: &Service) -> Option<Scheme> {
         _ if !service.enabled => None,
         "http" => Some(Scheme::Http),
         "https" => Some(Scheme::Https),
+        "grpc" => Some(Scheme::Grpc),
+        "grpcs" => Some(Scheme::Grpcs),
         _ => None,
     }
 }
@@ -49,7 +51,7 @@ pub struct Services<'d> {
     by_id: HashMap<Uuid, Backend<'d>>,
     /// In the document's order.
     pub services: Vec<weir_model::Service>,
-    /// In the document's order; those that are used over both HTTP and HTTPS are there twice.
+    /// In the document's order; those that are used over several protocols are there for each.
     pub upstreams: Vec<weir_model::Upstream>,
 }
 
@@ -67,21 +69,18 @@ impl<'d> Services<'d> {
             services: Vec::new(),
             upstreams: Vec::new(),
         };
-        let mut over_tls: HashSet<&str> = HashSet::new();
+        let mut used: HashSet<(Scheme, &str)> = HashSet::new();
         for Entity { place, value } in &document.services {
             let upstream = by_name.get(value.host.as_str()).copied();
-            if let (Some(Scheme::Https), Some(upstream)) =
-                (services.add(value, upstream, place, found), upstream)
-            {
-                over_tls.insert(&upstream.name);
+            if let (Some(scheme), Some(upstream)) = (services.add(value, upstream, place, found), upstream) {
+                used.insert((scheme, &upstream.name));
             }
         }
         let targets = targets_by_upstream(document);
         for Entity { value: upstream, .. } in &document.upstreams {
             let targets = targets.get(&upstream.id).map_or(&[][..], Vec::as_slice);
-            let is_over_tls = over_tls.contains(upstream.name.as_str());
-            for scheme in [Scheme::Http, Scheme::Https] {
-                if scheme == Scheme::Http || is_over_tls {
+            for scheme in [Scheme::Http, Scheme::Https, Scheme::Grpc, Scheme::Grpcs] {
+                if scheme == Scheme::Http || used.contains(&(scheme, upstream.name.as_str())) {
                     services
                         .upstreams
                         .push(translate_upstream(upstream, scheme, targets));
@@ -107,9 +106,9 @@ impl<'d> Services<'d> {
         }
         if let Some(scheme) = scheme {
             self.services.push(weir_model::Service {
-                tls: match scheme {
-                    Scheme::Http => UpstreamTls::default(),
-                    Scheme::Https => self.certificates.upstream_tls(service),
+                tls: match scheme.is_tls() {
+                    false => UpstreamTls::default(),
+                    true => self.certificates.upstream_tls(service),
                 },
                 ..translate_service(service, scheme, upstream)
             });
@@ -132,6 +131,8 @@ fn upstream_name(name: &str, scheme: Scheme) -> String {
     match scheme {
         Scheme::Http => name.to_owned(),
         Scheme::Https => format!("{name} over TLS"),
+        Scheme::Grpc => format!("{name} for gRPC"),
+        Scheme::Grpcs => format!("{name} for gRPC over TLS"),
     }
 }
 
@@ -212,7 +213,7 @@ fn translate_upstream(upstream: &Upstream, scheme: Scheme, targets: &[&Target]) 
         srv: targets.iter().any(|target| is_name(target_host(&target.target))),
         checks: health::checks(upstream).map(|checks| HealthChecks {
             // Kong has one set of states for an upstream, however its services call it.
-            shared_with: (scheme == Scheme::Https).then(|| upstream.name.clone()),
+            shared_with: (scheme != Scheme::Http).then(|| upstream.name.clone()),
             ..checks
         }),
         retry_budget: None,

@@ -105,7 +105,27 @@ pub fn of(refusal: &Refusal, exchange: &Exchange) -> Spoken {
         RefusalKind::AnonymousConsumerMissing | RefusalKind::PluginFailed { .. } => {
             Spoken::router("An unexpected error occurred")
         }
+        RefusalKind::Answered { .. } => Spoken::server(of_status(refusal.status)),
         _ => Spoken::server("An unexpected error occurred"),
+    }
+}
+
+/// What the original's server says about a status by itself.
+fn of_status(status: u16) -> &'static str {
+    match status {
+        400 => "Bad request",
+        404 => "Not found",
+        405 => "Method not allowed",
+        408 => "Request timeout",
+        411 => "Length required",
+        412 => "Precondition failed",
+        413 => "Payload too large",
+        414 => "URI too long",
+        417 => "Expectation failed",
+        502 => "An invalid response was received from the upstream server",
+        503 => "The upstream server is currently unavailable",
+        504 => "The upstream server is timing out",
+        _ => "An unexpected error occurred",
     }
 }
 

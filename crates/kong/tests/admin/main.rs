@@ -5,6 +5,7 @@
 //! made up are called `ID1`, `ID2`, … in the order in which they appear, and may be used under these names; times are
 //! `TIME`. With `UPDATE_GOLDEN=1` the answers are written anew.
 
+mod consistency;
 mod conversation;
 mod recorded;
 mod speed;

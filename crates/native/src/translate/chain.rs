@@ -38,7 +38,7 @@ impl Reader {
             None if is_table_step(map) => None,
             None => {
                 let instance = self.instance_beside(map, place, &FIELDS.step)?;
-                Some(PluginUse::Inline(Box::new(instance)))
+                Some(PluginUse::Inline(instance.into()))
             }
         };
         let own = only(map, |key| {
@@ -53,7 +53,7 @@ impl Reader {
             Value::String(id) => Some(PluginUse::Shared(id.clone())),
             Value::Object(_) => self
                 .instance(value, place)
-                .map(|instance| PluginUse::Inline(Box::new(instance))),
+                .map(|instance| PluginUse::Inline(instance.into())),
             other => {
                 let message = format!(
                     "expected the id of a shared plugin, or a plugin, found {}",

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath};
-use weir_plugin::{BuildContext, Exchange, Filter, Headers, Phases, Plugin, parse_config};
+use weir_plugin::{BuildContext, Exchange, Filter, Headers, Phases, Plugin, Request, parse_config};
 
 /// Configuration of `compression`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -133,7 +133,8 @@ struct CompressionFilter {
 }
 
 impl CompressionFilter {
-    fn is_wanted(&self, exchange: &Exchange) -> bool {
+    /// Whether the response is one to be compressed, for clients that take it.
+    fn is_eligible(&self, exchange: &Exchange) -> bool {
         let (request, response) = (&exchange.request, &exchange.response);
         let length = match &response.replaced_body {
             Some(body) => Some(body.len() as u64),
@@ -141,10 +142,14 @@ impl CompressionFilter {
         };
         matches!(response.status, 200 | 403 | 404)
             && length.is_none_or(|length| length >= self.config.min_length)
-            && (request.version >= (1, 1) || self.config.http_1_0)
             && !response.headers.contains(b"content-encoding")
             && self.is_type(&response.headers)
-            && accepts(&request.headers, self.config.coding.token())
+            && request.method != b"HEAD"
+    }
+
+    fn is_wanted(&self, request: &Request) -> bool {
+        let is_new_enough = request.version >= (1, 1) || self.config.http_1_0;
+        is_new_enough && accepts(&request.headers, self.config.coding.token())
     }
 
     fn is_type(&self, headers: &Headers) -> bool {
@@ -187,15 +192,14 @@ impl Filter for CompressionFilter {
     }
 
     fn on_response(&self, exchange: &mut Exchange) {
-        let is_wanted = self.is_wanted(exchange);
+        if !self.is_eligible(exchange) {
+            return;
+        }
         let response = &mut exchange.response;
-        if self.config.vary
-            && self.is_type(&response.headers)
-            && !response.headers.contains(b"content-encoding")
-        {
+        if self.config.vary {
             add_vary(&mut response.headers);
         }
-        if !is_wanted {
+        if !self.is_wanted(&exchange.request) {
             return;
         }
         response.headers.remove(b"accept-ranges");

@@ -29,6 +29,12 @@ pub(crate) struct Fault(pub(crate) &'static str);
 
 /// What names in expressions stand for.
 pub(crate) trait Scope {
+    /// The JSON that a name stands for, where it is JSON that need not be copied.
+    fn json(&self, name: &str) -> Option<&serde_json::Value> {
+        let _ = name;
+        None
+    }
+
     /// The value of a name; nil where it has none.
     fn name(&self, name: &str) -> Value;
 
@@ -154,8 +160,11 @@ impl<'s> Evaluation<'s> {
     }
 
     fn member(&self, of: &Expression, key: &Expression) -> Result<Value, Fault> {
-        // A member of a member of JSON: without copies of what lies between.
         let key = self.of(key)?;
+        // A member of a member of JSON: without copies of what lies between.
+        if let Some(json) = self.json(of)? {
+            return Ok(json_member(json, &key).map_or(Value::Nil, Value::of));
+        }
         match self.of(of)? {
             Value::Table(table @ ("string" | "math" | "table")) => {
                 let name = key.text().unwrap_or_default();
@@ -167,6 +176,19 @@ impl<'s> Evaluation<'s> {
             Value::Text(_) => Ok(Value::Nil),
             _ => Err(Fault("a member of nothing is asked for")),
         }
+    }
+
+    /// The list or map that an expression stands for, where it is at hand.
+    fn json(&self, expression: &Expression) -> Result<Option<&'s serde_json::Value>, Fault> {
+        let found = match expression {
+            Expression::Name(name) => self.scope.json(name),
+            Expression::Member(of, key) => match self.json(of)? {
+                Some(json) => json_member(json, &self.of(key)?),
+                None => None,
+            },
+            _ => None,
+        };
+        Ok(found.filter(|json| json.is_array() || json.is_object()))
     }
 
     fn unary(&self, operator: &str, value: Value) -> Result<Value, Fault> {

@@ -33,7 +33,7 @@ impl Interpolated {
         let mut rest = text;
         while let Some(start) = rest.find("$(") {
             if start > 0 {
-                parts.push(Part::Text(rest[..start].as_bytes().to_vec()));
+                parts.push(Part::Text(rest.as_bytes()[..start].to_vec()));
             }
             let behind = &rest[start + 2..];
             let length = parse::closing(behind).ok_or_else(|| format!("'$({behind}' has no closing ')'"))?;

@@ -83,7 +83,9 @@ pub(super) fn is_not_modified(request: &Headers, tag: Option<&[u8]>, modified: O
             .any(|known| known == b"*" || weak(known) == own);
     }
     let since = request.get(b"if-modified-since").and_then(date);
-    since.zip(modified.and_then(date)).is_some_and(|(since, modified)| modified <= since)
+    since
+        .zip(modified.and_then(date))
+        .is_some_and(|(since, modified)| modified <= since)
 }
 
 #[cfg(test)]
@@ -92,14 +94,23 @@ mod tests {
 
     fn headers(lines: &[(&str, &str)]) -> Headers {
         let mut headers = Headers::default();
-        lines.iter().for_each(|(name, value)| headers.append(name.as_bytes(), value.as_bytes()));
+        lines
+            .iter()
+            .for_each(|(name, value)| headers.append(name.as_bytes(), value.as_bytes()));
         headers
     }
 
     #[test]
     fn directives_are_read() {
         let cc = |value: &str| Control::of(&headers(&[("Cache-Control", value)]));
-        assert_eq!(cc("No-Store , max-age=5"), Control { no_store: true, max_age: Some(5), ..Control::default() });
+        assert_eq!(
+            cc("No-Store , max-age=5"),
+            Control {
+                no_store: true,
+                max_age: Some(5),
+                ..Control::default()
+            }
+        );
         assert_eq!(cc("private=\"x\", s-maxage=\"7\", max-age=x").s_maxage, Some(7));
         assert!(cc("private").forbids() && cc("no-cache").forbids() && !cc("public").forbids());
         let lifetime = |lines: &[(&str, &str)]| {
@@ -121,14 +132,28 @@ mod tests {
         let date = "Sun, 06 Nov 1994 08:49:37 GMT";
         let later = "Sun, 06 Nov 1994 08:50:00 GMT";
         for (request, tag, modified, expected) in [
-            (vec![("If-None-Match", "\"a\", W/\"b\"")], Some("\"b\""), None, true),
+            (
+                vec![("If-None-Match", "\"a\", W/\"b\"")],
+                Some("\"b\""),
+                None,
+                true,
+            ),
             (vec![("If-None-Match", "*")], Some("\"b\""), None, true),
-            (vec![("If-None-Match", "\"a\""), ("If-Modified-Since", later)], Some("\"b\""), Some(date), false),
+            (
+                vec![("If-None-Match", "\"a\""), ("If-Modified-Since", later)],
+                Some("\"b\""),
+                Some(date),
+                false,
+            ),
             (vec![("If-Modified-Since", later)], None, Some(date), true),
             (vec![("If-Modified-Since", date)], None, Some(later), false),
             (vec![], Some("\"b\""), Some(date), false),
         ] {
-            let found = is_not_modified(&headers(&request), tag.map(str::as_bytes), modified.map(str::as_bytes));
+            let found = is_not_modified(
+                &headers(&request),
+                tag.map(str::as_bytes),
+                modified.map(str::as_bytes),
+            );
             assert_eq!(found, expected, "{request:?}");
         }
     }

@@ -41,7 +41,11 @@ impl KeyMaker {
         Self {
             templates: config.key.iter().map(|text| Template::parse(text)).collect(),
             query: config.query.clone(),
-            headers: config.headers.iter().map(|name| name.to_ascii_lowercase()).collect(),
+            headers: config
+                .headers
+                .iter()
+                .map(|name| name.to_ascii_lowercase())
+                .collect(),
             ignore_case: config.ignore_case,
             per_consumer: config.per_consumer,
             with_body: config.graphql,
@@ -80,7 +84,9 @@ impl KeyMaker {
             }
             QueryKey::Only(names) => {
                 for name in names {
-                    for (_, value) in query_pairs(query).filter(|(key, _)| decode_form(key) == name.as_bytes()) {
+                    for (_, value) in
+                        query_pairs(query).filter(|(key, _)| decode_form(key) == name.as_bytes())
+                    {
                         digest.part(value.unwrap_or(b"\0"));
                     }
                     digest.part(b"");
@@ -103,5 +109,7 @@ impl KeyMaker {
 /// A key as hexadecimal digits.
 pub(super) fn hex(key: &Key) -> String {
     let nibbles = key.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    nibbles.filter_map(|nibble| char::from_digit(u32::from(nibble), 16)).collect()
+    nibbles
+        .filter_map(|nibble| char::from_digit(u32::from(nibble), 16))
+        .collect()
 }

@@ -4,7 +4,7 @@ use super::flight::{Flight, Landing, Lead};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use weir_plugin::Request;
+use weir_plugin::Headers;
 
 /// A digest of what tells responses apart.
 pub(super) type Key = [u8; 32];
@@ -28,7 +28,10 @@ pub(super) struct Entry {
 
 impl Entry {
     fn bytes(&self) -> usize {
-        let headers = self.headers.iter().map(|(name, value)| name.len() + value.len() + 48);
+        let headers = self
+            .headers
+            .iter()
+            .map(|(name, value)| name.len() + value.len() + 48);
         self.body.len() + headers.sum::<usize>() + OVERHEAD
     }
 }
@@ -55,17 +58,28 @@ impl Slot {
 
 #[derive(Default)]
 struct Shard {
-    slots: HashMap<Key, Slot, foldhash::fast::RandomState>,
+    slots: HashMap<Key, Slot>,
     /// Keys in the order in which they are looked at when room is needed; each once.
     hand: VecDeque<Key>,
     bytes: usize,
-    flights: HashMap<Key, Arc<Flight>, foldhash::fast::RandomState>,
+    flights: HashMap<Key, Arc<Flight>>,
+}
+
+/// How a response that is kept can be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Freshness {
+    /// As it is.
+    Fresh,
+    /// Only where somebody wants it stale.
+    Stale,
+    /// Not at all: its time is over.
+    Over,
 }
 
 /// What a look for a response finds.
 pub(super) enum Look {
-    /// A response; whether it is fresh. It stands under this key.
-    Found(Arc<Entry>, bool, Key),
+    /// A response. It stands under this key.
+    Found(Arc<Entry>, Freshness, Key),
     /// Nothing under this key, and nobody should wait.
     Pass(Key),
     /// Nothing under this key.
@@ -100,7 +114,7 @@ impl Zone {
     }
 
     /// Looks for the response to a request.
-    pub(super) fn look(&self, key: &Key, request: &Request, now_ms: u64) -> Look {
+    pub(super) fn look(&self, key: &Key, request: &Headers, now_ms: u64) -> Look {
         let (names, salt) = match self.shard(key).slots.get(key) {
             Some(Slot::Vary { names, salt }) => (Arc::clone(names), *salt),
             Some(slot) => return slot.found(*key, now_ms),
@@ -130,7 +144,7 @@ impl Zone {
     }
 
     /// Stores a response. `vary`: the request headers by which responses to this key differ.
-    pub(super) fn store(&self, key: &Key, vary: &[String], request: &Request, entry: Entry) {
+    pub(super) fn store(&self, key: &Key, vary: &[String], request: &Headers, entry: Entry) {
         let place = match vary.is_empty() {
             true => *key,
             false => {
@@ -164,7 +178,10 @@ impl Zone {
 
     /// Notes that nobody should wait for what stands under a key, unless there is a response.
     pub(super) fn pass(&self, key: &Key, until_ms: u64) {
-        let is_response = matches!(self.shard(key).slots.get(key), Some(Slot::Response { .. } | Slot::Vary { .. }));
+        let is_response = matches!(
+            self.shard(key).slots.get(key),
+            Some(Slot::Response { .. } | Slot::Vary { .. })
+        );
         if !is_response {
             self.put(key, Slot::Pass { until_ms });
         }
@@ -193,7 +210,9 @@ impl Zone {
         }
         shard.bytes += bytes;
         while shard.bytes > self.max_shard_bytes {
-            let Some(oldest) = shard.hand.pop_front() else { break };
+            let Some(oldest) = shard.hand.pop_front() else {
+                break;
+            };
             let is_used = match shard.slots.get(&oldest) {
                 Some(Slot::Response { used, .. }) => used.swap(false, Ordering::Relaxed),
                 _ => false,
@@ -210,7 +229,9 @@ impl Zone {
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         let shards = self.shards.iter();
-        shards.map(|shard| shard.lock().expect("not poisoned").bytes).sum()
+        shards
+            .map(|shard| shard.lock().expect("not poisoned").bytes)
+            .sum()
     }
 }
 
@@ -220,10 +241,14 @@ impl Slot {
             Self::Response { entry, used } => {
                 let age = now_ms.saturating_sub(entry.stored_ms);
                 if age >= entry.keep_ms {
-                    return Look::Found(Arc::clone(entry), false, key);
+                    return Look::Found(Arc::clone(entry), Freshness::Over, key);
                 }
                 used.store(true, Ordering::Relaxed);
-                Look::Found(Arc::clone(entry), age < entry.fresh_ms, key)
+                let freshness = match age < entry.fresh_ms {
+                    true => Freshness::Fresh,
+                    false => Freshness::Stale,
+                };
+                Look::Found(Arc::clone(entry), freshness, key)
             }
             Self::Pass { until_ms } if now_ms < *until_ms => Look::Pass(key),
             Self::Pass { .. } | Self::Vary { .. } => Look::Nothing(key),
@@ -232,13 +257,13 @@ impl Slot {
 }
 
 /// The key of the responses to requests that are alike in these headers.
-fn variant_key(key: &Key, names: &[String], salt: u64, request: &Request) -> Key {
+fn variant_key(key: &Key, names: &[String], salt: u64, request: &Headers) -> Key {
     let mut digest = super::key::Digest::new();
     digest.part(key);
     digest.part(&salt.to_le_bytes());
     for name in names {
         let mut any = false;
-        for value in request.headers.get_all(name.as_bytes()) {
+        for value in request.get_all(name.as_bytes()) {
             any = true;
             digest.part(value);
         }

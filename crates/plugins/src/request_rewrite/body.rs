@@ -84,7 +84,7 @@ fn change_json(steps: &FieldSteps, body: &[u8], exchange: &Exchange) -> Result<O
 }
 
 /// Gives the request another body.
-fn set_body(request: &mut Request, body: Vec<u8>) {
+pub(crate) fn set_body(request: &mut Request, body: Vec<u8>) {
     request.forget_parsed_body();
     request.has_body = true;
     request.content_length = Some(body.len() as u64);

@@ -15,6 +15,8 @@
 mod body;
 mod target;
 
+pub(crate) use body::set_body;
+
 use crate::captures::Found;
 use crate::expression::Fault;
 use crate::field_steps::{FieldStep, FieldSteps, Pairs};

@@ -214,7 +214,10 @@ impl Filter for RewriteFilter {
             Whole::begin(change, response);
         }
         if let Some(around) = &self.around {
-            for name in &ABOUT_THE_BODY[2..] {
+            for name in ABOUT_THE_BODY {
+                if name == b"Content-Encoding" {
+                    continue;
+                }
                 response.headers.remove(name);
             }
             response.body_filters.push(around.passing());

@@ -42,12 +42,15 @@ pub(super) struct System {
     loaded: RefCell<Option<Loaded>>,
 }
 
+/// When the list of servers and the table of hosts were last changed.
+type Changes = [Option<SystemTime>; 2];
+
 struct Loaded {
     resolver: Rc<TokioResolver>,
     hosts: Arc<Hosts>,
     #[cfg(test)]
     servers: Vec<IpAddr>,
-    changed_at: Option<SystemTime>,
+    changes: Changes,
     looked_at: Instant,
 }
 
@@ -67,10 +70,10 @@ impl System {
             .as_ref()
             .is_none_or(|loaded| now.saturating_duration_since(loaded.looked_at) >= LOOK_EVERY);
         if is_due {
-            let changed_at = self.changed_at();
+            let changes = self.changes();
             match &mut *loaded {
-                Some(known) if known.changed_at == changed_at => known.looked_at = now,
-                _ => *loaded = self.load(changed_at, now),
+                Some(known) if known.changes == changes => known.looked_at = now,
+                _ => *loaded = self.load(changes, now),
             }
         }
         loaded.as_ref().map(work)
@@ -86,13 +89,14 @@ impl System {
             .unwrap_or_default()
     }
 
-    fn changed_at(&self) -> Option<SystemTime> {
-        let path = match &self.servers {
-            NameServers::System => Path::new("/etc/resolv.conf"),
-            NameServers::File(path) => path,
-            NameServers::Fixed(_) => return None,
+    fn changes(&self) -> Changes {
+        let changed_at = |path: &Path| std::fs::metadata(path).and_then(|file| file.modified()).ok();
+        let servers = match &self.servers {
+            NameServers::System => changed_at(Path::new("/etc/resolv.conf")),
+            NameServers::File(path) => changed_at(path),
+            NameServers::Fixed(_) => None,
         };
-        std::fs::metadata(path).and_then(|file| file.modified()).ok()
+        [servers, changed_at(Path::new("/etc/hosts"))]
     }
 
     /// What the configuration says; where it cannot be read, that a server on this machine is asked.
@@ -113,7 +117,7 @@ impl System {
         })
     }
 
-    fn load(&self, changed_at: Option<SystemTime>, now: Instant) -> Option<Loaded> {
+    fn load(&self, changes: Changes, now: Instant) -> Option<Loaded> {
         let (config, options) = self.read();
         let servers: Vec<IpAddr> = config.name_servers().iter().map(|server| server.ip).collect();
         tracing::debug!(?servers, "names are resolved by these servers");
@@ -135,7 +139,7 @@ impl System {
             hosts,
             #[cfg(test)]
             servers,
-            changed_at,
+            changes,
             looked_at: now,
         })
     }

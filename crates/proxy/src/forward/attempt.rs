@@ -2,18 +2,19 @@
 
 use super::pump::{Pump, Watch};
 use super::{Busy, Failure, Plan, Tried};
+use crate::buffer::Inbox;
 use crate::h1::body::BodyCursor;
 use crate::h1::response::{self, ResponseHead};
 use crate::h1::{self, Framing};
 use crate::pool::{PoolKey, UpstreamConnection};
-use crate::request_body::{CONTINUE, RequestBody};
+use crate::request_body::RequestBody;
 use crate::serve::{After, Call, Stop};
 use crate::timer::Timer;
-use crate::transport::WriteHalf;
+use crate::transport::{ReadHalf, WriteHalf};
 use crate::worker::Worker;
 use std::io;
 use std::pin::Pin;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::io::AsyncWrite;
 use weir_plugin::{RefusalKind, Response};
@@ -26,7 +27,7 @@ const MAX_JOINED_BODY: u64 = 16 * 1024;
 const MAX_INTERIM: usize = 16;
 
 /// A response's head, or why there is none.
-enum Awaited {
+pub(super) enum Awaited {
     Head(ResponseHead),
     Failed(Failure),
     /// The client went, or its body cannot be read on.
@@ -129,8 +130,14 @@ impl Call<'_> {
         write_timeout: Duration,
     ) -> io::Result<Option<Pump>> {
         let mut out = self.worker.buffers.take_output();
-        self.write_request_head(plan, target, &mut out);
-        let is_whole = self.join_body(&mut out);
+        let is_stream = attempt.connection.read.stream().is_some();
+        let is_whole = match is_stream {
+            false => {
+                self.write_request_head(plan, target, &mut out);
+                self.join_body(&mut out)
+            }
+            true => self.send_stream_head(plan, target, attempt, &mut out)?,
+        };
         let UpstreamConnection {
             write: Some(write),
             timer,
@@ -145,7 +152,7 @@ impl Call<'_> {
         if !is_whole && self.head.expects_continue && self.answers_expect() {
             self.head.expects_continue = false;
             // Whoever cannot be told to go on has gone; the pump will find that out.
-            let _told = self.write_to_client(CONTINUE, &[], &mut Watch::Nothing).await;
+            let _told = self.invite_body().await;
         }
         if is_whole {
             // The answer's bytes can use the same, still warm, buffer.
@@ -154,7 +161,7 @@ impl Call<'_> {
         }
         let reader = std::mem::take(&mut self.client.reader);
         let body = std::mem::replace(&mut self.body, RequestBody::away());
-        let is_chunked = self.head.framing == Framing::Chunked;
+        let is_chunked = !is_stream && matches!(self.head.framing, Framing::Chunked | Framing::UntilClose);
         Ok(attempt.connection.write.take().map(|write| {
             self.report.bytes_in -= body.received.min(self.report.bytes_in);
             Pump::new(self.worker, reader, body, write, is_chunked, write_timeout)
@@ -162,7 +169,7 @@ impl Call<'_> {
     }
 
     /// Puts the body behind the head where all of it is at hand and small. Says whether the request is whole.
-    fn join_body(&mut self, out: &mut Vec<u8>) -> bool {
+    pub(super) fn join_body(&mut self, out: &mut Vec<u8>) -> bool {
         if let Some(body) = &self.exchange.request.body {
             out.extend_from_slice(body);
             return true;
@@ -245,6 +252,9 @@ impl Call<'_> {
 
     /// Reads until a response's head is complete.
     async fn await_head(&mut self, attempt: &mut Attempt, pump: Option<&mut Pump>) -> Awaited {
+        if attempt.connection.read.stream().is_some() {
+            return self.await_stream_head(attempt, pump).await;
+        }
         let limit = self.worker.shared.limits.max_head_bytes;
         let to_head = self.exchange.request.method == b"HEAD";
         let mut looked_at = 0;
@@ -292,6 +302,19 @@ impl Attempt {
         watch: &mut Watch<'_>,
         limit: usize,
     ) -> Result<io::Result<usize>, Stop> {
+        let fill = |read: &mut ReadHalf, inbox: &mut Inbox, context: &mut Context<'_>| {
+            inbox.poll_fill(read, context, &worker.buffers, limit)
+        };
+        self.wait(worker, watch, fill).await
+    }
+
+    /// Waits for what comes from the upstream; the outer error is a reason to give the call up.
+    pub async fn wait<T>(
+        &mut self,
+        worker: &Worker,
+        watch: &mut Watch<'_>,
+        mut poll: impl FnMut(&mut ReadHalf, &mut Inbox, &mut Context<'_>) -> Poll<io::Result<T>>,
+    ) -> Result<io::Result<T>, Stop> {
         let UpstreamConnection {
             read, inbox, timer, ..
         } = &mut *self.connection;
@@ -300,7 +323,7 @@ impl Attempt {
             let was_sending = watch.is_sending();
             // An upstream that never stops answering must not keep the request's body waiting.
             watch.poll_progress(context);
-            if let Poll::Ready(result) = inbox.poll_fill(&mut *read, context, &worker.buffers, limit) {
+            if let Poll::Ready(result) = poll(read, inbox, context) {
                 return Poll::Ready(Ok(result));
             }
             // While the request is still being sent, its own time-outs hold; the upstream's begins after it.
@@ -326,9 +349,11 @@ fn is_interim(response: &Response) -> bool {
     (100..200).contains(&response.status) && response.status != 101
 }
 
-fn failure_of(error: &io::Error, is_reused: bool) -> Failure {
+pub(super) fn failure_of(error: &io::Error, is_reused: bool) -> Failure {
     match error.kind() {
         io::ErrorKind::TimedOut => Failure::ResponseTimeout,
+        // Of streams only; a connection that cannot be made is another matter.
+        io::ErrorKind::ConnectionRefused => Failure::Unprocessed,
         _ if is_reused => Failure::StaleConnection,
         _ => Failure::NoResponse,
     }

@@ -86,7 +86,7 @@ impl Call<'_> {
             Failure::ConnectTimeout | Failure::ResponseTimeout => Signal::Timeout,
             // Of names their own checks tell. A connection that had idled may be closed by a target in the best of
             // health.
-            Failure::NameResolution | Failure::StaleConnection => return,
+            Failure::NameResolution | Failure::StaleConnection | Failure::Unprocessed => return,
         };
         self.note_health(checks, target, signal);
     }

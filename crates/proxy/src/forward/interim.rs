@@ -20,10 +20,15 @@ impl Call<'_> {
             return Ok(());
         }
         let mut out = self.worker.buffers.take_output();
-        status::write_line(response.status, &response.reason, 1, &mut out);
+        self.start_head(&mut out);
         response.headers.write_lines(&mut out);
-        out.extend_from_slice(b"\r\n");
-        let written = self.write_to_client(&out, &[], &mut Watch::Nothing).await;
+        let written = match self.client.stream() {
+            Some(stream) => stream.send_interim(response.status, &out),
+            None => {
+                out.extend_from_slice(b"\r\n");
+                self.write_to_client(&out, &[], &mut Watch::Nothing).await
+            }
+        };
         self.worker.buffers.give_output(out);
         if is_invitation {
             self.head.expects_continue = false;

@@ -3,6 +3,7 @@
 mod attempt;
 mod choose;
 mod filtered;
+mod http2;
 mod interim;
 mod pump;
 mod relay;
@@ -11,6 +12,7 @@ pub use pump::Watch;
 
 use crate::forwarded;
 use crate::h1::{self, Framing};
+use crate::h2::pool::Streams;
 use crate::pool::{PoolKey, UpstreamConnection};
 use crate::reply::{push_header, push_via};
 use crate::serve::{After, Call, Stop};
@@ -18,7 +20,6 @@ use crate::timer::Timer;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
@@ -51,6 +52,8 @@ enum Failure {
     /// The target closed, or broke the protocol, before a response.
     NoResponse,
     ResponseTimeout,
+    /// The target has said that it did not look at the request.
+    Unprocessed,
 }
 
 impl Failure {
@@ -58,14 +61,17 @@ impl Failure {
         match self {
             Self::NameResolution => RefusalKind::NameResolution,
             Self::Connect => RefusalKind::ConnectFailed,
-            Self::StaleConnection | Self::NoResponse => RefusalKind::UpstreamFailed,
+            Self::StaleConnection | Self::NoResponse | Self::Unprocessed => RefusalKind::UpstreamFailed,
             Self::ConnectTimeout | Self::ResponseTimeout => RefusalKind::UpstreamTimeout,
         }
     }
 
     /// Whether the target cannot have seen the request.
     fn is_unsent(self) -> bool {
-        matches!(self, Self::NameResolution | Self::Connect | Self::ConnectTimeout)
+        matches!(
+            self,
+            Self::NameResolution | Self::Connect | Self::ConnectTimeout | Self::Unprocessed
+        )
     }
 }
 
@@ -82,6 +88,16 @@ struct Plan<'p> {
     is_decoded: bool,
     hash: Option<u64>,
     started: Instant,
+}
+
+impl Plan<'_> {
+    /// The version of HTTP that the upstream speaks.
+    fn upstream_version(&self) -> (u8, u8) {
+        match self.upstream.scheme.is_http2() {
+            true => (2, 0),
+            false => (1, 1),
+        }
+    }
 }
 
 impl Call<'_> {
@@ -211,6 +227,7 @@ impl Call<'_> {
         let tls = match &plan.forward.tls {
             None => None,
             Some(tls) => match tls.name.clone().or_else(|| self.server_name(plan, target)) {
+                Some(name) if plan.upstream.scheme.is_http2() => Some((Arc::clone(&tls.http2_config), name)),
                 Some(name) => Some((Arc::clone(&tls.config), name)),
                 None => return Tried::Failed(Failure::Connect),
             },
@@ -220,15 +237,20 @@ impl Call<'_> {
             address,
             tls: tls.as_ref().map(|(_, name)| (id, name.clone())),
         };
-        let reused = self.worker.pool.take(&key, &plan.upstream.keepalive, now);
+        let bounds = &plan.upstream.keepalive;
+        let reused = match plan.upstream.scheme.is_http2() {
+            false => self.worker.pool.take(&key, bounds, now),
+            true => self.worker.streams.take(&key, bounds, now),
+        };
         if let Some(connection) = reused {
             self.worker.metrics.upstream_connections_reused.increment();
             match self.attempt(plan, target, &key, connection, true).await {
                 Tried::Failed(Failure::StaleConnection) if self.is_idempotent() && self.is_replayable() => {}
+                Tried::Failed(Failure::Unprocessed) if self.is_replayable() => {}
                 other => return other,
             }
         }
-        match self.connect(plan, address, tls).await {
+        match self.connect(plan, &key, tls).await {
             Ok(Some(connection)) => self.attempt(plan, target, &key, connection, false).await,
             Ok(None) => Tried::Stopped(Stop::Gone),
             Err(error) if error.kind() == io::ErrorKind::TimedOut => Tried::Failed(Failure::ConnectTimeout),
@@ -259,13 +281,22 @@ impl Call<'_> {
     async fn connect(
         &mut self,
         plan: &Plan<'_>,
-        address: SocketAddr,
+        key: &PoolKey,
         tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
     ) -> io::Result<Option<Box<UpstreamConnection>>> {
         let timeouts = &plan.forward.timeouts;
-        let timer = Timer::new(Instant::now(), Duration::from_millis(timeouts.connect_ms));
+        let timeout = Duration::from_millis(timeouts.connect_ms);
         let (client, worker) = (&mut *self.client, self.worker);
-        let mut opening = std::pin::pin!(UpstreamConnection::open(address, tls, timer, &worker.metrics));
+        let open = async {
+            match plan.upstream.scheme.is_http2() {
+                false => {
+                    let timer = Timer::new(Instant::now(), timeout);
+                    UpstreamConnection::open(key.address, tls, timer, &worker.metrics).await
+                }
+                true => Streams::connect(worker, key, tls, timeout, &plan.upstream.keepalive).await,
+            }
+        };
+        let mut opening = std::pin::pin!(open);
         std::future::poll_fn(|context| match opening.as_mut().poll(context) {
             Poll::Ready(opened) => Poll::Ready(opened.map(Some)),
             Poll::Pending => client.reader.poll_gone(context, worker).map(|()| Ok(None)),
@@ -286,20 +317,7 @@ impl Call<'_> {
             out,
         );
         out.extend_from_slice(b" HTTP/1.1\r\n");
-        self.write_host(plan, target, out);
-        self.exchange.request.headers.write_lines(out);
-        if plan.tells_plainly {
-            let lines = &mut self.client.forwarded_lines;
-            forwarded::write_plain(&plan.route.forwarded, plan.stripped, self.exchange, lines, out);
-        }
-        if let Some(via) = &plan.route.forwarded.via {
-            push_via(self.head.minor_version, via, out);
-        }
-        self.write_stamps(&plan.route.request_stamps, out);
-        if let Some(protocol) = self.head.upgrade.as_ref().filter(|_| plan.route.upgrade) {
-            out.extend_from_slice(b"Connection: Upgrade\r\n");
-            push_header(out, b"Upgrade", protocol);
-        }
+        self.write_request_fields(plan, target, out);
         match (&self.exchange.request.body, self.head.framing) {
             (None, Framing::Length(length)) => {
                 push_header(
@@ -313,13 +331,33 @@ impl Call<'_> {
                 b"Content-Length",
                 itoa::Buffer::new().format(body.len()).as_bytes(),
             ),
-            (None, Framing::Chunked) => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
-            (None, _) => {}
+            (None, Framing::Chunked | Framing::UntilClose) => {
+                out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
+            }
+            (None, Framing::None) => {}
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+
+    /// Writes the fields of the request's head but those that frame it.
+    fn write_request_fields(&mut self, plan: &Plan<'_>, target: &Target, out: &mut Vec<u8>) {
+        self.write_host(plan, target, out);
+        self.exchange.request.headers.write_lines(out);
+        if plan.tells_plainly {
+            let lines = &mut self.client.forwarded_lines;
+            forwarded::write_plain(&plan.route.forwarded, plan.stripped, self.exchange, lines, out);
+        }
+        if let Some(via) = &plan.route.forwarded.via {
+            push_via(self.exchange.request.version, via, out);
+        }
+        self.write_stamps(&plan.route.request_stamps, out);
+        if let Some(protocol) = self.head.upgrade.as_ref().filter(|_| plan.route.upgrade) {
+            out.extend_from_slice(b"Connection: Upgrade\r\n");
+            push_header(out, b"Upgrade", protocol);
         }
         if self.head.expects_continue && !self.answers_expect() {
             out.extend_from_slice(b"Expect: 100-continue\r\n");
         }
-        out.extend_from_slice(b"\r\n");
     }
 
     /// Writes `Host`, and takes the client's own, and a length that no longer holds, out of the header list.

@@ -3,7 +3,9 @@
 use crate::buffer::BUFFER_BYTES;
 use crate::connection::{Client, Reader};
 use crate::forward::attempt::write_all;
+use crate::h1::body::BodyCursor;
 use crate::h1::chunked::{self, Piece};
+use crate::h2::stream::Stream;
 use crate::request_body::{BodyError, RequestBody};
 use crate::serve::Stop;
 use crate::timer::Timer;
@@ -207,10 +209,16 @@ impl Sender {
                 }
             }
         }
+        let trailers = self.reader.stream().map(Stream::take_trailers);
+        let trailers = trailers.unwrap_or_default();
         if self.is_chunked {
-            out.extend_from_slice(chunked::LAST_CHUNK);
+            chunked::write_last(&trailers, out);
         }
-        self.flush(out, &mut timer).await
+        self.flush(out, &mut timer).await?;
+        match &self.write {
+            WriteHalf::Stream(stream) => stream.end(&trailers).map_err(upstream),
+            _ => Ok(()),
+        }
     }
 
     async fn flush(&mut self, out: &mut Vec<u8>, timer: &mut Timer) -> Result<(), PumpError> {
@@ -229,7 +237,12 @@ impl Sender {
             self.reader.inbox.enlarge(&self.worker.buffers);
         }
         let (reader, worker) = (&mut self.reader, &self.worker);
+        let cursor = &mut self.body.cursor;
         let read = std::future::poll_fn(|context| match reader.poll_fill(context, &worker.buffers, 0) {
+            Poll::Ready(Ok(0)) if reader.stream().is_some() => {
+                *cursor = BodyCursor::Length(0);
+                Poll::Ready(Ok(()))
+            }
             Poll::Ready(Ok(0) | Err(_)) => Poll::Ready(Err(BodyError::Gone)),
             Poll::Ready(Ok(_)) => Poll::Ready(Ok(())),
             Poll::Pending => timer.poll_expired(context).map(|()| Err(BodyError::TimedOut)),

@@ -7,7 +7,8 @@ use crate::buffer::BUFFER_BYTES;
 use crate::h1::body::BodyCursor;
 use crate::h1::chunked::{self, Piece};
 use crate::h1::response::ResponseHead;
-use crate::h1::{self, Framing, status};
+use crate::h1::{self, Framing};
+use crate::h2::stream::Stream;
 use crate::reply::{push_header, push_via};
 use crate::serve::{After, Call};
 use std::io;
@@ -57,9 +58,13 @@ impl Call<'_> {
         let is_clear = !(self.head.expects_continue && watch.is_sending());
         let keeps = self.head.keep_alive && is_clear && framing != Framing::UntilClose;
         let client_keeps = keeps && !self.worker.is_draining();
+        // Behind an empty body trailers may yet come on a stream.
+        let is_over = attempt.connection.read.stream().is_none_or(Stream::is_read);
+        let is_whole = framing.is_empty() && (replaced.is_some() || is_over);
         let mut out = self.worker.buffers.take_output();
-        self.write_response_head(plan, framing, client_keeps, &mut out);
+        let written = self.write_response_head(plan, framing, client_keeps, is_whole, &mut out);
         let relayed = match replaced {
+            _ if written.is_err() => Err(io::ErrorKind::BrokenPipe.into()),
             Some(body) => self.send_replacement(&body, head, &mut out, &mut watch).await,
             None => {
                 self.relay_body(head, framing, attempt, &mut out, &mut watch)
@@ -118,22 +123,32 @@ impl Call<'_> {
             (Framing::Length(length), _) if self.exchange.response.body_filters.keep_length() => {
                 Framing::Length(length)
             }
-            _ if self.head.minor_version == 0 => Framing::UntilClose,
+            _ if self.head.minor_version == 0 || self.client.stream().is_some() => Framing::UntilClose,
             _ => Framing::Chunked,
         }
     }
 
-    fn write_response_head(&mut self, plan: &Plan<'_>, framing: Framing, keeps: bool, out: &mut Vec<u8>) {
+    fn write_response_head(
+        &mut self,
+        plan: &Plan<'_>,
+        framing: Framing,
+        keeps: bool,
+        is_whole: bool,
+        out: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        self.start_head(out);
         let response = &self.exchange.response;
-        status::write_line(response.status, &response.reason, 1, out);
         response.headers.write_lines(out);
         if let Some(via) = &plan.route.forwarded.via {
-            push_via(1, via, out);
+            push_via(plan.upstream_version(), via, out);
         }
+        // The end of a stream tells by itself that there is no body.
+        let is_told = framing == Framing::Length(0) && self.client.stream().is_some();
         if !plan.route.response_stamps.is_empty() {
             self.write_stamps(&plan.route.response_stamps, out);
         }
         match framing {
+            Framing::Length(_) if is_told => {}
             Framing::Length(length) => {
                 push_header(
                     out,
@@ -144,8 +159,7 @@ impl Call<'_> {
             Framing::Chunked => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
             Framing::None | Framing::UntilClose => {}
         }
-        self.write_connection_header(keeps, out);
-        out.extend_from_slice(b"\r\n");
+        self.finish_head(keeps, is_whole, out)
     }
 
     async fn send_replacement(
@@ -158,7 +172,7 @@ impl Call<'_> {
         if !self.is_bodyless() {
             out.extend_from_slice(body);
         }
-        self.flush(out, watch).await?;
+        self.write_last(out, &[], watch).await?;
         // The upstream's own body is not read; its connection is of no further use unless there was none.
         Ok(head.framing.is_empty())
     }
@@ -187,25 +201,15 @@ impl Call<'_> {
                     if cursor.is_long(BUFFER_BYTES as u64) || relayed >= BUFFER_BYTES / 2 {
                         attempt.connection.inbox.enlarge(&self.worker.buffers);
                     }
-                    attempt.connection.timer.set(Instant::now(), attempt.read_timeout);
-                    let filled = match watch {
-                        Watch::Nothing => {
-                            let mut watch = Watch::Client(&mut *self.client);
-                            attempt.fill(self.worker, &mut watch, 0).await
-                        }
-                        Watch::Client(_) | Watch::Pump(_) => attempt.fill(self.worker, watch, 0).await,
-                    };
-                    match filled {
-                        Ok(Ok(0)) if head.framing == Framing::UntilClose => break,
-                        Ok(Ok(0)) => {
+                    match self.fill_answer(attempt, watch).await? {
+                        0 if head.framing == Framing::UntilClose => break,
+                        0 => {
                             self.worker
                                 .metrics
                                 .protocol_error(ProtocolError::UpstreamTruncated);
                             return Err(self.blame_upstream(io::ErrorKind::UnexpectedEof.into()));
                         }
-                        Ok(Ok(_)) => {}
-                        Ok(Err(error)) => return Err(self.blame_upstream(error)),
-                        Err(_) => return Err(io::ErrorKind::ConnectionAborted.into()),
+                        _ => {}
                     }
                 }
                 Piece::Skip(count) => attempt.connection.inbox.consume(count),
@@ -222,11 +226,57 @@ impl Call<'_> {
             }
         }
         self.end_filters(framing, out);
+        let trailers = match attempt.connection.read.stream() {
+            None => Vec::new(),
+            Some(_) => self.await_trailers(attempt, out, watch).await?,
+        };
         if framing == Framing::Chunked {
-            out.extend_from_slice(chunked::LAST_CHUNK);
+            let wants = |te: &[u8]| te.eq_ignore_ascii_case(b"trailers");
+            match self.exchange.request.headers.get(b"te").is_some_and(wants) {
+                true => chunked::write_last(&trailers, out),
+                false => out.extend_from_slice(chunked::LAST_CHUNK),
+            }
         }
-        self.flush(out, watch).await?;
+        self.write_last(out, &trailers, watch).await?;
         Ok(head.framing != Framing::UntilClose)
+    }
+
+    /// Reads more of the upstream's answer: the number of bytes, 0 at its end.
+    async fn fill_answer(&mut self, attempt: &mut Attempt, watch: &mut Watch<'_>) -> io::Result<usize> {
+        attempt.connection.timer.set(Instant::now(), attempt.read_timeout);
+        let filled = match watch {
+            Watch::Nothing => {
+                let mut watch = Watch::Client(&mut *self.client);
+                attempt.fill(self.worker, &mut watch, 0).await
+            }
+            Watch::Client(_) | Watch::Pump(_) => attempt.fill(self.worker, watch, 0).await,
+        };
+        match filled {
+            Ok(Ok(count)) => Ok(count),
+            Ok(Err(error)) => Err(self.blame_upstream(error)),
+            Err(_) => Err(io::ErrorKind::ConnectionAborted.into()),
+        }
+    }
+
+    /// Reads an upstream's stream to its end, behind the body's; gives the trailers, as header lines.
+    async fn await_trailers(
+        &mut self,
+        attempt: &mut Attempt,
+        out: &mut Vec<u8>,
+        watch: &mut Watch<'_>,
+    ) -> io::Result<Vec<u8>> {
+        let is_read = |attempt: &Attempt| attempt.connection.read.stream().is_none_or(Stream::is_read);
+        if !is_read(attempt) {
+            self.flush(out, watch).await?;
+            while !is_read(attempt) && self.fill_answer(attempt, watch).await? > 0 {
+                attempt
+                    .connection
+                    .inbox
+                    .consume(attempt.connection.inbox.bytes().len());
+            }
+        }
+        let stream = attempt.connection.read.stream();
+        Ok(stream.map(Stream::take_trailers).unwrap_or_default())
     }
 
     pub(super) async fn send_data(

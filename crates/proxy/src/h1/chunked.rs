@@ -11,6 +11,13 @@ const MAX_TRAILERS: usize = 16 * 1024;
 #[error("{0}")]
 pub struct InvalidChunk(pub &'static str);
 
+/// Ends a chunked body, with these trailer lines.
+pub fn write_last(trailers: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(b"0\r\n");
+    out.extend_from_slice(trailers);
+    out.extend_from_slice(b"\r\n");
+}
+
 /// Reads a chunked body piece by piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decoder {

@@ -24,7 +24,7 @@ pub enum Framing {
     Length(u64),
     /// Chunks follow.
     Chunked,
-    /// The body ends with the connection (responses only).
+    /// The body ends with the connection, which no request's does, or with its stream.
     UntilClose,
 }
 
@@ -50,8 +50,19 @@ pub fn ends_a_head(bytes: &[u8], from: usize) -> bool {
         || memchr::memmem::find(&bytes[from..], b"\n\n").is_some()
 }
 
+/// Whether a first line of three words ends in one that could be HTTP's version. Whoever sends another protocol does
+/// not understand an answer in this one.
+pub fn names_http(bytes: &[u8]) -> bool {
+    let line = &bytes[..memchr::memchr(b'\r', bytes).unwrap_or(bytes.len())];
+    let mut words = line.splitn(3, |byte| *byte == b' ').skip(2);
+    let is_word = |byte: &u8| byte.is_ascii_alphabetic();
+    words
+        .next()
+        .is_none_or(|word| word.is_empty() || !word.iter().all(is_word))
+}
+
 /// Reads a `Content-Length`: digits only (RFC 9112, 6.2).
-fn parse_length(value: &[u8]) -> Option<u64> {
+pub fn parse_length(value: &[u8]) -> Option<u64> {
     if value.is_empty() || value.len() > 19 {
         return None;
     }

@@ -1,8 +1,8 @@
 //! Request heads.
 
 use super::{Framing, MAX_HEADERS, ends_in_crlf, list_items, parse_length};
+use crate::target::{bad, is_same_authority, read_host, read_target};
 use std::mem::MaybeUninit;
-use std::net::Ipv6Addr;
 use weir_plugin::{Exchange, RefusalKind};
 
 /// What the connection must know of a request besides what filters see.
@@ -97,10 +97,6 @@ pub fn parse(bytes: &[u8], exchange: &mut Exchange) -> Result<Parsed, RefusalKin
 }
 
 const BARE_LF: &str = "a line that does not end in CRLF";
-
-fn bad(what: &'static str) -> RefusalKind {
-    RefusalKind::BadRequest(what)
-}
 
 fn refuse_syntax(bytes: &[u8], error: httparse::Error) -> RefusalKind {
     match error {
@@ -263,117 +259,3 @@ fn is_end_to_end(name: &[u8]) -> bool {
     .iter()
     .any(|other| name.eq_ignore_ascii_case(other))
 }
-
-/// Reads the request target; gives the authority where the target names one.
-fn read_target<'t>(
-    target: &'t [u8],
-    method: &[u8],
-    request: &mut weir_plugin::Request,
-) -> Result<Option<&'t [u8]>, RefusalKind> {
-    if !method
-        .iter()
-        .all(|byte| byte.is_ascii_uppercase() || matches!(byte, b'-' | b'_'))
-    {
-        return Err(bad("the method"));
-    }
-    if method == b"CONNECT" || method == b"TRACE" {
-        return Err(RefusalKind::MethodNotAllowed);
-    }
-    let (authority, path) = match target {
-        [b'/', ..] => (None, target),
-        b"*" if method == b"OPTIONS" => (None, &b"*"[..]),
-        _ => {
-            let rest = strip_scheme(target).ok_or_else(|| bad("the request target"))?;
-            let end = rest
-                .iter()
-                .position(|byte| matches!(byte, b'/' | b'?'))
-                .unwrap_or(rest.len());
-            // Host decides where the call goes, but a target that says something else must say it properly.
-            split_host(&rest[..end]).ok_or_else(|| bad("the request target"))?;
-            (Some(&rest[..end]), &rest[end..])
-        }
-    };
-    let is_bad = |bad, byte: &u8| bad | (*byte <= 0x20) | (*byte == 0x7f);
-    if target.iter().fold(false, is_bad) {
-        return Err(bad("the request target"));
-    }
-    // A fragment is no part of a request; the originals drop it, and so the upstream never sees one.
-    let path = &path[..memchr::memchr(b'#', path).unwrap_or(path.len())];
-    match memchr::memchr(b'?', path) {
-        Some(at) => {
-            request.raw_path.extend_from_slice(&path[..at]);
-            request.set_query(&path[at + 1..]);
-        }
-        None => request.raw_path.extend_from_slice(path),
-    }
-    if request.raw_path.is_empty() {
-        request.raw_path.push(b'/');
-    }
-    Ok(authority)
-}
-
-fn strip_scheme(target: &[u8]) -> Option<&[u8]> {
-    [&b"http://"[..], b"https://"].iter().find_map(|scheme| {
-        let (start, rest) = target.split_at_checked(scheme.len())?;
-        start.eq_ignore_ascii_case(scheme).then_some(rest)
-    })
-}
-
-/// Reads a Host: a name or an address, in lower case and without a trailing dot, and a port.
-fn read_host(host: &[u8], request: &mut weir_plugin::Request) -> Result<(), RefusalKind> {
-    let (name, port) = split_host(host).ok_or_else(|| bad("the Host"))?;
-    request.host.extend_from_slice(name);
-    request.host.make_ascii_lowercase();
-    request.host_port = port;
-    Ok(())
-}
-
-/// Whether two authorities name the same server, a missing port being the usual one.
-fn is_same_authority(one: &[u8], other: &[u8]) -> bool {
-    let parts =
-        |authority| split_host(authority).map(|(name, port)| (name.to_ascii_lowercase(), port.unwrap_or(80)));
-    parts(one).is_some_and(|one| Some(one) == parts(other))
-}
-
-/// Splits an authority without user information (RFC 3986, 3.2.2) into name, without a trailing dot, and port.
-fn split_host(host: &[u8]) -> Option<(&[u8], Option<u16>)> {
-    let name_len = match host.first()? {
-        b'[' => memchr::memchr(b']', host)? + 1,
-        _ => memchr::memchr(b':', host).unwrap_or(host.len()),
-    };
-    let (name, port) = host.split_at(name_len);
-    let port = match port {
-        [] | [b':'] => None,
-        [b':', port @ ..] => Some(parse_length(port).and_then(|port| u16::try_from(port).ok())?),
-        _ => return None,
-    };
-    let name = name.strip_suffix(b".").unwrap_or(name);
-    let is_good = match name {
-        [b'[', address @ .., b']'] => {
-            std::str::from_utf8(address).is_ok_and(|it| it.parse::<Ipv6Addr>().is_ok())
-        }
-        [] => false,
-        _ => {
-            let is_good = |good, byte: &u8| good & HOST_CHARACTERS[usize::from(*byte)];
-            name.iter().fold(true, is_good) && !name.windows(2).any(|pair| pair == b"..")
-        }
-    };
-    is_good.then_some((name, port))
-}
-
-/// The bytes that a name may hold: what RFC 3986 allows, and what is not ASCII.
-const HOST_CHARACTERS: [bool; 256] = {
-    let mut characters = [false; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        characters[byte] = (byte as u8).is_ascii_alphanumeric() || byte >= 0x80;
-        byte += 1;
-    }
-    let marks = b"-._~%!$&'()*+,;=";
-    let mut index = 0;
-    while index < marks.len() {
-        characters[marks[index] as usize] = true;
-        index += 1;
-    }
-    characters
-};

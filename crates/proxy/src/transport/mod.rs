@@ -1,7 +1,8 @@
 //! What connections are made of: the two directions of a TCP stream, plain or under TLS.
 //!
 //! The engine reads and writes through these halves and does not know which they are. A plain half is tokio's own;
-//! the halves of a TLS connection share it, as each direction of TLS may have to write and to read.
+//! the halves of a TLS connection share it, as each direction of TLS may have to write and to read, and so do those of
+//! an HTTP/2 stream.
 
 mod handshake;
 mod tls;
@@ -9,6 +10,7 @@ mod tls;
 pub use handshake::{accept, connect};
 pub use tls::TlsStream;
 
+use crate::h2::stream::Stream;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -21,12 +23,15 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 pub enum ReadHalf {
     Tcp(OwnedReadHalf),
     Tls(Rc<TlsStream>),
+    /// A stream of an HTTP/2 connection.
+    Stream(Rc<Stream>),
 }
 
 /// What goes to a peer. A write that was not complete is tried again with the same bytes.
 pub enum WriteHalf {
     Tcp(OwnedWriteHalf),
     Tls(Rc<TlsStream>),
+    Stream(Rc<Stream>),
 }
 
 /// The halves of a plain connection.
@@ -42,6 +47,15 @@ pub fn secure(stream: TlsStream) -> (ReadHalf, WriteHalf) {
 }
 
 impl ReadHalf {
+    /// The stream of an HTTP/2 connection, where it is one.
+    #[inline]
+    pub fn stream(&self) -> Option<&Stream> {
+        match self {
+            Self::Stream(stream) => Some(stream),
+            _ => None,
+        }
+    }
+
     /// Ready when a read may give something.
     #[inline]
     pub fn poll_readable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -51,6 +65,7 @@ impl ReadHalf {
                 stream.poll_read_ready(context)
             }
             Self::Tls(stream) => stream.poll_readable(context),
+            Self::Stream(stream) => stream.poll_readable(context),
         }
     }
 
@@ -70,6 +85,8 @@ impl ReadHalf {
                 }
             }
             Self::Tls(stream) => stream.is_dead(),
+            // A stream carries one call.
+            Self::Stream(_) => true,
         }
     }
 }
@@ -84,6 +101,7 @@ impl AsyncRead for ReadHalf {
         match self.get_mut() {
             Self::Tcp(half) => Pin::new(half).poll_read(context, space),
             Self::Tls(stream) => stream.poll_read(context, space),
+            Self::Stream(stream) => stream.poll_read(context, space),
         }
     }
 }
@@ -94,6 +112,7 @@ impl AsyncWrite for WriteHalf {
         match self.get_mut() {
             Self::Tcp(half) => Pin::new(half).poll_write(context, bytes),
             Self::Tls(stream) => stream.poll_write(context, &[IoSlice::new(bytes)]),
+            Self::Stream(stream) => stream.poll_write(context, &[IoSlice::new(bytes)]),
         }
     }
 
@@ -106,6 +125,7 @@ impl AsyncWrite for WriteHalf {
         match self.get_mut() {
             Self::Tcp(half) => Pin::new(half).poll_write_vectored(context, parts),
             Self::Tls(stream) => stream.poll_write(context, parts),
+            Self::Stream(stream) => stream.poll_write(context, parts),
         }
     }
 
@@ -118,6 +138,7 @@ impl AsyncWrite for WriteHalf {
         match self.get_mut() {
             Self::Tcp(half) => Pin::new(half).poll_shutdown(context),
             Self::Tls(stream) => stream.poll_shutdown(context),
+            Self::Stream(stream) => Poll::Ready(stream.end(&[])),
         }
     }
 }
@@ -131,6 +152,10 @@ impl WriteHalf {
                 stream.set_zero_linger()
             }
             Self::Tls(stream) => stream.set_reset(),
+            Self::Stream(stream) => {
+                stream.reset(h2::Reason::INTERNAL_ERROR);
+                Ok(())
+            }
         };
         if let Err(error) = set {
             tracing::debug!(%error, "a connection cannot be reset");

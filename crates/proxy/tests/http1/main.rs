@@ -11,6 +11,7 @@ mod body_variables;
 mod chaos;
 mod connections;
 mod expectations;
+mod filtered_bodies;
 mod filtered_framing;
 mod headers;
 mod lifecycle;

@@ -140,7 +140,6 @@ const REFUSED: &[(&str, u16, &str)] = &[
     ("GET / HTTP/01.1\r\nHost: h\r\n\r\n", 400, "the HTTP version"),
     ("GET / HTTP/2.0\r\nHost: h\r\n\r\n", 505, "version_not_supported"),
     ("GET / HTTP/3.0\r\nHost: h\r\n\r\n", 505, "version_not_supported"),
-    ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505, "version_not_supported"),
     ("\x16\x03\x01\x02\x00\x01\x00\x01\u{fc}\x03\x03", 400, ""),
     // Expectations.
     ("POST / HTTP/1.1\r\nHost: h\r\nExpect: 200-ok\r\nContent-Length: 3\r\n\r\nabc", 417, "expectation_failed"),

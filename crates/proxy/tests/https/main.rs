@@ -5,6 +5,8 @@
 const OVER_TLS: bool = true;
 const SCHEME: &str = "https";
 
+mod certificates;
+
 #[path = "../http1/backpressure.rs"]
 mod backpressure;
 #[path = "../http1/bodies.rs"]

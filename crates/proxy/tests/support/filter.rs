@@ -2,12 +2,18 @@
 
 use serde_json::Value;
 use std::sync::Arc;
+use std::time::Duration;
 use weir_model::Diagnostic;
-use weir_plugin::{BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Reply};
+use weir_model::UpstreamHost;
+use weir_plugin::{
+    BodyFilter, BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Reply, SideCall, Wait,
+};
 
 /// `need_body` (bytes): asks for the body, tells its size in a request header. `reply`: answers with this
 /// body. `replace`: puts this body in place of the response's. `status`: the response's status. `set`: sets these
-/// headers (name, value) on the request and on the response.
+/// headers (name, value) on the request and on the response. `double`: doubles every byte of the response's body, with
+/// a `.` at its end. `wait_ms`: waits before it goes on. `to`: sends the call to this service. `copy_to`: sends a
+/// message to this port beside the call.
 pub struct Puppet;
 
 struct PuppetFilter {
@@ -16,6 +22,26 @@ struct PuppetFilter {
     replace: Option<String>,
     status: Option<u16>,
     set: Vec<(String, String)>,
+    double: bool,
+    wait_ms: Option<u64>,
+    to: Option<u32>,
+    copy_to: Option<u16>,
+}
+
+/// That a call has waited.
+struct Waited;
+
+/// Doubles every byte.
+struct Double;
+
+impl BodyFilter for Double {
+    fn piece(&mut self, data: &[u8], out: &mut Vec<u8>) {
+        out.extend(data.iter().flat_map(|byte| [*byte, *byte]));
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) {
+        out.push(b'.');
+    }
 }
 
 impl Plugin for Puppet {
@@ -27,7 +53,7 @@ impl Plugin for Puppet {
         schemars::Schema::default()
     }
 
-    fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
+    fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let text = |name: &str| config[name].as_str().map(str::to_owned);
         let need_body = config["need_body"].as_u64().map(|bytes| bytes as usize);
         Ok(Arc::new(PuppetFilter {
@@ -36,6 +62,10 @@ impl Plugin for Puppet {
             replace: text("replace"),
             status: config["status"].as_u64().map(|status| status as u16),
             set: serde_json::from_value(config["set"].clone()).unwrap_or_default(),
+            double: config["double"].as_bool().unwrap_or(false),
+            wait_ms: config["wait_ms"].as_u64(),
+            to: text("to").map(|service| context.destination(&service, &UpstreamHost::Client)),
+            copy_to: config["copy_to"].as_u64().map(|port| port as u16),
         }))
     }
 }
@@ -49,6 +79,19 @@ impl Filter for PuppetFilter {
         for (name, value) in &self.set {
             exchange.request.headers.set(name.as_bytes(), value.as_bytes());
         }
+        if let Some(time) = self.wait_ms
+            && exchange.kept.take::<_, Waited>(self).is_none()
+        {
+            exchange.kept.put(self, Waited);
+            return Outcome::Wait(Wait::time(Duration::from_millis(time)));
+        }
+        exchange.destination = self.to;
+        exchange.side_calls.extend(self.copy_to.map(|port| SideCall {
+            host: "127.0.0.1".to_owned(),
+            port,
+            message: b"GET /copy HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n".to_vec(),
+            timeout: Duration::from_secs(5),
+        }));
         if let Some(body) = &self.reply {
             return Outcome::Reply(Box::new(Reply::new(200, "text/plain", body.as_str())));
         }
@@ -78,6 +121,9 @@ impl Filter for PuppetFilter {
         }
         if let Some(body) = &self.replace {
             exchange.response.replaced_body = Some(body.clone().into_bytes());
+        }
+        if self.double {
+            exchange.response.body_filters.push(Double);
         }
     }
 }

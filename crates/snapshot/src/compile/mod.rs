@@ -9,7 +9,7 @@ mod url;
 
 use crate::carry::Carry;
 use crate::table::RouteTable;
-use crate::tls::ServerTls;
+use crate::tls::{Elsewhere, ServerTls};
 use crate::{Route, Snapshot};
 use chains::Chains;
 use routes::RouteCompiler;
@@ -56,6 +56,7 @@ pub fn compile(
         destinations,
         settings,
         tls,
+        elsewhere: Elsewhere::new(carry.roots()),
         hash: text_hash(model),
     };
     Ok((snapshot, diagnostics))

@@ -40,6 +40,9 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
         if let Some(status) = route.https_only_status {
             self.check_status(status, 300, || place().field("https_only_status"));
         }
+        if let Some(status) = route.grpc_only_status {
+            self.check_status(status, 400, || place().field("grpc_only_status"));
+        }
         let chain = chains.chain(&route.plugins, route.voice, &route.name, &|| {
             place().field("plugins")
         });
@@ -52,6 +55,7 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
             voice: route.voice,
             action,
             https_only_status: route.https_only_status,
+            grpc_only_status: route.grpc_only_status,
             chain,
             request_stamps: self.stamps(&route.request_stamps, || place().field("request_stamps")),
             response_stamps: self.stamps(&route.response_stamps, || place().field("response_stamps")),

@@ -1,7 +1,7 @@
 //! Upstreams with their targets and balancers, and how services lead to them.
 
 use super::health;
-use super::url::{check_host, check_path, default_port, parse_url};
+use super::url::{check_host, check_path, parse_url};
 use crate::carry::Carry;
 use crate::health::Checks;
 use crate::tls::ClientTls;
@@ -127,7 +127,7 @@ impl<'m> Compiler<'_, 'm> {
 
     /// How the targets of a service are met over TLS; `None`: they are met in the clear.
     fn tls(&mut self, index: usize, service: &Service, upstream: u32) -> Option<Arc<ClientTls>> {
-        if self.upstreams[upstream as usize].scheme != Scheme::Https {
+        if !self.upstreams[upstream as usize].scheme.is_tls() {
             return None;
         }
         let place = DocPath::root().field("services").index(index).field("tls");
@@ -144,10 +144,7 @@ impl<'m> Compiler<'_, 'm> {
     /// The upstream of a single server.
     fn server(&mut self, origin: Origin<'m>) -> u32 {
         let (scheme, host, port, srv) = origin;
-        let word = match scheme {
-            Scheme::Http => "http",
-            Scheme::Https => "https",
-        };
+        let word = scheme.as_str();
         let compiled = self.upstream(&model::Upstream {
             name: format!("{word}://{}:{port}", bracketed(host)),
             scheme,
@@ -261,7 +258,7 @@ impl<'m> Compiler<'_, 'm> {
         let host = without_brackets(&target.host);
         let address = host.parse::<IpAddr>().ok();
         let address = address.map(|address| SocketAddr::new(address, target.port));
-        let host_header = if target.port == default_port(upstream.scheme) {
+        let host_header = if target.port == upstream.scheme.default_port() {
             bracketed(host).into_owned()
         } else {
             id.to_owned()

@@ -22,7 +22,13 @@ pub(super) fn parse_url(text: &str) -> Result<ServiceUrl<'_>, String> {
     let scheme = match scheme.to_ascii_lowercase().as_str() {
         "http" => Scheme::Http,
         "https" => Scheme::Https,
-        other => return Err(format!("expected the scheme http or https, found '{other}'")),
+        "grpc" => Scheme::Grpc,
+        "grpcs" => Scheme::Grpcs,
+        other => {
+            return Err(format!(
+                "expected the scheme http, https, grpc or grpcs, found '{other}'"
+            ));
+        }
     };
     if rest.contains(['?', '#']) {
         return Err("expected a URL without a query and a fragment".to_owned());
@@ -40,7 +46,7 @@ pub(super) fn parse_url(text: &str) -> Result<ServiceUrl<'_>, String> {
     Ok(ServiceUrl {
         scheme,
         host,
-        port: port.unwrap_or(default_port(scheme)),
+        port: port.unwrap_or(scheme.default_port()),
         path: path.filter(|path| *path != "/"),
     })
 }
@@ -109,14 +115,6 @@ pub(super) fn check_host(host: &str) -> Result<(), String> {
         ));
     }
     Ok(())
-}
-
-/// The port of a scheme where none is given.
-pub(super) fn default_port(scheme: Scheme) -> u16 {
-    match scheme {
-        Scheme::Http => 80,
-        Scheme::Https => 443,
-    }
 }
 
 #[cfg(test)]

@@ -1,14 +1,17 @@
 //! How upstreams are met over TLS.
 
-use super::{Unusable, authorities, certified_key, provider};
+use super::{Unusable, authorities, certificates, certified_key, provider};
 use crate::carry::Carry;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{ResolvesClientCert, Resumption};
+use rustls::client::{ResolvesClientCert, Resumption, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::sign::CertifiedKey;
-use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
-use std::sync::Arc;
+use rustls::server::ParsedCertificate;
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, OtherError, RootCertStore, SignatureScheme,
+};
+use std::sync::{Arc, OnceLock};
 use weir_model::{Diagnostic, DocPath, UpstreamTls};
 
 /// How the targets of a service are met.
@@ -16,6 +19,8 @@ use weir_model::{Diagnostic, DocPath, UpstreamTls};
 pub struct ClientTls {
     /// For the handshake.
     pub config: Arc<ClientConfig>,
+    /// For the handshake with targets that speak HTTP/2.
+    pub http2_config: Arc<ClientConfig>,
     /// The name that every target is asked for; `None`: the one that it is told in `Host`.
     pub name: Option<ServerName<'static>>,
     /// Tells connections apart that were made by different rules.
@@ -46,7 +51,10 @@ impl ClientTls {
                 .dangerous()
                 .with_custom_certificate_verifier(Arc::new(Unverified(provider()))),
             (Some(pem), true) => {
-                builder.with_root_certificates(authorities(pem).map_err(|it| refuse("authorities", it))?)
+                let pinned = Pinned::new(pem).map_err(|it| refuse("authorities", it))?;
+                builder
+                    .dangerous()
+                    .with_custom_certificate_verifier(Arc::new(pinned))
             }
             (None, true) => builder.with_root_certificates(carry.roots()),
         };
@@ -64,11 +72,60 @@ impl ClientTls {
             let parsed = ServerName::try_from(name.to_owned());
             parsed.map_err(|_| refuse("server_name", format!("expected a server name, found '{name}'")))
         });
-        Ok(Self {
+        Ok(Self::of(config, name.transpose()?, id))
+    }
+
+    fn of(config: ClientConfig, name: Option<ServerName<'static>>, id: u64) -> Self {
+        let mut http2_config = config.clone();
+        http2_config.alpn_protocols = vec![b"h2".to_vec()];
+        Self {
             config: Arc::new(config),
-            name: name.transpose()?,
+            http2_config: Arc::new(http2_config),
+            name,
             id,
-        })
+        }
+    }
+}
+
+/// How servers are met over TLS that belong to no service.
+#[derive(Debug)]
+pub struct Elsewhere {
+    roots: Arc<RootCertStore>,
+    /// By whether certificates must be good; made when they are first needed.
+    made: [OnceLock<ClientTls>; 2],
+}
+
+impl Elsewhere {
+    /// Trusts these authorities.
+    pub(crate) fn new(roots: Arc<RootCertStore>) -> Self {
+        Self {
+            roots,
+            made: Default::default(),
+        }
+    }
+
+    /// The rules for servers whose certificates must be good, or need not be.
+    ///
+    /// # Errors
+    /// When the cryptography cannot be set up.
+    pub fn tls(&self, verify: bool) -> std::io::Result<&ClientTls> {
+        let place = &self.made[usize::from(verify)];
+        if let Some(made) = place.get() {
+            return Ok(made);
+        }
+        let builder = ClientConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .map_err(std::io::Error::other)?;
+        let builder = match verify {
+            true => builder.with_root_certificates(Arc::clone(&self.roots)),
+            false => builder
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(Unverified(provider()))),
+        };
+        let config = builder.with_no_client_auth();
+        // Services count theirs from the other end.
+        let id = u64::MAX - u64::from(verify);
+        Ok(place.get_or_init(|| ClientTls::of(config, None, id)))
     }
 }
 
@@ -84,6 +141,70 @@ impl ResolvesClientCert for Shown {
 
     fn has_certs(&self) -> bool {
         true
+    }
+}
+
+/// Checks certificates against the authorities of a configuration. A server may also show one of these itself, which
+/// is what "self-signed" usually means: such a certificate is often marked as that of an authority.
+#[derive(Debug)]
+struct Pinned {
+    usual: Arc<WebPkiServerVerifier>,
+    authorities: Vec<CertificateDer<'static>>,
+}
+
+impl Pinned {
+    fn new(pem: &str) -> Result<Self, String> {
+        let usual = WebPkiServerVerifier::builder_with_provider(authorities(pem)?, provider());
+        Ok(Self {
+            usual: usual.build().map_err(|error| error.to_string())?,
+            authorities: certificates(pem)?,
+        })
+    }
+}
+
+impl ServerCertVerifier for Pinned {
+    fn verify_server_cert(
+        &self,
+        shown: &CertificateDer<'_>,
+        between: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        stapled: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let verified = self.usual.verify_server_cert(shown, between, name, stapled, now);
+        // Its dates are good when this is what is wrong: they are looked at first.
+        let is_authority = matches!(
+            &verified,
+            Err(Error::InvalidCertificate(CertificateError::Other(OtherError(error))))
+                if error.downcast_ref() == Some(&webpki::Error::CaUsedAsEndEntity)
+        );
+        if is_authority && self.authorities.iter().any(|authority| authority == shown) {
+            verify_server_name(&ParsedCertificate::try_from(shown)?, name)?;
+            return Ok(ServerCertVerified::assertion());
+        }
+        verified
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.usual.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.usual.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.usual.supported_verify_schemes()
     }
 }
 

@@ -5,7 +5,7 @@
 mod client;
 mod server;
 
-pub use client::ClientTls;
+pub use client::{ClientTls, Elsewhere};
 pub use server::{Presented, ServerTls};
 
 use rustls::RootCertStore;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use weir_model::{Certificate, Diagnostic, DocPath, TlsVersion};
 
 /// The protocols that clients are offered (RFC 7301), the preferred first.
-const PROTOCOLS: [&[u8]; 1] = [b"http/1.1"];
+const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
 /// What clients are shown, by server name.
 #[derive(Debug, Default)]

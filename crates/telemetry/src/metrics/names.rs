@@ -61,6 +61,8 @@ metrics! {
     ConfigReloads = "weir_config_reloads_total", Counter, "Attempts to take over a configuration, by result.";
     ConfigLastReloadSuccessful = "weir_config_last_reload_successful", Gauge, "1 if the last attempt to take over a configuration succeeded, else 0.";
     ConfigLastReloadTimestamp = "weir_config_last_reload_timestamp_seconds", Gauge, "Unix time of the last attempt to take over a configuration.";
+    ConfigDocumentsLeftOut = "weir_config_documents_left_out", Gauge, "Documents of the followed store that are broken and not served.";
+    ConfigStoreConnected = "weir_config_store_connected", Gauge, "1 while the store or control plane is followed, 0 while it is away.";
     Requests = "weir_requests_total", Counter, "Requests answered or given up, on any route or none.";
     ClientConnections = "weir_client_connections_total", Counter, "Client connections accepted.";
     ClientConnectionsActive = "weir_client_connections_active", Gauge, "Client connections open now.";

@@ -46,6 +46,8 @@ pub(super) struct Configuration {
     pub(super) failures: u64,
     /// Unix seconds and success of the last attempt.
     pub(super) last: Option<(u64, bool)>,
+    /// Documents that are left out, and whether their store is there; `None`: no store is followed.
+    pub(super) store: Option<(usize, bool)>,
 }
 
 #[derive(Debug)]
@@ -132,6 +134,12 @@ impl Registry {
         let configuration = &mut self.state().configuration;
         configuration.failures += 1;
         configuration.last = Some((unix_seconds, false));
+    }
+
+    /// Notes how it stands with the store that is followed: how many of its documents are left out, and whether it is
+    /// there.
+    pub fn store_followed(&self, left_out: usize, is_connected: bool) {
+        self.state().configuration.store = Some((left_out, is_connected));
     }
 
     /// Exposes the counts of an access log.

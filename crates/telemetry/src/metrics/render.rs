@@ -67,6 +67,10 @@ impl Scrape {
             out.single(Metric::ConfigLastReloadSuccessful, u64::from(succeeded))?;
             out.single(Metric::ConfigLastReloadTimestamp, unix_seconds)?;
         }
+        if let Some((left_out, is_connected)) = now.store {
+            out.single(Metric::ConfigDocumentsLeftOut, left_out as u64)?;
+            out.single(Metric::ConfigStoreConnected, u64::from(is_connected))?;
+        }
         Ok(())
     }
 

@@ -169,8 +169,12 @@ fn time_is_an_argument() {
 fn pure_rooms_do_no_io() {
     let sources = sources();
     let mut breaches = Vec::new();
+    // A door's Admin API waits for its store, and for nothing else.
+    let is_admin = |source: &Source| source.path.contains("/src/admin/");
     for call in IO {
-        breaches.extend(shipped(&sources, call, |source| is_below(source, &NO_IO)));
+        breaches.extend(shipped(&sources, call, |source| {
+            is_below(source, &NO_IO) && !(is_admin(source) && call == "async fn")
+        }));
     }
     assert_none(&breaches, "only data plane, telemetry and binary do I/O");
 }

@@ -83,6 +83,16 @@ pub struct LimitArgs {
         default_value_t = Seconds(Limits::default().tunnel_timeout)
     )]
     pub tunnel_timeout: Seconds,
+
+    /// Most calls that one HTTP/2 connection may have under way
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        env = "WEIR_MAX_STREAMS",
+        default_value_t = Limits::default().max_streams,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    pub max_streams: u32,
 }
 
 impl LimitArgs {
@@ -98,6 +108,7 @@ impl LimitArgs {
             body_timeout: self.body_timeout.0,
             write_timeout: self.write_timeout.0,
             tunnel_timeout: self.tunnel_timeout.0,
+            max_streams: self.max_streams,
         }
     }
 }

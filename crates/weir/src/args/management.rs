@@ -15,6 +15,13 @@ pub struct ManagementArgs {
     /// The store: `sqlite:FOLDER`, `etcd://HOST:PORT` or `memory:` [default: SQLite in --data; without it, in memory].
     #[arg(long, value_name = "URL", env = "WEIR_STORE", hide_env_values = true)]
     pub store: Option<String>,
+    /// A file of keys that encrypt what is in the store and on disk; it is made where it is missing. Keep it away from
+    /// the store [default: nothing is encrypted].
+    #[arg(long, value_name = "FILE", env = "WEIR_STORE_KEY")]
+    pub store_key: Option<PathBuf>,
+    /// For how many days the store knows what was changed, by whom, and what was before.
+    #[arg(long, value_name = "DAYS", env = "WEIR_HISTORY", default_value_t = 30)]
+    pub history: u16,
     /// What this process does.
     #[arg(long, value_name = "ROLE", env = "WEIR_ROLE", value_enum, default_value_t = RoleArg::All)]
     pub role: RoleArg,

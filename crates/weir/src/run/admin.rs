@@ -11,13 +11,14 @@ use axum::response::{IntoResponse, Response};
 use axum::serve::ListenerExt;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, OnceLock};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use tower::ServiceExt;
 use weir_control::access::{Audit, Door, Guard, Role, Users, protect};
 use weir_control::api::{Api, ApiOptions, Gateways};
 use weir_control::follow::{DoorOptions, Followed};
-use weir_kong::admin::{Listener, Node};
+use weir_kong::admin::{Counts, Listener, Node, Statistics};
 use weir_store::{Store, StoreError};
+use weir_telemetry::metrics;
 
 /// An Admin API's listener.
 struct Bound {
@@ -117,13 +118,29 @@ pub struct Shared {
     pub doors: DoorOptions,
     pub followed: Followed,
     pub gateways: Gateways,
+    /// For how long the store knows what was changed.
+    pub history: Duration,
     /// What Kong's clients are told of the process.
     pub node: Node,
     pub health: Arc<Health>,
 }
 
+/// Tells Kong's clients what is counted.
+struct Counted(Arc<metrics::Registry>);
+
+impl Statistics for Counted {
+    fn counts(&self) -> Counts {
+        let totals = self.0.totals();
+        Counts {
+            open_connections: totals.connections_active,
+            accepted_connections: totals.connections_accepted,
+            requests: totals.requests,
+        }
+    }
+}
+
 /// What Kong's clients are told of a process that listens at these addresses.
-pub fn node(args: &RunArgs, management: &Management) -> Node {
+pub fn node(args: &RunArgs, management: &Management, metrics: Arc<metrics::Registry>) -> Node {
     let at = |address: &SocketAddr, is_tls: bool| Listener {
         ip: address.ip().to_string(),
         port: address.port(),
@@ -135,6 +152,7 @@ pub fn node(args: &RunArgs, management: &Management) -> Node {
         listeners.extend(args.listen_tls().iter().map(|address| at(address, true)));
     }
     Node {
+        statistics: Some(Arc::new(Counted(metrics))),
         hostname: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         listeners,
         admin_listeners: management

@@ -15,13 +15,14 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use weir_control::api::Gateways;
 use weir_control::follow::{
-    self, ControlSource, DoorOptions, Engine, Followed, Input, Inputs, KEPT_FILE_NAME, OpenStore, Source,
-    StoreSource,
+    self, ControlSource, DoorOptions, Engine, Followed, Input, Inputs, KEPT_FILE_NAME, KeptFile, OpenStore,
+    Source, StoreSource,
 };
 use weir_control::report::{Sink, Speaker, gateway_name, report};
 use weir_control::secrets::{Cache, Secrets};
 use weir_model::{Model, Voice};
 use weir_snapshot::Snapshot;
+use weir_store::seal::SealingKeys;
 
 /// How often snapshots that no worker holds any more are freed.
 const TICK: Duration = Duration::from_millis(100);
@@ -91,9 +92,11 @@ pub async fn serve(
     files: Option<Files>,
 ) -> anyhow::Result<End> {
     let options = door_options(starter, management, files.as_ref())?;
+    let keys = management.store_key.as_deref().map(SealingKeys::read_or_create);
+    let keys = keys.transpose().context("--store-key")?;
     let listeners = Listeners::bind(management)?;
     let addresses = listeners.addresses()?;
-    let store = open_local(&management.origin).await?;
+    let store = open_local(&management.origin, keys.as_ref()).await?;
     let followed = Followed::default();
     control.status.set_followed(followed.clone());
     let serving = Arc::new(Serving {
@@ -117,7 +120,10 @@ pub async fn serve(
     };
     // What is on this disk already needs no second place there.
     let kept = management.data.as_ref().filter(|_| !is_local(&management.origin));
-    let kept = kept.map(|folder| folder.join(KEPT_FILE_NAME));
+    let kept = kept.map(|folder| KeptFile {
+        path: folder.join(KEPT_FILE_NAME),
+        keys: keys.clone(),
+    });
     if let Some(folder) = &management.data {
         std::fs::create_dir_all(folder)
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
@@ -130,7 +136,7 @@ pub async fn serve(
         watched = Some(files.watched);
     }
     tokio::spawn(follow::follow(
-        source(&management.origin, &store),
+        source(&management.origin, keys, &store),
         inputs.clone(),
         kept,
     ));
@@ -141,7 +147,8 @@ pub async fn serve(
         doors: options,
         followed: followed.clone(),
         gateways: gateways.clone(),
-        node: admin::node(starter.args, management),
+        history: Duration::from_secs(86_400 * u64::from(starter.args.management.history)),
+        node: admin::node(starter.args, management, Arc::clone(&starter.metrics)),
         health: Arc::new(Health(Arc::clone(&control.status))),
     };
     let mut doors = tokio::spawn(open_doors(listeners.serve()?, store.clone(), shared));
@@ -176,6 +183,7 @@ async fn open_doors(doors: Doors, store: OpenStore, shared: Shared) -> anyhow::R
         return Ok(());
     }
     let store = store.opened().await;
+    tokio::spawn(weir_control::forget(Arc::clone(&store), shared.history));
     doors
         .open(store, &shared)
         .await
@@ -280,10 +288,10 @@ fn is_local(origin: &Origin) -> bool {
 }
 
 /// A store on this machine can be opened at once or not at all; others may be away for a while.
-async fn open_local(origin: &Origin) -> anyhow::Result<OpenStore> {
+async fn open_local(origin: &Origin, keys: Option<&SealingKeys>) -> anyhow::Result<OpenStore> {
     match origin {
         Origin::Store(location) if is_local(origin) => {
-            let store = weir_store::open(location)
+            let store = follow::open_store(location, keys)
                 .await
                 .context("the store cannot be opened")?;
             Ok(OpenStore::new(store))
@@ -292,9 +300,9 @@ async fn open_local(origin: &Origin) -> anyhow::Result<OpenStore> {
     }
 }
 
-fn source(origin: &Origin, store: &OpenStore) -> Box<dyn Source> {
+fn source(origin: &Origin, keys: Option<SealingKeys>, store: &OpenStore) -> Box<dyn Source> {
     match origin {
-        Origin::Store(location) => Box::new(StoreSource::new(location.clone(), store.clone())),
+        Origin::Store(location) => Box::new(StoreSource::new(location.clone(), keys, store.clone())),
         Origin::Control { url, token } => Box::new(ControlSource::new(url, token.clone())),
     }
 }

@@ -13,6 +13,7 @@ use crate::args::RunArgs;
 use crate::status::{self, Status};
 use files::{Good, Loader, Watched};
 use plan::Plan;
+pub use plan::Usage;
 use std::io::{IsTerminal, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;

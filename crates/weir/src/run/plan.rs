@@ -12,6 +12,11 @@ const fn local(port: u16) -> SocketAddr {
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), port)
 }
 
+/// Flags that do not fit together.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Usage(String);
+
 /// What to do.
 #[derive(Debug)]
 pub enum Plan {
@@ -27,6 +32,7 @@ pub struct Management {
     pub role: RoleArg,
     pub origin: Origin,
     pub data: Option<PathBuf>,
+    pub store_key: Option<PathBuf>,
     pub kong_admin: Option<SocketAddr>,
     pub apisix_admin: Option<SocketAddr>,
     pub console: Option<SocketAddr>,
@@ -53,33 +59,37 @@ impl std::fmt::Debug for Origin {
 
 impl Plan {
     /// The plan, or what does not fit together.
-    pub fn of(args: &RunArgs) -> anyhow::Result<Self> {
+    pub fn of(args: &RunArgs) -> Result<Self, Usage> {
+        let refused = |why: &str| Err(Usage(why.to_owned()));
         let flags = &args.management;
         let has_admin = flags.kong_admin.is_some() || flags.apisix_admin.is_some() || flags.console.is_some();
         let has_store = flags.data.is_some() || flags.store.is_some();
         match flags.role {
-            RoleArg::Gateway if has_admin => anyhow::bail!(
-                "a gateway (--role gateway) has no Admin APIs: leave out --kong-admin, --apisix-admin and --console"
-            ),
+            RoleArg::Gateway if has_admin => {
+                return refused(
+                    "a gateway (--role gateway) has no Admin APIs: leave out --kong-admin, --apisix-admin and --console",
+                );
+            }
             RoleArg::Control if !args.config.is_empty() => {
-                anyhow::bail!("a control plane (--role control) serves no calls: leave out -c")
+                return refused("a control plane (--role control) serves no calls: leave out -c");
             }
             RoleArg::All | RoleArg::Control if flags.control.is_some() => {
-                anyhow::bail!("--control is for a gateway: add --role gateway")
+                return refused("--control is for a gateway: add --role gateway");
             }
             RoleArg::Gateway if flags.control.is_none() && flags.store.is_none() => {
-                anyhow::bail!("a gateway (--role gateway) follows something: give --store or --control")
+                return refused("a gateway (--role gateway) follows something: give --store or --control");
             }
             RoleArg::Control if !has_store => {
-                anyhow::bail!("a control plane (--role control) needs a store: give --data or --store")
+                return refused("a control plane (--role control) needs a store: give --data or --store");
             }
             _ => {}
         }
         if !has_store && !has_admin && flags.control.is_none() {
-            anyhow::ensure!(
-                !args.config.is_empty(),
-                "there is nothing to serve: give files (-c FILE), or a place for a configuration (--data DIR)"
-            );
+            if args.config.is_empty() {
+                return refused(
+                    "there is nothing to serve: give files (-c FILE), or a place for a configuration (--data DIR)",
+                );
+            }
             return Ok(Self::Files);
         }
         Ok(Self::Managed(management(flags, has_admin)))
@@ -114,6 +124,7 @@ fn management(flags: &ManagementArgs, has_admin: bool) -> Management {
         role: flags.role,
         origin,
         data: flags.data.clone(),
+        store_key: flags.store_key.clone(),
         kong_admin: address(flags.kong_admin, KONG_ADMIN),
         apisix_admin: address(flags.apisix_admin, APISIX_ADMIN),
         console: address(flags.console, CONSOLE),

@@ -7,6 +7,7 @@ use super::call::Call;
 use super::check::{AUTHENTICATING, STREAM_PLUGINS};
 use super::example;
 use super::kind::Kind;
+use super::veil::secret_fields;
 use crate::plugins::{is_known, mapping, meta_shape};
 use crate::schema::{Shape, array, boolean, object, text};
 use axum::http::StatusCode;
@@ -133,6 +134,7 @@ fn about(name: &str) -> Map<String, Value> {
         }
     };
     put("version", Some(json!(0.1)));
+    put("type", AUTHENTICATING.contains(&name).then(|| json!("auth")));
     put("scope", GLOBAL.contains(&name).then(|| json!("global")));
     let priority = PRIORITIES
         .iter()
@@ -141,18 +143,26 @@ fn about(name: &str) -> Map<String, Value> {
     match mapping(name) {
         Some(mapping) => {
             put("priority", Some(json!(mapping.priority())));
-            put("schema", Some(with_meta(mapping.shape().to_json_schema())));
+            let mut schema = with_meta(mapping.shape().to_json_schema());
+            if mapping.credentials().is_some() {
+                schema["title"] = json!("work with route or service object");
+            }
+            put("schema", Some(schema));
             put(
                 "metadata_schema",
                 mapping.metadata_shape().map(Shape::to_json_schema),
             );
             if let Some(credentials) = mapping.credentials() {
-                put("type", Some(json!("auth")));
-                put("consumer_schema", Some(credentials.shape().to_json_schema()));
+                let mut schema = credentials.shape().to_json_schema();
+                schema["title"] = json!("work with consumer object");
+                let secrets: Vec<_> = secret_fields(name).collect();
+                if !secrets.is_empty() {
+                    schema["encrypt_fields"] = json!(secrets);
+                }
+                put("consumer_schema", Some(schema));
             }
         }
         None => {
-            put("type", AUTHENTICATING.contains(&name).then(|| json!("auth")));
             put("priority", priority.map(Value::from));
             let (schema, metadata) = match name == example::NAME {
                 true => (

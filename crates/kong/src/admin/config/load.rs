@@ -165,8 +165,28 @@ fn shown(document: &Value, mut found: Diagnostic) -> Diagnostic {
                 PathStep::Index(0),
             ];
         }
+    } else if is_entity(steps) {
+        steps.push(PathStep::Field(failure::WHOLE.to_owned()));
     }
     found
+}
+
+/// Whether a place is that of an entity.
+fn is_entity(steps: &[PathStep]) -> bool {
+    let mut around: Option<&'static Family> = None;
+    for pair in steps.chunks(2) {
+        let [PathStep::Field(name), PathStep::Index(_)] = pair else {
+            return false;
+        };
+        around = match around {
+            None => family(name),
+            Some(outer) => outer.child(name).map(|(child, _)| child),
+        };
+        if around.is_none() {
+            return false;
+        }
+    }
+    around.is_some()
 }
 
 fn name_of(of: &str, entity: &Value) -> Option<String> {
@@ -225,7 +245,9 @@ pub fn export(site: Site<'_>) -> Value {
                         *value = id.to_string().into();
                     }
                 }
-                without_nulls(&mut fields);
+                if fields.get("ttl").is_some_and(Value::is_null) {
+                    fields.remove("ttl");
+                }
                 Value::Object(fields)
             })
             .collect();
@@ -234,12 +256,4 @@ pub fn export(site: Site<'_>) -> Value {
         }
     }
     Value::Object(document)
-}
-
-fn without_nulls(fields: &mut Map<String, Value>) {
-    fields.retain(|_, value| !value.is_null());
-    fields
-        .values_mut()
-        .filter_map(Value::as_object_mut)
-        .for_each(without_nulls);
 }

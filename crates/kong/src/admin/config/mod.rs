@@ -54,7 +54,8 @@ pub async fn answer(admin: &Admin, call: &Call) -> Result<Answer, Failure> {
         Method::GET | Method::HEAD => {
             let state = admin.state();
             let config = load::export(Site::new(&state, &call.workspace, SystemTime::now()));
-            Ok(Answer::ok(&json!({ "config": yaml::write(&config) })))
+            let answer = Answer::ok(&json!({ "config": yaml::write(&config) }));
+            Ok(answer.with_revision(state.changed))
         }
         Method::POST => take(admin, call).await,
         _ => Ok(Answer::method_not_allowed()),
@@ -77,9 +78,7 @@ async fn take(admin: &Admin, call: &Call) -> Result<Answer, Failure> {
         note: call.note(),
         is_dry: call.dry_run,
     };
-    let answer = admin
-        .write(&writer, |state| plan(state, &call.workspace, &loaded))
-        .await?;
+    let answer = admin.write(&writer, |state| plan(state, call, &loaded)).await?;
     if !call.dry_run {
         admin.note_taken(hash, &call.workspace);
     }
@@ -116,8 +115,9 @@ fn load_document(document: Document, options: &Options, flatten_errors: bool) ->
     })
 }
 
-fn plan(state: &State, workspace: &str, loaded: &Loaded) -> Result<Plan, Failure> {
-    let site = Site::new(state, workspace, SystemTime::now());
+fn plan(state: &State, call: &Call, loaded: &Loaded) -> Result<Plan, Failure> {
+    call.check_match(Some(state.changed))?;
+    let site = Site::new(state, &call.workspace, SystemTime::now());
     Ok(Plan {
         changes: loaded.changes(site)?,
         answer: Answer::json(StatusCode::CREATED, &loaded.told()),

@@ -1,7 +1,11 @@
-//! GraphQL documents: what the first operation is, and no more.
+//! GraphQL documents: what the first operation is, and how deep all of them go.
 //!
 //! **What it is not**: a validator. It reads the lexical structure of the whole document (October 2021
 //! specification, section 2.1) and the shape of the first operation's outermost selection set.
+
+mod document;
+
+pub use document::{Document, Fault};
 
 use serde_json::Value;
 

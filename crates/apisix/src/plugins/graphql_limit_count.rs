@@ -1,0 +1,96 @@
+//! `graphql-limit-count`: `graphql-limit` of the catalogue. Its options are those of `limit-count`.
+
+use super::limit_count::{LimitCount, count_by, scope};
+use super::{Mapping, Notes, Phases, Surroundings, read};
+use crate::schema::Shape;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use weir_plugins::graphql_limit::Config;
+
+/// The plugin.
+pub struct GraphqlLimitCount;
+
+#[derive(Deserialize)]
+struct Options {
+    count: Option<Value>,
+    time_window: Option<Value>,
+    key: String,
+    key_type: String,
+    window_type: String,
+    group: Option<String>,
+    policy: String,
+    rejected_code: u16,
+    rejected_msg: Option<String>,
+    show_limit_quota_header: bool,
+}
+
+impl Mapping for GraphqlLimitCount {
+    fn name(&self) -> &'static str {
+        "graphql-limit-count"
+    }
+
+    fn priority(&self) -> i64 {
+        1004
+    }
+
+    fn phases(&self) -> Phases {
+        LimitCount.phases()
+    }
+
+    fn shape(&self) -> &'static Shape {
+        LimitCount.shape()
+    }
+
+    fn explain(&self, config: &Value, error: String) -> String {
+        LimitCount.explain(config, error)
+    }
+
+    fn check(&self, config: &Map<String, Value>) -> Result<(), String> {
+        LimitCount.check(config)
+    }
+
+    fn plugin(&self) -> &'static str {
+        "graphql-limit"
+    }
+
+    fn translate(
+        &self,
+        config: &Value,
+        surroundings: &Surroundings<'_>,
+        notes: &mut Notes,
+    ) -> Result<Value, serde_json::Error> {
+        let options: Options = read(config)?;
+        if options.policy != "local" {
+            notes.not_available(
+                "policy",
+                "another policy than \"local\" of plugin \"graphql-limit-count\"",
+            );
+        }
+        if options.window_type != "fixed" {
+            notes.not_available(
+                "window_type",
+                "a sliding window of plugin \"graphql-limit-count\"",
+            );
+        }
+        let number = |value: Option<Value>| value.as_ref().and_then(Value::as_u64);
+        let (limit, window) = (number(options.count), number(options.time_window));
+        if limit.is_none() || window.is_none() {
+            notes.not_available("count", "a count that is found out for each call, or by rules,");
+        }
+        let shown = |name: &str| options.show_limit_quota_header.then(|| name.to_owned());
+        serde_json::to_value(Config {
+            limit: limit.unwrap_or(0),
+            window_seconds: window.unwrap_or(1),
+            by: count_by(&options.key_type, &options.key),
+            scope: Some(match &options.group {
+                Some(group) => format!("graphql-limit-count/group/{group}"),
+                None => scope(config, surroundings.instance),
+            }),
+            status: options.rejected_code,
+            message: options.rejected_msg,
+            limit_header: shown("X-RateLimit-Limit"),
+            remaining_header: shown("X-RateLimit-Remaining"),
+            reset_header: shown("X-RateLimit-Reset"),
+        })
+    }
+}

@@ -1,0 +1,212 @@
+//! `proxy-cache` and `graphql-proxy-cache`: `proxy-cache` of the catalogue.
+
+use super::{Mapping, Notes, Phases, Surroundings, meta, read};
+use crate::schema::{Shape, array, boolean, integer, object, text};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::sync::LazyLock;
+use weir_plugins::proxy_cache::{Config, Words};
+
+/// The plugin `proxy-cache`.
+pub struct ProxyCache;
+
+/// The plugin `graphql-proxy-cache`.
+pub struct GraphqlProxyCache;
+
+/// The zones of APISIX's stock configuration, and the most memory that each takes in it.
+const ZONES: [&str; 2] = ["disk_cache_one", "memory_cache"];
+const ZONE_BYTES: u64 = 50 << 20;
+
+#[derive(Deserialize)]
+struct Common {
+    cache_zone: String,
+    cache_strategy: String,
+    cache_ttl: u64,
+    consumer_isolation: bool,
+    cache_set_cookie: bool,
+}
+
+#[derive(Deserialize)]
+struct Options {
+    cache_key: Vec<String>,
+    cache_http_status: Vec<u16>,
+    cache_method: Vec<String>,
+    hide_cache_headers: bool,
+    cache_control: bool,
+    #[serde(default)]
+    cache_bypass: Vec<String>,
+    #[serde(default)]
+    no_cache: Vec<String>,
+}
+
+/// The shape of what both have in common.
+fn shape() -> Shape {
+    object([
+        ("cache_zone", text().length(1, 100).or("disk_cache_one")),
+        ("cache_strategy", text().options(["disk", "memory"]).or("disk")),
+        ("cache_ttl", integer().at_least(1).or(300)),
+        ("consumer_isolation", boolean().or(true)),
+        ("cache_set_cookie", boolean().or(false)),
+        ("_meta", meta::shape()),
+    ])
+}
+
+fn check_zone(config: &Map<String, Value>) -> Result<(), String> {
+    let zone = config
+        .get("cache_zone")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    match ZONES.contains(&zone) {
+        true => Ok(()),
+        false => Err(format!("cache_zone {zone} not found")),
+    }
+}
+
+fn common(config: &Value, notes: &mut Notes) -> Result<Config, serde_json::Error> {
+    let common: Common = read(config)?;
+    if common.cache_strategy == "disk" {
+        notes.warn("cache_strategy", "responses are kept in memory, not on disk");
+    }
+    Ok(Config {
+        zone: common.cache_zone,
+        zone_bytes: ZONE_BYTES,
+        per_consumer: common.consumer_isolation,
+        ttl_seconds: common.cache_ttl,
+        store_cookies: common.cache_set_cookie,
+        status_header: Some("Apisix-Cache-Status".to_owned()),
+        words: Words {
+            hit: "HIT".to_owned(),
+            miss: "MISS".to_owned(),
+            expired: "EXPIRED".to_owned(),
+            refresh: "STALE".to_owned(),
+            bypass: "BYPASS".to_owned(),
+            other_method: "MISS".to_owned(),
+            only_if_cached: Some("MISS".to_owned()),
+            not_kept: None,
+        },
+        ..Config::default()
+    })
+}
+
+impl Mapping for ProxyCache {
+    fn name(&self) -> &'static str {
+        "proxy-cache"
+    }
+
+    fn priority(&self) -> i64 {
+        1085
+    }
+
+    fn phases(&self) -> Phases {
+        Phases {
+            access: true,
+            response: true,
+            ..Phases::default()
+        }
+    }
+
+    fn shape(&self) -> &'static Shape {
+        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+            let texts = || array(text().pattern(r"(^[^\$].+$|^\$[0-9a-zA-Z_]+$)")).min_items(1);
+            let statuses = array(integer().at_least(200).at_most(599)).min_items(1).unique();
+            let methods = array(text().options(["GET", "POST", "HEAD"]))
+                .min_items(1)
+                .unique();
+            shape()
+                .field("cache_key", texts().or(json!(["$host", "$request_uri"])))
+                .field("cache_http_status", statuses.or(json!([200, 301, 404])))
+                .field("cache_method", methods.or(json!(["GET", "HEAD"])))
+                .field("hide_cache_headers", boolean().or(false))
+                .field("cache_control", boolean().or(false))
+                .field("cache_bypass", texts())
+                .field("no_cache", texts())
+        });
+        &SHAPE
+    }
+
+    fn check(&self, config: &Map<String, Value>) -> Result<(), String> {
+        let keys = config.get("cache_key").and_then(Value::as_array);
+        if keys.into_iter().flatten().any(|key| key == "$request_method") {
+            return Err("cache_key variable $request_method unsupported".to_owned());
+        }
+        check_zone(config)?;
+        let is = |field: &str, value: &str| config.get(field).and_then(Value::as_str) == Some(value);
+        match is("cache_strategy", "memory") && is("cache_zone", "disk_cache_one") {
+            true => Err("invalid or empty cache_zone for cache_strategy: memory".to_owned()),
+            false => Ok(()),
+        }
+    }
+
+    fn plugin(&self) -> &'static str {
+        "proxy-cache"
+    }
+
+    fn translate(
+        &self,
+        config: &Value,
+        _: &Surroundings<'_>,
+        notes: &mut Notes,
+    ) -> Result<Value, serde_json::Error> {
+        let options: Options = read(config)?;
+        serde_json::to_value(Config {
+            key: options.cache_key,
+            statuses: options.cache_http_status,
+            methods: options.cache_method,
+            hide_cache_headers: options.hide_cache_headers,
+            cache_control: options.cache_control,
+            bypass: options.cache_bypass,
+            no_store: options.no_cache,
+            purge: true,
+            ..common(config, notes)?
+        })
+    }
+}
+
+impl Mapping for GraphqlProxyCache {
+    fn name(&self) -> &'static str {
+        "graphql-proxy-cache"
+    }
+
+    fn priority(&self) -> i64 {
+        1009
+    }
+
+    fn phases(&self) -> Phases {
+        Phases {
+            access: true,
+            response: true,
+            ..Phases::default()
+        }
+    }
+
+    fn shape(&self) -> &'static Shape {
+        static SHAPE: LazyLock<Shape> = LazyLock::new(shape);
+        &SHAPE
+    }
+
+    fn check(&self, config: &Map<String, Value>) -> Result<(), String> {
+        check_zone(config)
+    }
+
+    fn plugin(&self) -> &'static str {
+        "proxy-cache"
+    }
+
+    fn translate(
+        &self,
+        config: &Value,
+        _: &Surroundings<'_>,
+        notes: &mut Notes,
+    ) -> Result<Value, serde_json::Error> {
+        serde_json::to_value(Config {
+            key: ["$host", "$route_id", "$service_id", "$args"]
+                .map(str::to_owned)
+                .to_vec(),
+            statuses: vec![200],
+            methods: ["GET", "POST"].map(str::to_owned).to_vec(),
+            graphql: true,
+            key_header: Some("APISIX-Cache-Key".to_owned()),
+            ..common(config, notes)?
+        })
+    }
+}

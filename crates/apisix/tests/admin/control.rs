@@ -1,0 +1,77 @@
+//! The control API.
+
+use crate::api::{Api, clock};
+use serde_json::json;
+use std::sync::Arc;
+use weir_apisix::{AdminOptions, Counters, HealthSource, NodeHealth, UpstreamHealth};
+use weir_store::memory::MemoryStore;
+
+struct Checks;
+
+impl HealthSource for Checks {
+    fn health(&self, upstream: &str) -> Option<UpstreamHealth> {
+        (upstream == "upstreams/u").then(|| UpstreamHealth {
+            nodes: vec![NodeHealth {
+                ip: "127.0.0.1".to_owned(),
+                port: 1980,
+                hostname: "127.0.0.1".to_owned(),
+                status: "unhealthy",
+                counter: Counters {
+                    tcp_failure: 2,
+                    ..Counters::default()
+                },
+            }],
+        })
+    }
+}
+
+#[tokio::test]
+async fn what_is_configured_is_told() {
+    let mut options = AdminOptions::new(clock);
+    options.keys.clear();
+    options.health = Some(Arc::new(Checks));
+    let api = Api::with(options, Arc::new(MemoryStore::new())).await;
+    api.play(
+        r#"
+PUT upstreams/u {"nodes": {"127.0.0.1:1980": 1}, "checks": {"active": {"type": "tcp"}}} -> 201
+PUT services/s {"upstream_id": "u"} -> 201
+PUT routes/r {"uri": "/", "service_id": "s"} -> 201
+PUT plugin_metadata/http-logger {"log_format": {"a": "b"}} -> 201
+GET /v1/routes -> 200 [{"key": "/apisix/routes/r", "value": {"priority": 0}}]
+GET /v1/route/r -> 200 {"value": {"id": "r"}}
+GET /v1/route/x -> 404 {"error_msg": "route[x] not found"}
+GET /v1/services -> 200 [{"value": {"id": "s"}}]
+GET /v1/service/s -> 200
+GET /v1/upstreams -> 200 [{"value": {"nodes": [{"host": "127.0.0.1", "port": 1980, "weight": 1}], "scheme": "http"}}]
+GET /v1/upstream/u -> 200
+GET /v1/plugin_metadatas -> 200 [{"id": "http-logger"}]
+GET /v1/plugin_metadata/http-logger -> 200 {"log_format": {"a": "b"}}
+GET /v1/plugin_metadata/cors -> 404 {"error_msg": "plugin metadata[cors] not found"}
+GET /v1/healthcheck/routes/r -> 404 {"error_msg": "no checker for routes[r]"}
+GET /v1/healthcheck/upstreams/x -> 404 {"error_msg": "upstreams[x] not found"}
+GET /v1/healthcheck/x/x -> 400 {"error_msg": "invalid src type x"}
+GET /v1/healthcheck/routes -> 404 {"error_msg": "missing src id for src type routes"}
+POST /v1/gc -> 200
+GET /v1/nothing -> 404
+"#,
+    )
+    .await;
+    let node = json!({
+        "ip": "127.0.0.1", "port": 1980, "hostname": "127.0.0.1", "status": "unhealthy",
+        "counter": {"success": 0, "http_failure": 0, "tcp_failure": 2, "timeout_failure": 0},
+    });
+    let told = json!({"name": "/apisix/upstreams/u", "type": "tcp", "nodes": [node]});
+    let one = api.call("GET /v1/healthcheck/upstreams/u", "", &[]).await.json();
+    let all = api.call("GET /v1/healthcheck", "", &[]).await.json();
+    assert_eq!((&one, all), (&told, json!([told])));
+    let page = api.call("GET /v1/healthcheck", "", &["accept: text/html"]).await;
+    assert_eq!(page.header("content-type"), Some("text/html"));
+    assert!(
+        page.text.contains("<td>127.0.0.1:1980</td><td>unhealthy</td>"),
+        "{}",
+        page.text
+    );
+    let schema = api.call("GET /v1/schema", "", &[]).await.json();
+    assert_eq!(schema.pointer("/main/route/type"), Some(&json!("object")));
+    assert_eq!(schema.pointer("/plugins/cors/priority"), Some(&json!(4000)));
+}

@@ -1,0 +1,10 @@
+//! The Admin API as its clients meet it: tables of calls and answers, played in order on a store in memory.
+
+mod api;
+mod configs;
+mod control;
+mod documents;
+mod references;
+mod store;
+mod stored;
+mod words;

@@ -1,0 +1,208 @@
+//! From stored documents to the model: the same as from a file, whatever came before.
+
+use serde_json::{Value, json};
+use weir_apisix::{Options, Stored, translate};
+use weir_model::{Model, RouteTarget};
+
+fn documents() -> Vec<(&'static str, Value)> {
+    let node = json!({"nodes": {"127.0.0.1:80": 1}});
+    vec![
+        (
+            "consumer_groups/g",
+            json!({"id": "g", "plugins": {"limit-count": {"count": 1, "time_window": 1}}}),
+        ),
+        (
+            "consumers/jack",
+            json!({"username": "jack", "group_id": "g", "plugins": {"key-auth": {"key": "a"}}}),
+        ),
+        (
+            "consumers/jill",
+            json!({"username": "jill", "plugins": {"response-rewrite": {"status_code": 201}}}),
+        ),
+        (
+            "global_rules/1",
+            json!({"id": "1", "plugins": {"request-id": {}}}),
+        ),
+        ("plugin_configs/p", json!({"id": "p", "plugins": {"cors": {}}})),
+        (
+            "routes/a",
+            json!({"id": "a", "uri": "/a", "service_id": "s", "plugins": {"key-auth": {}}}),
+        ),
+        (
+            "routes/b",
+            json!({"id": "b", "uri": "/b*", "upstream_id": "u", "plugin_config_id": "p"}),
+        ),
+        (
+            "routes/c",
+            json!({"id": "c", "uri": "/c", "upstream": node, "priority": 9}),
+        ),
+        (
+            "routes/d",
+            json!({"id": "d", "uri": "/d", "upstream": node, "status": 0}),
+        ),
+        (
+            "services/s",
+            json!({"id": "s", "upstream_id": "u", "hosts": ["a.com"], "plugins": {"cors": {"max_age": 9}}}),
+        ),
+        ("upstreams/u", json!({"id": "u", "nodes": {"127.0.0.1:81": 1}})),
+    ]
+}
+
+fn from_file(documents: &[(&str, Value)]) -> Model {
+    let mut lists = serde_json::Map::new();
+    for (key, value) in documents {
+        let (list, _) = key.split_once('/').expect("a list");
+        let list = lists.entry(list).or_insert_with(|| json!([]));
+        list.as_array_mut().expect("a list").push(value.clone());
+    }
+    let (mut model, _) = translate(&Value::Object(lists), &Options::default()).expect("good documents");
+    model.plugins.sort_by(|one, other| one.id.cmp(&other.id));
+    model
+}
+
+fn apply(stored: &mut Stored, key: &str, value: &Value) {
+    stored.apply(key, Some(value.to_string().as_bytes()));
+}
+
+#[test]
+fn the_order_of_changes_does_not_count() {
+    let documents = documents();
+    let wanted = from_file(&documents);
+    for rotation in 0..documents.len() {
+        let mut stored = Stored::new(Options::default());
+        for (key, value) in documents[rotation..].iter().chain(&documents[..rotation]) {
+            apply(&mut stored, key, value);
+            if rotation % 2 == 0 {
+                stored.model();
+            }
+        }
+        let (model, broken) = stored.model();
+        assert_eq!(broken, [], "{rotation}");
+        assert_eq!(model, wanted, "{rotation}");
+        assert_eq!(stored.model().0, wanted, "again, {rotation}");
+    }
+}
+
+#[test]
+fn every_change_is_seen() {
+    let mut current = documents();
+    let mut stored = Stored::new(Options::default());
+    for (key, value) in &current {
+        apply(&mut stored, key, value);
+    }
+    stored.model();
+    let changes = [
+        (
+            "services/s",
+            json!({"id": "s", "upstream_id": "u", "plugins": {"cors": {"max_age": 8}}}),
+        ),
+        (
+            "upstreams/u",
+            json!({"id": "u", "nodes": {"127.0.0.1:82": 1}, "pass_host": "node"}),
+        ),
+        (
+            "plugin_configs/p",
+            json!({"id": "p", "plugins": {"response-rewrite": {"status_code": 202}}}),
+        ),
+        ("global_rules/1", json!({"id": "1", "plugins": {"cors": {}}})),
+        (
+            "consumers/jack",
+            json!({"username": "jack", "plugins": {"proxy-rewrite": {"uri": "/x"}}}),
+        ),
+        ("consumer_groups/g", json!({"id": "g", "plugins": {"cors": {}}})),
+        (
+            "routes/c",
+            json!({"id": "c", "uris": ["/c", "/cc"], "upstream_id": "u"}),
+        ),
+        (
+            "routes/d",
+            json!({"id": "d", "uri": "/d", "upstream_id": "u", "status": 1}),
+        ),
+    ];
+    for (key, value) in changes {
+        let known = current
+            .iter_mut()
+            .find(|(known, _)| *known == key)
+            .expect("a document");
+        known.1 = value.clone();
+        apply(&mut stored, key, &value);
+        assert_eq!(stored.model(), (from_file(&current), Vec::new()), "{key}");
+    }
+    for key in ["routes/a", "services/s", "consumers/jack", "global_rules/1"] {
+        current.retain(|(known, _)| *known != key);
+        stored.apply(key, None);
+        assert_eq!(stored.model(), (from_file(&current), Vec::new()), "without {key}");
+    }
+}
+
+#[test]
+fn what_is_broken_is_named_and_stops_nothing() {
+    let mut stored = Stored::new(Options::default());
+    for (key, value) in documents() {
+        apply(&mut stored, key, &value);
+    }
+    let whole = stored.model().0.routes.len();
+    for (key, value, reason, routes) in [
+        (
+            "routes/x",
+            "{",
+            "EOF while parsing an object at line 1 column 1",
+            whole,
+        ),
+        (
+            "routes/x",
+            r#"{"uri": 1}"#,
+            "property \"uri\" validation failed: wrong type: expected string, got number",
+            whole,
+        ),
+        (
+            "routes/x",
+            r#"{"uri": "/", "plugins": {"no-such": {}}}"#,
+            "plugins.no-such: unknown plugin [no-such]",
+            whole,
+        ),
+        (
+            "routes/x",
+            r#"{"uri": "/", "plugins": {"opa": {}}}"#,
+            "plugin \"opa\" is not available in this version of Weir; calls are refused",
+            whole + 1,
+        ),
+        (
+            "routes/x",
+            r#"{"uri": "/", "plugins": {"skywalking-logger": {}}}"#,
+            "plugin \"skywalking-logger\" is not available in this version of Weir; calls are served without",
+            whole + 1,
+        ),
+        (
+            "routes/x",
+            r#"{"uri": "/", "plugins": {}, "modifiedIndex": 7}"#,
+            "",
+            whole + 1,
+        ),
+        (
+            "consumers/x",
+            r#"{"username": "x", "plugins": {"opa": {}}}"#,
+            "plugin \"opa\" is not available in this version of Weir; calls are refused",
+            whole + 1,
+        ),
+    ] {
+        stored.apply(key, Some(value.as_bytes()));
+        let (model, broken) = stored.model();
+        let told: Vec<_> = broken
+            .iter()
+            .map(|it| (it.key.as_str(), it.reason.as_str()))
+            .collect();
+        let wanted: Vec<_> = Some((key, reason))
+            .into_iter()
+            .filter(|_| !reason.is_empty())
+            .collect();
+        assert_eq!(told, wanted, "{value}");
+        assert_eq!(model.routes.len(), routes, "{value}");
+        let refused = model
+            .routes
+            .iter()
+            .any(|it| it.target == RouteTarget::Broken(503));
+        assert_eq!(refused, key == "routes/x" && value.contains("opa"), "{value}");
+        assert!(model.consumers.iter().all(|consumer| consumer.id != "x"));
+    }
+}

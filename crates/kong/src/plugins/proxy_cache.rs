@@ -1,0 +1,149 @@
+//! `proxy-cache`: keeps responses in memory.
+
+use super::{Consumers, Definition, Unfit, typed, untyped};
+use crate::schema::{Check, Default, EntityCheck, Field, Fields, Kind, Record};
+use serde::Deserialize;
+use serde_json::Value;
+use weir_plugins::proxy_cache::{Config, QueryKey, Words};
+
+/// The plugin.
+pub const DEFINITION: Definition = Definition {
+    name: "proxy-cache",
+    priority: 100,
+    config: Record::of(FIELDS),
+    checks: &[EntityCheck::Test(check_dictionary)],
+    shorthands: &[],
+    on_consumers: true,
+    catalogue_name: "proxy-cache",
+    translate,
+};
+
+const TEXTS: Kind = Kind::Array(&Field::element(Kind::String));
+const METHOD: Field =
+    Field::element(Kind::String).check(&[Check::OneOf(&["HEAD", "GET", "POST", "PATCH", "PUT"])]);
+const STATUS: Field = Field::element(Kind::Integer).check(&[Check::Between(100, 900)]);
+/// The original's stores that a document can name, without those of its own templates.
+const DICTIONARIES: [&str; 9] = [
+    "kong_db_cache",
+    "kong_db_cache_miss",
+    "kong_core_db_cache",
+    "kong_core_db_cache_miss",
+    "kong_cluster_events",
+    "kong_healthchecks",
+    "kong_rate_limiting_counters",
+    "kong_locks",
+    "kong",
+];
+
+const FIELDS: &[Field] = &[
+    Field::new("response_code", Kind::Array(&STATUS))
+        .required()
+        .or(Default::Integers(&[200, 301, 404]))
+        .check(&[Check::AtLeast(1)]),
+    Field::new("request_method", Kind::Array(&METHOD))
+        .required()
+        .or(Default::Texts(&["GET", "HEAD"])),
+    Field::new("content_type", TEXTS)
+        .required()
+        .or(Default::Texts(&["text/plain", "application/json"])),
+    Field::new("cache_ttl", Kind::Integer)
+        .or(Default::Integer(300))
+        .check(&[Check::Above(0)]),
+    Field::new("strategy", Kind::String)
+        .required()
+        .check(&[Check::OneOf(&["memory"])]),
+    Field::new("cache_control", Kind::Boolean)
+        .required()
+        .or(Default::Boolean(false)),
+    Field::new("ignore_uri_case", Kind::Boolean).or(Default::Boolean(false)),
+    Field::new("storage_ttl", Kind::Integer),
+    Field::new("memory", Kind::Record(&MEMORY)).required(),
+    Field::new("vary_query_params", TEXTS),
+    Field::new("vary_headers", TEXTS),
+    Field::new("response_headers", Kind::Record(&RESPONSE_HEADERS)).required(),
+];
+
+static MEMORY: Record = Record::of(&[Field::new("dictionary_name", Kind::String)
+    .required()
+    .or(Default::Text("kong_db_cache"))]);
+
+static RESPONSE_HEADERS: Record = Record::of(&[
+    Field::new("age", Kind::Boolean).or(Default::Boolean(true)),
+    Field::new("X-Cache-Status", Kind::Boolean).or(Default::Boolean(true)),
+    Field::new("X-Cache-Key", Kind::Boolean).or(Default::Boolean(true)),
+]);
+
+fn check_dictionary(plugin: &Fields) -> Result<(), String> {
+    let config = plugin.get("config");
+    let name = config.and_then(|config| config["memory"]["dictionary_name"].as_str());
+    match name {
+        Some(name) if !DICTIONARIES.contains(&name) => Err(format!("missing shared dict '{name}'")),
+        _ => Ok(()),
+    }
+}
+
+#[derive(Deserialize)]
+struct ProxyCache {
+    response_code: Vec<u16>,
+    request_method: Vec<String>,
+    content_type: Vec<String>,
+    cache_ttl: Option<u64>,
+    cache_control: bool,
+    ignore_uri_case: Option<bool>,
+    storage_ttl: Option<i64>,
+    memory: Memory,
+    vary_query_params: Option<Vec<String>>,
+    vary_headers: Option<Vec<String>>,
+    response_headers: ResponseHeaders,
+}
+
+#[derive(Deserialize)]
+struct Memory {
+    dictionary_name: String,
+}
+
+#[derive(Deserialize)]
+struct ResponseHeaders {
+    age: Option<bool>,
+    #[serde(rename = "X-Cache-Status")]
+    status: Option<bool>,
+    #[serde(rename = "X-Cache-Key")]
+    key: Option<bool>,
+}
+
+fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
+    let config: ProxyCache = typed(config)?;
+    let shown = |name: &str, wanted: Option<bool>| wanted.unwrap_or(true).then(|| name.to_owned());
+    Ok(untyped(Config {
+        zone: config.memory.dictionary_name,
+        zone_bytes: 128 << 20,
+        key: ["$route_id", "$request_method", "$uri"]
+            .map(str::to_owned)
+            .to_vec(),
+        query: config.vary_query_params.map_or(QueryKey::All, QueryKey::Only),
+        headers: config.vary_headers.unwrap_or_default(),
+        ignore_case: config.ignore_uri_case.unwrap_or(false),
+        methods: config.request_method,
+        statuses: config.response_code,
+        content_types: config.content_type,
+        ttl_seconds: config.cache_ttl.unwrap_or(300),
+        keep_seconds: config.storage_ttl.and_then(|seconds| u64::try_from(seconds).ok()),
+        cache_control: config.cache_control,
+        obey_private: false,
+        store_cookies: true,
+        status_header: shown("X-Cache-Status", config.response_headers.status),
+        key_header: shown("X-Cache-Key", config.response_headers.key),
+        age: config.response_headers.age.unwrap_or(true),
+        words: Words {
+            hit: "Hit".to_owned(),
+            miss: "Miss".to_owned(),
+            expired: "Miss".to_owned(),
+            refresh: "Refresh".to_owned(),
+            bypass: "Bypass".to_owned(),
+            other_method: "Bypass".to_owned(),
+            only_if_cached: None,
+            not_kept: Some("Bypass".to_owned()),
+        },
+        ..Config::default()
+    }))
+}

@@ -1,0 +1,318 @@
+//! `body-transform`: makes new bodies of what old ones hold, by templates.
+//!
+//! ```yaml
+//! request:
+//!   input: xml
+//!   template: '{"city": "{{ order.city }}"}'
+//! ```
+//!
+//! In a template `{{ … }}` stands for a value, escaped as in HTML, `{* … *}` for one as it is, and `{% … %}` for `if`,
+//! `for` and `local`; the expressions are Lua's. The members of the old body are names; besides there are `_body`,
+//! `_ctx.var.NAME` for variables, `_escape_json` and `_escape_xml`.
+
+mod decode;
+mod render;
+mod template;
+mod xml;
+
+use decode::decoded;
+use render::{Budget, Facts};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use template::Template;
+use weir_model::{Diagnostic, DocPath};
+use weir_plugin::{BodyFilter, BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Reply, parse_config};
+
+/// Configuration of `body-transform`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// What becomes of request bodies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<Transform>,
+    /// What becomes of response bodies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response: Option<Transform>,
+    /// The largest request body, in bytes, at most 67108864; larger ones are refused.
+    #[schemars(range(max = 67_108_864))]
+    pub max_request_bytes: usize,
+    /// The largest response body that is changed, in bytes, at most 67108864; larger ones pass as they are.
+    #[schemars(range(max = 67_108_864))]
+    pub max_response_bytes: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            request: None,
+            response: None,
+            max_request_bytes: 1 << 20,
+            max_response_bytes: 1 << 20,
+        }
+    }
+}
+
+/// What becomes of a body.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Transform {
+    /// The template of the new body.
+    pub template: String,
+    /// What the old one is; absent: what its `Content-Type` says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Input>,
+}
+
+/// What a body is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Input {
+    /// XML: elements by name, several of one name as a list, attributes below `_attr`.
+    Xml,
+    /// JSON.
+    Json,
+    /// An urlencoded form.
+    Encoded,
+    /// The arguments of the query.
+    Args,
+    /// A text: only `_body` has it.
+    Plain,
+    /// A form in parts.
+    Multipart,
+}
+
+/// The most that a body may have.
+const MOST: usize = 64 << 20;
+
+/// The plugin.
+pub struct BodyTransform;
+
+impl Plugin for BodyTransform {
+    fn name(&self) -> &'static str {
+        "body-transform"
+    }
+
+    fn config_schema(&self) -> schemars::Schema {
+        schemars::schema_for!(Config)
+    }
+
+    fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
+        let config: Config = parse_config(config)?;
+        let root = DocPath::root();
+        let mut faults = Vec::new();
+        if config.request.is_none() && config.response.is_none() {
+            faults.push(Diagnostic::error(
+                root.clone(),
+                "expected 'request', 'response' or both",
+            ));
+        }
+        let bounds = [
+            ("max_request_bytes", config.max_request_bytes),
+            ("max_response_bytes", config.max_response_bytes),
+        ];
+        for (field, bytes) in bounds {
+            if bytes > MOST {
+                faults.push(Diagnostic::error(
+                    root.field(field),
+                    format!("expected at most {MOST} bytes"),
+                ));
+            }
+        }
+        let mut work = |side: &str, transform: Option<Transform>, max_bytes: usize| {
+            let transform = transform?;
+            match Template::parse(&transform.template) {
+                Ok(template) => Some(Arc::new(Work {
+                    template,
+                    input: transform.input,
+                    max_bytes,
+                })),
+                Err(message) => {
+                    let place = root.field(side).field("template");
+                    faults.push(Diagnostic::error(place, message));
+                    None
+                }
+            }
+        };
+        let filter = TransformFilter {
+            request: work("request", config.request, config.max_request_bytes),
+            response: work("response", config.response, config.max_response_bytes),
+        };
+        match faults.is_empty() {
+            true => Ok(Arc::new(filter)),
+            false => Err(faults),
+        }
+    }
+}
+
+/// An instance of `body-transform`.
+struct TransformFilter {
+    request: Option<Arc<Work>>,
+    response: Option<Arc<Work>>,
+}
+
+/// The work on one side's bodies.
+struct Work {
+    template: Template,
+    input: Option<Input>,
+    max_bytes: usize,
+}
+
+/// Why there is no new body: the status and what is told.
+struct Failure(u16, String);
+
+impl Work {
+    /// The new body.
+    fn make(
+        &self,
+        side: &str,
+        input: Option<Input>,
+        content_type: &[u8],
+        body: Option<&[u8]>,
+        facts: &Facts,
+    ) -> Result<Vec<u8>, Failure> {
+        let root = match (input, body) {
+            (None | Some(Input::Plain), _) => json!({}),
+            (Some(Input::Args), _) => facts.args.clone(),
+            (Some(_), None) => json!({}),
+            (Some(input), Some(body)) => decoded(input, content_type, body)
+                .map_err(|fault| Failure(400, format!("{side} body decode: {fault}")))?,
+        };
+        let mut out = Vec::new();
+        let mut budget = Budget::default();
+        render::render(&self.template, &root, body, facts, &mut budget, &mut out)
+            .map_err(|fault| Failure(503, format!("{side} template rendering: {fault}")))?;
+        Ok(out)
+    }
+}
+
+/// What a `Content-Type` says that a body is.
+fn told(content_type: &[u8]) -> Option<Input> {
+    let lower = content_type.to_ascii_lowercase();
+    let has = |text: &str| memchr::memmem::find(&lower, text.as_bytes()).is_some();
+    if has("text/xml") {
+        Some(Input::Xml)
+    } else if has("application/json") {
+        Some(Input::Json)
+    } else if has("application/x-www-form-urlencoded") {
+        Some(Input::Encoded)
+    } else {
+        has("multipart/").then_some(Input::Multipart)
+    }
+}
+
+/// That the body has been asked for.
+struct Asked;
+
+impl Filter for TransformFilter {
+    fn phases(&self) -> Phases {
+        Phases {
+            request: self.request.is_some(),
+            response: self.response.is_some(),
+        }
+    }
+
+    fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        let Some(work) = &self.request else {
+            return Outcome::Continue;
+        };
+        let has_asked = exchange.kept.take::<_, Asked>(self).is_some();
+        if exchange.request.has_body && exchange.request.body.is_none() {
+            if has_asked {
+                return failed(&Failure(413, "request body is too large".to_owned()));
+            }
+            exchange.kept.put(self, Asked);
+            return Outcome::NeedBody {
+                max_bytes: work.max_bytes,
+            };
+        }
+        let facts = Facts::of(&work.template, exchange);
+        let request = &exchange.request;
+        let content_type = request.headers.get(b"content-type").unwrap_or_default();
+        let input = match request.method.as_slice() {
+            b"GET" => Some(Input::Args),
+            _ => work.input.or_else(|| told(content_type)),
+        };
+        match work.make("request", input, content_type, request.body.as_deref(), &facts) {
+            Ok(body) => {
+                crate::request_rewrite::set_body(&mut exchange.request, body);
+                Outcome::Continue
+            }
+            Err(failure) => failed(&failure),
+        }
+    }
+
+    fn on_response(&self, exchange: &mut Exchange) {
+        let Some(work) = &self.response else { return };
+        let length = exchange.response.content_length;
+        if length.is_some_and(|length| length > work.max_bytes as u64) {
+            return;
+        }
+        let facts = Facts::of(&work.template, exchange);
+        let response = &mut exchange.response;
+        let content_type = response.headers.get(b"content-type").unwrap_or_default().to_vec();
+        for name in [
+            &b"Content-Length"[..],
+            b"Content-Encoding",
+            b"ETag",
+            b"Last-Modified",
+        ] {
+            response.headers.remove(name);
+        }
+        response.body_filters.push(Gatherer {
+            work: Arc::clone(work),
+            input: work.input.or_else(|| told(&content_type)),
+            content_type,
+            facts,
+            gathered: Vec::new(),
+            is_too_large: false,
+        });
+    }
+}
+
+fn failed(Failure(status, message): &Failure) -> Outcome {
+    let body = format!("{}\n", json!({ "message": message }));
+    Outcome::Reply(Box::new(Reply::new(*status, "text/plain", body)))
+}
+
+/// Gathers a response's body, and makes the new one at its end.
+struct Gatherer {
+    work: Arc<Work>,
+    input: Option<Input>,
+    content_type: Vec<u8>,
+    facts: Facts,
+    gathered: Vec<u8>,
+    is_too_large: bool,
+}
+
+impl BodyFilter for Gatherer {
+    fn piece(&mut self, data: &[u8], out: &mut Vec<u8>) {
+        if !self.is_too_large && self.gathered.len() + data.len() <= self.work.max_bytes {
+            self.gathered.extend_from_slice(data);
+            return;
+        }
+        self.is_too_large = true;
+        out.append(&mut self.gathered);
+        out.extend_from_slice(data);
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) {
+        if self.is_too_large {
+            return;
+        }
+        let body = std::mem::take(&mut self.gathered);
+        let made = self.work.make(
+            "response",
+            self.input,
+            &self.content_type,
+            Some(&body),
+            &self.facts,
+        );
+        // A body that cannot be changed passes as it is.
+        out.append(&mut made.unwrap_or(body));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,214 @@
+//! `body-transform` on requests and responses.
+
+use super::*;
+use crate::testkit::*;
+
+/// The body that the service gets, or the answer.
+fn transformed(config: &Value, call: &str, content_type: &str, body: &str) -> String {
+    let filter = build(&BodyTransform, config).expect("valid");
+    let mut exchange = exchange();
+    prepare(
+        &mut exchange,
+        call,
+        &[("Content-Type", content_type), ("X-A", "h/v")],
+    );
+    exchange.request.has_body = true;
+    exchange.request.body = Some(body.as_bytes().to_vec());
+    match filter.on_request(&mut exchange) {
+        Outcome::Continue => String::from_utf8(exchange.request.body.expect("a body")).expect("text"),
+        Outcome::Reply(reply) => format!("{} {}", reply.status, String::from_utf8_lossy(&reply.body)),
+        other => word(&other),
+    }
+}
+
+#[test]
+fn requests_get_new_bodies() {
+    let of = |input: Option<&str>, template: &str| match input {
+        Some(input) => json!({"request": {"input": input, "template": template}}),
+        None => json!({"request": {"template": template}}),
+    };
+    let json = "application/json";
+    for (config, call, content_type, body, expected) in [
+        (
+            of(Some("xml"), r#"{"c":"{{root.city}}"}"#),
+            "POST /",
+            "text/xml",
+            "<root><city>Rome</city></root>",
+            r#"{"c":"Rome"}"#,
+        ),
+        (
+            of(None, "{{a}}|{*a*}"),
+            "POST /",
+            json,
+            r#"{"a":"<x>/"}"#,
+            "&lt;x&gt;&#47;|<x>/",
+        ),
+        (
+            of(Some("encoded"), r#"{"k":"{{k}}"}"#),
+            "POST /",
+            "x",
+            "k=v&z=1",
+            r#"{"k":"v"}"#,
+        ),
+        (
+            of(Some("json"), r#"{"q":{*_escape_json(name)*}}"#),
+            "POST /",
+            json,
+            r#"{"name":"a\"b"}"#,
+            r#"{"q":"a\"b"}"#,
+        ),
+        (of(Some("plain"), "[{{_body}}]"), "POST /", "x", "hi", "[hi]"),
+        (
+            of(Some("json"), "{{n}} {{a}}-{{ctx}}"),
+            "GET /?a=1&n=2",
+            json,
+            "",
+            "2 1-",
+        ),
+        (
+            of(None, "{*_ctx.var.http_x_a*} {{_ctx.var.uri}}"),
+            "POST /p",
+            json,
+            "{}",
+            "h/v &#47;p",
+        ),
+        (
+            of(
+                None,
+                "{% for i, v in ipairs(list) do %}\n{{i}}={{v.x}},{% end %}{% for k in pairs(map) do %}{{k}};{% end %}",
+            ),
+            "POST /",
+            json,
+            r#"{"list":[{"x":1},{"x":"b"}],"map":{"m":1}}"#,
+            "1=1,2=b,m;",
+        ),
+        (
+            of(
+                None,
+                "{% if n > 5 then %}big{% elseif n == 5 then %}five{% else %}small{% end %}{# no #}",
+            ),
+            "POST /",
+            json,
+            r#"{"n":5}"#,
+            "five",
+        ),
+        (
+            of(
+                None,
+                "{% local x = a .. '!' %}{{x:upper()}}{% for i = 1, 3 do %}{{i}}{% end %}",
+            ),
+            "POST /",
+            json,
+            r#"{"a":"b"}"#,
+            "B!123",
+        ),
+        (
+            of(None, "{{context.a}}{{string.lower(a)}}{{#a}}"),
+            "POST /",
+            json,
+            r#"{"a":"Ab"}"#,
+            "Abab2",
+        ),
+        (
+            of(None, r#"{"a": [1, {"b": 2}]}"#),
+            "POST /",
+            json,
+            "{}",
+            r#"{"a": [1, {"b": 2}]}"#,
+        ),
+        (
+            of(Some("multipart"), "{{f}}"),
+            "POST /",
+            "multipart/form-data; boundary=B",
+            "--B\r\nContent-Disposition: form-data; name=\"f\"\r\n\r\nv\r\n--B--\r\n",
+            "v",
+        ),
+    ] {
+        assert_eq!(
+            transformed(&config, call, content_type, body),
+            expected,
+            "{config}"
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_changed_is_refused() {
+    let json = |template: &str| json!({"request": {"input": "json", "template": template}});
+    for (template, body, expected) in [
+        ("{{a}}", "no", "400 {\"message\":\"request body decode: expected"),
+        (
+            "{{a.b.c}}",
+            "{}",
+            "503 {\"message\":\"request template rendering: a member of nothing is asked for\"}",
+        ),
+        (
+            "{% for i = 1, 1000000000 do %}x{% end %}",
+            "{}",
+            "503 {\"message\":\"request template rendering: a loop goes on for too long\"}",
+        ),
+    ] {
+        let found = transformed(&json(template), "POST /", "", body);
+        assert!(found.starts_with(expected), "{template}: {found}");
+    }
+}
+
+#[test]
+fn responses_get_new_bodies() {
+    for (config, body, expected) in [
+        (
+            json!({"response": {"input": "json", "template": "<r>{{a}}</r>"}}),
+            r#"{"a":"v1"}"#,
+            "<r>v1</r>",
+        ),
+        (
+            json!({"response": {"input": "json", "template": "<r>{{a}}</r>"}}),
+            "no",
+            "no",
+        ),
+        (
+            json!({"response": {"template": "[{{a}}]"}, "max_response_bytes": 5}),
+            r#"{"a":"v1"}"#,
+            r#"{"a":"v1"}"#,
+        ),
+    ] {
+        let filter = build(&BodyTransform, &config).expect("valid");
+        let mut exchange = exchange();
+        exchange
+            .response
+            .headers
+            .append(b"Content-Type", b"application/json");
+        filter.on_response(&mut exchange);
+        let made = exchange.response.body_filters.whole(body.as_bytes().to_vec());
+        assert_eq!(String::from_utf8_lossy(&made), expected, "{config}");
+    }
+}
+
+#[test]
+fn configurations_are_checked() {
+    assert!(build(&BodyTransform, &example(include_str!("mod.rs"))).is_ok());
+    for template in [
+        "{{",
+        "{{ a b }}",
+        "{% if a %}{% end %}",
+        "{% if a then %}",
+        "{% end %}",
+        "{% for x in y do %}{% end %}",
+        "{% while true do %}{% end %}",
+        "{(other.html)}",
+        "{% local 1 = 2 %}",
+        "{% if a then %}{% else %}{% else %}{% end %}",
+    ] {
+        let places = refused_at(&BodyTransform, &json!({"request": {"template": template}}));
+        let is_text = template == "{{";
+        assert_eq!(places.is_empty(), is_text, "{template}");
+    }
+    assert_eq!(refused_at(&BodyTransform, &json!({})), [""]);
+    assert_eq!(
+        refused_at(
+            &BodyTransform,
+            &json!({"request": {"template": ""}, "max_request_bytes": 1 << 30})
+        ),
+        ["max_request_bytes"]
+    );
+}

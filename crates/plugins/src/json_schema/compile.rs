@@ -1,0 +1,301 @@
+//! Reading schemas.
+
+use super::formats::Format;
+use super::{Dependency, Fields, Items, Kind, Name, Node, Numbers, Property, Rules, Schema, Text};
+use regex::Regex;
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+
+/// The most parts of a schema that references lead to.
+const MAX_NODES: usize = 1_000;
+
+/// Reads a whole schema.
+pub(super) fn read(schema: &Value, fold_names: bool) -> Result<Schema, String> {
+    let mut reader = Reader {
+        root: schema,
+        nodes: vec![Node::Always(true)],
+        places: HashMap::new(),
+    };
+    reader.places.insert(String::new(), 0);
+    reader.nodes[0] = reader.node(schema, fold_names)?;
+    Ok(Schema { nodes: reader.nodes })
+}
+
+struct Reader<'s> {
+    root: &'s Value,
+    nodes: Vec<Node>,
+    /// Of parts that references lead to, by the path in the reference.
+    places: HashMap<String, usize>,
+}
+
+impl Reader<'_> {
+    fn node(&mut self, schema: &Value, fold: bool) -> Result<Node, String> {
+        let schema = match schema {
+            Value::Bool(always) => return Ok(Node::Always(*always)),
+            Value::Object(schema) => schema,
+            _ => return Err("expected a schema: a map, true or false".to_owned()),
+        };
+        if let Some(Value::String(reference)) = schema.get("$ref") {
+            return self.reference(reference).map(Node::Reference);
+        }
+        let condition = match schema.get("if") {
+            None => None,
+            Some(condition) => Some((
+                self.node(condition, fold)?,
+                self.optional(schema, "then", fold)?,
+                self.optional(schema, "else", fold)?,
+            )),
+        };
+        Ok(Node::Rules(Box::new(Rules {
+            kinds: kinds(schema.get("type"))?,
+            fields: self.fields(schema, fold)?,
+            items: self.items(schema)?,
+            text: text(schema)?,
+            number: numbers(schema)?,
+            options: list(schema, "enum")?.cloned(),
+            constant: schema.get("const").cloned(),
+            all_of: self.nodes(schema, "allOf", fold)?,
+            any_of: self.nodes(schema, "anyOf", fold)?,
+            any_of_required: requirements(schema.get("anyOf")),
+            one_of: self.nodes(schema, "oneOf", fold)?,
+            not: self.optional(schema, "not", fold)?,
+            condition,
+            default: schema.get("default").filter(|it| !it.is_null()).cloned(),
+        })))
+    }
+
+    /// The place of what a reference leads to.
+    fn reference(&mut self, reference: &str) -> Result<usize, String> {
+        let unknown = || format!("failed to resolve the reference \"{reference}\"");
+        let path = reference.strip_prefix('#').ok_or_else(unknown)?;
+        if let Some(known) = self.places.get(path) {
+            return Ok(*known);
+        }
+        let target = self.root.pointer(path).ok_or_else(unknown)?;
+        if self.nodes.len() >= MAX_NODES {
+            return Err("the schema has too many references".to_owned());
+        }
+        let place = self.nodes.len();
+        self.nodes.push(Node::Always(true));
+        self.places.insert(path.to_owned(), place);
+        self.nodes[place] = self.node(&target.clone(), false)?;
+        Ok(place)
+    }
+
+    fn optional(
+        &mut self,
+        schema: &Map<String, Value>,
+        name: &str,
+        fold: bool,
+    ) -> Result<Option<Node>, String> {
+        schema.get(name).map(|inner| self.node(inner, fold)).transpose()
+    }
+
+    fn nodes(&mut self, schema: &Map<String, Value>, name: &str, fold: bool) -> Result<Vec<Node>, String> {
+        let items = list(schema, name)?.into_iter().flatten();
+        items.map(|item| self.node(item, fold)).collect()
+    }
+
+    fn fields(&mut self, schema: &Map<String, Value>, fold: bool) -> Result<Option<Fields>, String> {
+        let required = match schema.get("required") {
+            Some(Value::Array(_)) => texts(schema, "required")?,
+            _ => Vec::new(),
+        };
+        let name = |told: &str| Name {
+            looked_up: if fold {
+                told.to_ascii_lowercase()
+            } else {
+                told.to_owned()
+            },
+            told: told.to_owned(),
+        };
+        let mut fields = Fields {
+            names: self.optional(schema, "propertyNames", false)?,
+            least: count(schema, "minProperties")?,
+            most: count(schema, "maxProperties")?,
+            others: self.optional(schema, "additionalProperties", false)?,
+            ..Fields::default()
+        };
+        for (told, inner) in map(schema, "properties")? {
+            fields.properties.push(Property {
+                name: name(told),
+                is_required: required.contains(told),
+                node: self.node(inner, false)?,
+            });
+        }
+        let is_property = |told: &String| fields.properties.iter().any(|it| it.name.told == *told);
+        fields.required = required
+            .iter()
+            .filter(|it| !is_property(it))
+            .map(|it| name(it))
+            .collect();
+        for (told, inner) in map(schema, "dependencies")? {
+            let dependency = match inner {
+                Value::Array(items) => {
+                    Dependency::Fields(items.iter().filter_map(Value::as_str).map(name).collect())
+                }
+                inner => Dependency::Schema(self.node(inner, fold)?),
+            };
+            fields.dependencies.push((name(told), dependency));
+        }
+        for (pattern, inner) in map(schema, "patternProperties")? {
+            fields.patterns.push((regex(pattern)?, self.node(inner, false)?));
+        }
+        let words = [
+            "required",
+            "properties",
+            "dependencies",
+            "patternProperties",
+            "additionalProperties",
+            "propertyNames",
+            "minProperties",
+            "maxProperties",
+        ];
+        Ok(words
+            .iter()
+            .any(|word| schema.contains_key(*word))
+            .then_some(fields))
+    }
+
+    fn items(&mut self, schema: &Map<String, Value>) -> Result<Option<Items>, String> {
+        let mut items = Items {
+            others: self.optional(schema, "additionalItems", false)?,
+            contains: self.optional(schema, "contains", false)?,
+            least: count(schema, "minItems")?,
+            most: count(schema, "maxItems")?,
+            unique: schema.get("uniqueItems") == Some(&Value::Bool(true)),
+            ..Items::default()
+        };
+        match schema.get("items") {
+            None => {}
+            Some(Value::Array(_)) => items.first = self.nodes(schema, "items", false)?,
+            Some(each) => items.each = Some(self.node(each, false)?),
+        }
+        let words = ["items", "contains", "minItems", "maxItems", "uniqueItems"];
+        Ok(words
+            .iter()
+            .any(|word| schema.contains_key(*word))
+            .then_some(items))
+    }
+}
+
+fn kinds(kind: Option<&Value>) -> Result<Vec<Kind>, String> {
+    let named = |name: &Value| match name.as_str() {
+        Some("object" | "table") => Ok(Kind::Object),
+        Some("array") => Ok(Kind::Array),
+        Some("string") => Ok(Kind::Text),
+        Some("integer") => Ok(Kind::Integer),
+        Some("number") => Ok(Kind::Number),
+        Some("boolean") => Ok(Kind::Boolean),
+        Some("null") => Ok(Kind::Null),
+        Some(other) => Err(format!("invalid JSON type: {other}")),
+        None => Err(format!("invalid JSON type: {name}")),
+    };
+    match kind {
+        None => Ok(Vec::new()),
+        Some(Value::Array(names)) => names.iter().map(named).collect(),
+        Some(name @ Value::String(_)) => Ok(vec![named(name)?]),
+        Some(_) => Err("invalid \"type\" type: expected a text or a list".to_owned()),
+    }
+}
+
+fn text(schema: &Map<String, Value>) -> Result<Option<Text>, String> {
+    let pattern = match schema.get("pattern") {
+        None => None,
+        Some(Value::String(pattern)) => Some((pattern.clone(), regex(pattern)?)),
+        Some(_) => return Err("expected a text in \"pattern\"".to_owned()),
+    };
+    let text = Text {
+        least: count(schema, "minLength")?,
+        most: count(schema, "maxLength")?,
+        pattern,
+        format: schema
+            .get("format")
+            .and_then(Value::as_str)
+            .and_then(Format::named),
+    };
+    let is_set =
+        text.least.is_some() || text.most.is_some() || text.pattern.is_some() || text.format.is_some();
+    Ok(is_set.then_some(text))
+}
+
+fn numbers(schema: &Map<String, Value>) -> Result<Option<Numbers>, String> {
+    let number = |name: &str| match schema.get(name) {
+        None => Ok(None),
+        Some(Value::Number(number)) => Ok(number.as_f64()),
+        Some(_) => Err(format!("expected a number in \"{name}\"")),
+    };
+    // In draft 4 these are flags beside the bound.
+    let flag = |name: &str| schema.get(name) == Some(&Value::Bool(true));
+    let is_flag = |name: &str| matches!(schema.get(name), Some(Value::Bool(_)));
+    let (mut minimum, mut maximum) = (number("minimum")?, number("maximum")?);
+    let above = match is_flag("exclusiveMinimum") {
+        true => minimum.take_if(|_| flag("exclusiveMinimum")),
+        false => number("exclusiveMinimum")?,
+    };
+    let below = match is_flag("exclusiveMaximum") {
+        true => maximum.take_if(|_| flag("exclusiveMaximum")),
+        false => number("exclusiveMaximum")?,
+    };
+    let multiple_of = number("multipleOf")?.filter(|it| *it > 0.0);
+    let all = [minimum, above, maximum, below, multiple_of];
+    Ok(all.iter().any(Option::is_some).then_some(Numbers {
+        minimum,
+        above,
+        maximum,
+        below,
+        multiple_of,
+    }))
+}
+
+fn regex(pattern: &str) -> Result<Regex, String> {
+    Regex::new(pattern).map_err(|error| format!("not a regular expression: {error}"))
+}
+
+fn count(schema: &Map<String, Value>, name: &str) -> Result<Option<usize>, String> {
+    match schema.get(name) {
+        None => Ok(None),
+        Some(value) => match value.as_f64() {
+            Some(number) if number >= 0.0 => Ok(Some(number as usize)),
+            _ => Err(format!("expected a number of at least 0 in \"{name}\"")),
+        },
+    }
+}
+
+fn list<'s>(schema: &'s Map<String, Value>, name: &str) -> Result<Option<&'s Vec<Value>>, String> {
+    match schema.get(name) {
+        None => Ok(None),
+        Some(Value::Array(items)) => Ok(Some(items)),
+        Some(_) => Err(format!("expected a list in \"{name}\"")),
+    }
+}
+
+fn texts(schema: &Map<String, Value>, name: &str) -> Result<Vec<String>, String> {
+    let items = list(schema, name)?.into_iter().flatten();
+    let text = |item: &Value| item.as_str().map(str::to_owned);
+    let texts: Option<Vec<String>> = items.map(text).collect();
+    texts.ok_or_else(|| format!("expected texts in \"{name}\""))
+}
+
+fn map<'s>(
+    schema: &'s Map<String, Value>,
+    name: &str,
+) -> Result<impl Iterator<Item = (&'s String, &'s Value)>, String> {
+    match schema.get(name) {
+        None => Ok(None.into_iter().flatten()),
+        Some(Value::Object(map)) => Ok(Some(map).into_iter().flatten()),
+        Some(_) => Err(format!("expected a map in \"{name}\"")),
+    }
+}
+
+/// `: ["a"] or ["b"]`, the fields that alternatives require.
+fn requirements(alternatives: Option<&Value>) -> String {
+    let alternatives = alternatives.and_then(Value::as_array).into_iter().flatten();
+    let lists: Vec<String> = alternatives
+        .filter_map(|alternative| Some(alternative.get("required")?.to_string()))
+        .collect();
+    match lists.is_empty() {
+        true => String::new(),
+        false => format!(": {}", lists.join(" or ")),
+    }
+}

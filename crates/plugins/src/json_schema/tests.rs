@@ -1,0 +1,311 @@
+//! Schemas and values, with the words for what does not match.
+
+use super::*;
+use serde_json::json;
+
+#[test]
+fn values_are_checked_as_schemas_say() {
+    let object = json!({
+        "type": "object",
+        "required": ["name", "z"],
+        "properties": {
+            "name": {"type": "string", "minLength": 2, "maxLength": 5},
+            "age": {"type": "integer", "minimum": 1, "maximum": 100},
+            "tags": {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": true},
+            "e": {"enum": ["a", 1]},
+            "p": {"type": "string", "pattern": "^x"},
+            "n": {"type": ["null", "number"], "exclusiveMinimum": 0, "exclusiveMaximum": 9, "multipleOf": 0.5},
+            "x": {"anyOf": [{"required": ["a"]}, {"type": "string"}]},
+            "o": {"oneOf": [{"type": "integer"}, {"minimum": 5}]},
+            "u": {"not": {"type": "string"}},
+            "i": {"if": {"type": "string"}, "then": {"minLength": 1}, "else": {"type": "number"}},
+            "c": {"const": {"a": [1]}},
+            "l": {"items": [{"type": "string"}], "additionalItems": false, "contains": {"const": "q"}},
+            "a": {"allOf": [true, {"minProperties": 1, "maxProperties": 1}]},
+            "f": {"format": "ipv4"},
+            "never": false,
+        },
+        "patternProperties": {"^s_": {"type": "string"}},
+        "additionalProperties": {"type": "boolean"},
+        "dependencies": {"age": ["name"], "p": {"required": ["tags"]}},
+    });
+    let schema = Schema::read(&object, false).expect("a schema");
+    for (field, value, words) in [
+        ("name", json!("ab"), ""),
+        (
+            "name",
+            json!(1),
+            "property \"name\" validation failed: wrong type: expected string, got number",
+        ),
+        (
+            "name",
+            json!("é"),
+            "property \"name\" validation failed: string too short, expected at least 2, got 1",
+        ),
+        (
+            "name",
+            json!("abcdef"),
+            "property \"name\" validation failed: string too long, expected at most 5, got 6",
+        ),
+        (
+            "name",
+            json!(null),
+            "property \"name\" validation failed: wrong type: expected string, got userdata",
+        ),
+        ("age", json!(1.0), ""),
+        (
+            "age",
+            json!(0),
+            "property \"age\" validation failed: expected 0 to be at least 1",
+        ),
+        (
+            "age",
+            json!(101),
+            "property \"age\" validation failed: expected 101 to be at most 100",
+        ),
+        (
+            "age",
+            json!(1.5),
+            "property \"age\" validation failed: wrong type: expected integer, got number",
+        ),
+        ("tags", json!(["a"]), ""),
+        (
+            "tags",
+            json!([]),
+            "property \"tags\" validation failed: expect array to have at least 1 items",
+        ),
+        (
+            "tags",
+            json!(["a", 1]),
+            "property \"tags\" validation failed: failed to validate item 2: wrong type: expected string, got number",
+        ),
+        (
+            "tags",
+            json!(["a", "b", "a"]),
+            "property \"tags\" validation failed: expected unique items but items 1 and 3 are equal",
+        ),
+        ("e", json!(1.0), ""),
+        (
+            "e",
+            json!("b"),
+            "property \"e\" validation failed: matches none of the enum values",
+        ),
+        (
+            "p",
+            json!("y"),
+            "property \"p\" validation failed: failed to match pattern \"^x\" with \"y\"",
+        ),
+        (
+            "p",
+            json!("x"),
+            "failed to validate dependent schema for \"p\": property \"tags\" is required",
+        ),
+        ("n", json!(null), ""),
+        ("n", json!(1.5), ""),
+        (
+            "n",
+            json!(0),
+            "property \"n\" validation failed: expected 0 to be greater than 0",
+        ),
+        (
+            "n",
+            json!(9),
+            "property \"n\" validation failed: expected 9 to be smaller than 9",
+        ),
+        (
+            "n",
+            json!(0.3),
+            "property \"n\" validation failed: expected 0.3 to be a multiple of 0.5",
+        ),
+        (
+            "n",
+            json!("a"),
+            "property \"n\" validation failed: wrong type: expected one of null, number, got string",
+        ),
+        ("x", json!({"a": 1}), ""),
+        (
+            "x",
+            json!({}),
+            "property \"x\" validation failed: object matches none of the required: [\"a\"]",
+        ),
+        ("o", json!(1), ""),
+        (
+            "o",
+            json!(6),
+            "property \"o\" validation failed: value should match only one schema, but matches both schemas 1 and 2",
+        ),
+        (
+            "o",
+            json!(1.5),
+            "property \"o\" validation failed: value should match only one schema, but matches none",
+        ),
+        (
+            "u",
+            json!("s"),
+            "property \"u\" validation failed: value wasn't supposed to match schema",
+        ),
+        (
+            "i",
+            json!(""),
+            "property \"i\" validation failed: then clause did not match",
+        ),
+        (
+            "i",
+            json!(true),
+            "property \"i\" validation failed: else clause did not match",
+        ),
+        (
+            "c",
+            json!({"a": [1.0]}),
+            "property \"c\" validation failed: failed to check const value",
+        ),
+        ("c", json!({"a": [1]}), ""),
+        ("l", json!(["q"]), ""),
+        (
+            "l",
+            json!(["x"]),
+            "property \"l\" validation failed: failed to check contains",
+        ),
+        (
+            "l",
+            json!(["q", 1]),
+            "property \"l\" validation failed: found unexpected extra items in array",
+        ),
+        (
+            "a",
+            json!({}),
+            "property \"a\" validation failed: allOf 2 failed: expect object to have at least 1 properties",
+        ),
+        (
+            "f",
+            json!("1.2.3"),
+            "property \"f\" validation failed: expect valid ipv4 format but got: 1.2.3",
+        ),
+        (
+            "never",
+            json!(1),
+            "property \"never\" validation failed: expect false always",
+        ),
+        (
+            "s_a",
+            json!(1),
+            "failed to validate s_a (matching \"^s_\"): wrong type: expected string, got number",
+        ),
+        ("other", json!(true), ""),
+        (
+            "other",
+            json!(1),
+            "failed to validate additional property other: wrong type: expected boolean, got number",
+        ),
+    ] {
+        let mut whole = json!({"name": "ok", "z": true});
+        whole[field] = value.clone();
+        let got = schema.check(&mut whole);
+        assert_eq!(got.err().unwrap_or_default(), words, "{field}: {value}");
+    }
+    for (mut value, words) in [
+        (json!({"name": "ok"}), "property \"z\" is required"),
+        (json!({"z": true}), "property \"name\" is required"),
+        (json!([1]), "wrong type: expected object, got table"),
+        (json!("s"), "wrong type: expected object, got string"),
+    ] {
+        assert_eq!(schema.check(&mut value).err().as_deref(), Some(words), "{value}");
+    }
+}
+
+#[test]
+fn defaults_are_filled_in() {
+    let schema = json!({"properties": {"a": {"default": "d"}, "b": {"properties": {"c": {"default": 1}}}}});
+    let schema = Schema::read(&schema, false).expect("a schema");
+    for (mut value, filled) in [
+        (json!({}), json!({"a": "d"})),
+        (json!({"a": "x", "b": {}}), json!({"a": "x", "b": {"c": 1}})),
+    ] {
+        assert_eq!(schema.check(&mut value), Ok(()));
+        assert_eq!(value, filled);
+    }
+}
+
+#[test]
+fn references_are_followed() {
+    let schema = json!({
+        "definitions": {"tree": {"type": "object", "properties": {"left": {"$ref": "#/definitions/tree"}}}},
+        "properties": {"t": {"$ref": "#/definitions/tree"}, "loop": {"allOf": [{"$ref": "#/properties/loop"}]}},
+    });
+    let schema = Schema::read(&schema, false).expect("a schema");
+    assert_eq!(schema.check(&mut json!({"t": {"left": {"left": {}}}})), Ok(()));
+    assert!(schema.check(&mut json!({"t": {"left": {"left": 1}}})).is_err());
+    assert!(schema.check(&mut json!({"loop": 1})).is_err());
+}
+
+#[test]
+fn names_of_headers_have_no_case() {
+    let schema = json!({"required": ["X-Need"], "properties": {"X-Tag": {"enum": ["a"]}}});
+    let schema = Schema::read(&schema, true).expect("a schema");
+    for (mut value, words) in [
+        (json!({"x-need": "1", "x-tag": "a"}), ""),
+        (
+            json!({"x-need": "1", "x-tag": "b"}),
+            "property \"X-Tag\" validation failed: matches none of the enum values",
+        ),
+        (json!({}), "property \"X-Need\" is required"),
+    ] {
+        assert_eq!(schema.check(&mut value).err().unwrap_or_default(), words);
+    }
+}
+
+#[test]
+fn formats_are_checked() {
+    use formats::Format;
+    for (name, text, holds) in [
+        ("email", "a.b@c.de", true),
+        ("email", "a@b", false),
+        ("ipv6", "::1", true),
+        ("hostname", "a-b.c", true),
+        ("hostname", "a_b", false),
+        ("uuid", "c0ffee00-0000-4000-8000-000000000001", true),
+        ("uuid", "c0ffee00-0000-4000-8000-00000000000", false),
+        ("date", "2026-02-31", true),
+        ("date", "2026-13-01", false),
+        ("date-time", "2026-11-20T15:30:00.5+01:00", true),
+        ("date-time", "2026-11-20 15:30:00Z", false),
+        ("uri", "mailto:a", true),
+        ("uri", "/a", false),
+    ] {
+        let format = Format::named(name).expect("known");
+        assert_eq!(format.holds(text), holds, "{name} {text}");
+    }
+    assert_eq!(Format::named("x"), None);
+}
+
+#[test]
+fn bad_schemas_are_refused() {
+    for (schema, words) in [
+        (json!({"type": "nope"}), "invalid JSON type: nope"),
+        (
+            json!({"type": 1}),
+            "invalid \"type\" type: expected a text or a list",
+        ),
+        (json!(1), "expected a schema: a map, true or false"),
+        (
+            json!({"properties": {"a": {"minLength": -1}}}),
+            "expected a number of at least 0 in \"minLength\"",
+        ),
+        (
+            json!({"$ref": "http://x"}),
+            "failed to resolve the reference \"http://x\"",
+        ),
+        (
+            json!({"$ref": "#/nope"}),
+            "failed to resolve the reference \"#/nope\"",
+        ),
+        (json!({"anyOf": {}}), "expected a list in \"anyOf\""),
+    ] {
+        assert_eq!(
+            Schema::read(&schema, false).err().as_deref(),
+            Some(words),
+            "{schema}"
+        );
+    }
+    assert!(Schema::read(&json!({"pattern": "("}), false).is_err());
+}

@@ -1,0 +1,126 @@
+//! One try over HTTP/2: sending the request's head on a stream, and waiting for that of the response.
+
+use super::attempt::{Attempt, Awaited, failure_of};
+use super::pump::{Pump, Watch};
+use super::{Failure, Plan};
+use crate::forwarded;
+use crate::h1::Framing;
+use crate::h2::fields;
+use crate::h2::stream::Came;
+use crate::reply::push_header;
+use crate::serve::Call;
+use crate::transport::ReadHalf;
+use std::io;
+use std::task::Poll;
+use weir_snapshot::Target;
+use weir_telemetry::metrics::ProtocolError;
+
+impl Call<'_> {
+    /// Sends the head. Leaves in `out` what is at hand of the body, and says whether the request is whole with it.
+    pub(super) fn send_stream_head(
+        &mut self,
+        plan: &Plan<'_>,
+        target: &Target,
+        attempt: &Attempt,
+        out: &mut Vec<u8>,
+    ) -> io::Result<bool> {
+        forwarded::write_target(
+            &plan.forward.path,
+            plan.found.matched_len,
+            plan.is_decoded,
+            self.exchange,
+            out,
+        );
+        let target_len = out.len();
+        self.write_request_fields(plan, target, out);
+        let mut body = self.worker.buffers.take_output();
+        let is_whole = self.join_body(&mut body);
+        // A stream's end tells the length as well; only who was told one passes it on.
+        let length = match (is_whole, self.head.framing) {
+            (true, _) => body.len() as u64,
+            (false, Framing::Length(length)) => length,
+            _ => 0,
+        };
+        let is_told = self.exchange.request.version.0 < 2 || self.exchange.request.content_length.is_some();
+        if is_told && (length > 0 || self.exchange.request.content_length == Some(0)) {
+            push_header(
+                out,
+                b"content-length",
+                itoa::Buffer::new().format(length).as_bytes(),
+            );
+        }
+        let scheme = if plan.forward.tls.is_some() {
+            "https"
+        } else {
+            "http"
+        };
+        let method = &self.exchange.request.method;
+        let request = fields::write_request(method, &out[..target_len], scheme, &out[target_len..]);
+        out.clear();
+        std::mem::swap(out, &mut body);
+        self.worker.buffers.give_output(body);
+        let (Some(request), Some(stream)) = (request, attempt.connection.read.stream()) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        stream.send_request(request, is_whole && out.is_empty())?;
+        if is_whole {
+            stream.end_with_next_write();
+        }
+        Ok(is_whole)
+    }
+
+    /// Waits for a head.
+    pub(super) async fn await_stream_head(
+        &mut self,
+        attempt: &mut Attempt,
+        pump: Option<&mut Pump>,
+    ) -> Awaited {
+        let mut watch = match pump {
+            Some(pump) => Watch::Pump(pump),
+            None => Watch::Client(&mut *self.client),
+        };
+        let came = attempt
+            .wait(self.worker, &mut watch, |read, _, context| match read.stream() {
+                Some(stream) => stream.poll_head(context),
+                None => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
+            })
+            .await;
+        let came = match came {
+            Ok(Ok(came)) => came,
+            Ok(Err(error)) => {
+                if error.kind() == io::ErrorKind::TimedOut {
+                    give_up(&attempt.connection.read);
+                }
+                return Awaited::Failed(failure_of(&error, attempt.is_reused));
+            }
+            Err(stop) => return Awaited::Cancelled(stop),
+        };
+        let to_head = self.exchange.request.method == b"HEAD";
+        let read = match came {
+            Came::Interim(head) => {
+                let response = &mut self.exchange.response;
+                fields::read_response(&head, false, to_head, response)
+            }
+            Came::Final(head, is_whole) => {
+                fields::read_response(&head, is_whole, to_head, &mut self.exchange.response)
+            }
+        };
+        match read {
+            Ok(head) => Awaited::Head(head),
+            Err(error) => {
+                self.worker
+                    .metrics
+                    .protocol_error(ProtocolError::UpstreamMalformed);
+                tracing::debug!(%error, "an upstream answered what is no response");
+                Awaited::Failed(Failure::NoResponse)
+            }
+        }
+    }
+}
+
+/// A connection on which nothing comes in time may be dead; it gets no further calls.
+fn give_up(read: &ReadHalf) {
+    if let Some(stream) = read.stream() {
+        stream.close_connection();
+    }
+}

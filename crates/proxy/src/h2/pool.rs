@@ -1,0 +1,280 @@
+//! HTTP/2 connections to upstreams. Each carries many calls at once; each worker has its own.
+
+use super::stream::{Stream, error_of};
+use super::wire::Wire;
+use crate::pool::{CountedOpen, PoolKey, UpstreamConnection, dial};
+use crate::timer::{Timer, later};
+use crate::transport::{ReadHalf, WriteHalf};
+use crate::worker::Worker;
+use bytes::Bytes;
+use h2::client::{self, SendRequest};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+use weir_model::KeepalivePool;
+
+/// Data that an upstream may send ahead on a stream, and on all streams of a connection.
+const STREAM_WINDOW: u32 = 128 * 1024;
+const CONNECTION_WINDOW: u32 = 2 * 1024 * 1024;
+/// Data of one stream that waits to be written.
+const SEND_BUFFER: usize = 64 * 1024;
+
+/// Most connections that are made, one after another, until there is room for a call.
+const MAX_OPENINGS: usize = 64;
+
+/// How an upstream is met over TLS; `None`: in the clear.
+pub type Met = Option<(Arc<ClientConfig>, ServerName<'static>)>;
+
+/// A connection that takes calls.
+struct Connection {
+    sender: SendRequest<Bytes>,
+    /// Calls under way.
+    active: Cell<usize>,
+    /// Calls so far.
+    calls: Cell<u64>,
+    idle_since: Cell<Instant>,
+    /// Takes no more calls.
+    is_closed: Cell<bool>,
+}
+
+impl Connection {
+    fn has_room(&self, bounds: &KeepalivePool) -> bool {
+        let is_worn = bounds.requests > 0 && self.calls.get() >= bounds.requests;
+        !self.is_closed.get() && !is_worn && self.active.get() < self.sender.current_max_send_streams()
+    }
+}
+
+/// A call's place on a connection.
+pub struct Lease(Rc<Connection>);
+
+impl Lease {
+    /// No further call goes on this connection.
+    pub fn close(&self) {
+        self.0.is_closed.set(true);
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let active = self.0.active.get() - 1;
+        self.0.active.set(active);
+        if active == 0 {
+            self.0.idle_since.set(Instant::now());
+        }
+    }
+}
+
+/// A connection that is being made; whoever needs it waits for the same one.
+#[derive(Default)]
+struct Opening {
+    result: Cell<Option<Result<(), io::ErrorKind>>>,
+    is_over: Notify,
+}
+
+#[derive(Default)]
+struct Entry {
+    open: Vec<Rc<Connection>>,
+    opening: Option<Rc<Opening>>,
+    /// How long the last call wanted idle connections to be kept.
+    idle_timeout: Duration,
+}
+
+/// A worker's connections.
+#[derive(Default)]
+pub struct Streams {
+    entries: RefCell<HashMap<PoolKey, Entry, foldhash::fast::RandomState>>,
+}
+
+impl Streams {
+    /// A stream on a connection that is there already.
+    pub fn take(
+        &self,
+        key: &PoolKey,
+        bounds: &KeepalivePool,
+        now: Instant,
+    ) -> Option<Box<UpstreamConnection>> {
+        let mut entries = self.entries.borrow_mut();
+        let entry = entries.get_mut(key)?;
+        entry.idle_timeout = Duration::from_millis(bounds.idle_timeout_ms);
+        loop {
+            let connection = Rc::clone(entry.open.iter().find(|it| it.has_room(bounds))?);
+            let mut sender = connection.sender.clone();
+            match sender.poll_ready(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(Ok(())) => return Some(begin(connection, sender, now)),
+                // It is going away, or has gone.
+                Poll::Ready(Err(_)) | Poll::Pending => connection.is_closed.set(true),
+            }
+            entry.open.retain(|it| !it.is_closed.get());
+        }
+    }
+
+    /// A stream on a connection that is made for it, and for all that wait for one.
+    ///
+    /// # Errors
+    /// See [`Streams::open`].
+    pub async fn connect(
+        worker: &Rc<Worker>,
+        key: &PoolKey,
+        met: Met,
+        timeout: Duration,
+        bounds: &KeepalivePool,
+    ) -> io::Result<Box<UpstreamConnection>> {
+        let now = Instant::now();
+        // A connection may be full again once all that waited have been there.
+        for _ in 0..MAX_OPENINGS {
+            Self::open(worker, key, met.clone(), Timer::new(now, timeout)).await?;
+            if let Some(stream) = worker.streams.take(key, bounds, now) {
+                return Ok(stream);
+            }
+        }
+        Err(io::ErrorKind::ConnectionRefused.into())
+    }
+
+    /// Waits until there is a connection more, which all that wait share.
+    ///
+    /// # Errors
+    /// `TimedOut` when the timer ran out, else what the system says.
+    async fn open(worker: &Rc<Worker>, key: &PoolKey, met: Met, timer: Timer) -> io::Result<()> {
+        let opening = {
+            let mut entries = worker.streams.entries.borrow_mut();
+            let entry = entries.entry(key.clone()).or_default();
+            match &entry.opening {
+                Some(opening) => Rc::clone(opening),
+                None => {
+                    let opening = Rc::new(Opening::default());
+                    entry.opening = Some(Rc::clone(&opening));
+                    let (worker, key) = (Rc::clone(worker), key.clone());
+                    tokio::task::spawn_local(open(worker, key, met, timer, Rc::clone(&opening)));
+                    opening
+                }
+            }
+        };
+        loop {
+            let is_over = opening.is_over.notified();
+            if let Some(result) = opening.result.get() {
+                return result.map_err(io::Error::from);
+            }
+            is_over.await;
+        }
+    }
+
+    /// Lets go of connections that have gone or whose time is up; they end with their last call.
+    pub fn prune(&self, now: Instant) {
+        self.entries.borrow_mut().retain(|_, entry| {
+            let idle_timeout = entry.idle_timeout;
+            entry.open.retain(|it| {
+                let is_idle = it.active.get() == 0 && now >= later(it.idle_since.get(), idle_timeout);
+                !it.is_closed.get() && !is_idle
+            });
+            !entry.open.is_empty() || entry.opening.is_some()
+        });
+    }
+
+    /// Lets go of all.
+    pub fn clear(&self) {
+        self.entries.borrow_mut().clear();
+    }
+}
+
+fn begin(connection: Rc<Connection>, sender: SendRequest<Bytes>, now: Instant) -> Box<UpstreamConnection> {
+    connection.active.set(connection.active.get() + 1);
+    let calls = connection.calls.get();
+    connection.calls.set(calls + 1);
+    let stream = Rc::new(Stream::to_upstream(sender, Lease(connection)));
+    Box::new(UpstreamConnection {
+        read: ReadHalf::Stream(Rc::clone(&stream)),
+        write: Some(WriteHalf::Stream(stream)),
+        inbox: Default::default(),
+        timer: Timer::new(now, Duration::ZERO),
+        calls,
+        open: None,
+    })
+}
+
+/// Makes a connection, tells those that wait for it, and drives it until it ends.
+async fn open(worker: Rc<Worker>, key: PoolKey, met: Met, mut timer: Timer, opening: Rc<Opening>) {
+    let shaken = {
+        let mut shaking = std::pin::pin!(shake(&worker, &key, met));
+        std::future::poll_fn(|context| match shaking.as_mut().poll(context) {
+            Poll::Ready(result) => Poll::Ready(result),
+            Poll::Pending => timer
+                .poll_expired(context)
+                .map(|()| Err(io::ErrorKind::TimedOut.into())),
+        })
+        .await
+    };
+    let (result, driven) = match shaken {
+        Ok((sender, connection, wire)) => {
+            let kept = Rc::new(Connection {
+                sender,
+                active: Cell::new(0),
+                calls: Cell::new(0),
+                idle_since: Cell::new(Instant::now()),
+                is_closed: Cell::new(false),
+            });
+            let weak = Rc::downgrade(&kept);
+            (Ok(kept), Some((weak, connection, wire)))
+        }
+        Err(error) => (Err(error.kind()), None),
+    };
+    {
+        let mut entries = worker.streams.entries.borrow_mut();
+        let entry = entries.entry(key).or_default();
+        entry.opening = None;
+        opening
+            .result
+            .set(Some(result.as_ref().map(|_| ()).map_err(|kind| *kind)));
+        entry.open.extend(result);
+    }
+    opening.is_over.notify_waiters();
+    let Some((kept, connection, wire)) = driven else {
+        return;
+    };
+    let metrics = &worker.metrics;
+    let _open = CountedOpen::new(metrics);
+    drive(connection, &wire).await;
+    if let Some(kept) = kept.upgrade() {
+        kept.is_closed.set(true);
+    }
+}
+
+type Shaken = (SendRequest<Bytes>, client::Connection<Wire, Bytes>, Wire);
+
+async fn shake(worker: &Rc<Worker>, key: &PoolKey, met: Met) -> io::Result<Shaken> {
+    let halves = dial(key.address, met).await?;
+    let wire = Wire::new(worker, halves, Vec::new());
+    let max_head_bytes = u32::try_from(worker.shared.limits.max_head_bytes).unwrap_or(u32::MAX);
+    let mut builder = client::Builder::new();
+    builder
+        .enable_push(false)
+        .initial_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_header_list_size(max_head_bytes)
+        .max_send_buffer_size(SEND_BUFFER);
+    let (sender, connection) = builder.handshake(wire.clone()).await.map_err(error_of)?;
+    Ok((sender, connection, wire))
+}
+
+/// Lets the connection work until it ends, which it does once nobody holds on to it and no call is left.
+async fn drive(mut connection: client::Connection<Wire, Bytes>, wire: &Wire) {
+    let ended = std::future::poll_fn(|context| {
+        let driven = Pin::new(&mut connection).poll(context);
+        match wire.poll_out(context) {
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            _ => driven.map_err(error_of),
+        }
+    })
+    .await;
+    if let Err(error) = ended {
+        tracing::debug!(%error, "an upstream's HTTP/2 connection has ended");
+    }
+}

@@ -1,0 +1,152 @@
+//! Client connections: many streams, draining, idling, and clients that misbehave.
+
+use super::peer::{Client, run};
+use super::support::{TestGateway, Upstream, answer, simple_model};
+use h2::Reason;
+use std::time::Duration;
+use weir_proxy::Limits;
+
+#[test]
+fn streams_are_served_side_by_side() {
+    let upstream = Upstream::bind();
+    let gateway = TestGateway::to(upstream.address);
+    upstream.serve(|request| answer(&request.head.line));
+    run(async {
+        let client = Client::connect(gateway.address).await;
+        let mut calls = tokio::task::JoinSet::new();
+        for index in 0..500 {
+            let client = client.clone();
+            calls.spawn(async move { (index, client.get(&format!("/{index}"), &[]).await) });
+        }
+        while let Some(call) = calls.join_next().await {
+            let (index, came) = call.unwrap();
+            assert_eq!(came.text(), format!("GET /{index} HTTP/1.1"));
+        }
+    });
+    let totals = gateway.totals();
+    assert_eq!(totals.connections_accepted, 1);
+}
+
+#[test]
+fn draining_lets_calls_finish_and_takes_no_more() {
+    let upstream = Upstream::bind();
+    let gateway = TestGateway::with(simple_model(upstream.address), |options| {
+        options.drain_timeout = Duration::from_secs(10);
+    });
+    let address = gateway.address;
+    run(async {
+        let client = Client::connect(address).await;
+        let request = client.request("GET", "/", &[]);
+        let (response, _) = client.begin(request, true).await.unwrap();
+        let mut wire = upstream.accept();
+        wire.request().unwrap();
+        let draining = gateway.drain();
+        // The connection says that it goes; then no stream can be begun.
+        loop {
+            let request = client.request("GET", "/", &[]);
+            match client.begin(request, true).await {
+                Ok((refused, _)) => drop(refused),
+                Err(error) => {
+                    assert!(error.is_go_away(), "{error}");
+                    break;
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        wire.send(answer("ok"));
+        assert_eq!(response.await.unwrap().status(), 200);
+        tokio::task::spawn_blocking(move || draining.join().unwrap())
+            .await
+            .unwrap();
+    });
+}
+
+#[test]
+fn an_idle_connection_ends() {
+    let upstream = Upstream::bind();
+    let limits = Limits {
+        idle_timeout: Duration::from_millis(100),
+        ..Limits::default()
+    };
+    let gateway = TestGateway::with(simple_model(upstream.address), |options| options.limits = limits);
+    upstream.serve(|_| answer("ok"));
+    run(async {
+        let client = Client::connect(gateway.address).await;
+        assert_eq!(client.get("/", &[]).await.status, 200);
+        let ended = loop {
+            let request = client.request("GET", "/", &[]);
+            tokio::time::sleep(Duration::from_millis(150)).await;
+            match client.call(request, b"", &[]).await {
+                Ok(_) => {}
+                Err(error) => break error,
+            }
+        };
+        assert!(ended.is_go_away() || ended.is_io(), "{ended}");
+    });
+}
+
+#[test]
+fn resets_cost_the_client_its_connection_and_nobody_else_anything() {
+    let upstream = Upstream::bind();
+    let gateway = TestGateway::to(upstream.address);
+    upstream.serve(|_| answer("ok"));
+    run(async {
+        let good = Client::connect(gateway.address).await;
+        let bad = Client::connect(gateway.address).await;
+        let mut ended = None;
+        for _ in 0..5000 {
+            let request = bad.request("GET", "/", &[]);
+            match bad.begin(request, true).await {
+                Ok((response, mut stream)) => {
+                    stream.send_reset(Reason::CANCEL);
+                    drop(response);
+                    tokio::task::yield_now().await;
+                }
+                Err(error) => {
+                    ended = Some(error);
+                    break;
+                }
+            }
+        }
+        let ended = ended.expect("the connection ends");
+        assert_eq!(ended.reason(), Some(Reason::ENHANCE_YOUR_CALM), "{ended}");
+        assert_eq!(good.get("/", &[]).await.status, 200);
+    });
+}
+
+#[test]
+fn both_versions_share_a_port() {
+    let upstream = Upstream::bind();
+    let gateway = TestGateway::to(upstream.address);
+    upstream.serve(|_| answer("ok"));
+    let mut wire = gateway.connect();
+    wire.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert_eq!(wire.response().unwrap().status(), 200);
+    run(async {
+        let came = Client::connect(gateway.address).await.get("/", &[]).await;
+        assert_eq!(came.status, 200);
+    });
+    // Only a connection's first bytes tell the version.
+    wire.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+    assert_eq!(wire.response().unwrap().status(), 505);
+}
+
+#[test]
+fn a_preface_must_come_whole_and_in_time() {
+    let upstream = Upstream::bind();
+    let limits = Limits {
+        header_timeout: Duration::from_millis(100),
+        ..Limits::default()
+    };
+    let gateway = TestGateway::with(simple_model(upstream.address), |options| options.limits = limits);
+    for bytes in [
+        "PRI * HTTP/2.0\r\n\r\n",
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nGET / HTTP/1.1\r\n\r\n",
+    ] {
+        let mut wire = gateway.connect();
+        wire.send(bytes);
+        let (answer, _) = wire.rest();
+        assert!(!answer.starts_with(b"HTTP"), "{bytes}");
+    }
+    assert!(upstream.is_untouched());
+}

@@ -1,0 +1,118 @@
+//! gRPC: its statuses where the gateway answers itself, its deadlines, and answers of trailers only.
+
+use super::peer::{Answer, Came, Client, Upstream, run};
+use super::support::{self, TestGateway, patch, simple_model};
+use serde_json::{Value, json};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+fn model(upstream: SocketAddr) -> Value {
+    let url = format!("grpc://{upstream}");
+    let changes = json!({"services": {"url": url, "retries": 0, "timeouts": {"read_ms": 300}}});
+    patch(simple_model(upstream), &changes)
+}
+
+async fn call(gateway: &TestGateway, list: &[(&str, &str)]) -> Came {
+    let client = Client::connect(gateway.address).await;
+    let request = client.request("POST", "/service/Method", list);
+    client.call(request, b"\0\0\0\0\0", &[]).await.unwrap()
+}
+
+const GRPC: (&str, &str) = ("content-type", "application/grpc");
+
+#[test]
+fn trailers_only_answers_pass() {
+    let upstream = Upstream::serve(|_| Answer {
+        status: 200,
+        fields: vec![
+            ("content-type", "application/grpc".to_owned()),
+            ("grpc-status", "5".to_owned()),
+            ("grpc-message", "none".to_owned()),
+        ],
+        ..Answer::default()
+    });
+    let gateway = TestGateway::start(model(upstream.address));
+    let came = run(call(&gateway, &[GRPC, ("te", "trailers")]));
+    assert_eq!(came.get("grpc-status").as_deref(), Some("5"));
+    assert_eq!(came.get("content-length"), None);
+    assert_eq!(upstream.last().get("te").as_deref(), Some("trailers"));
+}
+
+#[test]
+fn faults_are_told_as_statuses_of_grpc() {
+    let broken = Upstream::serve(|_| Answer {
+        reset: Some(h2::Reason::INTERNAL_ERROR),
+        ..Answer::default()
+    });
+    let silent = Upstream::serve(|_| {
+        std::thread::sleep(Duration::from_secs(1));
+        Answer::ok("late")
+    });
+    for (model, status) in [
+        (model(broken.address), "14"),
+        (model(silent.address), "4"),
+        (
+            patch(
+                model(broken.address),
+                &json!({"routes": {"to": {"unavailable": 503}}}),
+            ),
+            "14",
+        ),
+        (
+            patch(
+                model(broken.address),
+                &json!({"routes": {"match": [{"hosts": ["other"]}]}}),
+            ),
+            "12",
+        ),
+    ] {
+        let gateway = TestGateway::start(model);
+        let came = run(call(&gateway, &[GRPC]));
+        assert_eq!((came.status, came.body.len()), (200, 0));
+        assert_eq!(came.get("content-type").as_deref(), Some("application/grpc"));
+        assert_eq!(came.get("grpc-status").as_deref(), Some(status));
+        assert!(came.get("grpc-message").is_some());
+        // What is no gRPC is answered as ever.
+        let came = run(call(&gateway, &[("content-type", "text/plain")]));
+        assert_eq!((came.status >= 400, came.get("grpc-status")), (true, None));
+    }
+}
+
+#[test]
+fn deadlines_are_kept() {
+    let upstream = support::Upstream::bind();
+    let gateway = TestGateway::to(upstream.address);
+    run(async {
+        for (begins, timeout) in [(false, "50m"), (true, "200m")] {
+            let list = [GRPC, ("grpc-timeout", timeout)];
+            let calling = call(&gateway, &list);
+            let playing = async {
+                let mut wire = upstream.accept();
+                wire.head().unwrap();
+                if begins {
+                    wire.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n");
+                }
+                wire
+            };
+            let (came, _wire) = tokio::join!(calling, async {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                playing.await
+            });
+            assert_eq!(came.status, 200);
+            let status = came.get("grpc-status").or(came.trailer("grpc-status"));
+            assert_eq!(status.as_deref(), Some("4"), "{begins}");
+        }
+    });
+}
+
+#[test]
+fn routes_may_take_grpc_only() {
+    let upstream = Upstream::serve(|_| Answer::ok("ok"));
+    let only = json!({"routes": {"grpc_only_status": 415}});
+    let gateway = TestGateway::start(patch(model(upstream.address), &only));
+    assert_eq!(run(call(&gateway, &[GRPC])).text(), "ok");
+    assert_eq!(run(call(&gateway, &[("content-type", "text/plain")])).status, 415);
+    let mut wire = gateway.connect();
+    wire.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Type: application/grpc\r\nContent-Length: 0\r\n\r\n");
+    assert_eq!(wire.response().unwrap().status(), 415);
+}

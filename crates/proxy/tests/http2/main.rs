@@ -1,0 +1,16 @@
+//! HTTP/2 through a whole gateway: from clients, to upstreams, and in every combination with HTTP/1.1.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+/// How clients connect.
+const OVER_TLS: bool = false;
+
+mod bodies;
+mod connections;
+mod grpc;
+mod heads;
+mod peer;
+mod upstreams;
+
+#[allow(dead_code, unused_imports, reason = "of raw peers, little is asked here")]
+#[path = "../support/mod.rs"]
+mod support;

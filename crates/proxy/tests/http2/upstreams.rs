@@ -1,0 +1,119 @@
+//! HTTP/2 to upstreams: connections that calls share, refusals, and tries.
+
+use super::peer::{Answer, Client, Upstream, in_order, run};
+use super::support::{TestGateway, patch, simple_model};
+use h2::Reason;
+use serde_json::{Value, json};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+fn model(upstream: SocketAddr, changes: Value) -> Value {
+    let url = format!("grpc://{upstream}");
+    let model = patch(simple_model(upstream), &json!({"services": {"url": url}}));
+    patch(model, &changes)
+}
+
+#[test]
+fn calls_share_a_connection() {
+    let upstream = Upstream::serve(|request| Answer::ok(request.uri.clone()));
+    let gateway = TestGateway::start(model(upstream.address, json!({})));
+    run(async {
+        let client = Client::connect(gateway.address).await;
+        let mut calls = tokio::task::JoinSet::new();
+        for index in 0..100 {
+            let client = client.clone();
+            calls.spawn(async move { (index, client.get(&format!("/{index}"), &[]).await) });
+        }
+        while let Some(call) = calls.join_next().await {
+            let (index, came) = call.unwrap();
+            assert!(came.text().ends_with(&format!("/{index}")), "{}", came.text());
+        }
+    });
+    assert_eq!(*upstream.connections.lock().unwrap(), 1);
+}
+
+#[test]
+fn a_connection_carries_no_more_than_its_upstream_allows() {
+    let upstream = Upstream::serve_up_to(2, |request| {
+        std::thread::sleep(Duration::from_millis(1));
+        Answer::ok(request.uri.clone())
+    });
+    let gateway = TestGateway::start(model(upstream.address, json!({})));
+    run(async {
+        let client = Client::connect(gateway.address).await;
+        // Before the first answer nobody knows what the upstream allows.
+        assert_eq!(client.get("/", &[]).await.status, 200);
+        let mut calls = tokio::task::JoinSet::new();
+        for _ in 0..20 {
+            let client = client.clone();
+            calls.spawn(async move { client.get("/", &[]).await.status });
+        }
+        while let Some(status) = calls.join_next().await {
+            assert_eq!(status.unwrap(), 200);
+        }
+    });
+    assert!(*upstream.connections.lock().unwrap() > 1);
+}
+
+#[test]
+fn what_an_upstream_did_not_look_at_is_tried_again() {
+    let refuse = || Answer {
+        status: 200,
+        reset: Some(Reason::REFUSED_STREAM),
+        ..Answer::default()
+    };
+    for (method, answers, wanted) in [
+        ("GET", vec![refuse(), Answer::ok("ok")], 200),
+        ("POST", vec![refuse(), Answer::ok("ok")], 200),
+        ("POST", vec![refuse()], 502),
+    ] {
+        let upstream = Upstream::serve(in_order(answers));
+        let gateway = TestGateway::start(model(upstream.address, json!({"services": {"retries": 1}})));
+        run(async {
+            let client = Client::connect(gateway.address).await;
+            let request = client.request(method, "/", &[]);
+            let came = client.call(request, b"", &[]).await.unwrap();
+            assert_eq!(came.status, wanted, "{method}");
+        });
+    }
+}
+
+#[test]
+fn failures_become_statuses() {
+    let broken = Upstream::serve(|_| Answer {
+        reset: Some(Reason::INTERNAL_ERROR),
+        ..Answer::default()
+    });
+    let silent = Upstream::serve(|_| {
+        std::thread::sleep(Duration::from_secs(1));
+        Answer::ok("late")
+    });
+    let nobody = {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.local_addr().unwrap()
+    };
+    let no_retries = json!({"services": {"retries": 0, "timeouts": {"read_ms": 200}}});
+    for (upstream, status) in [(broken.address, 502), (silent.address, 504), (nobody, 502)] {
+        let gateway = TestGateway::start(model(upstream, no_retries.clone()));
+        run(async {
+            let client = Client::connect(gateway.address).await;
+            let came = client.get("/", &[]).await;
+            assert_eq!(came.status, status, "{}", came.text());
+        });
+    }
+}
+
+#[test]
+fn an_upstream_that_speaks_http1_is_no_use() {
+    let upstream = super::support::Upstream::bind();
+    let gateway = TestGateway::start(model(upstream.address, json!({"services": {"retries": 0}})));
+    run(async {
+        let client = Client::connect(gateway.address).await;
+        let request = client.request("GET", "/", &[]);
+        let (response, _) = client.begin(request, true).await.unwrap();
+        let mut wire = upstream.accept();
+        wire.send("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+        wire.finish();
+        assert_eq!(response.await.unwrap().status(), 502);
+    });
+}

@@ -1,0 +1,154 @@
+//! Who is met and shown what: certificates of clients, and of upstreams.
+
+use crate::support::{TestGateway, Upstream, answer, simple_model, text};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use serde_json::{Value, json};
+
+const GET: &str = "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n";
+
+/// An authority, and a pair that it has signed for `a.test`.
+struct Made {
+    authority: String,
+    pair: Value,
+}
+
+fn make() -> Made {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().unwrap();
+    let authority = params.self_signed(&key).unwrap();
+    let issuer = Issuer::new(params, key);
+    let signed_key = KeyPair::generate().unwrap();
+    let signed = CertificateParams::new(["a.test".to_owned()])
+        .unwrap()
+        .signed_by(&signed_key, &issuer)
+        .unwrap();
+    Made {
+        authority: authority.pem(),
+        pair: json!({"certificate": signed.pem(), "key": signed_key.serialize_pem()}),
+    }
+}
+
+/// What marks itself as an authority and is shown all the same.
+fn self_signed_authority() -> Made {
+    let mut params = CertificateParams::new(["a.test".to_owned()]).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().unwrap();
+    let authority = params.self_signed(&key).unwrap().pem();
+    Made {
+        pair: json!({"certificate": authority, "key": key.serialize_pem()}),
+        authority,
+    }
+}
+
+/// The status that calls get through a gateway whose upstream shows `shown` (and asks clients for a certificate of
+/// `asked`), and is met by the rules of `tls`.
+fn status(shown: &Made, asked: Option<&Made>, tls: Value) -> u16 {
+    let upstream = Upstream::bind();
+    let mut model = simple_model(upstream.address);
+    upstream.serve(|_| answer("ok"));
+    model["certificates"] = json!([{"names": ["*"], "key_pairs": [shown.pair]}]);
+    if let Some(asked) = asked {
+        model["certificates"][0]["client"] = json!({"authorities": asked.authority});
+    }
+    let behind = TestGateway::start(model);
+    let mut model = simple_model(behind.address);
+    model["services"][0]["url"] = json!(format!("https://{}", behind.address));
+    model["services"][0]["tls"] = tls;
+    let gateway = TestGateway::start(model);
+    let mut client = gateway.connect();
+    client.send(GET);
+    let answer = client.response().unwrap();
+    if answer.status() == 200 {
+        assert_eq!(text(&answer.body), "ok");
+    }
+    answer.status()
+}
+
+#[test]
+fn upstreams_are_verified_unless_told_otherwise() {
+    let (good, other, own) = (make(), make(), self_signed_authority());
+    for (shown, asked, tls, wanted) in [
+        (
+            &good,
+            None,
+            json!({"authorities": good.authority, "server_name": "a.test"}),
+            200,
+        ),
+        // The name comes from Host: the address of the server, for which the certificate is not good.
+        (&good, None, json!({"authorities": good.authority}), 502),
+        (
+            &good,
+            None,
+            json!({"authorities": good.authority, "server_name": "b.test"}),
+            502,
+        ),
+        (
+            &good,
+            None,
+            json!({"authorities": other.authority, "server_name": "a.test"}),
+            502,
+        ),
+        (&good, None, json!({"server_name": "a.test"}), 502),
+        (&good, None, json!({"verify": false}), 200),
+        (
+            &own,
+            None,
+            json!({"authorities": own.authority, "server_name": "a.test"}),
+            200,
+        ),
+        (
+            &own,
+            None,
+            json!({"authorities": own.authority, "server_name": "b.test"}),
+            502,
+        ),
+        (
+            &own,
+            None,
+            json!({"authorities": good.authority, "server_name": "a.test"}),
+            502,
+        ),
+        (
+            &good,
+            Some(&other),
+            json!({"verify": false, "certificate": other.pair}),
+            200,
+        ),
+        (
+            &good,
+            Some(&other),
+            json!({"verify": false, "certificate": good.pair}),
+            502,
+        ),
+        (&good, Some(&other), json!({"verify": false}), 502),
+    ] {
+        assert_eq!(status(shown, asked, tls.clone()), wanted, "{tls}");
+    }
+}
+
+#[test]
+fn connections_made_by_other_rules_are_not_shared() {
+    let good = make();
+    let upstream = Upstream::bind();
+    let mut model = simple_model(upstream.address);
+    upstream.serve(|_| answer("ok"));
+    model["certificates"] = json!([{"names": ["*"], "key_pairs": [good.pair]}]);
+    let behind = TestGateway::start(model);
+    let url = format!("https://{}", behind.address);
+    let gateway = TestGateway::start(json!({
+        "services": [
+            {"name": "lax", "url": url, "tls": {"verify": false}},
+            {"name": "strict", "url": url, "tls": {"authorities": good.authority}},
+        ],
+        "routes": [
+            {"name": "lax", "match": [{"paths": [{"prefix": "/lax"}]}], "to": {"service": "lax"}},
+            {"name": "strict", "match": [{"paths": [{"prefix": "/strict"}]}], "to": {"service": "strict"}},
+        ],
+    }));
+    let mut client = gateway.connect();
+    for (path, wanted) in [("/lax", 200), ("/strict", 502), ("/lax", 200), ("/strict", 502)] {
+        client.send(format!("GET {path} HTTP/1.1\r\nHost: a.test\r\n\r\n"));
+        assert_eq!(client.response().unwrap().status(), wanted, "{path}");
+    }
+}

@@ -1,0 +1,10 @@
+//! Weir with a store: Admin APIs, gateways that follow, users, roll back; with real processes.
+
+mod access;
+mod cluster;
+mod crashes;
+mod doors;
+mod native;
+mod roles;
+mod secrets;
+mod support;

@@ -1,0 +1,108 @@
+//! Secrets that stand elsewhere: in the environment, in a vault.
+
+use crate::support::{Call, STOCK_KEY, Weir, until, upstream};
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener};
+
+/// A server that speaks as HashiCorp's vault does, with one secret of version 1.
+fn vault() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("bound");
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let lines = BufReader::new(stream.try_clone().expect("a stream")).lines();
+            let head: Vec<String> = lines
+                .map_while(Result::ok)
+                .take_while(|line| !line.is_empty())
+                .collect();
+            let is_right = head[0].starts_with("GET /v1/kv/apisix/jack ")
+                && head.contains(&"x-vault-token: root".to_owned());
+            let answer = match is_right {
+                true => "HTTP/1.1 200 OK\r\nContent-Length: 30\r\n\r\n{\"data\":{\"auth-key\":\"of-jack\"}}",
+                false => "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n",
+            };
+            let answer = answer.replace("30", &"{\"data\":{\"auth-key\":\"of-jack\"}}".len().to_string());
+            // Whoever asks may be gone.
+            let _gone = stream.write_all(answer.as_bytes());
+        }
+    });
+    address
+}
+
+fn status(weir: &Weir, path: &str, key: &str) -> u16 {
+    Call::get(&weir.proxy(), path).header("apikey", key).make().status
+}
+
+#[test]
+fn references_are_resolved_and_never_shown() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (server, vault) = (upstream("a"), vault());
+    let flags = [
+        "--data",
+        "data",
+        "--kong-admin",
+        "127.0.0.1:0",
+        "--apisix-admin",
+        "127.0.0.1:0",
+    ];
+    let weir = Weir::start_with(folder.path(), &flags, &[("THE_KEY", "of-the-environment")]);
+    let kong = |path: &str, body: &str| {
+        let call = Call::new("PUT", &weir.kong(), path).body(body);
+        call.make().expect(200);
+    };
+    kong("/services/s", &format!("{{\"url\": \"http://{server}\"}}"));
+    kong("/services/s/routes/r", "{\"paths\": [\"/kong\"]}");
+    let plugin = Call::new("POST", &weir.kong(), "/services/s/plugins").body("{\"name\": \"key-auth\"}");
+    plugin.make().expect(201);
+    kong("/consumers/c", "{}");
+    let key = Call::new("POST", &weir.kong(), "/consumers/c/key-auth");
+    key.body("{\"key\": \"{vault://env/the-key}\"}")
+        .make()
+        .expect(201);
+    until("the variable's value is the key", || {
+        status(&weir, "/kong", "of-the-environment") == 200
+    });
+    assert_eq!(status(&weir, "/kong", "{vault://env/the-key}"), 401);
+    let shown = Call::get(&weir.kong(), "/key-auths").make().body;
+    assert!(
+        shown.contains("{vault://env/the-key}") && !shown.contains("of-the-environment"),
+        "{shown}"
+    );
+
+    let apisix = |path: &str, body: &str| {
+        let call = Call::new("PUT", &weir.apisix(), &format!("/apisix/admin{path}"));
+        call.header("X-API-KEY", STOCK_KEY).body(body).make().expect(201);
+    };
+    apisix(
+        "/secrets/vault/1",
+        &format!("{{\"uri\": \"http://{vault}\", \"prefix\": \"kv/apisix\", \"token\": \"root\"}}"),
+    );
+    apisix(
+        "/consumers/jack",
+        "{\"username\": \"jack\", \"plugins\": {\"key-auth\": {\"key\": \"$secret://vault/1/jack/auth-key\"}}}",
+    );
+    apisix(
+        "/routes/1",
+        &format!(
+            "{{\"uri\": \"/apisix\", \"plugins\": {{\"key-auth\": {{}}}}, \"upstream\": {{\"type\": \"roundrobin\", \"nodes\": {{\"{server}\": 1}}}}}}"
+        ),
+    );
+    until("the vault's value is the key", || {
+        status(&weir, "/apisix", "of-jack") == 200
+    });
+    assert_eq!(status(&weir, "/apisix", "$secret://vault/1/jack/auth-key"), 401);
+    apisix(
+        "/consumers/jill",
+        "{\"username\": \"jill\", \"plugins\": {\"key-auth\": {\"key\": \"$env://NOT_THERE\"}}}",
+    );
+    until("what cannot be had is named", || {
+        let status = Call::get(&weir.status(), "/status").make().json();
+        status["store"]["left_out"]
+            .to_string()
+            .contains("the variable NOT_THERE is not set")
+    });
+    assert_eq!(status(&weir, "/apisix", ""), 401);
+    assert_eq!(status(&weir, "/apisix", "of-jack"), 200);
+    let metrics = Call::get(&weir.status(), "/metrics").make().body;
+    assert!(metrics.contains("weir_config_documents_left_out 1"), "{metrics}");
+}

@@ -1,0 +1,270 @@
+//! Running programs, and calls to them.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long anything may take. Much more than it should: the machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A key that APISIX's documentation has.
+pub const STOCK_KEY: &str = "edd1c9f034335f136f87ad84b625c8f1";
+
+/// A running Weir.
+pub struct Weir {
+    child: Child,
+    ready: String,
+}
+
+impl Weir {
+    /// Starts it in a folder and waits until it is ready.
+    pub fn start(folder: &Path, flags: &[&str]) -> Self {
+        Self::start_with(folder, flags, &[])
+    }
+
+    /// Likewise, with variables in its environment.
+    pub fn start_with(folder: &Path, flags: &[&str], variables: &[(&str, &str)]) -> Self {
+        let mut command = Self::command(folder, flags);
+        let mut child = command
+            .envs(variables.iter().copied())
+            .spawn()
+            .expect("the binary runs");
+        let mut ready = String::new();
+        let stdout = child.stdout.take().expect("piped");
+        BufReader::new(stdout).read_line(&mut ready).expect("a line");
+        assert!(ready.starts_with("ready: "), "{flags:?}: {ready:?}");
+        Self { child, ready }
+    }
+
+    /// The command, with what does not matter to any test.
+    pub fn command(folder: &Path, flags: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+        command
+            .args([
+                "run",
+                "--status",
+                "127.0.0.1:0",
+                "--workers",
+                "1",
+                "--listen",
+                "127.0.0.1:0",
+            ])
+            .args(flags)
+            .current_dir(folder)
+            .env_clear()
+            .stdout(Stdio::piped());
+        if std::env::var_os("WEIR_TEST_LOG").is_none() {
+            command.stderr(Stdio::null());
+        }
+        command
+    }
+
+    fn address(&self, before: &str) -> String {
+        let (_, rest) = self.ready.split_once(before).expect("an address");
+        let end = rest.find([',', ' ', '/', '\n']).expect("an end");
+        rest[..end].to_owned()
+    }
+
+    pub fn proxy(&self) -> String {
+        self.address("routes on http://")
+    }
+
+    pub fn status(&self) -> String {
+        self.address("status on http://")
+    }
+
+    pub fn kong(&self) -> String {
+        self.address("Kong's Admin API on http://")
+    }
+
+    pub fn apisix(&self) -> String {
+        self.address("APISIX's Admin API on http://")
+    }
+
+    pub fn console(&self) -> String {
+        self.address("console on http://")
+    }
+
+    /// The hash of what it serves.
+    pub fn hash(&self) -> String {
+        let answer = Call::get(&self.status(), "/status").make();
+        answer.json()["store"]["hash"]
+            .as_str()
+            .expect("a hash")
+            .to_owned()
+    }
+
+    /// Ends it without a word.
+    pub fn kill(mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("it ends");
+    }
+}
+
+impl Drop for Weir {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ended = self.child.kill();
+        let _ended = self.child.wait();
+    }
+}
+
+/// A call.
+#[derive(Clone)]
+pub struct Call {
+    address: String,
+    head: String,
+    body: String,
+}
+
+/// An answer.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: String,
+}
+
+impl Answer {
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    pub fn header(&self, name: &str) -> Option<String> {
+        let mut lines = self.head.lines();
+        lines.find_map(|line| {
+            let (known, value) = line.split_once(':')?;
+            known.eq_ignore_ascii_case(name).then(|| value.trim().to_owned())
+        })
+    }
+
+    #[track_caller]
+    pub fn expect(self, status: u16) -> Self {
+        assert_eq!(self.status, status, "{self:?}");
+        self
+    }
+}
+
+impl Call {
+    pub fn new(method: &str, address: &str, path: &str) -> Self {
+        Self {
+            address: address.to_owned(),
+            head: format!("{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n"),
+            body: String::new(),
+        }
+    }
+
+    pub fn get(address: &str, path: &str) -> Self {
+        Self::new("GET", address, path)
+    }
+
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.head.push_str(&format!("{name}: {value}\r\n"));
+        self
+    }
+
+    pub fn body(mut self, body: &str) -> Self {
+        body.clone_into(&mut self.body);
+        self.header("Content-Type", "application/json")
+    }
+
+    /// Makes it; `None`: there was no whole answer.
+    pub fn attempt(&self) -> Option<Answer> {
+        let mut stream = TcpStream::connect(&self.address).ok()?;
+        stream.set_read_timeout(Some(PATIENCE)).ok()?;
+        let text = format!(
+            "{}Content-Length: {}\r\n\r\n{}",
+            self.head,
+            self.body.len(),
+            self.body
+        );
+        stream.write_all(text.as_bytes()).ok()?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).ok()?;
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        let (head, body) = answer.split_once("\r\n\r\n")?;
+        let status = head.split(' ').nth(1)?.parse().ok()?;
+        let is_chunked = head.to_ascii_lowercase().contains("transfer-encoding: chunked");
+        Some(Answer {
+            status,
+            head: head.to_owned(),
+            body: if is_chunked {
+                unchunked(body)
+            } else {
+                body.to_owned()
+            },
+        })
+    }
+
+    #[track_caller]
+    pub fn make(&self) -> Answer {
+        self.attempt()
+            .unwrap_or_else(|| panic!("no answer to {}", self.head))
+    }
+}
+
+fn unchunked(body: &str) -> String {
+    let (mut whole, mut rest) = (String::new(), body);
+    while let Some((size, more)) = rest.split_once("\r\n") {
+        let size = usize::from_str_radix(size.trim(), 16).expect("a size");
+        whole.push_str(&more[..size]);
+        rest = more.get(size + 2..).unwrap_or_default();
+    }
+    whole
+}
+
+/// Waits until something holds. It asks again and again: there is nothing to be told by.
+#[track_caller]
+pub fn until(what: &str, holds: impl FnMut() -> bool) {
+    assert!(holds_soon(holds), "{what}: not in time");
+}
+
+fn holds_soon(mut holds: impl FnMut() -> bool) -> bool {
+    let begun = Instant::now();
+    while begun.elapsed() < PATIENCE {
+        if holds() {
+            return true;
+        }
+        std::thread::yield_now();
+    }
+    false
+}
+
+/// The status of a call through a gateway.
+pub fn status_of(proxy: &str, path: &str) -> Option<u16> {
+    Call::get(proxy, path).attempt().map(|answer| answer.status)
+}
+
+/// A server that answers every call with 200 and its own name.
+pub fn upstream(name: &'static str) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("bound");
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || answer(stream, name));
+        }
+    });
+    address
+}
+
+fn answer(stream: TcpStream, name: &str) -> Option<()> {
+    let mut reader = BufReader::new(stream.try_clone().ok()?);
+    let mut writer = stream;
+    loop {
+        let mut line = String::new();
+        while line != "\r\n" {
+            line.clear();
+            (reader.read_line(&mut line).ok()? > 0).then_some(())?;
+        }
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{name}", name.len());
+        writer.write_all(head.as_bytes()).ok()?;
+    }
+}
+
+/// A port that is free at the moment, for programs that cannot say which they took.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("bound").port()
+}

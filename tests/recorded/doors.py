@@ -26,7 +26,7 @@ UPSTREAMS = 3
 
 @dataclass
 class Result:
-    """What became of a case: `passed`, `failed` or `skipped`."""
+    """What became of a case: `passed` or `failed`."""
 
     name: str
     outcome: str
@@ -121,21 +121,18 @@ class Kong(Door):
     def original_words(self, case: dict) -> str:
         return json.dumps(case["expect_errors"]["body"].get("fields"))
 
-    def only_over_tls(self, case: dict) -> bool:
-        return bool(case.get("steps")) and all(step.get("tls") for step in case["steps"])
-
     def client(self, lane: Lane) -> "KongClient":
         return KongClient(self.runner, lane)
 
 
 class KongClient:
-    """Sends Kong's cases in one lane. Steps over TLS are left out."""
+    """Sends Kong's cases in one lane."""
 
     def __init__(self, runner: ModuleType, lane: Lane):
         listeners = [listening() for _ in range(UPSTREAMS)]
         ports = {f"UP{at}": port_of(sock) for at, sock in enumerate(listeners)}
-        self.names = runner.Names(ports | {"DEAD": lane.dead_port, "PORT": lane.port})
-        arguments = SimpleNamespace(port=lane.port, tls_port=0, step_gap_ms=10)
+        self.names = runner.Names(ports | {"DEAD": lane.dead_port, "PORT": lane.port, "TLSPORT": lane.tls_port})
+        arguments = SimpleNamespace(port=lane.port, tls_port=lane.tls_port, step_gap_ms=10)
         self.runner = runner.Runner(arguments, runner.Echo(listeners), self.names)
 
     def config(self, case: dict) -> str:
@@ -175,9 +172,6 @@ class Apisix(Door):
 
     def original_words(self, case: dict) -> str:
         return case.get("error_text", "")
-
-    def only_over_tls(self, case: dict) -> bool:
-        return False
 
     def client(self, lane: Lane) -> "ApisixClient":
         return ApisixClient(self.runner, lane)

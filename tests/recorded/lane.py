@@ -97,8 +97,8 @@ class Lane:
         # A running gateway takes over a changed file, so what is only checked lies elsewhere.
         self._checked = folder / "checked"
         self._checked.mkdir()
-        self._held = [reserved(), reserved(), reserved()]
-        self.port, self.status_port, self.dead_port = map(port_of, self._held)
+        self._held = [reserved(), reserved(), reserved(), reserved()]
+        self.port, self.tls_port, self.status_port, self.dead_port = map(port_of, self._held)
         self.child: subprocess.Popen | None = None
         self.log = folder / "gateway.log"
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith("WEIR_")}
@@ -109,7 +109,8 @@ class Lane:
         """Starts the gateway and waits until it is ready; gives what went wrong, if anything."""
         self.stop()
         command = [str(self.weir), "run", "-c", str(_write(self.folder / config_name, text)),
-                   "--listen", f"127.0.0.1:{self.port}", "--status", f"127.0.0.1:{self.status_port}",
+                   "--listen", f"127.0.0.1:{self.port}",
+                   "--listen-tls", f"127.0.0.1:{self.tls_port}", "--status", f"127.0.0.1:{self.status_port}",
                    "--workers", "1", *flags]
         with self.log.open("wb") as out:
             self.child = self.children.start(command, stdout=out, stderr=subprocess.STDOUT,

@@ -73,9 +73,7 @@ class Worker:
         refused = None
         try:
             for case in group.cases:
-                if group.door.only_over_tls(case):
-                    result = Result(case["name"], "skipped")
-                elif "kind" in case:
+                if "kind" in case:
                     result = self.validate(group, case)
                 elif why := refused or self.lane.given_up():
                     result = refused_result(case, why)
@@ -202,10 +200,10 @@ def print_table(run: Run, doors: list[Door]):
                 topics["all"][result.outcome] += 1
         if not topics:
             continue
-        print(f"\n{door.name:30}{'passed':>8}{'failed':>8}{'skipped':>8}")
+        print(f"\n{door.name:30}{'passed':>8}{'failed':>8}")
         for topic in sorted(topics, key=lambda topic: (topic == "all", topic)):
             row = topics[topic]
-            print(f"  {topic:28}{row['passed']:8}{row['failed']:8}{row['skipped']:8}")
+            print(f"  {topic:28}{row['passed']:8}{row['failed']:8}")
 
 
 def print_supported(run: Run, doors: list[Door]):
@@ -220,8 +218,7 @@ def print_supported(run: Run, doors: list[Door]):
                 failing += [case["name"]] if known[1].outcome == "failed" else []
         judged = counts["passed"] + counts["failed"]
         rate = f"{100 * counts['passed'] / judged:.1f} %" if judged else "nothing"
-        print(f"{door.name}: {counts['passed']} of {judged} supported cases pass ({rate}),"
-              f" {counts['skipped']} skipped")
+        print(f"{door.name}: {counts['passed']} of {judged} supported cases pass ({rate})")
         for name in sorted(failing):
             print(f"  fails: {name}")
 
@@ -331,7 +328,7 @@ def main() -> int:
     if args.supported:
         print_supported(run, doors)
     agreed = settle(run, doors, lists, args)
-    print(f"{run.count('passed')} passed, {run.count('failed')} failed, {run.count('skipped')} skipped")
+    print(f"{run.count('passed')} passed, {run.count('failed')} failed")
     return 0 if agreed else 1
 
 

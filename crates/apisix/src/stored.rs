@@ -8,8 +8,8 @@ mod lack;
 
 use crate::admin::Kind;
 use crate::document::{
-    Documents, Item, Route, check_route, consumer_group_shape, consumer_shape, credential_shape,
-    global_rule_shape, id_text, plugin_config_shape, read_one, route_shape, service_shape, upstream_shape,
+    Documents, Item, Route, Ssl, check_route, consumer_group_shape, consumer_shape, credential_shape,
+    global_rule_shape, id_text, plugin_config_shape, read_one, route_shape, service_shape, ssl, upstream_shape,
 };
 use crate::plugins::{Checker, Side};
 use crate::schema::Shape;
@@ -164,7 +164,13 @@ impl Stored {
                 self.memory.forget_consumers();
                 self.memory.forget_routes();
             }
-            Kind::Ssl | Kind::Proto | Kind::StreamRoute | Kind::Secret | Kind::CostDecoration => {}
+            Kind::Ssl => {
+                let known = self.documents.ssls.iter().find(|ssl| ssl.id == id);
+                if known.is_none_or(|ssl| ssl.value.kind == "client") {
+                    self.memory.forget_client_certificates();
+                }
+            }
+            Kind::Proto | Kind::StreamRoute | Kind::Secret | Kind::CostDecoration => {}
         }
     }
 
@@ -196,7 +202,8 @@ impl Stored {
             Kind::PluginMetadata => {
                 documents.metadata.shift_remove(id);
             }
-            Kind::Ssl | Kind::Proto | Kind::StreamRoute | Kind::Secret | Kind::CostDecoration => {}
+            Kind::Ssl => take(&mut documents.ssls, id),
+            Kind::Proto | Kind::StreamRoute | Kind::Secret | Kind::CostDecoration => {}
         }
     }
 
@@ -267,7 +274,14 @@ impl Stored {
                     false => documents.metadata.shift_remove(id),
                 };
             }
-            Kind::Ssl | Kind::Proto | Kind::StreamRoute | Kind::Secret | Kind::CostDecoration => {}
+            Kind::Ssl => {
+                let ssl: Ssl = one(key, &map, ssl::shape(), None, |_, _| Ok(()))?;
+                if ssl.kind == "client" {
+                    self.memory.forget_client_certificates();
+                }
+                put(&mut documents.ssls, key, id, ssl);
+            }
+            Kind::Proto | Kind::StreamRoute | Kind::Secret | Kind::CostDecoration => {}
         }
         Ok(())
     }

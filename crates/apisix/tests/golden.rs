@@ -209,9 +209,9 @@ routes:
 fn what_weir_lacks_is_an_error_at_its_place() {
     for (item, place, message) in [
         (
-            "plugins: {mocking: {}}",
-            "routes[0].plugins.mocking",
-            "plugin \"mocking\" is not available in this version of Weir",
+            "plugins: {opa: {}}",
+            "routes[0].plugins.opa",
+            "plugin \"opa\" is not available in this version of Weir",
         ),
         (
             "plugins: {cors: {_meta: {pre_function: 'return 1'}}}",
@@ -244,7 +244,7 @@ fn what_weir_lacks_is_an_error_at_its_place() {
         assert_eq!(errors, [(place.to_owned(), message)], "{item}");
     }
     let disabled =
-        "routes:\n- {id: r, uri: /, upstream: NODES, plugins: {mocking: {_meta: {disable: true}}}}\n";
+        "routes:\n- {id: r, uri: /, upstream: NODES, plugins: {opa: {_meta: {disable: true}}}}\n";
     assert!(read(disabled, &Options::default()).is_ok());
 }
 
@@ -273,10 +273,10 @@ consumers:
         found,
         [
             "Dropped consumers[0]: failed to get the consumer for the credential: no consumer 'ghost'",
+            "Dropped ssls[0]: references to secrets are not available for certificates in this version of Weir",
             "Dropped ssls[1]: then clause did not match",
             "Warning plugins: the list of plugins to load is not served yet: all available ones are",
             "Warning protos[0]: 'protos' are not served yet",
-            "Warning ssls[0]: 'ssls' are not served yet",
             "Warning stream_routes[0]: 'stream_routes' are not served yet",
         ]
     );

@@ -130,7 +130,10 @@ async fn exchange(
     let mut interim = 0;
     let head = loop {
         match response::parse(connection.inbox.bytes(), is_head, &mut response) {
-            Ok(Some(head)) if (100..200).contains(&response.status) && interim < MAX_INTERIM => {
+            Ok(Some(head)) if (100..200).contains(&response.status) => {
+                if interim == MAX_INTERIM || response.status == 101 {
+                    return Err(Trouble::InAnswer(io::ErrorKind::InvalidData.into()));
+                }
                 connection.inbox.consume(head.length);
                 interim += 1;
             }

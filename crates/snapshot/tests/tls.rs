@@ -16,7 +16,10 @@ fn compiled(certificates: Value) -> Result<Snapshot, Vec<String>> {
     let model: Model = serde_json::from_value(json!({"certificates": certificates})).unwrap();
     match compile(&model, &Registry::default(), &Carry::default()) {
         Ok((snapshot, _)) => Ok(snapshot),
-        Err(found) => Err(found.iter().map(|it| format!("{}: {}", it.path, it.message)).collect()),
+        Err(found) => Err(found
+            .iter()
+            .map(|it| format!("{}: {}", it.path, it.message))
+            .collect()),
     }
 }
 
@@ -38,7 +41,12 @@ fn the_more_exact_name_counts() {
         let found = snapshot.tls.find(name).map(std::sync::Arc::as_ptr);
         let of = |probe: &str| snapshot.tls.find(Some(probe)).map(std::sync::Arc::as_ptr);
         let probes = ["api.example.org", "x.example.org", "www.example.net"];
-        found.map(|found| probes.iter().position(|probe| of(probe) == Some(found)).unwrap_or(3))
+        found.map(|found| {
+            probes
+                .iter()
+                .position(|probe| of(probe) == Some(found))
+                .unwrap_or(3)
+        })
     };
     for (name, wanted) in [
         (Some("api.example.org"), Some(0)),
@@ -67,16 +75,30 @@ fn what_cannot_be_shown_is_refused_with_its_place() {
         pair[field] = json!(text);
         json!([{"names": ["a.test"], "key_pairs": [pair]}])
     };
-    let client = |authorities: &str| {
-        json!([{"names": ["a.test"], "key_pairs": [one], "client": {"authorities": authorities}}])
-    };
+    let client = |authorities: &str| json!([{"names": ["a.test"], "key_pairs": [one], "client": {"authorities": authorities}}]);
     for (certificates, place, word) in [
         (with("certificate", "nothing"), "key_pairs[0].certificate", "PEM"),
         (with("key", "nothing"), "key_pairs[0].key", "private key"),
-        (json!([{"names": ["a.test"], "key_pairs": [mixed]}]), "key_pairs[0].key", "not that of"),
-        (json!([{"names": ["a.test"], "key_pairs": []}]), "key_pairs", "expected"),
-        (json!([{"names": ["*.a.*"], "key_pairs": [one]}]), "names[0]", "server name"),
-        (json!([{"names": [""], "key_pairs": [one]}]), "names[0]", "server name"),
+        (
+            json!([{"names": ["a.test"], "key_pairs": [mixed]}]),
+            "key_pairs[0].key",
+            "not that of",
+        ),
+        (
+            json!([{"names": ["a.test"], "key_pairs": []}]),
+            "key_pairs",
+            "expected",
+        ),
+        (
+            json!([{"names": ["*.a.*"], "key_pairs": [one]}]),
+            "names[0]",
+            "server name",
+        ),
+        (
+            json!([{"names": [""], "key_pairs": [one]}]),
+            "names[0]",
+            "server name",
+        ),
         (client("nothing"), "client.authorities", "PEM"),
     ] {
         let found = compiled(certificates).err().expect("a refusal");

@@ -2,7 +2,7 @@
 
 use super::consumer::{Consumer, Credential, consumer_shape, credential_of, credential_shape};
 use super::plugin_set::{PluginSet, consumer_group_shape, global_rule_shape, plugin_config_shape};
-use super::{Route, SECTIONS, Service, Upstream, id_text, route, service, unserved, upstream};
+use super::{Route, SECTIONS, Service, Ssl, Upstream, id_text, route, service, ssl, unserved, upstream};
 use crate::plugins::{Checker, Side};
 use crate::schema::Shape;
 use crate::translate::vars;
@@ -36,6 +36,7 @@ pub struct Documents {
     pub consumer_groups: Vec<Item<PluginSet>>,
     pub plugin_configs: Vec<Item<PluginSet>>,
     pub global_rules: Vec<Item<PluginSet>>,
+    pub ssls: Vec<Item<Ssl>>,
     /// Metadata of plugins by plugin name.
     pub metadata: Map<String, Value>,
 }
@@ -54,6 +55,7 @@ pub fn read(document: &Value, diagnostics: &mut Vec<Diagnostic>) -> Documents {
     reader.report_unserved_sections();
     let mut documents = Documents {
         metadata: reader.metadata(),
+        ssls: reader.items("ssls", ssl::shape(), None, |_, _| Ok(())),
         upstreams: reader.items("upstreams", upstream::shape(), None, |_, _| Ok(())),
         services: reader.plugin_items("services", service::shape(), Side::Request),
         plugin_configs: reader.plugin_items("plugin_configs", plugin_config_shape(), Side::Request),

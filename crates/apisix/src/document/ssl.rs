@@ -3,7 +3,59 @@
 use crate::schema::{
     Shape, any, array, having, host, id, integer, label_map, long_text, object, one_of, text, timestamp,
 };
+use serde::Deserialize;
+use std::fmt;
 use std::sync::LazyLock;
+
+/// A certificate's document, with defaults filled in. `Debug` does not show keys.
+#[derive(Deserialize)]
+pub struct Ssl {
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub status: u8,
+    pub sni: Option<String>,
+    #[serde(default)]
+    pub snis: Vec<String>,
+    pub cert: String,
+    pub key: String,
+    #[serde(default)]
+    pub certs: Vec<String>,
+    #[serde(default)]
+    pub keys: Vec<String>,
+    pub client: Option<Client>,
+    pub ssl_protocols: Option<Vec<String>>,
+}
+
+/// What is asked of the certificates that clients show.
+#[derive(Deserialize)]
+pub struct Client {
+    pub ca: String,
+    #[serde(default)]
+    pub skip_mtls_uri_regex: Vec<String>,
+}
+
+impl fmt::Debug for Ssl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ssl")
+            .field("kind", &self.kind)
+            .field("sni", &self.sni)
+            .field("snis", &self.snis)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Ssl {
+    /// The server names that it is for.
+    pub fn names(&self) -> impl Iterator<Item = &String> {
+        self.sni.iter().chain(&self.snis)
+    }
+
+    /// Certificates with their keys.
+    pub fn pairs(&self) -> impl Iterator<Item = (&String, &String)> {
+        let first = std::iter::once((&self.cert, &self.key));
+        first.chain(self.certs.iter().zip(&self.keys))
+    }
+}
 
 /// What a certificate's document must look like.
 pub fn shape() -> &'static Shape {

@@ -76,8 +76,6 @@ impl Mapping for UriBlocker {
 
 /// The status itself where it is one; the original takes any number and fails with others.
 pub fn answerable(status: u64) -> u16 {
-    match u16::try_from(status) {
-        Ok(status @ 200..=599) => status,
-        _ => 500,
-    }
+    let status = u16::try_from(status).ok();
+    status.filter(|status| (200..=599).contains(status)).unwrap_or(500)
 }

@@ -1,6 +1,7 @@
 //! Translating again after a change: only what the change is about, and what depends on it.
 
 use super::brought::brought;
+use super::certificates;
 use super::chain::Chains;
 use super::consumers::Consumers;
 use super::instances::Made;
@@ -38,6 +39,12 @@ impl Memory {
 
     /// All routes depend on something that is another one.
     pub fn forget_routes(&mut self) {
+        self.routes.clear();
+    }
+
+    /// A certificate is another one that upstreams may be shown.
+    pub fn forget_client_certificates(&mut self) {
+        self.upstreams.clear();
         self.routes.clear();
     }
 
@@ -109,6 +116,7 @@ impl Memory {
         translation.use_upstreams();
         translation.bring(brought(documents, bringing));
         translation.assign_precedence();
+        translation.model.certificates = certificates::translate(documents, translation.diagnostics);
         self.instances = translation.instances.pause();
         self.upstreams = std::mem::take(&mut translation.upstreams_made);
         let mut model = translation.model;

@@ -5,6 +5,7 @@
 //! consumers, and their order.
 
 mod brought;
+mod certificates;
 mod chain;
 mod checks;
 mod consumers;
@@ -177,6 +178,7 @@ impl<'d> Translation<'d> {
         }
         self.bring(brought);
         self.assign_precedence();
+        self.model.certificates = certificates::translate(self.documents, self.diagnostics);
         self.model.unmatched = chains.unmatched();
         self.model.consumers = consumers.consumers;
         self.model.consumer_tables = consumers.tables;

@@ -1,7 +1,7 @@
 //! Routes: matches, target, host, and the rest of what a route says.
 
 use super::chain::Chains;
-use super::{Conditions, Translation, matching, upstream, vars};
+use super::{Conditions, Translation, certificates, matching, upstream, vars};
 use crate::document::{self, Item};
 use weir_model::{
     Diagnostic, DocPath, ForwardedHeaders, PathRewrite, Route, RouteTarget, Stamp, StampValue, UpstreamHost,
@@ -171,8 +171,20 @@ impl<'d> Translation<'d> {
         place: &dyn Fn() -> DocPath,
     ) -> Destination {
         let translated = self.upstreams_made.entry(name.clone());
-        let translated =
-            translated.or_insert_with(|| upstream::translate(&name, used, place, self.diagnostics));
+        let translated = translated.or_insert_with(|| {
+            let mut translated = upstream::translate(&name, used, place, self.diagnostics);
+            let id = used.tls.as_ref().and_then(|tls| tls.get("client_cert_id"));
+            if let (Some(id), Some(translated)) = (id.and_then(document::id_text), &mut translated) {
+                let shown = certificates::of_upstream(self.documents, &id, self.diagnostics);
+                if shown.is_none() {
+                    let place = place().field("tls").field("client_cert_id");
+                    let message = format!("no client certificate has the id '{id}'");
+                    self.diagnostics.push(Diagnostic::warning(place, message));
+                }
+                translated.service.tls.certificate = shown;
+            }
+            translated
+        });
         let has_nodes = translated.is_some();
         if self.upstreams_used.insert(name.clone())
             && let Some(translated) = translated

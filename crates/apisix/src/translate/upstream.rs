@@ -40,12 +40,6 @@ pub fn translate(
     if targets.is_empty() {
         return None;
     }
-    if (upstream.tls.as_ref()).is_some_and(|tls| tls.get("client_cert_id").is_some()) {
-        diagnostics.push(not_available(
-            place().field("tls").field("client_cert_id"),
-            "a client certificate of the list 'ssls'",
-        ));
-    }
     let algorithm = algorithm(upstream, place, diagnostics);
     let service = Service {
         name: name.to_owned(),

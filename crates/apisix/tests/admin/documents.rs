@@ -197,7 +197,7 @@ async fn keys_let_calls_in() {
             Some(words) => {
                 assert_eq!(answer.status, 401, "{call} {header}");
                 let told = json!({"error_msg": "failed to check token", "description": words});
-                assert_eq!(answer.json(), told);
+                assert!(call.starts_with("HEAD") || answer.json() == told, "{}", answer.text);
             }
         }
     }

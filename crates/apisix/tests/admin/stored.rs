@@ -206,3 +206,34 @@ fn what_is_broken_is_named_and_stops_nothing() {
         assert!(model.consumers.iter().all(|consumer| consumer.id != "x"));
     }
 }
+
+#[test]
+fn certificates_are_shown_to_clients_and_upstreams() {
+    let pem = |text: &str| format!("-----BEGIN X-----\n{}\n-----END X-----\n", text.repeat(120));
+    let mut current = vec![
+        ("ssls/a", json!({"id": "a", "snis": ["a.com", "*.b.com"], "cert": pem("a"), "key": pem("b"), "certs": [pem("c")], "keys": [pem("d")],
+                          "client": {"ca": pem("e")}, "ssl_protocols": ["TLSv1.3"]})),
+        ("ssls/b", json!({"id": "b", "sni": "off.com", "cert": pem("a"), "key": pem("b"), "status": 0})),
+        ("ssls/c", json!({"id": "c", "type": "client", "cert": pem("f"), "key": pem("g")})),
+        ("upstreams/u", json!({"id": "u", "scheme": "https", "nodes": {"a:1": 1}, "tls": {"client_cert_id": "c"}})),
+        ("routes/r", json!({"id": "r", "uri": "/", "upstream_id": "u"})),
+    ];
+    let mut stored = Stored::new(Options::default());
+    for (key, value) in &current {
+        apply(&mut stored, key, value);
+    }
+    let (model, broken) = stored.model();
+    assert_eq!((broken, &model), (Vec::new(), &from_file(&current)));
+    let [shown] = model.certificates.as_slice() else {
+        panic!("one certificate")
+    };
+    assert_eq!(shown.names, ["a.com", "*.b.com"]);
+    assert_eq!(shown.key_pairs.len(), 2);
+    let upstream = |model: &Model| model.services[0].tls.certificate.as_ref().map(|pair| pair.key.clone());
+    assert_eq!(upstream(&model), Some(pem("g")));
+    current[2].1["key"] = json!(pem("h"));
+    apply(&mut stored, "ssls/c", &current[2].1);
+    assert_eq!(upstream(&stored.model().0), Some(pem("h")));
+    stored.apply("ssls/c", None);
+    assert_eq!(upstream(&stored.model().0), None);
+}

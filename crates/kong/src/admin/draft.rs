@@ -3,6 +3,7 @@
 
 use super::complete::{self, definition};
 use super::failure::Failure;
+use super::hashes;
 use super::special;
 use super::state::Workspace;
 use super::table::foreign_id;
@@ -124,7 +125,7 @@ fn make_up(
             "updated_at" => now.clone(),
             "created_at" if is_whole && is_absent(given, "created_at") => now.clone(),
             name if is_whole && special::is_made_up(family, name) && !given.contains_key(name) => {
-                special::random_text().into()
+                hashes::random_text().into()
             }
             _ => continue,
         };
@@ -142,7 +143,7 @@ fn make_up_config(plugin: &Definition, given: &mut Map<String, Value>) {
         if let Value::Object(config) = config
             && config.get(field.name).is_none_or(Value::is_null)
         {
-            config.insert(field.name.to_owned(), special::random_text().into());
+            config.insert(field.name.to_owned(), hashes::random_text().into());
         }
     }
 }

@@ -2,10 +2,10 @@
 //! entities.
 
 use super::complete::definition;
-use super::draft::{self, Context};
 use super::failure::Failure;
 use super::form;
-use super::plan::Site;
+use super::hashes::{self, SECRET_HASH};
+use super::server_names::{Side, read_server_names};
 use super::state::Workspace;
 use super::table::foreign_id;
 use crate::document::certificate::Certificate;
@@ -13,26 +13,14 @@ use crate::document::common::PROTOCOLS;
 use crate::document::family::{Family, family};
 use crate::plugins::{self, Definition};
 use crate::schema::{Kind, Place, Problems, text};
-use aws_lc_rs::{digest, pbkdf2, rand};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD_NO_PAD;
+use aws_lc_rs::digest;
 use serde_json::{Map, Value, json};
-use std::fmt::Write as _;
 use std::net::Ipv6Addr;
-use std::num::NonZeroU32;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
-use weir_store::Change;
 
 /// The port of targets that name none.
 const TARGET_PORT: u16 = 8000;
-
-/// What a call changes besides the entity that it is about.
-#[derive(Debug, Default)]
-pub struct Side {
-    /// The server names that a certificate has from now on.
-    server_names: Option<Vec<String>>,
-}
 
 /// Whether this field's value is made up where nobody gives one.
 pub fn is_made_up(family: &Family, field: &str) -> bool {
@@ -43,17 +31,6 @@ pub fn is_made_up(family: &Family, field: &str) -> bool {
             | ("hmacauth_credentials", "secret")
             | ("oauth2_credentials", "client_id" | "client_secret")
     )
-}
-
-/// A text that nobody guesses: 32 letters and digits.
-pub fn random_text() -> String {
-    const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-    let mut bytes = [0; 32];
-    rand::fill(&mut bytes).expect("invariant: the system has random numbers");
-    bytes
-        .into_iter()
-        .map(|byte| char::from(LETTERS[usize::from(byte) % LETTERS.len()]))
-        .collect()
 }
 
 /// Makes values out of a form's texts where the description does not tell what they are.
@@ -113,41 +90,6 @@ pub fn prepare(family: &Family, given: &mut Map<String, Value>, is_put: bool) ->
         _ => {}
     }
     Ok(side)
-}
-
-/// Adds a server name to those that are given for a certificate.
-pub fn add_server_name(given: &mut Map<String, Value>, name: &str) {
-    match given.entry("snis").or_insert(Value::Null) {
-        Value::Array(names) => {
-            if !names.iter().any(|known| known == name) {
-                names.push(name.into());
-            }
-        }
-        // Where none are given it has none from then on, this one included, as in the original.
-        Value::Null => {}
-        one if one == name => *one = json!([name]),
-        one => *one = json!([one.take(), name]),
-    }
-}
-
-fn read_server_names(given: &[Value]) -> Result<Vec<String>, Failure> {
-    let mut names: Vec<String> = Vec::with_capacity(given.len());
-    for (index, name) in given.iter().enumerate() {
-        let complaint = match name.as_str() {
-            None => Some("expected a string".to_owned()),
-            Some(name) if names.iter().any(|known| known == name) => {
-                return Err(Failure::of_field("snis", &format!("{name} is duplicated")));
-            }
-            Some(name) => text::sni(name).err(),
-        };
-        if let Some(complaint) = complaint {
-            let mut list = vec![Value::Null; index];
-            list.push(complaint.into());
-            return Err(Failure::schema_violation(json!({ "snis": list })));
-        }
-        names.extend(name.as_str().map(str::to_owned));
-    }
-    Ok(names)
 }
 
 /// A target with its port, IPv6 addresses with all their digits. `None`: it is no target.
@@ -322,108 +264,20 @@ pub fn transform(family: &Family, fields: &mut Map<String, Value>, given: &Map<S
         && let Some(certificate) = certificate_of(fields)
     {
         let hash = digest::digest(&digest::SHA256, &certificate.der);
-        fields.insert("cert_digest".to_owned(), hex(hash.as_ref()).into());
+        fields.insert("cert_digest".to_owned(), hashes::hex(hash.as_ref()).into());
     }
     if family.is("oauth2_credentials")
         && fields.get("hash_secret") == Some(&Value::Bool(true))
         && let Some(Value::String(secret)) = fields.get_mut("client_secret")
         && !secret.starts_with(SECRET_HASH)
     {
-        *secret = secret_hash(secret);
+        *secret = hashes::secret_hash(secret);
     }
     if family.is("basicauth_credentials")
         && let Some(Value::String(password)) = given.get("password")
     {
         let consumer = fields.get("consumer").and_then(foreign_id).unwrap_or_default();
-        let hash = password_hash(password, &consumer.to_string());
+        let hash = hashes::password_hash(password, &consumer.to_string());
         fields.insert("password".to_owned(), hash.into());
-    }
-}
-
-/// The hash under which a password is kept, as the original makes it: SHA-1 of the password and the consumer's id.
-pub fn password_hash(password: &str, consumer: &str) -> String {
-    let mut context = digest::Context::new(&digest::SHA1_FOR_LEGACY_USE_ONLY);
-    context.update(password.as_bytes());
-    context.update(consumer.as_bytes());
-    hex(context.finish().as_ref())
-}
-
-/// How the hashes of client secrets begin: PBKDF2 (RFC 8018) with HMAC-SHA-512.
-const SECRET_HASH: &str = "$pbkdf2-sha512$i=10000,l=32$";
-
-/// The hash under which a client secret is kept, where it is not to be kept as it is.
-fn secret_hash(secret: &str) -> String {
-    const ITERATIONS: NonZeroU32 = NonZeroU32::new(10_000).expect("invariant: not zero");
-    let mut salt = [0; 16];
-    rand::fill(&mut salt).expect("invariant: the system has random numbers");
-    let mut hash = [0; 32];
-    pbkdf2::derive(
-        pbkdf2::PBKDF2_HMAC_SHA512,
-        ITERATIONS,
-        &salt,
-        secret.as_bytes(),
-        &mut hash,
-    );
-    format!(
-        "{SECRET_HASH}{}${}",
-        STANDARD_NO_PAD.encode(salt),
-        STANDARD_NO_PAD.encode(hash)
-    )
-}
-
-/// Bytes as hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut out, byte| {
-        let _ = write!(out, "{byte:02x}");
-        out
-    })
-}
-
-impl Side {
-    /// Adds what changes besides the entity `id`. Returns the server names of a certificate where they are known from
-    /// the call.
-    ///
-    /// # Errors
-    /// A server name belongs to another certificate.
-    pub fn apply(
-        self,
-        site: &Site<'_>,
-        id: Uuid,
-        now: SystemTime,
-        changes: &mut Vec<Change>,
-    ) -> Result<Option<Vec<String>>, Failure> {
-        let (Some(names), Some(snis)) = (self.server_names, family("snis")) else {
-            return Ok(None);
-        };
-        let table = site.workspace.table(snis);
-        for old in site.server_names(id) {
-            if !names.contains(&old)
-                && let Some(kept) = table.find("name", &old)
-            {
-                changes.push(site.delete(snis, kept.id)?);
-            }
-        }
-        for name in &names {
-            match table.find("name", name) {
-                Some(kept) => {
-                    let owner = kept.fields().get("certificate").and_then(foreign_id);
-                    if owner != Some(id) {
-                        let owner = owner.unwrap_or_default();
-                        let complaint =
-                            format!("{name} already associated with existing certificate '{owner}'");
-                        return Err(Failure::of_field("snis", &complaint));
-                    }
-                }
-                None => {
-                    let given = Map::from_iter([
-                        ("name".to_owned(), Value::from(name.as_str())),
-                        ("certificate".to_owned(), json!({ "id": id.to_string() })),
-                    ]);
-                    let sni = draft::read(snis, given, None, Context::Whole, site.workspace, now)?;
-                    changes.push(site.put(snis, &sni)?);
-                }
-            }
-        }
-        Ok(Some(names))
     }
 }

@@ -8,6 +8,7 @@ use super::failure::Failure;
 use super::form;
 use super::place::{Parent, Pick, Place};
 use super::plan::{Plan, Site, id_of, keep_time_to_live};
+use super::server_names;
 use super::special;
 use super::table::{Kept, foreign_id};
 use crate::document::family::Family;
@@ -83,7 +84,7 @@ impl Writing<'_> {
             Pick::Beside(field, value) => {
                 given.entry(*field).or_insert_with(|| value.clone().into());
             }
-            Pick::ServerName(name) => special::add_server_name(&mut given, name),
+            Pick::ServerName(name) => server_names::add_server_name(&mut given, name),
             Pick::Id(_) | Pick::Other(_) => {}
         }
         self.store(family, given, Some(id), old.as_deref(), StatusCode::OK)
@@ -198,7 +199,7 @@ impl Writing<'_> {
         family: &'static Family,
         mut fields: Map<String, Value>,
         given: &Map<String, Value>,
-        side: special::Side,
+        side: server_names::Side,
         status: StatusCode,
     ) -> Result<Plan, Failure> {
         special::transform(family, &mut fields, given);

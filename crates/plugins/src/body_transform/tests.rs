@@ -21,12 +21,15 @@ fn transformed(config: &Value, call: &str, content_type: &str, body: &str) -> St
     }
 }
 
-#[test]
-fn requests_get_new_bodies() {
-    let of = |input: Option<&str>, template: &str| match input {
+fn of(input: Option<&str>, template: &str) -> Value {
+    match input {
         Some(input) => json!({"request": {"input": input, "template": template}}),
         None => json!({"request": {"template": template}}),
-    };
+    }
+}
+
+#[test]
+fn requests_get_new_bodies() {
     let json = "application/json";
     for (config, call, content_type, body, expected) in [
         (
@@ -73,43 +76,6 @@ fn requests_get_new_bodies() {
             "h/v &#47;p",
         ),
         (
-            of(
-                None,
-                "{% for i, v in ipairs(list) do %}\n{{i}}={{v.x}},{% end %}{% for k in pairs(map) do %}{{k}};{% end %}",
-            ),
-            "POST /",
-            json,
-            r#"{"list":[{"x":1},{"x":"b"}],"map":{"m":1}}"#,
-            "1=1,2=b,m;",
-        ),
-        (
-            of(
-                None,
-                "{% if n > 5 then %}big{% elseif n == 5 then %}five{% else %}small{% end %}{# no #}",
-            ),
-            "POST /",
-            json,
-            r#"{"n":5}"#,
-            "five",
-        ),
-        (
-            of(
-                None,
-                "{% local x = a .. '!' %}{{x:upper()}}{% for i = 1, 3 do %}{{i}}{% end %}",
-            ),
-            "POST /",
-            json,
-            r#"{"a":"b"}"#,
-            "B!123",
-        ),
-        (
-            of(None, "{{context.a}}{{string.lower(a)}}{{#a}}"),
-            "POST /",
-            json,
-            r#"{"a":"Ab"}"#,
-            "Abab2",
-        ),
-        (
             of(None, r#"{"a": [1, {"b": 2}]}"#),
             "POST /",
             json,
@@ -126,6 +92,47 @@ fn requests_get_new_bodies() {
     ] {
         assert_eq!(
             transformed(&config, call, content_type, body),
+            expected,
+            "{config}"
+        );
+    }
+}
+
+#[test]
+fn templates_decide_and_repeat() {
+    for (config, body, expected) in [
+        (
+            of(
+                None,
+                "{% for i, v in ipairs(list) do %}\n{{i}}={{v.x}},{% end %}{% for k in pairs(map) do %}{{k}};{% end %}",
+            ),
+            r#"{"list":[{"x":1},{"x":"b"}],"map":{"m":1}}"#,
+            "1=1,2=b,m;",
+        ),
+        (
+            of(
+                None,
+                "{% if n > 5 then %}big{% elseif n == 5 then %}five{% else %}small{% end %}{# no #}",
+            ),
+            r#"{"n":5}"#,
+            "five",
+        ),
+        (
+            of(
+                None,
+                "{% local x = a .. '!' %}{{x:upper()}}{% for i = 1, 3 do %}{{i}}{% end %}",
+            ),
+            r#"{"a":"b"}"#,
+            "B!123",
+        ),
+        (
+            of(None, "{{context.a}}{{string.lower(a)}}{{#a}}"),
+            r#"{"a":"Ab"}"#,
+            "Abab2",
+        ),
+    ] {
+        assert_eq!(
+            transformed(&config, "POST /", "application/json", body),
             expected,
             "{config}"
         );

@@ -171,7 +171,7 @@ impl Parser<'_> {
         is_it
     }
 
-    fn expect(&mut self, symbol: &str) -> Result<(), String> {
+    fn require(&mut self, symbol: &str) -> Result<(), String> {
         match self.next_is(symbol) {
             true => Ok(()),
             false => Err(format!("expected '{symbol}', found {}", self.found())),
@@ -247,13 +247,13 @@ impl Parser<'_> {
                 base = Expression::Member(Box::new(base), Box::new(Expression::Literal(name)));
             } else if self.next_is("[") {
                 let key = self.binary(0, depth + 1)?;
-                self.expect("]")?;
+                self.require("]")?;
                 base = Expression::Member(Box::new(base), Box::new(key));
             } else if self.next_is("(") {
                 base = Expression::Call(Box::new(base), self.arguments(depth)?);
             } else if self.next_is(":") {
                 let name = self.name()?;
-                self.expect("(")?;
+                self.require("(")?;
                 base = Expression::Method(Box::new(base), name, self.arguments(depth)?);
             } else {
                 return Ok(base);
@@ -280,7 +280,7 @@ impl Parser<'_> {
         loop {
             arguments.push(self.binary(0, depth + 1)?);
             if !self.next_is(",") {
-                self.expect(")")?;
+                self.require(")")?;
                 return Ok(arguments);
             }
         }
@@ -289,7 +289,7 @@ impl Parser<'_> {
     fn primary(&mut self, depth: usize) -> Result<Expression, String> {
         if self.next_is("(") {
             let inner = self.binary(0, depth + 1)?;
-            self.expect(")")?;
+            self.require(")")?;
             return Ok(inner);
         }
         let literal = match self.tokens.get(self.at) {

@@ -7,6 +7,7 @@ use crate::timer::{Timer, later};
 use crate::transport::{ReadHalf, WriteHalf};
 use crate::worker::Worker;
 use bytes::Bytes;
+use h2::Ping;
 use h2::client::{self, SendRequest};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
@@ -260,8 +261,31 @@ async fn shake(worker: &Rc<Worker>, key: &PoolKey, met: Met) -> io::Result<Shake
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_header_list_size(max_head_bytes)
         .max_send_buffer_size(SEND_BUFFER);
-    let (sender, connection) = builder.handshake(wire.clone()).await.map_err(error_of)?;
+    let (sender, mut connection) = builder.handshake(wire.clone()).await.map_err(error_of)?;
+    greet(&mut connection, &wire).await?;
     Ok((sender, connection, wire))
+}
+
+/// Waits until the server has answered: then it is known how many calls it takes at once, which it says first.
+async fn greet(connection: &mut client::Connection<Wire, Bytes>, wire: &Wire) -> io::Result<()> {
+    let mut ping = connection.ping_pong();
+    if let Some(ping) = &mut ping {
+        ping.send_ping(Ping::opaque()).map_err(error_of)?;
+    }
+    std::future::poll_fn(|context| {
+        let driven = Pin::new(&mut *connection).poll(context).map_err(error_of)?;
+        if let Poll::Ready(Err(error)) = wire.poll_out(context) {
+            return Poll::Ready(Err(error));
+        }
+        if driven.is_ready() {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+        }
+        match &mut ping {
+            None => Poll::Ready(Ok(())),
+            Some(ping) => ping.poll_pong(context).map_ok(|_| ()).map_err(error_of),
+        }
+    })
+    .await
 }
 
 /// Lets the connection work until it ends, which it does once nobody holds on to it and no call is left.

@@ -173,10 +173,11 @@ impl Stream {
         matches!(self.0.borrow().outgoing, Outgoing::Answer(_))
     }
 
-    /// Whether all that comes has been read, or is known to be nothing.
+    /// Whether all that comes has been read, trailers and all, or is known to be nothing.
     pub fn is_read(&self) -> bool {
         let state = self.0.borrow();
         state.unread.is_empty()
+            && state.trailers.is_empty()
             && match &state.incoming {
                 Incoming::Body(body) => body.is_end_stream(),
                 Incoming::Over => true,

@@ -16,6 +16,7 @@ mod filtered_framing;
 mod headers;
 mod lifecycle;
 mod pools;
+mod questions;
 mod request_chunks;
 mod request_framing;
 mod request_limits;

@@ -165,8 +165,14 @@ fn a_cut_answer_is_never_a_whole_one() {
             wire.send(head);
             wire.finish();
             drop(wire);
-            let (parts, body) = response.await.unwrap().into_parts();
-            let came = super::peer::receive(parts, body).await;
+            // The head may be lost with the stream.
+            let came = match response.await {
+                Ok(response) => {
+                    let (parts, body) = response.into_parts();
+                    super::peer::receive(parts, body).await
+                }
+                Err(error) => Err(error),
+            };
             assert!(came.is_err_and(|error| error.is_reset()), "{head}");
         }
     });

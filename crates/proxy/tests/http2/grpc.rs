@@ -48,23 +48,14 @@ fn faults_are_told_as_statuses_of_grpc() {
         std::thread::sleep(Duration::from_secs(1));
         Answer::ok("late")
     });
+    let mut nowhere = model(broken.address);
+    nowhere["routes"][0]["to"] = json!({"unavailable": 503});
+    let elsewhere = json!({"routes": {"match": [{"hosts": ["other"]}]}});
     for (model, status) in [
         (model(broken.address), "14"),
         (model(silent.address), "4"),
-        (
-            patch(
-                model(broken.address),
-                &json!({"routes": {"to": {"unavailable": 503}}}),
-            ),
-            "14",
-        ),
-        (
-            patch(
-                model(broken.address),
-                &json!({"routes": {"match": [{"hosts": ["other"]}]}}),
-            ),
-            "12",
-        ),
+        (nowhere, "14"),
+        (patch(model(broken.address), &elsewhere), "12"),
     ] {
         let gateway = TestGateway::start(model);
         let came = run(call(&gateway, &[GRPC]));

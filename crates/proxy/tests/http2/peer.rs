@@ -310,7 +310,13 @@ async fn reply(answer: Answer, respond: &mut h2::server::SendResponse<Bytes>) {
     let is_last = answer.trailers.is_empty() && answer.reset.is_none();
     send_all(&mut stream, answer.body.into(), is_last).await;
     match answer.reset {
-        Some(reason) => stream.send_reset(reason),
+        Some(reason) => {
+            // What waits to be written would go with the stream.
+            for _ in 0..16 {
+                tokio::task::yield_now().await;
+            }
+            stream.send_reset(reason);
+        }
         None if !is_last => {
             let _sent = stream.send_trailers(fields(&answer.trailers));
         }

@@ -6,14 +6,15 @@ use std::time::Duration;
 use weir_model::Diagnostic;
 use weir_model::UpstreamHost;
 use weir_plugin::{
-    BodyFilter, BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Reply, SideCall, Wait,
+    BodyFilter, BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Question, Reply, SideCall, Wait,
 };
 
 /// `need_body` (bytes): asks for the body, tells its size in a request header. `reply`: answers with this
 /// body. `replace`: puts this body in place of the response's. `status`: the response's status. `set`: sets these
 /// headers (name, value) on the request and on the response. `double`: doubles every byte of the response's body, with
 /// a `.` at its end. `wait_ms`: waits before it goes on. `to`: sends the call to this service. `copy_to`: sends a
-/// message to this port beside the call.
+/// message to this port beside the call. `ask`: asks the server at this port for half a second at most, tells the
+/// answer in a request header.
 pub struct Puppet;
 
 struct PuppetFilter {
@@ -26,6 +27,7 @@ struct PuppetFilter {
     wait_ms: Option<u64>,
     to: Option<u32>,
     copy_to: Option<u16>,
+    ask: Option<u16>,
 }
 
 /// That a call has waited.
@@ -66,7 +68,20 @@ impl Plugin for Puppet {
             wait_ms: config["wait_ms"].as_u64(),
             to: text("to").map(|service| context.destination(&service, &UpstreamHost::Client)),
             copy_to: config["copy_to"].as_u64().map(|port| port as u16),
+            ask: config["ask"].as_u64().map(|port| port as u16),
         }))
+    }
+}
+
+fn question(port: u16) -> Question {
+    Question {
+        host: "127.0.0.1".to_owned(),
+        port,
+        tls: None,
+        message: b"GET /question HTTP/1.1\r\nHost: h\r\n\r\n".to_vec(),
+        timeout: Duration::from_millis(500),
+        keep: Some((1, Duration::from_secs(60))),
+        max_body_bytes: 8,
     }
 }
 
@@ -84,6 +99,16 @@ impl Filter for PuppetFilter {
         {
             exchange.kept.put(self, Waited);
             return Outcome::Wait(Wait::time(Duration::from_millis(time)));
+        }
+        if let Some(port) = self.ask {
+            match exchange.answer.take() {
+                None => return Outcome::Ask(Box::new(question(port))),
+                Some(None) => exchange.request.headers.append(b"X-Answer", b"none"),
+                Some(Some(answer)) => {
+                    let told = [answer.status.to_string().as_bytes(), b" ", &answer.body].concat();
+                    exchange.request.headers.append(b"X-Answer", &told);
+                }
+            }
         }
         exchange.destination = self.to;
         exchange.side_calls.extend(self.copy_to.map(|port| SideCall {

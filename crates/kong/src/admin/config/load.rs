@@ -4,7 +4,7 @@ use crate::Options;
 use crate::admin::failure::{self, Failure};
 use crate::admin::plan::Site;
 use crate::admin::table::foreign_id;
-use crate::admin::{complete, special};
+use crate::admin::{complete, hashes, special};
 use crate::document::family::{FAMILIES, Family, IdFrom, family};
 use crate::document::{entities_as_written, raw_entities};
 use crate::schema::Kind;
@@ -102,7 +102,7 @@ fn stored(
             (Kind::Foreign(_), Some(Value::String(id))) => json!({ "id": id }),
             (_, Some(_)) => continue,
             _ if matches!(field.name, "created_at" | "updated_at") => since.as_secs().into(),
-            _ if special::is_made_up(family, field.name) => special::random_text().into(),
+            _ if special::is_made_up(family, field.name) => hashes::random_text().into(),
             _ => continue,
         };
         fields.insert(field.name.to_owned(), made);

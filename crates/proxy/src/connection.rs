@@ -1,11 +1,12 @@
 //! A client's connection: reads request heads, serves them in order, keeps the connection alive or ends it.
 
-use crate::buffer::{Buffers, Inbox};
+use crate::buffer::Inbox;
 use crate::forward::Watch;
 use crate::h1;
 use crate::h1::request::{self, Parsed, RequestHead};
 use crate::h2::server as h2_server;
 use crate::h2::stream::Stream;
+use crate::reader::Reader;
 use crate::serve::{self, After};
 use crate::timer::Timer;
 use crate::transport::{self, ReadHalf, WriteHalf};
@@ -15,7 +16,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Poll, ready};
 use std::time::{Duration, Instant};
 use tokio::io::AsyncWrite;
 use tokio::net::TcpStream;
@@ -55,77 +56,6 @@ pub struct Agreed {
     pub certificate: Option<Arc<[u8]>>,
     /// Whether HTTP/2 was agreed on.
     pub is_http2: bool,
-}
-
-/// What comes from the client: the connection's read half, and bytes that were read and not used yet. While a
-/// request body is sent on beside the response, the reader is away with it; what is left then reads as ended.
-#[derive(Default)]
-pub struct Reader {
-    half: Option<ReadHalf>,
-    pub inbox: Inbox,
-}
-
-impl Reader {
-    /// A reader of this half, with bytes that were read before.
-    pub fn new(half: ReadHalf, inbox: Inbox) -> Self {
-        Self {
-            half: Some(half),
-            inbox,
-        }
-    }
-
-    /// The half itself; `None` while it is away.
-    pub fn into_half(self) -> Option<ReadHalf> {
-        self.half
-    }
-
-    /// The HTTP/2 stream that is read.
-    #[inline]
-    pub fn stream(&self) -> Option<&Stream> {
-        self.half.as_ref().and_then(ReadHalf::stream)
-    }
-
-    /// Reads once; 0 bytes at the end of the stream.
-    pub fn poll_fill(
-        &mut self,
-        context: &mut Context<'_>,
-        buffers: &Buffers,
-        limit: usize,
-    ) -> Poll<io::Result<usize>> {
-        match &mut self.half {
-            Some(half) => self.inbox.poll_fill(half, context, buffers, limit),
-            None => Poll::Ready(Ok(0)),
-        }
-    }
-
-    /// Ready once the client has gone; reads ahead what a pipelining client sends meanwhile.
-    pub fn poll_gone(&mut self, context: &mut Context<'_>, worker: &Worker) -> Poll<()> {
-        if let Some(stream) = self.stream() {
-            return stream.poll_gone(context);
-        }
-        let limit = worker.shared.limits.max_head_bytes;
-        loop {
-            if self.inbox.is_empty() {
-                if !ready!(self.poll_readable(context)) {
-                    return Poll::Ready(());
-                }
-            } else if !self.inbox.has_room(limit) {
-                return Poll::Pending;
-            }
-            match ready!(self.poll_fill(context, &worker.buffers, limit)) {
-                Ok(0) | Err(_) => return Poll::Ready(()),
-                Ok(_) => {}
-            }
-        }
-    }
-
-    /// Ready when there may be something to read; says whether the connection is still good.
-    pub fn poll_readable(&self, context: &mut Context<'_>) -> Poll<bool> {
-        match &self.half {
-            Some(half) => half.poll_readable(context).map(|ready| ready.is_ok()),
-            None => Poll::Ready(false),
-        }
-    }
 }
 
 /// What came of waiting for a request.

@@ -23,6 +23,7 @@ pub mod health;
 mod limits;
 mod pool;
 mod question;
+mod reader;
 mod reply;
 mod report;
 mod request_body;

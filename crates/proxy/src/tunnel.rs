@@ -1,7 +1,8 @@
 //! Upgraded connections (WebSocket and the like): bytes both ways until one side ends.
 
-use crate::connection::{Client, Reader};
+use crate::connection::Client;
 use crate::pool::UpstreamConnection;
+use crate::reader::Reader;
 use crate::timer::Timer;
 use crate::transport::WriteHalf;
 use crate::worker::Worker;

@@ -76,11 +76,13 @@ pub fn answer(admin: &Admin, call: &Call) -> Answer {
             ["route", id] => dump_one(&state, Kind::Route, id),
             ["service", id] => dump_one(&state, Kind::Service, id),
             ["upstream", id] => dump_one(&state, Kind::Upstream, id),
-            ["plugin_metadatas"] => ok(state
-                .of_kind(Kind::PluginMetadata)
-                .filter(|entry| is_known(entry.id()) || STREAM_PLUGINS.contains(&entry.id()))
-                .map(|entry| entry.value.clone())
-                .collect()),
+            ["plugin_metadatas"] => ok(listed(
+                state
+                    .of_kind(Kind::PluginMetadata)
+                    .filter(|entry| is_known(entry.id()) || STREAM_PLUGINS.contains(&entry.id()))
+                    .map(|entry| entry.value.clone())
+                    .collect(),
+            )),
             ["plugin_metadata", name] => match state.get(&format!("plugin_metadata/{name}")) {
                 Some(entry) => ok(entry.value.clone()),
                 None => missing(format!("plugin metadata[{name}] not found")),
@@ -100,7 +102,15 @@ fn missing(message: String) -> Answer {
 }
 
 fn dump(state: &State, kind: Kind) -> Value {
-    state.of_kind(kind).map(|entry| dumped(kind, entry)).collect()
+    listed(state.of_kind(kind).map(|entry| dumped(kind, entry)).collect())
+}
+
+/// A list as APISIX's scripting language writes it: an empty one looks like an empty map.
+fn listed(items: Vec<Value>) -> Value {
+    match items.is_empty() {
+        true => json!({}),
+        false => Value::Array(items),
+    }
 }
 
 fn dump_one(state: &State, kind: Kind, id: &str) -> Answer {
@@ -200,7 +210,7 @@ fn health_answer(call: &Call, mut told: Vec<Value>, as_list: bool) -> Answer {
         (false, Some(one)) => Answer::json(StatusCode::OK, &one),
         (_, last) => {
             told.extend(last);
-            Answer::json(StatusCode::OK, &told)
+            Answer::json(StatusCode::OK, &listed(told))
         }
     }
 }

@@ -33,6 +33,8 @@ async fn what_is_configured_is_told() {
     let api = Api::with(options, Arc::new(MemoryStore::new())).await;
     api.play(
         r#"
+GET /v1/routes -> 200 {}
+GET /v1/healthcheck -> 200 {}
 PUT upstreams/u {"nodes": {"127.0.0.1:1980": 1}, "checks": {"active": {"type": "tcp"}}} -> 201
 PUT services/s {"upstream_id": "u"} -> 201
 PUT routes/r {"uri": "/", "service_id": "s"} -> 201

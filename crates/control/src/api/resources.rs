@@ -112,16 +112,18 @@ impl Resources {
             stored::resource(kind, name, value).map_err(|found| Problem::invalid(&found))?;
         }
         let mut known = self.known();
-        let before = self.faults(&mut known);
         let text = value.map(Value::to_string);
         known.stored.apply(short, text.as_deref().map(str::as_bytes));
         let after = self.faults(&mut known);
         let kept = known.documents.get(key).map(|it| Arc::clone(&it.value));
         known.stored.apply(short, kept.as_deref());
-        let new: Vec<Diagnostic> = after
-            .into_iter()
-            .filter(|fault| !before.iter().any(|it| it.message == fault.message))
-            .collect();
+        if after.is_empty() {
+            return Ok(());
+        }
+        // What was wrong before is not this write's fault.
+        let before = self.faults(&mut known);
+        let is_new = |fault: &Diagnostic| !before.iter().any(|it| it.message == fault.message);
+        let new: Vec<Diagnostic> = after.into_iter().filter(is_new).collect();
         match new.as_slice() {
             [] => Ok(()),
             new => Err(Problem::invalid(new)),

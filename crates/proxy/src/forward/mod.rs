@@ -3,6 +3,7 @@
 mod attempt;
 mod choose;
 mod filtered;
+mod head;
 mod http2;
 mod interim;
 mod pump;
@@ -11,10 +12,9 @@ mod relay;
 pub use pump::Watch;
 
 use crate::forwarded;
-use crate::h1::{self, Framing};
+use crate::h1;
 use crate::h2::pool::Streams;
 use crate::pool::{PoolKey, UpstreamConnection};
-use crate::reply::{push_header, push_via};
 use crate::serve::{After, Call, Stop};
 use crate::timer::Timer;
 use rustls::ClientConfig;
@@ -27,7 +27,6 @@ use std::time::{Duration, Instant};
 use weir_flow::balancer::{EWMA_DECAY_MS, ewma_update};
 use weir_model::UpstreamHost;
 use weir_plugin::RefusalKind;
-use weir_plugin::headers::is_value;
 use weir_plugin::uri::NormalForm;
 use weir_snapshot::{Forward, Found, HashSource, Route, Target, Upstream};
 
@@ -302,90 +301,6 @@ impl Call<'_> {
             Poll::Pending => client.reader.poll_gone(context, worker).map(|()| Ok(None)),
         })
         .await
-    }
-
-    /// Writes the request's head as this target gets it.
-    fn write_request_head(&mut self, plan: &Plan<'_>, target: &Target, out: &mut Vec<u8>) {
-        let request = &self.exchange.request;
-        out.extend_from_slice(&request.method);
-        out.push(b' ');
-        forwarded::write_target(
-            &plan.forward.path,
-            plan.found.matched_len,
-            plan.is_decoded,
-            self.exchange,
-            out,
-        );
-        out.extend_from_slice(b" HTTP/1.1\r\n");
-        self.write_request_fields(plan, target, out);
-        match (&self.exchange.request.body, self.head.framing) {
-            (None, Framing::Length(length)) => {
-                push_header(
-                    out,
-                    b"Content-Length",
-                    itoa::Buffer::new().format(length).as_bytes(),
-                );
-            }
-            (Some(body), _) => push_header(
-                out,
-                b"Content-Length",
-                itoa::Buffer::new().format(body.len()).as_bytes(),
-            ),
-            (None, Framing::Chunked | Framing::UntilClose) => {
-                out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
-            }
-            (None, Framing::None) => {}
-        }
-        out.extend_from_slice(b"\r\n");
-    }
-
-    /// Writes the fields of the request's head but those that frame it.
-    fn write_request_fields(&mut self, plan: &Plan<'_>, target: &Target, out: &mut Vec<u8>) {
-        self.write_host(plan, target, out);
-        self.exchange.request.headers.write_lines(out);
-        if plan.tells_plainly {
-            let lines = &mut self.client.forwarded_lines;
-            forwarded::write_plain(&plan.route.forwarded, plan.stripped, self.exchange, lines, out);
-        }
-        if let Some(via) = &plan.route.forwarded.via {
-            push_via(self.exchange.request.version, via, out);
-        }
-        self.write_stamps(&plan.route.request_stamps, out);
-        if let Some(protocol) = self.head.upgrade.as_ref().filter(|_| plan.route.upgrade) {
-            out.extend_from_slice(b"Connection: Upgrade\r\n");
-            push_header(out, b"Upgrade", protocol);
-        }
-        if self.head.expects_continue && !self.answers_expect() {
-            out.extend_from_slice(b"Expect: 100-continue\r\n");
-        }
-    }
-
-    /// Writes `Host`, and takes the client's own, and a length that no longer holds, out of the header list.
-    fn write_host(&mut self, plan: &Plan<'_>, target: &Target, out: &mut Vec<u8>) {
-        let request = &mut self.exchange.request;
-        let headers = &mut request.headers;
-        let (host, port) = match (&self.exchange.upstream_host, &plan.forward.upstream_host) {
-            // A filter may have made it of anything.
-            (Some(host), _) if is_value(host) => (host.as_slice(), None),
-            (Some(_), _) => (target.host_header.as_slice(), None),
-            (None, UpstreamHost::Fixed(host)) => (host.as_bytes(), None),
-            (None, UpstreamHost::WithTargetPort(host)) => (host.as_bytes(), Some(target.port)),
-            (None, UpstreamHost::Target) => (target.host_header.as_slice(), None),
-            (None, UpstreamHost::Client) if self.head.minor_version > 0 || headers.contains(b"host") => {
-                return;
-            }
-            // HTTP/1.0 does without the field, HTTP/1.1 does not.
-            (None, UpstreamHost::Client) if request.host.is_empty() => (target.host_header.as_slice(), None),
-            (None, UpstreamHost::Client) => (request.host.as_slice(), request.host_port),
-        };
-        headers.remove(b"host");
-        out.extend_from_slice(b"Host: ");
-        out.extend_from_slice(host);
-        if let Some(port) = port.filter(|port| *port != 80) {
-            out.push(b':');
-            out.extend_from_slice(itoa::Buffer::new().format(port).as_bytes());
-        }
-        out.extend_from_slice(b"\r\n");
     }
 }
 

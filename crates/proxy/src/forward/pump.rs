@@ -1,11 +1,12 @@
 //! Sending a request body on while its response may already be coming.
 
 use crate::buffer::BUFFER_BYTES;
-use crate::connection::{Client, Reader};
+use crate::connection::Client;
 use crate::forward::attempt::write_all;
 use crate::h1::body::BodyCursor;
 use crate::h1::chunked::{self, Piece};
 use crate::h2::stream::Stream;
+use crate::reader::Reader;
 use crate::request_body::{BodyError, RequestBody};
 use crate::serve::Stop;
 use crate::timer::Timer;

@@ -6,8 +6,14 @@ use http::Request;
 use serde_json::json;
 
 /// What the upstream sees of a request's fields: `(fields, name, value)`.
+type Passed = (
+    &'static [(&'static str, &'static str)],
+    &'static str,
+    Option<&'static str>,
+);
+
 #[rustfmt::skip]
-const PASSED: &[(&[(&str, &str)], &str, Option<&str>)] = &[
+const PASSED: &[Passed] = &[
     (&[("x-a", "1"), ("x-a", "2")], "x-a", Some("1 2")),
     (&[("x-empty", "")], "x-empty", Some("")),
     (&[("cookie", "a=1"), ("cookie", "b=2"), ("cookie", "c=3")], "cookie", Some("a=1; b=2; c=3")),

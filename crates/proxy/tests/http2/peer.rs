@@ -1,15 +1,18 @@
 //! Peers that speak HTTP/2 on both sides of the gateway.
 
-use super::support::PATIENCE;
+use super::support::{PATIENCE, client_config};
 use bytes::Bytes;
 use h2::client::SendRequest;
 use h2::{RecvStream, SendStream};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
+use rustls::pki_types::ServerName;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsConnector;
 
 /// Runs a test's part of the work, for so long as a test may take.
 pub fn run<T>(work: impl Future<Output = T>) -> T {
@@ -85,9 +88,15 @@ impl Client {
             runtime.unwrap().block_on(async move {
                 let tcp = TcpStream::connect(address).await.unwrap();
                 tcp.set_nodelay(true).unwrap();
-                let (sender, connection) = h2::client::Builder::new().handshake(tcp).await.unwrap();
-                assert!(give.send(sender).is_ok(), "the test waits");
-                let _how_it_ends = connection.await;
+                if crate::OVER_TLS {
+                    let name = ServerName::try_from("localhost").unwrap();
+                    let connector = TlsConnector::from(client_config(&[b"h2", b"http/1.1"]));
+                    let tls = connector.connect(name, tcp).await.unwrap();
+                    assert_eq!(tls.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
+                    drive(tls, give).await;
+                } else {
+                    drive(tcp, give).await;
+                }
             });
         });
         let sender = take.await.unwrap();
@@ -158,6 +167,15 @@ impl Client {
         let (parts, body) = response.await?.into_parts();
         receive(parts, body).await
     }
+}
+
+async fn drive(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    give: tokio::sync::oneshot::Sender<SendRequest<Bytes>>,
+) {
+    let (sender, connection) = h2::client::Builder::new().handshake(stream).await.unwrap();
+    assert!(give.send(sender).is_ok(), "the test waits");
+    let _how_it_ends = connection.await;
 }
 
 /// Reads the rest of a response.

@@ -142,8 +142,8 @@ fn connections_made_by_other_rules_are_not_shared() {
             {"name": "strict", "url": url, "tls": {"authorities": good.authority}},
         ],
         "routes": [
-            {"name": "lax", "match": [{"paths": [{"prefix": "/lax"}]}], "to": {"service": "lax"}},
-            {"name": "strict", "match": [{"paths": [{"prefix": "/strict"}]}], "to": {"service": "strict"}},
+            {"name": "lax", "match": [{"path": "/lax"}], "to": {"service": "lax"}},
+            {"name": "strict", "match": [{"path": "/strict"}], "to": {"service": "strict"}},
         ],
     }));
     let mut client = gateway.connect();

@@ -11,6 +11,8 @@ mod upstream;
 mod wire;
 
 pub use gateway::{TestGateway, patch, simple_model};
+#[allow(unused_imports, reason = "few tests ask")]
+pub use tls::client_config;
 pub use upstream::{Upstream, answer};
 pub use wire::{Ended, Message, Wire};
 

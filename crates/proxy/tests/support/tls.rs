@@ -44,6 +44,14 @@ pub fn server() -> Arc<ServerConfig> {
     Arc::clone(&PAIR.server)
 }
 
+/// How a client meets such gateways that offers these protocols.
+#[allow(dead_code, reason = "few tests ask")]
+pub fn client_config(protocols: &[&[u8]]) -> Arc<ClientConfig> {
+    let mut config = ClientConfig::clone(&PAIR.client);
+    config.alpn_protocols = protocols.iter().map(|it| it.to_vec()).collect();
+    Arc::new(config)
+}
+
 /// A connection to such a gateway, before its handshake.
 pub fn client() -> ClientConnection {
     let name = ServerName::try_from("localhost").unwrap();

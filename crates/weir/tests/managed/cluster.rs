@@ -3,6 +3,8 @@
 use crate::support::{Call, Weir, free_port, status_of, until, upstream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::SystemTime;
+use weir_store::{Change, CommitError, Key, Transaction};
 
 struct Etcd(Child);
 
@@ -37,6 +39,36 @@ impl Drop for Etcd {
         let _ended = self.0.kill();
         let _ended = self.0.wait();
     }
+}
+
+/// Writes, past every Admin API, what no door takes.
+fn break_into(location: &str) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(async {
+        let store = weir_store::open(location).await.expect("open");
+        let (_, mut expected) = store.read("").await.expect("documents");
+        let broken = [
+            ("kong/default/routes/no-id", "{}"),
+            ("apisix/routes/1", "{\"uri\": 1}"),
+            ("native/cats/tom", "\u{1}"),
+        ];
+        let change = |(key, value): &(&str, &str)| {
+            Change::put(Key::new(key).expect("a key"), value.as_bytes().to_vec())
+        };
+        let transaction = Transaction {
+            author: "nobody".to_owned(),
+            note: "by hand".to_owned(),
+            time: SystemTime::now(),
+            changes: broken.iter().map(change).collect(),
+        };
+        // Gateways leave their reports there meanwhile.
+        while let Err(error) = store.commit(transaction.clone(), expected).await {
+            match error {
+                CommitError::Conflict { current } => expected = current,
+                other => panic!("{other}"),
+            }
+        }
+    });
 }
 
 #[test]
@@ -94,6 +126,21 @@ fn gateways_on_etcd_converge_and_outlive_it() {
                 .iter()
                 .all(|it| it["hash"] == list["hash"] && it["lag_revisions"] == 0)
     });
+    break_into(&store);
+    for gateway in &gateways {
+        until("broken documents are named", || {
+            let status = Call::get(&gateway.status(), "/status").make().json();
+            let left_out = status["store"]["left_out"].to_string();
+            ["kong/default/routes/no-id", "apisix/routes/1", "native/cats/tom"]
+                .iter()
+                .all(|it| left_out.contains(it))
+        });
+        assert_eq!(
+            status_of(&gateway.proxy(), "/one"),
+            Some(200),
+            "the rest is served"
+        );
+    }
     let kept = folder.path().join("b/last-known-good");
     until("it is kept", || {
         std::fs::read_to_string(&kept).is_ok_and(|text| text.contains("/one"))

@@ -139,7 +139,9 @@ fn about(name: &str) -> Map<String, Value> {
     let priority = PRIORITIES
         .iter()
         .find(|(known, _)| *known == name)
-        .map(|(_, priority)| *priority);
+        .map(|(_, priority)| *priority)
+        // It works on connections alone.
+        .or_else(|| (name == "mqtt-proxy").then_some(1000));
     match mapping(name) {
         Some(mapping) => {
             put("priority", Some(json!(mapping.priority())));

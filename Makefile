@@ -5,7 +5,7 @@ BENCH_ARGS ?=
 CLIENT_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-clients check bench fuzz
+.PHONY: help run test test-clients check bench bench-micro fuzz
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -34,10 +34,14 @@ check: ## The fast loop: format, lint, unit tests
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) test --workspace --locked --lib --bins
 
-bench: ## The experiments beside NGINX; BENCH_ARGS="A1 A3 --rounds 3" to choose
+bench: ## The experiments beside NGINX, HAProxy, Envoy, Caddy; BENCH_ARGS="A1 A3 --rounds 3" to choose
 	@scripts/need build bench
 	$(CARGO) build --release --locked -p weir -p weir-bench
 	target/release/weir-bench --weir target/release/weir $(BENCH_ARGS)
+
+bench-micro: ## What the pieces of a call cost by themselves; BENCH_ARGS="plugins" to choose
+	@scripts/need build
+	$(CARGO) bench --locked -p weir-bench --bench pieces -- $(BENCH_ARGS)
 
 fuzz: ## Fuzz every parser for a minute each; SECONDS_EACH=600 for longer
 	@scripts/need build fuzz

@@ -9,7 +9,8 @@ mod lack;
 use crate::admin::Kind;
 use crate::document::{
     Documents, Item, Route, Ssl, check_route, consumer_group_shape, consumer_shape, credential_shape,
-    global_rule_shape, id_text, plugin_config_shape, read_one, route_shape, service_shape, ssl, upstream_shape,
+    global_rule_shape, id_text, plugin_config_shape, read_one, route_shape, service_shape, ssl,
+    upstream_shape,
 };
 use crate::plugins::{Checker, Side};
 use crate::schema::Shape;
@@ -216,7 +217,9 @@ impl Stored {
         map.shift_remove("modifiedIndex");
         let id = id_of(kind, key);
         if let Some(lack) = Lack::of(&map) {
-            let is_left_out = matches!(kind, Kind::Consumer | Kind::Credential) && lack.refuses;
+            // Consumers without their group are refused.
+            let is_left_out =
+                lack.refuses && matches!(kind, Kind::Consumer | Kind::Credential | Kind::ConsumerGroup);
             let reason = lack.to_string();
             if is_left_out {
                 return Err(reason);
@@ -232,11 +235,11 @@ impl Stored {
                 put(&mut documents.routes, key, id, route);
             }
             Kind::Service => {
-                let service = one(key, &map, service_shape(), request, |_, _| Ok(()))?;
+                let service = one(key, &map, service_shape(), request, ssl::check_upstream)?;
                 put(&mut documents.services, key, id, service);
             }
             Kind::Upstream => {
-                let upstream = one(key, &map, upstream_shape(), None, |_, _| Ok(()))?;
+                let upstream = one(key, &map, upstream_shape(), None, ssl::check_upstream)?;
                 put(&mut documents.upstreams, key, id, upstream);
             }
             Kind::Consumer => {
@@ -275,7 +278,7 @@ impl Stored {
                 };
             }
             Kind::Ssl => {
-                let ssl: Ssl = one(key, &map, ssl::shape(), None, |_, _| Ok(()))?;
+                let ssl: Ssl = one(key, &map, ssl::shape(), None, ssl::check)?;
                 if ssl.kind == "client" {
                     self.memory.forget_client_certificates();
                 }

@@ -243,8 +243,7 @@ fn what_weir_lacks_is_an_error_at_its_place() {
             .collect();
         assert_eq!(errors, [(place.to_owned(), message)], "{item}");
     }
-    let disabled =
-        "routes:\n- {id: r, uri: /, upstream: NODES, plugins: {opa: {_meta: {disable: true}}}}\n";
+    let disabled = "routes:\n- {id: r, uri: /, upstream: NODES, plugins: {opa: {_meta: {disable: true}}}}\n";
     assert!(read(disabled, &Options::default()).is_ok());
 }
 
@@ -273,7 +272,6 @@ consumers:
         found,
         [
             "Dropped consumers[0]: failed to get the consumer for the credential: no consumer 'ghost'",
-            "Dropped ssls[0]: references to secrets are not available for certificates in this version of Weir",
             "Dropped ssls[1]: then clause did not match",
             "Warning plugins: the list of plugins to load is not served yet: all available ones are",
             "Warning protos[0]: 'protos' are not served yet",

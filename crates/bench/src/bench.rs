@@ -1,21 +1,22 @@
 //! What all commands share: the options, the machine, the directory of the run, and the start of a gateway.
 
-use std::fs;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_setaffinity};
-use serde_json::json;
 
 use crate::cores::{self, Pinning};
 use crate::cpu::Clock;
 use crate::experiment::Experiment;
-use crate::gateway::{self, Gateway, Place};
+use crate::gateway::{self, Gateway};
+use crate::machine::{self, Machine};
 use crate::process::{Supervisor, find_program};
-use crate::report::Rows;
-use crate::running::{self, Running};
+use crate::results::Conditions;
+use crate::running::{self, Place, Running};
+use crate::terminal::note;
 
 /// The options of every command.
 #[derive(Debug, Clone, clap::Args)]
@@ -23,31 +24,59 @@ pub struct Options {
     /// The weir program; without it one beside the bench or in PATH
     #[arg(long, global = true, value_name = "PATH")]
     pub weir: Option<PathBuf>,
-    /// Gateways to measure, separated by commas, of nginx (the bar of every ratio), weir (all of weir-kong, weir-apisix,
-    /// weir-native) and nginx-twin (shows the noise)
-    #[arg(long, global = true, value_name = "NAMES", default_value = "nginx,weir")]
+    /// The program of a gateway, as in kong=/usr/local/bin/kong; may be given several times
+    #[arg(long = "program", global = true, value_name = "NAME=PATH", value_parser = parse_program)]
+    pub programs: Vec<(String, PathBuf)>,
+    /// Gateways to measure, separated by commas; `weir-bench list` shows them. nginx is the bar of every ratio, a name
+    /// with -twin behind it is the same once more and shows the noise
+    #[arg(
+        long,
+        global = true,
+        value_name = "NAMES",
+        default_value = "nginx,weir,haproxy,envoy,caddy,kong,apisix"
+    )]
     pub gateways: String,
+    /// A folder with descriptions and templates instead of those that are built in
+    #[arg(long, global = true, value_name = "DIR")]
+    pub gateway_files: Option<PathBuf>,
     /// Rounds, interleaved over the gateways
     #[arg(long, global = true, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub rounds: u32,
     /// Seconds of load in a round
-    #[arg(long, global = true, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    #[arg(long, global = true, value_name = "SECONDS", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub duration: u32,
-    /// Connections of the load
-    #[arg(long, global = true, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub connections: u32,
-    /// Three rounds of two seconds: a first impression
-    #[arg(long, global = true)]
-    pub quick: bool,
-    /// Appends the machine, every round and every result to a file of JSON lines
-    #[arg(long, global = true, value_name = "FILE")]
-    pub json: Option<PathBuf>,
+    /// Connections of the load, instead of the experiment's
+    #[arg(long, global = true, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub connections: Option<u32>,
+}
+
+fn parse_program(text: &str) -> Result<(String, PathBuf), String> {
+    match text.split_once('=') {
+        Some((name, path)) if !name.is_empty() && !path.is_empty() => Ok((name.to_owned(), path.into())),
+        _ => Err("expected NAME=PATH, as in kong=/usr/local/bin/kong".to_owned()),
+    }
+}
+
+impl Options {
+    /// The programs given, by gateway.
+    pub fn given(&self) -> BTreeMap<String, PathBuf> {
+        let weir = self.weir.iter().map(|path| ("weir".to_owned(), path.clone()));
+        weir.chain(self.programs.iter().cloned()).collect()
+    }
+
+    /// Every gateway that is described.
+    ///
+    /// # Errors
+    /// A description is wrong.
+    pub fn known_gateways(&self) -> Result<Vec<Gateway>> {
+        gateway::all(self.gateway_files.as_deref())
+    }
 }
 
 /// One run of the bench on this machine.
 #[derive(Debug)]
 pub struct Bench {
-    /// The options, `--quick` applied.
+    /// The options.
     pub options: Options,
     /// Cores.
     pub pinning: Pinning,
@@ -55,10 +84,21 @@ pub struct Bench {
     pub clock: Clock,
     /// Ends what was started.
     pub supervisor: Supervisor,
-    /// Raw results.
-    pub rows: Rows,
-    gateways: Vec<&'static Gateway>,
+    /// The gateways to measure.
+    pub gateways: Vec<Found>,
+    machine: Machine,
     directory: tempfile::TempDir,
+}
+
+/// A gateway and its program on this machine.
+#[derive(Debug)]
+pub struct Found {
+    /// The description.
+    pub gateway: Gateway,
+    /// The program, or why there is none.
+    pub program: Result<PathBuf, String>,
+    /// What the program prints as its version.
+    pub version: String,
 }
 
 impl Bench {
@@ -66,33 +106,36 @@ impl Bench {
     ///
     /// # Errors
     /// A tool is missing, there are too few cores, an option is wrong.
-    pub fn new(mut options: Options) -> Result<Self> {
-        if options.quick {
-            (options.rounds, options.duration) = (3, 2);
+    pub fn new(options: Options) -> Result<Self> {
+        let selected = gateway::select(&options.known_gateways()?, &options.gateways)?;
+        let given = options.given();
+        if let Some(unknown) = given
+            .keys()
+            .find(|name| !selected.iter().any(|it| [&it.name, &it.program].contains(name)) && *name != "weir")
+        {
+            bail!(
+                "--program {unknown}=…: no gateway of that name is measured ({})",
+                options.gateways
+            );
         }
-        let missing: Vec<String> = [
-            ("nginx", "nginx"),
-            ("wrk", "wrk"),
-            ("taskset", "util-linux"),
-            ("setpriv", "util-linux"),
-        ]
-        .iter()
-        .filter(|(tool, _)| find_program(tool).is_none())
-        .map(|(tool, package)| format!("{tool} (apt-get install {package})"))
-        .collect();
-        if !missing.is_empty() {
-            bail!("not found: {}", missing.join(", "));
+        if let Some((name, path)) = given.iter().find(|(_, path)| !path.is_file()) {
+            bail!("--program {name}={}: there is no such file", path.display());
         }
+        check_tools()?;
         raise_open_files()?;
         let pinning = cores::choose()?;
         pin_to(pinning.load)?;
         let supervisor = Supervisor::default();
         supervisor.stop_on_signals()?;
+        let gateways = selected
+            .into_iter()
+            .map(|gateway| Found::of(gateway, &given))
+            .collect();
         let bench = Self {
             pinning,
             clock: Clock::available(),
-            rows: Rows::open(options.json.as_deref())?,
-            gateways: gateway::select(&options.gateways)?,
+            gateways,
+            machine: Machine::this(),
             directory: supervisor.directory()?,
             supervisor,
             options,
@@ -102,45 +145,28 @@ impl Bench {
     }
 
     fn describe(&self) -> Result<()> {
-        let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
-        let kernel = read("/proc/sys/kernel/osrelease");
-        let load = read("/proc/loadavg");
-        let processor = read("/proc/cpuinfo")
-            .lines()
-            .find_map(|line| line.strip_prefix("model name")?.split_once(": "))
-            .map_or_else(|| "unknown processor".to_owned(), |(_, name)| name.to_owned());
-        let mut versions = serde_json::Map::new();
-        self.rows
-            .note(&format!("{processor}, Linux {kernel}, load average {load}"))?;
-        self.rows
-            .note(&format!("{}; CPU time from {}", self.pinning, self.clock))?;
-        for gateway in &self.gateways {
-            let text = match self.program(gateway) {
-                Ok(program) => {
-                    let debug = program.components().any(|part| part.as_os_str() == "debug");
-                    let warning = if debug {
-                        " — a debug build: its figures say nothing"
-                    } else {
-                        ""
-                    };
-                    format!("{} ({}){warning}", gateway.version(&program), program.display())
-                }
-                Err(error) => error.to_string(),
-            };
-            self.rows.note(&format!("{gateway}: {text}"))?;
-            versions.insert(gateway.name.to_owned(), text.into());
+        let Machine { processor, kernel } = &self.machine;
+        note(&format!(
+            "{processor}, Linux {kernel}, load average {}",
+            machine::load_average()
+        ))?;
+        note(&format!("{}; CPU time from {}", self.pinning, self.clock))?;
+        for Found {
+            gateway,
+            program,
+            version,
+        } in &self.gateways
+        {
+            match program {
+                Ok(path) if is_debug(path) => note(&format!(
+                    "{gateway}: {version} ({}) — a debug build: its figures say nothing",
+                    path.display()
+                ))?,
+                Ok(path) => note(&format!("{gateway}: {version} ({})", path.display()))?,
+                Err(reason) => note(&format!("{gateway}: {reason}"))?,
+            }
         }
-        self.rows.raw(&json!({
-            "row": "machine", "processor": processor, "kernel": kernel, "load_average": load,
-            "pinning": self.pinning.to_string(), "cpu_time_from": self.clock.to_string(), "gateways": versions,
-            "connections": self.options.connections, "rounds": self.options.rounds,
-            "seconds": self.options.duration,
-        }))
-    }
-
-    /// The gateways to measure.
-    pub fn gateways(&self) -> &[&'static Gateway] {
-        &self.gateways
+        Ok(())
     }
 
     /// A new directory for one experiment, inside that of the run.
@@ -149,37 +175,94 @@ impl Bench {
     /// It exists already.
     pub fn directory(&self, name: &str) -> Result<PathBuf> {
         let directory = self.directory.path().join(name);
-        fs::create_dir(&directory).with_context(|| format!("creating {}", directory.display()))?;
+        std::fs::create_dir(&directory).with_context(|| format!("creating {}", directory.display()))?;
         Ok(directory)
     }
 
-    fn program(&self, gateway: &Gateway) -> Result<PathBuf> {
-        gateway.find(self.options.weir.as_deref())
+    /// How rounds of an experiment are measured here.
+    pub fn conditions(&self, experiment: &Experiment, version: &str) -> Conditions {
+        Conditions {
+            version: version.to_owned(),
+            kernel: self.machine.kernel.clone(),
+            processor: self.machine.processor.clone(),
+            cores: self.pinning.allowed,
+            pinning: self.pinning.to_string(),
+            connections: self.options.connections.unwrap_or(experiment.connections),
+            seconds: self.options.duration,
+            body_bytes: experiment.body_bytes,
+        }
     }
 
     /// Starts a gateway for an experiment in a new directory `name` below `parent`.
     ///
     /// # Errors
-    /// It is missing or does not come up.
+    /// It is missing, cannot do what the experiment asks for, or does not come up.
     pub fn start(
         &self,
-        gateway: &'static Gateway,
+        found: &Found,
         experiment: &Experiment,
         upstream: SocketAddr,
         parent: &Path,
         name: &str,
     ) -> Result<Running> {
-        let program = self.program(gateway)?;
+        let program = found
+            .program
+            .as_ref()
+            .map_err(|reason| anyhow::anyhow!("{reason}"))?;
+        if !found.gateway.plain
+            && let Some(reason) = found.gateway.refuses(experiment)
+        {
+            bail!("not measured: {reason}");
+        }
         let place = Place::new(parent, name, upstream)?;
         running::start(
-            gateway,
-            &program,
+            &found.gateway,
+            program,
             experiment,
             place,
             self.pinning.gateway,
             &self.supervisor,
         )
     }
+}
+
+impl Found {
+    /// Looks for the gateway's program.
+    pub fn of(gateway: Gateway, given: &BTreeMap<String, PathBuf>) -> Self {
+        let program = gateway.find(given).map_err(|error| format!("{error:#}"));
+        let version = program.as_ref().map(|program| gateway.print_version(program));
+        Self {
+            version: version.unwrap_or_default(),
+            program,
+            gateway,
+        }
+    }
+}
+
+/// The program lies in a folder of debug builds.
+pub fn is_debug(program: &Path) -> bool {
+    program.components().any(|part| part.as_os_str() == "debug")
+}
+
+fn check_tools() -> Result<()> {
+    let tools = [
+        ("nginx", "nginx-light"),
+        ("wrk", "wrk"),
+        ("taskset", "util-linux"),
+        ("setpriv", "util-linux"),
+    ];
+    let missing: Vec<String> = tools
+        .iter()
+        .filter(|(tool, _)| find_program(tool).is_none())
+        .map(|(tool, package)| format!("{tool} (apt-get install {package})"))
+        .collect();
+    if !missing.is_empty() {
+        bail!(
+            "not found: {}; scripts/need bench installs them",
+            missing.join(", ")
+        );
+    }
+    Ok(())
 }
 
 /// Pins this thread, and those that it starts later, so that the bench's own work never lands on the gateway's core.

@@ -80,14 +80,6 @@ pub struct Response {
 }
 
 impl Response {
-    /// Some header has `part` in its name, in any case.
-    pub fn has_header_like(&self, part: &str) -> bool {
-        let names = self.head.lines().skip(1).filter_map(|line| line.split_once(':'));
-        names
-            .into_iter()
-            .any(|(name, _)| name.to_ascii_lowercase().contains(part))
-    }
-
     /// Status and the beginning of the body, for an error message.
     pub fn summary(&self) -> String {
         let shown = &self.body[..self.body.len().min(200)];

@@ -18,6 +18,8 @@ pub struct Pinning {
     pub load: usize,
     /// Some of them are hardware threads of one physical core, so each slows the other down.
     pub hyperthreads: bool,
+    /// Cores that the bench may use.
+    pub allowed: usize,
 }
 
 impl fmt::Display for Pinning {
@@ -83,12 +85,14 @@ fn choose_from(allowed: &[usize], siblings: impl Fn(usize) -> Vec<usize>) -> Res
             upstream: both,
             load: both,
             hyperthreads,
+            allowed: allowed.len(),
         }),
         [gateway, upstream, load, ..] => Ok(Pinning {
             gateway,
             upstream,
             load,
             hyperthreads,
+            allowed: allowed.len(),
         }),
         _ => bail!(
             "the bench needs two cores (one for the gateway alone) and may use only {}",

@@ -91,6 +91,18 @@ impl CpuTime {
     }
 }
 
+/// CPU time of the programs that this process started and has seen end.
+pub fn of_ended_children() -> Duration {
+    let ticks = procfs::stat(std::process::id()).map_or(0, |stat| stat.children_ticks);
+    Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
+}
+
+/// CPU time of the calling thread.
+pub fn of_this_thread() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
+}
+
 fn tasks_time(pid: u32) -> Duration {
     let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else {
         return Duration::ZERO;

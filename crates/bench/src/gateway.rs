@@ -1,313 +1,334 @@
-//! The gateways as data: how to find, configure and start each of them, and where it says that it is ready. A new one
-//! is an entry in [`GATEWAYS`] and a folder of templates in `gateways/`; what is done with them is in `running.rs`.
+//! The gateways as data: `gateways/NAME/gateway.toml` says how to find, configure and start each of them, and where it
+//! says that it is ready; the templates beside it are its configuration. A new gateway is a new folder. What is done
+//! with them is in `running.rs`.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::UNIX_EPOCH;
 
 use anyhow::{Context, Result, bail};
+use serde::Deserialize;
 
-use crate::experiment::{Experiment, KEY, SECRET, Setup};
-use crate::process::{find_program, free_addresses};
-use crate::template::render;
+use crate::experiment::{Experiment, Setup};
+use crate::machine;
+use crate::process::find_program;
 
-/// The description of one gateway in one dialect.
-#[derive(Debug)]
+/// The gateway that every ratio is to.
+pub const BAR: &str = "nginx";
+/// Behind a gateway's name: the same once more, whose ratio to the first is the noise of the machine.
+const TWIN: &str = "-twin";
+const DESCRIPTION: &str = "gateway.toml";
+/// Descriptions and templates as they were when this program was built: path below `gateways/`, text.
+const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/gateway_files.rs"));
+/// Where `scripts/need` puts what no package brings, below the build directory.
+const TOOLS: [&str; 2] = ["bench-tools/bin", "bench-tools/python/bin"];
+
+/// The description of one gateway in one spelling.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Gateway {
-    /// Its name on the command line and in the report.
-    pub name: &'static str,
+    /// Its name on the command line and in the report: that of its folder.
+    #[serde(skip)]
+    pub name: String,
+    /// Its name for people.
+    pub title: String,
     /// The program's name in `PATH`.
-    pub binary: &'static str,
+    pub program: String,
     /// What to do when it is missing.
-    pub install: &'static str,
+    pub install: String,
     /// Arguments that make it print its version.
-    version: &'static [&'static str],
-    /// Arguments that start it with one worker in the foreground, with placeholders as in the templates.
-    pub arguments: &'static [&'static str],
-    /// Name of its configuration file.
-    pub file: &'static str,
+    version: Vec<String>,
+    /// What the line with the version holds, where it is not the first.
+    #[serde(default)]
+    version_line: String,
+    /// The command that runs it with one worker in the foreground, with placeholders as in the templates.
+    pub start: Vec<String>,
+    /// Its configuration: names of files in its directory, and the template of each.
+    pub files: Vec<(String, String)>,
+    /// Its environment beside that of the bench, with placeholders.
+    #[serde(default)]
+    pub environment: BTreeMap<String, String>,
     /// Where it says that it is ready.
     pub ready: Ready,
-    /// The template of its configuration for each setup.
-    template: fn(Setup) -> &'static str,
-    /// It does what the experiment asks for; the others proxy plainly and are the bar.
-    pub enforces: bool,
+    /// The signal that ends it.
+    #[serde(default)]
+    pub stop: Stop,
+    /// It proxies and does nothing else, whatever an experiment asks for: the bar.
+    #[serde(default)]
+    pub plain: bool,
+    /// It takes over a changed configuration file by itself.
+    #[serde(default)]
+    pub reloads: bool,
+    /// What it has not (limit, key, jwt), and why.
+    #[serde(default)]
+    cannot: BTreeMap<String, String>,
+    /// The texts of its templates by their names in `files`.
+    #[serde(skip)]
+    pub templates: BTreeMap<String, String>,
 }
 
 /// Where a gateway says that it is ready.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(tag = "on", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Ready {
     /// On its proxy port: it answers there.
     Listen,
     /// On its status port, with 200 on this path.
-    Status(&'static str),
+    Status {
+        /// The path asked for.
+        path: String,
+    },
+}
+
+/// The signal that ends a gateway.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Stop {
+    /// SIGTERM.
+    #[default]
+    Term,
+    /// SIGQUIT.
+    Quit,
 }
 
 impl fmt::Display for Gateway {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
+        f.write_str(&self.name)
     }
 }
 
-/// The gateway that every ratio is to.
-pub const BAR: &str = "nginx";
+/// Every gateway that the bench knows, from `folder` or as built in.
+///
+/// # Errors
+/// A description is wrong or names a template that is not there.
+pub fn all(folder: Option<&Path>) -> Result<Vec<Gateway>> {
+    let mut files = BTreeMap::new();
+    match folder {
+        None => files.extend(
+            EMBEDDED
+                .iter()
+                .map(|(path, text)| ((*path).to_owned(), (*text).to_owned())),
+        ),
+        Some(folder) => read_folder(folder, &mut files)?,
+    }
+    let mut found = Vec::new();
+    for (path, text) in &files {
+        let Some(name) = path
+            .strip_suffix(DESCRIPTION)
+            .map(|folder| folder.trim_end_matches('/'))
+        else {
+            continue;
+        };
+        let gateway = describe(name, text, &files).with_context(|| format!("gateways/{path}"))?;
+        found.push(gateway);
+    }
+    // The bar comes first, Weir next: in the order of a table.
+    let place = |gateway: &Gateway| match gateway.program.as_str() {
+        _ if gateway.name == BAR => 0,
+        "weir" => 1,
+        _ => 2,
+    };
+    found.sort_by_key(place);
+    if found.is_empty() {
+        bail!("no {DESCRIPTION} in any folder of the gateways");
+    }
+    Ok(found)
+}
 
-const NGINX: Gateway = Gateway {
-    name: BAR,
-    binary: "nginx",
-    install: "apt-get install nginx",
-    version: &["-v"],
-    arguments: &[
-        "-e",
-        "stderr",
-        "-p",
-        "{{dir}}",
-        "-c",
-        "{{config}}",
-        "-g",
-        "daemon off;",
-    ],
-    file: "nginx.conf",
-    ready: Ready::Listen,
-    template: |_| include_str!("../gateways/nginx/plain.conf"),
-    enforces: false,
-};
+fn describe(name: &str, text: &str, files: &BTreeMap<String, String>) -> Result<Gateway> {
+    let mut gateway: Gateway = toml::from_str(text)?;
+    name.clone_into(&mut gateway.name);
+    for (_, template) in &gateway.files {
+        let path = match template.strip_prefix("../") {
+            Some(other) => other.to_owned(),
+            None => format!("{name}/{template}"),
+        };
+        let text = files
+            .get(&path)
+            .with_context(|| format!("there is no template {path}"))?;
+        gateway.templates.insert(template.clone(), text.clone());
+    }
+    Ok(gateway)
+}
 
-const WEIR_KONG: Gateway = Gateway {
-    name: "weir-kong",
-    binary: "weir",
-    install: "cargo build --release -p weir, and give its path with --weir",
-    version: &["--version"],
-    arguments: &[
-        "run",
-        "-c",
-        "{{config}}",
-        "--listen",
-        "{{listen}}",
-        "--status",
-        "{{status}}",
-        "--workers",
-        "1",
-    ],
-    file: "kong.yml",
-    ready: Ready::Status("/status/ready"),
-    template: |setup| match setup {
-        Setup::A1 => include_str!("../gateways/weir/kong/a1.yml"),
-        Setup::A2 => include_str!("../gateways/weir/kong/a2.yml"),
-        Setup::A3 => include_str!("../gateways/weir/kong/a3.yml"),
-        Setup::A4 => include_str!("../gateways/weir/kong/a4.yml"),
-        Setup::N4 => include_str!("../gateways/weir/kong/n4.yml"),
-        Setup::Reload => include_str!("../gateways/weir/kong/reload.yml"),
-    },
-    enforces: true,
-};
+fn read_folder(folder: &Path, files: &mut BTreeMap<String, String>) -> Result<()> {
+    let entries =
+        |folder: &Path| fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()));
+    for gateway in entries(folder)? {
+        let gateway = gateway.context("reading the gateways' folder")?;
+        if !gateway.path().is_dir() {
+            continue;
+        }
+        for file in entries(&gateway.path())? {
+            let file = file.context("reading a gateway's folder")?.path();
+            let text = fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
+            let name = file
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            files.insert(format!("{}/{name}", gateway.file_name().to_string_lossy()), text);
+        }
+    }
+    Ok(())
+}
 
-const WEIR_APISIX: Gateway = Gateway {
-    name: "weir-apisix",
-    file: "apisix.yaml",
-    template: |setup| match setup {
-        Setup::A1 => include_str!("../gateways/weir/apisix/a1.yaml"),
-        Setup::A2 => include_str!("../gateways/weir/apisix/a2.yaml"),
-        Setup::A3 => include_str!("../gateways/weir/apisix/a3.yaml"),
-        Setup::A4 => include_str!("../gateways/weir/apisix/a4.yaml"),
-        Setup::N4 => include_str!("../gateways/weir/apisix/n4.yaml"),
-        Setup::Reload => include_str!("../gateways/weir/apisix/reload.yaml"),
-    },
-    ..WEIR_KONG
-};
-
-const WEIR_NATIVE: Gateway = Gateway {
-    name: "weir-native",
-    file: "weir.yaml",
-    template: |setup| match setup {
-        Setup::A1 => include_str!("../gateways/weir/native/a1.yaml"),
-        Setup::A2 => include_str!("../gateways/weir/native/a2.yaml"),
-        Setup::A3 => include_str!("../gateways/weir/native/a3.yaml"),
-        Setup::A4 => include_str!("../gateways/weir/native/a4.yaml"),
-        Setup::N4 => include_str!("../gateways/weir/native/n4.yaml"),
-        Setup::Reload => include_str!("../gateways/weir/native/reload.yaml"),
-    },
-    ..WEIR_KONG
-};
-
-/// NGINX once more: its ratio to itself is the noise of the machine.
-const NGINX_TWIN: Gateway = Gateway {
-    name: "nginx-twin",
-    ..NGINX
-};
-
-/// Every gateway that the bench knows.
-pub static GATEWAYS: [Gateway; 5] = [NGINX, WEIR_KONG, WEIR_APISIX, WEIR_NATIVE, NGINX_TWIN];
-
-/// The gateways named, separated by commas; a name's beginning up to a dash stands for all of its dialects.
+/// The gateways named, separated by commas; a name's beginning up to a dash stands for all of its spellings, and `all`
+/// for every one. A name with `-twin` behind it is the same gateway once more.
 ///
 /// # Errors
 /// A name is unknown.
-pub fn select(names: &str) -> Result<Vec<&'static Gateway>> {
-    let mut selected: Vec<&'static Gateway> = Vec::new();
+pub fn select(known: &[Gateway], names: &str) -> Result<Vec<Gateway>> {
+    let mut selected: Vec<Gateway> = Vec::new();
     for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
-        let exact = |gateway: &&Gateway| gateway.name == name;
-        let dialect = |gateway: &&Gateway| gateway.name.split('-').next() == Some(name);
-        let mut found: Vec<&'static Gateway> = GATEWAYS.iter().filter(exact).collect();
+        let base = name.strip_suffix(TWIN).unwrap_or(name);
+        let exact = known.iter().filter(|gateway| gateway.name == base);
+        let mut found: Vec<Gateway> = exact.cloned().collect();
         if found.is_empty() {
-            found = GATEWAYS.iter().filter(dialect).collect();
+            let spelling = |gateway: &&Gateway| gateway.name.split('-').next() == Some(base) || base == "all";
+            found = known.iter().filter(spelling).cloned().collect();
         }
         if found.is_empty() {
-            let known: Vec<&str> = GATEWAYS.iter().map(|gateway| gateway.name).collect();
-            bail!("unknown gateway {name:?}: there are {}", known.join(", "));
+            let known: Vec<&str> = known.iter().map(|gateway| gateway.name.as_str()).collect();
+            bail!("unknown gateway {name:?}: there are {} and all", known.join(", "));
+        }
+        if base != name {
+            found.iter_mut().for_each(|gateway| gateway.name.push_str(TWIN));
         }
         found.retain(|gateway| selected.iter().all(|other| other.name != gateway.name));
         selected.extend(found);
+    }
+    if selected.is_empty() {
+        bail!("no gateway is named");
     }
     Ok(selected)
 }
 
 impl Gateway {
-    /// The program: the path given, one beside the bench itself, or the first in `PATH`.
+    /// The program: the path given for it, one beside the bench itself, one that `scripts/need` fetched, or the first
+    /// in `PATH`.
     ///
     /// # Errors
     /// There is none.
-    pub fn find(&self, given: Option<&Path>) -> Result<PathBuf> {
-        if let (Some(path), "weir") = (given, self.binary) {
+    pub fn find(&self, given: &BTreeMap<String, PathBuf>) -> Result<PathBuf> {
+        if let Some(path) = given.get(&self.name).or_else(|| given.get(&self.program)) {
             return path
                 .canonicalize()
                 .with_context(|| format!("not found: {}", path.display()));
         }
-        let beside = std::env::current_exe()
-            .ok()
-            .map(|bench| bench.with_file_name(self.binary));
+        let bench = std::env::current_exe().ok();
+        let beside = bench.iter().map(|bench| bench.with_file_name(&self.program));
+        let build = bench.iter().filter_map(|bench| bench.parent()?.parent());
+        let build = build.map(Path::to_owned).chain([PathBuf::from("target")]);
+        let fetched = build.flat_map(|build| TOOLS.map(|tools| build.join(tools).join(&self.program)));
         beside
-            .filter(|path| path.is_file())
-            .or_else(|| find_program(self.binary))
-            .with_context(|| format!("not found: {} ({})", self.binary, self.install))
+            .chain(fetched)
+            .find(|path| path.is_file())
+            .and_then(|path| path.canonicalize().ok())
+            .or_else(|| find_program(&self.program))
+            .with_context(|| format!("not found: {} ({})", self.program, self.install))
     }
 
-    /// The version that the program prints.
-    pub fn version(&self, program: &Path) -> String {
-        let printed = Command::new(program).args(self.version).output();
+    /// The version that the program prints, and the date of its file: a program that is built again counts as another.
+    pub fn print_version(&self, program: &Path) -> String {
+        let printed = Command::new(program).args(&self.version).output();
         let text = printed
             .map(|output| [output.stdout, output.stderr].concat())
             .unwrap_or_default();
-        let text = String::from_utf8_lossy(&text);
-        text.lines().next().unwrap_or("version unknown").trim().to_owned()
+        let text = String::from_utf8_lossy(&text).replace(&program.display().to_string(), "");
+        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let version = lines
+            .find(|line| line.contains(&self.version_line))
+            .unwrap_or("version unknown");
+        let words: Vec<&str> = version.split_whitespace().collect();
+        let changed = fs::metadata(program).and_then(|file| file.modified()).ok();
+        let changed = changed.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let date = changed.map_or_else(|| "unknown date".to_owned(), |time| machine::date(time.as_secs()));
+        format!("{}, program of {date}", words.join(" "))
     }
 
-    /// Its configuration for `experiment` in front of `upstream`.
-    ///
-    /// # Errors
-    /// The template has a placeholder that nobody fills.
-    pub fn configuration(&self, experiment: &Experiment, place: &Place) -> Result<String> {
-        let open_files = open_files().to_string();
-        let (upstream, listen) = (place.upstream.to_string(), place.listen.to_string());
-        let values = [
-            ("upstream", upstream.as_str()),
-            ("listen", listen.as_str()),
-            ("dir", place.directory_text()?),
-            ("open_files", open_files.as_str()),
-            ("key", KEY),
-            ("secret", SECRET),
-        ];
-        render((self.template)(experiment.setup), &values, experiment.routes)
+    /// Why it cannot do what an experiment asks for, if it cannot.
+    pub fn refuses(&self, experiment: &Experiment) -> Option<&str> {
+        let Setup { limit, key, jwt, .. } = experiment.setup;
+        let asked = [(limit.is_some(), "limit"), (key, "key"), (jwt, "jwt")];
+        let mut asked = asked.iter().filter(|(asked, _)| *asked);
+        asked
+            .find_map(|(_, what)| self.cannot.get(*what))
+            .map(String::as_str)
     }
-}
-
-/// Where one instance of a gateway lives.
-#[derive(Debug, Clone)]
-pub struct Place {
-    /// Its own directory, for configuration, log and temporary files.
-    pub directory: PathBuf,
-    /// Its proxy port.
-    pub listen: SocketAddr,
-    /// Its status port, if it has one.
-    pub status: SocketAddr,
-    /// The API behind it.
-    pub upstream: SocketAddr,
-}
-
-impl Place {
-    /// A new directory `name` below `parent`, and free ports.
-    ///
-    /// # Errors
-    /// The directory exists or no port is free.
-    pub fn new(parent: &Path, name: &str, upstream: SocketAddr) -> Result<Self> {
-        let directory = parent.join(name);
-        fs::create_dir(&directory).with_context(|| format!("creating {}", directory.display()))?;
-        let [listen, status] = free_addresses()?;
-        Ok(Self {
-            directory,
-            listen,
-            status,
-            upstream,
-        })
-    }
-
-    /// The directory as text, for a template.
-    ///
-    /// # Errors
-    /// Its name is not UTF-8.
-    pub fn directory_text(&self) -> Result<&str> {
-        self.directory
-            .to_str()
-            .context("the temporary directory's name is not UTF-8")
-    }
-}
-
-/// How many files a process may have open here; servers are told so.
-pub fn open_files() -> u64 {
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    limit.current.unwrap_or(65_536).min(65_536)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::EXPERIMENTS;
+    use crate::experiment::select as experiments;
 
     #[test]
     fn selection() {
+        let known = all(None).unwrap();
+        let names: Vec<&str> = known.iter().map(|gateway| gateway.name.as_str()).collect();
         let cases = [
             ("nginx", Some(vec!["nginx"])),
-            ("weir", Some(vec!["weir-kong", "weir-apisix", "weir-native"])),
+            ("weir", Some(vec!["weir-apisix", "weir-kong", "weir-native"])),
             (
-                "nginx, weir-apisix,weir",
-                Some(vec!["nginx", "weir-apisix", "weir-kong", "weir-native"]),
+                "nginx, weir-kong,weir",
+                Some(vec!["nginx", "weir-kong", "weir-apisix", "weir-native"]),
             ),
             ("nginx,nginx-twin", Some(vec!["nginx", "nginx-twin"])),
+            ("all", Some(names.clone())),
             ("apache", None),
+            ("", None),
         ];
-        for (names, expected) in cases {
-            let selected = select(names).ok();
-            let found = selected.map(|all| all.iter().map(|gateway| gateway.name).collect::<Vec<_>>());
-            assert_eq!(found, expected, "{names}");
+        for (text, expected) in cases {
+            let selected = select(&known, text).ok();
+            let found = selected.map(|all| all.into_iter().map(|gateway| gateway.name).collect::<Vec<_>>());
+            let expected = expected.map(|names| names.into_iter().map(str::to_owned).collect());
+            assert_eq!(found, expected, "{text}");
+        }
+        assert_eq!(names[0], BAR);
+    }
+
+    #[test]
+    fn what_a_gateway_has_not_is_said() {
+        let known = all(None).unwrap();
+        let cases = [
+            ("caddy", "A1", false),
+            ("caddy", "A2", true),
+            ("caddy", "N4", true),
+            ("nginx-rules", "A3", false),
+            ("nginx-rules", "G3", true),
+            ("envoy", "G3", false),
+        ];
+        for (name, id, refuses) in cases {
+            let gateway = &select(&known, name).unwrap()[0];
+            let experiment = experiments(&[id.to_owned()]).unwrap()[0];
+            assert_eq!(gateway.refuses(experiment).is_some(), refuses, "{name} {id}");
         }
     }
 
     #[test]
-    fn every_template_is_complete() {
-        let place = Place {
-            directory: "/tmp/somewhere".into(),
-            listen: "127.0.0.1:11111".parse().unwrap(),
-            status: "127.0.0.1:22222".parse().unwrap(),
-            upstream: "127.0.0.1:33333".parse().unwrap(),
+    fn descriptions_are_checked() {
+        let good = "title = \"x\"\nprogram = \"x\"\ninstall = \"x\"\nversion = []\nstart = [\"x\"]\n\
+                    files = [[\"a\", \"a\"]]\nready = { on = \"listen\" }\n";
+        let files = |description: &str| {
+            BTreeMap::from([
+                ("x/gateway.toml".to_owned(), description.to_owned()),
+                ("x/a".to_owned(), String::new()),
+            ])
         };
-        for gateway in &GATEWAYS {
-            for experiment in EXPERIMENTS.iter().filter(|experiment| experiment.id != "R100K") {
-                let text = gateway.configuration(experiment, &place).unwrap();
-                assert!(
-                    text.contains("127.0.0.1:33333"),
-                    "{gateway} {}: no upstream",
-                    experiment.id
-                );
-                let routes = text.matches("/hello").count();
-                let expected = if gateway.enforces {
-                    experiment.routes as usize
-                } else {
-                    0
-                };
-                assert_eq!(routes, expected, "{gateway} {}", experiment.id);
-            }
+        let cases = [
+            (good.to_owned(), true),
+            (good.replace("\"a\"]]", "\"b\"]]"), false),
+            (format!("{good}colour = \"red\"\n"), false),
+            (good.replace("listen", "moon"), false),
+            (format!("{good}stop = \"KILL\"\n"), false),
+            (format!("{good}stop = \"QUIT\"\n"), true),
+        ];
+        for (text, is_good) in cases {
+            assert_eq!(describe("x", &text, &files(&text)).is_ok(), is_good, "{text}");
         }
     }
 }

@@ -8,9 +8,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
+use crate::cpu;
 use crate::experiment::Experiment;
-use crate::process::{Supervisor, find_program};
-use crate::template::render;
+use crate::gateway::Stop;
+use crate::process::{Start, Supervisor, find_program};
+use crate::template::{Values, render};
 
 /// What one run of `wrk` counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -21,6 +23,8 @@ pub struct Counted {
     pub calls_per_second: f64,
     /// Median latency in microseconds, as a closed loop sees it.
     pub p50_us: f64,
+    /// 90th percentile of the latency in microseconds, as a closed loop sees it.
+    pub p90_us: f64,
     /// 99th percentile of the latency in microseconds, as a closed loop sees it.
     pub p99_us: f64,
     /// Connect, read, write and time-out errors together.
@@ -43,7 +47,6 @@ pub struct Wrk {
     supervisor: Supervisor,
     directory: PathBuf,
     core: usize,
-    connections: u32,
 }
 
 impl Wrk {
@@ -51,63 +54,95 @@ impl Wrk {
     ///
     /// # Errors
     /// It is not installed.
-    pub fn new(supervisor: &Supervisor, directory: &Path, core: usize, connections: u32) -> Result<Self> {
+    pub fn new(supervisor: &Supervisor, directory: &Path, core: usize) -> Result<Self> {
         let program = find_program("wrk").context("not found: wrk (apt-get install wrk)")?;
-        let directory = directory.to_owned();
         Ok(Self {
             program,
             supervisor: supervisor.clone(),
-            directory,
+            directory: directory.to_owned(),
             core,
-            connections,
         })
     }
 
-    /// Asks `target` for the calls of `experiment` during `duration` (whole seconds).
+    /// Asks `target` for the calls of `experiment` during `duration` (whole seconds); with the CPU time that `wrk` used.
     ///
     /// # Errors
     /// `wrk` fails, hangs or prints something unknown.
-    pub fn run(&self, target: SocketAddr, experiment: &Experiment, duration: Duration) -> Result<Counted> {
-        let mut arguments: Vec<OsString> = ["-t", "1", "--latency", "-c"].map(OsString::from).into();
-        arguments.push(self.connections.to_string().into());
-        arguments.push(format!("-d{}s", duration.as_secs()).into());
-        for (name, value) in experiment.headers() {
-            arguments.push("-H".into());
-            arguments.push(format!("{name}: {value}").into());
+    pub fn run(
+        &self,
+        target: SocketAddr,
+        experiment: &Experiment,
+        connections: u32,
+        duration: Duration,
+    ) -> Result<(Counted, Duration)> {
+        let script = self.directory.join("random_route.lua");
+        if experiment.setup.routes > 1 {
+            fs::write(&script, random_routes(experiment)?).context("writing wrk's script")?;
         }
-        if experiment.path().is_none() {
-            let script = self.directory.join("random_route.lua");
-            let routes = experiment.routes.to_string();
-            let text = render(
-                include_str!("../load/random_route.lua"),
-                &[("routes", routes.as_str())],
-                0,
-            )?;
-            fs::write(&script, text).context("writing wrk's script")?;
-            arguments.push("-s".into());
-            arguments.push(script.into_os_string());
-        }
-        arguments.push(format!("http://{target}{}", experiment.path().unwrap_or("/")).into());
-        let log = self.directory.join("wrk.log");
-        let mut wrk = self
-            .supervisor
-            .start(&self.program, &arguments, self.core, &log)?;
+        let before = cpu::of_ended_children();
+        let mut wrk = self.supervisor.start(&Start {
+            program: &self.program,
+            arguments: arguments(target, experiment, connections, duration, &script),
+            environment: Vec::new(),
+            core: self.core,
+            log: &self.directory.join("wrk.log"),
+            stop: Stop::Term,
+        })?;
         let status = wrk.wait(duration + Duration::from_secs(30)).context("wrk")?;
         if !status.success() {
             bail!("wrk failed ({status}): {}", wrk.last_words());
         }
         let output = wrk.output()?;
-        parse(&output).with_context(|| format!("unknown output of wrk:\n{output}"))
+        let counted = parse(&output).with_context(|| format!("unknown output of wrk:\n{output}"))?;
+        Ok((counted, cpu::of_ended_children().saturating_sub(before)))
     }
+}
+
+/// The arguments of `wrk`; `script` chooses among many routes.
+pub fn arguments(
+    target: SocketAddr,
+    experiment: &Experiment,
+    connections: u32,
+    duration: Duration,
+    script: &Path,
+) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = ["-t", "1", "--latency", "-c"].map(OsString::from).into();
+    arguments.push(connections.to_string().into());
+    arguments.push(format!("-d{}s", duration.as_secs()).into());
+    for (name, value) in experiment.headers() {
+        arguments.push("-H".into());
+        arguments.push(format!("{name}: {value}").into());
+    }
+    let path = if experiment.setup.routes > 1 {
+        arguments.push("-s".into());
+        arguments.push(script.into());
+        "/"
+    } else {
+        "/hello"
+    };
+    arguments.push(format!("http://{target}{path}").into());
+    arguments
+}
+
+/// The script with which `wrk` asks for the experiment's routes at random.
+///
+/// # Errors
+/// The template is wrong.
+pub fn random_routes(experiment: &Experiment) -> Result<String> {
+    let mut values = Values::default();
+    values.text("routes", experiment.setup.routes);
+    render(include_str!("../load/random_route.lua"), &values)
 }
 
 /// Reads the text that `wrk --latency` prints.
 fn parse(output: &str) -> Option<Counted> {
     let mut counted = Counted::default();
-    let (mut calls, mut rate, mut p50, mut p99) = (None, None, None, None);
+    let (mut calls, mut rate, mut p50, mut p90, mut p99) = (None, None, None, None, None);
     for line in output.lines().map(str::trim) {
         if let Some(value) = line.strip_prefix("50%") {
             p50 = Some(parse_time(value.trim())?);
+        } else if let Some(value) = line.strip_prefix("90%") {
+            p90 = Some(parse_time(value.trim())?);
         } else if let Some(value) = line.strip_prefix("99%") {
             p99 = Some(parse_time(value.trim())?);
         } else if let Some((count, _)) = line.split_once(" requests in ") {
@@ -126,6 +161,7 @@ fn parse(output: &str) -> Option<Counted> {
         calls: calls?,
         calls_per_second: rate?,
         p50_us: p50?,
+        p90_us: p90?,
         p99_us: p99?,
         ..counted
     })
@@ -165,6 +201,7 @@ mod tests {
             calls: 112_400,
             calls_per_second: 56_196.53,
             p50_us: 250.0,
+            p90_us: 700.0,
             p99_us: 5800.0,
             ..Counted::default()
         };

@@ -15,10 +15,13 @@ use crate::byte_server::{ByteServer, SIZE_HEADER};
 use crate::client::{self, Header, connect, request};
 use crate::experiment::{self, Experiment};
 use crate::gateway::Gateway;
+use crate::probe;
 use crate::procfs::resident_kib;
-use crate::report::Table;
+use crate::results::{Line, Results};
 use crate::running::Running;
 use crate::schedule::ResponseReader;
+use crate::table::Table;
+use crate::terminal::{self, progress};
 use crate::upstream::Upstream;
 
 const IDLE_CLIENTS: usize = 1_000;
@@ -41,7 +44,7 @@ struct Memory {
 ///
 /// # Errors
 /// The upstream or the report fails; a gateway's failure is a row of the table.
-pub fn run(bench: &Bench, body_bytes: u64) -> Result<bool> {
+pub fn run(bench: &Bench, body_bytes: u64, results: &mut Results) -> Result<bool> {
     let directory = bench.directory("memory")?;
     let upstream = Upstream::start(
         &directory.join("upstream"),
@@ -61,15 +64,19 @@ pub fn run(bench: &Bench, body_bytes: u64) -> Result<bool> {
         "large request",
     ];
     let mut table = Table::new(title, &columns);
-    for gateway in bench.gateways() {
-        bench.rows.progress(&format!("memory of {gateway}"));
+    let mut complete = true;
+    for found in &bench.gateways {
+        let gateway = &found.gateway;
+        progress(&format!("memory of {gateway}"));
         let measure = || {
             let name = |what: &str| format!("{}-{what}", gateway.name);
             let start = |experiment, upstream, what: &str| {
-                bench.start(gateway, experiment, upstream, &directory, &name(what))
+                let running = bench.start(found, experiment, upstream, &directory, &name(what))?;
+                probe::check(running.place.listen, experiment, gateway.plain)?;
+                anyhow::Ok(running)
             };
-            let (idle, more_for_clients) = with_clients(&start(one, upstream.address, "clients")?, one)?;
-            let many_routes = after_a_call(&start(many, upstream.address, "routes")?, many)?;
+            let (idle, more_for_clients) = with_clients(&start(one, upstream.address, "clients")?)?;
+            let many_routes = settled(&start(many, upstream.address, "routes")?);
             let (more_for_response, more_for_request) =
                 with_bodies(&start(one, bytes.address, "bodies")?, body_bytes)?;
             anyhow::Ok(Memory {
@@ -82,18 +89,20 @@ pub fn run(bench: &Bench, body_bytes: u64) -> Result<bool> {
         };
         let cells = match measure() {
             Ok(memory) => {
-                note(bench, gateway, body_bytes, &memory)?;
+                results.add(memory.line(gateway, body_bytes))?;
                 Ok(memory.cells())
             }
             Err(error) => Err(format!("{error:#}")),
         };
-        table.row(gateway.name, cells);
+        // A gateway that is not on this machine is no failure.
+        complete &= cells.is_ok() || found.program.is_err();
+        table.row(&gateway.name, cells);
     }
     table.footnote(
         "The last three columns are growth over the idle gateway; bodies at their peak.".to_owned(),
     );
-    bench.rows.table(&table)?;
-    Ok(table.is_complete())
+    terminal::table(&table)?;
+    Ok(complete)
 }
 
 fn named(id: &str) -> Result<&'static Experiment> {
@@ -108,15 +117,15 @@ fn megabytes(running: &Running) -> f64 {
     resident_kib(running.process.pid()) as f64 * 1024.0 / 1e6
 }
 
-fn after_a_call(running: &Running, experiment: &Experiment) -> Result<f64> {
-    running.probe(experiment)?;
+/// Memory after this gateway's first calls.
+fn settled(running: &Running) -> f64 {
     thread::sleep(SETTLE);
-    Ok(megabytes(running))
+    megabytes(running)
 }
 
 /// Memory when idle, and how much more with clients that made one call each and stay connected.
-fn with_clients(running: &Running, experiment: &Experiment) -> Result<(f64, f64)> {
-    let idle = after_a_call(running, experiment)?;
+fn with_clients(running: &Running) -> Result<(f64, f64)> {
+    let idle = settled(running);
     let mut clients = Vec::with_capacity(IDLE_CLIENTS);
     for number in 1..=IDLE_CLIENTS {
         let client = call_and_stay(running.place.listen).with_context(|| format!("client {number}"))?;
@@ -237,14 +246,14 @@ impl Memory {
             more(self.more_for_request),
         ]
     }
-}
 
-fn note(bench: &Bench, gateway: &Gateway, body_bytes: u64, memory: &Memory) -> Result<()> {
-    bench.rows.raw(&json!({
-        "row": "memory", "gateway": gateway.name, "body_bytes": body_bytes, "idle_mb": memory.idle,
-        "routes_5000_mb": memory.many_routes, "clients_1000_more_mb": memory.more_for_clients,
-        "response_more_mb": memory.more_for_response, "request_more_mb": memory.more_for_request,
-    }))
+    fn line(&self, gateway: &Gateway, body_bytes: u64) -> Line {
+        Line::Other(json!({
+            "what": "memory", "gateway": gateway.name, "body_bytes": body_bytes, "idle_mb": self.idle,
+            "routes_5000_mb": self.many_routes, "clients_1000_more_mb": self.more_for_clients,
+            "response_more_mb": self.more_for_response, "request_more_mb": self.more_for_request,
+        }))
+    }
 }
 
 #[cfg(test)]
@@ -254,7 +263,10 @@ mod tests {
     #[test]
     fn the_named_experiments_exist() {
         assert_eq!(
-            (named("A1").unwrap().routes, named("A4").unwrap().routes),
+            (
+                named("A1").unwrap().setup.routes,
+                named("A4").unwrap().setup.routes
+            ),
             (1, 5_000)
         );
         assert!(named("memory").is_err());

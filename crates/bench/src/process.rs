@@ -15,6 +15,7 @@ use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use crate::gateway::Stop;
 use crate::procfs::{self, Identity};
 
 /// How long a program may take to end after SIGTERM before it is killed.
@@ -72,19 +73,20 @@ impl Supervisor {
         Ok(directory)
     }
 
-    /// Starts `program` pinned to `core`, with both its outputs in the file `log`.
+    /// Starts a program, with both its outputs in its log.
     ///
     /// # Errors
     /// It cannot be started.
-    pub fn start(&self, program: &Path, arguments: &[OsString], core: usize, log: &Path) -> Result<Process> {
-        let output = File::create(log).with_context(|| format!("creating {}", log.display()))?;
+    pub fn start(&self, start: &Start<'_>) -> Result<Process> {
+        let output = File::create(start.log).with_context(|| format!("creating {}", start.log.display()))?;
         let errors = output.try_clone().context("sharing the log file")?;
         let mut command = Command::new("setpriv");
         command
             .args(["--pdeathsig", "TERM", "taskset", "-c"])
-            .arg(core.to_string())
-            .arg(program)
-            .args(arguments)
+            .arg(start.core.to_string())
+            .arg(start.program)
+            .args(&start.arguments)
+            .envs(start.environment.iter().cloned())
             // Its own group: Ctrl-C in a terminal reaches the bench alone, which then ends the others in order.
             .process_group(0)
             .stdin(Stdio::null())
@@ -104,7 +106,11 @@ impl Supervisor {
             child,
             identity,
             members: Vec::new(),
-            log: log.to_owned(),
+            log: start.log.to_owned(),
+            stop: match start.stop {
+                Stop::Term => Signal::TERM,
+                Stop::Quit => Signal::QUIT,
+            },
             supervisor: self.clone(),
         })
     }
@@ -136,6 +142,23 @@ impl Supervisor {
     }
 }
 
+/// How a program is started.
+#[derive(Debug)]
+pub struct Start<'a> {
+    /// The program.
+    pub program: &'a Path,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// Its environment beside that of the bench.
+    pub environment: Vec<(String, String)>,
+    /// The one core that it may use.
+    pub core: usize,
+    /// The file for its outputs.
+    pub log: &'a Path,
+    /// The signal that ends it.
+    pub stop: Stop,
+}
+
 /// A running program; it ends when dropped.
 #[derive(Debug)]
 pub struct Process {
@@ -143,6 +166,7 @@ pub struct Process {
     identity: Identity,
     members: Vec<Identity>,
     log: PathBuf,
+    stop: Signal,
     supervisor: Supervisor,
 }
 
@@ -208,7 +232,7 @@ impl Process {
     fn stop(&mut self) {
         let mut all = members(self.pid());
         all.append(&mut self.members);
-        signal(self.identity, Signal::TERM);
+        signal(self.identity, self.stop);
         let deadline = Instant::now() + GRACE;
         while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
             thread::sleep(POLL);

@@ -13,6 +13,8 @@ pub struct Stat {
     pub user_ticks: u64,
     /// System time in clock ticks.
     pub system_ticks: u64,
+    /// User and system time in clock ticks of children that have ended and were waited for.
+    pub children_ticks: u64,
     /// Start time in clock ticks since boot; with the id it names one process for ever.
     pub started: u64,
 }
@@ -60,6 +62,7 @@ fn parse_stat(text: &str) -> Option<Stat> {
         parent: field(4)?.parse().ok()?,
         user_ticks: number(14)?,
         system_ticks: number(15)?,
+        children_ticks: number(16)? + number(17)?,
         started: number(22)?,
     })
 }
@@ -109,12 +112,13 @@ mod tests {
     #[test]
     fn stat_lines() {
         let tail =
-            "S 41 42 42 0 -1 4194560 900 0 0 0 731 256 0 0 20 0 1 0 98765 11182080 1300 18446744073709551615";
+            "S 41 42 42 0 -1 4194560 900 0 0 0 731 256 3 4 20 0 1 0 98765 11182080 1300 18446744073709551615";
         let read = Stat {
             ended: false,
             parent: 41,
             user_ticks: 731,
             system_ticks: 256,
+            children_ticks: 7,
             started: 98765,
         };
         let cases = [

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,12 +13,17 @@ use serde_json::{Value, json};
 
 use crate::bench::Bench;
 use crate::client::{self, request};
-use crate::experiment::{Experiment, Setup};
+use crate::experiment::{Direct, Experiment, Load, Setup};
 use crate::gateway::Gateway;
-use crate::report::{Spread, Table};
-use crate::running::Running;
-use crate::sender::{Plan, Record, send};
+use crate::results::{Line, Results};
+use crate::running::{self, Running};
+use crate::sender::{self, Plan, Record, send};
+use crate::table::{Spread, Table};
+use crate::terminal;
 use crate::upstream::Upstream;
+
+/// Connections of the load, where none are asked for.
+const CONNECTIONS: u32 = 50;
 
 /// A change is given at least this long when the gateway tells no generation.
 const SHORTEST_WAIT: Duration = Duration::from_millis(60);
@@ -37,7 +43,7 @@ struct Outcome {
 ///
 /// # Errors
 /// The upstream or the report fails; a gateway's failure is a row of the table.
-pub fn run(bench: &Bench, changes: u32, rate: u32) -> Result<bool> {
+pub fn run(bench: &Bench, changes: u32, rate: u32, results: &mut Results) -> Result<bool> {
     let directory = bench.directory("reload")?;
     let upstream = Upstream::start(
         &directory.join("upstream"),
@@ -57,17 +63,18 @@ pub fn run(bench: &Bench, changes: u32, rate: u32) -> Result<bool> {
     ];
     let mut table = Table::new(title, &columns);
     let mut clean = true;
-    // Plain NGINX has no file that it takes over by itself, so it has no row here.
-    for gateway in bench.gateways().iter().filter(|gateway| gateway.enforces) {
+    // The others have no file that they take over by themselves, so they have no row here.
+    for found in bench.gateways.iter().filter(|found| found.gateway.reloads) {
+        let gateway = &found.gateway;
         let start = || {
             let running = bench.start(
-                gateway,
+                found,
                 &configuration(0),
                 upstream.address,
                 &directory,
-                gateway.name,
+                &gateway.name,
             )?;
-            change_under_load(bench, &running, changes, rate)
+            change_under_load(bench, gateway, &running, changes, rate)
         };
         let cells = match start() {
             Ok(outcome) => {
@@ -75,14 +82,14 @@ pub fn run(bench: &Bench, changes: u32, rate: u32) -> Result<bool> {
                     clean = false;
                     table.footnote(format!("{gateway}: {}", outcome.record.failures()));
                 }
-                note(bench, gateway, changes, &outcome)?;
+                results.add(outcome.line(gateway, changes))?;
                 Ok(outcome.cells())
             }
             Err(error) => Err(format!("{error:#}")),
         };
-        table.row(gateway.name, cells);
+        table.row(&gateway.name, cells);
     }
-    bench.rows.table(&table)?;
+    terminal::table(&table)?;
     Ok(clean && table.is_complete())
 }
 
@@ -91,20 +98,35 @@ fn configuration(changes: u32) -> Experiment {
     Experiment {
         id: "reload",
         title: "one route more with each change",
-        setup: Setup::Reload,
-        routes: changes,
+        setup: Setup {
+            limit: None,
+            key: false,
+            jwt: false,
+            routes: 1,
+            changes,
+        },
+        load: Load::Closed,
+        connections: CONNECTIONS,
         body_bytes: 1024,
+        direct: Direct::No,
         default: false,
+        published: "",
     }
 }
 
-fn change_under_load(bench: &Bench, running: &Running, changes: u32, rate: u32) -> Result<Outcome> {
+fn change_under_load(
+    bench: &Bench,
+    gateway: &Gateway,
+    running: &Running,
+    changes: u32,
+    rate: u32,
+) -> Result<Outcome> {
     let target = running.place.listen;
     let plan = Plan {
         target,
-        request: request("GET", "/hello", target, &[]),
+        requests: vec![request("GET", "/hello", target, &[])],
         rate,
-        connections: bench.options.connections as usize,
+        connections: bench.options.connections.unwrap_or(CONNECTIONS) as usize,
         warm_up: Duration::ZERO,
         length: LONGEST_WAIT * changes,
     };
@@ -116,7 +138,7 @@ fn change_under_load(bench: &Bench, running: &Running, changes: u32, rate: u32) 
                 if sender.is_finished() {
                     bail!("the load ended before change {number}");
                 }
-                change(running, number)
+                change(gateway, running, number)
             })
             .collect::<Result<Vec<f64>>>();
         stop.store(true, Ordering::Relaxed);
@@ -131,7 +153,7 @@ fn change_under_load(bench: &Bench, running: &Running, changes: u32, rate: u32) 
 }
 
 /// Replaces the file by one with a route more, and waits until that route is served.
-fn change(running: &Running, number: u32) -> Result<f64> {
+fn change(gateway: &Gateway, running: &Running, number: u32) -> Result<f64> {
     let path = format!("/change/{number}/");
     let before = client::get(running.place.listen, &path, &[])?;
     if before.status != 404 {
@@ -141,9 +163,16 @@ fn change(running: &Running, number: u32) -> Result<f64> {
         );
     }
     let generation_before = generation(running.place.status);
-    let text = running
-        .gateway
-        .configuration(&configuration(number), &running.place)?;
+    let values = running::values(
+        &configuration(number),
+        &running.place,
+        Path::new(&gateway.program),
+    )?;
+    let files = running::configuration(gateway, &values, &running.place.directory)?;
+    let (_, text) = files
+        .into_iter()
+        .next()
+        .context("a gateway without configuration")?;
     let next = running.configuration.with_extension("next");
     fs::write(&next, text).with_context(|| format!("writing {}", next.display()))?;
     let changed = Instant::now();
@@ -197,15 +226,15 @@ impl Outcome {
             microseconds(self.record.latency.max()),
         ]
     }
-}
 
-fn note(bench: &Bench, gateway: &Gateway, changes: u32, outcome: &Outcome) -> Result<()> {
-    bench.rows.raw(&json!({
-        "row": "reload", "gateway": gateway.name, "changes": changes,
-        "calls": outcome.record.calls, "failed": outcome.record.failed(), "served_after_ms": outcome.effect_ms,
-        "p99.9_us": outcome.record.latency.value_at_percentile(99.9) as f64 / 1e3,
-        "max_us": outcome.record.latency.max() as f64 / 1e3,
-    }))
+    fn line(&self, gateway: &Gateway, changes: u32) -> Line {
+        Line::Other(json!({
+            "what": "reload", "gateway": gateway.name, "changes": changes,
+            "calls": self.record.calls, "failed": self.record.failed(), "served_after_ms": self.effect_ms,
+            "p99.9_us": sender::microseconds(self.record.latency.value_at_percentile(99.9)),
+            "max_us": sender::microseconds(self.record.latency.max()),
+        }))
+    }
 }
 
 #[cfg(test)]

@@ -1,203 +1,270 @@
-//! What the bench prints: tables for people on the standard output, and JSON lines for programs in a file.
+//! The report of a run: a page that needs nothing else, and its charts as pictures beside it.
 
-use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::collections::BTreeSet;
+use std::fs;
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 
 use anyhow::{Context, Result};
-use serde_json::Value;
 
-/// Where results go.
+use crate::chart::{Axes, Bar, Series, bars, lines, number};
+use crate::experiment::{EXPERIMENTS, Experiment, Load};
+use crate::html;
+use crate::measure::{KEPT, MAX, PERCENTILES};
+use crate::picture;
+use crate::results::Line;
+use crate::summary::{self, Summary};
+use crate::table::Spread;
+
+/// An experiment as the page shows it.
 #[derive(Debug)]
-pub struct Rows {
-    file: Option<Mutex<File>>,
+pub struct Section<'a> {
+    /// The experiment.
+    pub experiment: &'a Experiment,
+    /// Its gateways.
+    pub summaries: Vec<Summary>,
+    /// Its charts: name of the picture, SVG.
+    pub charts: Vec<(String, String)>,
 }
 
-impl Rows {
-    /// Appends raw rows to `path`, if there is one.
-    ///
-    /// # Errors
-    /// The file cannot be opened.
-    pub fn open(path: Option<&Path>) -> Result<Self> {
-        let open = |path: &Path| {
-            let file = OpenOptions::new().create(true).append(true).open(path);
-            file.map(Mutex::new)
-                .with_context(|| format!("opening {}", path.display()))
-        };
-        Ok(Self {
-            file: path.map(open).transpose()?,
+/// Writes `index.html` and the pictures into `folder`.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn write(lines: &[Line], folder: &Path) -> Result<()> {
+    let sections: Vec<Section<'_>> = EXPERIMENTS
+        .iter()
+        .map(|experiment| {
+            let summaries = summary::of(lines, experiment.id);
+            let charts = charts(experiment, &summaries);
+            Section {
+                experiment,
+                summaries,
+                charts,
+            }
         })
+        .filter(|section| !section.summaries.is_empty())
+        .collect();
+    for (name, svg) in sections.iter().flat_map(|section| &section.charts) {
+        picture::write(svg, &folder.join(name))?;
     }
-
-    /// Writes one raw row.
-    ///
-    /// # Errors
-    /// The file cannot be written.
-    pub fn raw(&self, row: &Value) -> Result<()> {
-        let Some(file) = &self.file else { return Ok(()) };
-        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-        writeln!(file, "{row}").context("writing the JSON file")
-    }
-
-    /// Prints one line of the report.
-    ///
-    /// # Errors
-    /// Nobody reads any more.
-    pub fn note(&self, line: &str) -> Result<()> {
-        writeln!(std::io::stdout().lock(), "{line}").context("writing the report")
-    }
-
-    /// Prints a table.
-    ///
-    /// # Errors
-    /// Nobody reads any more.
-    pub fn table(&self, table: &Table) -> Result<()> {
-        self.note(&table.to_text())
-    }
-
-    /// Says on the error output what happens now.
-    pub fn progress(&self, text: &str) {
-        eprintln!("· {text}");
-    }
+    let page = folder.join("index.html");
+    fs::write(&page, html::page(&sections, lines)).with_context(|| format!("writing {}", page.display()))
 }
 
-/// A table: the first column names the row, the others are numbers; a row may be a reason instead of numbers.
-#[derive(Debug, Clone)]
-pub struct Table {
-    title: String,
-    columns: Vec<&'static str>,
-    rows: Vec<(String, Result<Vec<String>, String>)>,
-    notes: Vec<String>,
+fn charts(experiment: &Experiment, summaries: &[Summary]) -> Vec<(String, String)> {
+    let id = experiment.id.to_lowercase();
+    let named = |what: &str| format!("{id}-{what}.png");
+    let title = |what: &str| format!("{experiment} · {}: {what}", experiment.title);
+    let mut charts = Vec::new();
+    match experiment.load {
+        Load::Closed => {
+            let cpu = bar_each(summaries, |it| it.cpu_us, 2, "µs");
+            charts.push((named("cpu"), bars(&title("CPU per call"), &cpu)));
+            let calls = bar_each(summaries, Summary::quotable_calls_per_second, 0, "calls/s");
+            charts.push((named("calls"), bars(&title("calls per second"), &calls)));
+        }
+        Load::Single => {
+            let added = bar_each(
+                summaries,
+                |it| it.added_us.filter(|_| it.cpu_us.is_some()),
+                0,
+                "µs",
+            );
+            charts.push((named("added"), bars(&title("added to the direct call"), &added)));
+        }
+        Load::Rates(rates) => {
+            // A chart of latency for each rate would be many: where rates rise, CPU over the rate is the point.
+            if rates.len() > 2 {
+                charts.push((
+                    named("cpu"),
+                    lines(
+                        &cpu_axes(title("CPU over rate"), rates),
+                        &cpu_over_rate(summaries),
+                    ),
+                ));
+                charts.push((
+                    named("latency"),
+                    lines(
+                        &p99_axes(title("p99 over rate"), rates),
+                        &p99_over_rate(summaries),
+                    ),
+                ));
+            } else {
+                let axes = percentile_axes(title("latency"));
+                charts.push((
+                    named("latency"),
+                    lines(&axes, &over_percentiles(summaries, rates.len() > 1)),
+                ));
+            }
+        }
+    }
+    charts.retain(|(_, svg)| !svg.is_empty());
+    charts
 }
 
-impl Table {
-    /// An empty table.
-    pub fn new(title: String, columns: &[&'static str]) -> Self {
-        Self {
-            title,
-            columns: columns.to_vec(),
-            rows: Vec::new(),
-            notes: Vec::new(),
-        }
-    }
-
-    /// Adds a row: its cells, or why there are none.
-    pub fn row(&mut self, name: &str, cells: Result<Vec<String>, String>) {
-        self.rows.push((name.to_owned(), cells));
-    }
-
-    /// Adds a line below the table.
-    pub fn footnote(&mut self, note: String) {
-        self.notes.push(note);
-    }
-
-    /// Every row has numbers.
-    pub fn is_complete(&self) -> bool {
-        self.rows.iter().all(|(_, cells)| cells.is_ok())
-    }
-
-    fn to_text(&self) -> String {
-        let width = |text: &str| text.chars().count();
-        let mut widths: Vec<usize> = self.columns.iter().map(|column| width(column)).collect();
-        for (name, cells) in &self.rows {
-            widths[0] = widths[0].max(width(name));
-            for (index, cell) in cells.iter().flatten().enumerate() {
-                widths[index + 1] = widths[index + 1].max(width(cell));
-            }
-        }
-        let line = |cells: &[&str]| {
-            let mut text = String::new();
-            for (index, (cell, width)) in cells.iter().zip(&widths).enumerate() {
-                text.push_str(&if index == 0 {
-                    format!("{cell:<width$}")
-                } else {
-                    format!("  {cell:>width$}")
-                });
-            }
-            text.trim_end().to_owned()
+fn bar_each(
+    summaries: &[Summary],
+    figure: impl Fn(&Summary) -> Option<Spread>,
+    decimals: usize,
+    unit: &str,
+) -> Vec<Bar> {
+    let bar = |it: &Summary| {
+        let spread = figure(it).filter(|_| it.absent.is_none());
+        let note = match (spread, &it.absent) {
+            (Some(spread), _) => format!("{:.decimals$} {unit}", spread.median),
+            (None, Some(reason)) => reason
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .chars()
+                .take(70)
+                .collect(),
+            (None, None) if it.limited.is_some() => "invalid: limited by the load".to_owned(),
+            (None, None) => "none".to_owned(),
         };
-        let mut lines = vec![String::new(), self.title.clone(), line(&self.columns)];
-        for (name, cells) in &self.rows {
-            match cells {
-                Ok(cells) => {
-                    let cells: Vec<&str> = std::iter::once(name).chain(cells).map(String::as_str).collect();
-                    lines.push(line(&cells));
-                }
-                Err(reason) => {
-                    let reason = reason.replace('\n', "\n    ");
-                    lines.push(format!("{name:<width$}  no figure: {reason}", width = widths[0]));
-                }
-            }
+        Bar {
+            name: it.gateway.clone(),
+            value: spread.map(|spread| (spread.median, spread.min, spread.max)),
+            note,
         }
-        lines.extend(self.notes.iter().cloned());
-        lines.join("\n")
+    };
+    summaries.iter().map(bar).collect()
+}
+
+fn names(summaries: &[Summary]) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    let names = summaries.iter().map(|it| it.gateway.clone());
+    names.filter(|name| seen.insert(name.clone())).collect()
+}
+
+fn rate_ticks(rates: &[u32]) -> Vec<(f64, String)> {
+    rates
+        .iter()
+        .map(|rate| (f64::from(*rate), number(f64::from(*rate))))
+        .collect()
+}
+
+fn cpu_axes(title: String, rates: &[u32]) -> Axes {
+    Axes {
+        title,
+        x: "calls per second".to_owned(),
+        y: "CPU of one core in %".to_owned(),
+        ticks: rate_ticks(rates),
+        logarithmic: false,
     }
 }
 
-/// Median, smallest and largest of some figures.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Spread {
-    /// The median; of an even number of figures the mean of the two in the middle.
-    pub median: f64,
-    /// The smallest.
-    pub min: f64,
-    /// The largest.
-    pub max: f64,
+fn p99_axes(title: String, rates: &[u32]) -> Axes {
+    Axes {
+        y: "p99 in µs".to_owned(),
+        logarithmic: true,
+        ..cpu_axes(title, rates)
+    }
 }
 
-impl Spread {
-    /// `None` without figures.
-    pub fn of(figures: impl IntoIterator<Item = f64>) -> Option<Self> {
-        let mut sorted: Vec<f64> = figures.into_iter().collect();
-        sorted.sort_by(f64::total_cmp);
-        let middle = sorted.len() / 2;
-        let (&min, &max) = (sorted.first()?, sorted.last()?);
-        let median = if sorted.len() % 2 == 1 {
-            sorted[middle]
-        } else {
-            f64::midpoint(sorted[middle - 1], sorted[middle])
-        };
-        Some(Self { median, min, max })
-    }
+fn over_rate(summaries: &[Summary], figure: impl Fn(&Summary) -> Option<f64>) -> Vec<Series> {
+    let series = |name: String| {
+        let mine = summaries
+            .iter()
+            .filter(|it| it.gateway == name && it.absent.is_none());
+        let points = mine
+            .filter_map(|it| Some((f64::from(it.rate?), figure(it)?)))
+            .collect();
+        Series { name, points }
+    };
+    let all = names(summaries).into_iter().map(series);
+    all.filter(|series| !series.points.is_empty()).collect()
+}
 
-    /// As in `11.30 (11.10–11.52)`.
-    pub fn text(&self, decimals: usize) -> String {
-        format!(
-            "{:.decimals$} ({:.decimals$}–{:.decimals$})",
-            self.median, self.min, self.max
-        )
+fn cpu_over_rate(summaries: &[Summary]) -> Vec<Series> {
+    // Where the rate was not reached the point would stand at the wrong place.
+    let reached = |it: &Summary| Some(it.calls_per_second?.median >= KEPT * f64::from(it.rate?));
+    over_rate(summaries, |it| {
+        it.busy
+            .filter(|_| reached(it) == Some(true))
+            .map(|busy| 100.0 * busy.median)
+    })
+}
+
+fn p99_over_rate(summaries: &[Summary]) -> Vec<Series> {
+    over_rate(summaries, |it| it.latency("p99").filter(|_| it.limited.is_none()))
+}
+
+/// Percentiles stand as far apart as they have nines; the slowest call stands one step further.
+fn percentile_axes(title: String) -> Axes {
+    let ticks = PERCENTILES.map(|(name, percentile)| (nines(percentile), name.to_owned()));
+    let max = (nines(PERCENTILES[PERCENTILES.len() - 1].1) + 1.0, MAX.to_owned());
+    Axes {
+        title,
+        x: "percentile of the calls".to_owned(),
+        y: "latency in µs".to_owned(),
+        ticks: ticks.into_iter().chain([max]).collect(),
+        logarithmic: true,
     }
+}
+
+fn nines(percentile: f64) -> f64 {
+    -(1.0 - percentile / 100.0).log10()
+}
+
+fn over_percentiles(summaries: &[Summary], many_rates: bool) -> Vec<Series> {
+    let axes = percentile_axes(String::new());
+    let good = summaries
+        .iter()
+        .filter(|it| it.absent.is_none() && it.limited.is_none());
+    good.map(|it| {
+        let points = axes
+            .ticks
+            .iter()
+            .filter_map(|(x, name)| Some((*x, it.latency(name)?)));
+        Series {
+            name: match it.rate.filter(|_| many_rates) {
+                Some(rate) => format!("{} at {rate}", it.gateway),
+                None => it.gateway.clone(),
+            },
+            points: points.collect(),
+        }
+    })
+    .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::{Absent, tests::round};
 
     #[test]
-    fn spreads() {
-        let cases = [
-            (vec![3.0, 1.0, 2.0], Some((2.0, 1.0, 3.0))),
-            (vec![4.0, 1.0, 2.0, 3.0], Some((2.5, 1.0, 4.0))),
-            (vec![7.0], Some((7.0, 7.0, 7.0))),
-            (vec![], None),
+    fn a_report_is_complete_in_itself() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut at_rate = round("G1", "weir-kong", 1, 9.0);
+        at_rate.rate = Some(10_000);
+        let rows = [
+            Line::Round(Box::new(round("A1", "nginx", 1, 10.0))),
+            Line::Round(Box::new(round("A1", "weir-kong", 1, 8.0))),
+            Line::Round(Box::new(at_rate)),
+            Line::Absent(Absent {
+                experiment: "A1".to_owned(),
+                gateway: "kong".to_owned(),
+                reason: "not found: kong (<install it>)".to_owned(),
+            }),
         ];
-        for (figures, expected) in cases {
-            let spread = Spread::of(figures.clone()).map(|s| (s.median, s.min, s.max));
-            assert_eq!(spread, expected, "{figures:?}");
+        write(&rows, directory.path()).unwrap();
+        let page = fs::read_to_string(directory.path().join("index.html")).unwrap();
+        for part in [
+            "weir-kong",
+            "not found: kong (&lt;install it&gt;)",
+            "<svg",
+            "0.80",
+            "render",
+        ] {
+            assert!(page.contains(part), "{part}");
         }
-    }
-
-    #[test]
-    fn tables() {
-        let mut table = Table::new("A1".to_owned(), &["gateway", "calls/s"]);
-        table.row("nginx", Ok(vec!["50,000".to_owned()]));
-        assert!(table.is_complete());
-        table.row("weir-kong", Err("12 errors\nlast line".to_owned()));
-        assert!(!table.is_complete());
-        let expected =
-            "\nA1\ngateway    calls/s\nnginx       50,000\nweir-kong  no figure: 12 errors\n    last line";
-        assert_eq!(table.to_text(), expected);
+        assert!(
+            !page.contains("src=") && !page.contains("href=\"http"),
+            "nothing is loaded"
+        );
+        for name in ["a1-cpu.png", "a1-calls.png", "g1-latency.png"] {
+            assert!(directory.path().join(name).is_file(), "{name}");
+        }
     }
 }

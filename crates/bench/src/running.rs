@@ -1,33 +1,126 @@
-//! A gateway that runs: started with one worker on its core, ready, and proven by probe calls to do what the experiment
-//! needs before anything is measured.
+//! A gateway that runs: configured for an experiment, started with one worker on its core, and ready.
 
-use std::ffi::OsString;
 use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::client;
-use crate::experiment::{Experiment, Probe};
-use crate::gateway::{Gateway, Place, Ready};
-use crate::process::{Process, Supervisor};
-use crate::template::render;
+use crate::experiment::{Experiment, KEY, SECRET};
+use crate::gateway::{Gateway, Ready};
+use crate::process::{Process, Start, Supervisor, free_addresses};
+use crate::template::{Values, render};
 
 /// How long a gateway may take to be ready: 100,000 routes have to be read.
 const START_LIMIT: Duration = Duration::from_secs(120);
 
-/// A gateway that serves.
+/// A gateway that serves, until dropped.
 #[derive(Debug)]
 pub struct Running {
-    /// What it is.
-    pub gateway: &'static Gateway,
     /// Where it lives.
     pub place: Place,
-    /// Its configuration file.
+    /// Its first configuration file.
     pub configuration: PathBuf,
     /// Its processes.
     pub process: Process,
+}
+
+/// Where one instance of a gateway lives.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// Its own directory, for configuration, log and temporary files.
+    pub directory: PathBuf,
+    /// Its proxy port.
+    pub listen: SocketAddr,
+    /// Its status port, if it has one.
+    pub status: SocketAddr,
+    /// The API behind it.
+    pub upstream: SocketAddr,
+}
+
+impl Place {
+    /// A new directory `name` below `parent`, and free ports.
+    ///
+    /// # Errors
+    /// The directory exists or no port is free.
+    pub fn new(parent: &Path, name: &str, upstream: SocketAddr) -> Result<Self> {
+        let directory = parent.join(name);
+        fs::create_dir(&directory).with_context(|| format!("creating {}", directory.display()))?;
+        let [listen, status] = free_addresses()?;
+        Ok(Self {
+            directory,
+            listen,
+            status,
+            upstream,
+        })
+    }
+}
+
+/// What the templates of a gateway are filled with.
+///
+/// # Errors
+/// The directory's name is not UTF-8.
+pub fn values(experiment: &Experiment, place: &Place, program: &Path) -> Result<Values> {
+    let text = |path: &Path| {
+        path.to_str()
+            .map(str::to_owned)
+            .context("a path that is not UTF-8")
+    };
+    let setup = experiment.setup;
+    let mut values = Values::default();
+    values
+        .text("dir", text(&place.directory)?)
+        .text("program", text(program)?)
+        .text("listen", place.listen)
+        .text("listen_host", place.listen.ip())
+        .text("listen_port", place.listen.port())
+        .text("status", place.status)
+        .text("upstream", place.upstream)
+        .text("upstream_host", place.upstream.ip())
+        .text("upstream_port", place.upstream.port())
+        .text("open_files", open_files())
+        .text("key", KEY)
+        .text("secret", SECRET)
+        .text("secret_base64url", URL_SAFE_NO_PAD.encode(SECRET))
+        .flag("key", setup.key)
+        .flag("jwt", setup.jwt)
+        .flag("limit", setup.limit.is_some())
+        .flag("rules", setup.key || setup.jwt || setup.limit.is_some())
+        .flag("consumer", setup.key || setup.jwt)
+        .count("change", setup.changes)
+        .routes(setup.routes);
+    if let Some(limit) = setup.limit {
+        let (window, rate) = match (limit.seconds, limit.count) {
+            (1, count) => ("second", format!("{count}r/s")),
+            // Spread over the seconds where that leaves something.
+            (_, count) if count >= 600 => ("minute", format!("{}r/s", count / 60)),
+            (_, count) => ("minute", format!("{count}r/m")),
+        };
+        values
+            .text("limit", limit.count)
+            .text("window", window)
+            .text("window_seconds", limit.seconds)
+            .text("limit_rate", rate)
+            .text("limit_burst", limit.count.min(100_000));
+    }
+    Ok(values)
+}
+
+/// The configuration files of a gateway: path and text of each.
+///
+/// # Errors
+/// A template has a placeholder that nobody fills.
+pub fn configuration(gateway: &Gateway, values: &Values, directory: &Path) -> Result<Vec<(PathBuf, String)>> {
+    let fill = |(name, template): &(String, String)| {
+        let text = gateway.templates.get(template).map_or("", String::as_str);
+        let text = render(text, values).with_context(|| format!("{gateway}: {template}"))?;
+        Ok((directory.join(name), text))
+    };
+    gateway.files.iter().map(fill).collect()
 }
 
 /// Starts `gateway` for `experiment` on `core` and waits until it is ready.
@@ -35,61 +128,62 @@ pub struct Running {
 /// # Errors
 /// It ends, or is not ready in time; with the last lines that it wrote.
 pub fn start(
-    gateway: &'static Gateway,
+    gateway: &Gateway,
     program: &Path,
     experiment: &Experiment,
     place: Place,
     core: usize,
     supervisor: &Supervisor,
 ) -> Result<Running> {
-    let configuration = place.directory.join(gateway.file);
-    let text = gateway.configuration(experiment, &place)?;
-    fs::write(&configuration, text).with_context(|| format!("writing {}", configuration.display()))?;
-    let config = configuration
-        .to_str()
-        .context("the temporary directory's name is not UTF-8")?;
-    let (listen, status) = (place.listen.to_string(), place.status.to_string());
-    let values = [
-        ("dir", place.directory_text()?),
-        ("config", config),
-        ("listen", listen.as_str()),
-        ("status", status.as_str()),
-    ];
-    let rendered = gateway
-        .arguments
-        .iter()
-        .map(|argument| render(argument, &values, 0).map(OsString::from));
-    let arguments = rendered.collect::<Result<Vec<OsString>>>()?;
-    let process = supervisor.start(program, &arguments, core, &place.directory.join("log"))?;
+    let values = values(experiment, &place, program)?;
+    let files = configuration(gateway, &values, &place.directory)?;
+    for (path, text) in &files {
+        fs::write(path, text).with_context(|| format!("writing {}", path.display()))?;
+    }
+    let (configuration, _) = files.into_iter().next().context("it has no configuration file")?;
+    let filled = |text: &String| render(text, &values);
+    let words = gateway.start.iter().map(filled).collect::<Result<Vec<_>>>()?;
+    let environment = gateway.environment.iter();
+    let environment = environment
+        .map(|(name, value)| Ok((name.clone(), filled(value)?)))
+        .collect::<Result<Vec<_>>>()?;
+    let (command, arguments) = words.split_first().context("it has no start command")?;
+    let process = supervisor.start(&Start {
+        program: Path::new(command),
+        arguments: arguments.iter().map(Into::into).collect(),
+        environment,
+        core,
+        log: &place.directory.join("log"),
+        stop: gateway.stop,
+    })?;
     let mut running = Running {
-        gateway,
         place,
         configuration,
         process,
     };
-    running.wait_until_ready()?;
+    running.wait_until_ready(gateway)?;
     running.process.note_members();
     Ok(running)
 }
 
 impl Running {
-    fn wait_until_ready(&mut self) -> Result<()> {
+    fn wait_until_ready(&mut self, gateway: &Gateway) -> Result<()> {
         let deadline = Instant::now() + START_LIMIT;
         loop {
-            let answer = match self.gateway.ready {
-                Ready::Listen => client::get(self.place.listen, "/", &[]),
-                Ready::Status(path) => client::get(self.place.status, path, &[]),
+            let answer = match &gateway.ready {
+                Ready::Listen => client::get(self.place.listen, "/", &[]).is_ok(),
+                Ready::Status { path } => {
+                    client::get(self.place.status, path, &[]).is_ok_and(|response| response.status == 200)
+                }
             };
-            match (answer, self.gateway.ready) {
-                (Ok(_), Ready::Listen) => return Ok(()),
-                (Ok(response), Ready::Status(_)) if response.status == 200 => return Ok(()),
-                _ => {}
-            }
             if let Some(status) = self.process.ended()? {
                 bail!(
                     "it ended while starting ({status}):\n{}",
                     self.process.last_words()
                 );
+            }
+            if answer {
+                return Ok(());
             }
             if Instant::now() >= deadline {
                 bail!(
@@ -101,40 +195,50 @@ impl Running {
             std::thread::sleep(Duration::from_millis(20));
         }
     }
+}
 
-    /// Asks the probe calls of `experiment` and checks every answer.
-    ///
-    /// # Errors
-    /// An answer is not what the experiment needs; it is shown.
-    pub fn probe(&self, experiment: &Experiment) -> Result<()> {
-        let mut probes = experiment.accepted();
-        if self.gateway.enforces {
-            probes.extend(experiment.refused());
-        }
-        for probe in probes {
-            self.check(experiment, &probe)
-                .with_context(|| format!("probe refused, {}: GET {}", probe.what, probe.path))?;
-        }
-        Ok(())
-    }
+/// How many files a process may have open here; servers are told so.
+pub fn open_files() -> u64 {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    limit.current.unwrap_or(65_536).min(65_536)
+}
 
-    fn check(&self, experiment: &Experiment, probe: &Probe) -> Result<()> {
-        let response = client::get(self.place.listen, &probe.path, &probe.headers)?;
-        let whole = probe.status != 200 || response.body.len() == experiment.body_bytes;
-        if response.status != probe.status || !whole {
-            let expected = match probe.status {
-                200 => format!("status 200 with a body of {} bytes", experiment.body_bytes),
-                status => format!("status {status}"),
-            };
-            bail!("expected {expected}, got {}", response.summary());
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::EXPERIMENTS;
+    use crate::gateway::all;
+    use crate::probe::with_low_limit;
+
+    #[test]
+    fn every_template_is_complete() {
+        let place = Place {
+            directory: "/tmp/somewhere".into(),
+            listen: "127.0.0.1:11111".parse().unwrap(),
+            status: "127.0.0.1:22222".parse().unwrap(),
+            upstream: "127.0.0.1:33333".parse().unwrap(),
+        };
+        let small = EXPERIMENTS.iter().filter(|experiment| experiment.id != "R100K");
+        let experiments: Vec<Experiment> = small
+            .flat_map(|experiment| [Some(*experiment), with_low_limit(experiment)])
+            .flatten()
+            .collect();
+        for gateway in all(None).unwrap() {
+            for experiment in experiments.iter().filter(|it| gateway.refuses(it).is_none()) {
+                let values = values(experiment, &place, Path::new("/bin/gateway")).unwrap();
+                let files = configuration(&gateway, &values, &place.directory).unwrap();
+                let text: String = files.into_iter().map(|(_, text)| text).collect();
+                let all_of = |part: &str| text.matches(part).count();
+                assert!(all_of("33333") > 0, "{gateway} {experiment}: no upstream");
+                if !gateway.plain {
+                    let routes = all_of("/hello");
+                    assert_eq!(routes, experiment.setup.routes as usize, "{gateway} {experiment}");
+                    if let Some(limit) = experiment.setup.limit {
+                        let told = all_of(&limit.count.to_string()) + all_of(&(limit.count / 60).to_string());
+                        assert!(told > 0, "{gateway} {experiment}: no limit");
+                    }
+                }
+            }
         }
-        if let Some(mark) = experiment.mark()
-            && self.gateway.enforces
-            && probe.status == 200
-            && !response.has_header_like(mark)
-        {
-            bail!("no header like {mark} in\n{}", response.head.trim_end());
-        }
-        Ok(())
     }
 }

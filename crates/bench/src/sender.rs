@@ -7,11 +7,12 @@ use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use hdrhistogram::Histogram;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::client;
+use crate::cpu::of_this_thread;
 use crate::schedule::{ResponseReader, Schedule};
 
 /// A call without an answer for this long has failed.
@@ -24,8 +25,8 @@ const MAX_SLEEP: Duration = Duration::from_millis(50);
 pub struct Plan {
     /// The gateway.
     pub target: SocketAddr,
-    /// The request's bytes.
-    pub request: Vec<u8>,
+    /// The bytes of each request; they are sent in turn.
+    pub requests: Vec<Vec<u8>>,
     /// Calls per second.
     pub rate: u32,
     /// Connections; a due call takes whichever is free.
@@ -53,6 +54,8 @@ pub struct Record {
     pub timed_out: u64,
     /// Calls that were due and never got a connection.
     pub unsent: u64,
+    /// CPU time of the sending thread.
+    pub cpu: Duration,
 }
 
 impl Record {
@@ -66,6 +69,7 @@ impl Record {
             broken: 0,
             timed_out: 0,
             unsent: 0,
+            cpu: Duration::ZERO,
         })
     }
 
@@ -94,7 +98,11 @@ impl Record {
 pub fn send(plan: &Plan, stop: &AtomicBool) -> Result<Record> {
     // The kernel may otherwise wake this thread 50 µs late, which would count as latency.
     rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).context("setting the timer slack")?;
+    if plan.requests.is_empty() || plan.rate == 0 {
+        bail!("a load without requests");
+    }
     let mut sender = Sender::new(plan)?;
+    let cpu = of_this_thread();
     while !sender.is_done() {
         if stop.load(Ordering::Relaxed) {
             sender.schedule.end_now();
@@ -104,6 +112,7 @@ pub fn send(plan: &Plan, stop: &AtomicBool) -> Result<Record> {
         sender.receive()?;
         sender.drop_overdue_calls()?;
     }
+    sender.record.cpu = of_this_thread().saturating_sub(cpu);
     Ok(sender.record)
 }
 
@@ -126,6 +135,7 @@ struct Sender<'a> {
     free: VecDeque<usize>,
     ready: Vec<usize>,
     buffer: Vec<u8>,
+    next_request: usize,
     record: Record,
 }
 
@@ -146,6 +156,7 @@ impl<'a> Sender<'a> {
             connections,
             ready: Vec::new(),
             buffer: vec![0; 256 << 10],
+            next_request: 0,
             record: Record::new()?,
         })
     }
@@ -167,6 +178,8 @@ impl<'a> Sender<'a> {
                 break;
             };
             self.free.pop_front();
+            let request = &self.plan.requests[self.next_request];
+            self.next_request = (self.next_request + 1) % self.plan.requests.len();
             let connection = &mut self.connections[index];
             if connection.free_since <= intended && intended >= self.keep_from {
                 self.record
@@ -177,8 +190,8 @@ impl<'a> Sender<'a> {
             // A request is far smaller than a socket's buffer: a short write means a broken connection.
             if !connection
                 .stream
-                .write(&self.plan.request)
-                .is_ok_and(|sent| sent == self.plan.request.len())
+                .write(request)
+                .is_ok_and(|sent| sent == request.len())
             {
                 self.record.broken += 1;
                 self.reopen(index)?;
@@ -303,6 +316,11 @@ impl Connection {
             free_since: Instant::now(),
         })
     }
+}
+
+/// Nanoseconds, as the histograms count, in microseconds.
+pub fn microseconds(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / 1e3
 }
 
 fn nanoseconds(time: Duration) -> u64 {

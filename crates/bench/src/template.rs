@@ -1,51 +1,138 @@
-//! Fills the configuration templates: `{{name}}` is replaced by a value, and the lines between `{{each route}}` and
-//! `{{end}}` are repeated for routes 1 to N. Nothing more, so that a template reads like the file it becomes.
+//! Fills the configuration templates, which read like the files they become. `{{name}}` is replaced by a value. A line
+//! with nothing but `{{each NAME}}` repeats the lines up to its `{{end}}` for 1 to N, with the number as `{{NAME}}`;
+//! one with `{{if NAME}}` keeps them only where that is asked for. Nothing more.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use anyhow::{Context, Result, bail};
 
-const EACH_ROUTE: &str = "{{each route}}\n";
-const END: &str = "{{end}}\n";
-const ROUTE: &str = "{{route}}";
-
-/// Renders `template` with `values` (name, value) and its repeated part once for each of `routes`.
-///
-/// # Errors
-/// A placeholder without a value, or a repeated part without an end.
-pub fn render(template: &str, values: &[(&str, &str)], routes: u32) -> Result<String> {
-    let mut once = template.to_owned();
-    for (name, value) in values {
-        once = once.replace(&format!("{{{{{name}}}}}"), value);
-    }
-    let text = repeat_routes(&once, routes)?;
-    if let Some(at) = text.find("{{") {
-        let rest: String = text[at..].chars().take(40).collect();
-        bail!("the template has a placeholder without a value: {rest}");
-    }
-    Ok(text)
+/// What a template is filled with.
+#[derive(Debug, Clone, Default)]
+pub struct Values {
+    texts: BTreeMap<&'static str, String>,
+    set: BTreeSet<&'static str>,
+    counts: BTreeMap<&'static str, u32>,
+    single_path: bool,
 }
 
-fn repeat_routes(text: &str, routes: u32) -> Result<String> {
-    let Some((before, rest)) = text.split_once(EACH_ROUTE) else {
-        return Ok(text.to_owned());
-    };
-    let (block, after) = rest
-        .split_once(END)
-        .context("the template has {{each route}} without {{end}}")?;
-    let pieces: Vec<&str> = block.split(ROUTE).collect();
-    let mut out = String::with_capacity(text.len() + (block.len() + 8) * routes as usize);
-    out.push_str(before);
-    for route in 1..=routes {
-        for (index, piece) in pieces.iter().enumerate() {
-            if index > 0 {
-                write!(out, "{route}").context("writing to a string")?;
-            }
-            out.push_str(piece);
+impl Values {
+    /// Gives `{{name}}` a value.
+    pub fn text(&mut self, name: &'static str, value: impl ToString) -> &mut Self {
+        self.texts.insert(name, value.to_string());
+        self
+    }
+
+    /// Keeps the lines of `{{if name}}` when `kept`.
+    pub fn flag(&mut self, name: &'static str, kept: bool) -> &mut Self {
+        if kept {
+            self.set.insert(name);
+        }
+        self
+    }
+
+    /// Repeats the lines of `{{each name}}`.
+    pub fn count(&mut self, name: &'static str, count: u32) -> &mut Self {
+        self.counts.insert(name, count);
+        self
+    }
+
+    /// Inside `{{each route}}` the path is `/hello` when there is one route only, else `/hello1`, `/hello2`, …
+    pub fn routes(&mut self, routes: u32) -> &mut Self {
+        self.single_path = routes == 1;
+        self.count("route", routes)
+    }
+}
+
+enum Part<'t> {
+    Text(&'t str),
+    Value(&'t str),
+    If(&'t str, Vec<Part<'t>>),
+    Each(&'t str, Vec<Part<'t>>),
+}
+
+/// Renders `template`.
+///
+/// # Errors
+/// A placeholder without a value, a block without an end or an end without a block.
+pub fn render(template: &str, values: &Values) -> Result<String> {
+    let mut rest = template;
+    let parts = parse(&mut rest, false)?;
+    let mut out = String::with_capacity(template.len());
+    write_parts(&parts, values, None, &mut out)?;
+    Ok(out)
+}
+
+fn parse<'t>(rest: &mut &'t str, inside: bool) -> Result<Vec<Part<'t>>> {
+    let mut parts = Vec::new();
+    while !rest.is_empty() {
+        let length = rest.find('\n').map_or(rest.len(), |at| at + 1);
+        let (line, after) = rest.split_at(length);
+        *rest = after;
+        let directive = line
+            .trim()
+            .strip_prefix("{{")
+            .and_then(|line| line.strip_suffix("}}"));
+        match directive.and_then(|words| words.split_once(' ').or((words == "end").then_some((words, "")))) {
+            Some(("end", "")) if inside => return Ok(parts),
+            Some(("end", "")) => bail!("an {{{{end}}}} without a block"),
+            Some(("if", name)) => parts.push(Part::If(name, parse(rest, true)?)),
+            Some(("each", name)) => parts.push(Part::Each(name, parse(rest, true)?)),
+            _ => parse_line(line, &mut parts)?,
         }
     }
-    out.push_str(after);
-    Ok(out)
+    if inside {
+        bail!("a block without {{{{end}}}}");
+    }
+    Ok(parts)
+}
+
+fn parse_line<'t>(mut line: &'t str, parts: &mut Vec<Part<'t>>) -> Result<()> {
+    while let Some((before, after)) = line.split_once("{{") {
+        let (name, after) = after
+            .split_once("}}")
+            .context("a placeholder that does not end on its line")?;
+        parts.push(Part::Text(before));
+        parts.push(Part::Value(name));
+        line = after;
+    }
+    parts.push(Part::Text(line));
+    Ok(())
+}
+
+fn write_parts(parts: &[Part<'_>], values: &Values, at: Option<(&str, u32)>, out: &mut String) -> Result<()> {
+    for part in parts {
+        match part {
+            Part::Text(text) => out.push_str(text),
+            Part::Value(name) => write_value(name, values, at, out)?,
+            Part::If(name, parts) if values.set.contains(name) => write_parts(parts, values, at, out)?,
+            Part::If(..) => {}
+            Part::Each(name, parts) => {
+                for number in 1..=values.counts.get(name).copied().unwrap_or(0) {
+                    write_parts(parts, values, Some((name, number)), out)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn write_value(name: &str, values: &Values, at: Option<(&str, u32)>, out: &mut String) -> Result<()> {
+    match (name, at) {
+        (_, Some((counted, number))) if counted == name => {
+            write!(out, "{number}").context("writing to a string")
+        }
+        ("path", Some(("route", _))) if values.single_path => {
+            out.push_str("/hello");
+            Ok(())
+        }
+        ("path", Some(("route", number))) => write!(out, "/hello{number}").context("writing to a string"),
+        _ => {
+            let text = values.texts.get(name);
+            out.push_str(text.with_context(|| format!("the template's {{{{{name}}}}} has no value"))?);
+            Ok(())
+        }
+    }
 }
 
 #[cfg(test)]
@@ -53,25 +140,43 @@ mod tests {
     use super::*;
 
     #[test]
-    fn placeholders_and_repeated_parts() {
+    fn placeholders_conditions_and_repetitions() {
         let cases = [
-            ("listen {{listen}};", 0, Some("listen 127.0.0.1:1;")),
+            ("listen {{listen}};", Some("listen 127.0.0.1:1;")),
             (
-                "a {{listen}} b {{listen}}",
-                0,
-                Some("a 127.0.0.1:1 b 127.0.0.1:1"),
+                "a {{listen}} {b: {{listen}}}",
+                Some("a 127.0.0.1:1 {b: 127.0.0.1:1}"),
             ),
             (
-                "r:\n{{each route}}\n- /h{{route}} {{listen}} {{route}}\n{{end}}\n#END\n",
-                2,
-                Some("r:\n- /h1 127.0.0.1:1 1\n- /h2 127.0.0.1:1 2\n#END\n"),
+                "r:\n{{each route}}\n- {{path}} {{listen}} {{route}}\n{{end}}\n#END\n",
+                Some("r:\n- /hello1 127.0.0.1:1 1\n- /hello2 127.0.0.1:1 2\n#END\n"),
             ),
-            ("{{unknown}}", 0, None),
-            ("{{each route}}\nx\n", 3, None),
+            ("{{each change}}\nx\n{{end}}\n", Some("")),
+            (
+                "{{if key}}\nyes\n{{end}}\n{{if jwt}}\nno\n{{end}}\n",
+                Some("yes\n"),
+            ),
+            (
+                "{{each route}}\n  {{if key}}\n{{route}}\n  {{end}}\n{{if jwt}}\nno\n{{end}}\n{{end}}\n",
+                Some("1\n2\n"),
+            ),
+            ("{{unknown}}", None),
+            ("{{path}}", None),
+            ("{{open", None),
+            ("{{each route}}\nx\n", None),
+            ("{{end}}\n", None),
         ];
-        for (template, routes, expected) in cases {
-            let rendered = render(template, &[("listen", "127.0.0.1:1")], routes).ok();
-            assert_eq!(rendered.as_deref(), expected, "{template}");
+        let mut values = Values::default();
+        values
+            .text("listen", "127.0.0.1:1")
+            .flag("key", true)
+            .flag("jwt", false)
+            .routes(2);
+        for (template, expected) in cases {
+            assert_eq!(render(template, &values).ok().as_deref(), expected, "{template}");
         }
+        values.routes(1);
+        let one = render("{{each route}}\n{{path}}\n{{end}}\n", &values).unwrap();
+        assert_eq!(one, "/hello\n");
     }
 }

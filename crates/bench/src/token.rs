@@ -7,10 +7,22 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 /// 1 January 2100: no run sees these tokens expire.
 const EXPIRES: u64 = 4_102_444_800;
 
+/// 1 January 2020: no run sees these tokens fresh.
+const EXPIRED: u64 = 1_577_836_800;
+
 /// A token for the consumer `key`, in the claims where the dialects look for it: `iss` (Kong) and `key` (APISIX).
 pub fn hs256(key: &str, secret: &str) -> String {
+    token(key, secret, EXPIRES)
+}
+
+/// The same, but out of date for years.
+pub fn expired(key: &str, secret: &str) -> String {
+    token(key, secret, EXPIRED)
+}
+
+fn token(key: &str, secret: &str, expires: u64) -> String {
     let header = URL_SAFE_NO_PAD.encode(r#"{"alg":"HS256","typ":"JWT"}"#);
-    let claims = serde_json::json!({ "iss": key, "key": key, "sub": "bench", "exp": EXPIRES });
+    let claims = serde_json::json!({ "iss": key, "key": key, "sub": "bench", "exp": expires });
     let signed = format!("{header}.{}", URL_SAFE_NO_PAD.encode(claims.to_string()));
     let signature = hmac::sign(
         &hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes()),

@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::client;
-use crate::gateway::open_files;
-use crate::process::{Process, Supervisor, find_program, free_addresses};
-use crate::template::render;
+use crate::gateway::Stop;
+use crate::process::{Process, Start, Supervisor, find_program, free_addresses};
+use crate::running::open_files;
+use crate::template::{Values, render};
 
 const START_LIMIT: Duration = Duration::from_secs(10);
 /// The longest body that NGINX takes inside its configuration; longer ones are a file.
@@ -22,7 +23,8 @@ const MAX_INLINE_BODY: usize = 2048;
 pub struct Upstream {
     /// Where it listens.
     pub address: SocketAddr,
-    process: Process,
+    /// Its processes.
+    pub process: Process,
 }
 
 impl Upstream {
@@ -37,32 +39,18 @@ impl Upstream {
             .to_str()
             .context("the temporary directory's name is not UTF-8")?;
         let [address] = free_addresses()?;
-        let body = "x".repeat(body_bytes);
-        let answer = match body_bytes {
-            0 => "return 200 \"\";".to_owned(),
-            1..=MAX_INLINE_BODY => format!("return 200 \"{body}\";"),
-            _ => {
-                fs::write(directory.join("body"), body).context("writing the upstream's body")?;
-                format!("sendfile on; open_file_cache max=10; rewrite ^ /body break; root {dir};")
-            }
-        };
-        let listen = address.to_string();
-        let open_files = open_files().to_string();
-        let values = [
-            ("dir", dir),
-            ("listen", &listen),
-            ("answer", &answer),
-            ("open_files", open_files.as_str()),
-        ];
-        let configuration = directory.join("api.conf");
-        fs::write(
-            &configuration,
-            render(include_str!("../upstream/api.conf"), &values, 0)?,
-        )
-        .context("writing the upstream's configuration")?;
+        let file = directory.join("api.conf");
+        fs::write(&file, configuration(directory, address, body_bytes)?)
+            .context("writing the upstream's configuration")?;
         let arguments = ["-e", "stderr", "-p", dir, "-g", "daemon off;", "-c"].map(OsString::from);
-        let arguments = [&arguments[..], &[configuration.into_os_string()]].concat();
-        let process = supervisor.start(&program, &arguments, core, &directory.join("log"))?;
+        let process = supervisor.start(&Start {
+            program: &program,
+            arguments: [&arguments[..], &[file.into_os_string()]].concat(),
+            environment: Vec::new(),
+            core,
+            log: &directory.join("log"),
+            stop: Stop::Term,
+        })?;
         let mut upstream = Self { address, process };
         upstream.wait_until_ready(body_bytes)?;
         upstream.process.note_members();
@@ -84,4 +72,28 @@ impl Upstream {
             std::thread::sleep(Duration::from_millis(20));
         }
     }
+}
+
+/// Its configuration; a long body is written into `directory`.
+///
+/// # Errors
+/// The body cannot be written.
+pub fn configuration(directory: &Path, address: SocketAddr, body_bytes: usize) -> Result<String> {
+    let dir = directory.to_str().context("a path that is not UTF-8")?;
+    let body = "x".repeat(body_bytes);
+    let answer = match body_bytes {
+        0 => "return 200 \"\";".to_owned(),
+        1..=MAX_INLINE_BODY => format!("return 200 \"{body}\";"),
+        _ => {
+            fs::write(directory.join("body"), body).context("writing the upstream's body")?;
+            format!("sendfile on; open_file_cache max=10; rewrite ^ /body break; root {dir};")
+        }
+    };
+    let mut values = Values::default();
+    values
+        .text("dir", dir)
+        .text("listen", address)
+        .text("answer", answer)
+        .text("open_files", open_files());
+    render(include_str!("../upstream/api.conf"), &values)
 }

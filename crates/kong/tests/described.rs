@@ -48,7 +48,7 @@ fn who_decides_about_access_refuses_and_others_are_passed_by() {
         ("pre-function", json!({ "access": ["return"] }), &[503]),
         ("post-function", json!({ "log": ["return"] }), &[]),
         ("datadog", json!({}), &[]),
-        ("http-log", json!({ "http_endpoint": "http://127.0.0.1:9" }), &[]),
+        ("prometheus", json!({}), &[]),
         ("zipkin", json!({}), &[]),
     ];
     for (plugin, config, expected) in table {

@@ -93,7 +93,7 @@ fn services_and_routes() {
             "/routes/0/match/0/headers",
             json!([{"name": "X-A", "values": ["1"], "regex": "(?i)(?:^b)"}]),
         ),
-        ("    protocols: [grpc]", "/routes/0/to", json!({"broken": 415})),
+        ("    protocols: [grpc]", "/routes/0/grpc_only_status", json!(415)),
     ] {
         let model = model(&format!("{SERVICE}    paths: [/p]\n{rest}\n"));
         assert_eq!(at(&model, path), expected, "{rest} {path}");

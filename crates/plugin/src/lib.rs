@@ -22,6 +22,7 @@ mod consumer;
 mod exchange;
 mod json_path;
 mod kept;
+mod log;
 mod permit;
 mod plugin;
 mod question;
@@ -40,6 +41,7 @@ pub use exchange::{Clock, Exchange, RouteFacts, system_clock};
 pub use headers::{Header, Headers};
 pub use json_path::JsonPath;
 pub use kept::Kept;
+pub use log::{CallRecord, LogBatching, LogEntry, LogHttp, LogJoint, LogSink, LogTarget};
 pub use permit::Permit;
 pub use plugin::{
     BuildContext, CredentialIndexes, CredentialKind, Destinations, Filter, Outcome, Phases, Plugin, Registry,

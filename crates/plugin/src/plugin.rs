@@ -2,6 +2,7 @@
 
 use crate::consumer::{CredentialEntry, CredentialIndex, Identity, ModelCredential};
 use crate::exchange::Exchange;
+use crate::log::{CallRecord, LogEntry};
 use crate::question::Question;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::response::Reply;
@@ -67,6 +68,11 @@ pub trait Filter: Send + Sync {
     fn on_response(&self, exchange: &mut Exchange) {
         let _ = exchange;
     }
+
+    /// Gives an account of the finished call; entries are put into `out`.
+    fn on_log(&self, exchange: &mut Exchange, record: &CallRecord<'_>, out: &mut Vec<LogEntry>) {
+        let _ = (exchange, record, out);
+    }
 }
 
 /// The phases in which a filter works.
@@ -76,6 +82,8 @@ pub struct Phases {
     pub request: bool,
     /// [`Filter::on_response`] is called.
     pub response: bool,
+    /// [`Filter::on_log`] is called.
+    pub log: bool,
 }
 
 impl Phases {
@@ -83,16 +91,25 @@ impl Phases {
     pub const REQUEST: Self = Self {
         request: true,
         response: false,
+        log: false,
     };
     /// Response work only.
     pub const RESPONSE: Self = Self {
         request: false,
         response: true,
+        log: false,
     };
     /// Both.
     pub const BOTH: Self = Self {
         request: true,
         response: true,
+        log: false,
+    };
+    /// Work on finished calls only.
+    pub const LOG: Self = Self {
+        request: false,
+        response: false,
+        log: true,
     };
 }
 

@@ -28,6 +28,7 @@ pub mod ip_restriction;
 pub mod jwe_decrypt;
 pub mod jwt;
 pub mod key_auth;
+pub mod logger;
 pub mod mirror;
 pub mod mocking;
 pub mod multi_auth;

@@ -41,6 +41,7 @@ pub fn registry() -> Registry {
     registry.add(crate::acl::Acl);
     registry.add(crate::jwt::Jwt);
     registry.add(crate::key_auth::KeyAuth);
+    registry.add(crate::logger::Logger);
     registry.add(crate::workflow::Workflow::new(
         &rate_limit,
         &concurrency_limit,
@@ -158,6 +159,7 @@ mod tests {
         survives(error_page::Config::default());
         survives(graphql_limit::Config::default());
         survives(fault_injection::Config::default());
+        survives(logger::Config::default());
         survives(mirror::Config::default());
         survives(mocking::Config::default());
         survives(proxy_cache::Config {

@@ -186,100 +186,32 @@ mod tests {
     #[test]
     fn webhooks_pass_that_are_signed() {
         let secret = "YS1zZWNyZXQtb2Ytc29tZS1sZW5ndGgtMDAwMDAwMDA=";
-        let lax =
+        let config =
             |several| json!({"secret": secret, "tolerance_seconds": 4_000_000_000_u64, "several": several});
-        let tight = json!({"secret": secret});
-        let literal = json!({
+        let (one, several) = (&config(false), &config(true));
+        let tight = &json!({"secret": secret});
+        let literal = &json!({
             "secret": secret,
             "secret_is_base64": false,
             "tolerance_seconds": 4_000_000_000_u64,
         });
         let by_text = "v1,l+xkUnjH8UBmBuGfjUOKjikw9vkwaxj9nflEMjdqr50=";
         let two = format!("v1,AAAA {GOOD}");
+        let (id, time, bad) = ("msg_1", "1700000000", "unacceptable 400");
         for (config, id, time, signature, body, expected) in [
-            (lax(false), "msg_1", "1700000000", GOOD, Some("hello"), "continue"),
-            (lax(false), "msg_1", "1700000000", GOOD, None, "body"),
-            (
-                lax(false),
-                "msg_1",
-                "1700000000",
-                GOOD,
-                Some(""),
-                "unacceptable 400",
-            ),
-            (
-                lax(false),
-                "msg_1",
-                "1700000000",
-                GOOD,
-                Some("hellp"),
-                "unacceptable 400",
-            ),
-            (
-                lax(false),
-                "msg_2",
-                "1700000000",
-                GOOD,
-                Some("hello"),
-                "unacceptable 400",
-            ),
-            (
-                lax(false),
-                "msg_1",
-                "1700000001",
-                GOOD,
-                Some("hello"),
-                "unacceptable 400",
-            ),
-            (
-                lax(false),
-                "msg_1",
-                "abc",
-                GOOD,
-                Some("hello"),
-                "unacceptable 400",
-            ),
-            (
-                lax(false),
-                "",
-                "1700000000",
-                GOOD,
-                Some("hello"),
-                "unacceptable 400",
-            ),
-            (
-                lax(false),
-                "msg_1",
-                "1700000000",
-                &two,
-                Some("hello"),
-                "unacceptable 400",
-            ),
-            (lax(true), "msg_1", "1700000000", &two, Some("hello"), "continue"),
-            (
-                literal.clone(),
-                "msg_1",
-                "1700000000",
-                by_text,
-                Some("hello"),
-                "continue",
-            ),
-            (
-                literal,
-                "msg_1",
-                "1700000000",
-                GOOD,
-                Some("hello"),
-                "unacceptable 400",
-            ),
-            (
-                tight,
-                "msg_1",
-                "1700000000",
-                GOOD,
-                Some("hello"),
-                "unacceptable 400",
-            ),
+            (one, id, time, GOOD, Some("hello"), "continue"),
+            (one, id, time, GOOD, None, "body"),
+            (one, id, time, GOOD, Some(""), bad),
+            (one, id, time, GOOD, Some("hellp"), bad),
+            (one, "msg_2", time, GOOD, Some("hello"), bad),
+            (one, id, "1700000001", GOOD, Some("hello"), bad),
+            (one, id, "abc", GOOD, Some("hello"), bad),
+            (one, "", time, GOOD, Some("hello"), bad),
+            (one, id, time, &two, Some("hello"), bad),
+            (several, id, time, &two, Some("hello"), "continue"),
+            (literal, id, time, by_text, Some("hello"), "continue"),
+            (literal, id, time, GOOD, Some("hello"), bad),
+            (tight, id, time, GOOD, Some("hello"), bad),
         ] {
             let mut exchange = exchange();
             let headers = [
@@ -293,7 +225,7 @@ mod tests {
             }
             exchange.request.has_body = true;
             exchange.request.body = body.map(|body| body.as_bytes().to_vec());
-            let filter = build(&WebhookSignature, &config).expect("valid");
+            let filter = build(&WebhookSignature, config).expect("valid");
             assert_eq!(
                 word(&filter.on_request(&mut exchange)),
                 expected,

@@ -35,7 +35,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    fn applies(&self, instance: &Instance) -> bool {
+    pub fn applies(&self, instance: &Instance) -> bool {
         instance
             .when
             .as_ref()

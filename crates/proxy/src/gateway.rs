@@ -3,6 +3,7 @@
 use crate::dns::NameServers;
 use crate::health::{self, Board};
 use crate::limits::Limits;
+use crate::log_out::LogOut;
 use crate::worker::{self, Listener};
 use arc_swap::ArcSwap;
 use rustls::ServerConfig;
@@ -74,6 +75,7 @@ pub struct Shared {
     pub name_servers: NameServers,
     pub fallback_tls: Option<Arc<ServerConfig>>,
     pub health: Board,
+    pub log_out: LogOut,
 }
 
 /// The addresses that a gateway is bound to.
@@ -119,8 +121,11 @@ impl Gateway {
             name_servers: options.name_servers,
             fallback_tls: options.fallback_tls,
             health: Board::new(options.passive_ejection),
+            log_out: LogOut::default(),
         });
         metrics.observe_targets(Arc::new(health::Targets::of(&shared)));
+        metrics.observe_log_out(Arc::clone(shared.log_out.stats()));
+        shared.log_out.start(&shared, seed(usize::MAX - 1))?;
         let mut gateway = Self {
             shared,
             metrics,
@@ -244,6 +249,7 @@ impl Gateway {
                 tracing::error!("a worker has panicked");
             }
         }
+        self.shared.log_out.finish();
     }
 }
 

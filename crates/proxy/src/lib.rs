@@ -21,6 +21,7 @@ mod h1;
 mod h2;
 pub mod health;
 mod limits;
+mod log_out;
 mod pool;
 mod question;
 mod reader;

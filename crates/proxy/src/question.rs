@@ -1,5 +1,6 @@
 //! Asking other servers for filters.
 
+use crate::buffer::Buffers;
 use crate::h1::body::BodyCursor;
 use crate::h1::chunked::Piece;
 use crate::h1::response;
@@ -75,7 +76,7 @@ async fn answer(
     if let Some(bounds) = &bounds
         && let Some(mut connection) = worker.pool.take(&key, bounds, now)
     {
-        match exchange(worker, &mut connection, question).await {
+        match exchange(&worker.buffers, &mut connection, question).await {
             Ok((answer, keeps)) => {
                 keep(worker, key, connection, Some(bounds).filter(|_| keeps));
                 return Ok(answer);
@@ -88,7 +89,7 @@ async fn answer(
     let tls = tls.map(|(_, name, tls)| (tls.config.clone(), name.as_ref().clone()));
     let timer = Timer::new(now, question.timeout);
     let mut connection = UpstreamConnection::open(address, tls, timer, &worker.metrics).await?;
-    match exchange(worker, &mut connection, question).await {
+    match exchange(&worker.buffers, &mut connection, question).await {
         Ok((answer, keeps)) => {
             keep(worker, key, connection, bounds.as_ref().filter(|_| keeps));
             Ok(answer)
@@ -106,15 +107,15 @@ fn keep(worker: &Worker, key: PoolKey, connection: Box<UpstreamConnection>, boun
 }
 
 /// Why a connection gave no answer.
-enum Trouble {
+pub enum Trouble {
     /// Not a byte of it has come.
     BeforeAnswer(io::Error),
     InAnswer(io::Error),
 }
 
 /// Sends the question and reads the answer; says also whether the connection can be used again.
-async fn exchange(
-    worker: &Worker,
+pub async fn exchange(
+    buffers: &Buffers,
     connection: &mut UpstreamConnection,
     question: &Question,
 ) -> Result<(Answer, bool), Trouble> {
@@ -140,7 +141,7 @@ async fn exchange(
             Ok(Some(head)) => break head,
             Ok(None) => {
                 let is_first = connection.inbox.is_empty() && interim == 0;
-                fill(worker, connection).await.map_err(match is_first {
+                fill(buffers, connection).await.map_err(match is_first {
                     true => Trouble::BeforeAnswer,
                     false => Trouble::InAnswer,
                 })?;
@@ -155,7 +156,7 @@ async fn exchange(
     };
     connection.inbox.consume(head.length);
     let body = read_body(
-        worker,
+        buffers,
         connection,
         BodyCursor::new(head.framing),
         question.max_body_bytes,
@@ -171,7 +172,7 @@ async fn exchange(
 }
 
 async fn read_body(
-    worker: &Worker,
+    buffers: &Buffers,
     connection: &mut UpstreamConnection,
     mut cursor: BodyCursor,
     most: usize,
@@ -181,7 +182,7 @@ async fn read_body(
         let piece = cursor.next(connection.inbox.bytes());
         match piece.map_err(|_| io::ErrorKind::InvalidData)? {
             Piece::End => break,
-            Piece::Skip(0) => match fill(worker, connection).await {
+            Piece::Skip(0) => match fill(buffers, connection).await {
                 Ok(()) => {}
                 Err(error)
                     if error.kind() == io::ErrorKind::UnexpectedEof
@@ -204,11 +205,10 @@ async fn read_body(
     Ok(body)
 }
 
-async fn fill(worker: &Worker, connection: &mut UpstreamConnection) -> io::Result<()> {
+async fn fill(buffers: &Buffers, connection: &mut UpstreamConnection) -> io::Result<()> {
     let UpstreamConnection { read, inbox, .. } = connection;
     let count =
-        std::future::poll_fn(|context| inbox.poll_fill(&mut *read, context, &worker.buffers, MAX_HEAD))
-            .await?;
+        std::future::poll_fn(|context| inbox.poll_fill(&mut *read, context, buffers, MAX_HEAD)).await?;
     match count {
         0 => Err(io::ErrorKind::UnexpectedEof.into()),
         _ => Ok(()),

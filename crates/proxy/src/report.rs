@@ -2,6 +2,7 @@
 
 use crate::serve::Call;
 use std::time::{Duration, Instant};
+use weir_plugin::CallRecord;
 use weir_telemetry::access_log::AccessEntry;
 use weir_telemetry::metrics::{Observation, ProtocolError, SeriesId};
 
@@ -54,6 +55,46 @@ impl Call<'_> {
         }
         if self.worker.access_log.is_some() {
             self.log(route, status, total);
+        }
+    }
+
+    /// Has the filters of the call's chain give their accounts of it, and hands these over.
+    pub fn give_accounts(&mut self, route: Option<usize>) {
+        let snapshot = &self.serving.published.snapshot;
+        let chain = route.map_or(&snapshot.unmatched, |route| &snapshot.routes[route].chain);
+        if chain.log_steps.is_empty() {
+            return;
+        }
+        let microseconds = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        let total_us = microseconds(self.started.elapsed());
+        let log_out = &self.worker.shared.log_out;
+        let record = CallRecord {
+            started_ms: weir_plugin::system_clock().saturating_sub(total_us / 1_000),
+            status: match self.report.aborted {
+                true => 499,
+                false => self.exchange.response.status,
+            },
+            bytes_in: self.report.bytes_in,
+            bytes_out: self.report.bytes_out,
+            total_us,
+            upstream_us: self.report.upstream_time.map(microseconds),
+            upstream_status: self.report.answered,
+            failed_tries: &self.report.tries,
+            upstream: self.exchange.upstream,
+            hostname: log_out.hostname(),
+        };
+        let mut entries = Vec::new();
+        for index in &chain.log_steps {
+            let step = &chain.steps[usize::from(*index)];
+            let Some(instance) = step.instance(self.exchange.identity.as_ref()) else {
+                continue;
+            };
+            if instance.phases.log && self.applies(instance) {
+                instance.filter.on_log(self.exchange, &record, &mut entries);
+            }
+        }
+        for entry in entries {
+            log_out.offer(entry);
         }
     }
 

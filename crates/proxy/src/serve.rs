@@ -77,6 +77,7 @@ pub async fn request(
     let serving = worker.serving();
     let mut call = Call::new(worker, &serving, client, exchange, head, started);
     let (after, series) = call.run().await;
+    call.give_accounts(series);
     // Whoever waits for what the call holds shall not wait for the next one.
     call.exchange.kept.clear();
     call.exchange.response.body_filters.clear();
@@ -104,6 +105,7 @@ pub async fn unreadable(
     let mut call = Call::new(worker, &serving, client, exchange, head, Instant::now());
     let reply = call.render(&refusal);
     let sent = call.send_reply(reply, &Chain::default(), None).await;
+    call.give_accounts(None);
     call.record(None);
     if sent == After::Close {
         After::Linger

@@ -11,6 +11,8 @@ pub struct Chain {
     pub steps: Vec<Step>,
     /// Indexes of the steps that may have response work, in the order of that work.
     pub response_order: Vec<u16>,
+    /// Indexes of the steps that may give an account of finished calls.
+    pub log_steps: Vec<u16>,
     /// Whether any step may have request work, or needs the body.
     pub has_request_work: bool,
     /// Whether a step reads variables that are in the request's body.

@@ -55,9 +55,14 @@ pub fn read(document: &Value, diagnostics: &mut Vec<Diagnostic>) -> Documents {
     reader.report_unserved_sections();
     let mut documents = Documents {
         metadata: reader.metadata(),
-        ssls: reader.items("ssls", ssl::shape(), None, |_, _| Ok(())),
-        upstreams: reader.items("upstreams", upstream::shape(), None, |_, _| Ok(())),
-        services: reader.plugin_items("services", service::shape(), Side::Request),
+        ssls: reader.items("ssls", ssl::shape(), None, ssl::check),
+        upstreams: reader.items("upstreams", upstream::shape(), None, ssl::check_upstream),
+        services: reader.items(
+            "services",
+            service::shape(),
+            Some(Side::Request),
+            ssl::check_upstream,
+        ),
         plugin_configs: reader.plugin_items("plugin_configs", plugin_config_shape(), Side::Request),
         consumer_groups: reader.plugin_items("consumer_groups", consumer_group_shape(), Side::Request),
         global_rules: reader.plugin_items("global_rules", global_rule_shape(), Side::Request),
@@ -82,7 +87,7 @@ pub fn check_route(route: &Map<String, Value>, place: &DocPath) -> Result<(), Fa
             place.field("vars"),
             format!("failed to validate the 'vars' expression: {error}"),
         )),
-        _ => Ok(()),
+        _ => ssl::check_upstream(route, place),
     }
 }
 

@@ -1,11 +1,21 @@
 //! Certificates: those that the gateway shows (`server`), and those that it shows to upstreams (`client`).
 
+use super::Fault;
+use crate::schema::is_secret_reference;
 use crate::schema::{
     Shape, any, array, having, host, id, integer, label_map, long_text, object, one_of, text, timestamp,
 };
+use aws_lc_rs::signature::{
+    ECDSA_P256_SHA256_ASN1_SIGNING, ECDSA_P384_SHA384_ASN1_SIGNING, ECDSA_P521_SHA512_ASN1_SIGNING,
+    EcdsaKeyPair, Ed25519KeyPair, KeyPair, RsaKeyPair,
+};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 use std::fmt;
 use std::sync::LazyLock;
+use weir_model::DocPath;
 
 /// A certificate's document, with defaults filled in. `Debug` does not show keys.
 #[derive(Deserialize)]
@@ -54,6 +64,108 @@ impl Ssl {
     pub fn pairs(&self) -> impl Iterator<Item = (&String, &String)> {
         let first = std::iter::once((&self.cert, &self.key));
         first.chain(self.certs.iter().zip(&self.keys))
+    }
+}
+
+/// Checks that the document's keys are those of its certificates. References to secrets are not looked into.
+///
+/// # Errors
+/// Which pair does not fit.
+pub fn check(document: &Map<String, Value>, place: &DocPath) -> Result<(), Fault> {
+    let text = |field: &str| document.get(field).and_then(Value::as_str);
+    let list = |field: &str| {
+        let items = document.get(field).and_then(Value::as_array);
+        items.into_iter().flatten().filter_map(Value::as_str)
+    };
+    let first = text("cert").zip(text("key"));
+    let others = list("certs").zip(list("keys"));
+    for (certificate, key) in first.into_iter().chain(others) {
+        let refers = is_secret_reference(certificate) || is_secret_reference(key);
+        if !refers && !fits(certificate, key) {
+            return Err((place.clone(), UNFIT.to_owned()));
+        }
+    }
+    // References are followed in what clients are shown, and nowhere else.
+    let is_client = text("type") == Some("client");
+    let ca = document
+        .get("client")
+        .and_then(|client| client.get("ca")?.as_str());
+    let of_client = [text("cert"), text("key")].into_iter().filter(|_| is_client);
+    match of_client.chain([ca]).flatten().any(is_secret_reference) {
+        true => Err((place.clone(), REFERENCE.to_owned())),
+        false => Ok(()),
+    }
+}
+
+/// Checks that the key of a client certificate, which an upstream or what holds one brings, is that certificate's.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_upstream(document: &Map<String, Value>, place: &DocPath) -> Result<(), Fault> {
+    let inner = document.get("upstream").and_then(|upstream| upstream.get("tls"));
+    for tls in document.get("tls").into_iter().chain(inner) {
+        let text = |field: &str| tls.get(field).and_then(Value::as_str);
+        let (Some(certificate), Some(key)) = (text("client_cert"), text("client_key")) else {
+            continue;
+        };
+        let message = match is_secret_reference(certificate) || is_secret_reference(key) {
+            true => REFERENCE,
+            false if fits(certificate, key) => continue,
+            false => UNFIT,
+        };
+        return Err((place.field("tls"), message.to_owned()));
+    }
+    Ok(())
+}
+
+const UNFIT: &str = "a certificate or its key cannot be read, or the key is another one's";
+const REFERENCE: &str = "references to secrets are not available in client certificates and authorities";
+
+/// Whether the public part of a private key stands in a certificate.
+fn fits(certificate: &str, key: &str) -> bool {
+    let certificate = der(certificate, |label| label == "CERTIFICATE");
+    let key = der(key, |label| label.ends_with("PRIVATE KEY"));
+    match (certificate, key.and_then(|key| public_part(&key))) {
+        (Some(certificate), Some(public)) => certificate.windows(public.len()).any(|window| window == public),
+        _ => false,
+    }
+}
+
+/// As a certificate holds it.
+fn public_part(key: &[u8]) -> Option<Vec<u8>> {
+    let curves = [
+        &ECDSA_P256_SHA256_ASN1_SIGNING,
+        &ECDSA_P384_SHA384_ASN1_SIGNING,
+        &ECDSA_P521_SHA512_ASN1_SIGNING,
+    ];
+    let of_curve = || {
+        curves
+            .into_iter()
+            .find_map(|curve| EcdsaKeyPair::from_private_key_der(curve, key).ok())
+    };
+    let rsa = RsaKeyPair::from_pkcs8(key).or_else(|_| RsaKeyPair::from_der(key));
+    if let Ok(pair) = rsa {
+        Some(pair.public_key().as_ref().to_vec())
+    } else if let Some(pair) = of_curve() {
+        Some(pair.public_key().as_ref().to_vec())
+    } else {
+        let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(key).ok()?;
+        Some(pair.public_key().as_ref().to_vec())
+    }
+}
+
+/// The content of the first block of a PEM text (RFC 7468) whose label is asked for.
+fn der(text: &str, is_wanted: impl Fn(&str) -> bool) -> Option<Vec<u8>> {
+    let mut rest = text;
+    loop {
+        let (_, behind) = rest.split_once("-----BEGIN ")?;
+        let (label, behind) = behind.split_once("-----")?;
+        let (content, behind) = behind.split_once("-----END ")?;
+        if is_wanted(label) {
+            let content: String = content.split_ascii_whitespace().collect();
+            return STANDARD.decode(content).ok();
+        }
+        rest = behind;
     }
 }
 

@@ -25,6 +25,10 @@ use super::key_auth::KeyAuth;
 use super::limit_conn::LimitConn;
 use super::limit_count::LimitCount;
 use super::limit_req::LimitReq;
+use super::loggers::{
+    ClickhouseLogger, ElasticsearchLogger, FileLogger, HttpLogger, LokiLogger, SplunkHecLogging, Syslog, TcpLogger,
+    UdpLogger,
+};
 use super::mocking::Mocking;
 use super::multi_auth::MultiAuth;
 use super::proxy_cache::{GraphqlProxyCache, ProxyCache};
@@ -90,6 +94,15 @@ static BUILT: &[&dyn Mapping] = &[
     &RefererRestriction,
     &UaRestriction,
     &IpRestriction,
+    &LokiLogger,
+    &ElasticsearchLogger,
+    &HttpLogger,
+    &SplunkHecLogging,
+    &TcpLogger,
+    &Syslog,
+    &UdpLogger,
+    &FileLogger,
+    &ClickhouseLogger,
 ];
 
 /// The plugins that APISIX 3.18 has besides. Using one is an error of its own, so that a call is never served
@@ -116,12 +129,10 @@ const OTHERS: &[&str] = &[
     "batch-requests",
     "cas-auth",
     "chaitin-waf",
-    "clickhouse-logger",
     "data-mask",
     "datadog",
     "dingtalk-auth",
     "dubbo-proxy",
-    "elasticsearch-logger",
     "error-log-logger",
     "example-plugin",
     "exit-transformer",
@@ -129,13 +140,11 @@ const OTHERS: &[&str] = &[
     "ext-plugin-post-resp",
     "ext-plugin-pre-req",
     "feishu-auth",
-    "file-logger",
     "gm",
     "google-cloud-logging",
     "grpc-transcode",
     "grpc-web",
     "http-dubbo",
-    "http-logger",
     "inspect",
     "kafka-logger",
     "kafka-proxy",
@@ -144,7 +153,6 @@ const OTHERS: &[&str] = &[
     "ldap-auth-advanced",
     "log-rotate",
     "loggly",
-    "loki-logger",
     "mcp-bridge",
     "node-status",
     "oas-validator",
@@ -164,11 +172,7 @@ const OTHERS: &[&str] = &[
     "skywalking",
     "skywalking-logger",
     "sls-logger",
-    "splunk-hec-logging",
-    "syslog",
-    "tcp-logger",
     "tencent-cloud-cls",
-    "udp-logger",
     "wolf-rbac",
     "zipkin",
 ];

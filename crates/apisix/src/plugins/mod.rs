@@ -30,6 +30,7 @@ mod key_auth;
 mod limit_conn;
 mod limit_count;
 mod limit_req;
+mod loggers;
 mod meta;
 mod mocking;
 mod multi_auth;

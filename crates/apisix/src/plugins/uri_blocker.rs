@@ -77,5 +77,7 @@ impl Mapping for UriBlocker {
 /// The status itself where it is one; the original takes any number and fails with others.
 pub fn answerable(status: u64) -> u16 {
     let status = u16::try_from(status).ok();
-    status.filter(|status| (200..=599).contains(status)).unwrap_or(500)
+    status
+        .filter(|status| (200..=599).contains(status))
+        .unwrap_or(500)
 }

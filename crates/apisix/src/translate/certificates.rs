@@ -1,20 +1,16 @@
 //! Certificates: what clients are shown, what they must show, and what upstreams are shown.
 
-use crate::document::{Documents, Item, Ssl};
-use crate::schema::is_secret_reference;
+use crate::document::{Documents, Ssl};
 use weir_model::{Certificate, ClientCertificate, Diagnostic, KeyPair, TlsVersion};
 
-/// What clients are shown, of all documents that are on. One that cannot be served is left out and told.
+/// What clients are shown, of all documents that are on. References to secrets stay what they are.
 pub fn translate(documents: &Documents, diagnostics: &mut Vec<Diagnostic>) -> Vec<Certificate> {
     let shown = documents
         .ssls
         .iter()
         .filter(|item| item.value.kind == "server" && item.value.status == 1);
     shown
-        .filter_map(|item| {
-            if !is_plain(item, diagnostics) {
-                return None;
-            }
+        .map(|item| {
             let ssl = &item.value;
             let client = ssl.client.as_ref();
             if client.is_some_and(|client| !client.skip_mtls_uri_regex.is_empty()) {
@@ -22,7 +18,7 @@ pub fn translate(documents: &Documents, diagnostics: &mut Vec<Diagnostic>) -> Ve
                 let message = "clients must show a certificate for these paths too";
                 diagnostics.push(Diagnostic::warning(place, message));
             }
-            Some(Certificate {
+            Certificate {
                 names: ssl.names().cloned().collect(),
                 key_pairs: ssl
                     .pairs()
@@ -33,27 +29,15 @@ pub fn translate(documents: &Documents, diagnostics: &mut Vec<Diagnostic>) -> Ve
                     optional: false,
                 }),
                 min_version: min_version(ssl),
-            })
+            }
         })
         .collect()
 }
 
 /// What upstreams are shown that name a certificate by its id; `None`: there is none to show.
-pub fn of_upstream(documents: &Documents, id: &str, diagnostics: &mut Vec<Diagnostic>) -> Option<KeyPair> {
+pub fn of_upstream(documents: &Documents, id: &str) -> Option<KeyPair> {
     let item = documents.ssls.iter().find(|item| item.id == id)?;
-    let is_good = item.value.kind == "client" && is_plain(item, diagnostics);
-    is_good.then(|| pair(&item.value.cert, &item.value.key))
-}
-
-fn is_plain(item: &Item<Ssl>, diagnostics: &mut Vec<Diagnostic>) -> bool {
-    let ca = item.value.client.iter().map(|client| &client.ca);
-    let mut texts = item.value.pairs().flat_map(<[&String; 2]>::from).chain(ca);
-    let refers = texts.any(|text| is_secret_reference(text));
-    if refers {
-        let message = "references to secrets are not available for certificates in this version of Weir";
-        diagnostics.push(Diagnostic::dropped(item.path.clone(), message));
-    }
-    !refers
+    (item.value.kind == "client").then(|| pair(&item.value.cert, &item.value.key))
 }
 
 fn pair(certificate: &str, key: &str) -> KeyPair {

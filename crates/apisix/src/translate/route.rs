@@ -175,7 +175,7 @@ impl<'d> Translation<'d> {
             let mut translated = upstream::translate(&name, used, place, self.diagnostics);
             let id = used.tls.as_ref().and_then(|tls| tls.get("client_cert_id"));
             if let (Some(id), Some(translated)) = (id.and_then(document::id_text), &mut translated) {
-                let shown = certificates::of_upstream(self.documents, &id, self.diagnostics);
+                let shown = certificates::of_upstream(self.documents, &id);
                 if shown.is_none() {
                     let place = place().field("tls").field("client_cert_id");
                     let message = format!("no client certificate has the id '{id}'");

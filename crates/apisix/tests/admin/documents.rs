@@ -197,7 +197,11 @@ async fn keys_let_calls_in() {
             Some(words) => {
                 assert_eq!(answer.status, 401, "{call} {header}");
                 let told = json!({"error_msg": "failed to check token", "description": words});
-                assert!(call.starts_with("HEAD") || answer.json() == told, "{}", answer.text);
+                assert!(
+                    call.starts_with("HEAD") || answer.json() == told,
+                    "{}",
+                    answer.text
+                );
             }
         }
     }

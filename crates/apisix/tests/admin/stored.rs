@@ -1,5 +1,8 @@
 //! From stored documents to the model: the same as from a file, whatever came before.
 
+use crate::pairs::{
+    CERTIFICATE_A, CERTIFICATE_B, KEY_A, KEY_B, PKCS1_KEY, RSA_CERTIFICATE, RSA_KEY, SEC1_KEY_A,
+};
 use serde_json::{Value, json};
 use weir_apisix::{Options, Stored, translate};
 use weir_model::{Model, RouteTarget};
@@ -180,6 +183,18 @@ fn what_is_broken_is_named_and_stops_nothing() {
             whole + 1,
         ),
         (
+            "consumer_groups/x",
+            r#"{"id": "x", "plugins": {"opa": {}}}"#,
+            "plugin \"opa\" is not available in this version of Weir; calls are refused",
+            whole + 1,
+        ),
+        (
+            "consumer_groups/x",
+            r#"{"id": "x", "plugins": {}}"#,
+            "",
+            whole + 1,
+        ),
+        (
             "consumers/x",
             r#"{"username": "x", "plugins": {"opa": {}}}"#,
             "plugin \"opa\" is not available in this version of Weir; calls are refused",
@@ -209,13 +224,25 @@ fn what_is_broken_is_named_and_stops_nothing() {
 
 #[test]
 fn certificates_are_shown_to_clients_and_upstreams() {
-    let pem = |text: &str| format!("-----BEGIN X-----\n{}\n-----END X-----\n", text.repeat(120));
     let mut current = vec![
-        ("ssls/a", json!({"id": "a", "snis": ["a.com", "*.b.com"], "cert": pem("a"), "key": pem("b"), "certs": [pem("c")], "keys": [pem("d")],
-                          "client": {"ca": pem("e")}, "ssl_protocols": ["TLSv1.3"]})),
-        ("ssls/b", json!({"id": "b", "sni": "off.com", "cert": pem("a"), "key": pem("b"), "status": 0})),
-        ("ssls/c", json!({"id": "c", "type": "client", "cert": pem("f"), "key": pem("g")})),
-        ("upstreams/u", json!({"id": "u", "scheme": "https", "nodes": {"a:1": 1}, "tls": {"client_cert_id": "c"}})),
+        (
+            "ssls/a",
+            json!({"id": "a", "snis": ["a.com", "*.b.com"], "cert": CERTIFICATE_A, "key": SEC1_KEY_A,
+                   "certs": [RSA_CERTIFICATE], "keys": [PKCS1_KEY], "client": {"ca": CERTIFICATE_B},
+                   "ssl_protocols": ["TLSv1.3"]}),
+        ),
+        (
+            "ssls/b",
+            json!({"id": "b", "sni": "off.com", "cert": CERTIFICATE_B, "key": KEY_B, "status": 0}),
+        ),
+        (
+            "ssls/c",
+            json!({"id": "c", "type": "client", "cert": CERTIFICATE_A, "key": KEY_A}),
+        ),
+        (
+            "upstreams/u",
+            json!({"id": "u", "scheme": "https", "nodes": {"a:1": 1}, "tls": {"client_cert_id": "c"}}),
+        ),
         ("routes/r", json!({"id": "r", "uri": "/", "upstream_id": "u"})),
     ];
     let mut stored = Stored::new(Options::default());
@@ -229,11 +256,18 @@ fn certificates_are_shown_to_clients_and_upstreams() {
     };
     assert_eq!(shown.names, ["a.com", "*.b.com"]);
     assert_eq!(shown.key_pairs.len(), 2);
-    let upstream = |model: &Model| model.services[0].tls.certificate.as_ref().map(|pair| pair.key.clone());
-    assert_eq!(upstream(&model), Some(pem("g")));
-    current[2].1["key"] = json!(pem("h"));
+    let upstream = |model: &Model| {
+        let certificate = model.services[0].tls.certificate.as_ref();
+        certificate.map(|pair| pair.key.clone())
+    };
+    assert_eq!(upstream(&model).as_deref(), Some(KEY_A));
+    current[2].1 = json!({"id": "c", "type": "client", "cert": RSA_CERTIFICATE, "key": RSA_KEY});
     apply(&mut stored, "ssls/c", &current[2].1);
-    assert_eq!(upstream(&stored.model().0), Some(pem("h")));
+    assert_eq!(upstream(&stored.model().0).as_deref(), Some(RSA_KEY));
     stored.apply("ssls/c", None);
     assert_eq!(upstream(&stored.model().0), None);
+    let unfit = json!({"id": "a", "sni": "a.com", "cert": CERTIFICATE_A, "key": KEY_B});
+    apply(&mut stored, "ssls/a", &unfit);
+    let (model, broken) = stored.model();
+    assert_eq!((model.certificates.len(), broken[0].key.as_str()), (0, "ssls/a"));
 }

@@ -1,5 +1,6 @@
 //! The thread that turns documents into snapshots: it takes what was heard, reads, compiles, and hands over.
 
+use super::background::Background;
 use super::compile;
 use super::documents::Documents;
 use super::doors::{Broken, DoorOptions, Doors, PREFIXES};
@@ -18,6 +19,8 @@ use weir_store::{Key, Revision};
 
 /// Under a storm of changes, from the begin of one compile to that of the next.
 const PACE: Duration = Duration::from_millis(50);
+/// A compile that begins so soon after another is one of a storm.
+const QUIET: Duration = Duration::from_millis(250);
 /// Documents that are left out by name.
 const MAX_NAMED: usize = 100;
 
@@ -50,7 +53,7 @@ pub struct Engine {
 }
 
 /// An engine at work.
-struct Work {
+pub(super) struct Work {
     engine: Engine,
     /// Keeps, for the next start, what is served.
     keeper: Option<Keeper>,
@@ -69,6 +72,7 @@ impl Engine {
         self,
         options: &DoorOptions,
         keeper: Option<Keeper>,
+        background: &Background<Work>,
         mut inputs: mpsc::Receiver<Input>,
     ) {
         let mut work = Work {
@@ -80,7 +84,8 @@ impl Engine {
             is_due: false,
             is_heard: false,
         };
-        let mut earliest = Instant::now();
+        // When the last compile ended, and the next may begin.
+        let (mut ended, mut earliest) = (None::<Instant>, Instant::now());
         while let Some(input) = inputs.blocking_recv() {
             work.take(input);
             if work.is_due {
@@ -89,14 +94,23 @@ impl Engine {
             while let Ok(input) = inputs.try_recv() {
                 work.take(input);
             }
-            if work.is_due {
-                let begun = Instant::now();
-                work.build();
-                // At most two thirds of a core, however long a compile takes.
-                earliest = (begun + PACE).max(Instant::now() + begun.elapsed() / 2);
-            } else {
+            if !work.is_due {
                 work.note_revision();
+                continue;
             }
+            let begun = Instant::now();
+            // Somebody waits for a single change; of a storm, calls must not feel anything.
+            if ended.is_some_and(|ended| begun.duration_since(ended) < QUIET) {
+                match background.work_on(work) {
+                    Some(done) => work = done,
+                    None => return,
+                }
+            } else {
+                work.build();
+            }
+            // At most two thirds of a core, however long a compile takes.
+            earliest = (begun + PACE).max(Instant::now() + begun.elapsed() / 2);
+            ended = Some(Instant::now());
         }
     }
 }
@@ -196,8 +210,10 @@ impl Work {
         }
     }
 
-    fn build(&mut self) {
+    /// Compiles and hands over what there is.
+    pub(super) fn build(&mut self) {
         self.is_due = false;
+        let begun = Instant::now();
         let Engine {
             registry,
             carry,
@@ -205,7 +221,10 @@ impl Work {
             ..
         } = &mut self.engine;
         let (model, mut left_out) = self.doors.model(|model| secrets.resolve(model));
-        match compile::compile(&model, registry, carry) {
+        let translated = begun.elapsed();
+        let compiled = compile::compile(&model, registry, carry);
+        tracing::debug!(revision = %self.revision, ?translated, compiled = ?begun.elapsed(), "a configuration is compiled");
+        match compiled {
             Ok((snapshot, more)) => {
                 left_out.extend(more.into_iter().map(|it| Broken {
                     document: it.name,

@@ -5,6 +5,7 @@
 //! the store is sealed, so are they.
 
 use super::Documents;
+use super::background::lower_priority;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -73,6 +74,7 @@ impl Keeper {
 }
 
 fn keep(file: &KeptFile, given: &Receiver<(Documents, Revision)>, is_owed: &AtomicBool, ask: &impl Fn()) {
+    lower_priority();
     while let Ok((documents, revision)) = given.recv() {
         match file.write(&documents, revision) {
             Ok(()) => tracing::debug!(%revision, "the configuration is kept as the last known good one"),

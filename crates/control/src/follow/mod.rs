@@ -1,8 +1,9 @@
 //! Following: from a store's documents to what the gateway serves, again with every change.
 //!
-//! A [`Source`] tells of documents; a thread of low priority ([`engine`]) reads, compiles and hands over. Changes
-//! that come faster than they compile are served together.
+//! A [`Source`] tells of documents; a thread ([`engine`]) reads, compiles and hands over; one of low priority does
+//! it for it while changes come fast. What comes faster than it compiles is served together.
 
+mod background;
 mod compile;
 mod documents;
 mod doors;
@@ -23,14 +24,14 @@ pub use source::{Heard, Source};
 pub use state::{Contact, Followed, State};
 pub use stored::{OpenStore, StoreSource, open as open_store};
 
+use background::Background;
+use engine::Work;
 use kept::Keeper;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// What is heard but not taken yet, at most.
 const MAX_WAITING: usize = 1024;
-/// Niceness of a thread that compiles while calls are served.
-const BACKGROUND_NICENESS: i32 = 10;
 /// How long a source may be silent at the start before the last known good documents are served.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -58,13 +59,10 @@ pub fn start(engine: Engine, options: DoorOptions, kept: Option<KeptFile>) -> st
         }
     };
     let keeper = kept.map(|file| Keeper::start(file, ask)).transpose()?;
+    let background = Background::start("weir-compile-low", Work::build)?;
     std::thread::Builder::new()
         .name("weir-compile".to_owned())
-        .spawn(move || {
-            // On Linux this is the calling thread's own priority. Where it cannot be lowered, compiling still works.
-            let _unchanged = rustix::process::setpriority_process(None, BACKGROUND_NICENESS);
-            engine.run(&options, keeper, receiver);
-        })?;
+        .spawn(move || engine.run(&options, keeper, &background, receiver))?;
     Ok(Inputs(sender))
 }
 

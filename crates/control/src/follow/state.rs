@@ -114,6 +114,19 @@ impl Followed {
         self.changed.subscribe()
     }
 
+    /// Waits until something is served, or refused.
+    pub async fn settled(&self) {
+        let mut changed = self.subscribe();
+        loop {
+            let state = self.state();
+            if state.served_at.is_some() || state.refusal.is_some() {
+                return;
+            }
+            // The sender is here.
+            let _never_closed = changed.changed().await;
+        }
+    }
+
     /// Changes it.
     pub(super) fn update(&self, change: impl FnOnce(&mut State)) {
         {

@@ -8,11 +8,14 @@ mod bot_detection;
 mod correlation_id;
 mod cors;
 pub mod described;
+mod file_log;
 mod header_edits;
 mod hmac_auth;
+mod http_log;
 mod ip_restriction;
 mod jwt;
 mod key_auth;
+mod logging;
 mod proxy_cache;
 mod rate_limiting;
 mod redirect;
@@ -24,6 +27,9 @@ mod response_transformer;
 mod scope;
 mod shorthand;
 mod standard_webhooks;
+mod syslog;
+mod tcp_log;
+mod udp_log;
 
 use crate::schema::{EntityCheck, Record};
 pub use acl::GROUPS;
@@ -124,6 +130,11 @@ pub static DEFINITIONS: &[Definition] = &[
     request_transformer::DEFINITION,
     response_transformer::DEFINITION,
     request_termination::DEFINITION,
+    http_log::DEFINITION,
+    file_log::DEFINITION,
+    udp_log::DEFINITION,
+    tcp_log::DEFINITION,
+    syslog::DEFINITION,
 ];
 
 /// Plugins of the original that Weir does not have yet.

@@ -210,6 +210,7 @@ impl Filter for TransformFilter {
         Phases {
             request: self.request.is_some(),
             response: self.response.is_some(),
+            log: false,
         }
     }
 

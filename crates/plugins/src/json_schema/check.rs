@@ -1,5 +1,6 @@
 //! Checking values.
 
+use super::equality::{check_unique, is_same};
 use super::{Dependency, Fields, Items, Kind, MAX_DEPTH, Name, Node, Numbers, Rules, Schema, Text};
 use serde_json::{Map, Number, Value};
 
@@ -372,24 +373,4 @@ fn is_multiple(value: f64, of: f64) -> bool {
     let quotient = value / of;
     let rounded = quotient.round();
     (quotient - rounded).abs() <= 1e-12 * rounded.abs().max(1.0)
-}
-
-fn check_unique(items: &[Value]) -> Checked {
-    // Lists that are long enough to be a burden are compared by their texts.
-    let mut seen = std::collections::HashMap::with_capacity(items.len());
-    for (item, index) in items.iter().zip(1..) {
-        if let Some(earlier) = seen.insert(item.to_string(), index) {
-            return Err(format!(
-                "expected unique items but items {earlier} and {index} are equal"
-            ));
-        }
-    }
-    Ok(())
-}
-
-fn is_same(one: &Value, other: &Value) -> bool {
-    match (one, other) {
-        (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),
-        _ => one == other,
-    }
 }

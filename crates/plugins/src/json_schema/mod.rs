@@ -5,6 +5,7 @@
 
 mod check;
 mod compile;
+mod equality;
 mod formats;
 
 use regex::Regex;

@@ -3,9 +3,9 @@
 use super::*;
 use serde_json::json;
 
-#[test]
-fn values_are_checked_as_schemas_say() {
-    let object = json!({
+/// A schema with all that schemas can say.
+fn everything() -> Value {
+    json!({
         "type": "object",
         "required": ["name", "z"],
         "properties": {
@@ -28,163 +28,126 @@ fn values_are_checked_as_schemas_say() {
         "patternProperties": {"^s_": {"type": "string"}},
         "additionalProperties": {"type": "boolean"},
         "dependencies": {"age": ["name"], "p": {"required": ["tags"]}},
-    });
-    let schema = Schema::read(&object, false).expect("a schema");
-    for (field, value, words) in [
+    })
+}
+
+/// What the field `field` of an otherwise good value is told.
+fn told(field: &str, value: &Value) -> String {
+    let schema = Schema::read(&everything(), false).expect("a schema");
+    let mut whole = json!({"name": "ok", "z": true});
+    whole[field] = value.clone();
+    schema.check(&mut whole).err().unwrap_or_default()
+}
+
+/// Checks what is told of the values of properties; no words: nothing.
+fn check_properties(cases: &[(&str, Value, &str)]) {
+    for (field, value, words) in cases {
+        let expected = match words.is_empty() {
+            true => String::new(),
+            false => format!("property \"{field}\" validation failed: {words}"),
+        };
+        assert_eq!(told(field, value), expected, "{field}: {value}");
+    }
+}
+
+#[test]
+fn texts_and_fixed_values_are_checked() {
+    check_properties(&[
         ("name", json!("ab"), ""),
-        (
-            "name",
-            json!(1),
-            "property \"name\" validation failed: wrong type: expected string, got number",
-        ),
-        (
-            "name",
-            json!("é"),
-            "property \"name\" validation failed: string too short, expected at least 2, got 1",
-        ),
+        ("name", json!(1), "wrong type: expected string, got number"),
+        ("name", json!("é"), "string too short, expected at least 2, got 1"),
         (
             "name",
             json!("abcdef"),
-            "property \"name\" validation failed: string too long, expected at most 5, got 6",
+            "string too long, expected at most 5, got 6",
         ),
-        (
-            "name",
-            json!(null),
-            "property \"name\" validation failed: wrong type: expected string, got userdata",
-        ),
+        ("name", json!(null), "wrong type: expected string, got userdata"),
+        ("e", json!(1.0), ""),
+        ("e", json!("b"), "matches none of the enum values"),
+        ("p", json!("y"), "failed to match pattern \"^x\" with \"y\""),
+        ("c", json!({"a": [2]}), "failed to check const value"),
+        ("c", json!({"a": [1.0]}), ""),
+        ("c", json!({"a": [1]}), ""),
+        ("f", json!("1.2.3"), "expect valid ipv4 format but got: 1.2.3"),
+    ]);
+}
+
+#[test]
+fn numbers_are_checked() {
+    check_properties(&[
         ("age", json!(1.0), ""),
+        ("age", json!(0), "expected 0 to be at least 1"),
+        ("age", json!(101), "expected 101 to be at most 100"),
+        ("age", json!(1.5), "wrong type: expected integer, got number"),
+        ("n", json!(null), ""),
+        ("n", json!(1.5), ""),
+        ("n", json!(0), "expected 0 to be greater than 0"),
+        ("n", json!(9), "expected 9 to be smaller than 9"),
+        ("n", json!(0.3), "expected 0.3 to be a multiple of 0.5"),
         (
-            "age",
-            json!(0),
-            "property \"age\" validation failed: expected 0 to be at least 1",
+            "n",
+            json!("a"),
+            "wrong type: expected one of null, number, got string",
         ),
-        (
-            "age",
-            json!(101),
-            "property \"age\" validation failed: expected 101 to be at most 100",
-        ),
-        (
-            "age",
-            json!(1.5),
-            "property \"age\" validation failed: wrong type: expected integer, got number",
-        ),
+    ]);
+}
+
+#[test]
+fn lists_are_checked() {
+    check_properties(&[
         ("tags", json!(["a"]), ""),
-        (
-            "tags",
-            json!([]),
-            "property \"tags\" validation failed: expect array to have at least 1 items",
-        ),
+        ("tags", json!([]), "expect array to have at least 1 items"),
         (
             "tags",
             json!(["a", 1]),
-            "property \"tags\" validation failed: failed to validate item 2: wrong type: expected string, got number",
+            "failed to validate item 2: wrong type: expected string, got number",
         ),
         (
             "tags",
             json!(["a", "b", "a"]),
-            "property \"tags\" validation failed: expected unique items but items 1 and 3 are equal",
+            "expected unique items but items 1 and 3 are equal",
         ),
-        ("e", json!(1.0), ""),
-        (
-            "e",
-            json!("b"),
-            "property \"e\" validation failed: matches none of the enum values",
-        ),
-        (
-            "p",
-            json!("y"),
-            "property \"p\" validation failed: failed to match pattern \"^x\" with \"y\"",
-        ),
-        (
-            "p",
-            json!("x"),
-            "failed to validate dependent schema for \"p\": property \"tags\" is required",
-        ),
-        ("n", json!(null), ""),
-        ("n", json!(1.5), ""),
-        (
-            "n",
-            json!(0),
-            "property \"n\" validation failed: expected 0 to be greater than 0",
-        ),
-        (
-            "n",
-            json!(9),
-            "property \"n\" validation failed: expected 9 to be smaller than 9",
-        ),
-        (
-            "n",
-            json!(0.3),
-            "property \"n\" validation failed: expected 0.3 to be a multiple of 0.5",
-        ),
-        (
-            "n",
-            json!("a"),
-            "property \"n\" validation failed: wrong type: expected one of null, number, got string",
-        ),
+        ("l", json!(["q"]), ""),
+        ("l", json!(["x"]), "failed to check contains"),
+        ("l", json!(["q", 1]), "found unexpected extra items in array"),
+    ]);
+}
+
+#[test]
+fn schemas_of_schemas_are_checked() {
+    check_properties(&[
         ("x", json!({"a": 1}), ""),
-        (
-            "x",
-            json!({}),
-            "property \"x\" validation failed: object matches none of the required: [\"a\"]",
-        ),
+        ("x", json!({}), "object matches none of the required: [\"a\"]"),
         ("o", json!(1), ""),
         (
             "o",
             json!(6),
-            "property \"o\" validation failed: value should match only one schema, but matches both schemas 1 and 2",
+            "value should match only one schema, but matches both schemas 1 and 2",
         ),
         (
             "o",
             json!(1.5),
-            "property \"o\" validation failed: value should match only one schema, but matches none",
+            "value should match only one schema, but matches none",
         ),
-        (
-            "u",
-            json!("s"),
-            "property \"u\" validation failed: value wasn't supposed to match schema",
-        ),
-        (
-            "i",
-            json!(""),
-            "property \"i\" validation failed: then clause did not match",
-        ),
-        (
-            "i",
-            json!(true),
-            "property \"i\" validation failed: else clause did not match",
-        ),
-        (
-            "c",
-            json!({"a": [1.0]}),
-            "property \"c\" validation failed: failed to check const value",
-        ),
-        ("c", json!({"a": [1]}), ""),
-        ("l", json!(["q"]), ""),
-        (
-            "l",
-            json!(["x"]),
-            "property \"l\" validation failed: failed to check contains",
-        ),
-        (
-            "l",
-            json!(["q", 1]),
-            "property \"l\" validation failed: found unexpected extra items in array",
-        ),
+        ("u", json!("s"), "value wasn't supposed to match schema"),
+        ("i", json!(""), "then clause did not match"),
+        ("i", json!(true), "else clause did not match"),
         (
             "a",
             json!({}),
-            "property \"a\" validation failed: allOf 2 failed: expect object to have at least 1 properties",
+            "allOf 2 failed: expect object to have at least 1 properties",
         ),
+        ("never", json!(1), "expect false always"),
+    ]);
+}
+
+#[test]
+fn objects_are_checked() {
+    for (field, value, words) in [
         (
-            "f",
-            json!("1.2.3"),
-            "property \"f\" validation failed: expect valid ipv4 format but got: 1.2.3",
-        ),
-        (
-            "never",
-            json!(1),
-            "property \"never\" validation failed: expect false always",
+            "p",
+            json!("x"),
+            "failed to validate dependent schema for \"p\": property \"tags\" is required",
         ),
         (
             "s_a",
@@ -198,11 +161,9 @@ fn values_are_checked_as_schemas_say() {
             "failed to validate additional property other: wrong type: expected boolean, got number",
         ),
     ] {
-        let mut whole = json!({"name": "ok", "z": true});
-        whole[field] = value.clone();
-        let got = schema.check(&mut whole);
-        assert_eq!(got.err().unwrap_or_default(), words, "{field}: {value}");
+        assert_eq!(told(field, &value), words, "{field}: {value}");
     }
+    let schema = Schema::read(&everything(), false).expect("a schema");
     for (mut value, words) in [
         (json!({"name": "ok"}), "property \"z\" is required"),
         (json!({"z": true}), "property \"name\" is required"),
@@ -210,6 +171,18 @@ fn values_are_checked_as_schemas_say() {
         (json!("s"), "wrong type: expected object, got string"),
     ] {
         assert_eq!(schema.check(&mut value).err().as_deref(), Some(words), "{value}");
+    }
+}
+
+#[test]
+fn items_are_compared_by_what_they_mean() {
+    let schema = Schema::read(&json!({"uniqueItems": true}), false).expect("a schema");
+    for (mut value, holds) in [
+        (json!([1, "1", [1], {"a": 1}, null, "null"]), true),
+        (json!([1, 1.0]), false),
+        (json!([{"a": 1, "b": [2]}, {"b": [2.0], "a": 1}]), false),
+    ] {
+        assert_eq!(schema.check(&mut value).is_ok(), holds, "{value}");
     }
 }
 

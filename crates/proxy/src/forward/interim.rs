@@ -53,13 +53,24 @@ impl Call<'_> {
         self.exchange.merge_response_headers();
         self.run_response_work(&plan.route.chain);
         let mut out = self.worker.buffers.take_output();
-        status::write_line(101, b"", 1, &mut out);
-        out.extend_from_slice(b"Connection: Upgrade\r\n");
-        push_header(&mut out, b"Upgrade", protocol);
+        if self.client.stream().is_some() {
+            // A stream switches with a success (RFC 8441, 5); the key was the gateway's own.
+            self.exchange.response.status = 200;
+            self.exchange.response.headers.remove(b"sec-websocket-accept");
+        } else {
+            status::write_line(101, b"", 1, &mut out);
+            out.extend_from_slice(b"Connection: Upgrade\r\n");
+            push_header(&mut out, b"Upgrade", protocol);
+        }
         self.exchange.response.headers.write_lines(&mut out);
         self.write_stamps(&plan.route.response_stamps, &mut out);
-        out.extend_from_slice(b"\r\n");
-        let written = self.write_to_client(&out, &[], &mut Watch::Nothing).await;
+        let written = match self.client.stream() {
+            Some(stream) => stream.send_head(200, &out, false),
+            None => {
+                out.extend_from_slice(b"\r\n");
+                self.write_to_client(&out, &[], &mut Watch::Nothing).await
+            }
+        };
         self.worker.buffers.give_output(out);
         if written.is_err() {
             return Tried::Stopped(Stop::Gone);

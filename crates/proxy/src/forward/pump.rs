@@ -5,7 +5,6 @@ use crate::connection::Client;
 use crate::forward::attempt::write_all;
 use crate::h1::body::BodyCursor;
 use crate::h1::chunked::{self, Piece};
-use crate::h2::stream::Stream;
 use crate::reader::Reader;
 use crate::request_body::{BodyError, RequestBody};
 use crate::serve::Stop;
@@ -210,8 +209,12 @@ impl Sender {
                 }
             }
         }
-        let trailers = self.reader.stream().map(Stream::take_trailers);
-        let trailers = trailers.unwrap_or_default();
+        let trailers = match self.reader.stream() {
+            Some(stream) => stream.take_trailers(),
+            // Few servers that are sent chunks look behind them.
+            None if self.is_chunked => Vec::new(),
+            None => self.body.cursor.take_trailers(),
+        };
         if self.is_chunked {
             chunked::write_last(&trailers, out);
         }

@@ -227,7 +227,7 @@ impl Call<'_> {
         }
         self.end_filters(framing, out);
         let trailers = match attempt.connection.read.stream() {
-            None => Vec::new(),
+            None => cursor.take_trailers(),
             Some(_) => self.await_trailers(attempt, out, watch).await?,
         };
         if framing == Framing::Chunked {

@@ -44,6 +44,14 @@ impl BodyCursor {
         }
     }
 
+    /// The trailers that came behind the body, as header lines.
+    pub fn take_trailers(&mut self) -> Vec<u8> {
+        match self {
+            Self::Chunked(decoder) => decoder.take_trailers(),
+            Self::Length(_) | Self::UntilClose => Vec::new(),
+        }
+    }
+
     /// Whether more than `bytes` are known to come.
     pub fn is_long(&self, bytes: u64) -> bool {
         matches!(self, Self::Length(left) if *left > bytes)

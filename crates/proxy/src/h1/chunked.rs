@@ -1,5 +1,9 @@
 //! The chunked coding (RFC 9112, 7.1), strictly: CRLF line ends, hexadecimal sizes of at most 16 digits,
-//! extensions read over but bounded, trailers read and dropped.
+//! extensions read over but bounded, trailers kept for those who can use them.
+
+use super::may_trail;
+use crate::reply::push_header;
+use weir_plugin::headers::{is_name, is_value};
 
 /// Longest chunk-size line with extensions, in bytes.
 const MAX_SIZE_LINE: usize = 4096;
@@ -23,6 +27,8 @@ pub fn write_last(trailers: &[u8], out: &mut Vec<u8>) {
 pub struct Decoder {
     state: State,
     line_bytes: usize,
+    /// The trailer lines as they came.
+    trailers: Vec<u8>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +77,7 @@ impl Default for Decoder {
         Self {
             state: State::Size { size: 0, digits: 0 },
             line_bytes: 0,
+            trailers: Vec::new(),
         }
     }
 }
@@ -113,6 +120,21 @@ impl Decoder {
         self.state == State::Done
     }
 
+    /// The trailers, as header lines: those that are well-formed and may stand there.
+    pub fn take_trailers(&mut self) -> Vec<u8> {
+        let mut lines = Vec::new();
+        for line in std::mem::take(&mut self.trailers).split(|byte| *byte == b'\n') {
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            if let Some(colon) = memchr::memchr(b':', line) {
+                let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
+                if is_name(name) && is_value(value) && may_trail(name) {
+                    push_header(&mut lines, name, value);
+                }
+            }
+        }
+        lines
+    }
+
     fn step(&mut self, byte: u8) -> Result<(), InvalidChunk> {
         self.state = match (self.state, byte) {
             (State::Size { size, digits }, byte) if byte.is_ascii_hexdigit() => {
@@ -147,13 +169,17 @@ impl Decoder {
                 if self.line_bytes > MAX_TRAILERS {
                     return Err(InvalidChunk("the trailers are too large"));
                 }
+                self.trailers.push(byte);
                 if byte == b'\r' {
                     State::TrailerLf
                 } else {
                     State::Trailer
                 }
             }
-            (State::TrailerLf, b'\n') => State::TrailerStart,
+            (State::TrailerLf, b'\n') => {
+                self.trailers.push(byte);
+                State::TrailerStart
+            }
             (State::LastLf, b'\n') => State::Done,
             _ => return Err(InvalidChunk("a line that does not end in CRLF")),
         };
@@ -233,6 +259,22 @@ mod tests {
                 let decoded = decode_all(&[&bytes[..split], &bytes[split..]]).map_err(|_| ());
                 assert_eq!(decoded, wanted, "{:?} at {split}", String::from_utf8_lossy(bytes));
             }
+        }
+    }
+
+    #[test]
+    fn trailers_are_kept_where_they_may_stand() {
+        for (section, wanted) in [
+            ("", ""),
+            ("A: b\r\nc:d \r\n", "A: b\r\nc: d\r\n"),
+            ("Content-Length: 5\r\nHost: h\r\nX: y\r\n", "X: y\r\n"),
+            ("no colon\r\na b: c\r\nx: \u{1}\r\n", ""),
+        ] {
+            let body = format!("0\r\n{section}\r\n");
+            let mut decoder = Decoder::default();
+            assert!(matches!(decoder.next(body.as_bytes()), Ok(Piece::Skip(_))));
+            assert!(decoder.is_done());
+            assert_eq!(String::from_utf8_lossy(&decoder.take_trailers()), wanted);
         }
     }
 

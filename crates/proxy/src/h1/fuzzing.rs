@@ -29,6 +29,12 @@ fn parse_request(bytes: &[u8]) -> Option<(RequestHead, Exchange)> {
     }
 }
 
+/// Reads `bytes` as a request head into `exchange` and checks nothing else: for measurements. `false` where it is
+/// refused or not whole.
+pub fn parse_request_head(bytes: &[u8], exchange: &mut Exchange) -> bool {
+    matches!(request::parse(bytes, exchange), Ok(Parsed::Head(_)))
+}
+
 /// Reads `bytes` as a request head.
 ///
 /// # Panics

@@ -53,8 +53,10 @@ pub fn ends_a_head(bytes: &[u8], from: usize) -> bool {
 /// Whether a first line of three words ends in one that could be HTTP's version. Whoever sends another protocol does
 /// not understand an answer in this one.
 pub fn names_http(bytes: &[u8]) -> bool {
-    let line = &bytes[..memchr::memchr(b'\r', bytes).unwrap_or(bytes.len())];
-    let mut words = line.splitn(3, |byte| *byte == b' ').skip(2);
+    let Some(end) = memchr::memchr(b'\r', bytes) else {
+        return true;
+    };
+    let mut words = bytes[..end].splitn(3, |byte| *byte == b' ').skip(2);
     let is_word = |byte: &u8| byte.is_ascii_alphabetic();
     words
         .next()
@@ -78,6 +80,26 @@ fn list_items(value: &[u8]) -> impl Iterator<Item = &[u8]> {
         .split(|byte| *byte == b',')
         .map(<[u8]>::trim_ascii)
         .filter(|item| !item.is_empty())
+}
+
+/// Whether a field may stand behind a body: not one by which the message is framed, routed or authenticated.
+pub fn may_trail(name: &[u8]) -> bool {
+    let forbidden: [&[u8]; 13] = [
+        b"host",
+        b"te",
+        b"trailer",
+        b"upgrade",
+        b"connection",
+        b"keep-alive",
+        b"content-length",
+        b"content-encoding",
+        b"content-type",
+        b"transfer-encoding",
+        b"authorization",
+        b"proxy-connection",
+        b"cookie",
+    ];
+    !forbidden.iter().any(|other| name.eq_ignore_ascii_case(other))
 }
 
 /// Takes out what filters may have set of the headers by which a message is framed and its connection kept: those

@@ -1,7 +1,8 @@
 //! Header fields between HTTP/1.1's lines, as which the engine keeps and writes them, and HTTP/2's field lists.
 
-use crate::h1::{MAX_HEADERS, parse_length};
+use crate::h1::{MAX_HEADERS, may_trail, parse_length};
 use crate::reply::push_header;
+use base64::Engine;
 use bytes::Bytes;
 use http::header::{self, HeaderName, HeaderValue};
 use http::{HeaderMap, Request, request, response};
@@ -69,26 +70,6 @@ pub fn trailer_lines(map: &HeaderMap) -> Vec<u8> {
     lines
 }
 
-/// Whether a field may stand behind a body: not one by which the message is framed, routed or authenticated.
-pub fn may_trail(name: &[u8]) -> bool {
-    let forbidden: [&[u8]; 13] = [
-        b"host",
-        b"te",
-        b"trailer",
-        b"upgrade",
-        b"connection",
-        b"keep-alive",
-        b"content-length",
-        b"content-encoding",
-        b"content-type",
-        b"transfer-encoding",
-        b"authorization",
-        b"proxy-connection",
-        b"cookie",
-    ];
-    !forbidden.iter().any(|other| name.eq_ignore_ascii_case(other))
-}
-
 /// Reads a request's head into the exchange; `at_hand`: the length of a body that has come whole.
 ///
 /// # Errors
@@ -101,7 +82,13 @@ pub fn read_request(
 ) -> Result<RequestHead, RefusalKind> {
     let request = &mut exchange.request;
     request.version = (2, 0);
-    let method = head.method.as_str().as_bytes();
+    let protocol = head.extensions.get::<h2::ext::Protocol>();
+    let method = match protocol {
+        None => head.method.as_str().as_bytes(),
+        // A WebSocket (RFC 8441): in HTTP/1.1 it begins with a GET.
+        Some(protocol) if protocol.as_str() == "websocket" => b"GET",
+        Some(_) => return Err(RefusalKind::NotImplemented),
+    };
     request.method.extend_from_slice(method);
     let target = head.uri.path_and_query().map_or("", |target| target.as_str());
     if target.len() > limits.max_target_bytes {
@@ -138,6 +125,8 @@ pub fn read_request(
     }
     join_cookies(&head.headers, &mut request.headers);
     let framing = match (at_hand, fields.length) {
+        // What comes is carried once both sides have switched.
+        _ if protocol.is_some() => Framing::None,
         (Some(0), None | Some(0)) => Framing::None,
         (Some(length), None) => Framing::Length(length as u64),
         (None, None) => Framing::UntilClose,
@@ -147,15 +136,27 @@ pub fn read_request(
     request.has_body = !framing.is_empty();
     request.expects_continue = fields.expects_continue;
     request.content_length = fields.length;
+    if protocol.is_some() {
+        add_websocket_key(exchange);
+    }
     Ok(RequestHead {
         length,
         framing,
         keep_alive: true,
         expects_continue: fields.expects_continue && !framing.is_empty(),
-        upgrade: None,
+        upgrade: protocol.map(|protocol| protocol.as_str().as_bytes().to_vec()),
         has_forwarded: fields.has_forwarded,
         minor_version: 1,
     })
+}
+
+/// Over HTTP/2 there is no key, which HTTP/1.1 servers want (RFC 8441, 5.1).
+fn add_websocket_key(exchange: &mut Exchange) {
+    let mut key = [0; 16];
+    key[..8].copy_from_slice(&exchange.random_u64().to_be_bytes());
+    key[8..].copy_from_slice(&exchange.random_u64().to_be_bytes());
+    let key = base64::engine::general_purpose::STANDARD.encode(key);
+    exchange.request.headers.set(b"Sec-WebSocket-Key", key.as_bytes());
 }
 
 #[derive(Default)]

@@ -14,7 +14,7 @@ use crate::worker::Worker;
 use bytes::Bytes;
 use h2::server::{self, Connection, SendResponse};
 use h2::{Reason, RecvStream};
-use http::Request;
+use http::{Method, Request};
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::io;
@@ -98,7 +98,8 @@ async fn shake(worker: &Worker, wire: &Wire) -> io::Result<Connection<Wire, Byte
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_header_list_size(u32::try_from(limits.max_head_bytes).unwrap_or(u32::MAX))
         .max_concurrent_streams(limits.max_streams)
-        .max_send_buffer_size(SEND_BUFFER);
+        .max_send_buffer_size(SEND_BUFFER)
+        .enable_connect_protocol();
     let mut shaking = builder.handshake(wire.clone());
     let mut timer = Timer::new(Instant::now(), limits.header_timeout);
     std::future::poll_fn(|context| {
@@ -225,7 +226,9 @@ async fn call(live: Live, request: Request<RecvStream>, answer: SendResponse<Byt
     let deadline = grpc::deadline(&head.headers).map(|time| Timer::new(started, time));
     let stream = Rc::new(Stream::from_client(body, answer, deadline));
     let mut reader = Reader::new(ReadHalf::Stream(Rc::clone(&stream)), Inbox::default());
-    take_small_body(&mut reader, &stream, worker).await;
+    if head.method != Method::CONNECT {
+        take_small_body(&mut reader, &stream, worker).await;
+    }
     let at_hand = stream.is_read().then(|| reader.inbox.bytes().len());
     let mut client = Client {
         reader,

@@ -124,6 +124,30 @@ fn trailers_pass_both_ways() {
 }
 
 #[test]
+fn trailers_of_http1_reach_those_who_can_take_them() {
+    const CHUNKS: &str = "3\r\nabc\r\n0\r\nX-Sum: 1\r\nHost: h\r\n\r\n";
+    let upstream = support::Upstream::bind();
+    let gateway = TestGateway::to(upstream.address);
+    upstream.serve(|_| format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{CHUNKS}").into_bytes());
+    run(async {
+        let came = Client::connect(gateway.address).await.get("/", &[]).await;
+        assert_eq!(came.text(), "abc");
+        assert_eq!(came.trailer("x-sum").as_deref(), Some("1"));
+        assert_eq!(came.trailers.len(), 1);
+    });
+    let upstream = Upstream::serve(|_| Answer::ok("ok"));
+    let gateway = TestGateway::start(http2_model(upstream.address));
+    let mut wire = gateway.connect();
+    wire.send("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n");
+    wire.send(CHUNKS);
+    assert_eq!(wire.response().unwrap().status(), 200);
+    let request = upstream.last();
+    assert_eq!(request.text(), "abc");
+    assert_eq!(request.trailer("x-sum").as_deref(), Some("1"));
+    assert_eq!(request.trailers.len(), 1);
+}
+
+#[test]
 fn request_trailers_reach_an_http1_upstream() {
     let upstream = support::Upstream::bind();
     let gateway = TestGateway::to(upstream.address);

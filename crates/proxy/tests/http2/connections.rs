@@ -13,6 +13,8 @@ fn streams_are_served_side_by_side() {
     upstream.serve(|request| answer(&request.head.line));
     run(async {
         let client = Client::connect(gateway.address).await;
+        // Until then nobody knows how many streams there may be.
+        assert_eq!(client.get("/", &[]).await.status, 200);
         let mut calls = tokio::task::JoinSet::new();
         for index in 0..500 {
             let client = client.clone();

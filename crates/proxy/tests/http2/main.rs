@@ -10,6 +10,7 @@ mod grpc;
 mod heads;
 mod peer;
 mod upstreams;
+mod websocket;
 
 #[allow(dead_code, unused_imports, reason = "of raw peers, little is asked here")]
 #[path = "../support/mod.rs"]

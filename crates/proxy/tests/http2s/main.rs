@@ -16,6 +16,8 @@ mod heads;
 mod peer;
 #[path = "../http2/upstreams.rs"]
 mod upstreams;
+#[path = "../http2/websocket.rs"]
+mod websocket;
 
 #[allow(dead_code, unused_imports, reason = "of raw peers, little is asked here")]
 #[path = "../support/mod.rs"]

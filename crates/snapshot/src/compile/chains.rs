@@ -139,19 +139,23 @@ impl<'m> Chains<'m> {
                 instance,
                 tables: tables.collect(),
             };
-            let (mut request, mut response, mut needs_body) = (false, false, false);
+            let (mut request, mut response, mut log, mut needs_body) = (false, false, false, false);
             for instance in step_made.instances() {
                 needs_body |= instance.needs_body();
                 request |= instance.phases.request && !step.response_only;
                 response |= instance.phases.response;
+                log |= instance.phases.log;
             }
-            if !request && !response {
+            if !request && !response && !log {
                 continue;
             }
             chain.has_request_work |= request || needs_body;
             chain.needs_body |= needs_body;
             if response {
                 response_work.push((step.response_order, chain.steps.len() as u16));
+            }
+            if log {
+                chain.log_steps.push(chain.steps.len() as u16);
             }
             chain.steps.push(step_made);
         }

@@ -86,6 +86,8 @@ metrics! {
     SeriesLimit = "weir_metrics_series_limit", Gauge, "Most service and route pairs that may have series of their own.";
     SeriesOverflow = "weir_metrics_series_overflow", Gauge, "Routes of the present configuration that are counted as route _other.";
     AccessLogLines = "weir_access_log_lines_total", Counter, "Access log lines, by whether they were written or dropped.";
+    LogEntries = "weir_log_entries_total", Counter, "Entries that plugins logged to targets of a kind, by whether they were sent or dropped.";
+    LogRetries = "weir_log_retries_total", Counter, "Messages with log entries that were sent once more, by kind of target.";
 }
 
 /// Label names.

@@ -10,6 +10,7 @@ use super::series::{SeriesId, SeriesTotals};
 use super::targets::{TargetScrape, TargetSource};
 use super::worker::{Totals, WorkerMetrics};
 use crate::access_log::AccessLogStats;
+use crate::log_out::LogOutStats;
 
 /// Series that a registry keeps apart unless told otherwise. At this limit a full table costs 0.7 MB a worker
 /// and a scrape of some 4 MB; routes beyond it are counted together.
@@ -56,6 +57,7 @@ struct State {
     allotment: Allotment,
     configuration: Configuration,
     access_log: Option<Arc<AccessLogStats>>,
+    log_out: Option<Arc<LogOutStats>>,
     targets: Option<Targets>,
 }
 
@@ -92,6 +94,7 @@ impl Registry {
             allotment: Allotment::new(options.series_limit),
             configuration: Configuration::default(),
             access_log: None,
+            log_out: None,
             targets: None,
         };
         Self {
@@ -145,6 +148,11 @@ impl Registry {
     /// Exposes the counts of an access log.
     pub fn observe_access_log(&self, stats: Arc<AccessLogStats>) {
         self.state().access_log = Some(stats);
+    }
+
+    /// Exposes the counts of what plugins log elsewhere.
+    pub fn observe_log_out(&self, stats: Arc<LogOutStats>) {
+        self.state().log_out = Some(stats);
     }
 
     /// Exposes the health of targets, asked for at each scrape.
@@ -206,6 +214,7 @@ impl Registry {
             overflow: state.allotment.overflow(),
             configuration: state.configuration.clone(),
             access_log: state.access_log.clone(),
+            log_out: state.log_out.clone(),
             targets,
         }
     }

@@ -11,6 +11,7 @@ use super::series::SeriesTotals;
 use super::targets::TargetScrape;
 use super::worker::Totals;
 use crate::access_log::AccessLogStats;
+use crate::log_out::{LogOutStats, LogTargetKind};
 
 /// One series, summed over workers.
 #[derive(Debug)]
@@ -31,6 +32,7 @@ pub(super) struct Scrape {
     pub(super) overflow: usize,
     pub(super) configuration: Configuration,
     pub(super) access_log: Option<Arc<AccessLogStats>>,
+    pub(super) log_out: Option<Arc<LogOutStats>>,
     pub(super) targets: Option<TargetScrape>,
 }
 
@@ -49,7 +51,8 @@ impl Scrape {
         out.single(Metric::Series, self.pairs as u64)?;
         out.single(Metric::SeriesLimit, self.limit as u64)?;
         out.single(Metric::SeriesOverflow, self.overflow as u64)?;
-        self.access_log(&mut out)
+        self.access_log(&mut out)?;
+        self.log_out(&mut out)
     }
 
     fn configuration<W: fmt::Write>(&self, out: &mut Exposition<'_, W>) -> fmt::Result {
@@ -193,6 +196,30 @@ impl Scrape {
                 &Labels::new(&[(label::RESULT, result)]),
                 n,
             )?;
+        }
+        Ok(())
+    }
+
+    fn log_out<W: fmt::Write>(&self, out: &mut Exposition<'_, W>) -> fmt::Result {
+        let Some(stats) = &self.log_out else {
+            return Ok(());
+        };
+        let is_used = |kind: &LogTargetKind| stats.sent(*kind) + stats.dropped(*kind) > 0;
+        let used: Vec<LogTargetKind> = LogTargetKind::ALL.into_iter().filter(is_used).collect();
+        if used.is_empty() {
+            return Ok(());
+        }
+        out.family(Metric::LogEntries)?;
+        for kind in &used {
+            for (result, n) in [("sent", stats.sent(*kind)), ("dropped", stats.dropped(*kind))] {
+                let labels = Labels::new(&[(label::TARGET, kind.label()), (label::RESULT, result)]);
+                out.sample(Metric::LogEntries, &labels, n)?;
+            }
+        }
+        out.family(Metric::LogRetries)?;
+        for kind in &used {
+            let labels = Labels::new(&[(label::TARGET, kind.label())]);
+            out.sample(Metric::LogRetries, &labels, stats.retries(*kind))?;
         }
         Ok(())
     }

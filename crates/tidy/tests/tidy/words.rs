@@ -156,8 +156,12 @@ fn the_data_plane_names_no_plugin() {
 fn time_is_an_argument() {
     let sources = sources();
     let mut breaches = Vec::new();
+    // A door's Admin API is a server: it says when something was written, and how long an answer took.
+    let is_admin = |source: &Source| source.path.contains("/src/admin/");
     for clock in CLOCKS {
-        breaches.extend(shipped(&sources, clock, |source| is_below(source, &TIMELESS)));
+        breaches.extend(shipped(&sources, clock, |source| {
+            is_below(source, &TIMELESS) && !is_admin(source)
+        }));
     }
     assert_none(
         &breaches,

@@ -105,29 +105,10 @@ pub async fn serve(
         came: Notify::new(),
     });
     let is_gateway = management.role != RoleArg::Control;
-    let taking = Arc::clone(&serving);
+    let kept = kept_file(management, keys.as_ref())?;
     let cache = Cache::new(tokio::runtime::Handle::current());
-    let engine = Engine {
-        registry: weir_plugins::registry(),
-        carry: super::trust::carry(),
-        secrets: Secrets::new(cache.clone()),
-        followed: followed.clone(),
-        serve: Box::new(move |snapshot| {
-            if is_gateway {
-                taking.take(snapshot);
-            }
-        }),
-    };
-    // What is on this disk already needs no second place there.
-    let kept = management.data.as_ref().filter(|_| !is_local(&management.origin));
-    let kept = kept.map(|folder| KeptFile {
-        path: folder.join(KEPT_FILE_NAME),
-        keys: keys.clone(),
-    });
-    if let Some(folder) = &management.data {
-        std::fs::create_dir_all(folder)
-            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-    }
+    let taking = is_gateway.then(|| Arc::clone(&serving));
+    let engine = engine(taking, cache.clone(), followed.clone());
     let inputs = follow::start(engine, options, kept.clone())?;
     tokio::spawn(cache.refresh(inputs.clone()));
     let mut watched = None;
@@ -135,11 +116,8 @@ pub async fn serve(
         inputs.tell(Input::Files(Box::new(files.model))).await;
         watched = Some(files.watched);
     }
-    tokio::spawn(follow::follow(
-        source(&management.origin, keys, &store),
-        inputs.clone(),
-        kept,
-    ));
+    let source = source(&management.origin, keys, &store);
+    tokio::spawn(follow::follow(source, inputs.clone(), kept));
     let gateways = Gateways::default();
     let shared = Shared {
         access: Access::of(&starter.args.management),
@@ -172,10 +150,43 @@ pub async fn serve(
             opened = &mut doors => opened??,
             () = control.stop.asked() => return Ok(End::Drained),
         }
+        tokio::select! {
+            () = followed.settled() => {}
+            () = control.stop.asked() => return Ok(End::Drained),
+        }
     }
     control.tell_ready(&addresses)?;
     attend(control, watched, &inputs).await;
     control.drain().await
+}
+
+/// What makes snapshots of documents. Where no calls are served, it only finds out what is wrong with them.
+fn engine(serving: Option<Arc<Serving>>, cache: Cache, followed: Followed) -> Engine {
+    Engine {
+        registry: weir_plugins::registry(),
+        carry: super::trust::carry(),
+        secrets: Secrets::new(cache),
+        followed,
+        serve: Box::new(move |snapshot| {
+            if let Some(serving) = &serving {
+                serving.take(snapshot);
+            }
+        }),
+    }
+}
+
+/// Where what is served is kept. What is on this disk already needs no second place there.
+fn kept_file(management: &Management, keys: Option<&SealingKeys>) -> anyhow::Result<Option<KeptFile>> {
+    let Some(folder) = &management.data else {
+        return Ok(None);
+    };
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    let file = KeptFile {
+        path: folder.join(KEPT_FILE_NAME),
+        keys: keys.cloned(),
+    };
+    Ok((!is_local(&management.origin)).then_some(file))
 }
 
 async fn open_doors(doors: Doors, store: OpenStore, shared: Shared) -> anyhow::Result<()> {

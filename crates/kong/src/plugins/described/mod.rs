@@ -11,10 +11,8 @@ mod ai_prompt_template;
 mod aws_lambda;
 mod azure_functions;
 mod datadog;
-mod file_log;
 mod grpc_gateway;
 mod grpc_web;
-mod http_log;
 mod ldap_auth;
 mod loggly;
 mod oauth2;
@@ -23,11 +21,8 @@ mod post_function;
 mod pre_function;
 mod prometheus;
 mod session;
-mod shared;
+pub(super) mod shared;
 mod statsd;
-mod syslog;
-mod tcp_log;
-mod udp_log;
 mod zipkin;
 
 use super::{Consumers, Definition, Shorthand, Unfit, untyped};
@@ -44,10 +39,8 @@ pub static DESCRIBED: &[Definition] = &[
     aws_lambda::DEFINITION,
     azure_functions::DEFINITION,
     datadog::DEFINITION,
-    file_log::DEFINITION,
     grpc_gateway::DEFINITION,
     grpc_web::DEFINITION,
-    http_log::DEFINITION,
     ldap_auth::DEFINITION,
     loggly::DEFINITION,
     oauth2::DEFINITION,
@@ -57,9 +50,6 @@ pub static DESCRIBED: &[Definition] = &[
     prometheus::DEFINITION,
     session::DEFINITION,
     statsd::DEFINITION,
-    syslog::DEFINITION,
-    tcp_log::DEFINITION,
-    udp_log::DEFINITION,
     zipkin::DEFINITION,
 ];
 

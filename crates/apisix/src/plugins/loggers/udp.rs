@@ -1,0 +1,58 @@
+//! `udp-logger`: sends entries to a UDP server.
+
+use super::{BatchOptions, base, common, with_batches, with_entry};
+use crate::plugins::{Mapping, Notes, Surroundings, read};
+use crate::schema::{Shape, integer, object, text};
+use serde::Deserialize;
+use serde_json::Value;
+use std::sync::LazyLock;
+use weir_plugins::logger::Config;
+use weir_plugins::logger::form::Form;
+use weir_plugins::logger::target::{Target, UdpTarget};
+
+/// The plugin.
+pub struct UdpLogger;
+
+#[derive(Deserialize)]
+struct Options {
+    host: String,
+    port: u16,
+    batch_max_size: usize,
+}
+
+impl Mapping for UdpLogger {
+    common!("udp-logger", 400);
+
+    fn shape(&self) -> &'static Shape {
+        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+            let shape = object([
+                ("host", text()),
+                ("port", integer().at_least(0)),
+                ("timeout", integer().at_least(1).or(3)),
+            ]);
+            with_batches(with_entry(shape), "udp logger").required(["host", "port"])
+        });
+        &SHAPE
+    }
+
+    fn translate(
+        &self,
+        config: &Value,
+        surroundings: &Surroundings<'_>,
+        notes: &mut Notes,
+    ) -> Result<Value, serde_json::Error> {
+        let options: Options = read(config)?;
+        serde_json::to_value(Config {
+            target: Target::Udp(UdpTarget {
+                host: options.host,
+                port: options.port,
+            }),
+            form: match options.batch_max_size {
+                1 => Form::Bare,
+                _ => Form::Array,
+            },
+            batch: read::<BatchOptions>(config)?.batch(),
+            ..base(self.name(), config, surroundings, notes)?
+        })
+    }
+}

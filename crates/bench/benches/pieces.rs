@@ -1,0 +1,268 @@
+//! What the pieces of a call cost by themselves: reading a head, finding the route, each plugin, and a new
+//! configuration. `make bench-micro` runs them. What a whole call costs, system calls included, is what `weir bench`
+//! measures.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use divan::{Bencher, black_box};
+use serde_json::{Value, json};
+use weir_model::Model;
+use weir_plugin::{Exchange, Outcome, system_clock};
+use weir_snapshot::{Carry, Chain, Snapshot, compile};
+
+#[path = "../src/token.rs"]
+#[allow(dead_code, unused_imports, reason = "the program and its tests use all of it")]
+mod token;
+
+const KEY: &str = "bench-user-key";
+const SECRET: &str = "a-secret-of-the-bench-with-more-than-32-bytes";
+const HEAD: &str = "GET /hello HTTP/1.1\r\nHost: 127.0.0.1:8000\r\nUser-Agent: bench/1\r\nAccept: */*\r\n\
+                    Accept-Encoding: gzip, deflate\r\nAuthorization: Bearer x\r\nX-Trace: 0123456789abcdef\r\n\r\n";
+
+fn main() {
+    divan::main();
+}
+
+/// The dialect that a configuration is written in.
+#[derive(Debug, Clone, Copy)]
+enum Dialect {
+    Kong,
+    Apisix,
+}
+
+impl Dialect {
+    fn translate(self, document: &Value) -> Model {
+        let translated = match self {
+            Self::Kong => weir_kong::translate(document, &weir_kong::Options::default()),
+            Self::Apisix => weir_apisix::translate(document, &weir_apisix::Options::default()),
+        };
+        translated.unwrap_or_else(|found| panic!("{found:?}")).0
+    }
+
+    /// Unique routes without plugins.
+    fn routes(self, count: u32) -> Model {
+        self.translate(&match self {
+            Self::Kong => {
+                let route = |at| json!({"name": format!("route{at}"), "paths": [format!("/hello{at}")]});
+                let routes: Vec<Value> = (1..=count).map(route).collect();
+                let service = json!({"name": "hello", "url": "http://127.0.0.1:1980", "routes": routes});
+                json!({"_format_version": "3.0", "services": [service]})
+            }
+            Self::Apisix => {
+                let upstream = json!({"nodes": {"127.0.0.1:1980": 1}, "type": "roundrobin"});
+                let route =
+                    |at| json!({"id": format!("{at}"), "uri": format!("/hello{at}"), "upstream": upstream});
+                json!({"routes": (1..=count).map(route).collect::<Vec<_>>()})
+            }
+        })
+    }
+
+    /// One route with plugins, and a consumer with a key and a token.
+    fn one_route(self, plugins: &Value) -> Model {
+        self.translate(&match self {
+            Self::Kong => json!({
+                "_format_version": "3.0",
+                "services": [{"name": "hello", "url": "http://127.0.0.1:1980", "routes": [
+                    {"name": "hello", "paths": ["/hello1"], "plugins": plugins}
+                ]}],
+                "consumers": [{
+                    "username": "bench",
+                    "keyauth_credentials": [{"key": KEY}],
+                    "jwt_secrets": [{"key": KEY, "algorithm": "HS256", "secret": SECRET}]
+                }]
+            }),
+            Self::Apisix => json!({
+                "routes": [{"id": "hello", "uri": "/hello1", "plugins": plugins,
+                    "upstream": {"nodes": {"127.0.0.1:1980": 1}, "type": "roundrobin"}}],
+                "consumers": [{"username": "bench", "plugins": {
+                    "key-auth": {"key": KEY}, "jwt-auth": {"key": KEY, "secret": SECRET}
+                }}]
+            }),
+        })
+    }
+}
+
+fn compiled(model: &Model) -> Snapshot {
+    let compiled = compile(model, &weir_plugins::registry(), &Carry::default());
+    compiled.unwrap_or_else(|found| panic!("{found:?}")).0
+}
+
+/// A call as it stands before its route is looked for.
+fn call(path: &str) -> Exchange {
+    let mut exchange = Exchange::new(system_clock, 1);
+    let request = &mut exchange.request;
+    request.method = "GET".into();
+    request.host = "127.0.0.1".into();
+    request.path = path.into();
+    request.raw_path = path.into();
+    request.headers.append(b"apikey", KEY.as_bytes());
+    let bearer = format!("Bearer {}", token::hs256(KEY, SECRET));
+    request.headers.append(b"authorization", bearer.as_bytes());
+    exchange
+}
+
+#[divan::bench]
+fn read_head(bencher: Bencher<'_, '_>) {
+    let mut exchange = Exchange::new(system_clock, 1);
+    bencher.bench_local(|| {
+        exchange.clear();
+        weir_proxy::fuzzing::parse_request_head(black_box(HEAD.as_bytes()), &mut exchange)
+    });
+}
+
+#[divan::bench(args = [1, 1_000, 100_000])]
+fn find_route_kong(bencher: Bencher<'_, '_>, routes: u32) {
+    find_route(bencher, Dialect::Kong, routes);
+}
+
+#[divan::bench(args = [1, 1_000, 100_000])]
+fn find_route_apisix(bencher: Bencher<'_, '_>, routes: u32) {
+    find_route(bencher, Dialect::Apisix, routes);
+}
+
+fn find_route(bencher: Bencher<'_, '_>, dialect: Dialect, routes: u32) {
+    let snapshot = compiled(&dialect.routes(routes));
+    let table = &snapshot.tables[0];
+    let mut exchange = call("/hello1");
+    let mut path = String::new();
+    let mut next = 0;
+    bencher.bench_local(|| {
+        // A step that shares no factor with the numbers of routes: neighbours are not asked for one after the other.
+        next = (next + 7_919) % routes;
+        path.clear();
+        let _ = write!(path, "/hello{}", next + 1);
+        exchange.request.path.clear();
+        exchange.request.path.extend_from_slice(path.as_bytes());
+        table.find(&mut exchange).map(|found| found.route)
+    });
+}
+
+#[divan::bench(args = [1, 1_000, 20_000], sample_count = 10)]
+fn compile_kong(bencher: Bencher<'_, '_>, routes: u32) {
+    compile_routes(bencher, Dialect::Kong, routes);
+}
+
+#[divan::bench(args = [1, 1_000, 20_000], sample_count = 10)]
+fn compile_apisix(bencher: Bencher<'_, '_>, routes: u32) {
+    compile_routes(bencher, Dialect::Apisix, routes);
+}
+
+fn compile_routes(bencher: Bencher<'_, '_>, dialect: Dialect, routes: u32) {
+    let model = dialect.routes(routes);
+    let registry = weir_plugins::registry();
+    let carry = Carry::default();
+    bencher.bench_local(|| {
+        compile(black_box(&model), &registry, &carry)
+            .map(|it| it.0.hash)
+            .ok()
+    });
+}
+
+/// A new snapshot put where workers read it, and the old one given back.
+#[divan::bench(args = [1, 20_000], sample_count = 10)]
+fn swap(bencher: Bencher<'_, '_>, routes: u32) {
+    let place = ArcSwap::from_pointee(compiled(&Dialect::Kong.routes(routes)));
+    bencher
+        .with_inputs(|| Arc::new(compiled(&Dialect::Kong.routes(1))))
+        .bench_local_values(|snapshot| place.swap(snapshot));
+}
+
+/// The read of the place that each call begins with.
+#[divan::bench]
+fn read_snapshot(bencher: Bencher<'_, '_>) {
+    let place = ArcSwap::from_pointee(compiled(&Dialect::Kong.routes(1)));
+    bencher.bench_local(|| place.load().hash);
+}
+
+const KONG_CHAINS: [&str; 8] = [
+    "none",
+    "rate-limiting",
+    "key-auth",
+    "jwt",
+    "cors",
+    "correlation-id",
+    "request-transformer",
+    "rate-limiting + key-auth",
+];
+
+#[divan::bench(args = KONG_CHAINS)]
+fn plugins_kong(bencher: Bencher<'_, '_>, name: &str) {
+    let config = |name: &str| match name {
+        "rate-limiting" => json!({"minute": 999_999_999, "limit_by": "ip", "policy": "local"}),
+        "jwt" => json!({"claims_to_verify": ["exp"]}),
+        "request-transformer" => json!({"add": {"headers": ["x-bench:yes"]}}),
+        _ => json!({}),
+    };
+    let names = name.split(" + ").filter(|name| *name != "none");
+    let plugins: Vec<Value> = names
+        .map(|name| json!({"name": name, "config": config(name)}))
+        .collect();
+    run_chain(bencher, &Dialect::Kong.one_route(&json!(plugins)));
+}
+
+const APISIX_CHAINS: [&str; 8] = [
+    "none",
+    "limit-count",
+    "key-auth",
+    "jwt-auth",
+    "cors",
+    "request-id",
+    "proxy-rewrite",
+    "limit-count + key-auth",
+];
+
+#[divan::bench(args = APISIX_CHAINS)]
+fn plugins_apisix(bencher: Bencher<'_, '_>, name: &str) {
+    let config = |name: &str| match name {
+        "limit-count" => json!({"count": 999_999_999, "time_window": 60, "key": "remote_addr"}),
+        "proxy-rewrite" => json!({"headers": {"x-bench": "yes"}}),
+        _ => json!({}),
+    };
+    let names = name.split(" + ").filter(|name| *name != "none");
+    let plugins: serde_json::Map<String, Value> = names.map(|name| (name.to_owned(), config(name))).collect();
+    run_chain(bencher, &Dialect::Apisix.one_route(&json!(plugins)));
+}
+
+/// The request work and the response work of the route's chain, for a call that passes all of it.
+fn run_chain(bencher: Bencher<'_, '_>, model: &Model) {
+    let snapshot = compiled(model);
+    let route = &snapshot.routes[0];
+    let mut ready = call("/hello1");
+    ready.route = Some(route.facts.clone());
+    assert!(
+        pass(&route.chain, &mut ready),
+        "a filter refuses the call of this measurement"
+    );
+    bencher
+        .with_inputs(|| {
+            let mut exchange = call("/hello1");
+            exchange.route = Some(route.facts.clone());
+            exchange
+        })
+        .bench_local_refs(|exchange| pass(&route.chain, exchange));
+}
+
+/// `true` when no filter stops the call.
+fn pass(chain: &Chain, exchange: &mut Exchange) -> bool {
+    let steps = || chain.steps.iter().filter(|step| !step.response_only);
+    for step in steps() {
+        let instance = step.instance(exchange.identity.as_ref()).cloned();
+        if let Some(instance) = instance.filter(|instance| instance.phases.request)
+            && !matches!(instance.filter.on_request(exchange), Outcome::Continue)
+        {
+            return false;
+        }
+    }
+    exchange.merge_response_headers();
+    for at in &chain.response_order {
+        let instance = chain.steps[usize::from(*at)]
+            .instance(exchange.identity.as_ref())
+            .cloned();
+        if let Some(instance) = instance.filter(|instance| instance.phases.response) {
+            instance.filter.on_response(exchange);
+        }
+    }
+    true
+}

@@ -1,0 +1,88 @@
+//! What is written beside every figure about the machine.
+
+use std::fs;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What does not change while the bench runs.
+#[derive(Debug, Clone)]
+pub struct Machine {
+    /// The processor's name.
+    pub processor: String,
+    /// The kernel's version.
+    pub kernel: String,
+}
+
+impl Machine {
+    /// This machine.
+    pub fn this() -> Self {
+        let processor = read("/proc/cpuinfo")
+            .lines()
+            .find_map(|line| line.strip_prefix("model name")?.split_once(": "))
+            .map_or_else(|| "unknown processor".to_owned(), |(_, name)| name.to_owned());
+        Self {
+            processor,
+            kernel: read("/proc/sys/kernel/osrelease"),
+        }
+    }
+}
+
+/// Average number of runnable threads over 1, 5 and 15 minutes.
+pub fn load_average() -> String {
+    let text = read("/proc/loadavg");
+    text.split_ascii_whitespace()
+        .take(3)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// Seconds since 1970.
+pub fn now() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |time| time.as_secs())
+}
+
+/// Seconds since 1970 as a date and a time of day in UTC, as in `2026-11-20 19:31`.
+pub fn date(seconds: u64) -> String {
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    // Days of the proleptic Gregorian calendar, counted from 1 March of year 0 in eras of 400 years.
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    format!(
+        "{year}-{month:02}-{day:02} {:02}:{:02}",
+        rest / 3600,
+        rest % 3600 / 60
+    )
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default().trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates() {
+        let cases = [
+            (0, "1970-01-01 00:00"),
+            (951_782_400, "2000-02-29 00:00"),
+            (1_700_000_000, "2023-11-14 22:13"),
+            (4_102_444_799, "2099-12-31 23:59"),
+        ];
+        for (seconds, expected) in cases {
+            assert_eq!(date(seconds), expected);
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! A header list without an allocation per header.
+//!
+//! Names and values lie in one byte arena: first the bytes of the message's head as they were read, then
+//! whatever was added. An entry is a handful of offsets. Removing marks the entry; order and duplicates are
+//! kept. Names compare without regard to case.
+
+mod syntax;
+
+pub use syntax::{is_name, is_token, is_value};
+
+/// Headers of one request or response.
+#[derive(Debug, Clone, Default)]
+pub struct Headers {
+    arena: Vec<u8>,
+    entries: Vec<Entry>,
+}
+
+/// Offsets into the arena. `line_end` is behind the line's CRLF, so that neighbours are written in one copy.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    name: u32,
+    value: u32,
+    value_end: u32,
+    line_end: u32,
+    tag: Tag,
+}
+
+/// The length of a name and its first letter in lower case: what most names differ in, so that few are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Tag(u32);
+
+impl Tag {
+    /// Of an entry that counts no more.
+    const REMOVED: Self = Self(0);
+
+    #[inline]
+    fn of(name: &[u8]) -> Self {
+        let initial = name.first().map_or(0, |byte| byte | 0x20);
+        Self((name.len() as u32) << 8 | u32::from(initial))
+    }
+
+    #[inline]
+    fn name_len(self) -> usize {
+        (self.0 >> 8) as usize
+    }
+}
+
+impl Entry {
+    #[inline]
+    fn is_removed(&self) -> bool {
+        self.tag == Tag::REMOVED
+    }
+}
+
+/// One header: its name as it was written, and its value without surrounding white space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header<'h> {
+    /// The field name.
+    pub name: &'h [u8],
+    /// The field value.
+    pub value: &'h [u8],
+}
+
+impl Headers {
+    /// Forgets everything but keeps the memory.
+    pub fn clear(&mut self) {
+        self.arena.clear();
+        self.entries.clear();
+    }
+
+    /// Adds a header at the end. A name or value with bytes that cannot stand in a header (CR, LF, NUL, in
+    /// names also white space and separators) is not added: nothing that a client sends can split a message.
+    pub fn append(&mut self, name: &[u8], value: &[u8]) {
+        if !is_name(name) || !is_value(value) {
+            return;
+        }
+        self.append_parsed(name, value);
+    }
+
+    /// Adds a header whose name is a constant and whose value comes from a part of a request that was checked
+    /// when it was read.
+    #[inline]
+    pub fn append_checked(&mut self, name: &'static [u8], value: &[u8]) {
+        debug_assert!(is_name(name) && is_value(value));
+        self.append_parsed(name, value);
+    }
+
+    /// Adds a header whose parts are known to be well-formed.
+    #[inline]
+    fn append_parsed(&mut self, name: &[u8], value: &[u8]) {
+        let start = self.arena.len();
+        self.arena.reserve(name.len() + value.len() + 4);
+        self.arena.extend_from_slice(name);
+        self.arena.extend_from_slice(b": ");
+        self.arena.extend_from_slice(value);
+        self.arena.extend_from_slice(b"\r\n");
+        let value_start = start + name.len() + 2;
+        self.entries.push(Entry {
+            name: start as u32,
+            value: value_start as u32,
+            value_end: (value_start + value.len()) as u32,
+            line_end: self.arena.len() as u32,
+            tag: Tag::of(name),
+        });
+    }
+
+    /// Adds all headers of another list at the end, none of whose names may be in this one yet.
+    fn append_new(&mut self, other: &Self) {
+        let offset = self.arena.len() as u32;
+        self.arena.extend_from_slice(&other.arena);
+        let present = other.entries.iter().filter(|entry| !entry.is_removed());
+        self.entries.extend(present.map(|entry| Entry {
+            name: entry.name + offset,
+            value: entry.value + offset,
+            value_end: entry.value_end + offset,
+            line_end: entry.line_end + offset,
+            ..*entry
+        }));
+    }
+
+    /// Moves all headers of another list to the end of this one. For a name that both have, the other's come first.
+    pub fn absorb(&mut self, other: &mut Self) {
+        if other.entries.is_empty() {
+            return;
+        }
+        if other.iter().any(|header| self.contains(header.name)) {
+            for header in other.iter() {
+                let own: Vec<Vec<u8>> = self.get_all(header.name).map(<[u8]>::to_vec).collect();
+                self.remove(header.name);
+                self.append_parsed(header.name, header.value);
+                for value in own {
+                    self.append_parsed(header.name, &value);
+                }
+            }
+        } else {
+            self.append_new(other);
+        }
+        other.clear();
+    }
+
+    /// Adds to the first value of this name, which is well-formed with it.
+    pub fn extend_value(&mut self, name: &[u8], addition: &[u8]) {
+        debug_assert!(is_value(addition));
+        let Some(index) = self.position(name) else { return };
+        let entry = self.entries[index];
+        let value = entry.value as usize..entry.value_end as usize;
+        let start = self.arena.len();
+        self.arena.reserve(name.len() + value.len() + addition.len() + 4);
+        self.arena
+            .extend_from_within(entry.name as usize..entry.name as usize + name.len());
+        self.arena.extend_from_slice(b": ");
+        self.arena.extend_from_within(value);
+        self.arena.extend_from_slice(addition);
+        self.arena.extend_from_slice(b"\r\n");
+        let line_end = self.arena.len() as u32;
+        self.entries[index] = Entry {
+            name: start as u32,
+            value: (start + name.len() + 2) as u32,
+            value_end: line_end - 2,
+            line_end,
+            ..entry
+        };
+    }
+
+    /// Starts over with the bytes of a message's head; [`Headers::push_line`] then names its lines.
+    #[inline]
+    pub fn load(&mut self, head: &[u8]) {
+        self.clear();
+        self.arena.extend_from_slice(head);
+    }
+
+    /// Names one line of the loaded head by offsets, as its parser found it: the name, the value without
+    /// surrounding white space, and the offset behind the line's CRLF.
+    #[inline]
+    pub fn push_line(
+        &mut self,
+        name: std::ops::Range<usize>,
+        value: std::ops::Range<usize>,
+        line_end: usize,
+    ) {
+        debug_assert!(name.end <= value.start && value.end <= line_end && line_end <= self.arena.len());
+        self.entries.push(Entry {
+            name: name.start as u32,
+            value: value.start as u32,
+            value_end: value.end as u32,
+            line_end: line_end as u32,
+            tag: Tag::of(&self.arena[name]),
+        });
+    }
+
+    /// Writes all headers as HTTP/1.1 lines.
+    #[inline]
+    pub fn write_lines(&self, out: &mut Vec<u8>) {
+        let (mut start, mut end) = (0, 0);
+        for entry in self.entries.iter().filter(|entry| !entry.is_removed()) {
+            if entry.name as usize != end {
+                out.extend_from_slice(&self.arena[start..end]);
+                start = entry.name as usize;
+            }
+            end = entry.line_end as usize;
+        }
+        out.extend_from_slice(&self.arena[start..end]);
+    }
+
+    /// Replaces every header of this name by one.
+    pub fn set(&mut self, name: &[u8], value: &[u8]) {
+        self.remove(name);
+        self.append(name, value);
+    }
+
+    /// Removes every header of this name; says whether there was one.
+    pub fn remove(&mut self, name: &[u8]) -> bool {
+        let mut found = false;
+        while let Some(index) = self.position(name) {
+            self.entries[index].tag = Tag::REMOVED;
+            found = true;
+        }
+        found
+    }
+
+    /// Keeps the headers for which `keep` holds.
+    pub fn retain(&mut self, mut keep: impl FnMut(Header<'_>) -> bool) {
+        let Self { arena, entries } = self;
+        for entry in entries.iter_mut().filter(|entry| !entry.is_removed()) {
+            if !keep(Self::header(arena, entry)) {
+                entry.tag = Tag::REMOVED;
+            }
+        }
+    }
+
+    /// The first value of this name.
+    #[inline]
+    pub fn get(&self, name: &[u8]) -> Option<&[u8]> {
+        let entry = &self.entries[self.position(name)?];
+        Some(&self.arena[entry.value as usize..entry.value_end as usize])
+    }
+
+    /// Where the first header of this name is in the list.
+    #[inline]
+    fn position(&self, name: &[u8]) -> Option<usize> {
+        let tag = Tag::of(name);
+        self.entries
+            .iter()
+            .position(|entry| entry.tag == tag && self.is_called(entry, name))
+    }
+
+    fn is_called(&self, entry: &Entry, name: &[u8]) -> bool {
+        Self::header(&self.arena, entry).name.eq_ignore_ascii_case(name)
+    }
+
+    /// Every value of this name, in order.
+    pub fn get_all<'h>(&'h self, name: &'h [u8]) -> impl Iterator<Item = &'h [u8]> {
+        self.entries
+            .iter()
+            .filter(move |entry| entry.tag == Tag::of(name) && self.is_called(entry, name))
+            .map(|entry| Self::header(&self.arena, entry).value)
+    }
+
+    /// Whether there is a header of this name.
+    pub fn contains(&self, name: &[u8]) -> bool {
+        self.get(name).is_some()
+    }
+
+    /// All headers, in order.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = Header<'_>> {
+        self.entries
+            .iter()
+            .filter(|entry| !entry.is_removed())
+            .map(|entry| Self::header(&self.arena, entry))
+    }
+
+    /// The number of headers.
+    pub fn len(&self) -> usize {
+        self.entries.iter().filter(|entry| !entry.is_removed()).count()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
+    }
+
+    /// Gives back memory beyond `bytes`, so that one large message does not weigh on an idle connection.
+    pub fn shrink_to(&mut self, bytes: usize) {
+        self.arena.shrink_to(bytes);
+        self.entries.shrink_to(bytes / 16);
+    }
+
+    #[inline]
+    fn header<'h>(arena: &'h [u8], entry: &Entry) -> Header<'h> {
+        let (name, value) = (entry.name as usize, entry.value as usize);
+        Header {
+            name: &arena[name..name + entry.tag.name_len()],
+            value: &arena[value..entry.value_end as usize],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_keep_order_and_duplicates() {
+        let mut headers = Headers::default();
+        headers.append(b"A", b"1");
+        headers.append(b"b", b"2");
+        headers.append(b"a", b"3");
+        assert_eq!(headers.get(b"A"), Some(&b"1"[..]));
+        assert_eq!(headers.get_all(b"a").collect::<Vec<_>>(), [b"1", b"3"]);
+        headers.set(b"a", b"4");
+        let mut lines = Vec::new();
+        headers.write_lines(&mut lines);
+        assert_eq!(lines, b"b: 2\r\na: 4\r\n");
+        assert_eq!(
+            headers.iter().map(|it| it.value).collect::<Vec<_>>(),
+            [b"2", b"4"]
+        );
+        assert!(headers.remove(b"B") && !headers.remove(b"B"));
+        assert_eq!(headers.len(), 1);
+    }
+
+    #[test]
+    fn loaded_lines_are_written_as_they_came() {
+        let mut headers = Headers::default();
+        headers.load(b"A:1\r\nConnection: x\r\nB:  2 \r\n");
+        headers.push_line(0..1, 2..3, 5);
+        headers.push_line(5..15, 17..18, 20);
+        headers.push_line(20..21, 24..25, 28);
+        headers.append(b"C", b"3");
+        headers.remove(b"connection");
+        let mut lines = Vec::new();
+        headers.write_lines(&mut lines);
+        assert_eq!(lines, b"A:1\r\nB:  2 \r\nC: 3\r\n");
+        assert_eq!(headers.get(b"b"), Some(&b"2"[..]));
+    }
+
+    #[test]
+    fn lists_join_with_the_others_values_first() {
+        for (own, other, joined) in [
+            ("a: 1\r\n", "b: 2\r\nc: 3\r\n", "a: 1\r\nb: 2\r\nc: 3\r\n"),
+            ("A: 1\r\nb: 2\r\n", "a: 3\r\n", "b: 2\r\na: 3\r\na: 1\r\n"),
+            ("a: 1\r\n", "", "a: 1\r\n"),
+            ("", "a: 1\r\n", "a: 1\r\n"),
+        ] {
+            let list = |text: &str| {
+                let mut headers = Headers::default();
+                headers.append(b"gone", b"before");
+                for line in text.lines() {
+                    let (name, value) = line.split_once(": ").expect("a header");
+                    headers.append(name.as_bytes(), value.as_bytes());
+                }
+                headers.remove(b"gone");
+                headers
+            };
+            let (mut headers, mut other) = (list(own), list(other));
+            headers.absorb(&mut other);
+            let mut lines = Vec::new();
+            headers.write_lines(&mut lines);
+            assert_eq!(String::from_utf8_lossy(&lines), joined);
+            assert!(other.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_value_grows_in_its_place() {
+        let mut headers = Headers::default();
+        headers.load(b"A:1\r\nType:  text \r\nB: 2\r\n");
+        headers.push_line(0..1, 2..3, 5);
+        headers.push_line(5..9, 12..16, 19);
+        headers.push_line(19..20, 22..23, 25);
+        headers.extend_value(b"type", b"; charset=utf-8");
+        headers.extend_value(b"none", b"x");
+        let mut lines = Vec::new();
+        headers.write_lines(&mut lines);
+        assert_eq!(lines, b"A:1\r\nType: text; charset=utf-8\r\nB: 2\r\n");
+        assert_eq!(headers.get(b"type"), Some(&b"text; charset=utf-8"[..]));
+    }
+
+    #[test]
+    fn what_would_split_a_message_is_not_added() {
+        let mut headers = Headers::default();
+        for (name, value) in [
+            ("a b", "x"),
+            ("", "x"),
+            ("a:", "x"),
+            ("a", "x\r\ny: z"),
+            ("a", "\0"),
+            ("a\n", "x"),
+        ] {
+            headers.append(name.as_bytes(), value.as_bytes());
+        }
+        assert!(headers.is_empty());
+    }
+}

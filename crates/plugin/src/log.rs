@@ -1,0 +1,140 @@
+//! Accounts of finished calls: what a filter is told besides the exchange, and where it has its entries sent.
+//!
+//! A filter renders an entry and names the target; it sends nothing. The engine collects the entries of a target in
+//! batches and sends them off the request path, where a target that is slow or away costs entries, never calls.
+
+use std::borrow::Cow;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What only the engine knows of a finished call.
+#[derive(Debug, Clone, Copy)]
+pub struct CallRecord<'c> {
+    /// When the call began, in Unix milliseconds.
+    pub started_ms: u64,
+    /// The status as it counts: 499 where the client went before it had the whole answer.
+    pub status: u16,
+    /// Bytes received from the client.
+    pub bytes_in: u64,
+    /// Bytes sent to the client.
+    pub bytes_out: u64,
+    /// From the request's first byte to the response's last, in microseconds.
+    pub total_us: u64,
+    /// From the first try to the response's head, in microseconds; `None`: no upstream was asked.
+    pub upstream_us: Option<u64>,
+    /// The status of the upstream's answer.
+    pub upstream_status: Option<u16>,
+    /// What each failed try stands for, as a status.
+    pub failed_tries: &'c [u16],
+    /// The target that was asked last.
+    pub upstream: Option<SocketAddr>,
+    /// The gateway's host name.
+    pub hostname: &'c str,
+}
+
+/// An entry on its way to a target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogEntry {
+    /// Where it goes.
+    pub target: Arc<LogTarget>,
+    /// Its bytes, without what stands between entries.
+    pub bytes: Vec<u8>,
+}
+
+/// Where entries go, and how. Instances with equal targets share one queue.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct LogTarget {
+    /// Who takes them.
+    pub sink: LogSink,
+    /// What a message is made of.
+    pub joint: LogJoint,
+    /// How entries wait.
+    pub batching: LogBatching,
+}
+
+/// Who takes entries.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum LogSink {
+    /// Appended to a file, which is created if need be.
+    File {
+        /// Its path.
+        path: String,
+        /// It is opened anew for each batch, so that it can be moved away.
+        reopen: bool,
+    },
+    /// A request of HTTP/1.1 for each batch; a status of 300 or more is a failure.
+    Http(LogHttp),
+    /// A TCP connection that is kept.
+    Tcp {
+        /// Name or address of the server.
+        host: String,
+        /// Its port.
+        port: u16,
+        /// The server's name for TLS, and whether its certificate must be good; `None`: no TLS.
+        tls: Option<(String, bool)>,
+        /// The longest that connecting and sending may take.
+        timeout: Duration,
+    },
+    /// A datagram for each message.
+    Udp {
+        /// Name or address of the server.
+        host: String,
+        /// Its port.
+        port: u16,
+    },
+    /// A datagram for each entry, to a socket of this machine.
+    Local {
+        /// The socket's path.
+        path: String,
+    },
+}
+
+/// An HTTP server that takes entries.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct LogHttp {
+    /// Name or address of the server.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// Whether it is asked over TLS, and then whether its certificate must be good.
+    pub tls: Option<bool>,
+    /// The request line and the header lines, without `Content-Length` and without the empty line at the end.
+    pub head: Vec<u8>,
+    /// The longest that a request and its answer may take.
+    pub timeout: Duration,
+}
+
+/// What stands around and between the entries of a message.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct LogJoint {
+    /// Before the first.
+    pub before: Cow<'static, str>,
+    /// Between two.
+    pub between: &'static str,
+    /// Behind the last.
+    pub after: &'static str,
+    /// A message of one entry has nothing before and behind it.
+    pub bare_single: bool,
+}
+
+/// How entries wait to be sent.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct LogBatching {
+    /// Entries of a message at most.
+    pub max_entries: usize,
+    /// How long the first entry of a message waits for further ones.
+    pub delay: Duration,
+    /// Entries that wait at most, those that are being sent included; what comes then is dropped.
+    pub max_pending: usize,
+    /// Bytes that wait at most.
+    pub max_pending_bytes: usize,
+    /// How often a message is sent again at most; then its entries are dropped.
+    pub retries: u32,
+    /// How long it is tried at most.
+    pub retry_for: Duration,
+    /// The wait before the first retry; each further one waits twice as long, up to `max_retry_delay`.
+    pub retry_delay: Duration,
+    /// The longest wait before a retry.
+    pub max_retry_delay: Duration,
+}

@@ -1,0 +1,199 @@
+//! Fields of one's own: texts with variables, at any depth of an object.
+
+use super::json;
+use super::layout::Account;
+use super::mask::{MASKED, Masks};
+use super::time;
+use serde_json::{Map, Value};
+use weir_plugin::{Template, Variable};
+
+/// Objects within objects at most.
+const MAX_DEPTH: usize = 5;
+
+/// An object's fields.
+#[derive(Debug, Default)]
+pub struct Fields(Vec<(String, Field)>);
+
+#[derive(Debug)]
+enum Field {
+    /// JSON that is the same for every call.
+    Constant(Vec<u8>),
+    /// Left out where the call has no value.
+    Fact(Fact),
+    Template(Template),
+    Object(Fields),
+}
+
+/// A variable: one of the finished call, or of any.
+#[derive(Debug)]
+enum Fact {
+    Hostname,
+    TimeIso8601,
+    Msec,
+    RequestTime,
+    UpstreamTime,
+    RequestLength,
+    BytesSent,
+    Status,
+    UpstreamStatus,
+    RequestUri,
+    RequestLine,
+    Args,
+    RequestBody,
+    ResponseBody,
+    Other(Variable),
+}
+
+impl Fields {
+    /// Reads an object.
+    ///
+    /// # Errors
+    /// Says what cannot be read.
+    pub fn compile(object: &Map<String, Value>, masks: &Masks) -> Result<Self, String> {
+        Self::at_depth(object, masks, 1)
+    }
+
+    fn at_depth(object: &Map<String, Value>, masks: &Masks, depth: usize) -> Result<Self, String> {
+        if depth > MAX_DEPTH {
+            return Err(format!("expected at most {MAX_DEPTH} objects within each other"));
+        }
+        let fields = object.iter().map(|(name, value)| {
+            let field = match value {
+                Value::Object(object) => Field::Object(Self::at_depth(object, masks, depth + 1)?),
+                Value::String(text) if text.contains('$') => field(text, masks),
+                other => Field::Constant(other.to_string().into_bytes()),
+            };
+            Ok((name.clone(), field))
+        });
+        fields.collect::<Result<Vec<_>, String>>().map(Self)
+    }
+
+    /// Whether any of them is in the request's body.
+    pub fn needs_body(&self) -> bool {
+        self.0.iter().any(|(_, field)| match field {
+            Field::Fact(Fact::Other(variable)) => variable.needs_body(),
+            Field::Template(template) => template.needs_body(),
+            Field::Object(fields) => fields.needs_body(),
+            Field::Constant(_) | Field::Fact(_) => false,
+        })
+    }
+
+    /// Appends the fields, without the braces around them.
+    pub fn write(&self, out: &mut Vec<u8>, account: &Account<'_>) {
+        for (name, field) in &self.0 {
+            match field {
+                Field::Constant(constant) => {
+                    json::key(out, name);
+                    out.extend_from_slice(constant);
+                }
+                Field::Fact(fact) => fact.write(name, out, account),
+                Field::Template(template) => {
+                    let mut text = Vec::new();
+                    template.render(account.exchange, &mut text);
+                    json::key(out, name);
+                    json::text(out, &text);
+                }
+                Field::Object(fields) => {
+                    json::key(out, name);
+                    out.push(b'{');
+                    fields.write(out, account);
+                    out.push(b'}');
+                }
+            }
+        }
+    }
+}
+
+/// A text that is one variable keeps to itself where there is no value; any other is a template.
+fn field(text: &str, masks: &Masks) -> Field {
+    let is_name = |text: &str| {
+        !text.is_empty()
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'))
+    };
+    let name = text.strip_prefix('$').map(|name| {
+        name.strip_prefix('{')
+            .and_then(|name| name.strip_suffix('}'))
+            .unwrap_or(name)
+    });
+    match name.filter(|name| is_name(name)) {
+        Some(name) if is_hidden(name, masks) => Field::Constant(format!("\"{MASKED}\"").into_bytes()),
+        Some(name) => Field::Fact(Fact::parse(name)),
+        None => Field::Template(Template::parse(text)),
+    }
+}
+
+fn is_hidden(name: &str, masks: &Masks) -> bool {
+    if let Some(header) = name.strip_prefix("http_").or_else(|| name.strip_prefix("sent_http_")) {
+        return masks.hides_header(header.replace('_', "-").as_bytes());
+    }
+    name.strip_prefix("arg_")
+        .is_some_and(|argument| masks.hides_argument(argument.as_bytes()))
+        || name.starts_with("cookie_") && masks.hides_header(b"cookie")
+}
+
+impl Fact {
+    fn parse(name: &str) -> Self {
+        match name {
+            "hostname" => Self::Hostname,
+            "time_iso8601" => Self::TimeIso8601,
+            "msec" => Self::Msec,
+            "request_time" => Self::RequestTime,
+            "upstream_response_time" | "upstream_header_time" => Self::UpstreamTime,
+            "request_length" => Self::RequestLength,
+            "bytes_sent" | "body_bytes_sent" => Self::BytesSent,
+            "status" => Self::Status,
+            "upstream_status" => Self::UpstreamStatus,
+            "request_uri" => Self::RequestUri,
+            "request" => Self::RequestLine,
+            "args" | "query_string" => Self::Args,
+            "request_body" => Self::RequestBody,
+            "response_body" | "resp_body" => Self::ResponseBody,
+            other => Self::Other(Variable::parse(other)),
+        }
+    }
+
+    fn write(&self, name: &str, out: &mut Vec<u8>, account: &Account<'_>) {
+        let before = out.len();
+        json::key(out, name);
+        if self.write_value(out, account).is_none() {
+            out.truncate(before);
+        }
+    }
+
+    /// `None`: the call has no value.
+    fn write_value(&self, out: &mut Vec<u8>, account: &Account<'_>) -> Option<()> {
+        let (record, request) = (account.record, &account.exchange.request);
+        let mut thousandths = |count: u64| {
+            out.push(b'"');
+            json::thousandths(out, count);
+            out.push(b'"');
+        };
+        let ended_ms = record.started_ms + record.total_us / 1000;
+        match self {
+            Self::Msec => thousandths(ended_ms),
+            Self::RequestTime => thousandths(record.total_us / 1000),
+            Self::UpstreamTime => thousandths(record.upstream_us? / 1000),
+            Self::Hostname => json::text(out, record.hostname.as_bytes()),
+            Self::TimeIso8601 => json::text(out, time::rfc3339(ended_ms, false).as_bytes()),
+            Self::RequestLength => json::text(out, record.bytes_in.to_string().as_bytes()),
+            Self::BytesSent => json::text(out, record.bytes_out.to_string().as_bytes()),
+            Self::Status => json::number(out, record.status.into()),
+            Self::UpstreamStatus => json::text(out, record.upstream_status?.to_string().as_bytes()),
+            Self::RequestUri => json::text(out, &account.masks.uri(request)),
+            Self::RequestLine => {
+                let mut line = request.method.clone();
+                line.push(b' ');
+                line.extend(account.masks.uri(request));
+                line.extend(format!(" HTTP/{}.{}", request.version.0, request.version.1).bytes());
+                json::text(out, &line);
+            }
+            Self::Args => json::text(out, &account.masks.query(request.query.as_deref()?)),
+            Self::RequestBody => json::text(out, account.request_body?),
+            Self::ResponseBody => json::text(out, account.response_body?),
+            Self::Other(variable) => json::text(out, &variable.read(account.exchange)?),
+        }
+        Some(())
+    }
+}

@@ -1,0 +1,148 @@
+//! An instance of `logger`: keeps what it needs of a call, and gives an account of it when it is over.
+
+use super::fields::Fields;
+use super::form::Wrapper;
+use super::layout::{Account, Layout};
+use super::mask::Masks;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use weir_plugin::{
+    BodyFilter, CallRecord, Condition, Exchange, Filter, LogEntry, LogTarget, Outcome, Phases,
+};
+
+/// A body that is larger is not read for a log, whatever part of it is asked for.
+const MAX_READ_BODY: usize = 1 << 20;
+
+/// An instance.
+pub struct LoggerFilter {
+    pub target: Arc<LogTarget>,
+    pub wrapper: Wrapper,
+    /// The entry's own fields; `None`: the layout's.
+    pub fields: Option<Fields>,
+    pub extra: Fields,
+    pub layout: Layout,
+    pub masks: Masks,
+    pub request_body: Option<Body>,
+    pub response_body: Option<Body>,
+    pub needs_body: bool,
+}
+
+/// A body that is told of.
+pub struct Body {
+    /// Its first bytes.
+    pub bytes: usize,
+    /// Where this holds.
+    pub when: Option<Condition>,
+}
+
+impl Body {
+    fn is_wanted(&self, exchange: &Exchange) -> bool {
+        self.when.as_ref().is_none_or(|when| when.holds(exchange))
+    }
+}
+
+/// That the request's body was asked for.
+struct Asked;
+
+/// The beginning of the request's body.
+struct RequestBody(Vec<u8>);
+
+/// The beginning of the response's body, as far as it has passed.
+struct ResponseBody(Rc<RefCell<Vec<u8>>>);
+
+/// Looks at a body as it passes.
+struct Look {
+    seen: Rc<RefCell<Vec<u8>>>,
+    most: usize,
+}
+
+impl BodyFilter for Look {
+    fn piece(&mut self, data: &[u8], out: &mut Vec<u8>) {
+        let mut seen = self.seen.borrow_mut();
+        let room = self.most.saturating_sub(seen.len());
+        seen.extend_from_slice(&data[..data.len().min(room)]);
+        out.extend_from_slice(data);
+    }
+
+    fn keeps_length(&self) -> bool {
+        true
+    }
+}
+
+impl Filter for LoggerFilter {
+    fn phases(&self) -> Phases {
+        Phases {
+            request: self.request_body.is_some(),
+            response: self.response_body.is_some(),
+            log: true,
+        }
+    }
+
+    fn needs_body(&self) -> bool {
+        self.needs_body
+    }
+
+    fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        let Some(wanted) = &self.request_body else {
+            return Outcome::Continue;
+        };
+        let has_asked = exchange.kept.take::<_, Asked>(self).is_some();
+        if !exchange.request.has_body || !wanted.is_wanted(exchange) {
+            return Outcome::Continue;
+        }
+        match &exchange.request.body {
+            Some(body) => {
+                let part = body[..body.len().min(wanted.bytes)].to_vec();
+                exchange.kept.put(self, RequestBody(part));
+            }
+            // One that is too large goes on without being told of.
+            None if has_asked => {}
+            None => {
+                exchange.kept.put(self, Asked);
+                return Outcome::NeedBody {
+                    max_bytes: wanted.bytes.max(MAX_READ_BODY),
+                };
+            }
+        }
+        Outcome::Continue
+    }
+
+    fn on_response(&self, exchange: &mut Exchange) {
+        let Some(wanted) = self.response_body.as_ref().filter(|it| it.is_wanted(exchange)) else {
+            return;
+        };
+        let seen = Rc::new(RefCell::new(Vec::new()));
+        exchange.kept.put(self, ResponseBody(Rc::clone(&seen)));
+        exchange.response.body_filters.push(Look {
+            seen,
+            most: wanted.bytes,
+        });
+    }
+
+    fn on_log(&self, exchange: &mut Exchange, record: &CallRecord<'_>, out: &mut Vec<LogEntry>) {
+        let request_body = exchange.kept.take::<_, RequestBody>(self);
+        let response_body = exchange.kept.take::<_, ResponseBody>(self);
+        let response_body = response_body.map(|ResponseBody(seen)| seen.take());
+        let account = Account {
+            exchange,
+            record,
+            masks: &self.masks,
+            request_body: request_body.as_ref().map(|RequestBody(body)| body.as_slice()),
+            response_body: response_body.as_deref(),
+        };
+        let entry = self.wrapper.entry(&account, |out| {
+            out.push(b'{');
+            match &self.fields {
+                Some(fields) => fields.write(out, &account),
+                None => self.layout.write(out, &account),
+            }
+            self.extra.write(out, &account);
+            out.push(b'}');
+        });
+        if let Some(bytes) = entry {
+            let target = Arc::clone(&self.target);
+            out.push(LogEntry { target, bytes });
+        }
+    }
+}

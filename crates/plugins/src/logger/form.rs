@@ -1,0 +1,235 @@
+//! Forms: what an entry looks like within a message, and how entries stand together.
+
+use super::json;
+use super::layout::Account;
+use super::target::quoted;
+use super::time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use weir_plugin::{LogJoint, Template};
+
+/// The form of messages.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Form {
+    /// A line for each entry, ended by a line feed.
+    #[default]
+    Lines,
+    /// Entries with a line feed between them.
+    Separated,
+    /// Entries one behind the other.
+    Bare,
+    /// A JSON list.
+    Array,
+    /// A JSON list, or an object where there is only one entry.
+    ArrayOrObject,
+    /// RFC 5424, ended by a line feed; the application's name.
+    Syslog(String),
+    /// RFC 3164 without a host, as sockets of the machine take it.
+    LocalSyslog(LocalSyslog),
+    /// Elasticsearch's bulk requests.
+    Elasticsearch(ElasticsearchForm),
+    /// ClickHouse's `JSONEachRow`; the table.
+    Clickhouse(String),
+    /// Loki's push requests; the labels of an entry, with variables.
+    Loki(BTreeMap<String, String>),
+    /// Splunk's HTTP event collector; `source` of the entries.
+    Splunk(String),
+}
+
+/// Entries for the machine's own log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LocalSyslog {
+    /// The application's name.
+    pub name: String,
+    /// The facility's number, 0 to 23.
+    #[schemars(range(min = 0, max = 23))]
+    pub facility: u8,
+    /// Severity of entries on calls that were answered with a status below 400, 0 to 7.
+    #[schemars(range(min = 0, max = 7))]
+    pub success: u8,
+    /// The same for 400 to 499.
+    #[schemars(range(min = 0, max = 7))]
+    pub client_error: u8,
+    /// The same for 500 and above.
+    #[schemars(range(min = 0, max = 7))]
+    pub server_error: u8,
+    /// Entries that are less severe than this (have a higher number) are left out.
+    #[schemars(range(min = 0, max = 7))]
+    pub least: u8,
+}
+
+impl Default for LocalSyslog {
+    fn default() -> Self {
+        Self {
+            name: "weir".into(),
+            facility: 1,
+            success: 6,
+            client_error: 6,
+            server_error: 6,
+            least: 7,
+        }
+    }
+}
+
+/// Where Elasticsearch keeps entries.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ElasticsearchForm {
+    /// The index, with variables.
+    pub index: String,
+    /// The entries' type, for servers before version 8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doc_type: Option<String>,
+}
+
+/// A form, ready for use.
+#[derive(Debug)]
+pub enum Wrapper {
+    /// What stands behind the entry.
+    Fixed(&'static str),
+    /// The application's name.
+    Syslog(String),
+    /// Name, facility and severities.
+    LocalSyslog(LocalSyslog),
+    /// The index and what stands behind it.
+    Elasticsearch(Template, String),
+    /// The labels.
+    Loki(Vec<(String, Template)>),
+    /// The source.
+    Splunk(String),
+}
+
+impl Form {
+    /// Whether its numbers are within their bounds.
+    pub fn is_good(&self) -> bool {
+        match self {
+            Self::LocalSyslog(it) => {
+                let severities = [it.success, it.client_error, it.server_error, it.least];
+                it.facility <= 23 && severities.iter().all(|severity| *severity <= 7)
+            }
+            _ => true,
+        }
+    }
+
+    /// What stands between entries.
+    pub fn joint(&self) -> LogJoint {
+        let joint = |before: &str, between, after, bare_single| LogJoint {
+            before: before.to_owned().into(),
+            between,
+            after,
+            bare_single,
+        };
+        match self {
+            Self::Array => joint("[", ",", "]", false),
+            Self::ArrayOrObject => joint("[", ",", "]", true),
+            Self::Separated => joint("", "\n", "", false),
+            Self::Clickhouse(table) => joint(
+                &format!("INSERT INTO {table} FORMAT JSONEachRow "),
+                " ",
+                "",
+                false,
+            ),
+            Self::Loki(_) => joint("{\"streams\":[", ",", "]}", false),
+            _ => LogJoint::default(),
+        }
+    }
+
+    /// What makes entries of this form.
+    pub fn wrapper(&self) -> Wrapper {
+        match self {
+            Self::Lines => Wrapper::Fixed("\n"),
+            Self::Bare | Self::Separated | Self::Array | Self::ArrayOrObject | Self::Clickhouse(_) => {
+                Wrapper::Fixed("")
+            }
+            Self::Syslog(name) => Wrapper::Syslog(name.clone()),
+            Self::LocalSyslog(options) => Wrapper::LocalSyslog(options.clone()),
+            Self::Elasticsearch(options) => {
+                let kind = options.doc_type.as_deref();
+                let kind = kind.map_or_else(String::new, |kind| format!(",\"_type\":{}", quoted(kind)));
+                Wrapper::Elasticsearch(Template::parse(&options.index), format!("{kind}}}}}\n"))
+            }
+            Self::Loki(labels) => Wrapper::Loki(
+                labels
+                    .iter()
+                    .map(|(name, value)| (name.clone(), Template::parse(value)))
+                    .collect(),
+            ),
+            Self::Splunk(source) => Wrapper::Splunk(source.clone()),
+        }
+    }
+}
+
+impl Wrapper {
+    /// An entry; `write` appends its JSON. `None`: it is left out.
+    pub fn entry(&self, account: &Account<'_>, write: impl FnOnce(&mut Vec<u8>)) -> Option<Vec<u8>> {
+        let mut out = Vec::with_capacity(1536);
+        let record = account.record;
+        match self {
+            Self::Fixed(end) => {
+                write(&mut out);
+                out.extend_from_slice(end.as_bytes());
+            }
+            Self::Syslog(name) => {
+                let at = time::rfc3339(record.started_ms + record.total_us / 1000, true);
+                // Facility syslog, severity informational; what is not known is told by a hyphen.
+                let host = String::from_utf8_lossy(&account.exchange.request.host);
+                let host = if host.is_empty() { "-" } else { &host };
+                out.extend(format!("<46>1 {at} {host} {name} - - - ").bytes());
+                write(&mut out);
+                out.push(b'\n');
+            }
+            Self::LocalSyslog(options) => {
+                let severity = match record.status {
+                    0..400 => options.success,
+                    400..500 => options.client_error,
+                    _ => options.server_error,
+                };
+                if severity > options.least {
+                    return None;
+                }
+                let at = time::rfc3164(record.started_ms + record.total_us / 1000);
+                let priority = u16::from(options.facility) * 8 + u16::from(severity);
+                out.extend(format!("<{priority}>{at} {}: ", options.name).bytes());
+                write(&mut out);
+            }
+            Self::Elasticsearch(index, end) => {
+                let mut name = Vec::new();
+                index.render(account.exchange, &mut name);
+                out.extend_from_slice(b"{\"create\":{\"_index\":");
+                json::text(&mut out, &name);
+                out.extend_from_slice(end.as_bytes());
+                write(&mut out);
+                out.push(b'\n');
+            }
+            Self::Loki(labels) => {
+                out.extend_from_slice(b"{\"stream\":{");
+                for (label, value) in labels {
+                    let mut text = Vec::new();
+                    value.render(account.exchange, &mut text);
+                    json::key(&mut out, label);
+                    json::text(&mut out, &text);
+                }
+                out.extend(format!("}},\"values\":[[\"{}000000\",", record.started_ms).bytes());
+                let mut line = Vec::with_capacity(1024);
+                write(&mut line);
+                json::text(&mut out, &line);
+                out.extend_from_slice(b"]]}");
+            }
+            Self::Splunk(source) => {
+                out.extend_from_slice(b"{\"time\":");
+                json::thousandths(&mut out, record.started_ms + record.total_us / 1000);
+                json::key(&mut out, "host");
+                json::text(&mut out, record.hostname.as_bytes());
+                json::key(&mut out, "source");
+                json::text(&mut out, source.as_bytes());
+                out.extend_from_slice(b",\"sourcetype\":\"_json\",\"event\":");
+                write(&mut out);
+                out.push(b'}');
+            }
+        }
+        Some(out)
+    }
+}

@@ -1,0 +1,229 @@
+//! The entries that are made where no fields of one's own are named.
+
+use super::json;
+use super::mask::Masks;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weir_plugin::{CallRecord, Exchange};
+
+/// What an entry tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Layout {
+    /// Request, response, `latencies` in whole milliseconds, route, service, consumer, `client_ip`, `started_at`.
+    #[default]
+    Full,
+    /// Request, response, server, upstream, `latency` and its parts in milliseconds with decimals, ids, `client_ip`.
+    Plain,
+    /// One flat object: `request_url`, `request_method`, `response_status`, … and `latency`.
+    Event,
+}
+
+/// What an entry is made of.
+pub struct Account<'a> {
+    /// The call.
+    pub exchange: &'a Exchange,
+    /// What the engine knows of it.
+    pub record: &'a CallRecord<'a>,
+    /// What must not be told.
+    pub masks: &'a Masks,
+    /// The request's body, where it is to be told.
+    pub request_body: Option<&'a [u8]>,
+    /// The response's.
+    pub response_body: Option<&'a [u8]>,
+}
+
+impl Layout {
+    /// Appends the entry's fields, without the braces around them.
+    pub fn write(self, out: &mut Vec<u8>, account: &Account<'_>) {
+        match self {
+            Self::Full => account.full(out),
+            Self::Plain => account.plain(out),
+            Self::Event => account.event(out),
+        }
+    }
+}
+
+impl Account<'_> {
+    fn full(&self, out: &mut Vec<u8>) {
+        let (exchange, record) = (self.exchange, self.record);
+        json::key(out, "request");
+        self.request(out);
+        if !exchange.request_id().is_empty() {
+            out.pop();
+            text_field(out, "id", exchange.request_id().as_bytes());
+            out.push(b'}');
+        }
+        json::key(out, "response");
+        self.response(out);
+        if let Some(status) = record.upstream_status {
+            text_field(out, "upstream_status", status.to_string().as_bytes());
+        }
+        let upstream_us = record.upstream_us.unwrap_or(0).min(record.total_us);
+        json::key(out, "latencies");
+        out.push(b'{');
+        for (name, micros) in [
+            ("request", record.total_us),
+            ("kong", record.total_us - upstream_us),
+            ("proxy", upstream_us),
+            ("receive", 0),
+        ] {
+            number_field(out, name, micros / 1000);
+        }
+        out.push(b'}');
+        json::key(out, "tries");
+        out.push(b'[');
+        if let Some(upstream) = record.upstream {
+            out.push(b'{');
+            text_field(out, "ip", upstream.ip().to_string().as_bytes());
+            number_field(out, "port", upstream.port().into());
+            out.push(b'}');
+        }
+        out.push(b']');
+        self.names(out);
+        text_field(out, "client_ip", exchange.request.client.to_string().as_bytes());
+        number_field(out, "started_at", record.started_ms);
+        let source: &[u8] = match exchange.response.is_gateway {
+            true => b"kong",
+            false => b"upstream",
+        };
+        text_field(out, "source", source);
+    }
+
+    /// Route, service, consumer and credential, each as an object.
+    fn names(&self, out: &mut Vec<u8>) {
+        if let Some(facts) = &self.exchange.route {
+            for (object, name) in [("route", &facts.name), ("service", &facts.service)] {
+                json::key(out, object);
+                out.push(b'{');
+                text_field(out, "name", name.as_bytes());
+                out.push(b'}');
+            }
+        }
+        if let Some(identity) = &self.exchange.identity {
+            json::key(out, "consumer");
+            out.push(b'{');
+            text_field(out, "id", identity.consumer.id.as_bytes());
+            for (name, value) in [
+                ("username", &identity.consumer.username),
+                ("custom_id", &identity.consumer.custom_id),
+            ] {
+                if let Some(value) = value {
+                    text_field(out, name, value.as_bytes());
+                }
+            }
+            out.push(b'}');
+            if let Some(credential) = &identity.credential_id {
+                json::key(out, "authenticated_entity");
+                out.push(b'{');
+                text_field(out, "id", credential.as_bytes());
+                out.push(b'}');
+            }
+        }
+    }
+
+    fn plain(&self, out: &mut Vec<u8>) {
+        let (exchange, record) = (self.exchange, self.record);
+        json::key(out, "request");
+        self.request(out);
+        json::key(out, "response");
+        self.response(out);
+        json::key(out, "server");
+        out.push(b'{');
+        text_field(out, "hostname", record.hostname.as_bytes());
+        text_field(out, "version", env!("CARGO_PKG_VERSION").as_bytes());
+        out.push(b'}');
+        if let Some(upstream) = record.upstream {
+            text_field(out, "upstream", upstream.to_string().as_bytes());
+        }
+        match &exchange.route {
+            Some(facts) => {
+                text_field(out, "service_id", facts.service.as_bytes());
+                text_field(out, "route_id", facts.name.as_bytes());
+            }
+            None => {
+                text_field(out, "service_id", &exchange.request.host);
+                text_field(out, "route_id", b"no-matched");
+            }
+        }
+        if let Some(identity) = &exchange.identity {
+            let consumer = &identity.consumer;
+            json::key(out, "consumer");
+            out.push(b'{');
+            let name = consumer.username.as_deref().unwrap_or(&consumer.id);
+            text_field(out, "username", name.as_bytes());
+            out.push(b'}');
+        }
+        text_field(out, "client_ip", exchange.request.client.to_string().as_bytes());
+        number_field(out, "start_time", record.started_ms);
+        json::key(out, "latency");
+        json::millis(out, record.total_us);
+        if let Some(upstream_us) = record.upstream_us {
+            json::key(out, "upstream_latency");
+            json::millis(out, upstream_us);
+        }
+        json::key(out, "apisix_latency");
+        json::millis(out, record.total_us.saturating_sub(record.upstream_us.unwrap_or(0)));
+    }
+
+    fn event(&self, out: &mut Vec<u8>) {
+        let (exchange, record) = (self.exchange, self.record);
+        text_field(out, "request_url", &self.masks.url(&exchange.request));
+        text_field(out, "request_method", &exchange.request.method);
+        json::key(out, "request_headers");
+        self.masks.write_headers(out, &exchange.request.headers);
+        json::key(out, "request_query");
+        let query = exchange.request.query.as_deref().unwrap_or_default();
+        self.masks.write_arguments(out, query);
+        number_field(out, "request_size", record.bytes_in);
+        json::key(out, "response_headers");
+        self.masks.write_headers(out, &exchange.response.headers);
+        number_field(out, "response_status", record.status.into());
+        number_field(out, "response_size", record.bytes_out);
+        json::key(out, "latency");
+        json::millis(out, record.total_us);
+        if let Some(upstream) = record.upstream {
+            text_field(out, "upstream", upstream.to_string().as_bytes());
+        }
+    }
+
+    fn request(&self, out: &mut Vec<u8>) {
+        let request = &self.exchange.request;
+        out.push(b'{');
+        text_field(out, "method", &request.method);
+        text_field(out, "uri", &self.masks.uri(request));
+        text_field(out, "url", &self.masks.url(request));
+        number_field(out, "size", self.record.bytes_in);
+        json::key(out, "querystring");
+        self.masks
+            .write_arguments(out, request.query.as_deref().unwrap_or_default());
+        json::key(out, "headers");
+        self.masks.write_headers(out, &request.headers);
+        if let Some(body) = self.request_body {
+            text_field(out, "body", body);
+        }
+        out.push(b'}');
+    }
+
+    fn response(&self, out: &mut Vec<u8>) {
+        out.push(b'{');
+        number_field(out, "status", self.record.status.into());
+        number_field(out, "size", self.record.bytes_out);
+        json::key(out, "headers");
+        self.masks.write_headers(out, &self.exchange.response.headers);
+        if let Some(body) = self.response_body {
+            text_field(out, "body", body);
+        }
+        out.push(b'}');
+    }
+}
+
+fn text_field(out: &mut Vec<u8>, name: &str, text: &[u8]) {
+    json::key(out, name);
+    json::text(out, text);
+}
+
+fn number_field(out: &mut Vec<u8>, name: &str, number: u64) {
+    json::key(out, name);
+    json::number(out, number);
+}

@@ -1,0 +1,128 @@
+//! Masks: what must not reach a log.
+
+use super::json;
+use weir_plugin::uri::{decode_form, query_pairs};
+use weir_plugin::{Headers, Request};
+
+/// What stands in place of a masked value.
+pub const MASKED: &str = "REDACTED";
+/// Headers and query arguments that are told of at most.
+const MAX_FIELDS: usize = 200;
+
+/// The names whose values are not told.
+#[derive(Debug, Default)]
+pub struct Masks {
+    /// Of headers, in lower case.
+    pub headers: Vec<String>,
+    /// Of query arguments, in lower case.
+    pub query: Vec<String>,
+}
+
+impl Masks {
+    /// Whether a header's value is not told.
+    pub fn hides_header(&self, name: &[u8]) -> bool {
+        self.headers.iter().any(|hidden| hidden.as_bytes().eq_ignore_ascii_case(name))
+    }
+
+    /// Whether a query argument's value is not told.
+    pub fn hides_argument(&self, name: &[u8]) -> bool {
+        self.query.iter().any(|hidden| hidden.as_bytes().eq_ignore_ascii_case(name))
+    }
+
+    /// Appends the headers as an object. Names are in lower case; of a name that comes several times, there is a list.
+    pub fn write_headers(&self, out: &mut Vec<u8>, headers: &Headers) {
+        out.push(b'{');
+        for (place, header) in headers.iter().enumerate().take(MAX_FIELDS) {
+            let same = |other: &weir_plugin::Header<'_>| other.name.eq_ignore_ascii_case(header.name);
+            if headers.iter().take(place).any(|other| same(&other)) {
+                continue;
+            }
+            json::key(out, &String::from_utf8_lossy(header.name).to_ascii_lowercase());
+            if self.hides_header(header.name) {
+                json::text(out, MASKED.as_bytes());
+            } else if headers.iter().skip(place + 1).any(|other| same(&other)) {
+                out.push(b'[');
+                for other in headers.iter().skip(place).filter(same).take(MAX_FIELDS) {
+                    json::comma(out);
+                    json::text(out, other.value);
+                }
+                out.push(b']');
+            } else {
+                json::text(out, header.value);
+            }
+        }
+        out.push(b'}');
+    }
+
+    /// Appends the query's arguments as an object; one without `=` is `true`.
+    pub fn write_arguments(&self, out: &mut Vec<u8>, query: &[u8]) {
+        type Argument<'q> = (std::borrow::Cow<'q, [u8]>, Option<&'q [u8]>);
+        let arguments: Vec<Argument<'_>> = query_pairs(query)
+            .take(MAX_FIELDS)
+            .map(|(name, value)| (decode_form(name), value))
+            .collect();
+        let write = |out: &mut Vec<u8>, value: &Option<&[u8]>| match value {
+            Some(value) => json::text(out, &decode_form(value)),
+            None => out.extend_from_slice(b"true"),
+        };
+        out.push(b'{');
+        for (place, (name, value)) in arguments.iter().enumerate() {
+            if arguments[..place].iter().any(|(other, _)| other == name) {
+                continue;
+            }
+            json::key(out, &String::from_utf8_lossy(name));
+            let further = arguments[place + 1..].iter().any(|(other, _)| other == name);
+            if self.hides_argument(name) {
+                json::text(out, MASKED.as_bytes());
+            } else if further {
+                out.push(b'[');
+                for (_, value) in arguments.iter().filter(|(other, _)| other == name) {
+                    json::comma(out);
+                    write(out, value);
+                }
+                out.push(b']');
+            } else {
+                write(out, value);
+            }
+        }
+        out.push(b'}');
+    }
+
+    /// The query as the client wrote it, but for hidden values.
+    pub fn query(&self, query: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(query.len());
+        for (place, pair) in query.split(|byte| *byte == b'&').enumerate() {
+            if place > 0 {
+                out.push(b'&');
+            }
+            match pair.iter().position(|byte| *byte == b'=') {
+                Some(end) if self.hides_argument(&decode_form(&pair[..end])) => {
+                    out.extend_from_slice(&pair[..=end]);
+                    out.extend_from_slice(MASKED.as_bytes());
+                }
+                _ => out.extend_from_slice(pair),
+            }
+        }
+        out
+    }
+
+    /// Path and query as the client wrote them, but for hidden values.
+    pub fn uri(&self, request: &Request) -> Vec<u8> {
+        let mut uri = request.raw_path.clone();
+        if let Some(query) = &request.query {
+            uri.push(b'?');
+            uri.extend(self.query(query));
+        }
+        uri
+    }
+
+    /// The whole URL, with the port that the call came in on.
+    pub fn url(&self, request: &Request) -> Vec<u8> {
+        let mut url = format!("{}://", request.scheme()).into_bytes();
+        url.extend_from_slice(&request.host);
+        url.push(b':');
+        json::number(&mut url, request.local.port().into());
+        url.extend(self.uri(request));
+        url
+    }
+}

@@ -73,6 +73,9 @@ enum Command {
         /// Calls per second
         #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(100..=100_000))]
         rate: u32,
+        /// Milliseconds for which the server stands still in each second
+        #[arg(long, value_name = "MS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=50))]
+        stall: u32,
     },
     /// Resident memory: idle, with 5,000 routes, with 1,000 idle clients, while a large body passes
     Memory {
@@ -128,7 +131,7 @@ fn run_command(command: Command, line: CommandLine) -> Result<bool> {
             compare::print(&results::read(&old)?, &results::read(&new)?)?;
             Ok(true)
         }
-        Command::Stall { rate } => stall::run(rate),
+        Command::Stall { rate, stall } => stall::run(rate, stall),
         Command::Memory { body_bytes } => {
             let mut results = open(line.report.as_deref())?;
             memory::run(&Bench::new(options)?, body_bytes, &mut results)

@@ -12,14 +12,17 @@ const LIMITED: &str = "invalid";
 
 /// The table of one experiment.
 pub fn of(experiment: &Experiment, summaries: &[Summary]) -> Table {
+    let connections = summaries
+        .iter()
+        .find_map(|it| it.conditions.as_ref())
+        .map_or(experiment.connections, |it| it.connections);
+    let callers = match experiment.load {
+        Load::Single => "each call over a new connection".to_owned(),
+        Load::Closed | Load::Rates(_) => format!("{connections} connections"),
+    };
     let title = format!(
-        "{experiment} · {} · {} bytes of body, {} connections",
-        experiment.title,
-        experiment.body_bytes,
-        summaries
-            .iter()
-            .find_map(|it| it.conditions.as_ref())
-            .map_or(experiment.connections, |it| it.connections),
+        "{experiment} · {} · {} bytes of body, {callers}",
+        experiment.title, experiment.body_bytes
     );
     let mut table = match experiment.load {
         Load::Closed => Table::new(title, &CLOSED),

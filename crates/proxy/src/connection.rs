@@ -116,7 +116,8 @@ pub async fn serve(registration: Registration, stream: TcpStream, addresses: Add
         false => client.serve_requests(&worker).await,
     };
     let after = match after {
-        Served::Http2 => return h2_server::serve(&worker, client).await,
+        // In a place of its own: HTTP/1.1 connections need no room for it.
+        Served::Http2 => return Box::pin(h2_server::serve(&worker, client)).await,
         Served::Until(after) => after,
     };
     match after {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use weir_model::Voice;
 use weir_plugin::{Exchange, Refusal, RefusalKind, Reply};
-use weir_snapshot::{Action, Chain, Found, Route, RouteTable, VoiceSettings};
+use weir_snapshot::{Action, Chain, Found, Route, RouteTable, ServerTls, VoiceSettings};
 
 /// What becomes of the connection after a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,6 +160,10 @@ impl<'c> Call<'c> {
 
     async fn run(&mut self) -> (After, Option<usize>) {
         let snapshot = &self.serving.published.snapshot;
+        if snapshot.tls.asks_clients && self.is_misdirected(&snapshot.tls) {
+            let refusal = Refusal::with_status(RefusalKind::BadRequest("the Host"), 421);
+            return (self.stop(refusal.into(), &Chain::default(), None).await, None);
+        }
         let found = match self.find_route().await {
             Ok(found) => found,
             Err(stop) => return (self.stop(stop, &Chain::default(), None).await, None),
@@ -177,6 +181,17 @@ impl<'c> Call<'c> {
             Err(stop) => self.stop(stop, &route.chain, Some(route)).await,
         };
         (after, Some(found.route as usize))
+    }
+
+    /// Whether the call is for a host whose clients must show a certificate, on a connection that was made for
+    /// another (RFC 9110, 7.4).
+    #[cold]
+    fn is_misdirected(&self, tls: &ServerTls) -> bool {
+        let request = &self.exchange.request;
+        let host = std::str::from_utf8(&request.host).ok();
+        let (wanted, agreed) = (tls.find(host), tls.find(request.sni.as_deref()));
+        let is_same = |wanted| agreed.is_some_and(|agreed| Arc::ptr_eq(agreed, wanted));
+        request.is_tls && wanted.is_some_and(|wanted| wanted.asks_clients && !is_same(wanted))
     }
 
     /// Looks into the route table of each voice; the first that has a route for the call takes it.

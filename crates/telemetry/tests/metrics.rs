@@ -4,8 +4,11 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use weir_telemetry::access_log::{AccessEntry, AccessLog};
+use weir_telemetry::log_out::{LogOutStats, LogTargetKind};
 use weir_telemetry::metrics::names::Metric;
-use weir_telemetry::metrics::{Observation, ProtocolError, Refusal, Registry, RegistryOptions, SeriesId};
+use weir_telemetry::metrics::{
+    Observation, ProtocolError, Refusal, Registry, RegistryOptions, SeriesId, TargetSample, TargetSource,
+};
 
 fn registry(series_limit: usize) -> Registry {
     Registry::new(RegistryOptions {
@@ -13,6 +16,20 @@ fn registry(series_limit: usize) -> Registry {
         version: "0.1.0".into(),
         revision: "abc123".into(),
     })
+}
+
+/// A target that is healthy.
+struct OneTarget;
+
+impl TargetSource for OneTarget {
+    fn visit(&self, visit: &mut dyn FnMut(TargetSample<'_>)) {
+        visit(TargetSample {
+            upstream: "u",
+            target: "t",
+            address: ([127, 0, 0, 1], 80).into(),
+            is_healthy: true,
+        });
+    }
 }
 
 fn scrape(registry: &Registry) -> String {
@@ -95,6 +112,15 @@ fn the_exposition_is_golden() {
     registry.observe_access_log(log.stats());
     log.handle().log(&AccessEntry::default());
     assert!(log.close(std::time::Duration::from_secs(60)));
+
+    let sent = Arc::new(LogOutStats::default());
+    registry.observe_log_out(Arc::clone(&sent));
+    sent.add_sent(LogTargetKind::Http, 3);
+    sent.add_dropped(LogTargetKind::Http, 1);
+    sent.add_retry(LogTargetKind::Http);
+
+    registry.store_followed(0, true);
+    registry.observe_targets(Arc::new(OneTarget));
 
     let text = scrape(&registry);
     let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/exposition.txt");

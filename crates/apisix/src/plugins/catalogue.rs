@@ -26,11 +26,12 @@ use super::limit_conn::LimitConn;
 use super::limit_count::LimitCount;
 use super::limit_req::LimitReq;
 use super::loggers::{
-    ClickhouseLogger, ElasticsearchLogger, FileLogger, HttpLogger, LokiLogger, SplunkHecLogging, Syslog, TcpLogger,
-    UdpLogger,
+    ClickhouseLogger, ElasticsearchLogger, FileLogger, HttpLogger, LokiLogger, SplunkHecLogging, Syslog,
+    TcpLogger, UdpLogger,
 };
 use super::mocking::Mocking;
 use super::multi_auth::MultiAuth;
+use super::prometheus::Prometheus;
 use super::proxy_cache::{GraphqlProxyCache, ProxyCache};
 use super::proxy_control::ProxyControl;
 use super::proxy_mirror::ProxyMirror;
@@ -103,6 +104,7 @@ static BUILT: &[&dyn Mapping] = &[
     &UdpLogger,
     &FileLogger,
     &ClickhouseLogger,
+    &Prometheus,
 ];
 
 /// The plugins that APISIX 3.18 has besides. Using one is an error of its own, so that a call is never served
@@ -162,7 +164,6 @@ const OTHERS: &[&str] = &[
     "openid-connect",
     "opentelemetry",
     "openwhisk",
-    "prometheus",
     "proxy-buffering",
     "rocketmq-logger",
     "saml-auth",

@@ -34,6 +34,7 @@ mod loggers;
 mod meta;
 mod mocking;
 mod multi_auth;
+mod prometheus;
 mod proxy_cache;
 mod proxy_control;
 mod proxy_mirror;

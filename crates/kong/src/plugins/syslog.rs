@@ -70,8 +70,13 @@ struct Syslog {
 
 /// The numbers of RFC 5424.
 fn severity(name: &str) -> u8 {
-    let names = ["emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"];
-    names.iter().position(|it| *it == name).map_or(6, |place| place as u8)
+    let names = [
+        "emerg", "alert", "crit", "err", "warning", "notice", "info", "debug",
+    ];
+    names
+        .iter()
+        .position(|it| *it == name)
+        .map_or(6, |place| place as u8)
 }
 
 /// The numbers of RFC 5424.
@@ -79,9 +84,15 @@ fn facility(name: &str) -> u8 {
     let names = [
         "kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "cron", "authpriv", "ftp",
     ];
-    match name.strip_prefix("local").and_then(|number| number.parse::<u8>().ok()) {
+    match name
+        .strip_prefix("local")
+        .and_then(|number| number.parse::<u8>().ok())
+    {
         Some(number) => 16 + number.min(7),
-        None => names.iter().position(|it| *it == name).map_or(1, |place| place as u8),
+        None => names
+            .iter()
+            .position(|it| *it == name)
+            .map_or(1, |place| place as u8),
     }
 }
 

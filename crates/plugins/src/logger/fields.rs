@@ -125,7 +125,10 @@ fn field(text: &str, masks: &Masks) -> Field {
 }
 
 fn is_hidden(name: &str, masks: &Masks) -> bool {
-    if let Some(header) = name.strip_prefix("http_").or_else(|| name.strip_prefix("sent_http_")) {
+    if let Some(header) = name
+        .strip_prefix("http_")
+        .or_else(|| name.strip_prefix("sent_http_"))
+    {
         return masks.hides_header(header.replace('_', "-").as_bytes());
     }
     name.strip_prefix("arg_")

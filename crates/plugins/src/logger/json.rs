@@ -72,7 +72,12 @@ mod tests {
 
     #[test]
     fn texts_and_numbers_are_json() {
-        for bytes in [&b"plain"[..], b"a\"b\\c\n\r\t\x01\x7f", b"\xff\xfe", "grün".as_bytes()] {
+        for bytes in [
+            &b"plain"[..],
+            b"a\"b\\c\n\r\t\x01\x7f",
+            b"\xff\xfe",
+            "grün".as_bytes(),
+        ] {
             let mut out = Vec::new();
             text(&mut out, bytes);
             let read: String = serde_json::from_slice(&out).expect("JSON");

@@ -163,7 +163,10 @@ impl Account<'_> {
             json::millis(out, upstream_us);
         }
         json::key(out, "apisix_latency");
-        json::millis(out, record.total_us.saturating_sub(record.upstream_us.unwrap_or(0)));
+        json::millis(
+            out,
+            record.total_us.saturating_sub(record.upstream_us.unwrap_or(0)),
+        );
     }
 
     fn event(&self, out: &mut Vec<u8>) {

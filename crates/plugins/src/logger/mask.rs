@@ -21,12 +21,16 @@ pub struct Masks {
 impl Masks {
     /// Whether a header's value is not told.
     pub fn hides_header(&self, name: &[u8]) -> bool {
-        self.headers.iter().any(|hidden| hidden.as_bytes().eq_ignore_ascii_case(name))
+        self.headers
+            .iter()
+            .any(|hidden| hidden.as_bytes().eq_ignore_ascii_case(name))
     }
 
     /// Whether a query argument's value is not told.
     pub fn hides_argument(&self, name: &[u8]) -> bool {
-        self.query.iter().any(|hidden| hidden.as_bytes().eq_ignore_ascii_case(name))
+        self.query
+            .iter()
+            .any(|hidden| hidden.as_bytes().eq_ignore_ascii_case(name))
     }
 
     /// Appends the headers as an object. Names are in lower case; of a name that comes several times, there is a list.

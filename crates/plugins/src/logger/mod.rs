@@ -38,9 +38,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use target::Target;
 use weir_model::{Diagnostic, DocPath, Predicate};
-use weir_plugin::{
-    BuildContext, Condition, Filter, LogBatching, LogTarget, Plugin, parse_config,
-};
+use weir_plugin::{BuildContext, Condition, Filter, LogBatching, LogTarget, Plugin, parse_config};
 
 /// Configuration of `logger`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -220,7 +218,10 @@ impl Plugin for Logger {
             &config.response_body_when,
         );
         if config.batch.max_pending_bytes > MAX_PENDING_BYTES {
-            faults.tell("batch", format!("expected at most {MAX_PENDING_BYTES} bytes that wait"));
+            faults.tell(
+                "batch",
+                format!("expected at most {MAX_PENDING_BYTES} bytes that wait"),
+            );
         }
         let sink = match config.target.sink() {
             Ok(sink) => sink,

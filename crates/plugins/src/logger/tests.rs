@@ -1,3 +1,5 @@
+//! What entries look like, and which configurations are good.
+
 use super::*;
 use crate::testkit::{NOW_MS, build, example, exchange, identity, prepare, refused_at};
 use serde_json::json;
@@ -61,7 +63,10 @@ fn layouts_tell_of_calls_without_secrets() {
             "full",
             vec![
                 ("/request/uri", json!("/p?a=1&apikey=REDACTED&a=2&b")),
-                ("/request/url", json!("http://api.example:8000/p?a=1&apikey=REDACTED&a=2&b")),
+                (
+                    "/request/url",
+                    json!("http://api.example:8000/p?a=1&apikey=REDACTED&a=2&b"),
+                ),
                 (
                     "/request/querystring",
                     json!({"a": ["1", "2"], "apikey": "REDACTED", "b": true}),
@@ -79,7 +84,10 @@ fn layouts_tell_of_calls_without_secrets() {
                 ),
                 ("/tries/0/ip", json!("10.0.0.9")),
                 ("/route/name", json!("r1")),
-                ("/consumer", json!({"id": "alice", "username": "ALICE", "custom_id": "cid"})),
+                (
+                    "/consumer",
+                    json!({"id": "alice", "username": "ALICE", "custom_id": "cid"}),
+                ),
                 ("/authenticated_entity/id", json!("c1")),
                 ("/started_at", json!(NOW_MS)),
                 ("/upstream_status", json!("201")),
@@ -97,7 +105,13 @@ fn layouts_tell_of_calls_without_secrets() {
                 ("/consumer/username", json!("ALICE")),
             ],
         ),
-        ("event", vec![("/request_method", json!("GET")), ("/response_status", json!(201))]),
+        (
+            "event",
+            vec![
+                ("/request_method", json!("GET")),
+                ("/response_status", json!(201)),
+            ],
+        ),
     ] {
         let text = text(json!({"layout": layout, "extra_fields": {"more": "$arg_b-$arg_a"}}));
         let entry: Value = serde_json::from_str(&text).expect("JSON");
@@ -174,10 +188,19 @@ fn bodies_are_told_of_where_asked_for() {
         "response_body_when": ["status", "==", 201],
     });
     let filter = build(&Logger, &config).expect("valid");
-    assert_eq!(filter.phases(), Phases { log: true, ..Phases::BOTH });
+    assert_eq!(
+        filter.phases(),
+        Phases {
+            log: true,
+            ..Phases::BOTH
+        }
+    );
     let mut exchange = call();
     exchange.request.has_body = true;
-    assert!(matches!(filter.on_request(&mut exchange), Outcome::NeedBody { .. }));
+    assert!(matches!(
+        filter.on_request(&mut exchange),
+        Outcome::NeedBody { .. }
+    ));
     exchange.request.body = Some(b"request".to_vec());
     assert!(matches!(filter.on_request(&mut exchange), Outcome::Continue));
     filter.on_response(&mut exchange);
@@ -193,7 +216,9 @@ fn bodies_are_told_of_where_asked_for() {
     assert_eq!(entry["request"]["body"], "requ");
     assert_eq!(entry["response"]["body"], "res");
     assert_eq!(
-        build(&Logger, &json!({"target": {"file": {"path": "/x"}}})).expect("valid").phases(),
+        build(&Logger, &json!({"target": {"file": {"path": "/x"}}}))
+            .expect("valid")
+            .phases(),
         Phases::LOG
     );
 }
@@ -201,9 +226,18 @@ fn bodies_are_told_of_where_asked_for() {
 #[test]
 fn targets_are_read() {
     for (url, expected) in [
-        ("http://h/a?b=1", Some(("h", 80, None, "POST /a?b=1 HTTP/1.1\r\nHost: h\r\n"))),
-        ("https://h", Some(("h", 443, Some(true), "POST / HTTP/1.1\r\nHost: h\r\n"))),
-        ("http://[::1]:81?x", Some(("::1", 81, None, "POST /?x HTTP/1.1\r\nHost: [::1]:81\r\n"))),
+        (
+            "http://h/a?b=1",
+            Some(("h", 80, None, "POST /a?b=1 HTTP/1.1\r\nHost: h\r\n")),
+        ),
+        (
+            "https://h",
+            Some(("h", 443, Some(true), "POST / HTTP/1.1\r\nHost: h\r\n")),
+        ),
+        (
+            "http://[::1]:81?x",
+            Some(("::1", 81, None, "POST /?x HTTP/1.1\r\nHost: [::1]:81\r\n")),
+        ),
         ("ftp://h", None),
         ("http://h/a b", None),
         ("http://h\r\nX: y", None),
@@ -211,7 +245,11 @@ fn targets_are_read() {
         let target: Target = serde_json::from_value(json!({"http": {"url": url}})).expect("typed");
         match (target.sink(), expected) {
             (Ok(LogSink::Http(http)), Some((host, port, tls, head))) => {
-                assert_eq!((http.host.as_str(), http.port, http.tls), (host, port, tls), "{url}");
+                assert_eq!(
+                    (http.host.as_str(), http.port, http.tls),
+                    (host, port, tls),
+                    "{url}"
+                );
                 let text = String::from_utf8(http.head).expect("text");
                 assert!(text.starts_with(head), "{text}");
             }
@@ -223,7 +261,10 @@ fn targets_are_read() {
         panic!("a server");
     };
     let text = String::from_utf8(http.head).expect("text");
-    assert!(text.contains("Authorization: Basic dTpw\r\n") && !text.contains("u:p"), "{text}");
+    assert!(
+        text.contains("Authorization: Basic dTpw\r\n") && !text.contains("u:p"),
+        "{text}"
+    );
     assert!(!format!("{target:?}").contains("u:p"));
 }
 
@@ -239,8 +280,14 @@ fn configurations_are_checked() {
             json!({"target": file, "fields": {"a": {"b": {"c": {"d": {"e": {"f": 1}}}}}}}),
             vec!["fields"],
         ),
-        (json!({"target": file, "response_body_bytes": 99_999_999}), vec!["response_body_bytes"]),
-        (json!({"target": file, "form": {"local_syslog": {"facility": 99}}}), vec!["form"]),
+        (
+            json!({"target": file, "response_body_bytes": 99_999_999}),
+            vec!["response_body_bytes"],
+        ),
+        (
+            json!({"target": file, "form": {"local_syslog": {"facility": 99}}}),
+            vec!["form"],
+        ),
     ] {
         assert_eq!(refused_at(&Logger, &config), places, "{config}");
     }

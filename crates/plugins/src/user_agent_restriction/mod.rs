@@ -133,10 +133,11 @@ impl AgentFilter {
             set.as_ref()
                 .is_some_and(|set| agents().any(|agent| set.is_match(agent)))
         };
-        any(&self.except)
-            || !((self.allow.is_some() && !any(&self.allow))
-                || any(&self.deny)
-                || (self.config.known_bots && agents().any(is_bot)))
+        let is_refused = (self.allow.is_some() && !any(&self.allow))
+            || any(&self.deny)
+            || (self.config.known_bots && agents().any(is_bot));
+        // Last, since most calls are not refused.
+        !is_refused || any(&self.except)
     }
 }
 

@@ -292,7 +292,16 @@ impl Call<'_> {
                     let timer = Timer::new(Instant::now(), timeout);
                     UpstreamConnection::open(key.address, tls, timer, &worker.metrics).await
                 }
-                true => Streams::connect(worker, key, tls, timeout, &plan.upstream.keepalive).await,
+                true => {
+                    Box::pin(Streams::connect(
+                        worker,
+                        key,
+                        tls,
+                        timeout,
+                        &plan.upstream.keepalive,
+                    ))
+                    .await
+                }
             }
         };
         let mut opening = std::pin::pin!(open);

@@ -62,9 +62,9 @@ impl Sender {
             LogSink::Http(http) => {
                 let mut connection = self.http.take();
                 let sent = post(surroundings, &http, &mut connection, message);
-                within(http.timeout, sent).await?;
+                let sent = within(http.timeout, sent).await;
                 self.http = connection;
-                Ok(())
+                sent
             }
             LogSink::Tcp {
                 host,

@@ -152,3 +152,33 @@ fn connections_made_by_other_rules_are_not_shared() {
         assert_eq!(client.response().unwrap().status(), wanted, "{path}");
     }
 }
+
+#[test]
+fn a_host_that_asks_for_certificates_is_met_by_its_own_name_only() {
+    let good = make();
+    let upstream = Upstream::bind();
+    let mut model = simple_model(upstream.address);
+    upstream.serve(|_| answer("ok"));
+    model["certificates"] = json!([
+        {"names": ["open.test"], "key_pairs": [good.pair]},
+        {"names": ["closed.test"], "key_pairs": [good.pair], "client": {"authorities": good.authority}},
+    ]);
+    let behind = TestGateway::start(model);
+    for (name, host, wanted) in [
+        ("open.test", "open.test", 200),
+        ("open.test", "other.test", 200),
+        ("open.test", "closed.test", 421),
+        ("open.test", "Closed.test:443", 421),
+        ("closed.test", "closed.test", 200),
+        ("closed.test", "open.test", 200),
+    ] {
+        let mut model = simple_model(behind.address);
+        model["services"][0]["url"] = json!(format!("https://{}", behind.address));
+        model["services"][0]["tls"] = json!({"verify": false, "server_name": name, "certificate": good.pair});
+        model["routes"][0]["upstream_host"] = json!("client");
+        let gateway = TestGateway::start(model);
+        let mut client = gateway.connect();
+        client.send(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+        assert_eq!(client.response().unwrap().status(), wanted, "{name} {host}");
+    }
+}

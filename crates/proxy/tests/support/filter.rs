@@ -6,7 +6,8 @@ use std::time::Duration;
 use weir_model::Diagnostic;
 use weir_model::UpstreamHost;
 use weir_plugin::{
-    BodyFilter, BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Question, Reply, SideCall, Wait,
+    BodyFilter, BuildContext, CallRecord, Exchange, Filter, LogEntry, LogTarget, Outcome, Phases, Plugin,
+    Question, Reply, SideCall, Wait,
 };
 
 /// `need_body` (bytes): asks for the body, tells its size in a request header. `reply`: answers with this
@@ -14,7 +15,7 @@ use weir_plugin::{
 /// headers (name, value) on the request and on the response. `double`: doubles every byte of the response's body, with
 /// a `.` at its end. `wait_ms`: waits before it goes on. `to`: sends the call to this service. `copy_to`: sends a
 /// message to this port beside the call. `ask`: asks the server at this port for half a second at most, tells the
-/// answer in a request header.
+/// answer in a request header. `log`: tells of calls in a log (see `log_target`).
 pub struct Puppet;
 
 struct PuppetFilter {
@@ -28,6 +29,7 @@ struct PuppetFilter {
     to: Option<u32>,
     copy_to: Option<u16>,
     ask: Option<u16>,
+    log: Option<(Arc<LogTarget>, usize)>,
 }
 
 /// That a call has waited.
@@ -69,6 +71,7 @@ impl Plugin for Puppet {
             to: text("to").map(|service| context.destination(&service, &UpstreamHost::Client)),
             copy_to: config["copy_to"].as_u64().map(|port| port as u16),
             ask: config["ask"].as_u64().map(|port| port as u16),
+            log: super::log_target(&config["log"]),
         }))
     }
 }
@@ -87,7 +90,20 @@ fn question(port: u16) -> Question {
 
 impl Filter for PuppetFilter {
     fn phases(&self) -> Phases {
-        Phases::BOTH
+        Phases {
+            log: self.log.is_some(),
+            ..Phases::BOTH
+        }
+    }
+
+    fn on_log(&self, exchange: &mut Exchange, record: &CallRecord<'_>, out: &mut Vec<LogEntry>) {
+        if let Some((target, size)) = &self.log {
+            let path = String::from_utf8_lossy(&exchange.request.raw_path).into_owned();
+            let mut bytes = format!("{path} {} {};", record.status, record.bytes_out > 0).into_bytes();
+            bytes.resize(bytes.len().max(*size), b'.');
+            let target = Arc::clone(target);
+            out.push(LogEntry { target, bytes });
+        }
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {

@@ -124,6 +124,14 @@ impl TestGateway {
         self.metrics.totals()
     }
 
+    /// What a scrape tells.
+    #[allow(dead_code, reason = "few tests ask")]
+    pub fn exposition(&self) -> String {
+        let mut text = String::new();
+        self.metrics.render(&mut text).unwrap();
+        text
+    }
+
     /// Serves another model from now on.
     pub fn publish(&self, model: Value) {
         self.gateway().publish(snapshot(model, &self.carry));

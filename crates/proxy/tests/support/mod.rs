@@ -6,11 +6,13 @@
 
 mod filter;
 mod gateway;
+mod log;
 mod tls;
 mod upstream;
 mod wire;
 
 pub use gateway::{TestGateway, patch, simple_model};
+use log::log_target;
 #[allow(unused_imports, reason = "few tests ask")]
 pub use tls::client_config;
 pub use upstream::{Upstream, answer};

@@ -56,7 +56,9 @@ impl Mapping for ClickhouseLogger {
         notes: &mut Notes,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
-        let several = options.endpoint_addrs.or(options.endpoint_addr.map(|address| vec![address]));
+        let several = options
+            .endpoint_addrs
+            .or(options.endpoint_addr.map(|address| vec![address]));
         let address = first("endpoint_addrs", several.unwrap_or_default(), notes);
         let headers = [
             ("X-ClickHouse-User", options.user),

@@ -3,10 +3,10 @@
 use super::{BatchOptions, base, common, first, with_batches, with_entry};
 use crate::plugins::{Mapping, Notes, Surroundings, read};
 use crate::schema::{Shape, array, boolean, having, integer, object, text};
-use serde::Deserialize;
-use serde_json::Value;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use weir_plugins::logger::Config;
@@ -84,7 +84,9 @@ impl Mapping for ElasticsearchLogger {
             let encoded = STANDARD.encode(format!("{}:{}", auth.username, auth.password));
             headers.insert("Authorization".to_owned(), format!("Basic {encoded}"));
         }
-        let several = options.endpoint_addrs.or(options.endpoint_addr.map(|address| vec![address]));
+        let several = options
+            .endpoint_addrs
+            .or(options.endpoint_addr.map(|address| vec![address]));
         let address = first("endpoint_addrs", several.unwrap_or_default(), notes);
         serde_json::to_value(Config {
             target: Target::Http(HttpTarget {

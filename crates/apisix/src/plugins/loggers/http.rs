@@ -33,10 +33,7 @@ impl Mapping for HttpLogger {
                 ("uri", text().pattern(URL)),
                 ("auth_header", text()),
                 ("timeout", integer().at_least(1).or(3)),
-                (
-                    "concat_method",
-                    text().options(["json", "new_line"]).or("json"),
-                ),
+                ("concat_method", text().options(["json", "new_line"]).or("json")),
                 ("ssl_verify", boolean().or(false)),
             ]);
             with_batches(with_entry(shape), "http logger").required(["uri"])
@@ -52,7 +49,9 @@ impl Mapping for HttpLogger {
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         let is_json = options.concat_method == "json";
-        let headers = options.auth_header.map(|value| ("Authorization".to_owned(), value));
+        let headers = options
+            .auth_header
+            .map(|value| ("Authorization".to_owned(), value));
         serde_json::to_value(Config {
             target: Target::Http(HttpTarget {
                 url: options.uri,

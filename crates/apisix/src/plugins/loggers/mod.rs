@@ -83,7 +83,10 @@ impl BatchOptions {
             max_entries: self.batch_max_size,
             delay_ms: match self.batch_max_size {
                 1 => 0,
-                _ => self.inactive_timeout.min(self.buffer_duration).saturating_mul(1000),
+                _ => self
+                    .inactive_timeout
+                    .min(self.buffer_duration)
+                    .saturating_mul(1000),
             },
             max_pending: 8192,
             retries: self.max_retry_count,
@@ -106,7 +109,10 @@ fn base(
     let metadata = surroundings.metadata.get(name);
     let of_all = |field: &str| {
         let format = metadata.and_then(|metadata| metadata.get(field));
-        format.and_then(Value::as_object).filter(|it| !it.is_empty()).cloned()
+        format
+            .and_then(Value::as_object)
+            .filter(|it| !it.is_empty())
+            .cloned()
     };
     let mut fields = options.log_format.or_else(|| of_all("log_format"));
     if let Some(fields) = &mut fields {
@@ -146,18 +152,23 @@ fn base(
 }
 
 /// Adds what all of them may say of entries to a shape.
-fn with_entry(shape: Shape) -> Shape {
-    let rules = || array(array(any())).min_items(1);
+fn with_format(shape: Shape) -> Shape {
     shape
         .field("log_format", object([]))
         .field("log_format_extra", object([]))
+        .field("_meta", meta::shape())
+}
+
+/// The same for those that can tell of bodies.
+fn with_entry(shape: Shape) -> Shape {
+    let rules = || array(array(any())).min_items(1);
+    with_format(shape)
         .field("include_req_body", boolean().or(false))
         .field("include_req_body_expr", rules())
         .field("include_resp_body", boolean().or(false))
         .field("include_resp_body_expr", rules())
         .field("max_req_body_bytes", integer().at_least(1).or(524_288))
         .field("max_resp_body_bytes", integer().at_least(1).or(524_288))
-        .field("_meta", meta::shape())
 }
 
 /// Adds how those wait that send batches.

@@ -1,6 +1,6 @@
 //! `splunk-hec-logging`: sends entries to Splunk's HTTP event collector.
 
-use super::{BatchOptions, URL, base, common, with_batches, with_entry};
+use super::{BatchOptions, URL, base, common, with_batches, with_format};
 use crate::plugins::{Mapping, Notes, Surroundings, read};
 use crate::schema::{Shape, boolean, integer, object, text};
 use serde::Deserialize;
@@ -45,7 +45,7 @@ impl Mapping for SplunkHecLogging {
                 ("endpoint", endpoint.required(["uri", "token"])),
                 ("ssl_verify", boolean().or(true)),
             ]);
-            with_batches(with_entry(shape), "splunk-hec-logging").required(["endpoint"])
+            with_batches(with_format(shape), "splunk-hec-logging").required(["endpoint"])
         });
         &SHAPE
     }
@@ -58,7 +58,8 @@ impl Mapping for SplunkHecLogging {
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         let endpoint = options.endpoint;
-        let mut headers = BTreeMap::from([("Authorization".to_owned(), format!("Splunk {}", endpoint.token))]);
+        let mut headers =
+            BTreeMap::from([("Authorization".to_owned(), format!("Splunk {}", endpoint.token))]);
         if let Some(channel) = endpoint.channel {
             headers.insert("X-Splunk-Request-Channel".to_owned(), channel);
         }

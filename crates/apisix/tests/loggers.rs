@@ -1,0 +1,172 @@
+//! What the loggers become in the catalogue.
+
+use serde_json::{Value, json};
+use weir_apisix::{Options, translate};
+use weir_model::{PluginUse, Severity};
+use weir_plugins::logger::Config;
+use weir_plugins::logger::form::Form;
+use weir_plugins::logger::target::Target;
+
+fn document(plugin: &str, config: &Value) -> Value {
+    json!({
+        "routes": [{
+            "id": "r", "uri": "/", "plugins": {plugin: config}, "upstream": {"nodes": {"a:1": 1}}
+        }],
+        "plugin_metadata": [
+            {"id": "tcp-logger", "log_format": {"h": "$host"}, "log_format_extra": {"e": "$uri"}},
+            {"id": "file-logger", "path": "/of/all"}
+        ]
+    })
+}
+
+fn catalogue(plugin: &str, config: &Value) -> Config {
+    let (model, _) = translate(&document(plugin, config), &Options::default())
+        .unwrap_or_else(|diagnostics| panic!("{plugin} {config}: {diagnostics:?}"));
+    match &model.routes[0].plugins[0].plugin {
+        Some(PluginUse::Inline(instance)) => {
+            assert_eq!(instance.name, "logger");
+            let config: Config = serde_json::from_value(instance.config.clone()).expect("typed");
+            assert!(config.target.sink().is_ok(), "{plugin}");
+            config
+        }
+        other => panic!("{plugin} {config}: {other:?}"),
+    }
+}
+
+#[test]
+fn servers_and_forms() {
+    let index = json!({"index": "i"});
+    for (plugin, config, url, form) in [
+        (
+            "http-logger",
+            json!({"uri": "http://l:1/x"}),
+            "http://l:1/x",
+            json!("array"),
+        ),
+        (
+            "http-logger",
+            json!({"uri": "http://l:1/x", "batch_max_size": 1}),
+            "http://l:1/x",
+            json!("bare"),
+        ),
+        (
+            "http-logger",
+            json!({"uri": "http://l:1/x", "concat_method": "new_line"}),
+            "http://l:1/x",
+            json!("separated"),
+        ),
+        (
+            "loki-logger",
+            json!({"endpoint_addrs": ["http://l:3100"]}),
+            "http://l:3100/loki/api/v1/push",
+            json!({"loki": {"job": "apisix"}}),
+        ),
+        (
+            "elasticsearch-logger",
+            json!({"endpoint_addr": "http://e:9200", "field": index}),
+            "http://e:9200/_bulk",
+            json!({"elasticsearch": {"index": "i"}}),
+        ),
+        (
+            "clickhouse-logger",
+            json!({"endpoint_addr": "http://c:8123", "user": "u", "password": "p", "database": "d", "logtable": "t"}),
+            "http://c:8123",
+            json!({"clickhouse": "t"}),
+        ),
+        (
+            "splunk-hec-logging",
+            json!({"endpoint": {"uri": "http://s:8088/services/collector", "token": "t"}}),
+            "http://s:8088/services/collector",
+            json!({"splunk": "apache-apisix-splunk-hec-logging"}),
+        ),
+    ] {
+        let found = catalogue(plugin, &config);
+        let Target::Http(http) = &found.target else {
+            panic!("{plugin}: {:?}", found.target);
+        };
+        assert_eq!(http.url, url);
+        assert_eq!(serde_json::to_value(&found.form).expect("JSON"), form, "{plugin}");
+        assert_eq!((found.batch.retries, found.batch.max_pending), (0, 8192));
+    }
+}
+
+#[test]
+fn streams_files_and_formats() {
+    let server =
+        json!({"host": "h", "port": 9, "batch_max_size": 7, "buffer_duration": 2, "max_retry_count": 3});
+    let tcp = catalogue("tcp-logger", &server);
+    assert!(matches!(&tcp.target, Target::Tcp(it) if (it.host.as_str(), it.port) == ("h", 9)));
+    assert_eq!(
+        (tcp.batch.max_entries, tcp.batch.delay_ms, tcp.batch.retries),
+        (7, 2000, 3)
+    );
+    let fields = json!({"h": "$host", "route_id": "$route_id", "service_id": "$service_id"});
+    assert_eq!(tcp.fields.map(Value::Object), Some(fields));
+    assert_eq!(Value::Object(tcp.extra_fields), json!({"e": "$uri"}));
+    assert!(matches!(catalogue("udp-logger", &server).target, Target::Udp(_)));
+    let syslog = catalogue("syslog", &server);
+    assert!(matches!(
+        (syslog.target, syslog.form),
+        (Target::Tcp(_), Form::Syslog(_))
+    ));
+    let udp = json!({"host": "h", "port": 9, "sock_type": "udp"});
+    assert!(matches!(catalogue("syslog", &udp).target, Target::Udp(_)));
+    let file = json!({
+        "include_req_body": true, "include_resp_body": true, "max_resp_body_bytes": 5,
+        "include_resp_body_expr": [["status", "==", 200]],
+    });
+    let file = catalogue("file-logger", &file);
+    assert!(matches!(&file.target, Target::File(it) if it.path == "/of/all"));
+    assert_eq!((file.request_body_bytes, file.response_body_bytes), (524_288, 5));
+    assert!(file.request_body_when.is_none() && file.response_body_when.is_some());
+}
+
+#[test]
+fn what_cannot_be_served_is_told() {
+    for (plugin, config, severity, words) in [
+        (
+            "elasticsearch-logger",
+            json!({"endpoint_addr": "http://e:9200", "field": {"index": "i-{%Y}"}}),
+            Severity::Error,
+            "a time in the index is not available",
+        ),
+        (
+            "file-logger",
+            json!({"path": "/x", "match": [["status", "==", 200]]}),
+            Severity::Error,
+            "is not available",
+        ),
+        (
+            "loki-logger",
+            json!({"endpoint_addrs": ["http://a:1", "http://b:1"]}),
+            Severity::Warning,
+            "the first of these",
+        ),
+        (
+            "prometheus",
+            json!({}),
+            Severity::Warning,
+            "weir_route_requests_total",
+        ),
+        (
+            "http-logger",
+            json!({}),
+            Severity::Dropped,
+            "property \"uri\" is required",
+        ),
+        (
+            "tcp-logger",
+            json!({"host": "h", "port": 1, "include_req_body_expr": [["a", "??", 1]]}),
+            Severity::Dropped,
+            "failed to validate the 'include_req_body_expr' expression",
+        ),
+    ] {
+        let found = match translate(&document(plugin, &config), &Options::default()) {
+            Ok((_, found)) | Err(found) => found,
+        };
+        let told = found
+            .iter()
+            .any(|it| it.severity == severity && it.message.contains(words));
+        assert!(told, "{plugin} {config}: {found:?}");
+    }
+}

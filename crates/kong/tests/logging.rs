@@ -1,0 +1,103 @@
+//! What the plugins that log become in the catalogue.
+
+use serde_json::{Value, json};
+use weir_kong::{Options, translate};
+use weir_model::{Diagnostic, Model, PluginUse};
+use weir_plugins::logger::Config;
+
+fn read(plugin: &str, config: &Value) -> Result<(Model, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let document = json!({
+        "_format_version": "3.0",
+        "services": [{
+            "name": "s",
+            "url": "http://127.0.0.1:1",
+            "routes": [{ "name": "r", "paths": ["/x"], "plugins": [{ "name": plugin, "config": config }] }],
+        }],
+    });
+    translate(&document, &Options::default())
+}
+
+fn catalogue(plugin: &str, config: &Value) -> Value {
+    let (model, found) = read(plugin, config).expect("is accepted");
+    assert!(found.is_empty(), "{found:?}");
+    let instance = match model.routes[0].plugins[0].plugin.as_ref().expect("a plugin") {
+        PluginUse::Inline(instance) => instance,
+        PluginUse::Shared(id) => model.plugins.iter().find(|it| it.id == *id).expect("shared"),
+    };
+    assert_eq!(instance.name, "logger");
+    let typed: Config = serde_json::from_value(instance.config.clone()).expect("typed");
+    assert!(typed.target.sink().is_ok(), "{plugin}");
+    instance.config.clone()
+}
+
+#[test]
+fn targets_and_forms() {
+    for (plugin, config, expected) in [
+        (
+            "file-log",
+            json!({"path": "/tmp/x.log", "reopen": true}),
+            vec![
+                ("/target/file", json!({"path": "/tmp/x.log", "reopen": true})),
+                ("/form", json!("lines")),
+            ],
+        ),
+        (
+            "http-log",
+            json!({
+                "http_endpoint": "http://l:9/x", "method": "PUT", "headers": {"X-A": "1"},
+                "queue": {"max_batch_size": 5, "max_coalescing_delay": 0.5, "max_retry_time": 7}
+            }),
+            vec![
+                ("/target/http/url", json!("http://l:9/x")),
+                ("/target/http/method", json!("PUT")),
+                ("/target/http/headers", json!({"X-A": "1"})),
+                ("/form", json!("array_or_object")),
+                ("/batch/max_entries", json!(5)),
+                ("/batch/delay_ms", json!(500)),
+                ("/batch/retry_for_ms", json!(7000)),
+                ("/batch/retry_delay_ms", json!(10)),
+                ("/batch/max_pending", json!(10_000)),
+            ],
+        ),
+        (
+            "tcp-log",
+            json!({"host": "h", "port": 9, "tls": true, "tls_sni": "n"}),
+            vec![
+                ("/target/tcp/tls", json!(true)),
+                ("/target/tcp/server_name", json!("n")),
+                ("/form", json!("lines")),
+            ],
+        ),
+        (
+            "udp-log",
+            json!({"host": "h", "port": 9}),
+            vec![("/target/udp/port", json!(9)), ("/batch/max_entries", json!(1))],
+        ),
+        (
+            "syslog",
+            json!({"facility": "local3", "server_errors_severity": "crit", "log_level": "warning"}),
+            vec![
+                ("/form/local_syslog/facility", json!(19)),
+                ("/form/local_syslog/server_error", json!(2)),
+                ("/form/local_syslog/success", json!(6)),
+                ("/form/local_syslog/least", json!(4)),
+            ],
+        ),
+    ] {
+        let found = catalogue(plugin, &config);
+        for (place, value) in expected {
+            assert_eq!(found.pointer(place), Some(&value), "{plugin} {place}");
+        }
+    }
+}
+
+#[test]
+fn code_is_refused() {
+    let config = json!({"path": "/tmp/x", "custom_fields_by_lua": {"a": "return 1"}});
+    let found = read("file-log", &config).expect_err("is refused");
+    assert!(
+        found[0].message.contains("code in Lua is not available")
+            && found[0].path.to_string().contains("custom"),
+        "{found:?}"
+    );
+}

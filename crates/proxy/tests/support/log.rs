@@ -1,0 +1,58 @@
+//! Where the puppet tells of calls.
+
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+use weir_plugin::{LogBatching, LogHttp, LogJoint, LogSink, LogTarget};
+
+/// `file` or `local` (a path), `http`, `tcp` or `udp` (a port of this machine); `max_entries` of a message, `delay_ms`,
+/// `max_pending`, `retries`. Gives also the `size` that entries are padded to.
+pub fn log_target(config: &Value) -> Option<(Arc<LogTarget>, usize)> {
+    let number = |name: &str, default: u64| config[name].as_u64().unwrap_or(default);
+    let port = |name: &str| config[name].as_u64().map(|port| port as u16);
+    let host = || "127.0.0.1".to_owned();
+    let timeout = Duration::from_millis(number("timeout_ms", 5_000));
+    let path = |name: &str| config[name].as_str().map(str::to_owned);
+    let sink = if let Some(path) = path("file") {
+        LogSink::File { path, reopen: false }
+    } else if let Some(path) = path("local") {
+        LogSink::Local { path }
+    } else if let Some(port) = port("tcp") {
+        LogSink::Tcp {
+            host: host(),
+            port,
+            tls: None,
+            timeout,
+        }
+    } else if let Some(port) = port("udp") {
+        LogSink::Udp { host: host(), port }
+    } else {
+        LogSink::Http(LogHttp {
+            host: host(),
+            port: port("http")?,
+            tls: None,
+            head: b"POST /log HTTP/1.1\r\nHost: sink\r\n".to_vec(),
+            timeout,
+        })
+    };
+    let target = LogTarget {
+        sink,
+        joint: LogJoint {
+            before: "[".into(),
+            between: ",",
+            after: "]",
+            bare_single: true,
+        },
+        batching: LogBatching {
+            max_entries: number("max_entries", 1) as usize,
+            delay: Duration::from_millis(number("delay_ms", 0)),
+            max_pending: number("max_pending", 1_000) as usize,
+            max_pending_bytes: 1 << 20,
+            retries: number("retries", 3) as u32,
+            retry_for: Duration::from_secs(60),
+            retry_delay: Duration::from_millis(10),
+            max_retry_delay: Duration::from_millis(10),
+        },
+    };
+    Some((Arc::new(target), number("size", 0) as usize))
+}

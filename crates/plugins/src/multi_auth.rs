@@ -63,6 +63,12 @@ impl Plugin for MultiAuth {
         for (index, plugins) in config.any_of.iter().enumerate() {
             for (name, config) in plugins {
                 let path = root.index(index).field(name.as_str());
+                // It would let calls without a token pass, and with them everybody.
+                if name == "jwe-decrypt" && config.get("required") == Some(&Value::Bool(false)) {
+                    let message = "expected a way that every caller has to prove something by";
+                    faults.push(Diagnostic::error(path.field("required"), message));
+                    continue;
+                }
                 match way(name).map(|plugin| plugin.build(config, context)) {
                     Some(Ok(filter)) => ways.push(filter),
                     Some(Err(found)) => faults.extend(within(&path, found)),

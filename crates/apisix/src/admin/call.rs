@@ -61,7 +61,8 @@ impl Call {
 
     /// Whether the write is only tried.
     pub fn is_dry_run(&self) -> bool {
-        self.header(DRY_RUN.as_str()) == Some("true")
+        self.header(DRY_RUN.as_str())
+            .is_some_and(|value| value.eq_ignore_ascii_case("true"))
     }
 
     /// The revisions that the written document must be at; `None`: any.

@@ -123,7 +123,7 @@ async fn check(
             let name = caller.name();
             request.extensions_mut().insert(Author(name.as_str().into()));
             request.extensions_mut().insert(caller);
-            let is_dry = request.headers().contains_key("weir-dry-run");
+            let is_dry = crate::api::is_dry_run(request.headers());
             let answer = next.run(request).await;
             if is_write && !is_dry {
                 entry.who = name;
@@ -280,11 +280,27 @@ fn bearer(headers: &HeaderMap) -> Option<String> {
         .then(|| token.trim().to_owned())
 }
 
-/// Browsers say so of every request that another site made them send.
+/// Whether another site may have made a browser send this. Browsers tell it of most requests; a name that was made to
+/// lead here is told by `Host`, and a page elsewhere by `Origin`.
 fn is_cross_site(headers: &HeaderMap) -> bool {
-    headers
-        .get("sec-fetch-site")
-        .is_some_and(|site| site == "cross-site")
+    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+    let is_told = text("sec-fetch-site").is_some_and(|site| !matches!(site, "none" | "same-origin"));
+    let host = text("host").unwrap_or_default();
+    let is_misled = !host.is_empty() && !is_here(host);
+    let is_from_elsewhere = text("origin").is_some_and(|origin| {
+        let authority = origin.split_once("://").map(|(_, authority)| authority);
+        authority != Some(host)
+    });
+    is_told || is_misled || is_from_elsewhere
+}
+
+/// Whether a `Host` names this machine by an address or as `localhost`, which nobody else can make lead here.
+fn is_here(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    name.eq_ignore_ascii_case("localhost") || name.parse::<std::net::IpAddr>().is_ok()
 }
 
 const FROM_ELSEWHERE: &str = "there are no users yet, so only calls from this machine are let in: `weir user add NAME --role admin` makes one";

@@ -116,7 +116,7 @@ fn demand(caller: &Caller, role: Role) -> Result<(), Problem> {
 }
 
 /// Whether the call only asks what would come of it.
-fn is_dry_run(headers: &HeaderMap) -> bool {
+pub(crate) fn is_dry_run(headers: &HeaderMap) -> bool {
     headers
         .get("weir-dry-run")
         .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"true"))

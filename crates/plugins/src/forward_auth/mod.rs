@@ -245,11 +245,11 @@ impl AskFilter {
             ]
             .iter()
             .any(|framing| name.eq_ignore_ascii_case(framing));
-            if !is_framing
-                && !headers.contains(name)
-                && let Some(value) = request.headers.get(name)
-            {
-                headers.append(name, value);
+            if !is_framing && !headers.contains(name) {
+                // All copies: whoever judges must see what the upstream will.
+                for value in request.headers.get_all(name) {
+                    headers.append(name, value);
+                }
             }
         }
         headers
@@ -259,7 +259,13 @@ impl AskFilter {
         let Some(answer) = answer else {
             let plugin = "forward-auth";
             return match self.config.pass_on_failure {
-                true => Outcome::Continue,
+                true => {
+                    // Nobody has vouched for what the caller says of itself.
+                    for name in &self.config.upstream_headers {
+                        exchange.request.headers.remove(name.as_bytes());
+                    }
+                    Outcome::Continue
+                }
                 false => Outcome::Refuse(Box::new(Refusal::with_status(
                     RefusalKind::Forbidden { plugin },
                     self.config.failure_status,

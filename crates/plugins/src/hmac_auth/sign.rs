@@ -122,6 +122,13 @@ pub(super) fn names(list: &[u8]) -> impl Iterator<Item = &[u8]> {
 fn value<'x>(name: &[u8], request: &'x Request, length: &'x mut itoa::Buffer) -> Option<&'x [u8]> {
     match request.content_length {
         Some(bytes) if name.eq_ignore_ascii_case(b"content-length") => Some(length.format(bytes).as_bytes()),
-        _ => request.headers.get(name),
+        _ => {
+            let mut values = (request.headers.iter())
+                .filter(|header| header.name.eq_ignore_ascii_case(name))
+                .map(|header| header.value);
+            let value = values.next()?;
+            // Of several nobody can tell which one the upstream will take.
+            values.next().is_none().then_some(value)
+        }
     }
 }

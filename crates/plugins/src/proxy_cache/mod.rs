@@ -1,7 +1,7 @@
 //! `proxy-cache`: keeps responses and answers later calls with them.
 //!
 //! ```yaml
-//! key: [$host, $request_uri]
+//! key: [$route_id, $host, $request_uri]
 //! ttl_seconds: 60
 //! cache_control: true
 //! ```
@@ -159,7 +159,12 @@ impl Default for Config {
         Self {
             zone: "default".into(),
             zone_bytes: 64 << 20,
-            key: vec!["$host".into(), "$request_uri".into()],
+            key: vec![
+                "$route_id".into(),
+                "$scheme".into(),
+                "$host".into(),
+                "$request_uri".into(),
+            ],
             query: QueryKey::None,
             headers: Vec::new(),
             ignore_case: false,

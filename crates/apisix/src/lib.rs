@@ -14,6 +14,7 @@
 
 mod admin;
 mod document;
+pub mod metrics;
 mod plugins;
 mod prepare;
 mod schema;

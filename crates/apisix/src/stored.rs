@@ -9,8 +9,8 @@ mod lack;
 use crate::admin::Kind;
 use crate::document::{
     Documents, Item, Route, Ssl, check_route, consumer_group_shape, consumer_shape, credential_shape,
-    global_rule_shape, id_text, plugin_config_shape, read_one, route_shape, service_shape, ssl,
-    upstream_shape,
+    global_rule_shape, id_text, plugin_config_shape, proto, read_one, route_shape, service_shape, ssl,
+    stream_route, upstream_shape,
 };
 use crate::plugins::{Checker, Side};
 use crate::schema::Shape;
@@ -160,7 +160,8 @@ impl Stored {
                 self.memory.forget_plugins(&format!("{key}/"));
                 self.memory.forget_routes();
             }
-            Kind::PluginMetadata => {
+            // Any plugin may name one.
+            Kind::PluginMetadata | Kind::Proto => {
                 self.memory.forget_plugins("");
                 self.memory.forget_consumers();
                 self.memory.forget_routes();
@@ -171,7 +172,7 @@ impl Stored {
                     self.memory.forget_client_certificates();
                 }
             }
-            Kind::Proto | Kind::StreamRoute | Kind::Secret | Kind::CostDecoration => {}
+            Kind::StreamRoute | Kind::Secret | Kind::CostDecoration => {}
         }
     }
 
@@ -204,7 +205,11 @@ impl Stored {
                 documents.metadata.shift_remove(id);
             }
             Kind::Ssl => take(&mut documents.ssls, id),
-            Kind::Proto | Kind::StreamRoute | Kind::Secret | Kind::CostDecoration => {}
+            Kind::StreamRoute => take(&mut documents.stream_routes, id),
+            Kind::Proto => {
+                documents.protos.remove(id);
+            }
+            Kind::Secret | Kind::CostDecoration => {}
         }
     }
 
@@ -284,7 +289,15 @@ impl Stored {
                 }
                 put(&mut documents.ssls, key, id, ssl);
             }
-            Kind::Proto | Kind::StreamRoute | Kind::Secret | Kind::CostDecoration => {}
+            Kind::StreamRoute => {
+                let route = one(key, &map, stream_route::shape(), None, ssl::check_upstream)?;
+                put(&mut documents.stream_routes, key, id, route);
+            }
+            Kind::Proto => {
+                let proto: proto::Proto = one(key, &map, proto::shape(), None, proto::check)?;
+                documents.protos.insert(id.to_owned(), proto.content);
+            }
+            Kind::Secret | Kind::CostDecoration => {}
         }
         Ok(())
     }

@@ -69,7 +69,9 @@ fn words(refusal: &Refusal) -> Option<(&'static str, &str)> {
             "message",
             message.unwrap_or_else(|| authentication(plugin, failure)),
         )),
-        RefusalKind::RateLimited => message.map(|message| ("error_msg", message)),
+        RefusalKind::RateLimited | RefusalKind::PluginFailed { .. } => {
+            message.map(|message| ("error_msg", message))
+        }
         RefusalKind::Forbidden { plugin } => message.map(|message| (field(plugin), message)),
         RefusalKind::Unacceptable { .. } => message.map(|message| ("", message)),
         _ => None,

@@ -219,9 +219,9 @@ fn what_weir_lacks_is_an_error_at_its_place() {
             "\"pre_function\" (a function in Lua) is not available in this version of Weir",
         ),
         (
-            "plugins: {limit-count: {count: 1, time_window: 1, policy: redis, redis_host: h1}}",
-            "routes[0].plugins.limit-count.policy",
-            "policy \"redis\" of plugin \"limit-count\" is not available in this version of Weir",
+            "plugins: {limit-count: {count: 1, time_window: 1, policy: redis-sentinel, redis_role: slave, redis_master_name: m, redis_sentinels: [{host: h1, port: 1}]}}",
+            "routes[0].plugins.limit-count.redis_role",
+            "counting in a replica is not available in this version of Weir",
         ),
         (
             "filter_func: 'function(vars) return true end'",
@@ -253,10 +253,9 @@ fn resources_that_are_not_served_yet_are_checked_and_told() {
 ssls:
 - {id: 1, sni: a.com, cert: '$env://CERT', key: '$env://KEY'}
 - {id: 2, sni: a.com}
-stream_routes:
-- {id: 1, server_port: 1}
 protos:
-- {id: 1, content: x}
+- {id: 1, content: 'message M {}'}
+- {id: 2, content: 'message {'}
 plugins:
 - {name: cors}
 consumers:
@@ -272,10 +271,9 @@ consumers:
         found,
         [
             "Dropped consumers[0]: failed to get the consumer for the credential: no consumer 'ghost'",
+            "Dropped protos[1].content: invalid content: definition.proto:1:9: expected an identifier, but found '{'",
             "Dropped ssls[1]: then clause did not match",
             "Warning plugins: the list of plugins to load is not served yet: all available ones are",
-            "Warning protos[0]: 'protos' are not served yet",
-            "Warning stream_routes[0]: 'stream_routes' are not served yet",
         ]
     );
 }

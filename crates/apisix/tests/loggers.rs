@@ -6,6 +6,7 @@ use weir_model::{PluginUse, Severity};
 use weir_plugins::logger::Config;
 use weir_plugins::logger::form::Form;
 use weir_plugins::logger::target::Target;
+use weir_plugins::statsd;
 
 fn document(plugin: &str, config: &Value) -> Value {
     json!({
@@ -14,7 +15,8 @@ fn document(plugin: &str, config: &Value) -> Value {
         }],
         "plugin_metadata": [
             {"id": "tcp-logger", "log_format": {"h": "$host"}, "log_format_extra": {"e": "$uri"}},
-            {"id": "file-logger", "path": "/of/all"}
+            {"id": "file-logger", "path": "/of/all"},
+            {"id": "datadog", "host": "agent", "namespace": "edge"}
         ]
     })
 }
@@ -169,4 +171,79 @@ fn what_cannot_be_served_is_told() {
             .any(|it| it.severity == severity && it.message.contains(words));
         assert!(told, "{plugin} {config}: {found:?}");
     }
+}
+
+#[test]
+fn kafka_is_told_of_brokers_and_users() {
+    let sasl = json!({"mechanism": "SCRAM-SHA-256", "user": "u", "password": "p"});
+    for (config, brokers, has_user, form) in [
+        (
+            json!({"broker_list": {"k": 9092}}),
+            vec![("k", 9092)],
+            false,
+            json!("array"),
+        ),
+        (
+            json!({"brokers": [{"host": "k", "port": 1, "sasl_config": sasl}, {"host": "l", "port": 2}],
+                   "batch_max_size": 1}),
+            vec![("k", 1), ("l", 2)],
+            true,
+            json!("bare"),
+        ),
+    ] {
+        let mut config = config;
+        config["kafka_topic"] = "calls".into();
+        config["required_acks"] = (-1).into();
+        let found = catalogue("kafka-logger", &config);
+        assert_eq!(serde_json::to_value(&found.form).expect("JSON"), form);
+        let Target::Kafka(kafka) = &found.target else {
+            panic!("{:?}", found.target);
+        };
+        let told: Vec<_> = kafka
+            .brokers
+            .iter()
+            .map(|it| (it.host.as_str(), it.port))
+            .collect();
+        assert_eq!(told, brokers);
+        assert_eq!(
+            (kafka.sasl.is_some(), kafka.acks, kafka.record_each),
+            (has_user, -1, false)
+        );
+    }
+}
+
+#[test]
+fn datadog_is_where_metadata_says() {
+    let document = document(
+        "datadog",
+        &json!({"constant_tags": ["team:a"], "include_path": true}),
+    );
+    let (model, _) = translate(&document, &Options::default()).expect("is accepted");
+    let Some(PluginUse::Inline(instance)) = &model.routes[0].plugins[0].plugin else {
+        panic!("an instance");
+    };
+    let config: statsd::Config = serde_json::from_value(instance.config.clone()).expect("typed");
+    assert_eq!(
+        (instance.name.as_str(), config.prefix.as_str()),
+        ("statsd", "edge")
+    );
+    assert_eq!(config.plain_tags, ["source:apisix", "team:a"]);
+    assert_eq!(config.tags.get("path").map(String::as_str), Some("{path}"));
+    let stats: Vec<_> = config.metrics.iter().map(|metric| metric.stat.as_str()).collect();
+    let expected = [
+        "request.counter",
+        "request.latency",
+        "upstream.latency",
+        "apisix.latency",
+        "ingress.size",
+        "egress.size",
+    ];
+    assert_eq!(stats, expected);
+    let Target::Udp(udp) = &config.target else {
+        panic!("{:?}", config.target);
+    };
+    assert_eq!(
+        (udp.host.as_str(), udp.port, udp.line_bytes),
+        ("agent", 8125, Some(0))
+    );
 }

@@ -10,7 +10,7 @@ use divan::{Bencher, black_box};
 use serde_json::{Value, json};
 use weir_model::Model;
 use weir_plugin::{Exchange, Outcome, system_clock};
-use weir_snapshot::{Carry, Chain, Snapshot, compile};
+use weir_snapshot::{Carry, Chain, Pieces, Snapshot, compile, compile_again};
 
 #[path = "../src/token.rs"]
 #[allow(dead_code, unused_imports, reason = "the program and its tests use all of it")]
@@ -158,6 +158,72 @@ fn compile_routes(bencher: Bencher<'_, '_>, dialect: Dialect, routes: u32) {
             .map(|it| it.0.hash)
             .ok()
     });
+}
+
+#[divan::bench(args = [1_000, 20_000], sample_count = 20)]
+fn change_kong(bencher: Bencher<'_, '_>, routes: u32) {
+    let service = "5f3e1c80-0000-4000-8000-000000000001";
+    let id = |at: u32| format!("default/routes/{at:08x}-1234-4000-8000-000000000000");
+    let route = |at: u32, path: &str| {
+        json!({"name": format!("route{at}"), "paths": [format!("/{path}{at}")], "service": {"id": service}})
+            .to_string()
+    };
+    let mut stored = weir_kong::stored::Stored::new(weir_kong::Options::default());
+    let host = json!({"name": "hello", "protocol": "http", "host": "127.0.0.1", "port": 1980}).to_string();
+    stored.apply(&format!("default/services/{service}"), Some(host.as_bytes()));
+    for at in 1..=routes {
+        // Ids that are far from each other, as random ones are.
+        stored.apply(
+            &id(at.wrapping_mul(2_654_435_761)),
+            Some(route(at, "hello").as_bytes()),
+        );
+    }
+    let changed = |stored: &mut weir_kong::stored::Stored, number: u32| {
+        let at = number % routes + 1;
+        let path = format!("changed-{number}-");
+        stored.apply(
+            &id(at.wrapping_mul(2_654_435_761)),
+            Some(route(at, &path).as_bytes()),
+        );
+        stored.model().0
+    };
+    change(bencher, stored, changed);
+}
+
+#[divan::bench(args = [1_000, 20_000], sample_count = 20)]
+fn change_apisix(bencher: Bencher<'_, '_>, routes: u32) {
+    let route = |at: u32, path: &str| {
+        let upstream = json!({"nodes": {"127.0.0.1:1980": 1}, "type": "roundrobin"});
+        json!({"id": at.to_string(), "uri": format!("/{path}{at}"), "upstream": upstream}).to_string()
+    };
+    let mut stored = weir_apisix::Stored::new(weir_apisix::Options::default());
+    for at in 1..=routes {
+        stored.apply(&format!("routes/{at}"), Some(route(at, "hello").as_bytes()));
+    }
+    let changed = |stored: &mut weir_apisix::Stored, number: u32| {
+        let at = number % routes + 1;
+        let path = format!("changed-{number}-");
+        stored.apply(&format!("routes/{at}"), Some(route(at, &path).as_bytes()));
+        stored.model().0
+    };
+    change(bencher, stored, changed);
+}
+
+/// What a change of one route of many costs, from its document to the snapshot in its place, the old one freed.
+fn change<S>(bencher: Bencher<'_, '_>, mut stored: S, changed: impl Fn(&mut S, u32) -> Model) {
+    let registry = weir_plugins::registry();
+    let (carry, mut pieces) = (Carry::default(), Pieces::default());
+    let place = ArcSwap::from_pointee(compiled(&Dialect::Kong.routes(1)));
+    let mut number = 0;
+    let mut next = move || {
+        number += 1;
+        let model = changed(&mut stored, number);
+        let snapshot = compile_again(&model, number.into(), &registry, &carry, &mut pieces);
+        let snapshot = snapshot.unwrap_or_else(|found| panic!("{found:?}")).0;
+        place.swap(Arc::new(snapshot)).hash
+    };
+    next();
+    bencher.bench_local(next);
 }
 
 /// A new snapshot put where workers read it, and the old one given back.

@@ -11,7 +11,7 @@ use crate::experiment::{self, EXPERIMENTS, Experiment, Load};
 use crate::results::{self, Results};
 use crate::table::Table;
 use crate::terminal::{self, note};
-use crate::{baseline, compare, machine, memory, reload, render, report, stall, suite};
+use crate::{baseline, compare, machine, memory, reload, render, report, stall, suite, writes};
 
 /// Where reports go when no folder is named.
 const REPORTS: &str = "target/bench";
@@ -101,6 +101,15 @@ enum Command {
         #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
         rate: u32,
     },
+    /// Writes to a control plane while a gateway that follows it serves a load: how much the load feels of them
+    Writes {
+        /// Writes per second
+        #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        rate: u32,
+        /// Seconds of writes
+        #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=3600))]
+        seconds: u32,
+    },
 }
 
 /// Does what is asked for; `true` when every row has its figure and nothing got worse.
@@ -139,6 +148,10 @@ fn run_command(command: Command, line: CommandLine) -> Result<bool> {
         Command::Reload { changes, rate } => {
             let mut results = open(line.report.as_deref())?;
             reload::run(&Bench::new(options)?, changes, rate, &mut results)
+        }
+        Command::Writes { rate, seconds } => {
+            let mut results = open(line.report.as_deref())?;
+            writes::run(&Bench::new(options)?, rate, seconds, &mut results)
         }
         Command::Latency { rate, experiment } => {
             let named = experiment::select(&[experiment])?;

@@ -41,6 +41,7 @@ mod template;
 mod terminal;
 mod token;
 mod upstream;
+mod writes;
 
 use std::process::ExitCode;
 

@@ -79,6 +79,8 @@ pub struct Call {
     pub body: Vec<u8>,
     /// Until the head of the answer is there, and then until its end.
     pub patience: Duration,
+    /// Whom a call over TLS trusts; `None`: the system's authorities.
+    pub trust: Option<Arc<ClientConfig>>,
 }
 
 impl Call {
@@ -90,6 +92,7 @@ impl Call {
             headers: Vec::new(),
             body: Vec::new(),
             patience: PATIENCE,
+            trust: None,
         }
     }
 
@@ -101,6 +104,7 @@ impl Call {
             headers: vec![("content-type", "application/json".to_owned())],
             body: body.to_string().into_bytes(),
             patience: PATIENCE,
+            trust: None,
         }
     }
 
@@ -171,7 +175,8 @@ impl Call {
             false => Box::new(stream),
             true => {
                 let name = ServerName::try_from(name.to_owned()).map_err(|it| wrong(&it))?;
-                let tls = TlsConnector::from(Arc::clone(&TRUST));
+                let trust = self.trust.as_ref().unwrap_or(&*TRUST);
+                let tls = TlsConnector::from(Arc::clone(trust));
                 Box::new(tls.connect(name, stream).await.map_err(|it| broken(&it))?)
             }
         };

@@ -3,10 +3,12 @@
 //! **What it is not**: it is never on the request path.
 
 pub mod access;
+pub mod acme;
 pub mod api;
 mod commit;
 pub mod follow;
 pub mod http;
+pub mod listen;
 pub mod report;
 pub mod secrets;
 

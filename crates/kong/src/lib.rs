@@ -9,6 +9,7 @@
 pub mod admin;
 pub mod describe;
 pub mod document;
+pub mod metrics;
 pub mod plugins;
 pub mod schema;
 pub mod stored;

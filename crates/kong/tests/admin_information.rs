@@ -318,7 +318,6 @@ async fn health_is_told_and_marked() {
 const WITHOUT: &[&str] = &[
     "/acme",
     "filter",
-    "/metrics",
     "oauth2_tokens",
     "/proxy-cache",
     "/sessions",

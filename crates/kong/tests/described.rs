@@ -40,16 +40,18 @@ fn refusals(model: &Model) -> Vec<u64> {
 #[test]
 fn who_decides_about_access_refuses_and_others_are_passed_by() {
     let ldap = json!({ "ldap_host": "h", "base_dn": "dc=x", "attribute": "cn" });
-    let table: [(&str, Value, &[u64]); 9] = [
+    let table: [(&str, Value, &[u64]); 7] = [
         ("ldap-auth", ldap, &[503]),
         ("oauth2", json!({ "enable_client_credentials": true }), &[503]),
         ("session", json!({}), &[503]),
         ("ai-prompt-guard", json!({ "deny_patterns": ["x"] }), &[503]),
         ("pre-function", json!({ "access": ["return"] }), &[503]),
         ("post-function", json!({ "log": ["return"] }), &[]),
-        ("datadog", json!({}), &[]),
-        ("prometheus", json!({}), &[]),
-        ("zipkin", json!({}), &[]),
+        (
+            "azure-functions",
+            json!({ "functionname": "f", "appname": "a" }),
+            &[],
+        ),
     ];
     for (plugin, config, expected) in table {
         let (model, warnings) = model(plugin, &config);
@@ -68,13 +70,17 @@ fn who_decides_about_access_refuses_and_others_are_passed_by() {
 fn what_is_kept_in_a_store_is_told_of() {
     let mut stored = Stored::new(Options::default());
     let keys = [
-        ("statsd", "00000000-0000-4000-8000-000000000001", true),
+        ("azure-functions", "00000000-0000-4000-8000-000000000001", true),
         ("session", "00000000-0000-4000-8000-000000000002", true),
-        ("zipkin", "00000000-0000-4000-8000-000000000003", false),
+        ("oauth2", "00000000-0000-4000-8000-000000000003", false),
         ("cors", "00000000-0000-4000-8000-000000000004", true),
     ];
     for (name, id, enabled) in keys {
-        let document = json!({ "id": id, "name": name, "enabled": enabled, "config": {} });
+        let config = match name {
+            "azure-functions" => json!({ "functionname": "f", "appname": "a" }),
+            _ => json!({}),
+        };
+        let document = json!({ "id": id, "name": name, "enabled": enabled, "config": config });
         let bytes = serde_json::to_vec(&document).expect("JSON");
         stored.apply(&format!("default/plugins/{id}"), Some(&bytes));
     }

@@ -88,8 +88,8 @@ fn fields_have_their_places() {
 fn kinds_and_times() {
     for (active, path, expected) in [
         ("type: tcp", "/active/type", json!("tcp")),
-        ("type: grpc", "/active/type", json!("tcp")),
-        ("type: grpcs", "/active/type", json!("tcp")),
+        ("type: grpc", "/active/type", json!("grpc")),
+        ("type: grpcs", "/active/type", json!("grpcs")),
         ("type: http", "/active/type", json!("http")),
         ("timeout: 0", "/active/timeout_ms", json!(60_000)),
         ("timeout: 65535", "/active/timeout_ms", json!(65_535_000)),

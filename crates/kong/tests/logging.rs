@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use weir_kong::{Options, translate};
 use weir_model::{Diagnostic, Model, PluginUse};
 use weir_plugins::logger::Config;
+use weir_plugins::statsd;
 
 fn read(plugin: &str, config: &Value) -> Result<(Model, Vec<Diagnostic>), Vec<Diagnostic>> {
     let document = json!({
@@ -24,9 +25,17 @@ fn catalogue(plugin: &str, config: &Value) -> Value {
         PluginUse::Inline(instance) => instance,
         PluginUse::Shared(id) => model.plugins.iter().find(|it| it.id == *id).expect("shared"),
     };
-    assert_eq!(instance.name, "logger");
-    let typed: Config = serde_json::from_value(instance.config.clone()).expect("typed");
-    assert!(typed.target.sink().is_ok(), "{plugin}");
+    match instance.name.as_str() {
+        "statsd" => {
+            let typed: statsd::Config = serde_json::from_value(instance.config.clone()).expect("typed");
+            assert!(typed.target.sink().is_ok(), "{plugin}");
+        }
+        name => {
+            assert_eq!(name, "logger");
+            let typed: Config = serde_json::from_value(instance.config.clone()).expect("typed");
+            assert!(typed.target.sink().is_ok(), "{plugin}");
+        }
+    }
     instance.config.clone()
 }
 
@@ -100,4 +109,71 @@ fn code_is_refused() {
             && found[0].path.to_string().contains("custom"),
         "{found:?}"
     );
+}
+
+#[test]
+fn numbers_are_told_by_their_names() {
+    let stats = |config: &Value| -> Vec<String> {
+        let metrics = config["metrics"].as_array().expect("a list").iter();
+        metrics
+            .map(|metric| {
+                let text = |field: &str| metric[field].as_str().unwrap_or("text").to_owned();
+                format!("{} {} {}", text("stat"), text("kind"), text("value"))
+            })
+            .collect()
+    };
+    let found = catalogue(
+        "statsd",
+        &json!({"hostname_in_prefix": true, "allow_status_codes": ["200-299"]}),
+    );
+    assert_eq!(found["prefix"], "kong.node.{node_path}");
+    assert_eq!(found["statuses"], json!([{"from": 200, "to": 299}]));
+    assert_eq!(
+        found["target"],
+        json!({"udp": {"host": "localhost", "port": 8125, "line_bytes": 0}})
+    );
+    assert_eq!(
+        stats(&found),
+        [
+            "{scope}.request.count counter count",
+            "{scope}.latency timer total-ms",
+            "{scope}.request.size counter request-bytes",
+            "{scope}.status.{status} counter count",
+            "{scope}.response.size counter response-bytes",
+            "{scope}.user.uniques set text",
+            "{scope}.user.{custom_id}.request.count counter count",
+            "{scope}.upstream_latency timer upstream-ms",
+            "{scope}.kong_latency timer gateway-ms",
+            "{scope}.user.{custom_id}.status.{status} counter count",
+            "{scope}.workspace.default.status.{status} counter count",
+            "route.{route}.user.{custom_id}.status.{status} counter count",
+        ]
+    );
+    let tagged = catalogue("statsd", &json!({"tag_style": "signalfx", "use_tcp": true}));
+    assert_eq!((&tagged["style"], stats(&tagged).len()), (&json!("signalfx"), 6));
+    assert_eq!(tagged["tags"]["consumer"], "{custom_id}");
+    assert!(tagged["target"]["tcp"].is_object());
+    let datadog = catalogue("datadog", &json!({"service_name_tag": "svc"}));
+    assert_eq!(
+        datadog["tags"],
+        json!({"svc": "{service_path}", "status": "{status}"})
+    );
+    assert_eq!(stats(&datadog)[2], "request.size timer request-bytes");
+    assert_eq!(datadog["metrics"][0]["plain_tags"], json!(["app:kong"]));
+    assert_eq!(datadog["metrics"][0]["tags"], json!({"consumer": "{custom_id}"}));
+}
+
+#[test]
+fn loggly_gets_its_token_and_tags() {
+    let found = catalogue(
+        "loggly",
+        &json!({"key": "k-1", "tags": ["a"], "server_errors_severity": "err"}),
+    );
+    let form = &found["form"]["structured_syslog"];
+    assert_eq!(form["data_id"], "k-1@41058");
+    assert_eq!(
+        (&form["data"], &form["server_error"]),
+        (&json!([["tag", "a"]]), &json!(3))
+    );
+    assert_eq!(found["target"]["udp"]["host"], "logs-01.loggly.com");
 }

@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use weir_kong::{Options, RouterFlavor, translate};
 use weir_plugin::uri::NormalForm;
 use weir_plugin::{Exchange, Registry, system_clock};
-use weir_snapshot::{Carry, Snapshot, compile};
+use weir_snapshot::{Carry, Snapshot, StreamSession, StreamTransport, compile};
 
 /// Tables that come out otherwise, by a part of their names, and why.
 const OTHERWISE: &[(&str, &str)] = &[
-    ("#stream context", "streams are not served yet"),
     (
         "prefers port-specific even for http",
         "the routes of the table are not those that its router was made of",
@@ -66,7 +65,11 @@ fn document(table: &Value) -> Value {
         if let Some(service) = entry["service"].as_object() {
             let name = format!("s{index}");
             let path = service.get("path").cloned().unwrap_or_default();
-            services.push(json!({"name": name, "host": "example.org", "path": path}));
+            // The tables do not mind what their services speak; documents do.
+            services.push(match protocols.as_str() {
+                "tcp" | "tls" | "udp" => json!({"name": name, "host": "example.org", "protocol": "tcp"}),
+                _ => json!({"name": name, "host": "example.org", "path": path}),
+            });
             route.insert("service".to_owned(), name.into());
         }
         routes.push(Value::Object(route));
@@ -130,8 +133,42 @@ fn snapshot(table: &Value, router: RouterFlavor) -> Result<Snapshot, String> {
     }
 }
 
+/// The route that takes a session of a table, by its name.
+fn stream_winner(snapshot: &Snapshot, request: &Map<String, Value>) -> Option<String> {
+    let text = |name: &str| request.get(name).and_then(Value::as_str);
+    let end = |ip: &str, port: &str| {
+        let ip = text(ip).unwrap_or("203.0.113.1").parse().expect("an address");
+        let port = request.get(port).and_then(Value::as_u64).unwrap_or_default();
+        std::net::SocketAddr::new(ip, port as u16)
+    };
+    let server_name = text("sni");
+    let found = snapshot.streams.find(&StreamSession {
+        // Only handshakes tell a server name.
+        transport: match server_name {
+            Some(_) => StreamTransport::Tls,
+            None => StreamTransport::Tcp,
+        },
+        server_name,
+        source: end("src_ip", "src_port"),
+        destination: end("dst_ip", "dst_port"),
+    });
+    found.map(|(position, _)| snapshot.streams.routes[position].facts.name.clone())
+}
+
 fn check(table: &Value, router: RouterFlavor) -> Result<(), String> {
     let snapshot = snapshot(table, router)?;
+    if !snapshot.streams.is_empty() {
+        let winner = stream_winner(&snapshot, table["request"].as_object().expect("a request"));
+        let expect = &table["expect"];
+        let expected = match expect["matched"].as_bool() {
+            Some(false) => None,
+            _ => expect["route_index"].as_u64().map(|index| index.to_string()),
+        };
+        return match winner == expected {
+            true => Ok(()),
+            false => Err(format!("{winner:?} won, expected {expected:?}")),
+        };
+    }
     let mut exchange = exchange(table["request"].as_object().expect("a request"));
     let found = snapshot
         .tables

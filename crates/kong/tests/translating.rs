@@ -338,12 +338,6 @@ fn what_cannot_be_served_is_said_with_its_place() {
             "not enabled",
         ),
         (
-            "plugins: [{name: rate-limiting, config: {minute: 1, policy: redis, redis: {host: x}}}]",
-            "plugins[0].config.policy",
-            Severity::Error,
-            "policy \"redis\" is not available",
-        ),
-        (
             "routes: [{name: r, protocols: [tcp], sources: [{port: 1}]}]",
             "routes[0]",
             Severity::Dropped,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// What clients of some server names are shown, and what they must show.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Certificate {
     /// The server names (RFC 6066, section 3) for which it is shown: a name, `*.` and the rest of one, a name that
@@ -43,7 +43,7 @@ impl fmt::Debug for KeyPair {
 }
 
 /// What is asked of the certificates of clients.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClientCertificate {
     /// The authorities that may have signed them, in PEM.

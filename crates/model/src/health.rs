@@ -63,6 +63,9 @@ pub struct ActiveChecks {
     /// The body of an HTTP probe.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub body: String,
+    /// The service that a gRPC probe asks for; empty: the server as a whole.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub service: String,
     /// How targets are met by probes over TLS. The server name, where none is given, is that of `host` or of the
     /// target.
     #[serde(skip_serializing_if = "is_default")]
@@ -91,6 +94,7 @@ impl Default for ActiveChecks {
             port: None,
             headers: Vec::new(),
             body: String::new(),
+            service: String::new(),
             tls: UpstreamTls::default(),
             timeout_ms: 1_000,
             concurrency: 10,
@@ -111,6 +115,10 @@ pub enum ProbeKind {
     Https,
     /// A connection that is established and closed again.
     Tcp,
+    /// A call of gRPC's health service, over HTTP/2 in cleartext. A server that lacks the service is healthy.
+    Grpc,
+    /// The same over TLS.
+    Grpcs,
 }
 
 /// Probes of healthy targets, and what makes targets healthy.

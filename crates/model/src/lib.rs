@@ -9,7 +9,9 @@
 
 pub mod diagnostic;
 pub mod document;
+pub mod x509;
 
+mod acme;
 mod certificate;
 mod chain;
 mod consumer;
@@ -20,9 +22,11 @@ mod predicate;
 mod route;
 mod route_table;
 mod service;
+mod stream;
 mod upstream;
 mod validate;
 
+pub use acme::{Acme, AcmeChallenge, AcmeKey, ExternalAccount};
 pub use certificate::{Certificate, ClientCertificate, KeyPair, TlsVersion, UpstreamTls};
 pub use chain::{ChainStep, ConsumerTable, PluginInstance, PluginUse, RefusalOverride};
 pub use consumer::{Consumer, Credential};
@@ -39,10 +43,12 @@ pub use route::{
 };
 pub use route_table::{DefaultCharset, RealIp, RouteTable};
 pub use service::{Service, Timeouts};
+pub use stream::{Endpoint, ProxyProtocol, StreamProtocol, StreamRoute};
 pub use upstream::{Algorithm, HashOn, KeepalivePool, Scheme, Target, Upstream};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Which original a route answers like: the words, status codes and header spellings of its refusals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
@@ -76,7 +82,8 @@ impl Voice {
     }
 }
 
-/// Everything one gateway serves. Lists keep the order of the document that they came from.
+/// Everything one gateway serves. Lists keep the order of the document that they came from. What there may be very
+/// many of is shared between a model and the next one.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
@@ -88,13 +95,16 @@ pub struct Model {
     pub voice: Voice,
     /// APIs that calls are forwarded to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub services: Vec<Service>,
+    pub services: Vec<Arc<Service>>,
     /// Which calls go to which service, and what happens to them on the way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub routes: Vec<Route>,
+    pub routes: Vec<Arc<Route>>,
+    /// Which connections and datagrams below HTTP go to which service.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stream_routes: Vec<StreamRoute>,
     /// Groups of targets that share the calls of a service.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub upstreams: Vec<Upstream>,
+    pub upstreams: Vec<Arc<Upstream>>,
     /// Those who call, with their credentials.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub consumers: Vec<Consumer>,
@@ -110,6 +120,13 @@ pub struct Model {
     /// What clients are shown over TLS.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub certificates: Vec<Certificate>,
+    /// Certificates that an authority signs on demand (RFC 8555).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub acme: Vec<Acme>,
+    /// What clients are shown that check over TLS whose a name is (RFC 8737). No document says so: they come and go
+    /// while a certificate is being signed.
+    #[serde(skip)]
+    pub tls_challenges: Vec<Certificate>,
     /// Settings that hold for all routes of a voice; at most one entry for each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub route_tables: Vec<RouteTable>,
@@ -133,11 +150,14 @@ impl Model {
         }
         self.services.extend(other.services);
         self.routes.extend(other.routes);
+        self.stream_routes.extend(other.stream_routes);
         self.upstreams.extend(other.upstreams);
         self.consumers.extend(other.consumers);
         self.plugins.extend(other.plugins);
         self.consumer_tables.extend(other.consumer_tables);
         self.certificates.extend(other.certificates);
+        self.acme.extend(other.acme);
+        self.tls_challenges.extend(other.tls_challenges);
         for table in other.route_tables {
             if !self.route_tables.iter().any(|known| known.voice == table.voice) {
                 self.route_tables.push(table);

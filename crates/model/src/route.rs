@@ -4,6 +4,7 @@ use crate::{ChainStep, HostPattern, PathPattern, Predicate, Timeouts, Voice, is_
 use ipnet::IpNet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// A route: conditions, a chain of plugins, and a service.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,6 +51,10 @@ pub struct Route {
     /// The largest request body in bytes; absent: the listener's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_body_bytes: Option<u64>,
+    /// What variables tell of the route besides its name: `route_name`, `service_id`, `service_name`, `matched_uri`
+    /// (several patterns stand with spaces between them) and `matched_host`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
     /// The plugins, in the order in which they work on the request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plugins: Vec<ChainStep>,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct Upstream {
     /// Unique name; services refer to it.
     pub name: String,
-    /// `http` or `https`; over HTTP/2, `grpc` or `grpcs`.
+    /// `http` or `https`; over HTTP/2, `h2c` or `h2`, and for gRPC `grpc` or `grpcs`; for stream routes `tcp`, `tls` or `udp`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub scheme: Scheme,
     /// How the next target is chosen.
@@ -49,17 +49,37 @@ pub enum Scheme {
     Grpc,
     /// HTTP/2 over TLS.
     Grpcs,
+    /// Cleartext HTTP/2, without asking (prior knowledge).
+    H2c,
+    /// HTTP over TLS: HTTP/2 where the target chooses it (ALPN), else HTTP/1.1.
+    H2,
+    /// Whatever a stream route's clients speak, as it comes.
+    Tcp,
+    /// The same over TLS.
+    Tls,
+    /// Whatever a stream route's clients speak; for services of datagrams.
+    Udp,
 }
 
 impl Scheme {
     /// Whether targets are met over TLS.
     pub fn is_tls(self) -> bool {
-        matches!(self, Self::Https | Self::Grpcs)
+        matches!(self, Self::Https | Self::Grpcs | Self::H2 | Self::Tls)
     }
 
-    /// Whether targets are spoken to in HTTP/2.
+    /// Whether targets are spoken to in HTTP/2; those of [`Scheme::H2`] where they choose it.
     pub fn is_http2(self) -> bool {
+        matches!(self, Self::Grpc | Self::Grpcs | Self::H2c | Self::H2)
+    }
+
+    /// Whether targets are there for gRPC.
+    pub fn is_grpc(self) -> bool {
         matches!(self, Self::Grpc | Self::Grpcs)
+    }
+
+    /// Whether targets get the bytes of stream routes rather than calls.
+    pub fn is_stream(self) -> bool {
+        matches!(self, Self::Tcp | Self::Tls | Self::Udp)
     }
 
     /// The scheme as it stands in front of a URL.
@@ -69,10 +89,15 @@ impl Scheme {
             Self::Https => "https",
             Self::Grpc => "grpc",
             Self::Grpcs => "grpcs",
+            Self::H2c => "h2c",
+            Self::H2 => "h2",
+            Self::Tcp => "tcp",
+            Self::Tls => "tls",
+            Self::Udp => "udp",
         }
     }
 
-    /// The port where none is given.
+    /// The port where none is given. Streams have no such port: what they are given says one.
     pub fn default_port(self) -> u16 {
         match self.is_tls() {
             false => 80,

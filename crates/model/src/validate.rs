@@ -1,5 +1,6 @@
 //! Checks that need the whole model: names are unique and every reference leads somewhere.
 
+use crate::stream::is_server_name;
 use crate::{ChainStep, Diagnostic, DocPath, Model, PluginUse, RouteTarget, Voice};
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -42,30 +43,39 @@ impl Model {
         );
         unique(
             &mut found,
+            "stream_routes",
+            "name",
+            self.stream_routes.iter().map(|it| (it.voice, it.name.as_str())),
+        );
+        unique(
+            &mut found,
             "consumers",
             "id",
             self.consumers.iter().map(|it| (it.voice, it.id.as_str())),
         );
         self.check_services(&names, &mut found);
         self.check_routes(&names, &mut found);
+        self.check_stream_routes(&names, &mut found);
         self.check_tables(&names, &mut found);
+        self.check_acme(&mut found);
         names.check_chain(&self.unmatched, &DocPath::root().field("unmatched"), &mut found);
         found
     }
 
     fn check_services(&self, names: &Names<'_>, found: &mut Vec<Diagnostic>) {
         for (index, service) in self.services.iter().enumerate() {
-            let place = DocPath::root().field("services").index(index);
+            // Made only when there is something to report: paths allocate, and there may be very many.
+            let place = || DocPath::root().field("services").index(index);
             match (&service.url, &service.upstream) {
                 (Some(_), Some(_)) | (None, None) => {
                     found.push(Diagnostic::error(
-                        place,
+                        place(),
                         "expected exactly one of 'url' and 'upstream'",
                     ));
                 }
                 (None, Some(upstream)) if !names.upstreams.contains(upstream.as_str()) => {
                     let message = format!("no upstream is named '{upstream}'");
-                    found.push(Diagnostic::error(place.field("upstream"), message));
+                    found.push(Diagnostic::error(place().field("upstream"), message));
                 }
                 _ => {}
             }
@@ -74,20 +84,50 @@ impl Model {
 
     fn check_routes(&self, names: &Names<'_>, found: &mut Vec<Diagnostic>) {
         for (index, route) in self.routes.iter().enumerate() {
-            let place = DocPath::root().field("routes").index(index);
+            let place = || DocPath::root().field("routes").index(index);
             if let RouteTarget::Service(service) = &route.target
                 && !names.services.contains(service.as_str())
             {
                 let message = format!("no service is named '{service}'");
-                found.push(Diagnostic::error(place.field("service"), message));
+                found.push(Diagnostic::error(place().field("service"), message));
             }
             if route.matches.is_empty() {
                 found.push(Diagnostic::error(
-                    place.field("match"),
+                    place().field("match"),
                     "expected at least one match",
                 ));
             }
-            names.check_chain(&route.plugins, &place.field("plugins"), found);
+            if !route.plugins.is_empty() {
+                names.check_chain(&route.plugins, &place().field("plugins"), found);
+            }
+        }
+    }
+
+    fn check_stream_routes(&self, names: &Names<'_>, found: &mut Vec<Diagnostic>) {
+        for (index, route) in self.stream_routes.iter().enumerate() {
+            let place = || DocPath::root().field("stream_routes").index(index);
+            if let Some(service) = &route.service
+                && !names.services.contains(service.as_str())
+            {
+                let message = format!("no service is named '{service}'");
+                found.push(Diagnostic::error(place().field("service"), message));
+            }
+            for (at, name) in route.snis.iter().enumerate() {
+                if !is_server_name(name) {
+                    let message =
+                        format!("expected a server name, or '*.' and the rest of one, found '{name}'");
+                    found.push(Diagnostic::error(place().field("snis").index(at), message));
+                }
+            }
+            if route.udp_responses == Some(0) {
+                let message = "expected a number of datagrams from 1 on, found 0";
+                found.push(Diagnostic::error(place().field("udp_responses"), message));
+            }
+            if route.idle_timeout_ms == Some(0) {
+                let message = "expected milliseconds from 1 on, found 0";
+                found.push(Diagnostic::error(place().field("idle_timeout_ms"), message));
+            }
+            names.check_chain(&route.plugins, &place().field("plugins"), found);
         }
     }
 
@@ -158,14 +198,14 @@ fn unique<N: Name>(
     field: &str,
     names: impl Iterator<Item = N>,
 ) -> HashSet<N> {
-    let mut seen = HashSet::new();
+    let mut seen = HashSet::with_capacity(names.size_hint().0);
     for (index, name) in names.enumerate() {
-        let place = DocPath::root().field(list).index(index).field(field);
+        let place = || DocPath::root().field(list).index(index).field(field);
         if name.text().is_empty() {
-            found.push(Diagnostic::error(place, format!("expected a {field}")));
+            found.push(Diagnostic::error(place(), format!("expected a {field}")));
         } else if !seen.insert(name) {
             found.push(Diagnostic::error(
-                place,
+                place(),
                 format!("the {field} '{}' is taken", name.text()),
             ));
         }

@@ -31,6 +31,10 @@ fn document_path(document: &Value, path: &DocPath) -> DocPath {
                 place = route_place(document, *index);
                 place.route(rest)
             }
+            "stream_routes" => {
+                place.enter(list, *index);
+                place.stream_route(rest)
+            }
             "consumers" => {
                 place.enter(list, *index);
                 place.consumer(rest)
@@ -124,6 +128,16 @@ impl<'d> Place<'d> {
                 &[]
             }
             _ => path,
+        }
+    }
+
+    fn stream_route<'p>(&mut self, path: &'p [PathStep]) -> &'p [PathStep] {
+        match path {
+            [PathStep::Field(list), PathStep::Index(index), rest @ ..] if list == "plugins" => {
+                self.enter(list, *index);
+                self.step(rest)
+            }
+            path => path,
         }
     }
 
@@ -257,6 +271,7 @@ upstreams: [{name: u, targets: ['h:1', {host: h, port: 2}]}]
 consumers: [{name: n, credentials: [{key-auth: {key: k}}, {plugin: jwt, config: {}}]}]
 plugins: [{id: shared, cors: {}}]
 unmatched: [{name: cors}]
+stream_routes: [{name: s, plugins: [{ip-restriction: {deny: []}}]}]
 ";
 
     /// `a[1].b` as a path.
@@ -330,6 +345,11 @@ unmatched: [{name: cors}]
                 "consumers[0].credentials[1].config.key",
             ),
             ("plugins[0].config.origins", "plugins[0].cors.origins"),
+            (
+                "stream_routes[0].plugins[0].config.deny",
+                "stream_routes[0].plugins[0].ip-restriction.deny",
+            ),
+            ("stream_routes[0].service", "stream_routes[0].service"),
             ("unmatched[0].config.origins", "unmatched[0].config.origins"),
             ("services[1].upstream", "services[1].upstream"),
         ] {

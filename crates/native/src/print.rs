@@ -6,7 +6,7 @@ use crate::yaml;
 use serde_json::{Map, Value, json};
 use weir_model::{
     ChainStep, Consumer, Credential, Model, PathPattern, PathRewrite, PluginInstance, PluginUse, Route,
-    RouteMatch, RouteTarget, Target, Upstream, UpstreamHost,
+    RouteMatch, RouteTarget, StreamRoute, Target, Upstream, UpstreamHost,
 };
 
 /// The text form of `model`, always the same for equal models. Reading it gives an equal model.
@@ -18,6 +18,7 @@ pub fn print(model: &Model) -> String {
 pub(crate) fn to_value(model: &Model) -> Value {
     let mut map = fields(&Model {
         routes: Vec::new(),
+        stream_routes: Vec::new(),
         upstreams: Vec::new(),
         consumers: Vec::new(),
         plugins: Vec::new(),
@@ -30,8 +31,15 @@ pub(crate) fn to_value(model: &Model) -> Value {
             map.insert(name.to_owned(), Value::Array(items));
         }
     };
-    put("routes", model.routes.iter().map(route).collect());
-    put("upstreams", model.upstreams.iter().map(upstream).collect());
+    put("routes", model.routes.iter().map(|it| route(it)).collect());
+    put(
+        "stream_routes",
+        model.stream_routes.iter().map(stream_route).collect(),
+    );
+    put(
+        "upstreams",
+        model.upstreams.iter().map(|it| upstream(it)).collect(),
+    );
     put("consumers", model.consumers.iter().map(consumer).collect());
     let plugins = model.plugins.iter().map(|it| Value::Object(instance(it, true)));
     put("plugins", plugins.collect());
@@ -88,6 +96,17 @@ fn route(route: &Route) -> Value {
         map.insert("plugins".to_owned(), route.plugins.iter().map(step).collect());
     }
     in_order(map, &FIELDS.route)
+}
+
+fn stream_route(route: &StreamRoute) -> Value {
+    let mut map = fields(&StreamRoute {
+        plugins: Vec::new(),
+        ..route.clone()
+    });
+    if !route.plugins.is_empty() {
+        map.insert("plugins".to_owned(), route.plugins.iter().map(step).collect());
+    }
+    Value::Object(map)
 }
 
 /// `hosts`, `paths`, `methods` and `headers`, where they say all that the matches do.

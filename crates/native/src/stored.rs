@@ -10,13 +10,15 @@ use std::collections::BTreeMap;
 use weir_model::{Diagnostic, Model};
 
 /// The kinds of documents, each with the field that names its resources. They are the lists of a `weir.yaml`.
-pub const KINDS: [(&str, &str); 7] = [
+pub const KINDS: [(&str, &str); 9] = [
+    ("acme", "name"),
     ("consumer_tables", "id"),
     ("consumers", "id"),
     ("plugins", "id"),
     ("route_tables", "voice"),
     ("routes", "name"),
     ("services", "name"),
+    ("stream_routes", "name"),
     ("upstreams", "name"),
 ];
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::sync::LazyLock;
 use weir_model::{
     ChainStep, Consumer, Credential, HeaderMatch, HostPattern, Model, PathPattern, PluginInstance, Route,
-    RouteMatch, Service, Target, Upstream,
+    RouteMatch, Service, StreamRoute, Target, Upstream,
 };
 
 /// What a route may say in short.
@@ -84,6 +84,7 @@ pub(crate) struct Fields {
     pub route: Vec<String>,
     pub nested_route: Vec<String>,
     pub route_words: Vec<String>,
+    pub stream_route: Vec<String>,
     pub upstream: Vec<String>,
     pub target: Vec<String>,
     pub consumer: Vec<String>,
@@ -109,6 +110,7 @@ pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| {
         route,
         nested_route,
         route_words,
+        stream_route: of::<StreamRoute>(),
         upstream: of::<Upstream>(),
         target: of::<Target>(),
         consumer: join(of::<ConsumerWords>(), of::<Consumer>()),

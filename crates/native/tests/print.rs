@@ -4,6 +4,7 @@ use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use std::sync::Arc;
 use weir_model::{
     Algorithm, ChainStep, Consumer, ConsumerTable, Credential, ForwardedHeaders, HashOn, HeaderMatch,
     HostPattern, KeepalivePool, Model, PathJoin, PathPattern, PathRewrite, PluginInstance, PluginUse,
@@ -362,9 +363,9 @@ fn model() -> impl Strategy<Value = Model> {
         .prop_map(
             |(services, routes, upstreams, consumers, (plugins, consumer_tables, unmatched))| Model {
                 weir: 1,
-                services,
-                routes,
-                upstreams,
+                services: services.into_iter().map(Arc::new).collect(),
+                routes: routes.into_iter().map(Arc::new).collect(),
+                upstreams: upstreams.into_iter().map(Arc::new).collect(),
                 consumers,
                 plugins,
                 consumer_tables,

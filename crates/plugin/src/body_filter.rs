@@ -1,5 +1,6 @@
 //! Work on the body of a response while it passes.
 
+use crate::headers::Headers;
 use std::fmt;
 
 /// Works on one response's body, in pieces as they come. A response that can have no body (to a HEAD, a 204, a 304)
@@ -11,6 +12,18 @@ pub trait BodyFilter {
     /// Nothing more comes for a while: what could go on should.
     fn pause(&mut self, out: &mut Vec<u8>) {
         let _ = out;
+    }
+
+    /// The upstream's trailers, once all pieces have passed; there may be none. What a filter takes out of them does
+    /// not go on.
+    fn trailers(&mut self, trailers: &mut Headers) {
+        let _ = trailers;
+    }
+
+    /// The head of a response whose head was [held back](crate::Response::hold), which may still be changed: the
+    /// trailers are known by now.
+    fn head(&mut self, status: &mut u16, headers: &mut Headers) {
+        let _ = (status, headers);
     }
 
     /// The body is complete.
@@ -82,6 +95,20 @@ impl BodyFilters {
     /// Lets everything pass that can.
     pub fn pause(&mut self, out: &mut Vec<u8>) {
         self.step(Step::Pause, out);
+    }
+
+    /// Shows the filters the trailers.
+    pub fn trailers(&mut self, trailers: &mut Headers) {
+        for filter in &mut self.filters {
+            filter.trailers(trailers);
+        }
+    }
+
+    /// Lets the filters change a head that was held back.
+    pub fn head(&mut self, status: &mut u16, headers: &mut Headers) {
+        for filter in &mut self.filters {
+            filter.head(status, headers);
+        }
     }
 
     /// Ends the body. The filters are gone then.

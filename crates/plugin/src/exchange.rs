@@ -4,9 +4,12 @@ use crate::consumer::Identity;
 use crate::headers::Headers;
 use crate::kept::Kept;
 use crate::question::Answer;
+use crate::redis::RedisAnswer;
 use crate::request::Request;
 use crate::response::Response;
 use crate::side_call::SideCall;
+use crate::trace::TraceContext;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -24,8 +27,14 @@ pub struct Exchange {
     pub response_headers: Headers,
     /// Who calls, once a filter has authenticated the call.
     pub identity: Option<Identity>,
+    /// What tells this caller from others besides its identity: filters that learn who calls in another way add what they
+    /// have learnt it from. Whoever keeps answers for later calls keeps them apart by this.
+    pub caller_marks: Vec<u8>,
     /// The route, once matched; set only where a filter or a condition may ask.
     pub route: Option<Arc<RouteFacts>>,
+    /// How many bytes of the path, as it was matched, the route's pattern stands for; set where
+    /// [`Exchange::route`] is.
+    pub matched_len: usize,
     /// Named parts that the route's path pattern captured.
     pub captures: Vec<(Arc<str>, Vec<u8>)>,
     /// Overrides the Host that the route would send to the upstream.
@@ -42,8 +51,12 @@ pub struct Exchange {
     pub upstream: Option<SocketAddr>,
     /// What came of the question that a filter has asked last, until it takes it: an answer, or none.
     pub answer: Option<Option<Answer>>,
+    /// What came of the script that a filter has had run last, until it takes it: an answer, or none.
+    pub redis: Option<Option<RedisAnswer>>,
     /// What is sent beside the call once it is forwarded.
     pub side_calls: Vec<SideCall>,
+    /// The call's place in a trace, once a filter has found or made it.
+    pub trace: Option<TraceContext>,
     /// What filters keep of the call between their phases; dropped when it is over.
     pub kept: Kept,
     clock: Clock,
@@ -61,6 +74,8 @@ pub struct RouteFacts {
     pub service: String,
     /// The route's voice.
     pub voice: Voice,
+    /// What variables tell of it besides; see [`weir_model::Route::labels`].
+    pub labels: BTreeMap<String, String>,
 }
 
 /// Reads the time, in milliseconds since the Unix epoch.
@@ -81,7 +96,9 @@ impl Exchange {
             response: Response::default(),
             response_headers: Headers::default(),
             identity: None,
+            caller_marks: Vec::new(),
             route: None,
+            matched_len: 0,
             captures: Vec::new(),
             upstream_host: None,
             upstream_path: None,
@@ -89,7 +106,9 @@ impl Exchange {
             destination: None,
             upstream: None,
             answer: None,
+            redis: None,
             side_calls: Vec::new(),
+            trace: None,
             kept: Kept::default(),
             clock,
             unix_ms: 0,
@@ -104,14 +123,18 @@ impl Exchange {
         self.response.clear();
         self.response_headers.clear();
         self.identity = None;
+        self.caller_marks.clear();
         self.route = None;
+        self.matched_len = 0;
         self.captures.clear();
         self.upstream_host = None;
         self.upstream_path = None;
         self.upstream_query = None;
         self.destination = None;
         self.answer = None;
+        self.redis = None;
         self.side_calls.clear();
+        self.trace = None;
         self.kept.clear();
         self.upstream = None;
         self.unix_ms = 0;
@@ -142,11 +165,16 @@ impl Exchange {
     pub fn ensure_request_id(&mut self) -> &str {
         if self.request_id.is_empty() {
             let (high, low) = (self.random_u64(), self.random_u64());
-            let number = u128::from(high) << 64 | u128::from(low);
-            let digits: [u8; 32] = std::array::from_fn(|place| {
-                let nibble = (number >> (4 * (31 - place))) & 0xf;
-                b"0123456789abcdef"[nibble as usize]
-            });
+            let numbers: [[u8; 8]; 2] = [high.to_be_bytes(), low.to_be_bytes()];
+            let mut digits = [0; 32];
+            for (pair, byte) in digits
+                .as_chunks_mut::<2>()
+                .0
+                .iter_mut()
+                .zip(numbers.as_flattened())
+            {
+                *pair = [byte >> 4, byte & 0xf].map(|nibble| b"0123456789abcdef"[usize::from(nibble)]);
+            }
             self.request_id
                 .push_str(std::str::from_utf8(&digits).unwrap_or_default());
         }
@@ -156,6 +184,13 @@ impl Exchange {
     /// The call's id; empty until somebody needed it.
     pub fn request_id(&self) -> &str {
         &self.request_id
+    }
+
+    /// Notes what a filter knows the caller by, other than by [`Exchange::identity`].
+    pub fn mark_caller(&mut self, mark: &[u8]) {
+        self.caller_marks
+            .extend_from_slice(&(mark.len() as u64).to_le_bytes());
+        self.caller_marks.extend_from_slice(mark);
     }
 
     /// Moves [`Exchange::response_headers`] into the response. For a name that the upstream sent too, the

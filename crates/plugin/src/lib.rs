@@ -26,10 +26,13 @@ mod log;
 mod permit;
 mod plugin;
 mod question;
+mod redis;
 mod refusal;
 mod request;
 mod response;
+mod shelf;
 mod side_call;
+mod trace;
 mod variable;
 mod wait;
 
@@ -41,17 +44,26 @@ pub use exchange::{Clock, Exchange, RouteFacts, system_clock};
 pub use headers::{Header, Headers};
 pub use json_path::JsonPath;
 pub use kept::Kept;
-pub use log::{CallRecord, LogBatching, LogEntry, LogHttp, LogJoint, LogSink, LogTarget};
+pub use log::{
+    CallRecord, FailedTry, LogBatching, LogEntry, LogGrpc, LogHttp, LogJoint, LogKafka, LogNesting, LogSasl,
+    LogSink, LogTarget, SaslMechanism,
+};
 pub use permit::Permit;
 pub use plugin::{
     BuildContext, CredentialIndexes, CredentialKind, Destinations, Filter, Outcome, Phases, Plugin, Registry,
     parse_config,
 };
 pub use question::{Answer, Question, Verify};
+pub use redis::{
+    RedisAddress, RedisAnswer, RedisCall, RedisLedger, RedisOutlet, RedisPlace, RedisScript, RedisServer,
+    RedisTls, RedisWork,
+};
 pub use refusal::{AuthFailure, ClaimFault, Refusal, RefusalKind, TokenFault};
 pub use request::Request;
-pub use response::{Reply, Response};
+pub use response::{Reply, Response, SharedReply};
+pub use shelf::{Shelf, ShelfKey, ShelfReader, Shelves};
 pub use side_call::SideCall;
 pub use template::Template;
+pub use trace::{TraceContext, write_hex};
 pub use variable::Variable;
 pub use wait::Wait;

@@ -4,6 +4,7 @@
 //! batches and sends them off the request path, where a target that is slow or away costs entries, never calls.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +14,8 @@ use std::time::Duration;
 pub struct CallRecord<'c> {
     /// When the call began, in Unix milliseconds.
     pub started_ms: u64,
+    /// The same in Unix microseconds.
+    pub started_us: u64,
     /// The status as it counts: 499 where the client went before it had the whole answer.
     pub status: u16,
     /// Bytes received from the client.
@@ -25,12 +28,27 @@ pub struct CallRecord<'c> {
     pub upstream_us: Option<u64>,
     /// The status of the upstream's answer.
     pub upstream_status: Option<u16>,
+    /// From the call's beginning to the first try, in microseconds; `None`: none was made, or nobody traces the call.
+    pub forwarded_us: Option<u64>,
     /// What each failed try stands for, as a status.
     pub failed_tries: &'c [u16],
+    /// The failed tries, in order.
+    pub failures: &'c [FailedTry],
     /// The target that was asked last.
     pub upstream: Option<SocketAddr>,
     /// The gateway's host name.
     pub hostname: &'c str,
+}
+
+/// A try that no answer came of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FailedTry {
+    /// The address that was asked; `None`: the target's name has none.
+    pub address: Option<SocketAddr>,
+    /// When it was given up, in microseconds since the call began.
+    pub ended_us: u64,
+    /// What the failure stands for, as a status.
+    pub status: u16,
 }
 
 /// An entry on its way to a target.
@@ -65,6 +83,8 @@ pub enum LogSink {
     },
     /// A request of HTTP/1.1 for each batch; a status of 300 or more is a failure.
     Http(LogHttp),
+    /// A unary gRPC call for each batch, over an HTTP/2 connection that is kept; a status but 0 is a failure.
+    Grpc(LogGrpc),
     /// A TCP connection that is kept.
     Tcp {
         /// Name or address of the server.
@@ -82,7 +102,11 @@ pub enum LogSink {
         host: String,
         /// Its port.
         port: u16,
+        /// Messages are sent line by line, as many to a datagram as do not take more bytes than this; `None`: whole.
+        line_bytes: Option<usize>,
     },
+    /// A topic of a Kafka cluster.
+    Kafka(LogKafka),
     /// A datagram for each entry, to a socket of this machine.
     Local {
         /// The socket's path.
@@ -91,7 +115,7 @@ pub enum LogSink {
 }
 
 /// An HTTP server that takes entries.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct LogHttp {
     /// Name or address of the server.
     pub host: String,
@@ -105,6 +129,106 @@ pub struct LogHttp {
     pub timeout: Duration,
 }
 
+/// The header lines may hold a password.
+impl fmt::Debug for LogHttp {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("LogHttp")
+            .field("host", &self.host)
+            .field("port", &self.port)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A gRPC server that takes entries.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct LogGrpc {
+    /// Name or address of the server.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// Whether it is asked over TLS, and then whether its certificate must be good.
+    pub tls: Option<bool>,
+    /// The path of the method: `/package.Service/Method`.
+    pub method: String,
+    /// Metadata of the calls, names in lower case.
+    pub metadata: Vec<(String, String)>,
+    /// The longest that a call may take, connecting included.
+    pub timeout: Duration,
+}
+
+/// The metadata may hold a token.
+impl fmt::Debug for LogGrpc {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("LogGrpc")
+            .field("host", &self.host)
+            .field("port", &self.port)
+            .field("method", &self.method)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A topic of a Kafka cluster.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct LogKafka {
+    /// Brokers that tell where the topic is: names or addresses, and ports. They are asked in order.
+    pub brokers: Vec<(String, u16)>,
+    /// The topic.
+    pub topic: String,
+    /// The key of the records, which all go to one partition then.
+    pub key: Option<Vec<u8>>,
+    /// Who must have stored records: 1 the leader, -1 all replicas in step; 0: nobody is asked.
+    pub acks: i16,
+    /// Whether brokers are met over TLS, and then whether their certificates must be good.
+    pub tls: Option<bool>,
+    /// Who the gateway is to the brokers.
+    pub sasl: Option<LogSasl>,
+    /// Each line of a message is a record; else all of it is one.
+    pub each_line: bool,
+    /// The longest that sending a message may take.
+    pub timeout: Duration,
+}
+
+/// The keys of records are what callers have sent, at worst.
+impl fmt::Debug for LogKafka {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("LogKafka")
+            .field("brokers", &self.brokers)
+            .field("topic", &self.topic)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A user of a Kafka cluster. `Debug` does not show the password.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct LogSasl {
+    /// How the password is shown.
+    pub mechanism: SaslMechanism,
+    /// The user's name.
+    pub user: String,
+    /// Its password.
+    pub password: String,
+}
+
+impl fmt::Debug for LogSasl {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("LogSasl").finish_non_exhaustive()
+    }
+}
+
+/// How a password is shown to a broker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SaslMechanism {
+    /// As it is.
+    Plain,
+    /// By a proof that one has it, with SHA-256.
+    ScramSha256,
+    /// The same with SHA-512.
+    ScramSha512,
+}
+
 /// What stands around and between the entries of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct LogJoint {
@@ -116,6 +240,17 @@ pub struct LogJoint {
     pub after: &'static str,
     /// A message of one entry has nothing before and behind it.
     pub bare_single: bool,
+    /// Protocol Buffers around all of it, the innermost first.
+    pub nesting: Vec<LogNesting>,
+}
+
+/// A message of Protocol Buffers around another: other fields, and then the inner message as a field.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct LogNesting {
+    /// Fields that stand before what is inside, as they are on the wire.
+    pub before: Vec<u8>,
+    /// The key of the field that holds the whole in the next message: its number times 8, plus 2.
+    pub key: u8,
 }
 
 /// How entries wait to be sent.

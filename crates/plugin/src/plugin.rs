@@ -4,6 +4,7 @@ use crate::consumer::{CredentialEntry, CredentialIndex, Identity, ModelCredentia
 use crate::exchange::Exchange;
 use crate::log::{CallRecord, LogEntry};
 use crate::question::Question;
+use crate::redis::RedisWork;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::response::Reply;
 use crate::wait::Wait;
@@ -29,6 +30,13 @@ pub trait Plugin: Send + Sync {
 
     /// Builds an instance. Paths of diagnostics begin at the configuration.
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>>;
+
+    /// Whether it works on stream routes too: its request work then gets an exchange that knows the client, the
+    /// gateway's address and the server name, and nothing of HTTP. What it answers only says whether the session goes
+    /// on.
+    fn works_on_streams(&self) -> bool {
+        false
+    }
 
     /// What credentials of this plugin look like; `None`: it has none.
     fn credentials(&self) -> Option<CredentialKind> {
@@ -67,6 +75,13 @@ pub trait Filter: Send + Sync {
     /// Works on the head of the response, the upstream's or the gateway's own.
     fn on_response(&self, exchange: &mut Exchange) {
         let _ = exchange;
+    }
+
+    /// Whether it wants to give an account of this call, which may still be settled here. Who declines costs the call
+    /// no more.
+    fn wants_account(&self, exchange: &mut Exchange) -> bool {
+        let _ = exchange;
+        true
     }
 
     /// Gives an account of the finished call; entries are put into `out`.
@@ -129,6 +144,8 @@ pub enum Outcome {
     Wait(Wait),
     /// The engine asks another server and calls the filter again, which finds in [`Exchange::answer`] what came of it.
     Ask(Box<Question>),
+    /// The engine has a Redis do this.
+    Redis(Box<RedisWork>),
     /// The engine reads the body (of at most so many bytes) and calls this filter again. Then
     /// `request.body` is set, or was too large and is `None`; asking once more is a refusal.
     NeedBody {

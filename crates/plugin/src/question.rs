@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// A request to another server. The engine sends it, keeps the answer in [`Exchange::answer`](crate::Exchange::answer)
 /// and calls the filter again.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Question {
     /// Name or address of the server.
     pub host: String,
@@ -21,6 +21,18 @@ pub struct Question {
     pub keep: Option<(u32, Duration)>,
     /// The most bytes of the answer's body; with more of them there is no answer.
     pub max_body_bytes: usize,
+}
+
+/// The message may hold a caller's credentials.
+impl std::fmt::Debug for Question {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Question")
+            .field("host", &self.host)
+            .field("port", &self.port)
+            .field("message", &self.message.len())
+            .finish_non_exhaustive()
+    }
 }
 
 /// Whether a server's certificate must be good.

@@ -2,6 +2,8 @@
 
 use crate::body_filter::BodyFilters;
 use crate::headers::Headers;
+use std::ops::Range;
+use std::sync::Arc;
 
 /// The head of a response that is on its way to the client, and a body where a filter has put one in place
 /// of the upstream's.
@@ -20,6 +22,9 @@ pub struct Response {
     pub replaced_body: Option<Vec<u8>>,
     /// What works on the body as it passes; filters add to it in their response work.
     pub body_filters: BodyFilters,
+    /// The head waits until all of the upstream's body has passed the filters, which may then still
+    /// [change it](crate::BodyFilter::head): so many bytes of a body at most, a larger one is a failure of the upstream.
+    pub hold: Option<usize>,
     /// Whether the gateway itself answers, rather than an upstream.
     pub is_gateway: bool,
 }
@@ -33,12 +38,13 @@ impl Response {
         self.content_length = None;
         self.replaced_body = None;
         self.body_filters.clear();
+        self.hold = None;
         self.is_gateway = false;
     }
 }
 
 /// A whole answer made by the gateway: a rendered refusal, or what a filter answers by itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Reply {
     /// The status code.
     pub status: u16,
@@ -48,6 +54,27 @@ pub struct Reply {
     pub headers: Vec<(String, Vec<u8>)>,
     /// The body.
     pub body: Vec<u8>,
+    /// Headers and a body that other answers share; the headers stand before those above, the body in place of the one
+    /// above.
+    pub shared: Option<SharedReply>,
+}
+
+/// The part of an answer that many calls get. Sending it copies no more than goes on the wire.
+#[derive(Debug, Clone)]
+pub struct SharedReply {
+    /// The headers.
+    pub headers: Arc<Headers>,
+    /// A body.
+    pub body: Arc<[u8]>,
+    /// The part of it that is sent.
+    pub range: Range<usize>,
+}
+
+impl SharedReply {
+    /// The part of the body that is sent.
+    pub fn part(&self) -> &[u8] {
+        self.body.get(self.range.clone()).unwrap_or_default()
+    }
 }
 
 impl Reply {
@@ -62,6 +89,7 @@ impl Reply {
             content_type: content_type.into(),
             headers: Vec::new(),
             body: body.into(),
+            shared: None,
         }
     }
 

@@ -40,25 +40,27 @@ impl NormalForm {
 pub fn is_plain(path: &[u8]) -> bool {
     let mut previous = 0;
     for &byte in path {
-        let suspicious = match byte {
-            b'%' => true,
-            b'/' | b'.' => previous == b'/',
-            byte => {
-                byte <= 0x20
-                    || byte >= 0x7f
-                    || matches!(
-                        byte,
-                        b'"' | b'#' | b'<' | b'>' | b'?' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}'
-                    )
-            }
-        };
-        if suspicious {
+        if !PLAIN[usize::from(byte)] && !(matches!(byte, b'/' | b'.') && previous != b'/') {
             return false;
         }
         previous = byte;
     }
     path.first() == Some(&b'/')
 }
+
+/// The bytes that mean nothing but themselves, wherever they stand in a path.
+const PLAIN: [bool; 256] = {
+    let mut plain = [false; 256];
+    let mut byte = 0x21;
+    while byte < 0x7f {
+        plain[byte as usize] = !matches!(
+            byte,
+            b'%' | b'/' | b'.' | b'"' | b'#' | b'<' | b'>' | b'?' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}'
+        );
+        byte += 1;
+    }
+    plain
+};
 
 fn normalize_escapes(path: &[u8], out: &mut Vec<u8>) -> Result<(), InvalidPath> {
     let mut rest = path;

@@ -1,6 +1,6 @@
 //! Variables: facts about a call by the names that NGINX and its kin made standard.
 
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, RouteFacts};
 use crate::headers::Headers;
 use crate::json_path::{JsonPath, Selected};
 use crate::request::Request;
@@ -50,6 +50,11 @@ pub enum Variable {
     RouteName,
     ServiceId,
     ServiceName,
+    /// The pattern by which the route has taken the path, and the one of the host.
+    MatchedUri,
+    MatchedHost,
+    /// `route_label_NAME`.
+    RouteLabel(String),
     /// `post_arg_NAME`: a field of an urlencoded form in the body, decoded; of several, the first.
     FormField(Vec<u8>),
     /// `post_arg.PATH`: what a path leads to in the body's JSON or form fields.
@@ -60,6 +65,19 @@ pub enum Variable {
     GraphqlName,
     /// `graphql_root_fields`: the list of the fields that it selects.
     GraphqlRootFields,
+    /// The version of HTTP: `1.0`, `1.1` or `2`.
+    ProtocolVersion,
+    /// The address of the connection's peer, whoever it names as the client.
+    PeerAddr,
+    /// The trace that the call belongs to, in hexadecimal digits.
+    TraceId,
+    /// The gateway's own span of it.
+    SpanId,
+    /// Both, as W3C Trace Context writes them.
+    TraceParent,
+    ConsumerId,
+    /// The id of the credential by which the caller is known.
+    CredentialId,
     /// A name that no call has a value for.
     Unknown,
 }
@@ -109,6 +127,9 @@ impl Variable {
         {
             return Self::ResponseHeader(header.replace('_', "-").into_bytes());
         }
+        if let Some(label) = name.strip_prefix("route_label_") {
+            return Self::RouteLabel(label.to_owned());
+        }
         match name {
             "upstream_addr" => Self::UpstreamAddr,
             "balancer_ip" => Self::UpstreamIp,
@@ -134,9 +155,20 @@ impl Variable {
             "route_name" => Self::RouteName,
             "service_id" => Self::ServiceId,
             "service_name" => Self::ServiceName,
+            "matched_uri" => Self::MatchedUri,
+            "matched_host" => Self::MatchedHost,
             "graphql_operation" => Self::GraphqlOperation,
             "graphql_name" => Self::GraphqlName,
             "graphql_root_fields" => Self::GraphqlRootFields,
+            "trace_id" | "opentelemetry_trace_id" | "zipkin_trace_id" => Self::TraceId,
+            "span_id" | "opentelemetry_span_id" | "zipkin_span_id" => Self::SpanId,
+            "traceparent" | "opentelemetry_context_traceparent" | "zipkin_context_traceparent" => {
+                Self::TraceParent
+            }
+            "protocol_version" => Self::ProtocolVersion,
+            "realip_remote_addr" => Self::PeerAddr,
+            "consumer_id" => Self::ConsumerId,
+            "credential_id" => Self::CredentialId,
             "content_type" => Self::Header(b"content-type".to_vec()),
             "content_length" => Self::ContentLength,
             _ => Self::Unknown,
@@ -232,14 +264,42 @@ impl Variable {
                 bytes(consumer.username.as_deref().unwrap_or(&consumer.id).as_bytes())
             }
             Self::ConsumerGroup => bytes(exchange.identity.as_ref()?.consumer.group.as_deref()?.as_bytes()),
-            Self::RouteId | Self::RouteName => bytes(exchange.route.as_deref()?.name.as_bytes()),
-            Self::ServiceId | Self::ServiceName => bytes(exchange.route.as_deref()?.service.as_bytes()),
+            Self::RouteId => bytes(exchange.route.as_deref()?.name.as_bytes()),
+            Self::RouteName => route_label(exchange, "route_name", |route| &route.name),
+            Self::ServiceId => route_label(exchange, "service_id", |route| &route.service),
+            Self::ServiceName => route_label(exchange, "service_name", |route| &route.service),
+            Self::MatchedUri => {
+                let patterns = exchange.route.as_deref()?.labels.get("matched_uri")?;
+                bytes(matched(patterns, &request.raw_path).as_bytes())
+            }
+            Self::MatchedHost => {
+                let patterns = exchange.route.as_deref()?.labels.get("matched_host")?;
+                bytes(matched_host(patterns, &request.host).as_bytes())
+            }
+            Self::RouteLabel(label) => bytes(exchange.route.as_deref()?.labels.get(label)?.as_bytes()),
             Self::FormField(name) => request.form_field(name).map(Cow::Owned),
             Self::PostArg(_) | Self::GraphqlRootFields => match self.find(exchange)? {
                 Found::Json(value) => scalar_text(value),
                 Found::Text(_) | Found::List(_) => None,
             },
             Self::GraphqlOperation => bytes(request.graphql_operation()?.kind.as_bytes()),
+            Self::TraceId => Some(Cow::Owned(exchange.trace?.trace_digits().to_vec())),
+            Self::SpanId => Some(Cow::Owned(exchange.trace?.span_digits().to_vec())),
+            Self::TraceParent => {
+                let trace = exchange.trace?;
+                Some(Cow::Owned(trace.traceparent(trace.span_id).to_vec()))
+            }
+            Self::ProtocolVersion => bytes(match request.version {
+                (1, 0) => b"1.0",
+                (2, _) => b"2",
+                _ => b"1.1",
+            }),
+            Self::PeerAddr => text(request.peer.ip().to_string()),
+            Self::ConsumerId => bytes(exchange.identity.as_ref()?.consumer.id.as_bytes()),
+            Self::CredentialId => {
+                let credential = exchange.identity.as_ref()?.credential_id.as_ref()?;
+                bytes(credential.as_bytes())
+            }
             Self::GraphqlName => bytes(request.graphql_operation()?.name.as_bytes()),
             Self::Unknown => None,
         }
@@ -256,6 +316,39 @@ pub(crate) fn scalar_text(value: &Value) -> Option<Cow<'_, [u8]>> {
         Value::Null | Value::Array(_) | Value::Object(_) => return None,
     };
     Some(Cow::Owned(text.into_bytes()))
+}
+
+/// What the route is called: the label, or else its own name.
+fn route_label<'x>(
+    exchange: &'x Exchange,
+    label: &str,
+    name: impl Fn(&'x RouteFacts) -> &'x String,
+) -> Option<Cow<'x, [u8]>> {
+    let route = exchange.route.as_deref()?;
+    let told = route.labels.get(label).unwrap_or_else(|| name(route));
+    Some(Cow::Borrowed(told.as_bytes()))
+}
+
+/// Of patterns with spaces between them the one that fits this path best: itself, then the longest beginning.
+fn matched<'p>(patterns: &'p str, path: &[u8]) -> &'p str {
+    let fit = |pattern: &&str| match pattern.strip_suffix('*') {
+        _ if pattern.as_bytes() == path => usize::MAX,
+        Some(start) if path.starts_with(start.as_bytes()) => start.len() + 1,
+        _ => 0,
+    };
+    let mut all = patterns.split(' ');
+    let first = all.next().unwrap_or_default();
+    all.fold(first, |best, it| if fit(&it) > fit(&best) { it } else { best })
+}
+
+/// Likewise for hosts, whose patterns begin with the `*`.
+fn matched_host<'p>(patterns: &'p str, host: &[u8]) -> &'p str {
+    let fits = |pattern: &str| match pattern.strip_prefix('*') {
+        Some(end) => host.ends_with(end.as_bytes()),
+        None => host == pattern.as_bytes(),
+    };
+    let own = patterns.split(' ').find(|pattern| fits(pattern));
+    own.or_else(|| patterns.split(' ').next()).unwrap_or_default()
 }
 
 fn joined<'h>(headers: &'h Headers, name: &[u8]) -> Option<Cow<'h, [u8]>> {

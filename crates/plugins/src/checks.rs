@@ -14,6 +14,14 @@ impl Faults {
             .push(Diagnostic::error(DocPath::root().field(field), message));
     }
 
+    /// Tells a fault of a field that lies deeper.
+    pub(crate) fn tell_at(&mut self, fields: &[&str], message: impl Into<String>) {
+        let path = fields
+            .iter()
+            .fold(DocPath::root(), |path, field| path.field(*field));
+        self.0.push(Diagnostic::error(path, message));
+    }
+
     /// Tells faults that were found elsewhere.
     pub(crate) fn extend(&mut self, faults: Vec<Diagnostic>) {
         self.0.extend(faults);

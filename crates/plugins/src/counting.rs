@@ -150,11 +150,22 @@ impl Counted {
 
     /// The key of the call's counters; `None` where it has nothing to count by.
     pub(crate) fn key(&self, exchange: &Exchange) -> Option<u128> {
+        self.with_value(exchange, |kind, value| self.key_of(kind, value))
+    }
+
+    /// What the call's counters are called where other gateways look for them, too; `None` where it has nothing to
+    /// count by.
+    pub(crate) fn name(&self, exchange: &Exchange) -> Option<Vec<u8>> {
+        self.with_value(exchange, |kind, value| self.name_of(kind, value))
+    }
+
+    /// Hands over what the call is counted by, with its kind.
+    fn with_value<T>(&self, exchange: &Exchange, make: impl Fn(u8, &[u8]) -> T) -> Option<T> {
         let request = &exchange.request;
         let consumer = || exchange.identity.as_ref().map(|identity| &identity.consumer);
-        let of = |kind, value: &[u8]| Some(self.key_of(kind, value)).filter(|_| !value.is_empty());
+        let of = |kind, value: &[u8]| (!value.is_empty()).then(|| make(kind, value));
         match &self.by {
-            Key::Ip => Some(self.key_of_address(request.client)),
+            Key::Ip => Some(with_address(request.client, make)),
             Key::Consumer => of(b'c', consumer()?.id.as_bytes()),
             Key::Credential => {
                 let id = exchange.identity.as_ref()?.credential_id.as_deref()?;
@@ -163,9 +174,9 @@ impl Counted {
             }
             Key::Service => of(b's', exchange.route.as_ref()?.service.as_bytes()),
             Key::Route => of(b'r', exchange.route.as_ref()?.name.as_bytes()),
-            Key::Everybody => Some(self.key_of(b'e', b"")),
+            Key::Everybody => Some(make(b'e', b"")),
             Key::Header(name) => of(b'h', request.headers.get(name)?),
-            Key::Path(path) => (request.raw_path == *path).then(|| self.key_of(b'p', path)),
+            Key::Path(path) => (request.raw_path == *path).then(|| make(b'p', path)),
             Key::Variables(template) => {
                 let mut value = Vec::new();
                 let found = template.render(exchange, &mut value);
@@ -176,15 +187,64 @@ impl Counted {
 
     /// The key of the counters of an address.
     pub(crate) fn key_of_address(&self, address: IpAddr) -> u128 {
-        match address {
-            IpAddr::V4(address) => self.key_of(b'a', &address.octets()),
-            IpAddr::V6(address) => self.key_of(b'a', &address.octets()),
+        with_address(address, |kind, value| self.key_of(kind, value))
+    }
+
+    /// What the counters of an address are called.
+    pub(crate) fn name_of_address(&self, address: IpAddr) -> Vec<u8> {
+        with_address(address, |kind, value| self.name_of(kind, value))
+    }
+
+    /// Counters of one caller are in one slot of a cluster, so the group of the configuration stands behind the hash
+    /// tag.
+    fn name_of(&self, kind: u8, value: &[u8]) -> Vec<u8> {
+        let (group, scope) = self.place.split_first().unwrap_or((&0, &[]));
+        let mut name = Vec::with_capacity(scope.len() + value.len() + 16);
+        name.push(b'{');
+        push_bounded(&mut name, scope);
+        name.extend_from_slice(&[b':', kind, b':']);
+        match (kind, <[u8; 4]>::try_from(value), <[u8; 16]>::try_from(value)) {
+            (b'a', Ok(octets), _) => name.extend_from_slice(IpAddr::from(octets).to_string().as_bytes()),
+            (b'a', _, Ok(octets)) => name.extend_from_slice(IpAddr::from(octets).to_string().as_bytes()),
+            _ => push_bounded(&mut name, value),
         }
+        name.extend_from_slice(b"}:");
+        name.extend_from_slice(itoa::Buffer::new().format(*group).as_bytes());
+        name
     }
 
     /// `kind` keeps a client from counting on another's address by naming it in a header.
     fn key_of(&self, kind: u8, value: &[u8]) -> u128 {
         key(&[&self.place, &[kind], value])
+    }
+}
+
+fn with_address<T>(address: IpAddr, make: impl Fn(u8, &[u8]) -> T) -> T {
+    match address {
+        IpAddr::V4(address) => make(b'a', &address.octets()),
+        IpAddr::V6(address) => make(b'a', &address.octets()),
+    }
+}
+
+/// The longest text that stands in a name as it is.
+const LONGEST_IN_NAME: usize = 128;
+
+/// Puts a text into a name; its digest, where it is long or would end the hash tag.
+fn push_bounded(name: &mut Vec<u8>, text: &[u8]) {
+    let is_plain = text
+        .iter()
+        .all(|byte| byte.is_ascii_graphic() && !b"{}".contains(byte));
+    if text.len() <= LONGEST_IN_NAME && is_plain {
+        name.extend_from_slice(text);
+        return;
+    }
+    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, text);
+    name.push(b'#');
+    for byte in digest.as_ref() {
+        name.extend_from_slice(&[
+            b"0123456789abcdef"[usize::from(byte >> 4)],
+            b"0123456789abcdef"[usize::from(byte & 15)],
+        ]);
     }
 }
 
@@ -201,7 +261,8 @@ pub(crate) mod settled {
     /// The plugin of this name has no more to do.
     pub(crate) fn settle(exchange: &mut Exchange, plugin: &'static str) {
         let mut list: List = exchange.kept.take(&OWNER).unwrap_or_default();
-        if let Some(place) = list.iter_mut().find(|place| place.is_none()) {
+        let is_new = !list.contains(&Some(plugin));
+        if let Some(place) = list.iter_mut().find(|place| is_new && place.is_none()) {
             *place = Some(plugin);
         }
         exchange.kept.put(&OWNER, list);

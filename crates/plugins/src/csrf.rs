@@ -12,13 +12,14 @@
 
 use crate::checks::Faults;
 use aws_lc_rs::constant_time::verify_slices_are_equal;
-use aws_lc_rs::digest::{Context, SHA256};
+use aws_lc_rs::digest::{Context, SHA256, digest};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use httpdate::HttpDate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::cell::Cell;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -118,12 +119,22 @@ impl TokenFilter {
 
     /// The signature in hexadecimal digits.
     fn sign(&self, random: &str, made: &str) -> [u8; 64] {
-        let mut context = Context::new(&SHA256);
-        for part in ["{expires:", made, ",random:", random, ",key:", &self.0.key, "}"] {
-            context.update(part.as_bytes());
-        }
+        let mut text = Text::<SIGNED>::default();
+        let parts = ["{expires:", made, ",random:", random, ",key:", &self.0.key, "}"];
+        let digest = match parts.iter().map(|part| part.len()).sum::<usize>() <= SIGNED {
+            // In one piece it takes half as long.
+            true => {
+                parts.iter().for_each(|part| text.push(part.as_bytes()));
+                digest(&SHA256, text.bytes())
+            }
+            false => {
+                let mut context = Context::new(&SHA256);
+                parts.iter().for_each(|part| context.update(part.as_bytes()));
+                context.finish()
+            }
+        };
         let mut digits = [0; 64];
-        for (pair, byte) in digits.chunks_exact_mut(2).zip(context.finish().as_ref()) {
+        for (pair, byte) in digits.chunks_exact_mut(2).zip(digest.as_ref()) {
             pair[0] = HEXADECIMAL[usize::from(byte >> 4)];
             pair[1] = HEXADECIMAL[usize::from(byte & 15)];
         }
@@ -161,9 +172,7 @@ impl TokenFilter {
         out.push(&encoded[..length]);
         out.push(b";path=/;SameSite=Lax;Expires=");
         let end = now.saturating_add_signed(self.0.expires_seconds).min(LATEST);
-        let end = HttpDate::from(UNIX_EPOCH + Duration::from_secs(end));
-        let written = write!(out, "{end}");
-        debug_assert!(written.is_ok());
+        out.push(&date(end));
     }
 }
 
@@ -175,6 +184,32 @@ const LATEST: u64 = 253_402_300_799;
 /// The most bytes of a cookie's name, and of the whole cookie.
 const NAME: usize = 256;
 const COOKIE: usize = 640;
+/// Bytes of what is signed, usually.
+const SIGNED: usize = 256;
+/// Bytes of a date in a header.
+const DATE: usize = 29;
+
+thread_local! {
+    /// The last date that was written, and its second: all calls of a second need the same.
+    static WRITTEN: Cell<(u64, [u8; DATE])> = const { Cell::new((u64::MAX, [b' '; DATE])) };
+}
+
+/// A date as headers have it.
+fn date(second: u64) -> [u8; DATE] {
+    let (last, text) = WRITTEN.get();
+    if last == second {
+        return text;
+    }
+    let mut text = Text::<DATE>::default();
+    let written = write!(
+        text,
+        "{}",
+        HttpDate::from(UNIX_EPOCH + Duration::from_secs(second))
+    );
+    debug_assert!(written.is_ok() && text.1 == DATE);
+    WRITTEN.set((second, text.0));
+    text.0
+}
 
 /// A text of at most so many bytes; what is too much is left out.
 struct Text<const N: usize>([u8; N], usize);

@@ -9,21 +9,23 @@
 //! A query costs as much as its operations go deep; fragments count where they are spread. What does not pass is counted
 //! too, so that who asks for too much has to wait.
 
+use crate::checks::Faults;
 use crate::counting::{CountBy, Counted};
 use crate::graphql::{self, Query};
+use crate::redis::{Ledger, Shared, WindowStore, answer, run, windows};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
-use weir_flow::rate_limit::{Limiter, Verdict, Window, WindowLimit, WindowState};
-use weir_model::{Diagnostic, DocPath};
-use weir_plugin::headers::is_name;
+use weir_flow::rate_limit::{Limiter, Window, WindowLimit, WindowState};
+use weir_model::Diagnostic;
 use weir_plugin::{
-    BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Refusal, RefusalKind, parse_config,
+    BuildContext, Exchange, Filter, Outcome, Phases, Plugin, RedisLedger, RedisWork, Refusal, RefusalKind,
+    parse_config,
 };
 
 /// Configuration of `graphql-limit`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// The sum of depths that passes in one window.
@@ -41,6 +43,9 @@ pub struct Config {
     /// What calls over the limit are told, in place of the voice's own words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// Where counts stand that several gateways share. Left out: in this process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store: Option<WindowStore>,
     /// The header that tells the limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_header: Option<String>,
@@ -61,6 +66,7 @@ impl Default for Config {
             scope: None,
             status: 429,
             message: None,
+            store: None,
             limit_header: None,
             remaining_header: None,
             reset_header: None,
@@ -92,16 +98,11 @@ impl Plugin for GraphqlLimit {
     }
 
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
-        let config: Config = parse_config(config)?;
-        let mut faults = Vec::new();
-        let mut fault = |field: &str, message: &str| {
-            faults.push(Diagnostic::error(DocPath::root().field(field), message));
-        };
-        if !(200..=599).contains(&config.status) {
-            fault("status", "expected a status from 200 to 599");
-        }
+        let mut config: Config = parse_config(config)?;
+        let mut faults = Faults::default();
+        faults.check_status("status", config.status);
         if config.window_seconds == 0 {
-            fault("window_seconds", "expected at least a second");
+            faults.tell("window_seconds", "expected at least a second");
         }
         let names = [
             ("limit_header", &config.limit_header),
@@ -109,14 +110,18 @@ impl Plugin for GraphqlLimit {
             ("reset_header", &config.reset_header),
         ];
         for (field, name) in names {
-            if name.as_ref().is_some_and(|name| !is_name(name.as_bytes())) {
-                fault(field, "expected a header name");
+            if let Some(name) = name {
+                faults.check_name(field, name);
             }
         }
-        if !faults.is_empty() {
-            return Err(faults);
-        }
+        let store = config.store.take();
+        let shared = store.and_then(|store| store.compile(&mut faults));
+        faults.done()?;
         let scope = config.scope.as_deref().unwrap_or(context.instance_id);
+        let counts = shared.map(|shared| match shared.settle_every {
+            None => Counts::Asked(shared),
+            Some(delay) => Counts::Settled(Arc::new(Ledger::new(shared, Arc::clone(&self.0), delay))),
+        });
         Ok(Arc::new(DepthFilter {
             by: Counted::new(scope, 0, config.by.clone()),
             limiter: Arc::clone(&self.0),
@@ -126,6 +131,7 @@ impl Plugin for GraphqlLimit {
                 },
                 limit: config.limit,
             },
+            counts,
             config,
         }))
     }
@@ -136,25 +142,53 @@ struct DepthFilter {
     by: Counted,
     limiter: Arc<Limiter>,
     limit: WindowLimit,
+    /// `None`: it counts in this process.
+    counts: Option<Counts>,
     config: Config,
 }
 
+/// How it counts where several gateways share the counts.
+enum Counts {
+    /// Each call asks.
+    Asked(Shared),
+    /// Calls are counted here, and settled later.
+    Settled(Arc<Ledger>),
+}
+
+/// That the Redis has been asked about a query of this depth.
+struct Asked(u64);
+
 impl DepthFilter {
-    /// Counts a query. Says whether it passes.
-    fn count(&self, exchange: &mut Exchange, depth: u64) -> bool {
+    /// Counts a query in this process, and says how it goes on.
+    fn count(&self, exchange: &mut Exchange, depth: u64) -> Option<Box<Refusal>> {
         let now_ms = exchange.unix_ms();
-        let key = self.by.key(exchange);
-        let key = key.unwrap_or_else(|| self.by.key_of_address(exchange.request.client));
+        let key = self.key(exchange);
         self.limiter.add(key, &[self.limit.window], depth, now_ms);
-        let passes = self.limiter.used(key, self.limit.window, now_ms) <= self.limit.limit;
+        let used = self.limiter.used(key, self.limit.window, now_ms);
         let mut states = [WindowState::default()];
-        let (Verdict::Allowed | Verdict::Rejected { .. }) =
-            self.limiter.peek(key, &[self.limit], now_ms, &mut states);
-        let [state] = states;
+        let _counts_nothing = self.limiter.peek(key, &[self.limit], now_ms, &mut states);
+        self.conclude(exchange, used, states[0].reset_ms)
+    }
+
+    fn key(&self, exchange: &Exchange) -> u128 {
+        let key = self.by.key(exchange);
+        key.unwrap_or_else(|| self.by.key_of_address(exchange.request.client))
+    }
+
+    fn name(&self, exchange: &Exchange) -> Vec<u8> {
+        let name = self.by.name(exchange);
+        name.unwrap_or_else(|| self.by.name_of_address(exchange.request.client))
+    }
+
+    /// Tells how much of the limit is used, this query included. A refusal where that is too much.
+    fn conclude(&self, exchange: &mut Exchange, used: u64, reset_ms: u64) -> Option<Box<Refusal>> {
         let numbers = [
             (&self.config.limit_header, self.limit.limit),
-            (&self.config.remaining_header, state.remaining),
-            (&self.config.reset_header, state.reset_ms.div_ceil(1000)),
+            (
+                &self.config.remaining_header,
+                self.limit.limit.saturating_sub(used),
+            ),
+            (&self.config.reset_header, reset_ms.div_ceil(1000)),
         ];
         for (name, number) in numbers {
             if let Some(name) = name {
@@ -164,8 +198,55 @@ impl DepthFilter {
                     .append(name.as_bytes(), digits.format(number).as_bytes());
             }
         }
-        passes
+        (used > self.limit.limit).then(|| {
+            let mut refusal = Refusal::with_status(RefusalKind::RateLimited, self.config.status);
+            refusal.message.clone_from(&self.config.message);
+            Box::new(refusal)
+        })
     }
+
+    fn limit(&self, exchange: &mut Exchange, depth: u64) -> Outcome {
+        match &self.counts {
+            None => outcome(self.count(exchange, depth)),
+            Some(Counts::Asked(shared)) => {
+                let (name, now_ms) = (self.name(exchange), exchange.unix_ms());
+                let window = self.limit.window;
+                let of = std::iter::once((&*name, window, window.end_ms(now_ms)));
+                let call = windows::add(shared, of, depth);
+                exchange.kept.put(self, Asked(depth));
+                run(call)
+            }
+            Some(Counts::Settled(ledger)) => {
+                let (key, now_ms) = (self.key(exchange), exchange.unix_ms());
+                let refusal = self.count(exchange, depth);
+                ledger.note(key, &[self.limit], depth, now_ms, || self.name(exchange));
+                match ledger.starts() {
+                    true => {
+                        let ledger = Arc::clone(ledger) as Arc<dyn RedisLedger>;
+                        Outcome::Redis(Box::new(RedisWork::Settle(ledger, refusal)))
+                    }
+                    false => outcome(refusal),
+                }
+            }
+        }
+    }
+
+    /// What came of asking.
+    fn told(&self, shared: &Shared, exchange: &mut Exchange, depth: u64) -> Outcome {
+        let answer = answer(exchange);
+        let added = answer.and_then(|answer| windows::added(&answer.numbers).next());
+        match added {
+            Some((used, left_ms)) => outcome(self.conclude(exchange, used, left_ms.unwrap_or(0))),
+            None => {
+                let away = shared.away("graphql-limit");
+                away.unwrap_or_else(|| outcome(self.count(exchange, depth)))
+            }
+        }
+    }
+}
+
+fn outcome(refusal: Option<Box<Refusal>>) -> Outcome {
+    refusal.map_or(Outcome::Continue, Outcome::Refuse)
 }
 
 impl Filter for DepthFilter {
@@ -178,6 +259,11 @@ impl Filter for DepthFilter {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        if let Some(Counts::Asked(shared)) = &self.counts
+            && let Some(Asked(depth)) = exchange.kept.take(self)
+        {
+            return self.told(shared, exchange, depth);
+        }
         if exchange.request.method != b"POST" {
             return graphql::Fault::Method.outcome("graphql-limit");
         }
@@ -188,12 +274,7 @@ impl Filter for DepthFilter {
         };
         match query {
             Err(fault) => fault.outcome("graphql-limit"),
-            Ok(query) if self.count(exchange, query.depth as u64) => Outcome::Continue,
-            Ok(_) => {
-                let mut refusal = Refusal::with_status(RefusalKind::RateLimited, self.config.status);
-                refusal.message.clone_from(&self.config.message);
-                Outcome::Refuse(Box::new(refusal))
-            }
+            Ok(query) => self.limit(exchange, query.depth as u64),
         }
     }
 }

@@ -209,7 +209,7 @@ impl Filter for TokenFilter {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        let headers = &mut exchange.request.headers;
+        let headers = &exchange.request.headers;
         let Some(value) = headers.get(self.config.header.as_bytes()) else {
             return match self.config.required {
                 true => self.refuse(AuthFailure::Missing),
@@ -221,6 +221,8 @@ impl Filter for TokenFilter {
             .find_map(|scheme| value.strip_prefix(scheme));
         match self.decrypt(token.unwrap_or(value)) {
             Ok(plain) => {
+                exchange.mark_caller(&plain);
+                let headers = &mut exchange.request.headers;
                 headers.set(self.config.forward_header.as_bytes(), &plain);
                 Outcome::Continue
             }

@@ -21,6 +21,8 @@ pub mod error_page;
 pub mod fault_injection;
 pub mod forward_auth;
 pub mod graphql_limit;
+pub mod grpc_transcode;
+pub mod grpc_web;
 pub mod header_steps;
 pub mod hmac_auth;
 pub mod identity;
@@ -32,10 +34,13 @@ pub mod logger;
 pub mod mirror;
 pub mod mocking;
 pub mod multi_auth;
+pub mod prometheus;
+pub mod protobuf;
 pub mod proxy_cache;
 pub mod rate_limit;
 pub mod real_ip;
 pub mod redirect;
+pub mod redis;
 pub mod referer_restriction;
 pub mod request_buffering;
 pub mod request_id;
@@ -46,7 +51,9 @@ pub mod request_uri;
 pub mod request_validation;
 pub mod response_rate_limit;
 pub mod response_rewrite;
+pub mod statsd;
 pub mod throttle;
+pub mod tracing;
 pub mod traffic_label;
 pub mod traffic_split;
 pub mod uri_restriction;
@@ -61,6 +68,8 @@ mod checks;
 mod expression;
 pub mod field_steps;
 mod graphql;
+mod grpc_frames;
+mod grpc_status;
 mod json_schema;
 mod networks;
 mod patterns;
@@ -69,9 +78,10 @@ mod registry;
 #[cfg(test)]
 mod testkit;
 mod texts;
+mod weighted_rules;
 mod weights;
 
-pub use registry::registry;
+pub use registry::{registry, registry_on};
 
 /// Default of options that are on unless turned off.
 pub(crate) fn yes() -> bool {

@@ -16,7 +16,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::{
-    AuthFailure, BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Refusal, RefusalKind, parse_config,
+    AuthFailure, BuildContext, Exchange, Filter, Headers, Outcome, Phases, Plugin, Refusal, RefusalKind,
+    Request, parse_config,
 };
 
 /// Configuration of `multi-auth`.
@@ -59,7 +60,7 @@ impl Plugin for MultiAuth {
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: Config = parse_config(config)?;
         let root = DocPath::root().field("any_of");
-        let (mut ways, mut faults) = (Vec::new(), Vec::new());
+        let (mut ways, mut faults, mut hides) = (Vec::new(), Vec::new(), false);
         for (index, plugins) in config.any_of.iter().enumerate() {
             for (name, config) in plugins {
                 let path = root.index(index).field(name.as_str());
@@ -69,6 +70,8 @@ impl Plugin for MultiAuth {
                     faults.push(Diagnostic::error(path.field("required"), message));
                     continue;
                 }
+                let hide = config.get("hide").unwrap_or(&Value::Null);
+                hides |= !matches!(hide, Value::Null | Value::Bool(false)) && hide != "no";
                 match way(name).map(|plugin| plugin.build(config, context)) {
                     Some(Ok(filter)) => ways.push(filter),
                     Some(Err(found)) => faults.extend(within(&path, found)),
@@ -81,6 +84,8 @@ impl Plugin for MultiAuth {
         }
         match faults.is_empty() {
             true => Ok(Arc::new(AnyOf {
+                // Before the last of them nothing is lost by what it hides.
+                hides: hides && ways.len() > 1,
                 ways,
                 tell_failures: config.tell_failures,
             })),
@@ -93,6 +98,32 @@ impl Plugin for MultiAuth {
 struct AnyOf {
     ways: Vec<Arc<dyn Filter>>,
     tell_failures: bool,
+    /// Whether a way takes credentials out of the request.
+    hides: bool,
+}
+
+/// What ways take credentials out of.
+struct Shown {
+    headers: Headers,
+    query: Option<Vec<u8>>,
+    body: Option<Vec<u8>>,
+}
+
+impl Shown {
+    fn of(request: &Request) -> Self {
+        Self {
+            headers: request.headers.clone(),
+            query: request.query.clone(),
+            body: request.body.clone(),
+        }
+    }
+
+    /// Shows again what a way has hidden that does not know the caller: another one may know it by that.
+    fn restore(&self, request: &mut Request) {
+        request.headers.copy_from(&self.headers);
+        request.query.clone_from(&self.query);
+        request.body.clone_from(&self.body);
+    }
 }
 
 impl Filter for AnyOf {
@@ -102,9 +133,15 @@ impl Filter for AnyOf {
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         let mut challenge = None;
+        let shown = self.hides.then(|| Shown::of(&exchange.request));
         for way in &self.ways {
             match way.on_request(exchange) {
-                Outcome::Refuse(refusal) => challenge = refusal.challenge.or(challenge),
+                Outcome::Refuse(refusal) => {
+                    challenge = refusal.challenge.or(challenge);
+                    if let Some(shown) = &shown {
+                        shown.restore(&mut exchange.request);
+                    }
+                }
                 Outcome::Continue => {
                     if let Some(challenge) = challenge.filter(|_| self.tell_failures) {
                         exchange
@@ -165,6 +202,26 @@ mod tests {
             assert_eq!(word(&filter.on_request(&mut exchange)), "continue");
             assert_eq!(lines(&exchange.response_headers), told);
         }
+    }
+
+    #[test]
+    fn what_one_way_hides_another_one_sees() {
+        let header = json!({"look_in": [{"header": "apikey"}], "hide": "found"});
+        let ways = json!([{"jwt": {"look_in": [{"header": "apikey"}], "hide": true}}, {"key-auth": header}]);
+        let config = json!({"any_of": ways});
+        let filter = build(&MultiAuth, &config).expect("valid");
+        let mut exchange = exchange();
+        prepare(&mut exchange, "GET /?a=1", &[("apikey", "k"), ("X-A", "1")]);
+        assert_eq!(word(&filter.on_request(&mut exchange)), "Invalid");
+        assert_eq!(lines(&exchange.request.headers), ["apikey: k", "X-A: 1"]);
+        // The one that knows the caller hides what it knows it by.
+        let ways = json!([{"key-auth": header}, {"key-auth": {
+            "look_in": [{"header": "apikey"}], "hide": "found", "identity": {"anonymous": "guest"},
+        }}]);
+        let filter = build(&MultiAuth, &json!({"any_of": ways})).expect("valid");
+        prepare(&mut exchange, "GET /?a=1", &[("apikey", "k"), ("X-A", "1")]);
+        assert_eq!(word(&filter.on_request(&mut exchange)), "continue");
+        assert!(!exchange.request.headers.contains(b"apikey") && exchange.request.headers.contains(b"x-a"));
     }
 
     #[test]

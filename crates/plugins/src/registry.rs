@@ -1,9 +1,20 @@
 //! The list of plugins: one line each.
 
-use weir_plugin::Registry;
+use crate::proxy_cache::ProxyCache;
+use std::sync::Arc;
+use weir_plugin::{Registry, Shelves};
 
 /// All plugins of the catalogue. State that outlives a reload begins here, so make one registry a process.
 pub fn registry() -> Registry {
+    catalogue(ProxyCache::default())
+}
+
+/// The same for a process that serves calls: what plugins keep on disks is kept on these shelves.
+pub fn registry_on(shelves: Arc<dyn Shelves>) -> Registry {
+    catalogue(ProxyCache::on(shelves))
+}
+
+fn catalogue(proxy_cache: ProxyCache) -> Registry {
     let mut registry = Registry::default();
     let rate_limit = crate::rate_limit::RateLimit::default();
     let concurrency_limit = crate::concurrency_limit::ConcurrencyLimit::default();
@@ -25,12 +36,20 @@ pub fn registry() -> Registry {
     registry.add(crate::degraphql::Degraphql);
     registry.add(crate::error_page::ErrorPage);
     registry.add(crate::graphql_limit::GraphqlLimit::default());
+    registry.add(crate::grpc_transcode::GrpcTranscode::default());
+    registry.add(crate::grpc_web::GrpcWeb::default());
     registry.add(crate::fault_injection::FaultInjection);
     registry.add(crate::mirror::Mirror);
     registry.add(crate::mocking::Mocking);
-    registry.add(crate::proxy_cache::ProxyCache::default());
+    registry.add(proxy_cache);
     registry.add(crate::redirect::Redirect);
     registry.add(crate::request_buffering::RequestBuffering);
+    registry.add(crate::tracing::Tracing::default());
+    let board = crate::prometheus::Board::of_process();
+    registry.add(crate::prometheus::MetricsEndpoint::new(std::sync::Arc::clone(
+        &board,
+    )));
+    registry.add(crate::prometheus::Prometheus::new(board));
     registry.add(crate::traffic_label::TrafficLabel);
     registry.add(crate::traffic_split::TrafficSplit);
     registry.add(crate::user_agent_restriction::UserAgentRestriction);
@@ -42,6 +61,7 @@ pub fn registry() -> Registry {
     registry.add(crate::jwt::Jwt);
     registry.add(crate::key_auth::KeyAuth);
     registry.add(crate::logger::Logger);
+    registry.add(crate::statsd::Statsd);
     registry.add(crate::workflow::Workflow::new(
         &rate_limit,
         &concurrency_limit,

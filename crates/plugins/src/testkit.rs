@@ -161,6 +161,7 @@ pub(crate) fn word(outcome: &Outcome) -> String {
         Outcome::NeedBody { .. } => "body".into(),
         Outcome::Wait(_) => "wait".into(),
         Outcome::Ask(_) => "ask".into(),
+        Outcome::Redis(_) => "redis".into(),
         Outcome::Reply(reply) => format!("reply {}", reply.status),
         Outcome::Delay(time) => format!("delay {}", time.as_millis()),
         Outcome::Refuse(refusal) => match &refusal.kind {

@@ -11,6 +11,7 @@
 use crate::checks::Faults;
 use crate::counting::settled::is_settled;
 use crate::counting::{CountBy, Counted, Otherwise};
+use crate::redis::{Shared, Store, answer, run, scripts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -53,6 +54,9 @@ pub struct Config {
     /// What they are told, in place of the voice's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// Where buckets stand that several gateways share. Left out: in this process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<Store>,
 }
 
 impl Config {
@@ -67,6 +71,7 @@ impl Config {
             scope: None,
             status: unavailable(),
             message: None,
+            store: None,
         }
     }
 }
@@ -104,9 +109,10 @@ impl Plugin for Throttle {
             faults.tell("burst", "expected a number of at least 0");
         }
         faults.check_status("status", config.status);
+        let shared = config.store.and_then(|store| store.compile(&mut faults));
         faults.done()?;
         let scope = config.scope.as_deref().unwrap_or(context.instance_id);
-        Ok(Arc::new(Bucket {
+        let bucket = Bucket {
             by: Counted::new(scope, 0, config.by),
             otherwise: config.otherwise,
             buckets: Arc::clone(&self.0),
@@ -117,11 +123,15 @@ impl Plugin for Throttle {
             delay: config.delay,
             status: config.status,
             message: config.message,
-        }))
+        };
+        Ok(match shared {
+            None => Arc::new(bucket),
+            Some(shared) => Arc::new(SharedBucket { bucket, shared }),
+        })
     }
 }
 
-/// An instance of `throttle`.
+/// An instance of `throttle` whose buckets are those of this process.
 struct Bucket {
     by: Counted,
     otherwise: Otherwise,
@@ -130,6 +140,55 @@ struct Bucket {
     delay: bool,
     status: u16,
     message: Option<String>,
+}
+
+/// By what a call is counted.
+enum Subject {
+    Own,
+    Address,
+}
+
+impl Bucket {
+    /// By what the call is counted, where it has a value to be counted by; or else how it goes on.
+    fn subject(&self, has_own: bool) -> Result<Subject, Outcome> {
+        match (has_own, self.otherwise) {
+            (true, _) => Ok(Subject::Own),
+            (false, Otherwise::Ip) => Ok(Subject::Address),
+            (false, Otherwise::Nothing) => Err(Outcome::Continue),
+            (false, Otherwise::Fail) => Err(Outcome::refuse(RefusalKind::PluginFailed {
+                plugin: "throttle",
+                reason: "the call has nothing to count by",
+            })),
+        }
+    }
+
+    /// Asks the bucket here.
+    fn take(&self, exchange: &mut Exchange) -> Outcome {
+        let now_ms = exchange.unix_ms();
+        let own = self.by.key(exchange);
+        let key = match (self.subject(own.is_some()), own) {
+            (Ok(Subject::Own), Some(key)) => key,
+            (Ok(_), _) => self.by.key_of_address(exchange.request.client),
+            (Err(outcome), _) => return outcome,
+        };
+        self.conclude(self.buckets.take(key, self.rate, now_ms))
+    }
+
+    /// How a call goes on that is to wait so many milliseconds, or is rejected.
+    fn conclude(&self, wait_ms: Option<f64>) -> Outcome {
+        match wait_ms {
+            // Shorter times are those of the call's own work.
+            Some(wait_ms) if self.delay && wait_ms >= 1.0 => {
+                Outcome::Delay(Duration::from_secs_f64(wait_ms.min(3.6e6) / 1_000.0))
+            }
+            Some(_) => Outcome::Continue,
+            None => {
+                let mut refusal = Refusal::with_status(RefusalKind::RateLimited, self.status);
+                refusal.message.clone_from(&self.message);
+                Outcome::Refuse(Box::new(refusal))
+            }
+        }
+    }
 }
 
 impl Filter for Bucket {
@@ -145,28 +204,66 @@ impl Filter for Bucket {
         if is_settled(exchange, "throttle") {
             return Outcome::Continue;
         }
-        let now_ms = exchange.unix_ms();
-        let key = match (self.by.key(exchange), self.otherwise) {
-            (Some(key), _) => key,
-            (None, Otherwise::Ip) => self.by.key_of_address(exchange.request.client),
-            (None, Otherwise::Nothing) => return Outcome::Continue,
-            (None, Otherwise::Fail) => {
-                return Outcome::refuse(RefusalKind::PluginFailed {
-                    plugin: "throttle",
-                    reason: "the call has nothing to count by",
-                });
-            }
+        self.take(exchange)
+    }
+}
+
+/// An instance whose buckets several gateways share.
+struct SharedBucket {
+    bucket: Bucket,
+    shared: Shared,
+}
+
+/// That the Redis has been asked.
+struct Asked;
+
+impl SharedBucket {
+    fn ask(&self, exchange: &mut Exchange) -> Outcome {
+        let bucket = &self.bucket;
+        let own = bucket.by.name(exchange);
+        let name = match (bucket.subject(own.is_some()), own) {
+            (Ok(Subject::Own), Some(name)) => name,
+            (Ok(_), _) => bucket.by.name_of_address(exchange.request.client),
+            (Err(outcome), _) => return outcome,
         };
-        match self.buckets.take(key, self.rate, now_ms) {
-            // Shorter times are those of the call's own work.
-            Some(wait_ms) if self.delay && wait_ms >= 1.0 => {
-                Outcome::Delay(Duration::from_secs_f64(wait_ms.min(3.6e6) / 1_000.0))
+        let mut call = self.shared.call(&scripts::LEAK);
+        call.key(&[&self.shared.prefix, b":", &name, b":leak"]);
+        call.number(bucket.rate.per_second);
+        call.number(bucket.rate.burst);
+        // Until a full bucket is empty, and a little more.
+        let memory_ms = (bucket.rate.burst + 1.0) * 1_000.0 / bucket.rate.per_second + 1_000.0;
+        call.number(memory_ms.min(1e12) as u64);
+        exchange.kept.put(self, Asked);
+        run(call)
+    }
+}
+
+impl Filter for SharedBucket {
+    fn phases(&self) -> Phases {
+        Phases::REQUEST
+    }
+
+    fn needs_body(&self) -> bool {
+        self.bucket.needs_body()
+    }
+
+    fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        if is_settled(exchange, "throttle") {
+            return Outcome::Continue;
+        }
+        if exchange.kept.take::<_, Asked>(self).is_none() {
+            return self.ask(exchange);
+        }
+        match answer(exchange).as_ref().map(|answer| answer.numbers.as_slice()) {
+            Some([1, level]) => {
+                let level = *level as f64 / 1e6;
+                self.bucket
+                    .conclude(Some(level * 1_000.0 / self.bucket.rate.per_second))
             }
-            Some(_) => Outcome::Continue,
-            None => {
-                let mut refusal = Refusal::with_status(RefusalKind::RateLimited, self.status);
-                refusal.message.clone_from(&self.message);
-                Outcome::Refuse(Box::new(refusal))
+            Some([0, _]) => self.bucket.conclude(None),
+            _ => {
+                let away = self.shared.away("throttle");
+                away.unwrap_or_else(|| self.bucket.take(exchange))
             }
         }
     }

@@ -12,13 +12,13 @@
 
 use crate::captures::Found;
 use crate::header_steps::{HeaderStep, HeaderSteps, Side};
-use crate::weights::Weights;
+use crate::weighted_rules::WeightedRules;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath, Predicate};
-use weir_plugin::{BuildContext, Condition, Exchange, Filter, Outcome, Phases, Plugin, parse_config};
+use weir_plugin::{BuildContext, Exchange, Filter, Outcome, Phases, Plugin, parse_config};
 
 /// Configuration of `traffic-label`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -70,14 +70,9 @@ impl Plugin for TrafficLabel {
     fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: Config = parse_config(config)?;
         let mut faults = Vec::new();
-        let mut rules = Vec::with_capacity(config.rules.len());
+        let mut rules = WeightedRules::default();
         for (index, rule) in config.rules.iter().enumerate() {
             let path = DocPath::root().field("rules").index(index);
-            let when = rule.when.as_ref().map(Condition::compile).transpose();
-            let when = when.unwrap_or_else(|message| {
-                faults.push(Diagnostic::error(path.field("when"), message));
-                None
-            });
             let mut actions = Vec::with_capacity(rule.actions.len());
             for (index, action) in rule.actions.iter().enumerate() {
                 let place = path.field("actions").index(index).field("headers");
@@ -86,11 +81,8 @@ impl Plugin for TrafficLabel {
                     Err(more) => faults.extend(more),
                 }
             }
-            rules.push(LabelRule {
-                when,
-                actions,
-                weights: Weights::new(rule.actions.iter().map(|action| action.weight)),
-            });
+            let weights = rule.actions.iter().map(|action| action.weight);
+            rules.add(rule.when.as_ref(), actions, weights, &path, &mut faults);
         }
         match faults.is_empty() {
             true => Ok(Arc::new(LabelFilter(rules))),
@@ -100,13 +92,7 @@ impl Plugin for TrafficLabel {
 }
 
 /// An instance of `traffic-label`.
-struct LabelFilter(Vec<LabelRule>);
-
-struct LabelRule {
-    when: Option<Condition>,
-    actions: Vec<HeaderSteps>,
-    weights: Option<Weights>,
-}
+struct LabelFilter(WeightedRules<HeaderSteps>);
 
 impl Filter for LabelFilter {
     fn phases(&self) -> Phases {
@@ -114,18 +100,11 @@ impl Filter for LabelFilter {
     }
 
     fn needs_body(&self) -> bool {
-        self.0.iter().any(|rule| {
-            rule.when.as_ref().is_some_and(Condition::needs_body)
-                || rule.actions.iter().any(HeaderSteps::need_body)
-        })
+        self.0.need_body() || self.0.choices().any(HeaderSteps::need_body)
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        let holds = |rule: &&LabelRule| rule.when.as_ref().is_none_or(|when| when.holds(exchange));
-        if let Some(rule) = self.0.iter().find(holds)
-            && let Some(weights) = &rule.weights
-            && let Some(steps) = rule.actions.get(weights.next())
-        {
+        if let Some(steps) = self.0.choose(exchange) {
             steps.apply(exchange, Side::Request, &Found::default());
         }
         Outcome::Continue

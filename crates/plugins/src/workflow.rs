@@ -20,7 +20,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath, Predicate};
 use weir_plugin::{
-    BuildContext, Condition, Exchange, Filter, Outcome, Phases, Plugin, Refusal, RefusalKind, parse_config,
+    BuildContext, Condition, Exchange, Filter, Outcome, Phases, Plugin, RedisWork, Refusal, RefusalKind,
+    parse_config,
 };
 
 /// Configuration of `workflow`.
@@ -202,7 +203,10 @@ impl Filter for Rules {
             }
             Some(Then::Run(name, filter)) => {
                 let outcome = filter.on_request(exchange);
-                settle(exchange, name);
+                // One that waits for an answer has not done its work yet.
+                if !matches!(&outcome, Outcome::Redis(work) if matches!(**work, RedisWork::Run(_))) {
+                    settle(exchange, name);
+                }
                 outcome
             }
         }

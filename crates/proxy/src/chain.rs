@@ -2,7 +2,7 @@
 
 use crate::serve::{Call, Stop};
 use std::task::Poll;
-use weir_plugin::{Outcome, Refusal, RefusalKind, Response, Wait};
+use weir_plugin::{Outcome, RedisWork, Refusal, RefusalKind, Response, Wait};
 use weir_snapshot::{Chain, Charset, Instance};
 
 impl Call<'_> {
@@ -57,6 +57,19 @@ impl Call<'_> {
                     let answer = Box::pin(self.ask(&question)).await?;
                     self.exchange.answer = Some(answer);
                 }
+                Outcome::Redis(work) => match *work {
+                    RedisWork::Run(call) => {
+                        let answer = Box::pin(self.run_script(call)).await?;
+                        self.exchange.redis = Some(answer);
+                    }
+                    RedisWork::Settle(ledger, refusal) => {
+                        self.worker.redis.settle(ledger);
+                        match refusal {
+                            None => return Ok(()),
+                            Some(refusal) => break refusal,
+                        }
+                    }
+                },
                 Outcome::Refuse(refusal) => break refusal,
                 Outcome::NeedBody { max_bytes } if !has_asked => {
                     has_asked = true;
@@ -109,14 +122,8 @@ impl Call<'_> {
 
 /// Names the charset of a textual response that names none.
 fn add_charset(charset: &Charset, response: &mut Response) {
-    let Some(content_type) = response.headers.get(b"content-type") else {
-        return;
-    };
-    let Some(parameter) = charset.parameter_for(content_type) else {
-        return;
-    };
-    if matches!(response.status, 301 | 302) {
-        return;
+    if !matches!(response.status, 301 | 302) {
+        let addition = |content_type: &[u8]| charset.parameter_for(content_type);
+        response.headers.extend_value(b"Content-Type", addition);
     }
-    response.headers.extend_value(b"content-type", parameter);
 }

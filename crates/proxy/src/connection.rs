@@ -5,12 +5,13 @@ use crate::forward::Watch;
 use crate::h1;
 use crate::h1::request::{self, Parsed, RequestHead};
 use crate::h2::server as h2_server;
-use crate::h2::stream::Stream;
+use crate::multiplex::stream::Stream;
 use crate::reader::Reader;
 use crate::serve::{self, After};
 use crate::timer::Timer;
 use crate::transport::{self, ReadHalf, WriteHalf};
 use crate::worker::{Registration, Worker};
+use rustls::server::ClientHello;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -21,6 +22,7 @@ use std::time::{Duration, Instant};
 use tokio::io::AsyncWrite;
 use tokio::net::TcpStream;
 use weir_plugin::{Exchange, Refusal, RefusalKind};
+use weir_snapshot::{CHALLENGE_PROTOCOL, Presented};
 use weir_telemetry::metrics::ProtocolError;
 
 /// How long, and for how many bytes, a connection that is being closed still reads, so that its peer gets the
@@ -54,8 +56,12 @@ pub struct Agreed {
     pub server_name: Option<String>,
     /// The certificate that it has shown.
     pub certificate: Option<Arc<[u8]>>,
+    /// The rules by which it was made; `None`: nothing is configured for its name.
+    pub presented: Option<Arc<Presented>>,
     /// Whether HTTP/2 was agreed on.
     pub is_http2: bool,
+    /// The line of a response's head that tells of HTTP/3.
+    pub alternative: Option<Rc<[u8]>>,
 }
 
 /// What came of waiting for a request.
@@ -86,13 +92,14 @@ enum Filled {
 pub async fn serve(registration: Registration, stream: TcpStream, addresses: Addresses, is_tls: bool) {
     let worker = registration.attach().await;
     let secured = match is_tls {
-        false => Ok((transport::plain(stream), None)),
-        true => secure(&worker, stream)
+        false => Ok(Some((transport::plain(stream), None))),
+        true => secure(&worker, stream, addresses.local)
             .await
-            .map(|(halves, tls)| (halves, Some(Rc::new(tls)))),
+            .map(|secured| secured.map(|(halves, tls)| (halves, Some(Rc::new(tls))))),
     };
     let ((read, write), tls) = match secured {
-        Ok(secured) => secured,
+        Ok(Some(secured)) => secured,
+        Ok(None) => return,
         Err(error) => {
             worker.metrics.protocol_error(ProtocolError::TlsHandshake);
             tracing::debug!(%error, client = %addresses.peer, "a TLS handshake failed");
@@ -129,24 +136,38 @@ pub async fn serve(registration: Registration, stream: TcpStream, addresses: Add
     client.reader.inbox.release(&worker.buffers);
 }
 
-/// Shakes hands; a client that takes its time for that counts as one that takes its time for a head.
-async fn secure(worker: &Worker, stream: TcpStream) -> io::Result<((ReadHalf, WriteHalf), Agreed)> {
+/// Shakes hands; a client that takes its time for that counts as one that takes its time for a head. `None`: whose a name is was checked, and the connection is over.
+async fn secure(
+    worker: &Worker,
+    stream: TcpStream,
+    local: SocketAddr,
+) -> io::Result<Option<((ReadHalf, WriteHalf), Agreed)>> {
     let shared = &worker.shared;
     let serving = worker.serving();
-    let choose = |name: Option<&str>| {
-        let presented = serving.published.snapshot.tls.find(name);
-        presented
-            .map(|presented| Arc::clone(&presented.config))
-            .or_else(|| shared.fallback_tls.clone())
+    let mut presented = None;
+    let choose = |hello: &ClientHello<'_>, name: Option<&str>| {
+        let tls = &serving.published.snapshot.tls;
+        if let Some(challenge) = tls.challenge(name, hello.alpn()) {
+            return Some(Arc::clone(challenge));
+        }
+        presented = tls.find(name).cloned();
+        let found = presented.as_ref().map(|found| Arc::clone(&found.config));
+        found.or_else(|| shared.fallback_tls.clone())
     };
     let handshake = transport::accept(stream, choose);
     let shaken = tokio::time::timeout(shared.limits.header_timeout, handshake).await??;
+    if shaken.protocol.as_deref() == Some(CHALLENGE_PROTOCOL) {
+        // All that such a connection is for (RFC 8737, section 3). No call may come over it: no rule was looked at.
+        return Ok(None);
+    }
     let agreed = Agreed {
         server_name: shaken.server_name,
         is_http2: shaken.protocol.as_deref() == Some(b"h2"),
         certificate: shaken.client_certificate.map(|it| Arc::from(it.as_ref())),
+        alternative: worker.alternatives.line(local),
+        presented,
     };
-    Ok((transport::secure(shaken.stream), agreed))
+    Ok(Some((transport::secure(shaken.stream), agreed)))
 }
 
 impl Client {
@@ -190,7 +211,7 @@ impl Client {
         }
     }
 
-    /// The stream that the client is, where it speaks HTTP/2.
+    /// The stream that the client is, where it speaks HTTP/2 or HTTP/3.
     #[inline]
     pub fn stream(&self) -> Option<&Stream> {
         match &self.write {

@@ -23,10 +23,12 @@ pub fn write_target(
         push_on_one_line(path, out);
     } else if is_untouched {
         write_path(path, is_decoded, out);
-    } else {
+    } else if is_decoded {
         let mut joined = Vec::with_capacity(path.len() + 16);
         join(rewrite, matched_len.min(path.len()), path, &mut joined);
         write_path(&joined, is_decoded, out);
+    } else {
+        join(rewrite, matched_len.min(path.len()), path, out);
     }
     if let Some(query) = &exchange.upstream_query {
         if !query.is_empty() {
@@ -60,8 +62,9 @@ fn write_path(path: &[u8], is_decoded: bool, out: &mut Vec<u8>) {
     }
 }
 
-/// Joins the service's path with what is left of the call's.
+/// Puts the service's path, joined with what is left of the call's, behind `out`.
 fn join(rewrite: &PathRewrite, matched_len: usize, path: &[u8], out: &mut Vec<u8>) {
+    let start = out.len();
     let base = rewrite.base.as_deref().unwrap_or("/").as_bytes();
     let is_stripped = rewrite.strip_matched && matched_len > 0;
     let rest = if is_stripped {
@@ -76,15 +79,15 @@ fn join(rewrite: &PathRewrite, matched_len: usize, path: &[u8], out: &mut Vec<u8
                 return;
             }
             out.extend_from_slice(base.strip_suffix(b"/").unwrap_or(base));
-            if out.is_empty() || rest.first().is_some_and(|first| *first != b'/') {
+            if out.len() == start || rest.first().is_some_and(|first| *first != b'/') {
                 out.push(b'/');
             }
-            let is_joined = out.last() == Some(&b'/') && rest.first() == Some(&b'/');
+            let is_joined = out.ends_with(b"/") && rest.starts_with(b"/");
             out.extend_from_slice(&rest[usize::from(is_joined)..]);
         }
         PathJoin::Concatenate => {
             out.extend_from_slice(base);
-            let is_double = out.last() == Some(&b'/') || !is_stripped;
+            let is_double = base.ends_with(b"/") || !is_stripped;
             out.extend_from_slice(rest.strip_prefix(b"/").filter(|_| is_double).unwrap_or(rest));
         }
     }

@@ -1,14 +1,18 @@
 //! The gateway: binds listeners, starts workers, publishes snapshots to them, and drains.
 
+use crate::bind::bind;
 use crate::dns::NameServers;
+use crate::h3::endpoint::{Common, Http3};
 use crate::health::{self, Board};
 use crate::limits::Limits;
 use crate::log_out::LogOut;
-use crate::worker::{self, Listener};
+use crate::proxy_protocol::Trusted;
+use crate::stream::StreamListen;
+use crate::worker;
 use arc_swap::ArcSwap;
 use rustls::ServerConfig;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
@@ -19,6 +23,7 @@ use weir_plugin::voice;
 use weir_snapshot::Snapshot;
 use weir_telemetry::access_log::{AccessLog, AccessLogHandle};
 use weir_telemetry::metrics::{Registry, SeriesId};
+use weir_telemetry::redis::RedisStats;
 
 /// The voice of each dialect, in the order of [`Voice`].
 #[derive(Clone)]
@@ -37,8 +42,14 @@ pub struct GatewayOptions {
     pub listen: Vec<SocketAddr>,
     /// Addresses to listen on for TLS.
     pub listen_tls: Vec<SocketAddr>,
+    /// Where streams below HTTP are taken.
+    pub listen_streams: Vec<StreamListen>,
+    /// Who tells by the PROXY protocol who their clients are; `None`: nobody.
+    pub proxy_protocol: Option<Trusted>,
     /// What clients are shown for whose server name no certificate is configured; `None`: their handshake fails.
     pub fallback_tls: Option<Arc<ServerConfig>>,
+    /// How HTTP/3 is served beside the listeners for TLS; `None`: it is not.
+    pub http3: Option<Http3>,
     /// Number of workers, at least 1.
     pub workers: usize,
     /// Bounds on what clients send.
@@ -74,7 +85,13 @@ pub struct Shared {
     pub drain_timeout: Duration,
     pub name_servers: NameServers,
     pub fallback_tls: Option<Arc<ServerConfig>>,
+    pub http3: Option<(Http3, Common)>,
+    /// The same for streams, whose protocols the gateway does not know.
+    pub fallback_stream_tls: Option<Arc<ServerConfig>>,
+    pub proxy_protocol: Option<Trusted>,
     pub health: Board,
+    /// How it stands with servers that hold counts.
+    pub redis: Arc<RedisStats>,
     pub log_out: LogOut,
 }
 
@@ -85,6 +102,10 @@ pub struct Bound {
     pub plain: Vec<SocketAddr>,
     /// For TLS.
     pub tls: Vec<SocketAddr>,
+    /// For HTTP/3: those for TLS beside which there was a socket to be had.
+    pub http3: Vec<SocketAddr>,
+    /// For streams below HTTP.
+    pub streams: Vec<StreamListen>,
 }
 
 /// A running gateway.
@@ -111,6 +132,12 @@ impl Gateway {
         snapshot: Snapshot,
     ) -> io::Result<Self> {
         let published = Arc::new(publish(&metrics, snapshot, 1));
+        let http3 = match options.http3 {
+            Some(http3) if !options.listen_tls.is_empty() => {
+                Some((http3, Common::new(seed(usize::MAX - 2))?))
+            }
+            _ => None,
+        };
         let shared = Arc::new(Shared {
             published: ArcSwap::new(published),
             generation: AtomicU64::new(1),
@@ -119,12 +146,17 @@ impl Gateway {
             drain: watch::Sender::new(false),
             drain_timeout: options.drain_timeout,
             name_servers: options.name_servers,
+            fallback_stream_tls: options.fallback_tls.as_deref().map(without_protocols),
+            proxy_protocol: options.proxy_protocol,
             fallback_tls: options.fallback_tls,
+            http3,
             health: Board::new(options.passive_ejection),
             log_out: LogOut::default(),
+            redis: Arc::default(),
         });
         metrics.observe_targets(Arc::new(health::Targets::of(&shared)));
         metrics.observe_log_out(Arc::clone(shared.log_out.stats()));
+        metrics.observe_redis(Arc::clone(&shared.redis));
         shared.log_out.start(&shared, seed(usize::MAX - 1))?;
         let mut gateway = Self {
             shared,
@@ -133,6 +165,8 @@ impl Gateway {
             bound: Bound {
                 plain: options.listen,
                 tls: options.listen_tls,
+                http3: Vec::new(),
+                streams: options.listen_streams,
             },
             retired: Mutex::default(),
         };
@@ -161,17 +195,23 @@ impl Gateway {
     fn start_worker(&self, index: usize, access_log: Option<AccessLogHandle>) -> io::Result<Bound> {
         let (shared, metrics) = (Arc::clone(&self.shared), self.metrics.worker());
         let (addresses, seed) = (self.bound.clone(), seed(index));
+        let tries_http3 = index == 0 && shared.http3.is_some();
         let (started, starting) = mpsc::sync_channel(1);
         let work = move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build_local(tokio::runtime::LocalOptions::default());
-            let prepared = runtime.and_then(|runtime| Ok((runtime, bind(&addresses)?)));
+            let prepared = runtime.and_then(|runtime| {
+                Ok((
+                    runtime,
+                    bind(&addresses, shared.proxy_protocol.as_ref(), tries_http3)?,
+                ))
+            });
             match prepared {
-                Ok((runtime, (listeners, bound))) => {
+                Ok((runtime, (sockets, bound))) => {
                     // Whoever started the worker waits for this.
                     let _is_waiting = started.send(Ok(bound));
-                    runtime.block_on(worker::run(shared, listeners, metrics, access_log, seed));
+                    runtime.block_on(worker::run(shared, sockets, metrics, access_log, seed));
                 }
                 Err(error) => {
                     let _is_waiting = started.send(Err(error));
@@ -272,34 +312,9 @@ fn seed(worker: usize) -> u64 {
     RandomState::new().hash_one(worker)
 }
 
-/// Binds every address; the kernel spreads connections over the workers that share one.
-fn bind(addresses: &Bound) -> io::Result<(Vec<Listener>, Bound)> {
-    let mut listeners = Vec::with_capacity(addresses.plain.len() + addresses.tls.len());
-    let mut bind_all = |addresses: &[SocketAddr], is_tls: bool| {
-        let bind = |address: &SocketAddr| {
-            let socket = bind_one(*address).map_err(|error| {
-                io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"))
-            })?;
-            let bound = socket.local_addr();
-            listeners.push(Listener { socket, is_tls });
-            bound
-        };
-        addresses.iter().map(bind).collect::<io::Result<Vec<_>>>()
-    };
-    let bound = Bound {
-        plain: bind_all(&addresses.plain, false)?,
-        tls: bind_all(&addresses.tls, true)?,
-    };
-    Ok((listeners, bound))
-}
-
-fn bind_one(address: SocketAddr) -> io::Result<TcpListener> {
-    use socket2::{Domain, Protocol, Socket, Type};
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-    socket.set_reuse_address(true)?;
-    socket.set_reuse_port(true)?;
-    socket.set_nonblocking(true)?;
-    socket.bind(&address.into())?;
-    socket.listen(4096)?;
-    Ok(socket.into())
+/// The same, with clients offered no protocol: what is inside of a stream is not the gateway's to choose.
+fn without_protocols(config: &ServerConfig) -> Arc<ServerConfig> {
+    let mut config = config.clone();
+    config.alpn_protocols = Vec::new();
+    Arc::new(config)
 }

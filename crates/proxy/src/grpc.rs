@@ -2,7 +2,7 @@
 //! where the gateway answers itself.
 
 use crate::h1::{self, status};
-use crate::h2::stream::Stream;
+use crate::multiplex::stream::Stream;
 use http::HeaderMap;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use std::io;
@@ -12,10 +12,10 @@ use weir_plugin::{Exchange, Headers};
 /// `DEADLINE_EXCEEDED`.
 const DEADLINE_EXCEEDED: u16 = 4;
 
-/// Whether a call is gRPC: over HTTP/2, with messages of any coding.
+/// Whether a call is gRPC: over HTTP/2 or HTTP/3, with messages of any coding.
 pub fn is_call(exchange: &Exchange) -> bool {
     let request = &exchange.request;
-    request.version == (2, 0) && request.headers.get(b"content-type").is_some_and(is_grpc)
+    request.version >= (2, 0) && request.headers.get(b"content-type").is_some_and(is_grpc)
 }
 
 fn is_grpc(content_type: &[u8]) -> bool {
@@ -50,6 +50,12 @@ fn parse_timeout(text: &[u8]) -> Option<Duration> {
         b'n' => Duration::from_nanos(count),
         _ => return None,
     })
+}
+
+/// Reads a `grpc-status`.
+pub fn read_status(text: &[u8]) -> Option<u16> {
+    let code = h1::parse_length(text)?;
+    u16::try_from(code).ok()
 }
 
 /// The gRPC status that stands for an answer of the gateway's own.

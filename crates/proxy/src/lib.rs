@@ -4,11 +4,12 @@
 //! own upstream connections and its own counters. A request holds one snapshot from its first byte to its log
 //! line. The life of a request, by file: [`worker`] accepts, `connection` reads heads and keeps the connection
 //! alive, `serve` finds the route and runs the chain, `forward` chooses a target and carries request and
-//! response, `h1` knows the wire format; `h2` makes of every
-//! HTTP/2 stream a client of its own, and of every stream to an upstream a connection.
+//! response, `h1` knows the wire format; `multiplex` makes of every
+//! stream of HTTP/2 (`h2`) and HTTP/3 (`h3`) a client of its own, and of every stream to an upstream a connection.
 //!
 //! **What it is not**: it names no plugin, no front door and no store; it interprets no documents.
 
+mod bind;
 mod buffer;
 mod chain;
 mod connection;
@@ -19,24 +20,36 @@ mod gateway;
 mod grpc;
 mod h1;
 mod h2;
+mod h3;
 pub mod health;
 mod limits;
 mod log_out;
+mod multiplex;
 mod pool;
+mod proxy_protocol;
 mod question;
 mod reader;
+mod redis;
 mod reply;
 mod report;
 mod request_body;
 mod serve;
+mod shelf;
 mod side_call;
+mod stream;
 mod target;
 mod timer;
 mod transport;
 mod tunnel;
+mod websocket;
 mod worker;
 
 pub use dns::NameServers;
 pub use gateway::{Bound, Gateway, GatewayOptions, Published, Voices};
 pub use h1::fuzzing;
+pub use h3::endpoint::Http3;
 pub use limits::Limits;
+pub use proxy_protocol::{Trusted, fuzzing as proxy_protocol_fuzzing};
+pub use redis::fuzzing as redis_fuzzing;
+pub use shelf::DiskShelves;
+pub use stream::StreamListen;

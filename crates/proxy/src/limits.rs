@@ -23,6 +23,8 @@ pub struct Limits {
     pub tunnel_timeout: Duration,
     /// Open client connections of each worker; further ones are closed at once.
     pub max_connections: usize,
+    /// Open sessions of datagrams of each worker; datagrams of further clients are dropped.
+    pub max_udp_sessions: usize,
     /// Calls that one HTTP/2 connection may have under way.
     pub max_streams: u32,
 }
@@ -39,6 +41,7 @@ impl Default for Limits {
             write_timeout: Duration::from_secs(60),
             tunnel_timeout: Duration::from_secs(3600),
             max_connections: 100_000,
+            max_udp_sessions: 10_000,
             max_streams: 256,
         }
     }

@@ -1,7 +1,7 @@
 //! Reading from a peer: a read half, and what was read from it ahead.
 
 use crate::buffer::{Buffers, Inbox};
-use crate::h2::stream::Stream;
+use crate::multiplex::stream::Stream;
 use crate::transport::ReadHalf;
 use crate::worker::Worker;
 use std::io;
@@ -29,7 +29,7 @@ impl Reader {
         self.half
     }
 
-    /// The HTTP/2 stream that is read.
+    /// The stream of HTTP/2 or HTTP/3 that is read.
     #[inline]
     pub fn stream(&self) -> Option<&Stream> {
         self.half.as_ref().and_then(ReadHalf::stream)

@@ -5,6 +5,7 @@ use crate::grpc;
 use crate::h1::body::BodyCursor;
 use crate::h1::status;
 use crate::serve::{After, Call};
+use crate::transport::WriteHalf;
 use std::io;
 use std::time::{Instant, SystemTime};
 use weir_model::StampValue;
@@ -14,6 +15,8 @@ use weir_telemetry::metrics;
 
 /// Most bytes of a request body that are read only to keep the connection.
 const MAX_DRAIN: u64 = 64 * 1024;
+/// A body up to this size is copied behind its head; a larger one is written by itself.
+const MAX_COPIED: usize = 8 * 1024;
 
 impl Call<'_> {
     /// Puts a refusal into words.
@@ -37,7 +40,12 @@ impl Call<'_> {
         response.clear();
         response.status = reply.status;
         response.is_gateway = true;
-        response.content_length = Some(reply.body.len() as u64);
+        let shared = reply.shared.as_ref();
+        if let Some(shared) = shared {
+            response.headers.copy_from(&shared.headers);
+        }
+        let length = shared.map_or(reply.body.len(), |shared| shared.part().len());
+        response.content_length = Some(length as u64);
         if !reply.content_type.is_empty() {
             response
                 .headers
@@ -48,12 +56,21 @@ impl Call<'_> {
         }
         self.exchange.merge_response_headers();
         self.run_response_work(chain);
-        let mut body = self.exchange.response.replaced_body.take().unwrap_or(reply.body);
+        let replaced = self.exchange.response.replaced_body.take();
         let filters = &mut self.exchange.response.body_filters;
-        if !filters.is_empty() && !self.is_head {
-            body = filters.whole(body);
+        let is_filtered = !filters.is_empty() && !self.is_head;
+        match (replaced, shared) {
+            (None, Some(shared)) if is_filtered => {
+                let body = filters.whole(shared.part().to_vec());
+                self.write_reply(&body, route).await
+            }
+            (None, Some(shared)) => self.write_reply(shared.part(), route).await,
+            (replaced, _) => {
+                let body = replaced.unwrap_or(reply.body);
+                let body = if is_filtered { filters.whole(body) } else { body };
+                self.write_reply(&body, route).await
+            }
         }
-        self.write_reply(&body, route).await
     }
 
     async fn write_reply(&mut self, body: &[u8], route: Option<&Route>) -> After {
@@ -63,11 +80,14 @@ impl Call<'_> {
         let is_bodyless = status == 204 || status == 304 || status < 200 || ends_grpc;
         let mut out = self.worker.buffers.take_output();
         self.start_head(&mut out);
-        push_header(
-            &mut out,
-            b"Date",
-            httpdate::fmt_http_date(SystemTime::now()).as_bytes(),
-        );
+        // What was made by another server, and kept, has that one's date (RFC 9110, 6.6.1).
+        if !self.exchange.response.headers.contains(b"date") {
+            push_header(
+                &mut out,
+                b"Date",
+                httpdate::fmt_http_date(SystemTime::now()).as_bytes(),
+            );
+        }
         self.exchange.response.headers.write_lines(&mut out);
         if let Some(route) = route {
             self.write_stamps(&route.response_stamps, &mut out);
@@ -92,8 +112,13 @@ impl Call<'_> {
             tracing::debug!(%error, "an answer cannot be given");
             return After::Close;
         }
-        out.extend_from_slice(body);
-        let written = self.write_last(&mut out, &[], &mut Watch::Nothing).await;
+        let written = match body.len() <= MAX_COPIED {
+            true => {
+                out.extend_from_slice(body);
+                self.write_last(&mut out, &[], &mut Watch::Nothing).await
+            }
+            false => self.write_large(&out, body).await,
+        };
         self.worker.buffers.give_output(out);
         // What is told of the call is what was meant.
         self.exchange.response.status = status;
@@ -148,20 +173,36 @@ impl Call<'_> {
         }
     }
 
-    /// Ends a head. An HTTP/2 stream gets it at once; `is_whole`: nothing follows it.
+    /// Ends a head. A stream gets it at once; `is_whole`: nothing follows it.
     pub fn finish_head(&mut self, keeps: bool, is_whole: bool, out: &mut Vec<u8>) -> io::Result<()> {
-        match self.client.stream() {
-            None => {
+        match &self.client.write {
+            WriteHalf::Tcp(_) => {
                 self.write_connection_header(keeps, out);
                 out.extend_from_slice(b"\r\n");
             }
-            Some(stream) => {
+            WriteHalf::Tls(_) => {
+                self.write_alternative(out);
+                self.write_connection_header(keeps, out);
+                out.extend_from_slice(b"\r\n");
+            }
+            WriteHalf::Stream(stream) => {
+                self.write_alternative(out);
                 stream.send_head(self.exchange.response.status, out, is_whole)?;
                 self.report.bytes_out += out.len() as u64;
                 out.clear();
             }
         }
         Ok(())
+    }
+
+    /// Tells of HTTP/3, unless the answer says by itself where else there is something.
+    fn write_alternative(&self, out: &mut Vec<u8>) {
+        if let Some(tls) = &self.client.tls
+            && let Some(line) = &tls.alternative
+            && !self.exchange.response.headers.contains(b"alt-svc")
+        {
+            out.extend_from_slice(line);
+        }
     }
 
     /// Writes what is left of an answer, and its end with it.
@@ -184,6 +225,19 @@ impl Call<'_> {
         }
         match self.client.stream() {
             Some(stream) => stream.end(trailers),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes what there is of a head, and a body behind it that is not copied to be with it, and ends the answer.
+    async fn write_large(&mut self, head: &[u8], body: &[u8]) -> io::Result<()> {
+        self.report.bytes_out += (head.len() + body.len()) as u64;
+        if let Some(stream) = self.client.stream() {
+            stream.end_with_next_write();
+        }
+        self.write_to_client(head, body, &mut Watch::Nothing).await?;
+        match self.client.stream() {
+            Some(stream) => stream.end(&[]),
             None => Ok(()),
         }
     }
@@ -290,6 +344,7 @@ pub fn push_via(version: (u8, u8), pseudonym: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(match version {
         (1, 0) => b"Via: 1.0 ",
         (2, _) => b"Via: 2 ",
+        (3, _) => b"Via: 3 ",
         _ => b"Via: 1.1 ",
     });
     out.extend_from_slice(pseudonym);

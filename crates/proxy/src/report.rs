@@ -1,8 +1,9 @@
 //! What is told of a finished call: to metrics, and to the access log where there is one.
 
 use crate::serve::Call;
-use std::time::{Duration, Instant};
-use weir_plugin::CallRecord;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use weir_plugin::{CallRecord, FailedTry};
 use weir_telemetry::access_log::AccessEntry;
 use weir_telemetry::metrics::{Observation, ProtocolError, SeriesId};
 
@@ -13,14 +14,24 @@ pub struct Report {
     pub bytes_out: u64,
     /// From the first try to the response's head; `None` while no upstream was asked.
     pub upstream_time: Option<Duration>,
+    /// When the first try began; only where the call is traced.
+    pub forwarded_at: Option<Instant>,
     /// What each failed try stands for, as a status.
     pub tries: Vec<u16>,
+    /// The failed tries: who was asked, and when it was given up.
+    pub failures: Vec<(Option<SocketAddr>, Instant)>,
     /// The status of the upstream's answer.
     pub answered: Option<u16>,
     pub retries: u32,
     pub error: Option<&'static str>,
     /// Whether the client went before it had the whole answer.
     pub aborted: bool,
+}
+
+/// Microseconds since the Unix epoch.
+fn unix_us() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |since| u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
 }
 
 impl Call<'_> {
@@ -65,11 +76,38 @@ impl Call<'_> {
         if chain.log_steps.is_empty() {
             return;
         }
+        // A bit a step; those that do not fit share the last one.
+        let mut wanting = 0_u64;
+        for (place, index) in chain.log_steps.iter().enumerate() {
+            let step = &chain.steps[usize::from(*index)];
+            let Some(instance) = step.instance(self.exchange.identity.as_ref()) else {
+                continue;
+            };
+            if instance.phases.log && self.applies(instance) && instance.filter.wants_account(self.exchange) {
+                wanting |= 1 << place.min(63);
+            }
+        }
+        if wanting == 0 {
+            return;
+        }
         let microseconds = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        let since_start = |at: Instant| microseconds(at.saturating_duration_since(self.started));
         let total_us = microseconds(self.started.elapsed());
+        let started_us = unix_us().saturating_sub(total_us);
+        let failures = self.report.failures.iter().zip(&self.report.tries);
+        let failures: Vec<FailedTry> = failures
+            .map(|((address, ended), status)| FailedTry {
+                address: *address,
+                ended_us: since_start(*ended),
+                status: *status,
+            })
+            .collect();
         let log_out = &self.worker.shared.log_out;
         let record = CallRecord {
-            started_ms: weir_plugin::system_clock().saturating_sub(total_us / 1_000),
+            started_ms: started_us / 1_000,
+            started_us,
+            forwarded_us: self.report.forwarded_at.map(since_start),
+            failures: &failures,
             status: match self.report.aborted {
                 true => 499,
                 false => self.exchange.response.status,
@@ -84,12 +122,11 @@ impl Call<'_> {
             hostname: log_out.hostname(),
         };
         let mut entries = Vec::new();
-        for index in &chain.log_steps {
+        for (place, index) in chain.log_steps.iter().enumerate() {
             let step = &chain.steps[usize::from(*index)];
-            let Some(instance) = step.instance(self.exchange.identity.as_ref()) else {
-                continue;
-            };
-            if instance.phases.log && self.applies(instance) {
+            if wanting >> place.min(63) & 1 == 1
+                && let Some(instance) = step.instance(self.exchange.identity.as_ref())
+            {
                 instance.filter.on_log(self.exchange, &record, &mut entries);
             }
         }
@@ -117,6 +154,7 @@ impl Call<'_> {
             method: &self.exchange.request.method,
             host: &self.exchange.request.host,
             path: &self.exchange.request.raw_path,
+            version: version(self.exchange.request.version),
             status,
             bytes_in: self.report.bytes_in,
             bytes_out: self.report.bytes_out,
@@ -133,6 +171,19 @@ impl Call<'_> {
                 .report
                 .error
                 .or(self.report.aborted.then_some("client_aborted")),
+            protocol: None,
         });
     }
+}
+
+/// The version of HTTP, as logs tell it.
+fn version(version: (u8, u8)) -> Option<&'static str> {
+    Some(match version {
+        (1, 0) => "HTTP/1.0",
+        (1, 1) => "HTTP/1.1",
+        (2, 0) => "HTTP/2.0",
+        (3, 0) => "HTTP/3.0",
+        // A head that could not be read.
+        _ => return None,
+    })
 }

@@ -161,6 +161,8 @@ impl<'c> Call<'c> {
     async fn run(&mut self) -> (After, Option<usize>) {
         let snapshot = &self.serving.published.snapshot;
         if snapshot.tls.asks_clients && self.is_misdirected(&snapshot.tls) {
+            // Whoever comes again shall come over another connection.
+            self.head.keep_alive &= self.client.stream().is_some();
             let refusal = Refusal::with_status(RefusalKind::BadRequest("the Host"), 421);
             return (self.stop(refusal.into(), &Chain::default(), None).await, None);
         }
@@ -175,7 +177,7 @@ impl<'c> Call<'c> {
             };
             return (self.stop(stop, &snapshot.unmatched, None).await, None);
         };
-        let route = &snapshot.routes[found.route as usize];
+        let route: &Route = &snapshot.routes[found.route as usize];
         let after = match self.run_route(route, &found).await {
             Ok(after) => after,
             Err(stop) => self.stop(stop, &route.chain, Some(route)).await,
@@ -184,14 +186,24 @@ impl<'c> Call<'c> {
     }
 
     /// Whether the call is for a host whose clients must show a certificate, on a connection that was made for
-    /// another (RFC 9110, 7.4).
+    /// another (RFC 9110, 7.4), or before that was asked of it.
     #[cold]
     fn is_misdirected(&self, tls: &ServerTls) -> bool {
+        let Some(agreed) = &self.client.tls else {
+            return false;
+        };
         let request = &self.exchange.request;
         let host = std::str::from_utf8(&request.host).ok();
-        let (wanted, agreed) = (tls.find(host), tls.find(request.sni.as_deref()));
-        let is_same = |wanted| agreed.is_some_and(|agreed| Arc::ptr_eq(agreed, wanted));
-        request.is_tls && wanted.is_some_and(|wanted| wanted.asks_clients && !is_same(wanted))
+        let Some(wanted) = tls.find(host).filter(|wanted| wanted.asks_clients) else {
+            return false;
+        };
+        let by_name = tls.find(request.sni.as_deref());
+        let is_for_host = by_name.is_some_and(|by_name| Arc::ptr_eq(by_name, wanted));
+        let has_shown = agreed
+            .presented
+            .as_ref()
+            .is_some_and(|made| Arc::ptr_eq(made, wanted) || made.satisfies(wanted));
+        !(is_for_host && has_shown)
     }
 
     /// Looks into the route table of each voice; the first that has a route for the call takes it.
@@ -274,6 +286,7 @@ impl<'c> Call<'c> {
         }
         if self.needs_facts(route) {
             self.exchange.route = Some(Arc::clone(&route.facts));
+            self.exchange.matched_len = found.matched_len;
         }
         if let Some(status) = route.https_only_status
             && !self.exchange.request.is_tls

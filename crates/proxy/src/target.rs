@@ -39,7 +39,8 @@ pub fn read_target<'t>(
         }
     };
     let is_bad = |bad, byte: &u8| bad | (*byte <= 0x20) | (*byte == 0x7f);
-    if target.iter().fold(false, is_bad) {
+    // Bytes beyond ASCII are let through where they can be read as text.
+    if target.iter().fold(false, is_bad) || !(target.is_ascii() || std::str::from_utf8(target).is_ok()) {
         return Err(bad("the request target"));
     }
     // A fragment is no part of a request; the originals drop it, and so the upstream never sees one.
@@ -99,8 +100,12 @@ fn split_host(host: &[u8]) -> Option<(&[u8], Option<u16>)> {
         }
         [] => false,
         _ => {
-            let is_good = |good, byte: &u8| good & HOST_CHARACTERS[usize::from(*byte)];
-            name.iter().fold(true, is_good) && !name.windows(2).any(|pair| pair == b"..")
+            let mut previous = 0;
+            name.iter().fold(true, |good, &byte| {
+                let is_empty_label = byte == b'.' && previous == b'.';
+                previous = byte;
+                good & HOST_CHARACTERS[usize::from(byte)] & !is_empty_label
+            })
         }
     };
     is_good.then_some((name, port))

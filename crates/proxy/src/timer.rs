@@ -6,7 +6,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 use tokio::time::Sleep;
 
@@ -25,6 +25,8 @@ pub struct Timer {
     deadline: Instant,
     armed: Option<Instant>,
     sleep: Option<Pin<Box<Sleep>>>,
+    /// Whom the runtime's timer wakes.
+    waker: Option<Waker>,
 }
 
 impl Timer {
@@ -34,6 +36,7 @@ impl Timer {
             deadline: later(now, after),
             armed: None,
             sleep: None,
+            waker: None,
         }
     }
 
@@ -43,8 +46,28 @@ impl Timer {
         self.deadline = later(now, after);
     }
 
+    /// Whether the runtime's timer is set, early enough, and will wake this task: asked for every wait, as it costs
+    /// less than telling the timer again.
+    #[inline]
+    fn is_set_for(&self, context: &Context<'_>) -> bool {
+        let is_early = self.armed.is_some_and(|armed| armed <= self.deadline);
+        is_early
+            && self.sleep.as_ref().is_some_and(|sleep| !sleep.is_elapsed())
+            && self
+                .waker
+                .as_ref()
+                .is_some_and(|waker| waker.will_wake(context.waker()))
+    }
+
     /// Ready once the deadline has passed.
     pub fn poll_expired(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if self.is_set_for(context) {
+            return Poll::Pending;
+        }
+        match &mut self.waker {
+            Some(waker) => waker.clone_from(context.waker()),
+            None => self.waker = Some(context.waker().clone()),
+        }
         loop {
             let sleep = match (&mut self.sleep, self.armed) {
                 (Some(sleep), Some(armed)) if armed <= self.deadline => sleep,

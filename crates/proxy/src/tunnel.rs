@@ -1,13 +1,18 @@
 //! Upgraded connections (WebSocket and the like): bytes both ways until one side ends.
+//!
+//! A WebSocket is told when the gateway drains: both ends get a frame that says so, each between two frames of the
+//! other. For that frames are followed as they pass; of other protocols nothing is known.
 
-use crate::connection::Client;
+use crate::connection::{Client, LINGER};
 use crate::pool::UpstreamConnection;
 use crate::reader::Reader;
 use crate::timer::Timer;
 use crate::transport::WriteHalf;
-use crate::worker::Worker;
+use crate::websocket::{Frames, good_bye};
+use crate::worker::{Registration, Worker};
 use std::io;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 use tokio::io::AsyncWrite;
@@ -19,18 +24,54 @@ pub struct Carried {
     pub from_upstream: u64,
 }
 
+/// What a tunnel carries.
+#[derive(Debug, Clone, Copy)]
+pub enum Content {
+    /// Frames; with what a frame to the upstream is masked (RFC 6455, 5.3).
+    WebSocket([u8; 4]),
+    /// Nobody knows.
+    Other,
+}
+
 /// One direction. It holds a buffer only while bytes wait to be written.
-#[derive(Default)]
 struct Direction {
     carried: u64,
     is_over: bool,
+    /// Follows the frames of a WebSocket.
+    frames: Option<Frames>,
+    /// Bytes of a write that is not complete: it must be tried again with the same ones.
+    writing: usize,
+    leaving: Leaving,
+    /// What is to be said when the gateway drains.
+    good_bye: Vec<u8>,
+}
+
+/// How far the good-bye has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Leaving {
+    Not,
+    /// So much of it is written.
+    Saying(usize),
+    /// What still comes is not passed on.
+    Said,
 }
 
 /// Carries bytes until both directions have ended, one fails, or nothing moves for the tunnel time-out.
-pub async fn run(worker: &Worker, client: &mut Client, upstream: UpstreamConnection) -> Carried {
+pub async fn run(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    upstream: UpstreamConnection,
+    content: Content,
+) -> Carried {
     let timeout = worker.shared.limits.tunnel_timeout;
     let mut timer = Timer::new(Instant::now(), timeout);
-    let (mut up, mut down) = (Direction::default(), Direction::default());
+    // Draining wakes connections, and a stream is none.
+    let registration = client.stream().is_some().then(|| Registration::uncounted(worker));
+    if let Some(registration) = &registration {
+        registration.attach().await;
+    }
+    let mut up = Direction::new(content, true);
+    let mut down = Direction::new(content, false);
     let UpstreamConnection {
         read,
         write,
@@ -42,12 +83,17 @@ pub async fn run(worker: &Worker, client: &mut Client, upstream: UpstreamConnect
         return Carried::default();
     };
     let mut upstream_reader = Reader::new(read, inbox);
+    let mut is_leaving = false;
     std::future::poll_fn(|context| {
         let before = up.carried + down.carried;
         let upward = up.poll(&mut client.reader, &mut upstream_write, context, worker);
         let downward = down.poll(&mut upstream_reader, &mut client.write, context, worker);
         if up.carried + down.carried != before {
             timer.set(Instant::now(), timeout);
+        }
+        if up.leaving == Leaving::Said && down.leaving == Leaving::Said && !is_leaving {
+            is_leaving = true;
+            timer.set(Instant::now(), LINGER);
         }
         match (upward, downward) {
             (Poll::Ready(Err(_)), _) | (_, Poll::Ready(Err(_))) => Poll::Ready(()),
@@ -63,6 +109,21 @@ pub async fn run(worker: &Worker, client: &mut Client, upstream: UpstreamConnect
 }
 
 impl Direction {
+    fn new(content: Content, is_up: bool) -> Self {
+        let (frames, good_bye) = match content {
+            Content::Other => (None, Vec::new()),
+            Content::WebSocket(mask) => (Some(Frames::default()), good_bye(is_up.then_some(mask))),
+        };
+        Self {
+            carried: 0,
+            is_over: false,
+            frames,
+            writing: 0,
+            leaving: Leaving::Not,
+            good_bye,
+        }
+    }
+
     fn poll(
         &mut self,
         from: &mut Reader,
@@ -71,6 +132,9 @@ impl Direction {
         worker: &Worker,
     ) -> Poll<io::Result<()>> {
         while !self.is_over {
+            if worker.is_draining() && self.writing == 0 {
+                ready!(self.poll_leave(from, to, context))?;
+            }
             if from.inbox.is_empty() {
                 from.inbox.release(&worker.buffers);
                 if !ready!(from.poll_readable(context))
@@ -79,12 +143,75 @@ impl Direction {
                     ready!(Pin::new(&mut *to).poll_shutdown(context))?;
                     self.is_over = true;
                 }
+            } else if self.leaving == Leaving::Said {
+                self.take_last(from);
             } else {
-                let count = ready!(Pin::new(&mut *to).poll_write(context, from.inbox.bytes()))?;
-                from.inbox.consume(count);
-                self.carried += count as u64;
+                ready!(self.poll_pass(from, to, context, worker.is_draining()))?;
             }
         }
         Poll::Ready(Ok(()))
+    }
+
+    /// Writes what was read; when draining, only to the end of a frame.
+    fn poll_pass(
+        &mut self,
+        from: &mut Reader,
+        to: &mut WriteHalf,
+        context: &mut Context<'_>,
+        is_draining: bool,
+    ) -> Poll<io::Result<()>> {
+        if self.writing == 0 {
+            let bytes = from.inbox.bytes();
+            let whole = match &self.frames {
+                Some(frames) if is_draining => frames.whole(bytes),
+                _ => 0,
+            };
+            self.writing = if whole > 0 { whole } else { bytes.len() };
+        }
+        let bytes = &from.inbox.bytes()[..self.writing];
+        let count = ready!(Pin::new(&mut *to).poll_write(context, bytes))?;
+        if let Some(frames) = &mut self.frames {
+            frames.follow(&bytes[..count]);
+        }
+        self.writing = 0;
+        from.inbox.consume(count);
+        self.carried += count as u64;
+        Poll::Ready(Ok(()))
+    }
+
+    /// Says good-bye, once what was begun has come to its end.
+    fn poll_leave(
+        &mut self,
+        from: &Reader,
+        to: &mut WriteHalf,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        let Some(frames) = &self.frames else {
+            return Poll::Ready(Ok(()));
+        };
+        if self.leaving == Leaving::Not
+            && frames.is_between()
+            && !frames.has_closed()
+            && frames.whole(from.inbox.bytes()) == 0
+        {
+            self.leaving = Leaving::Saying(0);
+        }
+        while let Leaving::Saying(written) = self.leaving {
+            let count = ready!(Pin::new(&mut *to).poll_write(context, &self.good_bye[written..]))?;
+            self.leaving = match written + count < self.good_bye.len() {
+                true => Leaving::Saying(written + count),
+                false => Leaving::Said,
+            };
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Behind the good-bye only the other's is waited for.
+    fn take_last(&mut self, from: &mut Reader) {
+        if let Some(frames) = &mut self.frames {
+            frames.follow(from.inbox.bytes());
+            self.is_over = frames.has_closed();
+        }
+        from.inbox.consume(from.inbox.bytes().len());
     }
 }

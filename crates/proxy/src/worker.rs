@@ -1,11 +1,17 @@
 //! A worker: one thread, one single-threaded runtime, and all that its connections share.
 
+use crate::bind::Sockets;
 use crate::buffer::Buffers;
 use crate::connection::{self, Addresses};
 use crate::dns::Resolver;
 use crate::gateway::{Published, Shared};
 use crate::h2::pool::Streams;
+use crate::h3::alternative::Alternatives;
+use crate::h3::endpoint;
 use crate::pool::Pool;
+use crate::proxy_protocol::{self, Told};
+use crate::redis::Redis;
+use crate::stream;
 use crate::timer::later;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -18,7 +24,7 @@ use tokio::sync::watch;
 use weir_flow::balancer::BalancerState;
 use weir_plugin::{Exchange, system_clock};
 use weir_telemetry::access_log::AccessLogHandle;
-use weir_telemetry::metrics::WorkerMetrics;
+use weir_telemetry::metrics::{ProtocolError, WorkerMetrics};
 
 /// How long a worker waits after a connection could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
@@ -37,6 +43,8 @@ pub struct Worker {
     pub streams: Streams,
     pub buffers: Buffers,
     pub resolver: Rc<Resolver>,
+    /// Servers that hold counts for filters.
+    pub redis: Redis,
     /// Held once for each side call under way.
     pub side_calls: Rc<()>,
     pub metrics: Arc<WorkerMetrics>,
@@ -48,7 +56,17 @@ pub struct Worker {
     )]
     exchanges: RefCell<Vec<Box<Exchange>>>,
     connections: RefCell<slab::Slab<Option<Waker>>>,
+    /// What sessions of streams read into.
+    pub piece: RefCell<Vec<u8>>,
+    /// Held once for each pipe between connections.
+    pub pipes: Rc<()>,
+    /// Sessions of datagrams that are open.
+    pub datagram_sessions: Cell<usize>,
     draining: Cell<bool>,
+    /// QUIC handshakes under way.
+    pub handshakes: Cell<usize>,
+    /// What clients are told of HTTP/3.
+    pub alternatives: Alternatives,
     seeds: Cell<u64>,
 }
 
@@ -83,21 +101,29 @@ impl Worker {
         shared: Arc<Shared>,
         metrics: Arc<WorkerMetrics>,
         access_log: Option<AccessLogHandle>,
+        alternatives: Alternatives,
         seed: u64,
     ) -> Rc<Self> {
         let published = shared.published.load_full();
+        let resolver = Resolver::new(shared.name_servers.clone(), seed);
         Rc::new(Self {
             pool: Pool::default(),
             streams: Streams::default(),
             buffers: Buffers::default(),
             side_calls: Rc::default(),
-            resolver: Resolver::new(shared.name_servers.clone(), seed),
+            redis: Redis::new(&shared, &resolver),
+            resolver,
             metrics,
             access_log: access_log.map(RefCell::new),
             serving: RefCell::new(Rc::new(Serving::new(published, seed))),
             exchanges: RefCell::default(),
             connections: RefCell::default(),
+            piece: RefCell::default(),
+            pipes: Rc::default(),
+            datagram_sessions: Cell::new(0),
             draining: Cell::new(false),
+            handshakes: Cell::new(0),
+            alternatives,
             seeds: Cell::new(seed),
             shared,
         })
@@ -148,6 +174,11 @@ impl Worker {
         self.draining.get()
     }
 
+    /// Whether there is no room for another client.
+    pub fn is_full(&self) -> bool {
+        self.connections.borrow().len() >= self.shared.limits.max_connections
+    }
+
     fn drain(&self) {
         self.draining.set(true);
         for (_, waker) in self.connections.borrow().iter() {
@@ -162,17 +193,28 @@ impl Worker {
 pub struct Registration {
     worker: Rc<Worker>,
     key: usize,
+    /// Whether it counts among the connections.
+    is_counted: bool,
 }
 
 impl Registration {
     /// Counts a connection, before its task runs for the first time.
-    fn new(worker: &Rc<Worker>) -> Self {
-        let key = worker.connections.borrow_mut().insert(None);
+    pub fn new(worker: &Rc<Worker>) -> Self {
         worker.metrics.connections_accepted.increment();
         worker.metrics.connections_active.increment();
+        Self::of(worker, true)
+    }
+
+    /// For a session that is no connection.
+    pub fn uncounted(worker: &Rc<Worker>) -> Self {
+        Self::of(worker, false)
+    }
+
+    fn of(worker: &Rc<Worker>, is_counted: bool) -> Self {
         Self {
             worker: Rc::clone(worker),
-            key,
+            key: worker.connections.borrow_mut().insert(None),
+            is_counted,
         }
     }
 
@@ -187,35 +229,61 @@ impl Registration {
 impl Drop for Registration {
     fn drop(&mut self) {
         self.worker.connections.borrow_mut().remove(self.key);
-        self.worker.metrics.connections_active.decrement();
+        if self.is_counted {
+            self.worker.metrics.connections_active.decrement();
+        }
     }
 }
 
 /// A socket that takes connections.
 pub struct Listener {
     pub socket: std::net::TcpListener,
+    /// What becomes of its connections.
+    pub entry: Entry,
+}
+
+/// What becomes of the connections of a listener.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry {
     /// Clients begin with a TLS handshake.
     pub is_tls: bool,
+    /// They are carried as they come, below HTTP.
+    pub is_stream: bool,
+    /// Before all else, trusted peers tell who their clients are.
+    pub is_told: bool,
 }
 
 /// Runs a worker on the calling thread until it has drained.
 pub async fn run(
     shared: Arc<Shared>,
-    listeners: Vec<Listener>,
+    sockets: Sockets,
     metrics: Arc<WorkerMetrics>,
     access_log: Option<AccessLogHandle>,
     seed: u64,
 ) {
     let mut drain = shared.drain.subscribe();
-    let worker = Worker::new(shared, metrics, access_log, seed);
+    let endpoints = endpoint::open(&shared, sockets.quic);
+    let alternatives = Alternatives::of(&endpoints, &shared);
+    let worker = Worker::new(shared, metrics, access_log, alternatives, seed);
     let mut accepting = tokio::task::JoinSet::new();
-    for Listener { socket, is_tls } in listeners {
+    for endpoint in &endpoints {
+        let accept = endpoint::accept(Rc::clone(&worker), endpoint.clone(), drain.clone());
+        accepting.spawn_local(accept);
+    }
+    for Listener { socket, entry } in sockets.listeners {
         match TcpListener::from_std(socket) {
             Ok(listener) => {
-                accepting.spawn_local(accept(Rc::clone(&worker), listener, is_tls, drain.clone()));
+                accepting.spawn_local(accept(Rc::clone(&worker), listener, entry, drain.clone()));
             }
             Err(error) => tracing::error!(%error, "a listener cannot be used"),
         }
+    }
+    for socket in sockets.datagrams {
+        accepting.spawn_local(stream::listen_datagrams(
+            Rc::clone(&worker),
+            socket,
+            drain.clone(),
+        ));
     }
     let mut tick = tokio::time::interval(HOUSEKEEPING);
     loop {
@@ -233,6 +301,8 @@ pub async fn run(
     while !worker.connections.borrow().is_empty() && Instant::now() < patience {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
+    endpoint::close(&endpoints).await;
+    worker.redis.finish().await;
     worker.pool.clear();
     worker.streams.clear();
     if let Some(log) = &worker.access_log {
@@ -246,13 +316,14 @@ fn housekeep(worker: &Rc<Worker>) {
     let now = Instant::now();
     worker.pool.prune(now);
     worker.streams.prune(now);
+    worker.redis.prune(now);
     worker.resolver.look_after(now);
     if let Some(log) = &worker.access_log {
         log.borrow_mut().flush_if_older_than(system_clock(), LOG_FLUSH_MS);
     }
 }
 
-async fn accept(worker: Rc<Worker>, listener: TcpListener, is_tls: bool, mut drain: watch::Receiver<bool>) {
+async fn accept(worker: Rc<Worker>, listener: TcpListener, entry: Entry, mut drain: watch::Receiver<bool>) {
     let Ok(local) = listener.local_addr() else { return };
     let mut warned_at: Option<Instant> = None;
     loop {
@@ -261,7 +332,7 @@ async fn accept(worker: Rc<Worker>, listener: TcpListener, is_tls: bool, mut dra
             _ = drain.wait_for(|draining| *draining) => break,
         };
         match accepted {
-            Ok((stream, peer)) => take_in(&worker, stream, Addresses { peer, local }, is_tls),
+            Ok((stream, peer)) => take_in(&worker, stream, Addresses { peer, local }, entry),
             Err(error) => {
                 // Usually out of descriptors; connections that end free some.
                 if warned_at.is_none_or(|at| at.elapsed() > HOUSEKEEPING) {
@@ -278,22 +349,52 @@ async fn accept(worker: Rc<Worker>, listener: TcpListener, is_tls: bool, mut dra
         if stream.set_nonblocking(true).is_ok()
             && let Ok(stream) = TcpStream::from_std(stream)
         {
-            take_in(&worker, stream, Addresses { peer, local }, is_tls);
+            take_in(&worker, stream, Addresses { peer, local }, entry);
         }
     }
 }
 
-fn take_in(worker: &Rc<Worker>, stream: TcpStream, addresses: Addresses, is_tls: bool) {
-    if worker.connections.borrow().len() >= worker.shared.limits.max_connections {
+fn take_in(worker: &Rc<Worker>, stream: TcpStream, addresses: Addresses, entry: Entry) {
+    if worker.is_full() {
         return;
     }
     if stream.set_nodelay(true).is_err() {
         return;
     }
-    tokio::task::spawn_local(connection::serve(
-        Registration::new(worker),
-        stream,
-        addresses,
-        is_tls,
-    ));
+    let registration = Registration::new(worker);
+    let is_told = entry.is_told
+        && (worker.shared.proxy_protocol.as_ref()).is_some_and(|it| it.trusts(addresses.peer.ip()));
+    match (is_told, entry.is_stream) {
+        (true, _) => {
+            tokio::task::spawn_local(told(registration, stream, addresses, entry));
+        }
+        (false, false) => {
+            tokio::task::spawn_local(connection::serve(registration, stream, addresses, entry.is_tls));
+        }
+        (false, true) => {
+            tokio::task::spawn_local(stream::serve(registration, stream, addresses, entry.is_tls));
+        }
+    }
+}
+
+/// Serves a connection whose peer tells first who its client is.
+async fn told(registration: Registration, tcp: TcpStream, mut addresses: Addresses, entry: Entry) {
+    let worker = &registration.worker;
+    let patience = worker.shared.limits.header_timeout;
+    let told = tokio::time::timeout(patience, proxy_protocol::read(&tcp)).await;
+    match told.unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into())) {
+        // A tool that looks whether the gateway is there may say nothing at all.
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return,
+        Err(error) => {
+            worker.metrics.protocol_error(ProtocolError::ProxyProtocol);
+            tracing::debug!(%error, peer = %addresses.peer, "a connection is closed");
+            return;
+        }
+        Ok(Told::Nothing) => {}
+        Ok(Told::Client { source, .. }) => addresses.peer = source,
+    }
+    match entry.is_stream {
+        false => Box::pin(connection::serve(registration, tcp, addresses, entry.is_tls)).await,
+        true => Box::pin(stream::serve(registration, tcp, addresses, entry.is_tls)).await,
+    }
 }

@@ -116,13 +116,19 @@ fn model(patterns: Vec<(Option<String>, String)>) -> Model {
         upgrade: true,
         max_body_bytes: None,
         plugins: Vec::new(),
+        labels: Default::default(),
     };
     let service: Service =
         serde_json::from_value(serde_json::json!({"name": "backend", "url": "http://127.0.0.1:9000"}))
             .expect("a service");
     Model {
-        services: vec![service],
-        routes: patterns.into_iter().enumerate().map(route).collect(),
+        services: vec![service.into()],
+        routes: patterns
+            .into_iter()
+            .enumerate()
+            .map(route)
+            .map(Into::into)
+            .collect(),
         ..Model::default()
     }
 }

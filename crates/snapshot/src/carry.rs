@@ -30,8 +30,8 @@ struct Kept {
     health: HashMap<(String, String), Weak<TargetHealth>>,
     /// By upstream, of those that have one.
     budgets: HashMap<String, Weak<RetryBudget>>,
-    presented: Vec<(Certificate, Weak<Presented>)>,
-    clients: Vec<(UpstreamTls, Weak<ClientTls>)>,
+    presented: HashMap<Certificate, Weak<Presented>>,
+    clients: HashMap<UpstreamTls, Weak<ClientTls>>,
     /// How many ways to meet upstreams there have been.
     client_ids: u64,
     /// By the text of the expression.
@@ -117,13 +117,12 @@ impl Carry {
         certificate: &Certificate,
         build: impl FnOnce() -> Result<Presented, E>,
     ) -> Result<Arc<Presented>, E> {
-        let known = |kept: &Kept| find(&kept.presented, certificate);
-        if let Some(known) = known(&self.kept()) {
+        if let Some(known) = self.kept().presented.get(certificate).and_then(Weak::upgrade) {
             return Ok(known);
         }
         let built = Arc::new(build()?);
-        let entry = (certificate.clone(), Arc::downgrade(&built));
-        self.kept().presented.push(entry);
+        let weak = Arc::downgrade(&built);
+        self.kept().presented.insert(certificate.clone(), weak);
         Ok(built)
     }
 
@@ -135,14 +134,15 @@ impl Carry {
     ) -> Result<Arc<ClientTls>, E> {
         let id = {
             let mut kept = self.kept();
-            if let Some(known) = find(&kept.clients, tls) {
+            if let Some(known) = kept.clients.get(tls).and_then(Weak::upgrade) {
                 return Ok(known);
             }
             kept.client_ids += 1;
             kept.client_ids
         };
         let built = Arc::new(build(id)?);
-        self.kept().clients.push((tls.clone(), Arc::downgrade(&built)));
+        let weak = Arc::downgrade(&built);
+        self.kept().clients.insert(tls.clone(), weak);
         Ok(built)
     }
 
@@ -168,9 +168,8 @@ impl Carry {
         kept.targets.retain(|_, state| state.strong_count() > 0);
         kept.health.retain(|_, health| health.strong_count() > 0);
         kept.budgets.retain(|_, budget| budget.strong_count() > 0);
-        kept.presented
-            .retain(|(_, presented)| presented.strong_count() > 0);
-        kept.clients.retain(|(_, client)| client.strong_count() > 0);
+        kept.presented.retain(|_, presented| presented.strong_count() > 0);
+        kept.clients.retain(|_, client| client.strong_count() > 0);
         kept.regexes.retain(|_, regex| regex.strong_count() > 0);
         if kept.targets.capacity() > 4 * kept.targets.len() {
             kept.targets.shrink_to_fit();
@@ -179,11 +178,6 @@ impl Carry {
             kept.regexes.shrink_to_fit();
         }
     }
-}
-
-fn find<K: PartialEq, V>(kept: &[(K, Weak<V>)], key: &K) -> Option<Arc<V>> {
-    let (_, known) = kept.iter().find(|(known, _)| known == key)?;
-    known.upgrade()
 }
 
 #[cfg(test)]

@@ -14,20 +14,23 @@ mod compile;
 mod health;
 mod route;
 mod settings;
+mod stream;
 mod table;
 mod tls;
 mod upstream;
 
 pub use carry::Carry;
 pub use chain::{Chain, Instance, RefusalBody, Step};
-pub use compile::compile;
+pub use compile::{Pieces, compile, compile_again, hash};
 pub use health::{AddressHealth, Checks, TargetHealth};
 pub use route::{Action, Forward, Forwarded, Route, Stamp};
 pub use settings::{Charset, RealIp, VoiceSettings};
+pub use stream::{StreamRoute, StreamSession, StreamTransport, Streams};
 pub use table::{Explained, Found, Mismatch, RouteTable, Verdict};
-pub use tls::{ClientTls, Elsewhere, Presented, ServerTls};
+pub use tls::{CHALLENGE_PROTOCOL, ClientTls, Elsewhere, End, Presented, ServerTls, Validity, validity};
 pub use upstream::{HashSource, Target, TargetState, Upstream, UpstreamBudget};
 
+use std::sync::Arc;
 use weir_model::Voice;
 
 /// All that a gateway serves, ready to be executed. Immutable; shared by all workers.
@@ -37,9 +40,12 @@ pub struct Snapshot {
     /// One table for each voice that has routes, in the order in which the voices first appear in the model.
     pub tables: Vec<RouteTable>,
     /// The routes, in the model's order.
-    pub routes: Vec<Route>,
-    /// The model's upstreams in its order, then one for each server that services name by `url`.
-    pub upstreams: Vec<Upstream>,
+    pub routes: Vec<Arc<Route>>,
+    /// The routes of connections and datagrams below HTTP.
+    pub streams: Streams,
+    /// The model's upstreams in its order, then one for each server that services name by `url`; where most of it was
+    /// compiled before, each where it stood then.
+    pub upstreams: Vec<Arc<Upstream>>,
     /// The chain for calls that match no route.
     pub unmatched: Chain,
     /// Where filters may send calls in place of their routes' own services.
@@ -50,7 +56,8 @@ pub struct Snapshot {
     pub tls: ServerTls,
     /// How servers are met over TLS that belong to no service.
     pub elsewhere: Elsewhere,
-    /// Hash of the model's text form: equal for equal models, whichever process compiled them.
+    /// Hash of the model's text form, or of the documents that it was made of: equal for equal models, whichever
+    /// process compiled them.
     pub hash: u64,
 }
 

@@ -43,14 +43,19 @@ pub struct Charset {
 impl Charset {
     /// What to put behind this `Content-Type`: nothing where it names a charset or another media type.
     pub fn parameter_for(&self, content_type: &[u8]) -> Option<&[u8]> {
-        let mut parts = content_type.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
-        let media_type = parts.next()?;
+        let end = content_type.iter().position(|byte| *byte == b';');
+        let (media_type, parameters) = content_type.split_at(end.unwrap_or(content_type.len()));
+        let media_type = media_type.trim_ascii();
+        let is_listed = |it: &Vec<u8>| it == media_type || it.eq_ignore_ascii_case(media_type);
+        if !self.media_types.iter().any(is_listed) {
+            return None;
+        }
         let is_charset = |part: &[u8]| {
             part.get(..8)
                 .is_some_and(|name| name.eq_ignore_ascii_case(b"charset="))
         };
-        let is_listed = |it: &Vec<u8>| it.eq_ignore_ascii_case(media_type);
-        (self.media_types.iter().any(is_listed) && !parts.any(is_charset)).then_some(&self.parameter)
+        let mut parameters = parameters.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
+        (!parameters.any(is_charset)).then_some(&self.parameter)
     }
 }
 

@@ -105,6 +105,11 @@ impl Upstream {
 }
 
 impl HashSource {
+    /// The hash of this part of a session below HTTP, which has nothing but its client's address.
+    pub fn hash_of_client(&self, client: IpAddr) -> Option<u64> {
+        (*self == Self::Ip).then(|| hash_address(client))
+    }
+
     /// The hash of this part of the call; `None` where the call does not have it.
     pub fn hash(&self, exchange: &Exchange) -> Option<u64> {
         let request = &exchange.request;
@@ -113,10 +118,7 @@ impl HashSource {
                 let identity = exchange.identity.as_ref()?;
                 Some(hash_bytes(identity.consumer.id.as_bytes()))
             }
-            Self::Ip => Some(match request.client {
-                IpAddr::V4(address) => hash_bytes(&address.octets()),
-                IpAddr::V6(address) => hash_bytes(&address.octets()),
-            }),
+            Self::Ip => Some(hash_address(request.client)),
             Self::Path => Some(hash_bytes(&request.path)),
             Self::Header(name) => request.headers.get(name).map(hash_bytes),
             Self::QueryArg(name) => request.query_arg(name).map(|value| hash_bytes(&value)),
@@ -132,5 +134,12 @@ impl HashSource {
                 (found > 0).then(|| hash_bytes(&text))
             }
         }
+    }
+}
+
+fn hash_address(address: IpAddr) -> u64 {
+    match address {
+        IpAddr::V4(address) => hash_bytes(&address.octets()),
+        IpAddr::V6(address) => hash_bytes(&address.octets()),
     }
 }

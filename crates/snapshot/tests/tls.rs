@@ -110,3 +110,92 @@ fn what_cannot_be_shown_is_refused_with_its_place() {
         assert!(!found.concat().contains(key), "a key is quoted");
     }
 }
+
+#[test]
+fn those_who_check_names_are_shown_what_they_ask_for_and_nobody_else() {
+    let model: Model = serde_json::from_value(json!({
+        "certificates": [{"names": ["a.test"], "key_pairs": [pair()]}],
+    }))
+    .unwrap();
+    let mut checked = model.clone();
+    let mut params = rcgen::CertificateParams::new(["a.test".to_owned()]).unwrap();
+    params.custom_extensions = vec![rcgen::CustomExtension::new_acme_identifier(&[7; 32])];
+    let key = rcgen::KeyPair::generate().unwrap();
+    let answer = params.self_signed(&key).unwrap();
+    let answer = json!({"certificate": answer.pem(), "key": key.serialize_pem()});
+    checked.tls_challenges =
+        serde_json::from_value(json!([{"names": ["A.test"], "key_pairs": [answer]}])).unwrap();
+    let compiled = |model: &Model| compile(model, &Registry::default(), &Carry::default()).unwrap().0;
+    let (usual, checked) = (compiled(&model), compiled(&checked));
+    let acme: &[&[u8]] = &[b"acme-tls/1"];
+    let both: &[&[u8]] = &[b"acme-tls/1", b"h2"];
+    let http: &[&[u8]] = &[b"h2", b"http/1.1"];
+    for (snapshot, name, protocols, is_shown) in [
+        (&checked, Some("a.test"), Some(acme), true),
+        (&checked, Some("b.test"), Some(acme), false),
+        (&checked, None, Some(acme), false),
+        (&checked, Some("a.test"), Some(both), false),
+        (&checked, Some("a.test"), Some(http), false),
+        (&checked, Some("a.test"), None, false),
+        (&usual, Some("a.test"), Some(acme), false),
+    ] {
+        let offered = protocols.map(|protocols| protocols.iter().copied());
+        let found = snapshot.tls.challenge(name, offered);
+        assert_eq!(found.is_some(), is_shown, "{name:?} {protocols:?}");
+        assert!(found.is_none_or(|config| config.alpn_protocols == [b"acme-tls/1"]));
+    }
+    let shown = checked.tls.find(Some("a.test")).unwrap();
+    assert!(!shown.config.alpn_protocols.contains(&b"acme-tls/1".to_vec()));
+}
+
+#[test]
+fn every_certificate_tells_its_end() {
+    let made = |year: i32| {
+        let mut params = rcgen::CertificateParams::new(["a.test".to_owned()]).unwrap();
+        params.not_after = rcgen::date_time_ymd(year, 1, 1);
+        let key = rcgen::KeyPair::generate().unwrap();
+        let signed = params.self_signed(&key).unwrap();
+        json!({"certificate": signed.pem(), "key": key.serialize_pem()})
+    };
+    let snapshot = compiled(json!([
+        {"names": ["a.test"], "key_pairs": [made(2001), made(2002)]},
+        {"names": ["b.test", "c.test"], "key_pairs": [made(2100)]},
+    ]))
+    .unwrap();
+    let ends = snapshot.tls.ends().iter();
+    let found: Vec<(usize, usize, &str, i64)> = ends
+        .map(|end| {
+            (
+                end.certificate,
+                end.pair,
+                end.names[0].as_str(),
+                end.validity.until,
+            )
+        })
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (0, 0, "a.test", 978_307_200),
+            (0, 1, "a.test", 1_009_843_200),
+            (1, 0, "b.test", 4_102_444_800),
+        ]
+    );
+}
+
+#[test]
+fn authorities_of_certificates_to_come_are_checked() {
+    for (field, value) in [
+        ("authorities", json!("nothing")),
+        ("client", json!({"authorities": "nothing"})),
+    ] {
+        let mut entry = json!({"name": "a", "hosts": ["a.test"], "terms_accepted": true});
+        entry[field] = value;
+        let model: Model = serde_json::from_value(json!({"acme": [entry]})).unwrap();
+        let found = compile(&model, &Registry::default(), &Carry::default())
+            .err()
+            .unwrap();
+        let place = found[0].path.to_string();
+        assert!(place.starts_with(&format!("acme[0].{field}")), "{place}");
+    }
+}

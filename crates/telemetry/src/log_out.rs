@@ -9,6 +9,10 @@ pub enum LogTargetKind {
     File,
     /// An HTTP server.
     Http,
+    /// A gRPC server.
+    Grpc,
+    /// A topic of a Kafka cluster.
+    Kafka,
     /// A TCP server.
     Tcp,
     /// A UDP server.
@@ -19,13 +23,23 @@ pub enum LogTargetKind {
 
 impl LogTargetKind {
     /// All kinds.
-    pub const ALL: [Self; 5] = [Self::File, Self::Http, Self::Tcp, Self::Udp, Self::Local];
+    pub const ALL: [Self; 7] = [
+        Self::File,
+        Self::Http,
+        Self::Grpc,
+        Self::Kafka,
+        Self::Tcp,
+        Self::Udp,
+        Self::Local,
+    ];
 
     /// The label's value.
     pub const fn label(self) -> &'static str {
         match self {
             Self::File => "file",
             Self::Http => "http",
+            Self::Grpc => "grpc",
+            Self::Kafka => "kafka",
             Self::Tcp => "tcp",
             Self::Udp => "udp",
             Self::Local => "local",

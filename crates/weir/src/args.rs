@@ -1,15 +1,19 @@
 //! The command line: every flag, its environment variable, its default and its help.
 
+mod http3;
 mod limits;
 mod management;
 mod remote;
+mod streams;
 mod upstreams;
 
+pub use http3::Http3Args;
 pub use limits::LimitArgs;
 pub use management::{ManagementArgs, RoleArg};
 pub use remote::{
     DiffArgs, HistoryArgs, ImportArgs, RemoteArgs, RollbackArgs, UserArgs, UserCommand, UserRole,
 };
+pub use streams::StreamArgs;
 pub use upstreams::UpstreamArgs;
 
 use crate::seconds::Seconds;
@@ -116,12 +120,15 @@ pub struct RunArgs {
     #[arg(short, long, value_name = "FILE", env = "WEIR_CONFIG", value_delimiter = ',')]
     pub config: Vec<PathBuf>,
     /// Address of the proxy; may be given several times. Port 0 takes a free one, which the `ready` line tells
-    /// [default: 0.0.0.0:8000].
+    /// [default: 0.0.0.0:8000 where no other address is given].
     #[arg(long, value_name = "ADDR", env = "WEIR_LISTEN", value_delimiter = ',')]
     pub listen: Vec<SocketAddr>,
-    /// Address of the proxy for TLS; may be given several times [default: 0.0.0.0:8443 where no --listen is given either].
+    /// Address of the proxy for TLS; may be given several times [default: 0.0.0.0:8443 where no other address is given].
     #[arg(long, value_name = "ADDR", env = "WEIR_LISTEN_TLS", value_delimiter = ',')]
     pub listen_tls: Vec<SocketAddr>,
+    /// Whether and how HTTP/3 is served.
+    #[command(flatten)]
+    pub http3: Http3Args,
     /// Number of workers, each a thread with listeners and connections of its own [default: one a core].
     #[arg(long, value_name = "N", env = "WEIR_WORKERS")]
     pub workers: Option<NonZeroUsize>,
@@ -150,6 +157,9 @@ pub struct RunArgs {
     /// Bounds on what clients send.
     #[command(flatten)]
     pub limits: LimitArgs,
+    /// Streams below HTTP, and the PROXY protocol.
+    #[command(flatten)]
+    pub streams: StreamArgs,
     /// How the servers that calls go to are found, and left out.
     #[command(flatten)]
     pub upstreams: UpstreamArgs,
@@ -177,7 +187,7 @@ impl RunArgs {
 
     /// Whoever names one address wants no other.
     fn listens_by_default(&self) -> bool {
-        self.listen.is_empty() && self.listen_tls.is_empty()
+        self.listen.is_empty() && self.listen_tls.is_empty() && self.streams.listen_stream.is_empty()
     }
 }
 

@@ -1,6 +1,7 @@
 //! From files to what is served: read, translate, merge, compile; with every finding at its place in a file.
 
 use crate::args::RouterArgs;
+use crate::certificates;
 use crate::doors::{self, Door};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -151,7 +152,10 @@ pub fn load(
             return None;
         }
         let (snapshot, found) = match weir_snapshot::compile(&resolved, registry, carry) {
-            Ok((snapshot, warnings)) => (Some(snapshot), warnings),
+            Ok((snapshot, mut warnings)) => {
+                warnings.extend(certificates::warnings(&snapshot.tls));
+                (Some(snapshot), warnings)
+            }
             Err(found) => (None, found),
         };
         for found in found {
@@ -189,6 +193,11 @@ fn extents(merged: &Model, more: &Model) -> Vec<(&'static str, usize, usize)> {
     vec![
         ("services", merged.services.len(), more.services.len()),
         ("routes", merged.routes.len(), more.routes.len()),
+        (
+            "stream_routes",
+            merged.stream_routes.len(),
+            more.stream_routes.len(),
+        ),
         ("upstreams", merged.upstreams.len(), more.upstreams.len()),
         ("consumers", merged.consumers.len(), more.consumers.len()),
         ("plugins", merged.plugins.len(), more.plugins.len()),
@@ -197,6 +206,8 @@ fn extents(merged: &Model, more: &Model) -> Vec<(&'static str, usize, usize)> {
             merged.consumer_tables.len(),
             more.consumer_tables.len(),
         ),
+        ("certificates", merged.certificates.len(), more.certificates.len()),
+        ("acme", merged.acme.len(), more.acme.len()),
     ]
 }
 
@@ -304,9 +315,15 @@ fn name_of(path: &DocPath, model: &Model) -> Option<String> {
     Some(match list.as_str() {
         "services" => format!("service '{}'", model.services.get(index)?.name),
         "routes" => format!("route '{}'", model.routes.get(index)?.name),
+        "stream_routes" => format!("stream route '{}'", model.stream_routes.get(index)?.name),
         "upstreams" => format!("upstream '{}'", model.upstreams.get(index)?.name),
         "consumers" => format!("consumer '{}'", model.consumers.get(index)?.id),
         "plugins" => format!("plugin '{}'", model.plugins.get(index)?.id),
+        "certificates" => {
+            let name = model.certificates.get(index)?.names.first();
+            format!("certificate for '{}'", name.map_or("", String::as_str))
+        }
+        "acme" => format!("acme '{}'", model.acme.get(index)?.name),
         _ => return None,
     })
 }

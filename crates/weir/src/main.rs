@@ -5,6 +5,7 @@
 
 mod args;
 mod bench;
+mod certificates;
 mod check;
 mod doors;
 mod explain;

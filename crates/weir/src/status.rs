@@ -1,5 +1,6 @@
 //! The status listener: `/status`, `/status/ready` and `/metrics`. Read-only, off the workers.
 
+use crate::certificates;
 use crate::run::unix_seconds;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -10,9 +11,12 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::net::TcpListener;
+use weir_control::acme::Standing;
 use weir_control::follow::{Contact, Followed};
-use weir_proxy::Gateway;
-use weir_snapshot::Snapshot;
+use weir_control::listen::{self, Bounds};
+use weir_plugins::prometheus::Board;
+use weir_proxy::{Gateway, StreamListen};
+use weir_snapshot::{Snapshot, StreamTransport};
 use weir_telemetry::metrics::Registry;
 
 /// A gateway, and what is known of its configuration.
@@ -21,6 +25,8 @@ pub struct Status {
     gateway: OnceLock<Gateway>,
     /// What is known of the store that is followed, where one is.
     followed: OnceLock<Followed>,
+    /// How it stands with certificates that authorities sign on demand, where this process may get them.
+    acme: OnceLock<Standing>,
     metrics: Arc<Registry>,
     is_draining: AtomicBool,
     /// Whether there will be no gateway.
@@ -46,6 +52,7 @@ impl Status {
             is_control_plane,
             gateway: OnceLock::new(),
             followed: OnceLock::new(),
+            acme: OnceLock::new(),
             metrics,
             is_draining: AtomicBool::new(false),
             last_load: Mutex::default(),
@@ -55,6 +62,17 @@ impl Status {
     /// The gateway, once there is something to serve.
     pub fn gateway(&self) -> Option<&Gateway> {
         self.gateway.get()
+    }
+
+    /// What is counted.
+    pub fn metrics(&self) -> &Registry {
+        &self.metrics
+    }
+
+    /// Whether the store that is followed can be reached; where files are served, there is none to miss.
+    pub fn is_store_reachable(&self) -> bool {
+        let followed = self.followed.get();
+        followed.is_none_or(|followed| followed.state().contact == Contact::Following)
     }
 
     /// There is something to serve.
@@ -67,6 +85,12 @@ impl Status {
     pub fn set_followed(&self, followed: Followed) {
         // There is one.
         let _is_first = self.followed.set(followed);
+    }
+
+    /// Certificates may be got.
+    pub fn set_acme(&self, standing: Standing) {
+        // There is one.
+        let _is_first = self.acme.set(standing);
     }
 
     /// Serves another snapshot. Gives its generation.
@@ -120,10 +144,12 @@ impl Status {
                 let bound = gateway.bound();
                 let plain = bound.plain.iter().map(|address| format!("http://{address}"));
                 let tls = bound.tls.iter().map(|address| format!("https://{address}"));
+                let streams = bound.streams.iter().map(stream_address);
+                let published = gateway.published();
                 format!(
                     "ready: {} routes on {}",
-                    gateway.published().snapshot.routes.len(),
-                    plain.chain(tls).collect::<Vec<_>>().join(" and ")
+                    published.snapshot.routes.len() + published.snapshot.streams.routes.len(),
+                    plain.chain(tls).chain(streams).collect::<Vec<_>>().join(" and ")
                 )
             }
             None => "ready: control plane".to_owned(),
@@ -165,10 +191,15 @@ impl Status {
             "state": self.state(),
             "listeners": self.gateway().map_or(&[][..], |gateway| gateway.bound().plain.as_slice()),
             "tls_listeners": self.gateway().map_or(&[][..], |gateway| gateway.bound().tls.as_slice()),
+            "http3_listeners": self.gateway().map_or(&[][..], |gateway| gateway.bound().http3.as_slice()),
+            "stream_listeners": self.gateway().map_or(Vec::new(), |gateway| {
+                gateway.bound().streams.iter().map(stream_address).collect()
+            }),
             "configuration": published.map(|published| json!({
                 "generation": published.generation,
                 "hash": hash_text(published.snapshot.hash),
                 "routes": published.snapshot.routes.len(),
+                "stream_routes": published.snapshot.streams.routes.len(),
                 "upstreams": published.snapshot.upstreams.len(),
                 "notes": last.notes,
             })),
@@ -180,11 +211,27 @@ impl Status {
             "connections": { "active": totals.connections_active, "accepted": totals.connections_accepted },
             "requests": totals.requests,
         });
+        if let Some(published) = self.gateway().map(Gateway::published) {
+            status["certificates"] = certificates::to_json(&published.snapshot.tls);
+        }
+        if let Some(acme) = self.acme.get().map(Standing::entries).filter(|it| !it.is_empty()) {
+            status["acme"] = json!(acme);
+        }
         if let Some(followed) = self.followed.get() {
             status["store"] = followed.state().to_json();
         }
         status
     }
+}
+
+/// Where streams are taken, as a URL.
+fn stream_address(listen: &StreamListen) -> String {
+    let scheme = match listen.transport {
+        StreamTransport::Tcp => "tcp",
+        StreamTransport::Tls => "tls",
+        StreamTransport::Udp => "udp",
+    };
+    format!("{scheme}://{}", listen.address)
 }
 
 fn hash_text(hash: u64) -> String {
@@ -200,10 +247,14 @@ pub async fn serve(listener: TcpListener, status: Arc<Status>) {
         )
         .route("/status/ready", routing::get(ready))
         .route("/metrics", routing::get(metrics))
+        .route(
+            "/apisix/prometheus/metrics",
+            routing::get(async || exposition(Board::of_process().render(weir_apisix::metrics::EXPOSITION))),
+        )
         .with_state(status);
-    if let Err(error) = axum::serve(listener, router).await {
-        tracing::error!(%error, "the status listener has failed");
-    }
+    // It is the last to go: until then it tells that the process drains.
+    let (_never, draining) = tokio::sync::watch::channel(false);
+    listen::serve(listener, router, Bounds::default(), draining).await;
 }
 
 async fn ready(State(status): State<Arc<Status>>) -> Response {
@@ -224,12 +275,21 @@ async fn metrics(State(status): State<Arc<Status>>) -> Response {
         let is_connected = state.contact == Contact::Following;
         status.metrics.store_followed(state.left_out.len(), is_connected);
     }
+    if let Some(published) = status.gateway().map(Gateway::published) {
+        let left = certificates::seconds_left(&published.snapshot.tls);
+        status.metrics.certificates_end(left);
+    }
     match status.metrics.render(&mut text) {
-        Ok(()) => (
-            [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")],
-            text,
-        )
-            .into_response(),
+        Ok(()) => {
+            text.push_str(&Board::of_process().render_all());
+            exposition(text)
+        }
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
+}
+
+/// Text as Prometheus reads it.
+fn exposition(text: String) -> Response {
+    let kind = "text/plain; version=0.0.4; charset=utf-8";
+    ([(header::CONTENT_TYPE, kind)], text).into_response()
 }

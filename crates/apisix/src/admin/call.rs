@@ -11,7 +11,6 @@ use weir_plugin::uri::{decode_form, query_pairs};
 use weir_store::Author;
 
 /// A call with its whole body.
-#[derive(Debug)]
 pub struct Call {
     pub method: Method,
     /// The path, decoded.
@@ -22,6 +21,17 @@ pub struct Call {
     pub body: Vec<u8>,
     pub author: Author,
     pub time: SystemTime,
+}
+
+/// Headers hold keys, and bodies what is to be kept.
+impl std::fmt::Debug for Call {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Call")
+            .field("method", &self.method)
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Call {

@@ -2,7 +2,6 @@
 
 mod json_path;
 mod plugins;
-mod proto;
 mod reference;
 mod script;
 mod ssl;
@@ -12,7 +11,7 @@ pub use plugins::{AUTHENTICATING, STREAM_PLUGINS};
 
 use super::kind::Kind;
 use super::state::State;
-use crate::document::{id_text, secret};
+use crate::document::{id_text, proto, secret};
 use crate::translate::vars;
 use serde_json::{Map, Value};
 
@@ -48,7 +47,7 @@ pub fn check(kind: Kind, id: Option<&str>, document: &Value, around: Surrounding
         Kind::Proto => {
             shaped(kind, &mut value)?;
             let content = value.get("content").and_then(Value::as_str).unwrap_or_default();
-            proto::check(content).map_err(|error| format!("invalid content: {error}"))
+            proto::check_content(content)
         }
         Kind::StreamRoute => stream_route(id, &mut value, around),
         Kind::Secret => vault(around.owner, &mut value),

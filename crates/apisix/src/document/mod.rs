@@ -23,6 +23,7 @@ pub use read::{Documents, Fault, Item, check_route, read, read_one};
 pub use route::{Route, shape as route_shape};
 pub use service::{Service, shape as service_shape};
 pub use ssl::Ssl;
+pub use stream_route::StreamRoute;
 pub use upstream::{
     Node, Timeout, Upstream, new_shape as new_upstream_shape, shape as upstream_shape, split_port,
 };

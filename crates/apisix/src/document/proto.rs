@@ -1,7 +1,20 @@
 //! Protocol Buffers definitions, which plugins that speak gRPC name.
 
+use super::read::Fault;
 use crate::schema::{Shape, id, label_map, long_text, object, short_text, text, timestamp};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+use serde_json::{Map, Value};
 use std::sync::LazyLock;
+use weir_model::DocPath;
+use weir_plugins::protobuf::{self, Definitions};
+
+/// A definition.
+#[derive(Debug, Deserialize)]
+pub struct Proto {
+    pub content: String,
+}
 
 /// What a definition's document must look like.
 pub fn shape() -> &'static Shape {
@@ -19,4 +32,40 @@ pub fn shape() -> &'static Shape {
         .closed()
     });
     &SHAPE
+}
+
+/// What a content is: definitions as a text, or compiled and in Base64, which no text can be taken for.
+pub fn definitions(content: &str) -> Definitions {
+    let decoded = STANDARD.decode(content.trim());
+    let given = Some(content.to_owned());
+    match decoded.is_ok_and(|bytes| !bytes.is_empty()) {
+        true => Definitions {
+            descriptor_set: given,
+            ..Definitions::default()
+        },
+        false => Definitions {
+            text: given,
+            ..Definitions::default()
+        },
+    }
+}
+
+/// Checks a content.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_content(content: &str) -> Result<(), String> {
+    protobuf::check(&definitions(content)).map_err(|error| format!("invalid content: {error}"))
+}
+
+/// What must hold for a definition beyond its shape.
+///
+/// # Errors
+/// In APISIX's words.
+pub fn check(document: &Map<String, Value>, place: &DocPath) -> Result<(), Fault> {
+    let content = document
+        .get("content")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    check_content(content).map_err(|error| (place.field("content"), error))
 }

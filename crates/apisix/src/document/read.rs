@@ -2,13 +2,16 @@
 
 use super::consumer::{Consumer, Credential, consumer_shape, credential_of, credential_shape};
 use super::plugin_set::{PluginSet, consumer_group_shape, global_rule_shape, plugin_config_shape};
-use super::{Route, SECTIONS, Service, Ssl, Upstream, id_text, route, service, ssl, unserved, upstream};
+use super::{
+    Route, SECTIONS, Service, Ssl, StreamRoute, Upstream, id_text, proto, route, service, ssl, stream_route,
+    unserved, upstream,
+};
 use crate::plugins::{Checker, Side};
 use crate::schema::Shape;
 use crate::translate::vars;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use weir_model::diagnostic::PathStep;
 use weir_model::{Diagnostic, DocPath};
 
@@ -37,6 +40,9 @@ pub struct Documents {
     pub plugin_configs: Vec<Item<PluginSet>>,
     pub global_rules: Vec<Item<PluginSet>>,
     pub ssls: Vec<Item<Ssl>>,
+    pub stream_routes: Vec<Item<StreamRoute>>,
+    /// Protocol Buffers definitions by id.
+    pub protos: BTreeMap<String, String>,
     /// Metadata of plugins by plugin name.
     pub metadata: Map<String, Value>,
 }
@@ -55,6 +61,7 @@ pub fn read(document: &Value, diagnostics: &mut Vec<Diagnostic>) -> Documents {
     reader.report_unserved_sections();
     let mut documents = Documents {
         metadata: reader.metadata(),
+        protos: reader.protos(),
         ssls: reader.items("ssls", ssl::shape(), None, ssl::check),
         upstreams: reader.items("upstreams", upstream::shape(), None, ssl::check_upstream),
         services: reader.items(
@@ -67,6 +74,8 @@ pub fn read(document: &Value, diagnostics: &mut Vec<Diagnostic>) -> Documents {
         consumer_groups: reader.plugin_items("consumer_groups", consumer_group_shape(), Side::Request),
         global_rules: reader.plugin_items("global_rules", global_rule_shape(), Side::Request),
         routes: reader.items("routes", route::shape(), Some(Side::Request), check_route),
+        // Their plugins are checked when they are translated: they are others than those of calls.
+        stream_routes: reader.items("stream_routes", stream_route::shape(), None, ssl::check_upstream),
         ..Documents::default()
     };
     reader.consumers(&mut documents);
@@ -263,6 +272,12 @@ impl<'d> Reader<'d> {
             }
         }
         documents.consumers = consumers.items;
+    }
+
+    fn protos(&mut self) -> BTreeMap<String, String> {
+        let items: Vec<Item<proto::Proto>> = self.items("protos", proto::shape(), None, proto::check);
+        let content = |it: Item<proto::Proto>| (it.id, it.value.content);
+        items.into_iter().map(content).collect()
     }
 
     fn metadata(&mut self) -> Map<String, Value> {

@@ -1,10 +1,28 @@
 //! Routes of connections rather than of calls.
 
+use super::{Id, Plugins, Upstream};
 use crate::schema::{
     Shape, address, array, having, host, id, integer, label_map, long_text, object, short_text, text,
     timestamp,
 };
+use serde::Deserialize;
+use serde_json::Value;
 use std::sync::LazyLock;
+
+/// A stream route, with defaults filled in.
+#[derive(Debug, Deserialize)]
+pub struct StreamRoute {
+    pub remote_addr: Option<String>,
+    pub server_addr: Option<String>,
+    pub server_port: Option<u16>,
+    pub sni: Option<String>,
+    pub upstream: Option<Upstream>,
+    pub upstream_id: Option<Id>,
+    pub service_id: Option<Id>,
+    #[serde(default)]
+    pub plugins: Plugins,
+    pub protocol: Option<Value>,
+}
 
 /// What a stream route must look like.
 pub fn shape() -> &'static Shape {

@@ -1,15 +1,11 @@
 //! Resources that a document of this door is checked for and that are not served from it yet. Their shape is checked,
 //! so that a mistake is found before they are.
 
-use super::{proto, secret, stream_route};
+use super::secret;
 use crate::schema::Shape;
 
 /// A list, and the shape of its items; `None`: that depends on the item.
 pub type Section = (&'static str, fn(&str) -> Option<&'static Shape>);
 
 /// The lists that are checked and not served.
-pub const SECTIONS: [Section; 3] = [
-    ("stream_routes", |_| Some(stream_route::shape())),
-    ("protos", |_| Some(proto::shape())),
-    ("secrets", secret::shape_of),
-];
+pub const SECTIONS: [Section; 1] = [("secrets", secret::shape_of)];

@@ -17,6 +17,8 @@ use super::error_page::ErrorPage;
 use super::fault_injection::FaultInjection;
 use super::forward_auth::ForwardAuth;
 use super::graphql_limit_count::GraphqlLimitCount;
+use super::grpc_transcode::GrpcTranscode;
+use super::grpc_web::GrpcWeb;
 use super::hmac_auth::HmacAuth;
 use super::ip_restriction::IpRestriction;
 use super::jwe_decrypt::JweDecrypt;
@@ -26,11 +28,12 @@ use super::limit_conn::LimitConn;
 use super::limit_count::LimitCount;
 use super::limit_req::LimitReq;
 use super::loggers::{
-    ClickhouseLogger, ElasticsearchLogger, FileLogger, HttpLogger, LokiLogger, SplunkHecLogging, Syslog,
-    TcpLogger, UdpLogger,
+    ClickhouseLogger, Datadog, ElasticsearchLogger, FileLogger, HttpLogger, KafkaLogger, LokiLogger,
+    SplunkHecLogging, Syslog, TcpLogger, UdpLogger,
 };
 use super::mocking::Mocking;
 use super::multi_auth::MultiAuth;
+use super::opentelemetry::Opentelemetry;
 use super::prometheus::Prometheus;
 use super::proxy_cache::{GraphqlProxyCache, ProxyCache};
 use super::proxy_control::ProxyControl;
@@ -48,6 +51,7 @@ use super::traffic_split::TrafficSplit;
 use super::ua_restriction::UaRestriction;
 use super::uri_blocker::UriBlocker;
 use super::workflow::Workflow;
+use super::zipkin::Zipkin;
 
 /// The plugins that Weir has.
 static BUILT: &[&dyn Mapping] = &[
@@ -65,6 +69,8 @@ static BUILT: &[&dyn Mapping] = &[
     &Mocking,
     &GraphqlProxyCache,
     &ProxyCache,
+    &GrpcTranscode,
+    &GrpcWeb,
     &ProxyControl,
     &ProxyMirror,
     &Redirect,
@@ -96,14 +102,18 @@ static BUILT: &[&dyn Mapping] = &[
     &UaRestriction,
     &IpRestriction,
     &LokiLogger,
+    &Datadog,
     &ElasticsearchLogger,
     &HttpLogger,
     &SplunkHecLogging,
     &TcpLogger,
+    &KafkaLogger,
     &Syslog,
     &UdpLogger,
     &FileLogger,
     &ClickhouseLogger,
+    &Opentelemetry,
+    &Zipkin,
     &Prometheus,
 ];
 
@@ -132,7 +142,6 @@ const OTHERS: &[&str] = &[
     "cas-auth",
     "chaitin-waf",
     "data-mask",
-    "datadog",
     "dingtalk-auth",
     "dubbo-proxy",
     "error-log-logger",
@@ -144,11 +153,8 @@ const OTHERS: &[&str] = &[
     "feishu-auth",
     "gm",
     "google-cloud-logging",
-    "grpc-transcode",
-    "grpc-web",
     "http-dubbo",
     "inspect",
-    "kafka-logger",
     "kafka-proxy",
     "lago",
     "ldap-auth",
@@ -162,7 +168,6 @@ const OTHERS: &[&str] = &[
     "opa",
     "openfunction",
     "openid-connect",
-    "opentelemetry",
     "openwhisk",
     "proxy-buffering",
     "rocketmq-logger",
@@ -175,7 +180,6 @@ const OTHERS: &[&str] = &[
     "sls-logger",
     "tencent-cloud-cls",
     "wolf-rbac",
-    "zipkin",
 ];
 
 /// The mapping of an APISIX plugin, where Weir has it.

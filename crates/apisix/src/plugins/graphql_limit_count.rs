@@ -1,11 +1,13 @@
 //! `graphql-limit-count`: `graphql-limit` of the catalogue. Its options are those of `limit-count`.
 
 use super::limit_count::{LimitCount, count_by, scope};
+use super::redis::Settings;
 use super::{Mapping, Notes, Phases, Surroundings, read};
 use crate::schema::Shape;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use weir_plugins::graphql_limit::Config;
+use weir_plugins::redis::WindowStore;
 
 /// The plugin.
 pub struct GraphqlLimitCount;
@@ -18,7 +20,9 @@ struct Options {
     key_type: String,
     window_type: String,
     group: Option<String>,
-    policy: String,
+    sync_interval: f64,
+    #[serde(flatten)]
+    redis: Settings,
     rejected_code: u16,
     rejected_msg: Option<String>,
     show_limit_quota_header: bool,
@@ -60,12 +64,12 @@ impl Mapping for GraphqlLimitCount {
         notes: &mut Notes,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
-        if options.policy != "local" {
-            notes.not_available(
-                "policy",
-                "another policy than \"local\" of plugin \"graphql-limit-count\"",
-            );
-        }
+        let store = options.redis.redis(notes).map(|redis| WindowStore {
+            when_away: options.redis.when_away(),
+            away_message: Some("failed to limit count".to_owned()),
+            settle_every: (options.sync_interval > 0.0).then(|| options.sync_interval.min(3600.0)),
+            ..WindowStore::new(redis)
+        });
         if options.window_type != "fixed" {
             notes.not_available(
                 "window_type",
@@ -88,6 +92,7 @@ impl Mapping for GraphqlLimitCount {
             }),
             status: options.rejected_code,
             message: options.rejected_msg,
+            store,
             limit_header: shown("X-RateLimit-Limit"),
             remaining_header: shown("X-RateLimit-Remaining"),
             reset_header: shown("X-RateLimit-Reset"),

@@ -1,13 +1,15 @@
 //! `limit-conn`: `concurrency-limit` of the catalogue.
 
-use super::limit_count::{amount, count_by, policy, scope};
+use super::limit_count::{amount, count_by, scope};
+use super::redis::{Settings, with_policies};
 use super::{Mapping, Notes, Phases, Surroundings, meta, read};
-use crate::schema::{Shape, any, array, boolean, having, integer, number, object, one_of, text};
+use crate::schema::{Shape, array, boolean, having, integer, number, object, one_of, text};
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::LazyLock;
 use weir_plugins::concurrency_limit::{Config, Limit};
 use weir_plugins::counting::{Amount, CountBy, OnFailure};
+use weir_plugins::redis::{Store, WhenAway};
 
 /// The most rules that the catalogue's plugin takes.
 const MOST_RULES: usize = 8;
@@ -24,10 +26,11 @@ struct Options {
     default_conn_delay: f64,
     key: Option<String>,
     key_type: String,
-    policy: String,
+    key_ttl: Option<u32>,
+    #[serde(flatten)]
+    redis: Settings,
     rejected_code: u16,
     rejected_msg: Option<String>,
-    allow_degradation: bool,
     #[serde(default)]
     rules: Vec<Rule>,
 }
@@ -60,12 +63,7 @@ impl Mapping for LimitConn {
             let burst = || one_of([integer().at_least(0), text()]);
             let rule = object([("conn", amount()), ("burst", burst()), ("key", text())])
                 .required(["conn", "burst", "key"]);
-            let cluster = any().when(
-                policy("redis-cluster"),
-                having(["redis_cluster_nodes", "redis_cluster_name"]),
-                any(),
-            );
-            object([
+            let shape = object([
                 ("conn", amount()),
                 ("burst", burst()),
                 ("default_conn_delay", number().above(0)),
@@ -85,8 +83,8 @@ impl Mapping for LimitConn {
             .one_of([
                 having(["conn", "burst", "default_conn_delay", "key"]),
                 having(["default_conn_delay", "rules"]),
-            ])
-            .when(policy("redis"), having(["redis_host"]), cluster)
+            ]);
+            with_policies(shape, false, true)
         });
         &SHAPE
     }
@@ -102,10 +100,8 @@ impl Mapping for LimitConn {
         notes: &mut Notes,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
-        if options.policy != "local" {
-            let what = format!("policy \"{}\" of plugin \"limit-conn\"", options.policy);
-            notes.not_available("policy", &what);
-        }
+        let redis = options.redis.redis(notes);
+        let when_away = options.redis.when_away();
         if options.rules.len() > MOST_RULES {
             notes.not_available("rules", &format!("a list of more than {MOST_RULES} rules"));
         }
@@ -114,10 +110,15 @@ impl Mapping for LimitConn {
             delay_seconds: options.default_conn_delay.min(LONGEST),
             status: options.rejected_code,
             message: options.rejected_msg,
-            on_failure: match options.allow_degradation {
-                true => OnFailure::Pass,
-                false => OnFailure::Refuse,
+            on_failure: match when_away {
+                WhenAway::Pass => OnFailure::Pass,
+                _ => OnFailure::Refuse,
             },
+            store: redis.map(|redis| Store {
+                when_away,
+                ..Store::new(redis)
+            }),
+            forget_after_seconds: options.key_ttl.unwrap_or(3600).max(1),
             ..Config::default()
         };
         if let (Some(count), Some(burst), Some(key)) = (options.conn, options.burst, options.key) {

@@ -1,7 +1,8 @@
 //! `limit-count`: `rate-limit` of the catalogue.
 
+use super::redis::{Settings, with_policies};
 use super::{Mapping, Notes, Phases, Surroundings, meta, read};
-use crate::schema::{Shape, any, array, boolean, having, integer, number, object, one_of, text};
+use crate::schema::{Shape, array, boolean, having, integer, number, object, one_of, text};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -10,6 +11,7 @@ use std::sync::LazyLock;
 use weir_plugins::rate_limit::{
     Amount, Config, CountBy, Limit, LimitHeaders, OnFailure, Otherwise, Per, SummaryHeaders,
 };
+use weir_plugins::redis::{WhenAway, WindowStore};
 
 const BOTH: &str = "count/time_window and rules cannot be specified at the same time";
 /// The most rules that the catalogue's plugin takes.
@@ -28,10 +30,11 @@ struct Options {
     key_type: String,
     window_type: String,
     group: Option<String>,
-    policy: String,
+    sync_interval: f64,
+    #[serde(flatten)]
+    redis: Settings,
     rejected_code: u16,
     rejected_msg: Option<String>,
-    allow_degradation: bool,
     show_limit_quota_header: bool,
 }
 
@@ -75,7 +78,7 @@ impl Mapping for LimitCount {
                 ("header_prefix", text()),
             ])
             .required(["count", "time_window", "key"]);
-            object([
+            let shape = object([
                 ("count", amount()),
                 ("time_window", amount()),
                 ("window_type", text().options(["fixed", "sliding"]).or("fixed")),
@@ -99,8 +102,8 @@ impl Mapping for LimitCount {
                 ("sync_interval", number().or(-1)),
                 ("_meta", meta::shape()),
             ])
-            .one_of([having(["count", "time_window"]), having(["rules"])])
-            .when(policy("redis"), having(["redis_host"]), other_policies())
+            .one_of([having(["count", "time_window"]), having(["rules"])]);
+            with_policies(shape, true, false)
         });
         &SHAPE
     }
@@ -133,6 +136,7 @@ impl Mapping for LimitCount {
         if rules.is_some() && config.contains_key("group") {
             return Err("group and rules cannot be specified at the same time".to_owned());
         }
+        check_interval(config)?;
         let mut keys = Vec::new();
         for key in rules
             .into_iter()
@@ -174,11 +178,11 @@ impl Mapping for LimitCount {
                 SummaryHeaders::NONE
             },
             fractional_reset: true,
-            on_failure: if options.allow_degradation {
-                OnFailure::Pass
-            } else {
-                OnFailure::Refuse
+            on_failure: match options.redis.when_away() {
+                WhenAway::Pass => OnFailure::Pass,
+                _ => OnFailure::Refuse,
             },
+            store: options.store(notes),
             limits: options.limits(shown.then_some(&headers)),
             ..Config::default()
         })
@@ -211,13 +215,19 @@ impl LimitCount {
 
 impl Options {
     fn report(&self, notes: &mut Notes) {
-        if self.policy != "local" {
-            let what = format!("policy \"{}\" of plugin \"limit-count\"", self.policy);
-            notes.not_available("policy", &what);
-        }
         if self.rules.len() > MOST_RULES {
             notes.not_available("rules", &format!("a list of more than {MOST_RULES} rules"));
         }
+    }
+
+    /// Where counts stand that several gateways share.
+    fn store(&self, notes: &mut Notes) -> Option<WindowStore> {
+        Some(WindowStore {
+            when_away: self.redis.when_away(),
+            away_message: Some("failed to limit count".to_owned()),
+            settle_every: (self.sync_interval > 0.0).then(|| self.sync_interval.min(3600.0)),
+            ..WindowStore::new(self.redis.redis(notes)?)
+        })
     }
 
     fn limits(self, shown: Option<&Headers>) -> Vec<Limit> {
@@ -302,24 +312,28 @@ fn has_rules_and_count(config: &Value) -> bool {
     has("rules") && (has("count") || has("time_window"))
 }
 
+/// Counts are settled now and then, but more often than windows end.
+fn check_interval(config: &Map<String, Value>) -> Result<(), String> {
+    let number = |field: &str| config.get(field).and_then(Value::as_f64);
+    let policy = config.get("policy").and_then(Value::as_str);
+    let Some(interval) = number("sync_interval").filter(|interval| *interval != -1.0) else {
+        return Ok(());
+    };
+    if !policy.is_some_and(|policy| policy.starts_with("redis")) {
+        return Ok(());
+    }
+    if interval < 0.1 {
+        return Err("sync_interval should not be smaller than 0.1".to_owned());
+    }
+    match number("time_window") {
+        Some(window) if interval >= window => {
+            Err("sync_interval should be smaller than time_window".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
+
 /// A positive number, or a text with variables that gives one.
 pub fn amount() -> Shape {
     one_of([integer().above(0), text()])
-}
-
-pub fn policy(name: &'static str) -> Shape {
-    object([("policy", any().options([name]))])
-}
-
-pub fn other_policies() -> Shape {
-    let sentinel = any().when(
-        policy("redis-sentinel"),
-        having(["redis_sentinels", "redis_master_name"]),
-        any(),
-    );
-    any().when(
-        policy("redis-cluster"),
-        having(["redis_cluster_nodes", "redis_cluster_name"]),
-        sentinel,
-    )
 }

@@ -1,11 +1,13 @@
 //! `limit-req`: `throttle` of the catalogue.
 
-use super::limit_count::{count_by, policy, scope};
+use super::limit_count::{count_by, scope};
+use super::redis::{Settings, with_policies};
 use super::{Mapping, Notes, Phases, Surroundings, meta, read};
-use crate::schema::{Shape, any, boolean, having, integer, number, object, text};
+use crate::schema::{Shape, boolean, integer, number, object, text};
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::LazyLock;
+use weir_plugins::redis::Store;
 use weir_plugins::throttle::Config;
 
 /// The plugin.
@@ -17,7 +19,8 @@ struct Options {
     burst: f64,
     key: String,
     key_type: String,
-    policy: String,
+    #[serde(flatten)]
+    redis: Settings,
     rejected_code: u16,
     rejected_msg: Option<String>,
     nodelay: bool,
@@ -41,12 +44,7 @@ impl Mapping for LimitReq {
 
     fn shape(&self) -> &'static Shape {
         static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
-            let cluster = any().when(
-                policy("redis-cluster"),
-                having(["redis_cluster_nodes", "redis_cluster_name"]),
-                any(),
-            );
-            object([
+            let shape = object([
                 ("rate", number().above(0)),
                 ("burst", number().at_least(0)),
                 ("key", text()),
@@ -61,8 +59,8 @@ impl Mapping for LimitReq {
                 ("allow_degradation", boolean().or(false)),
                 ("_meta", meta::shape()),
             ])
-            .required(["rate", "burst", "key"])
-            .when(policy("redis"), having(["redis_host"]), cluster)
+            .required(["rate", "burst", "key"]);
+            with_policies(shape, false, false)
         });
         &SHAPE
     }
@@ -78,10 +76,7 @@ impl Mapping for LimitReq {
         notes: &mut Notes,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
-        if options.policy != "local" {
-            let what = format!("policy \"{}\" of plugin \"limit-req\"", options.policy);
-            notes.not_available("policy", &what);
-        }
+        let redis = options.redis.redis(notes);
         serde_json::to_value(Config {
             burst: options.burst,
             delay: !options.nodelay,
@@ -89,6 +84,10 @@ impl Mapping for LimitReq {
             scope: Some(scope(config, surroundings.instance)),
             status: options.rejected_code,
             message: options.rejected_msg,
+            store: redis.map(|redis| Store {
+                when_away: options.redis.when_away(),
+                ..Store::new(redis)
+            }),
             ..Config::new(options.rate)
         })
     }

@@ -21,6 +21,8 @@ mod error_page;
 mod fault_injection;
 mod forward_auth;
 mod graphql_limit_count;
+mod grpc_transcode;
+mod grpc_web;
 mod headers;
 mod hmac_auth;
 mod ip_restriction;
@@ -34,6 +36,7 @@ mod loggers;
 mod meta;
 mod mocking;
 mod multi_auth;
+mod opentelemetry;
 mod prometheus;
 mod proxy_cache;
 mod proxy_control;
@@ -42,6 +45,7 @@ mod proxy_rewrite;
 mod public_api;
 mod real_ip;
 mod redirect;
+mod redis;
 mod referer_restriction;
 mod regexes;
 mod request_id;
@@ -52,6 +56,7 @@ mod traffic_split;
 mod ua_restriction;
 mod uri_blocker;
 mod workflow;
+mod zipkin;
 
 pub use catalogue::{is_known, mapping};
 pub use check::{Checker, Side};
@@ -60,6 +65,7 @@ pub use meta::{Meta, shape as meta_shape};
 use crate::schema::Shape;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use weir_model::Severity;
 
 /// A plugin of APISIX that Weir's catalogue has.
@@ -178,6 +184,8 @@ pub struct Surroundings<'s> {
     pub instance: &'s str,
     /// Metadata of plugins, by plugin name.
     pub metadata: &'s Map<String, Value>,
+    /// Protocol Buffers definitions, by id.
+    pub protos: &'s BTreeMap<String, String>,
     /// Whether the router takes a `/` off the end of paths.
     pub drops_tail_slash: bool,
 }

@@ -1,14 +1,49 @@
-//! `prometheus`: metrics of routes, which Weir always counts and tells under names of its own. The plugin is accepted
-//! and does nothing: a `response-rewrite` of the catalogue that rewrites nothing.
+//! `prometheus`: metrics of calls under the original's names. Where they are told, `public-api` and the status listener
+//! say.
 
-use super::{Mapping, Notes, Phases, Surroundings, meta};
-use crate::schema::{Shape, boolean, object};
+use super::{Mapping, Notes, Phases, Surroundings, meta, read};
+use crate::metrics::EXPOSITION;
+use crate::schema::{Shape, array, boolean, object, text};
+use serde::Deserialize;
 use serde_json::Value;
 use std::sync::LazyLock;
-use weir_plugins::response_rewrite::Config;
+use weir_plugins::prometheus::{Config, Family, Label, LabelValue, Measure};
 
 /// The plugin.
 pub struct Prometheus;
+
+#[derive(Deserialize)]
+struct Options {
+    prefer_name: bool,
+}
+
+/// Upper bounds of buckets, in milliseconds.
+const BUCKETS: &[u32] = &[
+    1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000,
+];
+
+/// The labels that the metadata may have left empty, by metric.
+const OF_STATUS: [&str; 10] = [
+    "route",
+    "matched_uri",
+    "matched_host",
+    "service",
+    "consumer",
+    "node",
+    "request_type",
+    "request_llm_model",
+    "llm_model",
+    "response_source",
+];
+const OF_OTHERS: [&str; 7] = [
+    "route",
+    "service",
+    "consumer",
+    "node",
+    "request_type",
+    "request_llm_model",
+    "llm_model",
+];
 
 impl Mapping for Prometheus {
     fn name(&self) -> &'static str {
@@ -32,20 +67,119 @@ impl Mapping for Prometheus {
         &SHAPE
     }
 
+    fn metadata_shape(&self) -> Option<&'static Shape> {
+        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+            let others = || array(text().options(OF_OTHERS));
+            object([(
+                "disabled_labels",
+                object([
+                    ("http_status", array(text().options(OF_STATUS))),
+                    ("http_latency", others()),
+                    ("bandwidth", others()),
+                ]),
+            )])
+        });
+        Some(&SHAPE)
+    }
+
     fn plugin(&self) -> &'static str {
-        "response-rewrite"
+        "prometheus"
     }
 
     fn translate(
         &self,
-        _: &Value,
-        _: &Surroundings<'_>,
-        notes: &mut Notes,
+        config: &Value,
+        surroundings: &Surroundings<'_>,
+        _: &mut Notes,
     ) -> Result<Value, serde_json::Error> {
-        notes.warn(
-            "prefer_name",
-            "metrics are told under Weir's own names (weir_route_requests_total and others) on the status listener",
+        let options: Options = read(config)?;
+        let metadata = surroundings.metadata.get(self.name());
+        let disabled = |metric: &str, label: &str| {
+            let list = metadata.and_then(|it| it["disabled_labels"][metric].as_array());
+            list.is_some_and(|list| list.iter().any(|it| it == label))
+        };
+        let labels = |metric: &'static str, names: &[&'static str]| -> Vec<Label> {
+            let names = names.iter();
+            names
+                .map(|name| label(name, options.prefer_name, disabled(metric, name)))
+                .collect()
+        };
+        let mut status = vec![text_label("code", "$status")];
+        status.extend(labels("http_status", &OF_STATUS));
+        let mut families = vec![Family {
+            name: "apisix_http_status".to_owned(),
+            help: "HTTP status codes per service in APISIX".to_owned(),
+            value: Measure::Calls,
+            labels: status,
+            buckets: Vec::new(),
+        }];
+        let mut add = |metric: &'static str, help: &str, kinds: &[(&str, Measure)], buckets: &[u32]| {
+            for (kind, value) in kinds {
+                let mut all = vec![text_label("type", kind)];
+                all.extend(labels(metric, &OF_OTHERS));
+                families.push(Family {
+                    name: format!("apisix_{metric}"),
+                    help: help.to_owned(),
+                    value: *value,
+                    labels: all,
+                    buckets: buckets.to_vec(),
+                });
+            }
+        };
+        add(
+            "http_latency",
+            "HTTP request latency in milliseconds per service in APISIX",
+            &[
+                ("request", Measure::TotalMs),
+                ("upstream", Measure::UpstreamMs),
+                ("apisix", Measure::GatewayMs),
+            ],
+            BUCKETS,
         );
-        serde_json::to_value(Config::default())
+        add(
+            "bandwidth",
+            "Total bandwidth in bytes consumed per service in APISIX",
+            &[("ingress", Measure::BytesIn), ("egress", Measure::BytesOut)],
+            &[],
+        );
+        serde_json::to_value(Config {
+            exposition: EXPOSITION.to_owned(),
+            families,
+            tells_targets: true,
+        })
     }
+}
+
+fn text_label(name: &str, value: &str) -> Label {
+    Label {
+        name: name.to_owned(),
+        value: LabelValue::Text(value.to_owned()),
+    }
+}
+
+/// A label that is not disabled. Calls that are not for a language model are of the type `traditional_http`.
+fn label(name: &str, prefers_names: bool, is_disabled: bool) -> Label {
+    let value = match name {
+        _ if is_disabled => "",
+        "route" if prefers_names => "$route_name",
+        "route" => "$route_id",
+        "service" if prefers_names => "$service_name",
+        "service" => "$service_id",
+        "matched_uri" => "$matched_uri",
+        "matched_host" => "$matched_host",
+        "consumer" => "$consumer_name",
+        "node" => "$balancer_ip",
+        "request_type" => "traditional_http",
+        "response_source" => {
+            return Label {
+                name: name.to_owned(),
+                value: LabelValue::Source {
+                    upstream: "upstream".to_owned(),
+                    gateway: "apisix".to_owned(),
+                },
+            };
+        }
+        _ => "",
+    };
+    text_label(name, value)
 }

@@ -83,7 +83,12 @@ fn common(config: &Value, notes: &mut Notes) -> Result<Config, serde_json::Error
             other_method: "MISS".to_owned(),
             only_if_cached: Some("MISS".to_owned()),
             not_kept: None,
+            ..Words::default()
         },
+        // The original asks nobody again, and knows nothing of what a change makes old.
+        revalidate: false,
+        invalidate: false,
+        ranges: common.cache_strategy == "disk",
         ..Config::default()
     })
 }

@@ -1,22 +1,20 @@
-//! `public-api`: `request-termination` of the catalogue, as there are no internal interfaces to be made public yet.
+//! `public-api`: makes an internal interface public. There is one, the metrics: `metrics-endpoint` of the catalogue.
 
 use super::{Mapping, Notes, Phases, Surroundings, meta};
+use crate::metrics::EXPOSITION;
 use crate::schema::{Shape, object, text};
 use crate::voice;
 use serde_json::Value;
 use std::sync::LazyLock;
-use weir_plugins::request_termination::Config;
+use weir_plugins::prometheus::EndpointConfig;
 
 /// The plugin.
 pub struct PublicApi;
 
-/// The internal interfaces of the original.
-const INTERNAL: [&str; 4] = [
-    "/apisix/batch-requests",
-    "/apisix/prometheus/metrics",
-    "/apisix/status",
-    "/apisix/plugin/",
-];
+/// The interface that there is.
+const METRICS: &str = "/apisix/prometheus/metrics";
+/// The original's others.
+const INTERNAL: [&str; 3] = ["/apisix/batch-requests", "/apisix/status", "/apisix/plugin/"];
 
 impl Mapping for PublicApi {
     fn name(&self) -> &'static str {
@@ -40,7 +38,7 @@ impl Mapping for PublicApi {
     }
 
     fn plugin(&self) -> &'static str {
-        "request-termination"
+        "metrics-endpoint"
     }
 
     fn translate(
@@ -49,21 +47,22 @@ impl Mapping for PublicApi {
         _: &Surroundings<'_>,
         notes: &mut Notes,
     ) -> Result<Value, serde_json::Error> {
-        match config.get("uri").and_then(Value::as_str) {
-            Some(uri) if INTERNAL.iter().any(|internal| uri.starts_with(internal)) => {
-                notes.not_available("uri", &format!("the internal interface \"{uri}\""));
+        let path = match config.get("uri").and_then(Value::as_str) {
+            Some(METRICS) => None,
+            Some(uri) => {
+                if INTERNAL.iter().any(|internal| uri.starts_with(internal)) {
+                    notes.not_available("uri", &format!("the internal interface \"{uri}\""));
+                }
+                // No call has this path.
+                Some(String::new())
             }
-            Some(_) => {}
-            None => notes.warn(
-                "uri",
-                "there is no internal interface yet: calls are answered with 404",
-            ),
-        }
-        serde_json::to_value(Config {
-            status: 404,
-            body: Some(voice::page(404)),
-            content_type: Some(voice::HTML.to_owned()),
-            ..Config::default()
+            None => Some(METRICS.to_owned()),
+        };
+        serde_json::to_value(EndpointConfig {
+            exposition: EXPOSITION.to_owned(),
+            path,
+            otherwise: voice::page(404),
+            otherwise_type: voice::HTML.to_owned(),
         })
     }
 }

@@ -213,7 +213,8 @@ impl Shape {
         let value = number.as_f64().unwrap_or(f64::NAN);
         match (self.minimum, self.above, self.maximum) {
             (Some(least), ..) if value < least => Err(Violation::Told(format!(
-                "expected {number} to be at least {least}"
+                "expected {number} to be at least {}",
+                short(least)
             ))),
             (_, Some(bound), _) if value <= bound => Err(Violation::Told(format!(
                 "expected {number} to be greater than {bound}"
@@ -309,6 +310,14 @@ fn kind_of(value: &Value) -> &'static str {
         Value::Number(_) => "number",
         Value::String(_) => "string",
         Value::Array(_) | Value::Object(_) => "table",
+    }
+}
+
+/// A bound as the original writes it: a very small one with an exponent of two digits.
+fn short(bound: f64) -> String {
+    match bound != 0.0 && bound.abs() < 1e-4 {
+        true => format!("{bound:e}").replace("e-", "e-0"),
+        false => bound.to_string(),
     }
 }
 

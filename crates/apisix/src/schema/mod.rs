@@ -212,6 +212,13 @@ impl Shape {
         self
     }
 
+    /// No less than this fraction.
+    #[must_use]
+    pub fn at_least_fraction(mut self, minimum: f64) -> Self {
+        self.minimum = Some(minimum);
+        self
+    }
+
     /// More than this.
     #[must_use]
     pub fn above(mut self, bound: u32) -> Self {
@@ -237,6 +244,13 @@ impl Shape {
     #[must_use]
     pub fn longer(mut self, at_least: usize) -> Self {
         self.length.0 = Some(at_least);
+        self
+    }
+
+    /// Of at most so many characters.
+    #[must_use]
+    pub fn shorter(mut self, at_most: usize) -> Self {
+        self.length.1 = Some(at_most);
         self
     }
 

@@ -90,6 +90,7 @@ fn translate_active(active: Active) -> ActiveChecks {
             .map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()))
             .collect(),
         body: active.http_req_body,
+        service: String::new(),
         tls: UpstreamTls {
             verify: active.https_verify_certificate,
             ..UpstreamTls::default()

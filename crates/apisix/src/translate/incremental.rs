@@ -5,10 +5,11 @@ use super::certificates;
 use super::chain::Chains;
 use super::consumers::Consumers;
 use super::instances::Made;
-use super::matching::Rank;
+use super::matching::{Rank, ordinals};
 use super::{Options, Translation, UpstreamsMade};
 use crate::document::{Documents, Item, Route};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 use weir_model::{ChainStep, Diagnostic, Model, PluginUse, RouteTarget};
 
 /// What documents were translated to before.
@@ -24,7 +25,7 @@ pub struct Memory {
 
 /// A route as it was translated; `None`: it takes no calls.
 struct Translated {
-    route: Option<weir_model::Route>,
+    route: Option<Arc<weir_model::Route>>,
     ranks: Vec<Rank>,
     /// Whether its plugins send calls to upstreams of their own.
     brings: bool,
@@ -95,15 +96,22 @@ impl Memory {
             self.common = common;
             self.routes.clear();
         }
-        let mut routes = Vec::with_capacity(documents.routes.len());
-        let mut ranks = Vec::with_capacity(documents.routes.len());
-        for item in documents.routes.iter().filter(|item| item.value.status == 1) {
+        let are_on = || documents.routes.iter().filter(|item| item.value.status == 1);
+        for item in are_on() {
             if !self.routes.contains_key(&item.id) {
                 let translated = translation.alone(item, &chains, refuses(item));
                 self.routes.insert(item.id.clone(), translated);
             }
-            if let Some(known) = self.routes.get(&item.id) {
-                ranks.extend_from_slice(&known.ranks);
+        }
+        let ordinals = ordinals(
+            are_on()
+                .filter_map(|item| self.routes.get(&item.id))
+                .flat_map(|known| &known.ranks),
+        );
+        let mut routes = Vec::with_capacity(documents.routes.len());
+        for item in are_on() {
+            if let Some(known) = self.routes.get_mut(&item.id) {
+                known.take_places(&ordinals);
                 routes.extend(known.route.clone());
             }
         }
@@ -111,11 +119,10 @@ impl Memory {
             .routes
             .iter()
             .filter(|item| self.routes.get(&item.id).is_some_and(|known| known.brings));
-        translation.ranks = vec![ranks];
         translation.model.routes = routes;
         translation.use_upstreams();
         translation.bring(brought(documents, bringing));
-        translation.assign_precedence();
+        translation.stream_routes();
         translation.model.certificates = certificates::translate(documents, translation.diagnostics);
         self.instances = translation.instances.pause();
         self.upstreams = std::mem::take(&mut translation.upstreams_made);
@@ -129,13 +136,26 @@ impl Memory {
     }
 }
 
+impl Translated {
+    /// Gives its matches their places among those of all routes. A route whose places are the same stays the same.
+    fn take_places(&mut self, ordinals: &BTreeMap<Rank, u64>) {
+        let Some(route) = &mut self.route else { return };
+        let places = || self.ranks.iter().map(|rank| ordinals.get(rank).copied());
+        if !places().eq(route.matches.iter().map(|it| it.precedence)) {
+            for (route_match, place) in Arc::make_mut(route).matches.iter_mut().zip(places()) {
+                route_match.precedence = place;
+            }
+        }
+    }
+}
+
 impl Translation<'_> {
     /// One route, taken out of the model again.
     fn alone(&mut self, item: &Item<Box<Route>>, chains: &Chains, is_refused: bool) -> Translated {
         self.route(item, chains);
         let mut route = self.model.routes.pop();
         if let Some(route) = route.as_mut().filter(|_| is_refused) {
-            route.target = RouteTarget::Broken(503);
+            Arc::make_mut(route).target = RouteTarget::Broken(503);
         }
         Translated {
             route,
@@ -156,8 +176,8 @@ impl Translation<'_> {
             if let Some(Some(made)) = self.upstreams_made.get(name)
                 && used.insert(name.as_str())
             {
-                self.model.upstreams.push(made.upstream.clone());
-                self.model.services.push(made.service.clone());
+                self.model.upstreams.push(Arc::clone(&made.upstream));
+                self.model.services.push(Arc::clone(&made.service));
             }
         }
     }

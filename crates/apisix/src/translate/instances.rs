@@ -1,9 +1,10 @@
 //! Plugin instances: each plugin of a resource is translated once, however many routes use it.
 
+use crate::document::Documents;
 use crate::plugins::{Mapping, Meta, Note, Notes, Surroundings};
 use crate::translate::vars;
 use serde_json::{Map, Value};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use weir_model::{ChainStep, Diagnostic, DocPath, PluginInstance, PluginUse, RefusalOverride};
 
 /// What is written about a plugin, and where.
@@ -46,6 +47,7 @@ impl Written<'_> {
 /// All instances that several chains use, by id.
 pub struct Instances<'d> {
     metadata: &'d Map<String, Value>,
+    protos: &'d BTreeMap<String, String>,
     drops_tail_slash: bool,
     made: Made,
 }
@@ -71,10 +73,11 @@ impl Made {
 }
 
 impl<'d> Instances<'d> {
-    /// None yet. `metadata` is that of plugins by name.
-    pub fn new(metadata: &'d Map<String, Value>, drops_tail_slash: bool) -> Self {
+    /// None yet, for these documents.
+    pub fn new(documents: &'d Documents, drops_tail_slash: bool) -> Self {
         Self {
-            metadata,
+            metadata: &documents.metadata,
+            protos: &documents.protos,
             drops_tail_slash,
             made: Made::default(),
         }
@@ -140,6 +143,7 @@ impl<'d> Instances<'d> {
         let surroundings = Surroundings {
             instance: &id,
             metadata: self.metadata,
+            protos: self.protos,
             drops_tail_slash: self.drops_tail_slash,
         };
         let translated = written.mapping.translate(config, &surroundings, &mut notes);

@@ -7,7 +7,7 @@
 use super::Router;
 use super::patterns::{PathRank, host_pattern, path_pattern, tail_slash_forms};
 use ipnet::IpNet;
-use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use weir_model::{HostPattern, Predicate, RouteMatch};
 
@@ -87,18 +87,19 @@ pub fn candidates<'p>(
 
 /// Turns ranks into ordinals, in place: equal ranks get equal ones, and then the first in the document wins.
 pub fn assign_precedence(matches: &mut [(Rank, &mut RouteMatch)]) {
-    let mut order: Vec<usize> = (0..matches.len()).collect();
-    order.sort_by_key(|index| Reverse(matches[*index].0));
-    let mut ordinal = 0;
-    let mut previous: Option<Rank> = None;
-    for index in order.into_iter().rev() {
-        let (rank, route_match) = &mut matches[index];
-        if previous != Some(*rank) {
-            ordinal += 1;
-            previous = Some(*rank);
-        }
-        route_match.precedence = Some(ordinal);
+    let ordinals = ordinals(matches.iter().map(|(rank, _)| rank));
+    for (rank, route_match) in matches {
+        route_match.precedence = ordinals.get(rank).copied();
     }
+}
+
+/// The ordinal of each rank: 1 for the lowest. There are few ranks, however many matches have them.
+pub fn ordinals<'r>(ranks: impl Iterator<Item = &'r Rank>) -> BTreeMap<Rank, u64> {
+    let mut ordinals: BTreeMap<Rank, u64> = ranks.map(|rank| (*rank, 0)).collect();
+    for (ordinal, place) in (1..).zip(ordinals.values_mut()) {
+        *place = ordinal;
+    }
+    ordinals
 }
 
 /// Hosts that rank alike.
@@ -158,6 +159,7 @@ pub fn networks<'a>(addresses: impl Iterator<Item = &'a str>) -> Vec<IpNet> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cmp::Reverse;
 
     fn ordered(router: Router, drops_tail_slash: bool, routes: &[(&str, Option<&str>, i64)]) -> Vec<String> {
         let mut all = Vec::new();

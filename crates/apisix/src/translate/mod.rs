@@ -15,6 +15,7 @@ mod matching;
 mod names;
 mod patterns;
 mod route;
+mod stream;
 mod upstream;
 pub mod vars;
 
@@ -27,6 +28,7 @@ use instances::Instances;
 use matching::{Conditions, Rank};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use weir_model::{DefaultCharset, Diagnostic, DocPath, Model, RealIp, RouteTable, Severity, Voice};
 
 /// Which of APISIX's routers finds routes.
@@ -149,7 +151,7 @@ impl<'d> Translation<'d> {
             services: by_id(&documents.services),
             upstreams: by_id(&documents.upstreams),
             plugin_configs: by_id(&documents.plugin_configs),
-            instances: Instances::new(&documents.metadata, options.delete_uri_tail_slash),
+            instances: Instances::new(documents, options.delete_uri_tail_slash),
             upstreams_made: HashMap::new(),
             upstreams_used: HashSet::new(),
             model: Model {
@@ -177,6 +179,7 @@ impl<'d> Translation<'d> {
             self.route(&item, &chains);
         }
         self.bring(brought);
+        self.stream_routes();
         self.assign_precedence();
         self.model.certificates = certificates::translate(self.documents, self.diagnostics);
         self.model.unmatched = chains.unmatched();
@@ -187,7 +190,8 @@ impl<'d> Translation<'d> {
     }
 
     fn assign_precedence(&mut self) {
-        let matches = self.model.routes.iter_mut().flat_map(|route| &mut route.matches);
+        let routes = self.model.routes.iter_mut();
+        let matches = routes.flat_map(|route| &mut Arc::make_mut(route).matches);
         let ranks = std::mem::take(&mut self.ranks).into_iter().flatten();
         let mut ranked: Vec<_> = ranks.zip(matches).collect();
         matching::assign_precedence(&mut ranked);

@@ -3,9 +3,11 @@
 use super::chain::Chains;
 use super::{Conditions, Translation, certificates, matching, upstream, vars};
 use crate::document::{self, Item};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use weir_model::{
-    Diagnostic, DocPath, ForwardedHeaders, PathRewrite, Route, RouteTarget, Stamp, StampValue, UpstreamHost,
-    Voice,
+    ChainStep, Diagnostic, DocPath, ForwardedHeaders, PathRewrite, PluginUse, Route, RouteTarget, Stamp,
+    StampValue, UpstreamHost, Voice,
 };
 
 /// Where a route's calls go.
@@ -64,6 +66,7 @@ impl<'d> Translation<'d> {
         let destination = self.destination(item);
         let sources = self.sources(item);
         let websocket = item.value.enable_websocket;
+        let plugins = chains.of_route(&sources, &mut self.instances, self.diagnostics);
         let route = Route {
             name: item.id.clone(),
             voice: Voice::Apisix,
@@ -84,10 +87,14 @@ impl<'d> Translation<'d> {
                 .or_else(|| service?.value.enable_websocket)
                 .unwrap_or(false),
             max_body_bytes: None,
-            plugins: chains.of_route(&sources, &mut self.instances, self.diagnostics),
+            labels: match tells_of_routes(&plugins) {
+                true => labels(item, service, hosts.as_deref()),
+                false => BTreeMap::new(),
+            },
+            plugins,
         };
         self.ranks.push(ranks);
-        self.model.routes.push(route);
+        self.model.routes.push(Arc::new(route));
     }
 
     fn conditions(&mut self, item: &Item<Box<document::Route>>) -> Option<Conditions> {
@@ -181,7 +188,7 @@ impl<'d> Translation<'d> {
                     let message = format!("no client certificate has the id '{id}'");
                     self.diagnostics.push(Diagnostic::warning(place, message));
                 }
-                translated.service.tls.certificate = shown;
+                Arc::make_mut(&mut translated.service).tls.certificate = shown;
             }
             translated
         });
@@ -189,8 +196,8 @@ impl<'d> Translation<'d> {
         if self.upstreams_used.insert(name.clone())
             && let Some(translated) = translated
         {
-            self.model.upstreams.push(translated.upstream.clone());
-            self.model.services.push(translated.service.clone());
+            self.model.upstreams.push(Arc::clone(&translated.upstream));
+            self.model.services.push(Arc::clone(&translated.service));
         }
         if !has_nodes {
             return Destination::nowhere(RouteTarget::Unavailable(503));
@@ -230,4 +237,39 @@ fn forwarded() -> ForwardedHeaders {
         drop_forwarded: true,
         ..ForwardedHeaders::default()
     }
+}
+
+/// Whether a plugin of the chain tells by which patterns a route has taken a call.
+fn tells_of_routes(plugins: &[ChainStep]) -> bool {
+    const TELLING: [&str; 2] = ["tracing", "prometheus"];
+    const SHARED: [&str; 3] = ["/opentelemetry", "/zipkin", "/prometheus"];
+    plugins.iter().any(|step| match &step.plugin {
+        Some(PluginUse::Inline(instance)) => TELLING.contains(&instance.name.as_str()),
+        Some(PluginUse::Shared(id)) => SHARED.iter().any(|end| id.ends_with(end)),
+        None => false,
+    })
+}
+
+/// What variables tell of a route.
+fn labels(
+    item: &Item<Box<document::Route>>,
+    service: Option<&Item<document::Service>>,
+    hosts: Option<&[&str]>,
+) -> BTreeMap<String, String> {
+    let paths: Vec<&str> = item.value.paths().collect();
+    let id = service.map(|service| service.id.clone()).unwrap_or_default();
+    let name = service.and_then(|service| service.value.name.clone());
+    let mut labels = BTreeMap::from([
+        (
+            "route_name".to_owned(),
+            item.value.name.clone().unwrap_or_default(),
+        ),
+        ("matched_uri".to_owned(), paths.join(" ")),
+        ("service_name".to_owned(), name.unwrap_or_else(|| id.clone())),
+        ("service_id".to_owned(), id),
+    ]);
+    if let Some(hosts) = hosts {
+        labels.insert("matched_host".to_owned(), hosts.join(" "));
+    }
+    labels
 }

@@ -2,6 +2,7 @@
 
 use super::checks;
 use crate::document::{Node, Timeout, Upstream};
+use std::sync::Arc;
 use weir_model::{
     Algorithm, Diagnostic, DocPath, HashOn, KeepalivePool, KeyPair, Scheme, Service, Target, Timeouts,
     UpstreamHost, UpstreamTls,
@@ -23,8 +24,8 @@ const KEEPALIVE: KeepalivePool = KeepalivePool {
 /// An upstream in the model: the targets, and the service that says how they are called.
 #[derive(Debug)]
 pub struct Translated {
-    pub upstream: weir_model::Upstream,
-    pub service: Service,
+    pub upstream: Arc<weir_model::Upstream>,
+    pub service: Arc<Service>,
 }
 
 /// Translates an upstream under a name. `None` where it has no node, so that calls cannot go there. `place` says
@@ -36,6 +37,31 @@ pub fn translate(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Translated> {
     let scheme = scheme(upstream, place, diagnostics);
+    translate_as(scheme, name, upstream, place, diagnostics)
+}
+
+/// Likewise for stream routes, for which all schemes but `tls` and `udp` mean `tcp`.
+pub fn translate_for_streams(
+    name: &str,
+    upstream: &Upstream,
+    place: &dyn Fn() -> DocPath,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Translated> {
+    let scheme = match upstream.scheme.as_str() {
+        "tls" => Scheme::Tls,
+        "udp" => Scheme::Udp,
+        _ => Scheme::Tcp,
+    };
+    translate_as(scheme, name, upstream, place, diagnostics)
+}
+
+fn translate_as(
+    scheme: Scheme,
+    name: &str,
+    upstream: &Upstream,
+    place: &dyn Fn() -> DocPath,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Translated> {
     let targets = targets(upstream, scheme, place, diagnostics);
     if targets.is_empty() {
         return None;
@@ -74,7 +100,10 @@ pub fn translate(
         checks: upstream.checks.as_ref().and_then(checks::translate),
         retry_budget: None,
     };
-    Some(Translated { upstream, service })
+    Some(Translated {
+        upstream: Arc::new(upstream),
+        service: Arc::new(service),
+    })
 }
 
 /// The `Host` that the upstream's nodes are told.
@@ -92,7 +121,7 @@ fn tls(upstream: &Upstream) -> UpstreamTls {
     let verify = upstream.tls.as_ref().and_then(|tls| tls.get("verify")?.as_bool());
     let pair = text("client_cert").zip(text("client_key"));
     match upstream.scheme.as_str() {
-        "https" | "grpcs" => UpstreamTls {
+        "https" | "grpcs" | "tls" => UpstreamTls {
             verify: verify.unwrap_or(false),
             certificate: pair.map(|(certificate, key)| KeyPair { certificate, key }),
             ..UpstreamTls::default()

@@ -50,7 +50,7 @@ PUT plugin_metadata/nothing {} -> 400 {"error_msg": "invalid plugin name"}
 PUT plugin_metadata/example-plugin {"skey": "x"} -> 400 {"error_msg": "invalid configuration: property \"ikey\" is required"}
 PUT secrets/x/1 {} -> 400 {"error_msg": "invalid secret manager: x"}
 PUT secrets/vault/1 {} -> 400 {"error_msg": "invalid configuration: property \"uri\" is required"}
-PUT protos/1 {"content": "message M {"} -> 400 {"error_msg": "invalid content: line 1: unexpected end of the definition"}
+PUT protos/1 {"content": "message M {"} -> 400 {"error_msg": "invalid content: definition.proto: expected a message field, oneof, reserved range, enum, message, option or '}', but reached end of file"}
 PUT stream_routes/1 {"plugins": {"cors": {}}} -> 400 {"error_msg": "unknown plugin [cors]"}
 PUT stream_routes/1 {"protocol": {"name": "x"}} -> 400 {"error_msg": "unknown protocol [x]"}
 PUT routes/1?ttl=x {"uri": "/", "plugins": {}} -> 400 {"error_msg": "invalid argument ttl: should be a number"}

@@ -1,16 +1,20 @@
 //! The audit log: who did what from where, and what came of it.
 //!
 //! Entries are gathered and written to the store once a second, so that the log costs a commit a second and not one
-//! for each write. The writes themselves are in the store's history at once.
+//! for each write. The writes themselves are in the store's history at once. Calls that are not let in have places of
+//! their own, so that whoever may do nothing cannot push out the record of those who may.
 
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use weir_store::{Change, CommitError, Key, Revision, Store, StoreError, Transaction};
 
 /// What the keys of the log begin with.
 const PREFIX: &str = "weir/audit/";
+/// What the keys of the log of refused calls begin with.
+const REFUSED_PREFIX: &str = "weir/audit-refused/";
 /// How often gathered entries are written.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Entries that wait to be written, at most; the oldest go first.
@@ -19,6 +23,10 @@ const MAX_WAITING: usize = 10_000;
 const MAX_ENTRIES: usize = 500;
 /// Documents of the log, at most; the oldest go first.
 const MAX_DOCUMENTS: usize = 500;
+/// Refused calls that wait to be written, at most. Of those that come beyond, the number is told.
+const MAX_REFUSED_WAITING: usize = 100;
+/// Documents of the log of refused calls, at most.
+const MAX_REFUSED_DOCUMENTS: usize = 100;
 /// Longest text of an entry that a caller chose, in bytes.
 const MAX_TEXT: usize = 512;
 /// Attempts to write while others write too.
@@ -43,7 +51,16 @@ pub struct Entry {
 
 /// The log. Cheap to share.
 #[derive(Debug, Clone, Default)]
-pub struct Audit(Arc<Mutex<VecDeque<Entry>>>);
+pub struct Audit(Arc<Mutex<Waiting>>);
+
+/// What waits to be written.
+#[derive(Debug, Default)]
+struct Waiting {
+    let_in: VecDeque<Entry>,
+    refused: VecDeque<Entry>,
+    /// The last refused call of those that had no place, and how many they are.
+    more_refused: Option<(Entry, u64)>,
+}
 
 impl Audit {
     /// A log that is written to a store until the process ends.
@@ -53,26 +70,52 @@ impl Audit {
         audit
     }
 
-    /// Notes a call.
-    pub fn note(&self, mut entry: Entry) {
-        shorten(&mut entry.what);
-        shorten(&mut entry.who);
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if waiting.len() == MAX_WAITING {
-            waiting.pop_front();
+    /// Notes a call that was let in.
+    pub fn note(&self, entry: Entry) {
+        let mut waiting = self.waiting();
+        if waiting.let_in.len() == MAX_WAITING {
+            waiting.let_in.pop_front();
         }
-        waiting.push_back(entry);
+        waiting.let_in.push_back(short(entry));
+    }
+
+    /// Notes a call that was not let in.
+    pub fn note_refused(&self, entry: Entry) {
+        let mut waiting = self.waiting();
+        if waiting.refused.len() < MAX_REFUSED_WAITING {
+            waiting.refused.push_back(short(entry));
+            return;
+        }
+        let count = waiting.more_refused.as_ref().map_or(0, |(_, count)| *count);
+        waiting.more_refused = Some((short(entry), count + 1));
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The oldest entries that wait, as many as a document takes.
     fn take(&self) -> Vec<Entry> {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = &mut self.waiting().let_in;
         let some = waiting.len().min(MAX_ENTRIES);
         waiting.drain(..some).collect()
     }
 
+    fn take_refused(&self) -> Vec<Entry> {
+        let mut waiting = self.waiting();
+        let mut entries: Vec<Entry> = waiting.refused.drain(..).collect();
+        entries.extend(waiting.more_refused.take().map(|(last, count)| Entry {
+            what: format!(
+                "{count} more calls that were not let in, the last of them {}",
+                last.what
+            ),
+            ..last
+        }));
+        entries
+    }
+
     fn give_back(&self, entries: Vec<Entry>) {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = &mut self.waiting().let_in;
         let room = MAX_WAITING - waiting.len();
         for entry in entries.into_iter().rev().take(room) {
             waiting.push_front(entry);
@@ -80,10 +123,11 @@ impl Audit {
     }
 
     async fn write(self, store: Arc<dyn Store>) {
-        let mut log = Log::default();
+        let (mut log, mut refused) = (Log::of_writes(), Log::of_refused());
         loop {
             tokio::time::sleep(INTERVAL).await;
             self.flush(&*store, &mut log).await;
+            self.flush_refused(&*store, &mut refused).await;
         }
     }
 
@@ -101,6 +145,22 @@ impl Audit {
             }
         }
     }
+
+    async fn flush_refused(&self, store: &dyn Store, log: &mut Log) {
+        let entries = self.take_refused();
+        if entries.is_empty() {
+            return;
+        }
+        if let Err(error) = log.write(store, &entries).await {
+            tracing::error!(%error, entries = entries.len(), "refused calls cannot be written into the audit log");
+        }
+    }
+}
+
+fn short(mut entry: Entry) -> Entry {
+    shorten(&mut entry.what);
+    shorten(&mut entry.who);
+    entry
 }
 
 fn shorten(text: &mut String) {
@@ -114,9 +174,12 @@ fn shorten(text: &mut String) {
     }
 }
 
-/// What is known of the log in the store.
-#[derive(Debug, Default)]
+/// What is known of a log in the store.
+#[derive(Debug)]
 struct Log {
+    prefix: &'static str,
+    /// Its documents, at most.
+    limit: usize,
     /// Its documents; `None`: not read yet.
     keys: Option<BTreeSet<Key>>,
     /// The newest revision that was seen.
@@ -126,11 +189,29 @@ struct Log {
 }
 
 impl Log {
+    fn of_writes() -> Self {
+        Self::new(PREFIX, MAX_DOCUMENTS)
+    }
+
+    fn of_refused() -> Self {
+        Self::new(REFUSED_PREFIX, MAX_REFUSED_DOCUMENTS)
+    }
+
+    fn new(prefix: &'static str, limit: usize) -> Self {
+        Self {
+            prefix,
+            limit,
+            keys: None,
+            revision: Revision(0),
+            count: 0,
+        }
+    }
+
     async fn write(&mut self, store: &dyn Store, entries: &[Entry]) -> Result<(), CommitError> {
         let keys = match &mut self.keys {
             Some(keys) => keys,
             None => {
-                let (documents, revision) = store.read(PREFIX).await?;
+                let (documents, revision) = store.read(self.prefix).await?;
                 self.revision = revision;
                 self.keys.insert(documents.into_iter().map(|it| it.key).collect())
             }
@@ -142,7 +223,8 @@ impl Log {
         self.count += 1;
         // Several processes may write to one store.
         let name = format!(
-            "{PREFIX}{milliseconds:015}-{:06}-{}",
+            "{}{milliseconds:015}-{:06}-{}",
+            self.prefix,
             self.count,
             std::process::id()
         );
@@ -150,7 +232,7 @@ impl Log {
             return Err(StoreError::Failed(format!("not a key: {name}")).into());
         };
         let value = serde_json::to_vec(entries).map_err(|error| StoreError::Failed(error.to_string()))?;
-        let surplus = (keys.len() + 1).saturating_sub(MAX_DOCUMENTS);
+        let surplus = (keys.len() + 1).saturating_sub(self.limit);
         let gone: Vec<Key> = keys.iter().take(surplus).cloned().collect();
         let mut changes = vec![Change::put(key.clone(), value)];
         changes.extend(gone.iter().map(|key| Change::Delete { key: key.clone() }));
@@ -174,12 +256,19 @@ impl Log {
 /// # Errors
 /// The store cannot be reached or read.
 pub async fn read(store: &dyn Store, limit: usize) -> Result<Vec<Entry>, StoreError> {
-    let (documents, _) = store.read(PREFIX).await?;
-    let entries = documents.iter().rev().flat_map(|document| {
-        let entries: Vec<Entry> = serde_json::from_slice(&document.value).unwrap_or_default();
-        entries.into_iter().rev()
-    });
-    Ok(entries.take(limit).collect())
+    let mut entries = Vec::new();
+    for prefix in [PREFIX, REFUSED_PREFIX] {
+        let (documents, _) = store.read(prefix).await?;
+        let latest = documents.iter().rev().flat_map(|document| {
+            let entries: Vec<Entry> = serde_json::from_slice(&document.value).unwrap_or_default();
+            entries.into_iter().rev()
+        });
+        entries.extend(latest.take(limit));
+    }
+    // Stable, so that those of one millisecond stay in their order.
+    entries.sort_by_key(|entry| Reverse(entry.time));
+    entries.truncate(limit);
+    Ok(entries)
 }
 
 #[cfg(test)]
@@ -200,7 +289,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_log_is_written_in_order_and_bounded() {
-        let (store, audit, mut log) = (MemoryStore::new(), Audit::default(), Log::default());
+        let (store, audit, mut log) = (MemoryStore::new(), Audit::default(), Log::of_writes());
         let written = MAX_ENTRIES as u64 + 10;
         (0..written).for_each(|number| audit.note(entry(number)));
         audit.flush(&store, &mut log).await;
@@ -216,12 +305,30 @@ mod tests {
         assert_eq!(documents.len(), MAX_DOCUMENTS);
         // Another process begins where this one is.
         audit.note(entry(7));
-        audit.flush(&store, &mut Log::default()).await;
+        audit.flush(&store, &mut Log::of_writes()).await;
         assert_eq!(
             store.read(PREFIX).await.expect("documents").0.len(),
             MAX_DOCUMENTS
         );
         (0..2 * MAX_WAITING as u64).for_each(|number| audit.note(entry(number)));
-        assert_eq!(audit.0.lock().expect("whole").len(), MAX_WAITING);
+        assert_eq!(audit.waiting().let_in.len(), MAX_WAITING);
+    }
+
+    #[tokio::test]
+    async fn a_flood_of_refused_calls_pushes_out_nothing_but_refused_calls() {
+        let (store, audit) = (MemoryStore::new(), Audit::default());
+        let (mut log, mut refused) = (Log::of_writes(), Log::of_refused());
+        audit.note(entry(1));
+        audit.flush(&store, &mut log).await;
+        for _ in 0..MAX_REFUSED_DOCUMENTS + 10 {
+            (0..5_000).for_each(|number| audit.note_refused(entry(2 + number)));
+            audit.flush_refused(&store, &mut refused).await;
+        }
+        let (documents, _) = store.read(REFUSED_PREFIX).await.expect("documents");
+        assert_eq!(documents.len(), MAX_REFUSED_DOCUMENTS);
+        let all = read(&store, usize::MAX).await.expect("entries");
+        assert_eq!(all.len(), 1 + MAX_REFUSED_DOCUMENTS * (MAX_REFUSED_WAITING + 1));
+        assert_eq!(all.last().map(|it| it.time), Some(1));
+        assert!(all[0].what.starts_with("4900 more calls"), "{}", all[0].what);
     }
 }

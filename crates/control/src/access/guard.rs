@@ -5,7 +5,6 @@
 
 use super::audit::{Audit, Entry};
 use super::users::{EVERYWHERE, Role, User, Users};
-use super::workspace;
 use axum::Router;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, Method, Response, StatusCode, header};
@@ -15,6 +14,7 @@ use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
+use weir_kong::admin::{DEFAULT_WORKSPACE, Scope, scope};
 use weir_store::Author;
 
 /// Whose Admin API is guarded.
@@ -39,7 +39,7 @@ impl Door {
 }
 
 /// What a guard knows.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Guard {
     /// Whose Admin API it guards.
     pub door: Door,
@@ -49,6 +49,17 @@ pub struct Guard {
     pub audit: Audit,
     /// Keys of the door itself, with what each may do, as APISIX's `admin_key` has them.
     pub keys: Vec<(String, Role)>,
+}
+
+/// Keys are secrets.
+impl std::fmt::Debug for Guard {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Guard")
+            .field("door", &self.door)
+            .field("keys", &self.keys.len())
+            .finish_non_exhaustive()
+    }
 }
 
 /// Who calls.
@@ -139,7 +150,7 @@ async fn check(
                 _ => "unknown".to_owned(),
             };
             entry.status = answer.status().as_u16();
-            guard.audit.note(entry);
+            guard.audit.note_refused(entry);
             answer
         }
     }
@@ -149,8 +160,8 @@ impl Guard {
     fn admit(&self, request: &Request, peer: SocketAddr) -> Result<Caller, Refused> {
         let caller = self.identify(request, peer)?;
         let place = match self.door {
-            Door::Kong => workspace::of_kong(request.uri().path()),
-            Door::Apisix | Door::Native => workspace::Place::Workspace(workspace::DEFAULT.to_owned()),
+            Door::Kong => scope(request.uri().path()),
+            Door::Apisix | Door::Native => Scope::Workspace(DEFAULT_WORKSPACE.to_owned()),
         };
         // Weir's own API asks for more where more is needed.
         let role = match *request.method() {
@@ -159,11 +170,11 @@ impl Guard {
         };
         let may = match (&place, &caller) {
             _ if self.door == Door::Native => true,
-            (workspace::Place::Anywhere, Caller::User(user)) => {
+            (Scope::Anywhere, Caller::User(user)) => {
                 user.rights.iter().any(|right| user.may(role, &right.workspace))
             }
-            (workspace::Place::Anywhere | workspace::Place::Everywhere, _) => caller.may(role, EVERYWHERE),
-            (workspace::Place::Workspace(workspace), _) => caller.may(role, workspace),
+            (Scope::Anywhere | Scope::Everywhere, _) => caller.may(role, EVERYWHERE),
+            (Scope::Workspace(workspace), _) => caller.may(role, workspace),
         };
         match may {
             true => Ok(caller),
@@ -180,12 +191,14 @@ impl Guard {
             return Ok(Caller::Key(Role::Read));
         }
         let token = self.token(request);
-        // What tells how a gateway is doing wants no key in the original, which listens on loopback only.
+        // What tells how a gateway is doing wants no key in the original, which listens on loopback only. Whoever calls
+        // from elsewhere shows one.
+        let is_local = peer.ip().to_canonical().is_loopback();
         let is_control = self.door == Door::Apisix
             && request.method() == Method::GET
             && request.uri().path().starts_with("/v1/");
-        if self.users.is_empty() && (self.keys.is_empty() || is_control) {
-            if !peer.ip().to_canonical().is_loopback() {
+        if self.users.is_empty() && (self.keys.is_empty() || (is_control && is_local)) {
+            if !is_local {
                 return Err(Refused::FromElsewhere);
             }
             if is_cross_site(request.headers()) {
@@ -343,4 +356,35 @@ fn native_words(status: StatusCode, refused: &Refused) -> Value {
         "status": status.as_u16(),
         "detail": detail,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_tells_how_a_gateway_is_doing_wants_a_key_from_elsewhere() {
+        let guard = |keys: &[&str]| Guard {
+            door: Door::Apisix,
+            users: Users::default(),
+            audit: Audit::default(),
+            keys: keys.iter().map(|key| ((*key).to_owned(), Role::Admin)).collect(),
+        };
+        for (keys, peer, key, expected) in [
+            (&[][..], "127.0.0.1:1", None, Ok(())),
+            (&[], "192.0.2.1:1", None, Err(Refused::FromElsewhere)),
+            (&["k"], "127.0.0.1:1", None, Ok(())),
+            (&["k"], "192.0.2.1:1", None, Err(Refused::NoToken)),
+            (&["k"], "192.0.2.1:1", Some("x"), Err(Refused::WrongToken)),
+            (&["k"], "192.0.2.1:1", Some("k"), Ok(())),
+        ] {
+            let mut request = Request::builder().uri("/v1/healthcheck");
+            if let Some(key) = key {
+                request = request.header("x-api-key", key);
+            }
+            let request = request.body(axum::body::Body::empty()).expect("a request");
+            let admitted = guard(keys).admit(&request, peer.parse().expect("an address"));
+            assert_eq!(admitted.map(|_| ()), expected, "{keys:?} {peer} {key:?}");
+        }
+    }
 }

@@ -5,7 +5,6 @@ mod audit;
 mod guard;
 mod token;
 mod users;
-mod workspace;
 
 pub use audit::{Audit, Entry, read as read_audit};
 pub use guard::{Caller, Door, Guard, protect};

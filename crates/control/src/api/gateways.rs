@@ -20,6 +20,8 @@ use weir_store::{Key, Revision, Store, StoreError};
 
 /// What the keys of reports begin with.
 pub const PREFIX: &str = "weir/gateways/";
+/// The state of a gateway that serves what it hears.
+const SERVING: &str = "serving";
 /// A gateway that was silent for so long is shown as away.
 const AWAY: Duration = Duration::from_secs(30);
 /// A gateway that was silent for so long is forgotten.
@@ -71,6 +73,24 @@ impl Gateways {
         if known.reports.len() < MAX_GATEWAYS || known.reports.contains_key(name) {
             known.reports.insert(name.to_owned(), (report, now));
         }
+    }
+
+    /// Whether every gateway that was heard of lately serves a revision.
+    pub fn serve(&self, revision: Revision, now: SystemTime) -> bool {
+        let known = self.known();
+        let is_so_far = |(report, seen): &(Report, SystemTime)| {
+            since(*seen, now) > AWAY || report.state != SERVING || report.revision >= revision.0
+        };
+        known.reports.values().all(is_so_far)
+    }
+
+    /// Whether the gateway that left a report serves a revision, or is away.
+    pub fn is_at(report: &[u8], revision: Revision, now: SystemTime) -> bool {
+        let Ok(report) = serde_json::from_slice::<Report>(report) else {
+            return true;
+        };
+        let said = UNIX_EPOCH + Duration::from_millis(report.time);
+        since(said, now) > AWAY || report.state != SERVING || report.revision >= revision.0
     }
 
     fn commit(&self, revision: Revision, now: SystemTime) {

@@ -10,6 +10,7 @@
 //! | `/api/v1/gateways`, `/api/v1/sync` | gateways that follow |
 
 mod access;
+mod checking;
 mod gateways;
 mod history;
 mod import;
@@ -20,7 +21,7 @@ mod rollback;
 mod sync;
 mod writing;
 
-pub use gateways::{Gateways, Report};
+pub use gateways::{Gateways, PREFIX as REPORTS, Report};
 pub use problem::Problem;
 
 use crate::access::{Caller, EVERYWHERE, Role, Users};

@@ -1,5 +1,6 @@
 //! Native resources: `/api/v1/resources/KIND/NAME`, each a document `native/KIND/NAME` of the store.
 
+use super::checking::Checker;
 use super::problem::Problem;
 use super::writing::Written;
 use super::{Api, demand, is_dry_run};
@@ -15,10 +16,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 use tokio::sync::watch;
-use weir_model::{Diagnostic, Severity, document};
+use weir_model::{Model, document};
 use weir_native::stored::{self, KINDS};
 use weir_plugin::Registry;
-use weir_snapshot::Carry;
 use weir_store::follow::Following;
 use weir_store::{Change, Changes, CommitError, Document, Key, Revision, Store, StoreError, Transaction};
 
@@ -37,7 +37,7 @@ pub struct Resources {
     known: Arc<Mutex<Known>>,
     /// The revision that `known` is of.
     seen: watch::Receiver<Revision>,
-    registry: Registry,
+    checker: Arc<Mutex<Checker>>,
     /// Writers take turns, so that each sees what the one before wrote.
     turn: tokio::sync::Mutex<()>,
 }
@@ -60,6 +60,16 @@ impl Known {
             None => self.documents.remove(key),
         };
     }
+
+    /// The models without and with a change of one document, which is known to doors as `short`.
+    fn before_and_after(&mut self, key: &Key, short: &str, text: Option<&str>) -> (Model, Model) {
+        let (before, _) = self.stored.model();
+        self.stored.apply(short, text.map(str::as_bytes));
+        let (after, _) = self.stored.model();
+        let kept = self.documents.get(key).map(|it| Arc::clone(&it.value));
+        self.stored.apply(short, kept.as_deref());
+        (before, after)
+    }
 }
 
 impl Resources {
@@ -76,14 +86,13 @@ impl Resources {
         Ok(Self {
             known,
             seen,
-            registry,
+            checker: Arc::new(Mutex::new(Checker::new(registry))),
             turn: tokio::sync::Mutex::default(),
         })
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        // What a panic left behind is told by the compile.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.known)
     }
 
     /// A document as it is now.
@@ -104,49 +113,40 @@ impl Resources {
         }
     }
 
-    /// What would be wrong with the native configuration if the document were this.
-    fn check(&self, key: &Key, value: Option<&Value>) -> Result<(), Problem> {
-        let short = key.as_str().strip_prefix(PREFIX).unwrap_or_default();
+    /// What would be wrong with the native configuration if the document were this. It is compiled on another thread;
+    /// whoever commits afterwards does so for the revision that was seen before.
+    async fn check(&self, key: &Key, value: Option<&Value>) -> Result<(), Problem> {
+        let short = key.as_str().strip_prefix(PREFIX).unwrap_or_default().to_owned();
         if let Some(value) = value {
             let (kind, name) = short.split_once('/').unwrap_or_default();
             stored::resource(kind, name, value).map_err(|found| Problem::invalid(&found))?;
         }
-        let mut known = self.known();
-        let text = value.map(Value::to_string);
-        known.stored.apply(short, text.as_deref().map(str::as_bytes));
-        let after = self.faults(&mut known);
-        let kept = known.documents.get(key).map(|it| Arc::clone(&it.value));
-        known.stored.apply(short, kept.as_deref());
-        if after.is_empty() {
-            return Ok(());
-        }
-        // What was wrong before is not this write's fault.
-        let before = self.faults(&mut known);
-        let is_new = |fault: &Diagnostic| !before.iter().any(|it| it.message == fault.message);
-        let new: Vec<Diagnostic> = after.into_iter().filter(is_new).collect();
+        let (key, text) = (key.clone(), value.map(Value::to_string));
+        let (known, checker) = (Arc::clone(&self.known), Arc::clone(&self.checker));
+        let checking = tokio::task::spawn_blocking(move || {
+            let (before, after) = lock(&known).before_and_after(&key, &short, text.as_deref());
+            lock(&checker).new_faults(&before, &after)
+        });
+        let new = checking
+            .await
+            .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
         match new.as_slice() {
             [] => Ok(()),
             new => Err(Problem::invalid(new)),
         }
     }
+}
 
-    fn faults(&self, known: &mut Known) -> Vec<Diagnostic> {
-        let (model, _) = known.stored.model();
-        match weir_snapshot::compile(&model, &self.registry, &Carry::default()) {
-            Ok(_) => Vec::new(),
-            Err(found) => {
-                let errors = found.into_iter().filter(|it| it.severity == Severity::Error);
-                errors.collect()
-            }
-        }
-    }
+/// What a panic left behind is told by the compile.
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 async fn follow(known: Arc<Mutex<Known>>, mut following: Following, progress: watch::Sender<Revision>) {
     loop {
         let Changes { revision, documents } = following.next().await;
         {
-            let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = lock(&known);
             for (key, document) in documents {
                 known.apply(&key, document);
             }
@@ -191,7 +191,7 @@ impl Api {
                 }
                 _ => {}
             }
-            self.resources.check(&write.key, write.value.as_ref())?;
+            self.resources.check(&write.key, write.value.as_ref()).await?;
             if is_dry_run(write.headers) {
                 return Ok(Written::dry(before.is_some(), write.value));
             }

@@ -14,7 +14,7 @@ use serde_json::json;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::SystemTime;
-use weir_snapshot::Carry;
+use weir_snapshot::{Carry, Pieces};
 use weir_store::{Change, CommitError, Document, Key, Revision, Transaction};
 
 /// Attempts while others write too.
@@ -122,7 +122,8 @@ fn newly_broken(api: &Api, documents: &[Document], differences: &BTreeMap<Key, D
 
 fn broken(api: &Api, doors: &mut Doors) -> Vec<Broken> {
     let (model, mut broken) = doors.model(|_| Vec::new());
-    match compile(&model, &(api.options.registry)(), &Carry::default()) {
+    let (carry, mut pieces) = (Carry::default(), Pieces::default());
+    match compile(&model, 0, &(api.options.registry)(), &carry, &mut pieces) {
         Ok((_, left_out)) => broken.extend(left_out.into_iter().map(|it| Broken {
             document: it.name,
             reason: it.reason,

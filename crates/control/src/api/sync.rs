@@ -9,7 +9,7 @@
 use super::problem::Problem;
 use super::{Api, demand};
 use crate::access::{Caller, Role};
-use crate::follow::PREFIXES;
+use crate::follow::is_served;
 use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::{Query, State};
@@ -131,11 +131,6 @@ async fn say_changes(changes: Changes, lines: &mpsc::Sender<String>) -> Result<(
         lines,
     )
     .await
-}
-
-/// What gateways need to know: not users, nor the audit log.
-fn is_served(key: &Key) -> bool {
-    PREFIXES.iter().any(|prefix| key.as_str().starts_with(prefix))
 }
 
 /// Documents are text. One that is not is broken, and stays so.

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashSet};
 use weir_model::diagnostic::PathStep;
 use weir_model::{ChainStep, Diagnostic, Model, PluginUse, RouteTarget, Severity};
 use weir_plugin::Registry;
-use weir_snapshot::{Carry, Snapshot};
+use weir_snapshot::{Carry, Pieces, Snapshot};
 
 /// What is left out may let something else dangle, which shows in the next round.
 const MAX_ROUNDS: usize = 8;
@@ -20,19 +20,22 @@ pub struct LeftOut {
     pub reason: String,
 }
 
-/// Compiles a model, without what is wrong in it.
+/// Compiles a model, without what is wrong in it. What is known in `pieces` is not compiled again; `hash` becomes the
+/// snapshot's.
 ///
 /// # Errors
 /// What is wrong, where it cannot be left out.
 pub fn compile(
     model: &Model,
+    hash: u64,
     registry: &Registry,
     carry: &Carry,
+    pieces: &mut Pieces,
 ) -> Result<(Snapshot, Vec<LeftOut>), Vec<Diagnostic>> {
     let mut model = Cow::Borrowed(model);
     let mut left_out = Vec::new();
     for _ in 0..MAX_ROUNDS {
-        let found = match weir_snapshot::compile(&model, registry, carry) {
+        let found = match weir_snapshot::compile_again(&model, hash, registry, carry, pieces) {
             Ok((snapshot, _)) => return Ok((snapshot, left_out)),
             Err(found) => found,
         };
@@ -57,12 +60,17 @@ fn name_of(found: &Diagnostic, model: &Model) -> String {
         [PathStep::Field(list), PathStep::Index(index), ..] => match list.as_str() {
             "services" => model.services.get(*index).map(|it| ("service", it.name.as_str())),
             "routes" => model.routes.get(*index).map(|it| ("route", it.name.as_str())),
+            "stream_routes" => model
+                .stream_routes
+                .get(*index)
+                .map(|it| ("stream route", it.name.as_str())),
             "upstreams" => model
                 .upstreams
                 .get(*index)
                 .map(|it| ("upstream", it.name.as_str())),
             "consumers" => model.consumers.get(*index).map(|it| ("consumer", it.id.as_str())),
             "plugins" => model.plugins.get(*index).map(|it| ("plugin", it.id.as_str())),
+            "acme" => model.acme.get(*index).map(|it| ("acme", it.name.as_str())),
             "certificates" => {
                 let names = model.certificates.get(*index).map(|it| it.names.first());
                 names.map(|first| ("certificate for", first.map_or("", String::as_str)))
@@ -82,6 +90,7 @@ fn name_of(found: &Diagnostic, model: &Model) -> String {
 struct Culprits {
     services: HashSet<usize>,
     routes: HashSet<usize>,
+    stream_routes: HashSet<usize>,
     upstreams: HashSet<usize>,
     consumers: HashSet<usize>,
     /// Consumer and credential.
@@ -89,6 +98,7 @@ struct Culprits {
     plugins: HashSet<usize>,
     consumer_tables: HashSet<usize>,
     certificates: HashSet<usize>,
+    acme: HashSet<usize>,
     route_tables: HashSet<usize>,
     unmatched: bool,
 }
@@ -111,11 +121,13 @@ impl Culprits {
                 let culprits = match list.as_str() {
                     "services" => &mut self.services,
                     "routes" => &mut self.routes,
+                    "stream_routes" => &mut self.stream_routes,
                     "upstreams" => &mut self.upstreams,
                     "consumers" => &mut self.consumers,
                     "plugins" => &mut self.plugins,
                     "consumer_tables" => &mut self.consumer_tables,
                     "certificates" => &mut self.certificates,
+                    "acme" => &mut self.acme,
                     "route_tables" => &mut self.route_tables,
                     _ => return false,
                 };
@@ -134,6 +146,7 @@ impl Culprits {
         drop_at(&mut model.consumers, &self.consumers);
         drop_at(&mut model.route_tables, &self.route_tables);
         drop_at(&mut model.certificates, &self.certificates);
+        drop_at(&mut model.acme, &self.acme);
         let upstreams: HashSet<String> = names_at(&model.upstreams, &self.upstreams, |it| &it.name);
         drop_at(&mut model.upstreams, &self.upstreams);
         let mut services = names_at(&model.services, &self.services, |it| &it.name);
@@ -174,6 +187,12 @@ impl Culprits {
                 RouteTarget::Service(name) => !services.contains(name),
                 _ => true,
             };
+            leads_somewhere && is_whole(&route.plugins)
+        });
+        drop_at(&mut model.stream_routes, &self.stream_routes);
+        model.stream_routes.retain(|route| {
+            let service = route.service.as_ref();
+            let leads_somewhere = service.is_none_or(|name| !services.contains(name));
             leads_somewhere && is_whole(&route.plugins)
         });
         if self.unmatched || !is_whole(&model.unmatched) {
@@ -222,7 +241,8 @@ mod tests {
         let document: serde_json::Value = serde_json::from_str(DOCUMENT).expect("JSON");
         let (model, _) = weir_native::translate(&document).expect("a model");
         let registry = weir_plugins::registry();
-        let (snapshot, left_out) = compile(&model, &registry, &Carry::default()).expect("the rest");
+        let (snapshot, left_out) =
+            compile(&model, 7, &registry, &Carry::default(), &mut Pieces::default()).expect("the rest");
         let names: Vec<&str> = snapshot
             .routes
             .iter()

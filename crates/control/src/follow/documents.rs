@@ -51,6 +51,11 @@ impl Documents {
         self.values.is_empty()
     }
 
+    /// The hash, short.
+    pub fn number(&self) -> u64 {
+        (self.sum >> 64) as u64 ^ self.sum as u64
+    }
+
     /// The hash, in hexadecimal digits.
     pub fn hash(&self) -> String {
         format!("{:032x}", self.sum)

@@ -1,7 +1,9 @@
 //! The stored documents of all doors, and the one model that they make.
 
+use crate::acme;
 use std::borrow::Cow;
 use weir_model::{Model, Voice};
+use weir_store::Key;
 
 /// A document that is not served.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -113,14 +115,22 @@ impl Door {
     }
 }
 
-/// What the keys of served documents begin with.
+/// What the keys of served documents begin with that are configuration.
 pub const PREFIXES: [&str; 3] = ["kong/", "apisix/", "native/"];
+
+/// Whether gateways serve a document: it is configuration, or what came of it.
+pub fn is_served(key: &Key) -> bool {
+    let mut prefixes = PREFIXES.iter().chain(&acme::FOLLOWED);
+    prefixes.any(|prefix| key.as_str().starts_with(prefix))
+}
 
 /// The documents of all doors.
 pub struct Doors {
     doors: Vec<Door>,
     /// What files say, which goes before.
     files: Option<Door>,
+    /// What authorities have signed, and what they check.
+    acme: acme::Served,
     voice: Voice,
 }
 
@@ -141,12 +151,14 @@ impl Doors {
                 .map(|(prefix, read)| Door::new(prefix, read))
                 .collect(),
             files: None,
+            acme: acme::Served::default(),
             voice: options.voice,
         }
     }
 
     /// Takes over one document; `None`: it is gone.
     pub fn apply(&mut self, key: &str, value: Option<&[u8]>) {
+        self.acme.apply(key, value);
         for door in &mut self.doors {
             if let Some(rest) = key.strip_prefix(door.prefix) {
                 door.read.apply(rest, value);
@@ -185,7 +197,7 @@ impl Doors {
         let all = || self.files.iter().chain(&self.doors);
         let broken = all().flat_map(|door| door.broken.iter().cloned()).collect();
         let mut parts = all().map(|door| &door.model).filter(|part| !is_empty(part));
-        let model = match (parts.next(), parts.next()) {
+        let mut model = match (parts.next(), parts.next()) {
             (None, _) => Cow::Owned(Model {
                 voice: self.voice,
                 ..Model::default()
@@ -198,6 +210,7 @@ impl Doors {
                 Cow::Owned(whole)
             }
         };
+        self.acme.finish(&mut model);
         (model, broken)
     }
 }
@@ -211,4 +224,6 @@ fn is_empty(model: &Model) -> bool {
         && model.plugins.is_empty()
         && model.unmatched.is_empty()
         && model.certificates.is_empty()
+        && model.acme.is_empty()
+        && model.stream_routes.is_empty()
 }

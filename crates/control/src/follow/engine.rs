@@ -3,10 +3,11 @@
 use super::background::Background;
 use super::compile;
 use super::documents::Documents;
-use super::doors::{Broken, DoorOptions, Doors, PREFIXES};
+use super::doors::{Broken, DoorOptions, Doors, is_served};
 use super::kept::Keeper;
 use super::source::Heard;
 use super::state::{Contact, Followed};
+use crate::acme::Wanted;
 use crate::secrets::Secrets;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::mpsc;
 use weir_model::Model;
 use weir_plugin::Registry;
-use weir_snapshot::{Carry, Snapshot};
+use weir_snapshot::{Carry, Pieces, Snapshot};
 use weir_store::{Key, Revision};
 
 /// Under a storm of changes, from the begin of one compile to that of the next.
@@ -48,6 +49,8 @@ pub struct Engine {
     pub secrets: Secrets,
     /// Where it tells how it stands.
     pub followed: Followed,
+    /// Where it tells which certificates are to be got.
+    pub acme: Wanted,
     /// Takes a snapshot over.
     pub serve: Box<dyn FnMut(Snapshot) + Send>,
 }
@@ -59,6 +62,10 @@ pub(super) struct Work {
     keeper: Option<Keeper>,
     doors: Doors,
     documents: Documents,
+    /// Hash of what the files say.
+    files_hash: u64,
+    /// What was compiled before.
+    pieces: Pieces,
     revision: Revision,
     /// Whether there is something to compile.
     is_due: bool,
@@ -80,6 +87,8 @@ impl Engine {
             keeper,
             doors: Doors::new(options),
             documents: Documents::default(),
+            files_hash: 0,
+            pieces: Pieces::default(),
             revision: Revision(0),
             is_due: false,
             is_heard: false,
@@ -108,8 +117,9 @@ impl Engine {
             } else {
                 work.build();
             }
-            // At most two thirds of a core, however long a compile takes.
-            earliest = (begun + PACE).max(Instant::now() + begun.elapsed() / 2);
+            // At most half of a core, however long a compile takes: the more there is to compile, the more changes it
+            // takes together.
+            earliest = (begun + PACE).max(Instant::now() + begun.elapsed());
             ended = Some(Instant::now());
         }
     }
@@ -145,6 +155,7 @@ impl Work {
                 }
             }
             Input::Files(model) => {
+                self.files_hash = weir_snapshot::hash(&model);
                 self.doors.set_files(*model);
                 // Before anything was heard, there would be less to serve than there is.
                 self.is_due |= self.is_heard;
@@ -188,7 +199,7 @@ impl Work {
     }
 
     fn apply(&mut self, key: &Key, value: Option<Arc<[u8]>>) {
-        if !PREFIXES.iter().any(|prefix| key.as_str().starts_with(prefix)) {
+        if !is_served(key) {
             return;
         }
         if self.documents.apply(key, value.clone()) {
@@ -218,11 +229,19 @@ impl Work {
             registry,
             carry,
             secrets,
+            acme,
             ..
         } = &mut self.engine;
         let (model, mut left_out) = self.doors.model(|model| secrets.resolve(model));
         let translated = begun.elapsed();
-        let compiled = compile::compile(&model, registry, carry);
+        let hash = self.documents.number() ^ self.files_hash;
+        let wanted = crate::acme::wanted(&model);
+        acme.send_if_modified(|known| {
+            let is_other = *known != wanted;
+            *known = wanted;
+            is_other
+        });
+        let compiled = compile::compile(&model, hash, registry, carry, &mut self.pieces);
         tracing::debug!(revision = %self.revision, ?translated, compiled = ?begun.elapsed(), "a configuration is compiled");
         match compiled {
             Ok((snapshot, more)) => {

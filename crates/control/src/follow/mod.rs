@@ -16,7 +16,7 @@ mod stored;
 
 pub use compile::{LeftOut, compile};
 pub use documents::Documents;
-pub use doors::{Broken, DoorOptions, Doors, PREFIXES};
+pub use doors::{Broken, DoorOptions, Doors, PREFIXES, is_served};
 pub use engine::{Engine, Input};
 pub use kept::{FILE_NAME as KEPT_FILE_NAME, KeptFile};
 pub use remote::ControlSource;

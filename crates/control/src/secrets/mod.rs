@@ -1,10 +1,12 @@
-//! Secrets that documents refer to instead of holding them: `{vault://…}`, `$env://…`, `$secret://…`.
+//! What documents refer to instead of holding it: secrets (`{vault://…}`, `$env://…`, `$secret://…`), and files of
+//! definitions.
 //!
 //! References are replaced in the model, right before it is compiled, so neither a store nor an Admin API ever holds
 //! what they stand for. A value that cannot be had again stays what it was; what refers to a value that could never be
 //! had is left out, for an empty secret would let in whoever guesses it.
 
 mod cache;
+mod definitions;
 mod reference;
 mod vaults;
 
@@ -14,7 +16,7 @@ use crate::follow::Broken;
 use reference::{Reference, each, field_of};
 use std::collections::HashSet;
 use vaults::{Lead, Vaults};
-use weir_model::{Certificate, ChainStep, Model, PluginUse};
+use weir_model::{Acme, Certificate, ChainStep, Model, PluginUse};
 
 /// Where references lead, and what was found there.
 #[derive(Debug, Default)]
@@ -41,17 +43,29 @@ impl Secrets {
     /// values that are not known yet; not to be called on a thread of a runtime.
     pub fn resolve(&mut self, model: &mut Model) -> Vec<Broken> {
         let mut leads = Vec::new();
+        let mut are_there = false;
         for_each_config(model, &mut |_, config| {
+            are_there = true;
             each(config, &mut |_, reference| {
                 leads.extend(self.lead(&reference).ok())
             });
         });
-        for text in model.certificates.iter_mut().flat_map(texts_of) {
+        let texts = model.certificates.iter_mut().flat_map(texts_of);
+        for text in texts.chain(model.acme.iter_mut().filter_map(text_of)) {
             leads.extend(Reference::of(text).and_then(|reference| self.lead(&reference).ok()));
         }
         if !leads.is_empty() {
             self.cache.want(leads);
         }
+        let mut broken = Vec::new();
+        if are_there {
+            broken = self.resolve_configs(model);
+        }
+        broken.extend(self.resolve_certificates(model));
+        broken
+    }
+
+    fn resolve_configs(&self, model: &mut Model) -> Vec<Broken> {
         let mut broken = Vec::new();
         let mut faulty = HashSet::new();
         for_each_config(model, &mut |owner, config| {
@@ -60,6 +74,9 @@ impl Secrets {
                 Ok(value) => *text = value,
                 Err(reason) => fault = Some(reason),
             });
+            if let Err(reason) = definitions::bring_in(config) {
+                fault = Some(reason);
+            }
             if let Some(reason) = fault {
                 broken.push(Broken {
                     document: owner.told(),
@@ -71,7 +88,6 @@ impl Secrets {
         if !faulty.is_empty() {
             leave_out(model, &faulty);
         }
-        broken.extend(self.resolve_certificates(model));
         broken
     }
 
@@ -94,6 +110,17 @@ impl Secrets {
             }
             true
         });
+        model.acme.retain_mut(|entry| {
+            let document = format!("acme '{}'", entry.name);
+            let reference = text_of(entry).and_then(|text| Some((Reference::of(text)?, text)));
+            match reference.map(|(reference, text)| self.value(&reference).map(|value| *text = value)) {
+                Some(Err(reason)) => {
+                    broken.push(Broken { document, reason });
+                    false
+                }
+                _ => true,
+            }
+        });
         broken
     }
 
@@ -113,6 +140,11 @@ impl Secrets {
 fn texts_of(certificate: &mut Certificate) -> impl Iterator<Item = &mut String> {
     let pairs = certificate.key_pairs.iter_mut();
     pairs.flat_map(|pair| [&mut pair.certificate, &mut pair.key])
+}
+
+/// The text of an entry that may be a reference.
+fn text_of(entry: &mut Acme) -> Option<&mut String> {
+    entry.external_account.as_mut().map(|account| &mut account.key)
 }
 
 /// What a configuration belongs to.
@@ -139,21 +171,26 @@ impl Owner {
     }
 }
 
-/// Calls `visit` with every configuration of a plugin and every credential that holds a reference.
+/// Calls `visit` with every configuration of a plugin and every credential that refers to something elsewhere.
 fn for_each_config(model: &mut Model, visit: &mut impl FnMut(Owner, &mut serde_json::Value)) {
     let inline = |steps: &mut [ChainStep], visit: &mut dyn FnMut(&mut serde_json::Value)| {
         for step in steps {
             if let Some(PluginUse::Inline(instance)) = &mut step.plugin
-                && holds_reference(&instance.config)
+                && refers_elsewhere(&instance.config)
             {
                 visit(&mut std::sync::Arc::make_mut(instance).config);
             }
         }
     };
-    for instance in model.plugins.iter_mut().filter(|it| holds_reference(&it.config)) {
+    for instance in model.plugins.iter_mut().filter(|it| refers_elsewhere(&it.config)) {
         visit(Owner::Plugin(instance.id.clone()), &mut instance.config);
     }
     for (at, route) in model.routes.iter_mut().enumerate() {
+        // Those without a reference stay shared.
+        if !route.plugins.iter().any(has_reference) {
+            continue;
+        }
+        let route = std::sync::Arc::make_mut(route);
         let name = &route.name;
         inline(&mut route.plugins, &mut |config| {
             visit(Owner::Route(at, name.clone()), config)
@@ -164,7 +201,7 @@ fn for_each_config(model: &mut Model, visit: &mut impl FnMut(Owner, &mut serde_j
     });
     for (at, consumer) in model.consumers.iter_mut().enumerate() {
         for (position, credential) in consumer.credentials.iter_mut().enumerate() {
-            if holds_reference(&credential.config) {
+            if refers_elsewhere(&credential.config) {
                 visit(
                     Owner::Credential(at, position, consumer.id.clone()),
                     &mut credential.config,
@@ -172,6 +209,14 @@ fn for_each_config(model: &mut Model, visit: &mut impl FnMut(Owner, &mut serde_j
             }
         }
     }
+}
+
+fn has_reference(step: &ChainStep) -> bool {
+    matches!(&step.plugin, Some(PluginUse::Inline(instance)) if refers_elsewhere(&instance.config))
+}
+
+fn refers_elsewhere(config: &serde_json::Value) -> bool {
+    holds_reference(config) || definitions::names_file(config)
 }
 
 fn holds_reference(config: &serde_json::Value) -> bool {
@@ -204,6 +249,7 @@ fn leave_out(model: &mut Model, faulty: &HashSet<Owner>) {
         at += 1;
         !faulty.contains(&Owner::Route(at - 1, route.name.clone())) && is_whole(&route.plugins)
     });
+    model.stream_routes.retain(|route| is_whole(&route.plugins));
     if faulty.contains(&Owner::Unmatched) || !is_whole(&model.unmatched) {
         model.unmatched.clear();
     }

@@ -42,6 +42,42 @@ pub struct WindowState {
     pub reset_ms: u64,
 }
 
+impl WindowState {
+    /// How the window of a limit stands in which `used` calls are counted and which ends at `end_ms` (for a sliding one:
+    /// the open window of the clock). `carried` is what a sliding one counts of the window before. `is_exhausted`: a
+    /// call was just rejected.
+    #[must_use]
+    pub fn of(
+        limit: WindowLimit,
+        used: u64,
+        carried: f64,
+        end_ms: u64,
+        now_ms: u64,
+        is_exhausted: bool,
+    ) -> Self {
+        let left = limit.limit.saturating_sub(used);
+        let open_ms = end_ms.saturating_sub(now_ms);
+        Self {
+            limit: limit.limit,
+            remaining: left.saturating_sub(carried.ceil() as u64),
+            reset_ms: match limit.window {
+                Window::Sliding { length_ms } => {
+                    until_one_passes(left as f64, carried, open_ms, length_ms, is_exhausted)
+                }
+                _ => open_ms,
+            },
+        }
+    }
+}
+
+/// What a [`Window::Sliding`] of this length, whose open window of the clock ends at `end_ms`, counts of the `before`
+/// calls of the window before, where so many are the limit.
+#[must_use]
+pub fn carried(before: u64, length_ms: u64, end_ms: u64, now_ms: u64, limit: u64) -> f64 {
+    let share = end_ms.saturating_sub(now_ms) as f64 / length_ms.max(1) as f64;
+    (before as f64 * share).min(limit as f64)
+}
+
 /// Whether a call passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
@@ -115,6 +151,17 @@ impl Limiter {
         shard.write(key, windows.iter().copied(), &counters, now_ms);
     }
 
+    /// Takes over what was counted elsewhere: so many calls in the window that ends at `end_ms` (of a sliding one, the
+    /// window of the clock).
+    pub fn set(&self, key: u128, window: Window, used: u64, end_ms: u64, now_ms: u64) {
+        let end_ms = match window {
+            Window::Sliding { length_ms } => end_ms.saturating_add(length_ms.max(1)),
+            _ => end_ms,
+        };
+        let mut shard = lock(self.shard(key));
+        shard.write(key, std::iter::once(window), &[Counter { end_ms, used }], now_ms);
+    }
+
     fn shard(&self, key: u128) -> &Padded {
         &self.shards[(key >> (u128::BITS - SHARD_BITS)) as usize]
     }
@@ -164,19 +211,11 @@ impl Limiter {
         drop(shard);
 
         for (((limit, counter), carried), state) in limits.iter().zip(counters).zip(carried).zip(out) {
-            let left = limit.limit.saturating_sub(counter.used);
-            *state = WindowState {
-                limit: limit.limit,
-                remaining: left.saturating_sub(carried.ceil() as u64),
-                reset_ms: match limit.window {
-                    Window::Sliding { length_ms } => {
-                        let open_ms = counter.end_ms.saturating_sub(length_ms.max(1));
-                        let open_ms = open_ms.saturating_sub(now_ms);
-                        until_one_passes(left as f64, carried, open_ms, length_ms, exhausted.is_some())
-                    }
-                    _ => counter.end_ms.saturating_sub(now_ms),
-                },
+            let end_ms = match limit.window {
+                Window::Sliding { length_ms } => counter.end_ms.saturating_sub(length_ms.max(1)),
+                _ => counter.end_ms,
             };
+            *state = WindowState::of(*limit, counter.used, carried, end_ms, now_ms, exhausted.is_some());
         }
         exhausted.map_or(Verdict::Allowed, |index_of_first_exhausted| Verdict::Rejected {
             index_of_first_exhausted,

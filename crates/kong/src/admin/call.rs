@@ -134,7 +134,7 @@ impl Call {
 }
 
 /// The segments of a path, decoded.
-fn segments(path: &str) -> Vec<String> {
+pub fn segments(path: &str) -> Vec<String> {
     path.split('/')
         .filter(|segment| !segment.is_empty())
         // In paths a plus stands for itself.

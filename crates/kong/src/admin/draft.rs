@@ -4,10 +4,12 @@
 use super::complete::{self, definition};
 use super::failure::Failure;
 use super::hashes;
+use super::scope::is_reserved;
 use super::special;
 use super::state::Workspace;
 use super::table::foreign_id;
 use crate::document::family::{Family, family};
+use crate::document::workspace::RESERVED;
 use crate::document::{adapt, read_plugin_config};
 use crate::plugins::Definition;
 use crate::schema::{Given, Kind, Place, Problems};
@@ -55,6 +57,17 @@ pub fn read(
     {
         // Its entities are stored below its name.
         problems.error(&Place::ROOT.field("name"), "immutable field cannot be updated");
+    }
+    if family.is("workspaces")
+        && let Some(name) = given.get("name").and_then(Value::as_str)
+        && is_reserved(name)
+        // Of these the original's own words are said.
+        && !RESERVED.contains(&name)
+    {
+        problems.error(
+            &Place::ROOT.field("name"),
+            "must not be what a path of the Admin API begins with",
+        );
     }
     let mut fields = read_fields(family, &given, &mut problems);
     special::check(family, &fields, workspace, now, &mut problems);

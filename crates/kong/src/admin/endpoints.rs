@@ -16,6 +16,7 @@ const OTHERS: &[&str] = &[
     "/debug/node/log-level",
     "/debug/node/log-level/{log_level}",
     "/endpoints",
+    "/metrics",
     "/plugins/enabled",
     "/plugins/schema/{name}",
     "/schemas/filters/{name}",
@@ -48,6 +49,14 @@ pub(super) fn endpoints() -> Vec<String> {
         .into_iter()
         .map(|segments| format!("/{}", segments.join("/")))
         .collect()
+}
+
+/// What paths that stand for no entity begin with.
+pub(super) fn first_segments() -> impl Iterator<Item = &'static str> {
+    OTHERS
+        .iter()
+        .filter_map(|path| path.split('/').nth(1))
+        .filter(|first| !first.is_empty())
 }
 
 fn segments(path: &str) -> Vec<String> {

@@ -9,10 +9,13 @@ use super::node::{Listener, Node};
 use super::plan::Site;
 use super::{AdminOptions, VERSION};
 use crate::document::family::family;
+use crate::metrics::EXPOSITION;
 use crate::plugins;
-use axum::http::{Method, StatusCode};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, Method, StatusCode};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
+use weir_plugins::prometheus::Board;
 
 /// Answers a call for information; `None`: the path leads elsewhere.
 pub(super) fn answer(call: &Call, site: Site<'_>, options: &AdminOptions) -> Option<Result<Answer, Failure>> {
@@ -30,6 +33,7 @@ pub(super) fn answer(call: &Call, site: Site<'_>, options: &AdminOptions) -> Opt
         | ["status"]
         | ["status", "dns" | "ready"]
         | ["endpoints"]
+        | ["metrics"]
         | ["timers"]
         | ["plugins", "enabled"]
         | ["clustering", "data-planes" | "status"]
@@ -46,7 +50,17 @@ pub(super) fn answer(call: &Call, site: Site<'_>, options: &AdminOptions) -> Opt
     Some(found)
 }
 
+/// What is counted, as Prometheus reads it.
+fn metrics() -> Answer {
+    let text = Board::of_process().render(EXPOSITION);
+    let kind = HeaderValue::from_static("text/plain; charset=UTF-8");
+    Answer::bytes(StatusCode::OK, text.into_bytes()).with(CONTENT_TYPE, kind)
+}
+
 fn told(path: &[&str], site: Site<'_>, options: &AdminOptions) -> Result<Answer, Failure> {
+    if path == ["metrics"] {
+        return Ok(metrics());
+    }
     Ok(Answer::ok(&match path {
         [] => root(site, options),
         ["status"] => status(&options.node),

@@ -27,6 +27,7 @@ mod place;
 mod plan;
 mod read;
 mod schemas;
+mod scope;
 mod server_names;
 mod special;
 mod state;
@@ -38,7 +39,8 @@ pub use answer::Answer;
 pub use call::{Call, Given};
 pub use failure::Failure;
 pub use health::{AddressHealth, HealthSource, HealthState, TargetHealth, UpstreamHealth};
-pub use node::{Counts, Listener, Node, Statistics};
+pub use node::{Counts, Listener, Node, Statistics, process_id};
+pub use scope::{Scope, scope};
 
 use axum::Router;
 use axum::body::Body;
@@ -247,7 +249,7 @@ impl Admin {
         let Some(first) = call.path.first() else {
             return;
         };
-        if place::collection(first).is_none() && self.state().has_workspace(first) {
+        if !scope::is_reserved(first) && self.state().has_workspace(first) {
             call.workspace = call.path.remove(0);
         }
         if call.path.first().is_some_and(|first| first == "workspaces") {

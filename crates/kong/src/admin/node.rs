@@ -2,7 +2,7 @@
 
 use super::health::HealthSource;
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use uuid::Uuid;
 
 /// The process.
@@ -22,11 +22,17 @@ pub struct Node {
     pub health: Option<Arc<dyn HealthSource>>,
 }
 
+/// The id of this process, new with every start.
+pub fn process_id() -> Uuid {
+    static ID: LazyLock<Uuid> = LazyLock::new(Uuid::new_v4);
+    *ID
+}
+
 /// A process that serves nothing but the Admin API.
 impl Default for Node {
     fn default() -> Self {
         Self {
-            id: Uuid::new_v4(),
+            id: process_id(),
             hostname: "localhost".to_owned(),
             listeners: Vec::new(),
             admin_listeners: Vec::new(),

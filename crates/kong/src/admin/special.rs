@@ -8,7 +8,6 @@ use super::hashes::{self, SECRET_HASH};
 use super::server_names::{Side, read_server_names};
 use super::state::Workspace;
 use super::table::foreign_id;
-use crate::document::certificate::Certificate;
 use crate::document::common::PROTOCOLS;
 use crate::document::family::{Family, family};
 use crate::plugins::{self, Definition};
@@ -18,6 +17,7 @@ use serde_json::{Map, Value, json};
 use std::net::Ipv6Addr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
+use weir_model::x509::Certificate;
 
 /// The port of targets that name none.
 const TARGET_PORT: u16 = 8000;

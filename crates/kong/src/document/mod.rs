@@ -5,7 +5,6 @@
 //! ([`read`]); references are resolved and doubles found ([`link`]); and the families that something is made of
 //! become typed values ([`Document`]).
 
-pub(crate) mod certificate;
 pub(crate) mod common;
 mod consumer;
 pub(crate) mod family;
@@ -18,13 +17,13 @@ pub(crate) mod secret;
 mod service;
 pub(crate) mod singly;
 mod upstream;
-mod workspace;
+pub(crate) mod workspace;
 
 pub use consumer::{
     BasicauthCredential, Consumer, HmacauthCredential, JwtSecret, KeyauthCredential, Membership,
 };
 pub use plugin::Plugin;
-pub use route::Route;
+pub use route::{Address, Route};
 pub use secret::{CaCertificate, ServerCertificate, Sni};
 pub use service::Service;
 pub use upstream::{Target, Upstream};

@@ -235,6 +235,14 @@ pub fn mark_regex_paths(route: &mut Given<'_>) {
     }
 }
 
+/// An end of a session of a stream route.
+#[derive(Debug, Clone, Deserialize)]
+#[allow(missing_docs, reason = "the fields are Kong's own")]
+pub struct Address {
+    pub ip: Option<String>,
+    pub port: Option<u16>,
+}
+
 /// A route with its defaults.
 #[derive(Debug, Clone, Deserialize)]
 #[allow(missing_docs, reason = "the fields are Kong's own")]
@@ -249,6 +257,10 @@ pub struct Route {
     pub service: Option<Uuid>,
     #[serde(default, deserialize_with = "super::or_default")]
     pub snis: Vec<String>,
+    #[serde(default, deserialize_with = "super::or_default")]
+    pub sources: Vec<Address>,
+    #[serde(default, deserialize_with = "super::or_default")]
+    pub destinations: Vec<Address>,
     #[serde(default, deserialize_with = "super::or_default")]
     pub methods: Vec<String>,
     #[serde(default, deserialize_with = "super::or_default")]

@@ -1,11 +1,11 @@
 //! Certificates, server names and authorities; keys and vaults, which are checked in shape and kept.
 
-use super::certificate::{Certificate, is_private_key};
 use super::common::{CREATED_AT, ID, NAME, TAGS, UPDATED_AT};
 use crate::schema::{Check, EntityCheck, Field, Fields, Kind, Record, text};
 use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
+use weir_model::x509::{Certificate, is_private_key};
 
 /// The fields of a certificate with its key.
 pub static CERTIFICATE: Record = Record {

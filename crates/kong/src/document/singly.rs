@@ -30,19 +30,33 @@ impl Shelf {
         value: &[u8],
         place: DocPath,
     ) -> Result<(), String> {
-        self.remove(family, id);
+        let result = self.take_over(family, id, value, place);
+        if result.is_err() {
+            self.remove(family, id);
+        }
+        result
+    }
+
+    fn take_over(
+        &mut self,
+        family: &'static Family,
+        id: Uuid,
+        value: &[u8],
+        place: DocPath,
+    ) -> Result<(), String> {
         let fields = read(family, id, value)?;
         let place = ItemPlace {
             list: Arc::new(place),
             index: 0,
         };
         let ids = self.ids.entry(family.name).or_default();
-        let Err(position) = ids.binary_search(&id) else {
-            return Ok(());
+        let at = match ids.binary_search(&id) {
+            Ok(position) => At::Instead(position),
+            Err(position) => At::Before(position),
         };
-        let is_kept = insert(&mut self.document, family.name, position, (fields, place))
+        let is_kept = insert(&mut self.document, family.name, at, (fields, place))
             .map_err(|error| format!("out of range: {error}"))?;
-        if is_kept {
+        if let (true, At::Before(position)) = (is_kept, at) {
             ids.insert(position, id);
         }
         Ok(())
@@ -112,11 +126,20 @@ fn without_nulls(fields: &mut Map<String, Value>) {
     }
 }
 
+/// Where an entity comes into a list.
+#[derive(Debug, Clone, Copy)]
+enum At {
+    /// Before the one that is there.
+    Before(usize),
+    /// In the place of the one that is there: the others, which may be very many, stay where they are.
+    Instead(usize),
+}
+
 /// Puts an entity into the list of its family; whether there is one.
 fn insert(
     document: &mut Document,
     family: &str,
-    position: usize,
+    position: At,
     entity: (Fields, ItemPlace),
 ) -> Result<bool, serde_json::Error> {
     match family {
@@ -157,12 +180,16 @@ fn insert(
 
 fn insert_at<T>(
     list: &mut Vec<Entity<T>>,
-    position: usize,
+    at: At,
     (fields, place): (Fields, ItemPlace),
     make: fn(Fields) -> Result<T, serde_json::Error>,
 ) -> Result<(), serde_json::Error> {
     let value = make(fields)?;
-    list.insert(position, Entity { place, value });
+    let entity = Entity { place, value };
+    match at {
+        At::Before(position) => list.insert(position, entity),
+        At::Instead(position) => list[position] = entity,
+    }
     Ok(())
 }
 

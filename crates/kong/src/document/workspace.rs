@@ -3,8 +3,8 @@
 use super::common::{CREATED_AT, ID, UPDATED_AT};
 use crate::schema::{Check, Field, Kind, Record, text};
 
-/// Names that would be taken for the collections of a path.
-const RESERVED: &[&str] = &[
+/// Names that would be taken for the collections of a path, as the original has them.
+pub const RESERVED: &[&str] = &[
     "workspaces",
     "consumers",
     "certificates",

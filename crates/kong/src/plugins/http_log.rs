@@ -1,15 +1,15 @@
 //! `http-log`: an account of every call to an HTTP server.
 
 use super::described::shared::{CUSTOM_FIELDS_BY_LUA, QUEUE, URL};
-use super::logging::base;
+use super::logging::{Queue, base};
 use super::{Consumers, Definition, Unfit, typed, untyped};
 use crate::schema::{Check, Default, Field, Kind, Record};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use weir_plugins::logger::Config;
 use weir_plugins::logger::form::Form;
 use weir_plugins::logger::target::{HttpTarget, Target};
-use weir_plugins::logger::{Batch, Config};
 
 /// The plugin.
 pub const DEFINITION: Definition = Definition {
@@ -71,22 +71,8 @@ struct HttpLog {
     queue: Queue,
 }
 
-#[derive(Deserialize)]
-struct Queue {
-    max_batch_size: usize,
-    max_coalescing_delay: f64,
-    max_entries: usize,
-    max_bytes: Option<usize>,
-    max_retry_time: f64,
-    initial_retry_delay: f64,
-    max_retry_delay: f64,
-}
-
 fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
     let options: HttpLog = typed(config)?;
-    let queue = options.queue;
-    let millis = |seconds: f64| (seconds * 1000.0) as u64;
-    let standard = Batch::default();
     Ok(untyped(Config {
         target: Target::Http(HttpTarget {
             url: options.http_endpoint,
@@ -97,19 +83,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
             verify_tls: false,
         }),
         form: Form::ArrayOrObject,
-        batch: Batch {
-            max_entries: queue.max_batch_size,
-            delay_ms: match queue.max_batch_size {
-                1 => 0,
-                _ => millis(queue.max_coalescing_delay),
-            },
-            max_pending: queue.max_entries,
-            max_pending_bytes: queue.max_bytes.unwrap_or(standard.max_pending_bytes),
-            retries: u32::MAX,
-            retry_for_ms: millis(queue.max_retry_time),
-            retry_delay_ms: millis(queue.initial_retry_delay),
-            max_retry_delay_ms: millis(queue.max_retry_delay),
-        },
+        batch: options.queue.batch(),
         ..base(config)?
     }))
 }

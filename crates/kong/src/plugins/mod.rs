@@ -3,12 +3,16 @@
 //! One file a plugin. A plugin's algorithm is in the catalogue; here is only how Kong spells it.
 
 mod acl;
+pub mod acme;
 mod basic_auth;
 mod bot_detection;
 mod correlation_id;
 mod cors;
+mod datadog;
 pub mod described;
 mod file_log;
+mod grpc_gateway;
+mod grpc_web;
 mod header_edits;
 mod hmac_auth;
 mod http_log;
@@ -16,9 +20,13 @@ mod ip_restriction;
 mod jwt;
 mod key_auth;
 mod logging;
+mod loggly;
+mod opentelemetry;
+mod prometheus;
 mod proxy_cache;
 mod rate_limiting;
 mod redirect;
+pub mod redis;
 mod request_size_limiting;
 mod request_termination;
 mod request_transformer;
@@ -27,9 +35,12 @@ mod response_transformer;
 mod scope;
 mod shorthand;
 mod standard_webhooks;
+mod statsd;
 mod syslog;
 mod tcp_log;
+mod tracing;
 mod udp_log;
+mod zipkin;
 
 use crate::schema::{EntityCheck, Record};
 pub use acl::GROUPS;
@@ -112,6 +123,7 @@ pub fn all() -> impl Iterator<Item = &'static Definition> {
 
 /// All plugins that are served.
 pub static DEFINITIONS: &[Definition] = &[
+    acme::DEFINITION,
     acl::DEFINITION,
     ip_restriction::DEFINITION,
     bot_detection::DEFINITION,
@@ -130,9 +142,17 @@ pub static DEFINITIONS: &[Definition] = &[
     request_transformer::DEFINITION,
     response_transformer::DEFINITION,
     request_termination::DEFINITION,
+    grpc_gateway::DEFINITION,
+    grpc_web::DEFINITION,
     http_log::DEFINITION,
+    statsd::DEFINITION,
+    datadog::DEFINITION,
+    loggly::DEFINITION,
     file_log::DEFINITION,
     udp_log::DEFINITION,
+    opentelemetry::DEFINITION,
+    zipkin::DEFINITION,
+    prometheus::DEFINITION,
     tcp_log::DEFINITION,
     syslog::DEFINITION,
 ];

@@ -143,7 +143,13 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
             other_method: "Bypass".to_owned(),
             only_if_cached: None,
             not_kept: Some("Bypass".to_owned()),
+            ..Words::default()
         },
+        // The original asks nobody again, and knows neither parts nor what a change makes old.
+        revalidate: false,
+        per_authorization: false,
+        ranges: false,
+        invalidate: false,
         ..Config::default()
     }))
 }

@@ -1,12 +1,14 @@
-//! `rate-limiting`: limits per second to year, counted in this process.
+//! `rate-limiting`: limits per second to year, counted in this process or in a Redis.
 
-use super::{Consumers, Definition, Shorthand, Unfit, typed, untyped};
+use super::redis::{REDIS, SHORTHANDS, Settings, when_away};
+use super::{Consumers, Definition, Unfit, typed, untyped};
 use crate::schema::{Check, Default, EntityCheck, Field, Is, Kind, Must, Record, text};
 use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::rate_limit::{
     Amount, Config, CountBy, Limit, LimitHeaders, OnFailure, Otherwise, Per, SummaryHeaders,
 };
+use weir_plugins::redis::WindowStore;
 
 /// The plugin.
 pub const DEFINITION: Definition = Definition {
@@ -33,19 +35,6 @@ pub const DEFINITION: Definition = Definition {
     catalogue_name: "rate-limit",
     translate,
 };
-
-/// Names from before the settings of Redis had a record of their own.
-pub const SHORTHANDS: &[Shorthand] = &[
-    ("redis_host", "redis", "host"),
-    ("redis_port", "redis", "port"),
-    ("redis_password", "redis", "password"),
-    ("redis_username", "redis", "username"),
-    ("redis_ssl", "redis", "ssl"),
-    ("redis_ssl_verify", "redis", "ssl_verify"),
-    ("redis_server_name", "redis", "server_name"),
-    ("redis_timeout", "redis", "timeout"),
-    ("redis_database", "redis", "database"),
-];
 
 const FIELDS: &[Field] = &[
     limit("second"),
@@ -98,22 +87,6 @@ const fn needs(field: &'static str, value: &'static str, then: &'static str) -> 
     }
 }
 
-pub static REDIS: Record = Record::of(&[
-    Field::new("host", Kind::String),
-    Field::new("port", Kind::Integer)
-        .or(Default::Integer(6379))
-        .check(&[Check::Between(0, 65_535)]),
-    Field::new("timeout", Kind::Integer)
-        .or(Default::Integer(2000))
-        .check(&[Check::Between(0, 2_147_483_646)]),
-    Field::new("username", Kind::String),
-    Field::new("password", Kind::Text),
-    Field::new("database", Kind::Integer).or(Default::Integer(0)),
-    Field::new("ssl", Kind::Boolean).or(Default::Boolean(false)),
-    Field::new("ssl_verify", Kind::Boolean).or(Default::Boolean(false)),
-    Field::new("server_name", Kind::String),
-]);
-
 #[derive(Deserialize)]
 struct RateLimiting {
     second: Option<f64>,
@@ -127,6 +100,8 @@ struct RateLimiting {
     path: Option<String>,
     policy: String,
     fault_tolerant: bool,
+    redis: Settings,
+    sync_rate: f64,
     hide_client_headers: bool,
     error_code: f64,
     error_message: String,
@@ -134,12 +109,6 @@ struct RateLimiting {
 
 fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
     let config: RateLimiting = typed(config)?;
-    if config.policy != "local" {
-        return Err(Unfit {
-            field: "policy",
-            what: format!("policy \"{}\"", config.policy),
-        });
-    }
     // The original takes any number, and fails when it is to answer with one that is no status.
     let status = match config.error_code as u16 {
         status @ 200..=599 => status,
@@ -164,9 +133,17 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
             })
         })
         .collect();
+    let by = count_by(&config);
+    let store = (config.policy == "redis").then(|| WindowStore {
+        when_away: when_away(config.fault_tolerant),
+        // Below 0 each call asks.
+        settle_every: (config.sync_rate >= 0.0).then(|| config.sync_rate.clamp(0.02, 3600.0)),
+        ..WindowStore::new(config.redis.redis())
+    });
     Ok(untyped(Config {
         limits,
-        by: count_by(&config),
+        by,
+        store,
         otherwise: Otherwise::Ip,
         status,
         message: Some(config.error_message),

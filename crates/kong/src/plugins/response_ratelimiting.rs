@@ -1,12 +1,13 @@
 //! `response-ratelimiting`: limits what calls use up, as the upstream tells it.
 
-use super::rate_limiting::{REDIS, SHORTHANDS};
+use super::redis::{REDIS, SHORTHANDS, Settings, when_away};
 use super::{Consumers, Definition, Unfit, typed, untyped};
 use crate::schema::{Check, Default, EntityCheck, Field, Fields, Is, Kind, Must, Record};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use weir_plugins::counting::CountBy;
+use weir_plugins::redis::Store;
 use weir_plugins::response_rate_limit::{Config, Limit, Period};
 
 /// The plugin.
@@ -115,6 +116,8 @@ struct ResponseRatelimiting {
     header_name: String,
     limit_by: String,
     policy: String,
+    fault_tolerant: bool,
+    redis: Settings,
     block_on_first_violation: bool,
     hide_client_headers: bool,
     limits: BTreeMap<String, Windows>,
@@ -132,12 +135,6 @@ struct Windows {
 
 fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
     let config: ResponseRatelimiting = typed(config)?;
-    if config.policy != "local" {
-        return Err(Unfit {
-            field: "policy",
-            what: format!("policy \"{}\"", config.policy),
-        });
-    }
     let limits = config.limits.into_iter().map(|(name, windows)| {
         let given = [
             (windows.second, Period::Second),
@@ -164,5 +161,9 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
         header: config.header_name,
         refuse_when_used_up: config.block_on_first_violation,
         tell: !config.hide_client_headers,
+        store: (config.policy == "redis").then(|| Store {
+            when_away: when_away(config.fault_tolerant),
+            ..Store::new(config.redis.redis())
+        }),
     }))
 }

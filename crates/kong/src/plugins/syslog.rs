@@ -1,7 +1,7 @@
 //! `syslog`: an account of every call to the system log.
 
 use super::described::shared::CUSTOM_FIELDS_BY_LUA;
-use super::logging::base;
+use super::logging::{base, severity};
 use super::{Consumers, Definition, Unfit, typed, untyped};
 use crate::schema::{Check, Default, Field, Kind, Record};
 use serde::Deserialize;
@@ -66,17 +66,6 @@ struct Syslog {
     client_errors_severity: String,
     server_errors_severity: String,
     facility: String,
-}
-
-/// The numbers of RFC 5424.
-fn severity(name: &str) -> u8 {
-    let names = [
-        "emerg", "alert", "crit", "err", "warning", "notice", "info", "debug",
-    ];
-    names
-        .iter()
-        .position(|it| *it == name)
-        .map_or(6, |place| place as u8)
 }
 
 /// The numbers of RFC 5424.

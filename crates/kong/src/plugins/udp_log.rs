@@ -43,6 +43,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
         target: Target::Udp(UdpTarget {
             host: options.host,
             port: options.port,
+            line_bytes: None,
         }),
         form: Form::Bare,
         batch: Batch::at_once(1),

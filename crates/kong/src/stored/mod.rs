@@ -4,14 +4,17 @@
 //! refers to something that is not there, is left out and named; it never stops the rest. **What it is not**: it reads
 //! no store; whoever follows one tells it what changes.
 
+mod apart;
+mod numbers;
 mod workspace;
 
 use crate::document::family::{Family, family};
 use crate::{Options, RouterFlavor};
+use numbers::Numbers;
 use std::collections::BTreeMap;
 use uuid::Uuid;
 use weir_model::diagnostic::PathStep;
-use weir_model::{ChainStep, ConsumerTable, DocPath, Model, RouteTarget};
+use weir_model::{DocPath, Model};
 use workspace::Workspace;
 
 /// The workspace whose resources have the names that they are given.
@@ -22,6 +25,8 @@ const DEFAULT_WORKSPACE: &str = "default";
 pub struct Stored {
     options: Options,
     workspaces: BTreeMap<String, Workspace>,
+    /// The places of all matches.
+    numbers: Numbers,
     /// Documents that are no entities, by their names.
     broken: BTreeMap<String, String>,
 }
@@ -66,7 +71,10 @@ impl Stored {
             }
             return;
         };
-        let workspace = self.workspaces.entry(workspace.to_owned()).or_default();
+        let workspace = self
+            .workspaces
+            .entry(workspace.to_owned())
+            .or_insert_with(|| Workspace::new(workspace));
         let place = key
             .split('/')
             .fold(DocPath::root(), |place, segment| place.field(segment));
@@ -92,12 +100,12 @@ impl Stored {
         if self.options.router == RouterFlavor::Expressions {
             return (whole, broken);
         }
-        for (name, workspace) in &mut self.workspaces {
-            let mut model = workspace.model(self.options.router, &mut broken);
-            if name != DEFAULT_WORKSPACE {
-                tell_apart(&mut model, name);
-            }
-            whole.merge(model);
+        for workspace in self.workspaces.values_mut() {
+            workspace.prepare(self.options.router, &mut self.numbers);
+        }
+        let all_are_numbered = self.numbers.settle();
+        for workspace in self.workspaces.values_mut() {
+            whole.merge(workspace.model(&self.numbers, all_are_numbered, &mut broken));
         }
         broken.sort_by(|one, other| one.key.cmp(&other.key));
         broken.dedup_by(|one, other| one.key == other.key);
@@ -144,44 +152,6 @@ pub(crate) fn name_in(workspace: &str, name: &str) -> String {
         DEFAULT_WORKSPACE => name.to_owned(),
         workspace => format!("{workspace}/{name}"),
     }
-}
-
-/// Gives the resources of a workspace names that no other has.
-fn tell_apart(model: &mut Model, workspace: &str) {
-    let prefix = |name: &mut String| *name = name_in(workspace, name);
-    for service in &mut model.services {
-        prefix(&mut service.name);
-        if let Some(upstream) = &mut service.upstream {
-            prefix(upstream);
-        }
-    }
-    for upstream in &mut model.upstreams {
-        prefix(&mut upstream.name);
-        if let Some(owner) = upstream
-            .checks
-            .as_mut()
-            .and_then(|checks| checks.shared_with.as_mut())
-        {
-            prefix(owner);
-        }
-    }
-    for ConsumerTable { id, .. } in &mut model.consumer_tables {
-        prefix(id);
-    }
-    let in_chain = |steps: &mut Vec<ChainStep>| {
-        for step in steps {
-            step.overrides.iter_mut().for_each(prefix);
-        }
-    };
-    for route in &mut model.routes {
-        prefix(&mut route.name);
-        if let RouteTarget::Service(service) = &mut route.target {
-            prefix(service);
-        }
-        in_chain(&mut route.plugins);
-    }
-    // Global plugins are those of their workspace; calls that match no route are in none.
-    model.unmatched.clear();
 }
 
 #[cfg(test)]

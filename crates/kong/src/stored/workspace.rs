@@ -3,33 +3,44 @@
 //! What depends on others is made again when one of them changes: a route when its service does, its chain when a
 //! plugin does that may stand in it. All else is kept from one model to the next.
 
+mod routes;
+mod streams;
 mod unserved;
-use super::{Broken, key_of};
+
+use super::apart::{tell_service_apart, tell_upstream_apart};
+use super::numbers::{Key, Numbers};
+use super::{Broken, DEFAULT_WORKSPACE, key_of, name_in};
 use crate::RouterFlavor;
 use crate::document::family::Family;
 use crate::document::singly::Shelf;
-use crate::document::{Entity, Plugin, Upstream};
-use crate::plugins::{Known, known};
+use crate::document::{Entity, Plugin};
+use crate::plugins::{Known, acme, known};
 use crate::translate::chain::{self, Chains};
-use crate::translate::precedence::Rank;
-use crate::translate::route::{self, Single};
-use crate::translate::service::{Backend, Services};
+use crate::translate::service::Services;
 use crate::translate::{certificate, consumer, route_table};
 use serde_json::Value;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 use uuid::Uuid;
-use weir_model::{Certificate, ChainStep, Consumer, Diagnostic, DocPath, Model, Service, Severity, Voice};
+use weir_model::{Certificate, Consumer, Diagnostic, DocPath, Model, Service, Severity, Voice};
 
 /// The documents of a workspace.
-#[derive(Default)]
 pub struct Workspace {
+    /// Its name; `None`: it is the one whose resources have the names that they are given.
+    prefix: Option<String>,
+    /// The name again, as keys of matches hold it.
+    name: Arc<str>,
     shelf: Shelf,
     changed: Changed,
     routes: HashMap<Uuid, Route>,
+    /// Those of connections and datagrams.
+    streams: BTreeSet<Uuid>,
+    /// The router for which all was made.
+    router: RouterFlavor,
     /// Routes by their services.
     routes_of: HashMap<Uuid, HashSet<Uuid>>,
-    services: Vec<Service>,
-    upstreams: Vec<weir_model::Upstream>,
+    services: Vec<Arc<Service>>,
+    upstreams: Vec<Arc<weir_model::Upstream>>,
     services_broken: Vec<Broken>,
     consumers: Vec<Consumer>,
     certificates: Vec<Certificate>,
@@ -42,8 +53,10 @@ pub struct Workspace {
 /// What has been made of a route.
 #[derive(Default)]
 struct Route {
-    single: Option<Single>,
-    steps: Vec<ChainStep>,
+    /// With its chain, and the places of its matches.
+    made: Option<Arc<weir_model::Route>>,
+    /// What orders its matches.
+    keys: Vec<Key>,
     broken: Option<Broken>,
 }
 
@@ -68,6 +81,28 @@ struct Changed {
 }
 
 impl Workspace {
+    /// Without documents.
+    pub fn new(name: &str) -> Self {
+        Self {
+            prefix: (name != DEFAULT_WORKSPACE).then(|| name.to_owned()),
+            name: name.into(),
+            shelf: Shelf::default(),
+            changed: Changed::default(),
+            routes: HashMap::new(),
+            streams: BTreeSet::new(),
+            router: RouterFlavor::default(),
+            routes_of: HashMap::new(),
+            services: Vec::new(),
+            upstreams: Vec::new(),
+            services_broken: Vec::new(),
+            consumers: Vec::new(),
+            certificates: Vec::new(),
+            configs: HashMap::new(),
+            chains: None,
+            plugins_broken: BTreeMap::new(),
+        }
+    }
+
     /// Takes over what became of a document.
     ///
     /// # Errors
@@ -91,6 +126,9 @@ impl Workspace {
             }
         };
         self.note(family, id, true);
+        if family.name == "routes" {
+            self.note_stream(id);
+        }
         let is_there = self.shelf.position(family.name, id).is_some();
         // Instances for what is not there are left out.
         if was_there != is_there && matches!(family.name, "routes" | "services" | "consumers") {
@@ -158,34 +196,54 @@ impl Workspace {
         }
     }
 
-    /// The model of the workspace; adds what had to be left out to `broken`.
-    pub fn model(&mut self, router: RouterFlavor, broken: &mut Vec<Broken>) -> Model {
-        self.make_again(router);
+    /// Makes again what has changed; the places of matches are settled in `numbers`.
+    pub fn prepare(&mut self, router: RouterFlavor, numbers: &mut Numbers) {
+        self.router = router;
+        let changed = std::mem::take(&mut self.changed);
+        self.make_again(&changed, router, numbers);
+    }
+
+    /// The model of the workspace, which is prepared; adds what had to be left out to `broken`.
+    pub fn model(&mut self, numbers: &Numbers, all_are_numbered: bool, broken: &mut Vec<Broken>) -> Model {
         broken.extend(self.services_broken.iter().cloned());
         broken.extend(self.plugins_broken.values().cloned());
-        let (plugins, consumer_tables) = self.chains.as_ref().map(Chains::parts).unwrap_or_default();
+        let (plugins, mut consumer_tables) = self.chains.as_ref().map(Chains::parts).unwrap_or_default();
+        let unmatched = self.chains.as_ref().map(Chains::unmatched).unwrap_or_default();
+        let mut acme = acme::entries(self.shelf.document.plugins.iter().map(|it| &it.value));
+        if let Some(prefix) = &self.prefix {
+            for table in &mut consumer_tables {
+                table.id = name_in(prefix, &table.id);
+            }
+            for entry in &mut acme {
+                entry.name = format!("{prefix}:{}", entry.name);
+            }
+        }
         Model {
             weir: 1,
             voice: Voice::Kong,
             certificates: self.certificates.clone(),
             services: self.services.clone(),
-            routes: self.collect_routes(router, broken),
+            routes: self.collect_routes(numbers, all_are_numbered, broken),
+            stream_routes: self.stream_routes(broken),
             upstreams: self.upstreams.clone(),
             consumers: self.consumers.clone(),
             plugins,
             consumer_tables,
-            unmatched: self.chains.as_ref().map(Chains::unmatched).unwrap_or_default(),
+            // Global plugins are those of their workspace; calls that match no route are in none.
+            unmatched: if self.prefix.is_some() {
+                Vec::new()
+            } else {
+                unmatched
+            },
             route_tables: vec![route_table()],
+            acme,
+            ..Model::default()
         }
     }
 
-    fn make_again(&mut self, router: RouterFlavor) {
-        let changed = std::mem::take(&mut self.changed);
+    fn make_again(&mut self, changed: &Changed, router: RouterFlavor, numbers: &mut Numbers) {
         if changed.services {
-            let mut found = Vec::new();
-            let made = Services::translate(&self.shelf.document, &mut found);
-            (self.services, self.upstreams) = (made.services, made.upstreams);
-            self.services_broken = found.iter().filter_map(left_out).collect();
+            self.make_services();
         }
         if changed.consumers {
             self.consumers = consumer::translate(&self.shelf.document, &mut Vec::new());
@@ -194,7 +252,7 @@ impl Workspace {
             self.certificates = certificate::translate(&self.shelf.document);
         }
         let has_other_chains = changed.plugins && self.collect_chains();
-        self.make_routes(&changed, router);
+        self.make_routes(changed, router, numbers);
         let all = || self.shelf.document.routes.iter().map(|route| route.value.id);
         let with_chains: Vec<Uuid> = if changed.all_chains || has_other_chains {
             all().collect()
@@ -208,6 +266,25 @@ impl Workspace {
             let ids: Vec<Uuid> = self.shelf.document.routes.iter().map(|it| it.value.id).collect();
             ids.into_iter().for_each(|id| self.make_chain(id));
         }
+    }
+
+    /// Translates all services and upstreams again; what comes out as it was stays the same.
+    fn make_services(&mut self) {
+        let mut found = Vec::new();
+        let made = Services::translate(&self.shelf.document, &mut found);
+        let (mut services, mut upstreams) = (made.services, made.upstreams);
+        if let Some(prefix) = &self.prefix {
+            services
+                .iter_mut()
+                .for_each(|it| tell_service_apart(Arc::make_mut(it), prefix));
+            upstreams
+                .iter_mut()
+                .for_each(|it| tell_upstream_apart(Arc::make_mut(it), prefix));
+        }
+        keep_equal(&mut services, &self.services, |it| &it.name);
+        keep_equal(&mut upstreams, &self.upstreams, |it| &it.name);
+        (self.services, self.upstreams) = (services, upstreams);
+        self.services_broken = found.iter().filter_map(left_out).collect();
     }
 
     /// Sorts all instances by plugin and scope again. Returns whether others are left out than before.
@@ -260,105 +337,6 @@ impl Workspace {
         }));
         !before.iter().eq(self.plugins_broken.keys())
     }
-
-    fn make_routes(&mut self, changed: &Changed, router: RouterFlavor) {
-        let document = &self.shelf.document;
-        if changed.routes.is_empty() && !changed.all_routes {
-            return;
-        }
-        let by_name: HashMap<&str, &Upstream> = document
-            .upstreams
-            .iter()
-            .map(|upstream| (upstream.value.name.as_str(), &upstream.value))
-            .collect();
-        let make = |at: usize| {
-            let entity = &document.routes[at];
-            let backend = match entity.value.service {
-                None => None,
-                Some(id) => match self.shelf.position("services", id) {
-                    None => return Route::dangling(&entity.place.list),
-                    Some(at) => {
-                        let service = &document.services[at].value;
-                        Some(Backend::of(service, by_name.get(service.host.as_str()).copied()))
-                    }
-                },
-            };
-            let mut found = Vec::new();
-            let single = route::translate_one(entity, 0, router, backend.as_ref(), &mut found);
-            Route {
-                single,
-                steps: Vec::new(),
-                broken: found.iter().find_map(left_out),
-            }
-        };
-        let made: Vec<(Uuid, Option<Route>)> = if changed.all_routes {
-            self.routes.clear();
-            let routes = document.routes.iter().enumerate();
-            routes
-                .map(|(at, route)| (route.value.id, Some(make(at))))
-                .collect()
-        } else {
-            let ids = changed.routes.iter().copied();
-            ids.map(|id| (id, self.shelf.position("routes", id).map(make)))
-                .collect()
-        };
-        for (id, route) in made {
-            match route {
-                Some(route) => self.routes.insert(id, route),
-                None => self.routes.remove(&id),
-            };
-        }
-    }
-
-    fn make_chain(&mut self, id: Uuid) {
-        let service = match self.shelf.position("routes", id) {
-            Some(at) => self.shelf.document.routes[at].value.service,
-            None => return,
-        };
-        let steps = self.chains.as_mut().map(|chains| chains.steps(id, service));
-        if let Some(route) = self.routes.get_mut(&id) {
-            route.steps = steps.unwrap_or_default();
-        }
-    }
-
-    fn collect_routes(&self, router: RouterFlavor, broken: &mut Vec<Broken>) -> Vec<weir_model::Route> {
-        let entities = &self.shelf.document.routes;
-        let positions = self.positions(router);
-        let mut routes = Vec::with_capacity(entities.len());
-        let mut ranks: Vec<(Rank, usize, usize)> = Vec::with_capacity(entities.len());
-        for (at, entity) in entities.iter().enumerate() {
-            let Some(made) = self.routes.get(&entity.value.id) else {
-                continue;
-            };
-            broken.extend(made.broken.iter().cloned());
-            let Some(single) = &made.single else { continue };
-            let position = positions.get(at).copied().unwrap_or_default();
-            let numbered = single.ranks.iter().enumerate();
-            ranks.extend(numbered.map(|(number, rank)| (rank.at(position), routes.len(), number)));
-            routes.push(weir_model::Route {
-                plugins: made.steps.clone(),
-                ..single.route.clone()
-            });
-        }
-        route::number(&mut routes, ranks);
-        routes
-    }
-
-    /// The positions of routes by their age, for the router that asks for it.
-    fn positions(&self, router: RouterFlavor) -> Vec<usize> {
-        if router != RouterFlavor::Traditional {
-            return Vec::new();
-        }
-        let routes = &self.shelf.document.routes;
-        let mut by_age: Vec<usize> = (0..routes.len()).collect();
-        let age = |at: &usize| routes[*at].value.created_at.unwrap_or_default();
-        by_age.sort_by(|one, other| age(one).total_cmp(&age(other)));
-        let mut positions = vec![0; routes.len()];
-        for (position, at) in by_age.into_iter().enumerate() {
-            positions[at] = position;
-        }
-        positions
-    }
 }
 
 impl Route {
@@ -370,6 +348,19 @@ impl Route {
                 reason: "refers to an entity that is not there".to_owned(),
             }),
             ..Self::default()
+        }
+    }
+}
+
+/// Puts those that were there before in the places of those that are equal to them, so that whoever has made something
+/// of them sees that they are the same.
+fn keep_equal<T: PartialEq>(fresh: &mut [Arc<T>], before: &[Arc<T>], name: fn(&T) -> &String) {
+    let before: HashMap<&str, &Arc<T>> = before.iter().map(|it| (name(it).as_str(), it)).collect();
+    for it in fresh {
+        if let Some(known) = before.get(name(it).as_str())
+            && ***known == **it
+        {
+            *it = Arc::clone(known);
         }
     }
 }

@@ -4,6 +4,7 @@
 //! service and consumer, route and service, consumer, route, service, and last the global one. What belongs to a
 //! consumer stands in tables. A table for consumers alone is shared by all routes.
 
+use super::stream;
 use crate::document::{Consumer, Entity, Plugin};
 use crate::plugins::{self, DEFINITIONS, Definition, described};
 use crate::schema::ItemPlace;
@@ -64,7 +65,8 @@ impl Chains {
                 found.push(Diagnostic::warning(place.to_path().field("name"), warning));
             }
             match translated {
-                Ok(config) => Some(config),
+                // Some do nothing to calls.
+                Ok(config) => Some(config).filter(|it| !it.is_null()),
                 Err(_) if !is_served(definition) => None,
                 Err(unfit) => {
                     let path = unfit.place(&place.to_path());
@@ -138,8 +140,37 @@ impl Chains {
             .insert(consumer.to_string(), Some(plugin.id.to_string()));
     }
 
+    /// The chain of a route of connections or datagrams: the instances of plugins that work on these. There are no
+    /// consumers.
+    pub fn stream_steps(&mut self, route: Uuid, service: Option<Uuid>) -> Vec<ChainStep> {
+        let is_served = |definition: &Definition| stream::PLUGINS.contains(&definition.name);
+        let mut steps = self.steps_of(route, service, is_served);
+        steps.iter_mut().for_each(|step| step.overrides.clear());
+        steps.retain(|step| step.plugin.is_some());
+        steps
+    }
+
+    /// The plugins of a route of connections or datagrams that do nothing on these.
+    pub fn idle_on_streams(&self, route: Uuid) -> impl Iterator<Item = &'static str> {
+        let scope = Scope {
+            route: Some(route),
+            service: None,
+        };
+        let own = self.plugins.iter().filter(move |it| it.plain.contains_key(&scope));
+        own.map(|it| it.definition.name).filter(|name| !stream::PLUGINS.contains(name))
+    }
+
     /// The chain of a route.
     pub fn steps(&mut self, route: Uuid, service: Option<Uuid>) -> Vec<ChainStep> {
+        self.steps_of(route, service, |_| true)
+    }
+
+    fn steps_of(
+        &mut self,
+        route: Uuid,
+        service: Option<Uuid>,
+        wanted: impl Fn(&Definition) -> bool,
+    ) -> Vec<ChainStep> {
         let of_route = Scope {
             route: Some(route),
             service: None,
@@ -151,7 +182,7 @@ impl Chains {
         let of_service = service.map(|_| Scope { route: None, service });
         let mut steps = Vec::new();
         let (configs, tables, is_kept) = (&mut self.configs, &self.tables, self.is_kept);
-        for instances in &self.plugins {
+        for instances in self.plugins.iter().filter(|it| wanted(it.definition)) {
             let plain = |scope: Option<Scope>| scope.and_then(|scope| instances.plain.get(&scope)).copied();
             let narrow = plain(of_both);
             let base = narrow

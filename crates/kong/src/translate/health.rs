@@ -108,7 +108,8 @@ fn translate_active(active: Active, host: Option<&str>) -> ActiveChecks {
         kind: match active.kind.as_str() {
             "http" => ProbeKind::Http,
             "https" => ProbeKind::Https,
-            // Of gRPC, too, no more than the connection is looked at.
+            "grpc" => ProbeKind::Grpc,
+            "grpcs" => ProbeKind::Grpcs,
             _ => ProbeKind::Tcp,
         },
         path: active.http_path,

@@ -8,11 +8,13 @@ mod path;
 pub(crate) mod precedence;
 pub(crate) mod route;
 pub(crate) mod service;
+pub(crate) mod stream;
 
 pub use route::NOT_GRPC;
 
 use crate::RouterFlavor;
 use crate::document::Document;
+use crate::plugins::acme;
 use weir_model::{DefaultCharset, Diagnostic, Model, RouteTable, Severity, Voice};
 
 /// Translates a document.
@@ -25,23 +27,28 @@ pub fn model(
 ) -> Result<(Model, Vec<Diagnostic>), Vec<Diagnostic>> {
     let mut found = Vec::new();
     let plugins = std::mem::take(&mut document.plugins);
+    let acme = acme::entries(plugins.iter().map(|it| &it.value));
     let services = service::Services::translate(&document, &mut found);
     let mut chains = chain::Chains::translate(plugins, &document.consumers, &mut found);
     let routes = route::translate(&document, router, &services, &mut chains, &mut found);
+    let stream_routes = stream::translate(&document, router, &services, &mut chains, &mut found);
     let unmatched = chains.unmatched();
     let (plugins, consumer_tables) = chains.into_parts();
     let model = Model {
         weir: 1,
         certificates: certificate::translate(&document),
+        acme,
         voice: Voice::Kong,
         services: services.services,
         routes,
+        stream_routes,
         upstreams: services.upstreams,
         consumers: consumer::translate(&document, &mut found),
         plugins,
         consumer_tables,
         unmatched,
         route_tables: vec![route_table()],
+        ..Model::default()
     };
     if found.iter().any(|found| found.severity == Severity::Error) {
         return Err(found);

@@ -33,17 +33,6 @@ pub enum Rank {
     },
 }
 
-impl Rank {
-    /// The same rank where the route stands at `position`.
-    pub fn at(&self, position: usize) -> Self {
-        let mut rank = self.clone();
-        if let Self::Traditional { position: known, .. } = &mut rank {
-            *known = Reverse(position);
-        }
-        rank
-    }
-}
-
 /// The rank of the match of `route`, the one at `position`, for `path`, one of its paths, and hosts of which all or
 /// none are full names with a port.
 pub fn rank(

@@ -4,11 +4,13 @@ use super::chain::Chains;
 use super::path;
 use super::precedence::{Rank, rank};
 use super::service::{Backend, Services};
+use super::stream;
 use crate::RouterFlavor;
 use crate::document::{Document, Entity, Route};
 use crate::schema::{ItemPlace, text};
 use crate::voice::PSEUDONYM;
 use serde_json::Value;
+use std::sync::Arc;
 use weir_model::{
     Comparison, Diagnostic, ForwardedHeaders, HeaderMatch, HostPattern, Operator, PathJoin, PathPattern,
     PathRewrite, Predicate, RouteMatch, RouteTarget, Stamp, StampValue, UpstreamHost, Voice,
@@ -25,7 +27,7 @@ pub fn translate(
     services: &Services<'_>,
     chains: &mut Chains,
     found: &mut Vec<Diagnostic>,
-) -> Vec<weir_model::Route> {
+) -> Vec<Arc<weir_model::Route>> {
     let mut routes = Vec::with_capacity(document.routes.len());
     let mut ranks: Vec<(Rank, usize, usize)> = Vec::new();
     for (position, entity) in document.routes.iter().enumerate() {
@@ -40,7 +42,7 @@ pub fn translate(
         routes.push(one.route);
     }
     number(&mut routes, ranks);
-    routes
+    routes.into_iter().map(Arc::new).collect()
 }
 
 /// A route by itself: its place among others is not settled, and its chain is not there.
@@ -53,7 +55,7 @@ pub struct Single {
 }
 
 /// Gives matches, each by the positions of its route and in it, their place among all others.
-pub fn number(routes: &mut [weir_model::Route], mut ranks: Vec<(Rank, usize, usize)>) {
+fn number(routes: &mut [weir_model::Route], mut ranks: Vec<(Rank, usize, usize)>) {
     ranks.sort_unstable();
     for (ordinal, (_, route, number)) in ranks.into_iter().enumerate() {
         routes[route].matches[number].precedence = Some(ordinal as u64 + 1);
@@ -91,6 +93,7 @@ pub fn translate_one(
         timeouts: None,
         upgrade: true,
         max_body_bytes: None,
+        labels: std::collections::BTreeMap::new(),
         plugins: Vec::new(),
     };
     Some(Single { route, ranks })
@@ -106,11 +109,11 @@ fn target(
     if backend.is_some_and(|backend| !backend.service.enabled) {
         return None;
     }
-    let is_protocol = |protocol: &String| matches!(protocol.as_str(), "http" | "https" | "grpc" | "grpcs");
-    if !route.protocols.iter().all(is_protocol) {
-        let protocols = route.protocols.join(", ");
-        let message = format!("routes of protocol {protocols} are not served by this version of Weir");
-        found.push(Diagnostic::dropped(place.to_path(), message));
+    if stream::is_stream(route) {
+        return None;
+    }
+    if backend.is_some_and(|backend| backend.is_stream) {
+        found.push(Diagnostic::dropped(place.to_path(), stream::UNFIT_SERVICE));
         return None;
     }
     match backend {

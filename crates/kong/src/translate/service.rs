@@ -6,6 +6,7 @@ use crate::document::{Document, Entity, Service, Target, Upstream};
 use crate::schema::{ItemPlace, text};
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
+use std::sync::Arc;
 use uuid::Uuid;
 use weir_model::{Algorithm, Diagnostic, HashOn, HealthChecks, KeepalivePool, Scheme, Timeouts, UpstreamTls};
 
@@ -18,6 +19,8 @@ pub struct Backend<'d> {
     pub service: &'d Service,
     /// Its name in the model; `None`: its protocol is not served.
     pub name: Option<String>,
+    /// It takes sessions of stream routes rather than calls.
+    pub is_stream: bool,
     /// The upstream of which it is one, where its host is the name of one.
     pub upstream: Option<&'d Upstream>,
 }
@@ -28,6 +31,7 @@ impl<'d> Backend<'d> {
         Self {
             service,
             name: scheme(service).map(|_| name(service)),
+            is_stream: scheme(service).is_some_and(Scheme::is_stream),
             upstream,
         }
     }
@@ -41,7 +45,29 @@ fn scheme(service: &Service) -> Option<Scheme> {
         "https" => Some(Scheme::Https),
         "grpc" => Some(Scheme::Grpc),
         "grpcs" => Some(Scheme::Grpcs),
+        // What passes through is under TLS of its own.
+        "tcp" | "tls_passthrough" => Some(Scheme::Tcp),
+        "tls" => Some(Scheme::Tls),
+        "udp" => Some(Scheme::Udp),
         _ => None,
+    }
+}
+
+/// The schemes of upstreams; those for datagrams are the same as for connections.
+const SCHEMES: [Scheme; 6] = [
+    Scheme::Http,
+    Scheme::Https,
+    Scheme::Grpc,
+    Scheme::Grpcs,
+    Scheme::Tcp,
+    Scheme::Tls,
+];
+
+/// The scheme of the upstream of a service of this scheme.
+fn of_upstream(scheme: Scheme) -> Scheme {
+    match scheme {
+        Scheme::Udp => Scheme::Tcp,
+        scheme => scheme,
     }
 }
 
@@ -50,9 +76,9 @@ pub struct Services<'d> {
     certificates: Certificates<'d>,
     by_id: HashMap<Uuid, Backend<'d>>,
     /// In the document's order.
-    pub services: Vec<weir_model::Service>,
+    pub services: Vec<Arc<weir_model::Service>>,
     /// In the document's order; those that are used over several protocols are there for each.
-    pub upstreams: Vec<weir_model::Upstream>,
+    pub upstreams: Vec<Arc<weir_model::Upstream>>,
 }
 
 impl<'d> Services<'d> {
@@ -73,17 +99,16 @@ impl<'d> Services<'d> {
         for Entity { place, value } in &document.services {
             let upstream = by_name.get(value.host.as_str()).copied();
             if let (Some(scheme), Some(upstream)) = (services.add(value, upstream, place, found), upstream) {
-                used.insert((scheme, &upstream.name));
+                used.insert((of_upstream(scheme), &upstream.name));
             }
         }
         let targets = targets_by_upstream(document);
         for Entity { value: upstream, .. } in &document.upstreams {
             let targets = targets.get(&upstream.id).map_or(&[][..], Vec::as_slice);
-            for scheme in [Scheme::Http, Scheme::Https, Scheme::Grpc, Scheme::Grpcs] {
+            for scheme in SCHEMES {
                 if scheme == Scheme::Http || used.contains(&(scheme, upstream.name.as_str())) {
-                    services
-                        .upstreams
-                        .push(translate_upstream(upstream, scheme, targets));
+                    let upstream = translate_upstream(upstream, scheme, targets);
+                    services.upstreams.push(Arc::new(upstream));
                 }
             }
         }
@@ -105,13 +130,13 @@ impl<'d> Services<'d> {
             found.push(Diagnostic::dropped(place.to_path(), message));
         }
         if let Some(scheme) = scheme {
-            self.services.push(weir_model::Service {
+            self.services.push(Arc::new(weir_model::Service {
                 tls: match scheme.is_tls() {
                     false => UpstreamTls::default(),
                     true => self.certificates.upstream_tls(service),
                 },
                 ..translate_service(service, scheme, upstream)
-            });
+            }));
         }
         self.by_id.insert(service.id, Backend::of(service, upstream));
         scheme
@@ -129,10 +154,12 @@ fn name(service: &Service) -> String {
 
 fn upstream_name(name: &str, scheme: Scheme) -> String {
     match scheme {
-        Scheme::Http => name.to_owned(),
-        Scheme::Https => format!("{name} over TLS"),
+        Scheme::Http | Scheme::H2c => name.to_owned(),
+        Scheme::Https | Scheme::H2 => format!("{name} over TLS"),
         Scheme::Grpc => format!("{name} for gRPC"),
         Scheme::Grpcs => format!("{name} for gRPC over TLS"),
+        Scheme::Tcp | Scheme::Udp => format!("{name} for streams"),
+        Scheme::Tls => format!("{name} for streams over TLS"),
     }
 }
 
@@ -149,10 +176,10 @@ fn translate_service(service: &Service, scheme: Scheme, upstream: Option<&Upstre
         tls: UpstreamTls::default(),
         url: upstream
             .is_none()
-            .then(|| format!("{}://{host}:{}", service.protocol, service.port)),
+            .then(|| format!("{}://{host}:{}", scheme.as_str(), service.port)),
         // The order in which Kong asks for records is LAST, SRV, A.
         srv: upstream.is_none() && is_name(&service.host),
-        upstream: upstream.map(|upstream| upstream_name(&upstream.name, scheme)),
+        upstream: upstream.map(|upstream| upstream_name(&upstream.name, of_upstream(scheme))),
         path: None,
         retries: service.retries.unwrap_or(5),
         retry_timeout_ms: 0,

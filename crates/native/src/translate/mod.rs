@@ -4,20 +4,23 @@ mod chain;
 mod consumer;
 mod reader;
 mod route;
+mod stream;
 mod upstream;
 
 use crate::words::FIELDS;
 use reader::{Reader, only};
 use serde_json::{Map, Value};
+use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath, Model, Service};
 
 /// The version of the text form that this build reads and writes.
 pub(crate) const VERSION: u32 = 1;
 
 /// The parts of a document that may be written in short; everything else stands there as in the model.
-const IN_WORDS: [&str; 6] = [
+const IN_WORDS: [&str; 7] = [
     "services",
     "routes",
+    "stream_routes",
     "upstreams",
     "consumers",
     "plugins",
@@ -75,9 +78,12 @@ impl Reader {
         model
             .routes
             .extend(self.each(map, "routes", |reader, value, place| {
-                reader.route(value, place, None)
+                reader.route(value, place, None).map(Arc::new)
             }));
-        model.upstreams = self.each(map, "upstreams", Self::upstream);
+        model.stream_routes = self.each(map, "stream_routes", Self::stream_route);
+        model.upstreams = self.each(map, "upstreams", |reader, value, place| {
+            reader.upstream(value, place).map(Arc::new)
+        });
         model.consumers = self.each(map, "consumers", Self::consumer);
         model.plugins = self.each(map, "plugins", Self::instance);
         model.unmatched = self.each(map, "unmatched", Self::step);
@@ -119,10 +125,11 @@ impl Reader {
         }
         let routes = place.field("routes");
         for (index, route) in self.list(map, "routes", place).iter().enumerate() {
-            model
-                .routes
-                .extend(self.route(route, &routes.index(index), Some(&service.name)));
+            model.routes.extend(
+                self.route(route, &routes.index(index), Some(&service.name))
+                    .map(Arc::new),
+            );
         }
-        model.services.push(service);
+        model.services.push(Arc::new(service));
     }
 }

@@ -6,7 +6,7 @@
 
 mod syntax;
 
-pub use syntax::{is_name, is_token, is_value};
+pub use syntax::{is_name, is_token, is_value, value_len};
 
 /// Headers of one request or response.
 #[derive(Debug, Clone, Default)]
@@ -66,6 +66,17 @@ impl Headers {
     pub fn clear(&mut self) {
         self.arena.clear();
         self.entries.clear();
+    }
+
+    /// Makes this list like another one, in the memory that it has.
+    pub fn copy_from(&mut self, other: &Self) {
+        self.arena.clone_from(&other.arena);
+        self.entries.clone_from(&other.entries);
+    }
+
+    /// The bytes that the list takes, about.
+    pub fn bytes(&self) -> usize {
+        self.arena.len() + self.entries.len() * size_of::<Entry>()
     }
 
     /// Adds a header at the end. A name or value with bytes that cannot stand in a header (CR, LF, NUL, in
@@ -138,12 +149,15 @@ impl Headers {
         other.clear();
     }
 
-    /// Adds to the first value of this name, which is well-formed with it.
-    pub fn extend_value(&mut self, name: &[u8], addition: &[u8]) {
-        debug_assert!(is_value(addition));
+    /// Adds to the first value of this name what `addition` says for it; the value is well-formed with that.
+    pub fn extend_value<'a>(&mut self, name: &[u8], addition: impl FnOnce(&[u8]) -> Option<&'a [u8]>) {
         let Some(index) = self.position(name) else { return };
         let entry = self.entries[index];
         let value = entry.value as usize..entry.value_end as usize;
+        let Some(addition) = addition(&self.arena[value.clone()]) else {
+            return;
+        };
+        debug_assert!(is_value(addition));
         let start = self.arena.len();
         self.arena.reserve(name.len() + value.len() + addition.len() + 4);
         self.arena
@@ -162,30 +176,25 @@ impl Headers {
         };
     }
 
-    /// Starts over with the bytes of a message's head; [`Headers::push_line`] then names its lines.
+    /// Names one line of a head that [`Headers::load`] will bring, by offsets into that: the name, where it is, where
+    /// the value without surrounding white space is, and the offset behind the line's CRLF.
     #[inline]
-    pub fn load(&mut self, head: &[u8]) {
-        self.clear();
-        self.arena.extend_from_slice(head);
-    }
-
-    /// Names one line of the loaded head by offsets, as its parser found it: the name, the value without
-    /// surrounding white space, and the offset behind the line's CRLF.
-    #[inline]
-    pub fn push_line(
-        &mut self,
-        name: std::ops::Range<usize>,
-        value: std::ops::Range<usize>,
-        line_end: usize,
-    ) {
-        debug_assert!(name.end <= value.start && value.end <= line_end && line_end <= self.arena.len());
+    pub fn push_line(&mut self, name: &[u8], at: usize, value: std::ops::Range<usize>, line_end: usize) {
+        debug_assert!(at + name.len() <= value.start && value.start <= value.end && value.end <= line_end);
         self.entries.push(Entry {
-            name: name.start as u32,
+            name: at as u32,
             value: value.start as u32,
             value_end: value.end as u32,
             line_end: line_end as u32,
-            tag: Tag::of(&self.arena[name]),
+            tag: Tag::of(name),
         });
+    }
+
+    /// Brings the bytes of the head whose lines were named since the list was cleared.
+    #[inline]
+    pub fn load(&mut self, head: &[u8]) {
+        debug_assert!(self.arena.is_empty(), "named lines begin a list");
+        self.arena.extend_from_slice(head);
     }
 
     /// Writes all headers as HTTP/1.1 lines.
@@ -245,7 +254,9 @@ impl Headers {
     }
 
     fn is_called(&self, entry: &Entry, name: &[u8]) -> bool {
-        Self::header(&self.arena, entry).name.eq_ignore_ascii_case(name)
+        let own = Self::header(&self.arena, entry).name;
+        // Most are asked for as they are written.
+        own == name || own.eq_ignore_ascii_case(name)
     }
 
     /// Every value of this name, in order.
@@ -323,10 +334,10 @@ mod tests {
     #[test]
     fn loaded_lines_are_written_as_they_came() {
         let mut headers = Headers::default();
+        headers.push_line(b"A", 0, 2..3, 5);
+        headers.push_line(b"Connection", 5, 17..18, 20);
+        headers.push_line(b"B", 20, 24..25, 28);
         headers.load(b"A:1\r\nConnection: x\r\nB:  2 \r\n");
-        headers.push_line(0..1, 2..3, 5);
-        headers.push_line(5..15, 17..18, 20);
-        headers.push_line(20..21, 24..25, 28);
         headers.append(b"C", b"3");
         headers.remove(b"connection");
         let mut lines = Vec::new();
@@ -365,12 +376,15 @@ mod tests {
     #[test]
     fn a_value_grows_in_its_place() {
         let mut headers = Headers::default();
+        headers.push_line(b"A", 0, 2..3, 5);
+        headers.push_line(b"Type", 5, 12..16, 19);
+        headers.push_line(b"B", 19, 22..23, 25);
         headers.load(b"A:1\r\nType:  text \r\nB: 2\r\n");
-        headers.push_line(0..1, 2..3, 5);
-        headers.push_line(5..9, 12..16, 19);
-        headers.push_line(19..20, 22..23, 25);
-        headers.extend_value(b"type", b"; charset=utf-8");
-        headers.extend_value(b"none", b"x");
+        headers.extend_value(b"type", |value| {
+            (value == b"text").then_some(&b"; charset=utf-8"[..])
+        });
+        headers.extend_value(b"none", |_| Some(b"x"));
+        headers.extend_value(b"b", |_| None);
         let mut lines = Vec::new();
         headers.write_lines(&mut lines);
         assert_eq!(lines, b"A:1\r\nType: text; charset=utf-8\r\nB: 2\r\n");

@@ -7,10 +7,50 @@ pub fn is_name(name: &[u8]) -> bool {
 }
 
 /// Whether `value` may stand in a header: no control characters but tab.
+#[inline]
 pub fn is_value(value: &[u8]) -> bool {
-    let is_control = |byte: u8| ((byte < 0x20) & (byte != b'\t')) | (byte == 0x7f);
-    // Without an early end, so that the compiler can look at many bytes at once.
-    !value.iter().fold(false, |bad, byte| bad | is_control(*byte)) && u32::try_from(value.len()).is_ok()
+    value_len(value) == value.len() && u32::try_from(value.len()).is_ok()
+}
+
+/// How many bytes from the start on may stand in a value: up to the first control character that is not a tab.
+#[inline]
+pub fn value_len(bytes: &[u8]) -> usize {
+    let mut length = 0;
+    loop {
+        length += first_control(&bytes[length..]);
+        if bytes.get(length) != Some(&b'\t') {
+            return length;
+        }
+        length += 1;
+    }
+}
+
+/// Where the first control character is, or the length.
+#[inline]
+fn first_control(bytes: &[u8]) -> usize {
+    let (chunks, rest) = bytes.as_chunks::<8>();
+    for (index, chunk) in chunks.iter().enumerate() {
+        let found = controls(*chunk);
+        if found != 0 {
+            return index * 8 + found.trailing_zeros() as usize / 8;
+        }
+    }
+    let is_control = |byte: &u8| *byte < 0x20 || *byte == 0x7f;
+    let before = bytes.len() - rest.len();
+    before + rest.iter().position(is_control).unwrap_or(rest.len())
+}
+
+/// Eight bytes looked at at once: the lowest bit that is set is the highest of the first control character. A byte
+/// that is smaller than what is taken from it borrows into its highest bit, and may do so into bytes behind it.
+#[inline]
+fn controls(bytes: [u8; 8]) -> u64 {
+    const EACH: u64 = u64::from_le_bytes([1; 8]);
+    const HIGHEST: u64 = EACH << 7;
+    let bytes = u64::from_le_bytes(bytes);
+    let is_delete = bytes ^ (EACH * 0x7f);
+    let below_space = bytes.wrapping_sub(EACH * 0x20) & !bytes;
+    let equal = is_delete.wrapping_sub(EACH) & !is_delete;
+    (below_space | equal) & HIGHEST
 }
 
 /// Whether `byte` is a token character (RFC 9110, 5.6.2).
@@ -34,3 +74,24 @@ const TOKENS: [bool; 256] = {
     }
     tokens
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_judged_byte_by_byte_at_every_length() {
+        for length in 1..20 {
+            for at in 0..length {
+                for byte in 0..=255 {
+                    let mut value = vec![b'a'; length];
+                    value[at] = byte;
+                    let is_good = (byte >= 0x20 || byte == b'\t') && byte != 0x7f;
+                    let expected = if is_good { length } else { at };
+                    assert_eq!(value_len(&value), expected, "{byte:#x} at {at} of {length}");
+                }
+            }
+        }
+        assert!(is_value(b"") && is_value(b"\t\t a\tb") && !is_value(b"a\tb\n"));
+    }
+}

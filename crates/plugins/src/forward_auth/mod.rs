@@ -284,6 +284,7 @@ impl AskFilter {
             }
             return Outcome::Reply(Box::new(reply));
         }
+        self.mark(exchange, &answer.headers);
         for name in &self.config.upstream_headers {
             let name = name.as_bytes();
             match answer.headers.get(name) {
@@ -292,6 +293,27 @@ impl AskFilter {
             }
         }
         Outcome::Continue
+    }
+}
+
+impl AskFilter {
+    /// Notes what the caller was known by, and what the server says of it.
+    fn mark(&self, exchange: &mut Exchange, answer: &Headers) {
+        let mut marks = Vec::new();
+        let request = &exchange.request.headers;
+        for (names, headers) in [
+            (&self.config.request_headers, request),
+            (&self.config.upstream_headers, answer),
+        ] {
+            for name in names {
+                for value in headers.get_all(name.as_bytes()) {
+                    marks.extend_from_slice(value);
+                    marks.push(b'\n');
+                }
+                marks.push(b'\n');
+            }
+        }
+        exchange.mark_caller(&marks);
     }
 }
 

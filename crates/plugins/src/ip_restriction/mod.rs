@@ -66,6 +66,10 @@ impl Plugin for IpRestriction {
         schemars::schema_for!(Config)
     }
 
+    fn works_on_streams(&self) -> bool {
+        true
+    }
+
     fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: Config = parse_config(config)?;
         let mut faults = Faults::default();

@@ -26,6 +26,8 @@ pub enum Form {
     ArrayOrObject,
     /// RFC 5424, ended by a line feed; the application's name.
     Syslog(String),
+    /// RFC 5424 with structured data, and a severity by the call's status.
+    StructuredSyslog(StructuredSyslog),
     /// RFC 3164 without a host, as sockets of the machine take it.
     LocalSyslog(LocalSyslog),
     /// Elasticsearch's bulk requests.
@@ -74,6 +76,87 @@ impl Default for LocalSyslog {
     }
 }
 
+/// Entries of RFC 5424 with structured data. `Debug` does not show the data, which may hold a token.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct StructuredSyslog {
+    /// The application's name.
+    pub name: String,
+    /// The facility's number, 0 to 23.
+    #[schemars(range(min = 0, max = 23))]
+    pub facility: u8,
+    /// Severity of entries on calls that were answered with a status below 400, 0 to 7.
+    #[schemars(range(min = 0, max = 7))]
+    pub success: u8,
+    /// The same for 400 to 499.
+    #[schemars(range(min = 0, max = 7))]
+    pub client_error: u8,
+    /// The same for 500 and above.
+    #[schemars(range(min = 0, max = 7))]
+    pub server_error: u8,
+    /// Entries that are less severe than this (have a higher number) are left out.
+    #[schemars(range(min = 0, max = 7))]
+    pub least: u8,
+    /// What the data is of: a name, or one with `@` and an enterprise number.
+    pub data_id: String,
+    /// The data: names and values.
+    pub data: Vec<(String, String)>,
+}
+
+impl std::fmt::Debug for StructuredSyslog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StructuredSyslog")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for StructuredSyslog {
+    fn default() -> Self {
+        Self {
+            name: "weir".into(),
+            facility: 1,
+            success: 6,
+            client_error: 6,
+            server_error: 6,
+            least: 7,
+            data_id: "weir".into(),
+            data: Vec::new(),
+        }
+    }
+}
+
+impl StructuredSyslog {
+    /// The data as it stands in an entry (RFC 5424, 6.3).
+    fn element(&self) -> String {
+        let mut element = format!("[{}", self.data_id);
+        for (name, value) in &self.data {
+            let value = value
+                .replace('\\', "\\\\")
+                .replace('"', "\\\"")
+                .replace(']', "\\]");
+            element.push_str(&format!(" {name}=\"{value}\""));
+        }
+        element + "]"
+    }
+
+    fn is_good(&self) -> bool {
+        let severities = [self.success, self.client_error, self.server_error, self.least];
+        let is_name = |name: &str| {
+            let is_plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'=' | b']' | b'"');
+            !name.is_empty() && name.bytes().all(is_plain)
+        };
+        self.facility <= 23
+            && severities.iter().all(|severity| *severity <= 7)
+            && is_name(&self.data_id)
+            && is_name(&self.name)
+            && self
+                .data
+                .iter()
+                .all(|(name, value)| is_name(name) && !value.contains(['\n', '\r']))
+    }
+}
+
 /// Where Elasticsearch keeps entries.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -92,6 +175,8 @@ pub enum Wrapper {
     Fixed(&'static str),
     /// The application's name.
     Syslog(String),
+    /// What each entry is made by, and its data as it stands in each.
+    StructuredSyslog(StructuredSyslog, String),
     /// Name, facility and severities.
     LocalSyslog(LocalSyslog),
     /// The index and what stands behind it.
@@ -110,6 +195,7 @@ impl Form {
                 let severities = [it.success, it.client_error, it.server_error, it.least];
                 it.facility <= 23 && severities.iter().all(|severity| *severity <= 7)
             }
+            Self::StructuredSyslog(options) => options.is_good(),
             _ => true,
         }
     }
@@ -121,6 +207,7 @@ impl Form {
             between,
             after,
             bare_single,
+            nesting: Vec::new(),
         };
         match self {
             Self::Array => joint("[", ",", "]", false),
@@ -145,6 +232,7 @@ impl Form {
                 Wrapper::Fixed("")
             }
             Self::Syslog(name) => Wrapper::Syslog(name.clone()),
+            Self::StructuredSyslog(options) => Wrapper::StructuredSyslog(options.clone(), options.element()),
             Self::LocalSyslog(options) => Wrapper::LocalSyslog(options.clone()),
             Self::Elasticsearch(options) => {
                 let kind = options.doc_type.as_deref();
@@ -180,6 +268,25 @@ impl Wrapper {
                 out.extend(format!("<46>1 {at} {host} {name} - - - ").bytes());
                 write(&mut out);
                 out.push(b'\n');
+            }
+            Self::StructuredSyslog(options, data) => {
+                let severity = match record.status {
+                    0..400 => options.success,
+                    400..500 => options.client_error,
+                    _ => options.server_error,
+                };
+                if severity > options.least {
+                    return None;
+                }
+                let at = time::rfc3339(record.started_ms + record.total_us / 1000, true);
+                let priority = u16::from(options.facility) * 8 + u16::from(severity);
+                let host = if record.hostname.is_empty() {
+                    "-"
+                } else {
+                    record.hostname
+                };
+                out.extend(format!("<{priority}>1 {at} {host} {} - - {data} ", options.name).bytes());
+                write(&mut out);
             }
             Self::LocalSyslog(options) => {
                 let severity = match record.status {

@@ -17,7 +17,8 @@
 mod fields;
 mod filter;
 pub mod form;
-mod json;
+pub(crate) mod json;
+mod kafka;
 pub mod layout;
 mod mask;
 pub mod target;
@@ -44,7 +45,7 @@ use weir_plugin::{BuildContext, Condition, Filter, LogBatching, LogTarget, Plugi
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Where entries go: `file`, `http`, `tcp`, `udp` or `local`.
+    /// Where entries go: `file`, `http`, `kafka`, `tcp`, `udp` or `local`.
     pub target: Target,
     /// The form of messages.
     pub form: Form,
@@ -149,7 +150,8 @@ impl Batch {
         }
     }
 
-    fn batching(&self) -> LogBatching {
+    /// What the engine is told.
+    pub fn batching(&self) -> LogBatching {
         LogBatching {
             max_entries: self.max_entries.max(1),
             delay: Duration::from_millis(self.delay_ms),
@@ -166,7 +168,7 @@ impl Batch {
 /// Bytes of a body that can be told at most.
 const MAX_BODY: usize = 16 << 20;
 /// Bytes that can wait for a target at most.
-const MAX_PENDING_BYTES: usize = 1 << 30;
+pub(crate) const MAX_PENDING_BYTES: usize = 1 << 30;
 
 /// The plugin.
 pub struct Logger;

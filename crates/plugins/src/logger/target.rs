@@ -1,6 +1,7 @@
 //! Where entries go: what configurations say of it, and what the engine is told.
 
 use super::json;
+pub use super::kafka::{Broker, KafkaTarget, Mechanism, Sasl};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -16,6 +17,8 @@ pub enum Target {
     File(FileTarget),
     /// An HTTP server that gets a request for each batch.
     Http(HttpTarget),
+    /// A topic of a Kafka cluster.
+    Kafka(KafkaTarget),
     /// A TCP server.
     Tcp(TcpTarget),
     /// A UDP server; batches are kept below the size of a datagram.
@@ -118,6 +121,9 @@ pub struct UdpTarget {
     pub host: String,
     /// Port.
     pub port: u16,
+    /// Lines are sent in datagrams of at most so many bytes, a longer one by itself; absent: a datagram for each batch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line_bytes: Option<usize>,
 }
 
 /// A socket of this machine.
@@ -142,6 +148,7 @@ impl Target {
         match self {
             Self::File(_) => "file",
             Self::Http(_) => "http",
+            Self::Kafka(_) => "kafka",
             Self::Tcp(_) => "tcp",
             Self::Udp(_) => "udp",
             Self::Local(_) => "local",
@@ -160,6 +167,7 @@ impl Target {
                 reopen: file.reopen,
             }),
             Self::Http(http) => http.sink(),
+            Self::Kafka(kafka) => kafka.sink(),
             Self::Tcp(tcp) => {
                 check_host(&tcp.host)?;
                 let name = || tcp.server_name.clone().unwrap_or_else(|| tcp.host.clone());
@@ -175,6 +183,7 @@ impl Target {
                 Ok(LogSink::Udp {
                     host: udp.host.clone(),
                     port: udp.port,
+                    line_bytes: udp.line_bytes,
                 })
             }
             Self::Local(local) => Ok(LogSink::Local {
@@ -192,7 +201,11 @@ fn check_host(host: &str) -> Result<(), (&'static str, &'static str)> {
 }
 
 impl HttpTarget {
-    fn sink(&self) -> Result<LogSink, (&'static str, &'static str)> {
+    /// What the engine is told.
+    ///
+    /// # Errors
+    /// Says which field is wrong, and what was expected.
+    pub fn sink(&self) -> Result<LogSink, (&'static str, &'static str)> {
         let url = Url::parse(&self.url).ok_or(("url", "expected http://host:port/path or https://…"))?;
         if !is_name(self.method.as_bytes()) {
             return Err(("method", "expected a method"));

@@ -8,6 +8,9 @@ use weir_plugin::{CallRecord, Exchange, LogEntry, LogSink, Outcome, Phases, Rout
 fn record() -> CallRecord<'static> {
     CallRecord {
         started_ms: NOW_MS,
+        started_us: NOW_MS * 1000,
+        forwarded_us: None,
+        failures: &[],
         status: 201,
         bytes_in: 77,
         bytes_out: 300,

@@ -1,18 +1,26 @@
-//! The work on one call: an answer from the cache, or a fetch whose response is kept.
+//! The work on a request: an answer from the cache, or a fetch whose response is kept.
 
 use super::Config;
-use super::control::{Control, is_not_modified};
-use super::flight::Lead;
+use super::conditions::{ANSWERABLE, CONDITIONS, Part, is_for_service, is_not_modified, part};
+use super::control::Control;
+use super::entry::{Entry, Freshness};
 use super::key::{KeyMaker, hex};
-use super::record::{MediaType, Recorder, hides};
-use super::zone::{Entry, Freshness, Key, Look, Zone};
+use super::pending::{Fetch, Pending, Told};
+use super::record::{MediaType, hides};
+use super::zone::{Key, Look, Zone};
 use crate::graphql;
 use std::sync::Arc;
 use std::time::Duration;
-use weir_plugin::{Exchange, Filter, Outcome, Phases, Refusal, RefusalKind, Reply, Template, Wait};
+use weir_plugin::{
+    Exchange, Filter, Headers, Outcome, Phases, Refusal, RefusalKind, Reply, SharedReply, Template, Wait,
+};
 
 /// The longest body that is read for a key.
 const MAX_BODY: usize = 1 << 20;
+/// How often a call waits for the shelf at most: for the list of headers by which responses differ, and for one of them.
+const MAX_SHELF_WAITS: u8 = 3;
+/// Methods that change nothing (RFC 9110, 9.2.1).
+const SAFE: [&[u8]; 4] = [b"GET", b"HEAD", b"OPTIONS", b"TRACE"];
 
 /// An instance of `proxy-cache`.
 pub(super) struct CacheFilter {
@@ -24,26 +32,11 @@ pub(super) struct CacheFilter {
     pub(super) content_types: Vec<MediaType>,
 }
 
-/// What is known of a call between its request and its response.
-pub(super) struct Pending {
-    /// The word for the status header.
-    pub(super) word: Option<String>,
-    /// The key, where the call has one.
-    pub(super) key: Option<Key>,
-    /// Where its response is to be kept, and under which key others wait for it.
-    pub(super) fetch: Option<Fetch>,
-}
-
-/// A fetch for the cache.
-pub(super) struct Fetch {
-    pub(super) key: Key,
-    /// Where the next caller looks; another key where responses vary.
-    pub(super) place: Key,
-    pub(super) lead: Option<Lead>,
-}
-
 /// That a call has waited for another one.
 struct Waited;
+
+/// How often a call has waited for the shelf.
+struct ShelfWaits(u8);
 
 impl CacheFilter {
     pub(super) fn new(config: Config, zone: Arc<Zone>) -> Self {
@@ -62,79 +55,113 @@ impl CacheFilter {
         }
     }
 
-    fn pass_on(&self, exchange: &mut Exchange, word: &str) -> Outcome {
+    /// Whether RFC 9111 counts in full.
+    pub(super) fn is_full(&self) -> bool {
+        self.config.cache_control && self.config.revalidate
+    }
+
+    fn pass_on(&self, exchange: &mut Exchange, told: Told) -> Outcome {
+        let is_unsafe = !SAFE.contains(&exchange.request.method.as_slice());
+        let forgets = self.config.invalidate && !self.config.graphql && is_unsafe;
         let pending = Pending {
-            word: Some(word.to_owned()),
+            told,
             key: None,
             fetch: None,
+            forget: forgets.then(|| self.keys.of(exchange)),
         };
         exchange.kept.put(self, pending);
         Outcome::Continue
     }
 
-    /// The call is one for the cache; else the word for it.
-    fn refused_word(&self, exchange: &Exchange, control: &Control) -> Option<&str> {
-        let method = &exchange.request.method;
-        let words = &self.config.words;
-        if !self
-            .config
-            .methods
-            .iter()
-            .any(|known| known.as_bytes() == method.as_slice())
-        {
-            return Some(&words.other_method);
+    /// Why the call is none for the cache.
+    fn passes(&self, exchange: &Exchange, control: &Control) -> Option<Told> {
+        let method = exchange.request.method.as_slice();
+        if !self.config.methods.iter().any(|known| known.as_bytes() == method) {
+            return Some(Told::OtherMethod);
         }
-        let is_unwanted = self.config.cache_control && (control.no_store || control.no_cache);
-        (is_unwanted || any_is_set(&self.bypass, exchange)).then_some(words.bypass.as_str())
+        let is_unwanted = control.no_store || control.no_cache && !self.config.revalidate;
+        (is_unwanted || any_is_set(&self.bypass, exchange)).then_some(Told::Bypass)
     }
 
     /// Whether the caller takes a response of this age.
     fn is_acceptable(&self, entry: &Entry, freshness: Freshness, control: &Control, now_ms: u64) -> bool {
+        let times = &entry.times;
         if !self.config.cache_control {
             return freshness == Freshness::Fresh;
         }
-        let age = now_ms.saturating_sub(entry.stored_ms) / 1000;
-        let fresh = entry.fresh_ms / 1000;
+        let age = times.age_at(now_ms) / 1000;
+        let fresh = times.fresh / 1000;
         let is_young = control.max_age.is_none_or(|most| age <= most);
         let stays = control
             .min_fresh
             .is_none_or(|least| fresh.saturating_sub(age) >= least);
         let stale = age.saturating_sub(fresh);
-        let may_be_stale = control.max_stale.is_some_and(|most| stale <= most);
-        is_young && stays && (freshness == Freshness::Fresh || may_be_stale)
+        let may_be_stale = !times.never_stale && control.max_stale.is_some_and(|most| stale <= most);
+        !control.no_cache && is_young && stays && (freshness == Freshness::Fresh || may_be_stale)
     }
 
-    fn hit(&self, exchange: &Exchange, entry: &Entry, key: &Key, now_ms: u64) -> Outcome {
-        let header = |name: &str| {
-            let found = entry
-                .headers
-                .iter()
-                .find(|(known, _)| known.eq_ignore_ascii_case(name));
-            found.map(|(_, value)| value.as_slice())
-        };
-        let is_known = entry.status == 200
-            && is_not_modified(&exchange.request.headers, header("etag"), header("last-modified"));
-        let mut reply = match is_known {
-            true => Reply::new(304, "", ""),
-            false => Reply::new(entry.status, "", entry.body.as_slice()),
-        };
-        for (name, value) in &entry.headers {
-            let is_about_the_body = is_known && name.eq_ignore_ascii_case("content-type");
-            if !(is_about_the_body || self.config.hide_cache_headers && hides(name.as_bytes())) {
-                reply = reply.with_header(name.as_str(), value.as_slice());
-            }
+    /// An answer of what is kept.
+    fn hit(&self, exchange: &mut Exchange, entry: &Entry, key: &Key, told: Told, now_ms: u64) -> Outcome {
+        let mut reply = Reply::new(entry.status, "", "");
+        let mut shared = entry.shared();
+        self.fit(exchange, &mut reply.status, &mut shared, None);
+        if self.config.hide_cache_headers {
+            Arc::make_mut(&mut shared.headers).retain(|header| !hides(header.name));
         }
+        reply.shared = Some(shared);
+        let own = &mut exchange.response_headers;
         if self.config.age {
-            let age = now_ms.saturating_sub(entry.stored_ms) / 1000;
-            reply = reply.with_header("Age", age.to_string());
+            let age = entry.times.age_at(now_ms) / 1000;
+            own.append(b"Age", itoa::Buffer::new().format(age).as_bytes());
         }
-        if let Some(name) = &self.config.status_header {
-            reply = reply.with_header(name.as_str(), self.config.words.hit.as_str());
-        }
-        if let Some(name) = &self.config.key_header {
-            reply = reply.with_header(name.as_str(), hex(key));
-        }
+        self.tell(own, told, Some(key));
         Outcome::Reply(Box::new(reply))
+    }
+
+    /// Tells how the call was answered.
+    pub(super) fn tell(&self, headers: &mut Headers, told: Told, key: Option<&Key>) {
+        if let (Some(name), Some(word)) = (&self.config.status_header, self.config.words.of(told)) {
+            headers.set(name.as_bytes(), word.as_bytes());
+        }
+        if let (Some(name), Some(key)) = (&self.config.key_header, key) {
+            headers.set(name.as_bytes(), hex(key).as_bytes());
+        }
+    }
+
+    /// Makes of a whole response what a call asks for: that it has it already, or a part of it. `request`: its headers,
+    /// where those that the exchange has are not the caller's.
+    pub(super) fn fit(
+        &self,
+        exchange: &Exchange,
+        status: &mut u16,
+        shared: &mut SharedReply,
+        request: Option<&Headers>,
+    ) {
+        let request = request.unwrap_or(&exchange.request.headers);
+        if *status != 200 || !CONDITIONS.iter().any(|name| request.contains(name)) {
+            return;
+        }
+        if is_not_modified(request, &shared.headers) {
+            *status = 304;
+            shared.range = 0..0;
+            Arc::make_mut(&mut shared.headers).remove(b"content-type");
+            return;
+        }
+        if !self.config.ranges || exchange.request.method != b"GET" {
+            return;
+        }
+        let length = shared.body.len();
+        let (new, range, told) = match part(request, &shared.headers, length) {
+            Part::Whole => return,
+            Part::Bytes(range) => {
+                let told = format!("bytes {}-{}/{length}", range.start, range.end - 1);
+                (206, range, told)
+            }
+            Part::Beyond => (416, 0..0, format!("bytes */{length}")),
+        };
+        *status = new;
+        shared.range = range;
+        Arc::make_mut(&mut shared.headers).set(b"Content-Range", told.as_bytes());
     }
 
     fn purge(&self, exchange: &Exchange) -> Outcome {
@@ -144,30 +171,70 @@ impl CacheFilter {
         }
     }
 
+    /// Waits for what is on the shelf under this key; `None`: it is not worth waiting for any more.
+    fn unshelve(&self, exchange: &mut Exchange, place: Key) -> Option<Outcome> {
+        let ShelfWaits(waits) = exchange.kept.take(self).unwrap_or(ShelfWaits(0));
+        if waits == MAX_SHELF_WAITS {
+            return None;
+        }
+        exchange.kept.put(self, ShelfWaits(waits + 1));
+        let landing = self.zone.unshelve(place)?;
+        let at_most = Duration::from_millis(self.config.wait_ms);
+        Some(Outcome::Wait(Wait::event(landing, at_most)))
+    }
+
     /// Fetches the response, or waits for who fetches it already.
-    fn fetch(&self, exchange: &mut Exchange, key: Key, look: Look, word: &str) -> Outcome {
-        let (place, may_wait) = match look {
-            Look::Found(_, _, place) | Look::Nothing(place) => (place, true),
-            Look::Pass(place) => (place, false),
-        };
-        let is_get = exchange.request.method != b"HEAD";
+    fn fetch(&self, exchange: &mut Exchange, fetch: Fetch, told: Told, shares: bool, now_ms: u64) -> Outcome {
+        let mut fetch = fetch;
         let has_waited = exchange.kept.take::<_, Waited>(self).is_some();
-        let lead = match (may_wait && is_get).then(|| self.zone.lead(place)) {
-            None => None,
-            Some(Ok(lead)) => Some(lead),
-            Some(Err(_)) if has_waited => None,
-            Some(Err(landing)) => {
-                exchange.kept.put(self, Waited);
-                return Outcome::Wait(Wait::event(landing, Duration::from_millis(self.config.wait_ms)));
+        if shares && exchange.request.method != b"HEAD" {
+            match self.zone.lead(fetch.place) {
+                Ok(lead) => fetch.lead = Some(lead),
+                Err(landing) => {
+                    let stored = fetch.stored.as_ref();
+                    let does =
+                        |entry: &&Arc<Entry>| entry.times.may_be_stale(entry.times.while_revalidate, now_ms);
+                    if told == Told::Expired
+                        && let Some(entry) = stored.filter(does)
+                    {
+                        return self.hit(exchange, entry, &fetch.key, Told::Stale, now_ms);
+                    }
+                    if !has_waited {
+                        exchange.kept.put(self, Waited);
+                        let at_most = Duration::from_millis(self.config.wait_ms);
+                        return Outcome::Wait(Wait::event(landing, at_most));
+                    }
+                }
             }
-        };
+        }
+        if self.config.revalidate
+            && exchange.request.method == b"GET"
+            && let Some(entry) = fetch.stored.as_ref().filter(|entry| entry.has_validator())
+        {
+            fetch.asks = true;
+            ask_about(entry, &mut exchange.request.headers);
+        }
         let pending = Pending {
-            word: Some(word.to_owned()),
-            key: Some(key),
-            fetch: Some(Fetch { key, place, lead }),
+            told,
+            key: Some(fetch.key),
+            fetch: Some(fetch),
+            forget: None,
         };
         exchange.kept.put(self, pending);
         Outcome::Continue
+    }
+}
+
+/// Makes a request one for what has changed since (RFC 9111, 4.3.1).
+fn ask_about(entry: &Entry, request: &mut Headers) {
+    for name in ANSWERABLE {
+        request.remove(name);
+    }
+    if let Some(tag) = entry.headers.get(b"etag") {
+        request.append(b"If-None-Match", tag);
+    }
+    if let Some(modified) = entry.headers.get(b"last-modified") {
+        request.append(b"If-Modified-Since", modified);
     }
 }
 
@@ -187,6 +254,19 @@ fn answered(status: u16) -> Outcome {
     Outcome::Refuse(Box::new(Refusal::with_status(kind, status)))
 }
 
+/// What is known of a GraphQL call: `None`, that it is one to be kept, or what becomes of it.
+fn graphql_outcome(exchange: &Exchange) -> Option<Result<Told, Outcome>> {
+    match graphql::query(&exchange.request) {
+        Ok(None) => Some(Err(Outcome::NeedBody { max_bytes: MAX_BODY })),
+        Ok(Some(query)) => match graphql::Query::read(&query) {
+            Ok(query) if query.has_mutation => Some(Ok(Told::Bypass)),
+            Ok(_) => None,
+            Err(fault) => Some(Err(graphql::Fault::from(fault).outcome("proxy-cache"))),
+        },
+        Err(fault) => Some(Err(fault.outcome("proxy-cache"))),
+    }
+}
+
 impl Filter for CacheFilter {
     fn phases(&self) -> Phases {
         Phases::BOTH
@@ -203,77 +283,72 @@ impl Filter for CacheFilter {
             return self.purge(exchange);
         }
         if self.config.graphql {
-            match graphql::query(&exchange.request) {
-                Ok(None) => return Outcome::NeedBody { max_bytes: MAX_BODY },
-                Ok(Some(query)) => match graphql::Query::read(&query) {
-                    Ok(query) if query.has_mutation => {
-                        return self.pass_on(exchange, &self.config.words.bypass);
-                    }
-                    Ok(_) => {}
-                    Err(fault) => return graphql::Fault::from(fault).outcome("proxy-cache"),
-                },
-                Err(fault) => return fault.outcome("proxy-cache"),
+            match graphql_outcome(exchange) {
+                None => {}
+                Some(Ok(told)) => return self.pass_on(exchange, told),
+                Some(Err(outcome)) => return outcome,
             }
         }
-        let control = Control::of(&exchange.request.headers);
-        if let Some(word) = self.refused_word(exchange, &control) {
-            return self.pass_on(exchange, word);
+        let control = match self.config.cache_control {
+            true => Control::of(&exchange.request.headers),
+            false => Control::default(),
+        };
+        if let Some(told) = self.passes(exchange, &control) {
+            return self.pass_on(exchange, told);
         }
         let now_ms = exchange.unix_ms();
         let key = self.keys.of(exchange);
-        let look = self.zone.look(&key, &exchange.request.headers, now_ms);
-        let words = &self.config.words;
-        let word = match &look {
-            Look::Found(_, Freshness::Over, _) => &words.expired,
-            Look::Found(entry, freshness, _) => {
-                if self.is_acceptable(entry, *freshness, &control, now_ms) {
-                    exchange.kept.take::<_, Waited>(self);
-                    return self.hit(exchange, entry, &key, now_ms);
+        let (told, stored, place, shares) = match self.zone.look(&key, &exchange.request.headers, now_ms) {
+            Look::Found(entry, freshness, place) => {
+                let over = freshness == Freshness::Over;
+                if !over && self.is_acceptable(&entry, freshness, &control, now_ms) {
+                    return self.hit(exchange, &entry, &key, Told::Hit, now_ms);
                 }
-                &words.refresh
+                let is_old = self.config.revalidate && freshness == Freshness::Stale;
+                let told = match over || is_old && control == Control::default() {
+                    true => Told::Expired,
+                    false => Told::Refresh,
+                };
+                // What each caller has to ask about itself is nothing to wait for.
+                let shares = entry.times.fresh > 0;
+                (told, Some(entry), place, shares)
             }
-            Look::Nothing(_) | Look::Pass(_) => &words.miss,
+            Look::Shelved(place) => match self.unshelve(exchange, place) {
+                Some(outcome) => return outcome,
+                None => (Told::Miss, None, place, true),
+            },
+            Look::Nothing(place) => (Told::Miss, None, place, true),
+            Look::Pass(place) => (Told::Miss, None, place, false),
         };
-        if self.config.cache_control && control.only_if_cached {
+        if control.only_if_cached {
             let pending = Pending {
-                word: words.only_if_cached.clone(),
+                told: Told::OnlyIfCached,
                 key: Some(key),
                 fetch: None,
+                forget: None,
             };
             exchange.kept.put(self, pending);
             return answered(504);
         }
-        let word = word.clone();
-        self.fetch(exchange, key, look, &word)
+        let request = exchange.request.headers.clone();
+        let is_for_service = is_for_service(&request);
+        let is_conditional = ANSWERABLE.iter().any(|name| request.contains(name));
+        let is_answerable = !is_for_service && (!is_conditional || stored.is_some());
+        let fetch = Fetch {
+            key,
+            place,
+            lead: None,
+            request,
+            stored: stored.filter(|_| !is_for_service),
+            asks: false,
+        };
+        self.fetch(exchange, fetch, told, shares && is_answerable, now_ms)
     }
 
     fn on_response(&self, exchange: &mut Exchange) {
         // An answer from the cache has been made ready already.
         if let Some(pending) = exchange.kept.take::<_, Pending>(self) {
             self.finish(exchange, pending);
-        }
-    }
-}
-
-impl CacheFilter {
-    fn finish(&self, exchange: &mut Exchange, pending: Pending) {
-        let Pending { mut word, key, fetch } = pending;
-        if let Some(fetch) = fetch {
-            match Recorder::begin(self, exchange, fetch) {
-                Some(recorder) => exchange.response.body_filters.push(recorder),
-                None => word = self.config.words.not_kept.clone().or(word),
-            }
-        }
-        let headers = &mut exchange.response.headers;
-        if self.config.hide_cache_headers {
-            headers.remove(b"expires");
-            headers.remove(b"cache-control");
-        }
-        if let (Some(name), Some(word)) = (&self.config.status_header, word) {
-            headers.set(name.as_bytes(), word.as_bytes());
-        }
-        if let (Some(name), Some(key)) = (&self.config.key_header, key) {
-            headers.set(name.as_bytes(), hex(&key).as_bytes());
         }
     }
 }

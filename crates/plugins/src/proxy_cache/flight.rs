@@ -27,6 +27,11 @@ impl Lead {
     pub(super) fn new(zone: Arc<Zone>, key: Key, flight: Arc<Flight>) -> Self {
         Self { zone, key, flight }
     }
+
+    /// How others wait for the end of the fetch.
+    pub(super) fn landing(&self) -> Landing {
+        Landing::of(&self.flight)
+    }
 }
 
 impl Drop for Lead {

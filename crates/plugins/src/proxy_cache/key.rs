@@ -6,22 +6,34 @@ use aws_lc_rs::digest;
 use weir_plugin::uri::{decode_form, query_pairs};
 use weir_plugin::{Exchange, Template};
 
+/// Bytes of a key's text that are expected at most.
+const USUAL_BYTES: usize = 512;
+
 /// A digest over parts whose ends count.
-pub(super) struct Digest(digest::Context);
+pub(super) struct Digest(Vec<u8>);
 
 impl Digest {
     pub(super) fn new() -> Self {
-        Self(digest::Context::new(&digest::SHA256))
+        Self(Vec::with_capacity(USUAL_BYTES))
     }
 
     pub(super) fn part(&mut self, part: &[u8]) {
-        self.0.update(&(part.len() as u64).to_le_bytes());
-        self.0.update(part);
+        self.0.extend_from_slice(&(part.len() as u64).to_le_bytes());
+        self.0.extend_from_slice(part);
+    }
+
+    /// A part that is written by `write`.
+    fn written(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.0.len();
+        self.0.extend_from_slice(&[0; 8]);
+        write(&mut self.0);
+        let length = (self.0.len() - start - 8) as u64;
+        self.0[start..start + 8].copy_from_slice(&length.to_le_bytes());
     }
 
     pub(super) fn finish(self) -> Key {
         let mut key = Key::default();
-        key.copy_from_slice(self.0.finish().as_ref());
+        key.copy_from_slice(digest::digest(&digest::SHA256, &self.0).as_ref());
         key
     }
 }
@@ -34,6 +46,8 @@ pub(super) struct KeyMaker {
     ignore_case: bool,
     per_consumer: bool,
     with_body: bool,
+    /// Callers whom nobody but the service knows are told apart by what they show it.
+    by_authorization: bool,
 }
 
 impl KeyMaker {
@@ -49,6 +63,8 @@ impl KeyMaker {
             ignore_case: config.ignore_case,
             per_consumer: config.per_consumer,
             with_body: config.graphql,
+            // With `cache_control`, what they get is kept only where it is for all.
+            by_authorization: config.per_authorization && !config.cache_control,
         }
     }
 
@@ -61,14 +77,23 @@ impl KeyMaker {
         let mut digest = Digest::new();
         let consumer = exchange.identity.as_ref().filter(|_| self.per_consumer);
         digest.part(consumer.map_or(&b""[..], |identity| identity.consumer.id.as_bytes()));
-        let mut text = Vec::with_capacity(128);
+        let marks = if self.per_consumer {
+            exchange.caller_marks.as_slice()
+        } else {
+            b""
+        };
+        digest.part(marks);
+        let is_told_by_what_it_shows = self.by_authorization && consumer.is_none();
+        let shown = exchange.request.headers.get(b"authorization");
+        digest.part(shown.filter(|_| is_told_by_what_it_shows).unwrap_or_default());
         for template in &self.templates {
-            text.clear();
-            template.render(exchange, &mut text);
-            if self.ignore_case {
-                text.make_ascii_lowercase();
-            }
-            digest.part(&text);
+            digest.written(|text| {
+                let start = text.len();
+                template.render(exchange, text);
+                if self.ignore_case {
+                    text[start..].make_ascii_lowercase();
+                }
+            });
         }
         let request = &exchange.request;
         let query = request.query.as_deref().unwrap_or_default();

@@ -1,8 +1,10 @@
 //! Keeping a response while it passes.
 
-use super::control::Control;
-use super::filter::{CacheFilter, Fetch, any_is_set};
-use super::zone::Entry;
+use super::Config;
+use super::entry::{Entry, Times};
+use super::filter::CacheFilter;
+use super::pending::Fetch;
+use std::sync::Arc;
 use weir_plugin::{BodyFilter, Exchange, Headers};
 
 /// Milliseconds for which nobody waits for a response after one that could not be kept.
@@ -57,7 +59,7 @@ impl MediaType {
         }
     }
 
-    fn takes(&self, other: &Self) -> bool {
+    pub(super) fn takes(&self, other: &Self) -> bool {
         (self.kind == b"*" || self.kind == other.kind)
             && (self.subtype == b"*" || self.subtype == other.subtype)
             && self.parameters == other.parameters
@@ -67,105 +69,62 @@ impl MediaType {
 /// Notes a body as it passes, and stores the response when it is complete.
 pub(super) struct Recorder {
     fetch: Fetch,
-    zone: std::sync::Arc<super::zone::Zone>,
+    zone: Arc<super::zone::Zone>,
     /// `None`: it is larger than what is kept.
-    entry: Option<Entry>,
+    noted: Option<Noted>,
     vary: Vec<String>,
-    /// The request's headers by which the response varies.
-    request: Headers,
     now_ms: u64,
+}
+
+/// A response as far as it has passed.
+struct Noted {
+    status: u16,
+    headers: Headers,
+    times: Times,
+    body: Vec<u8>,
 }
 
 impl Recorder {
     /// Begins to note the response; `None`: it is not to be kept.
     pub(super) fn begin(cache: &CacheFilter, exchange: &mut Exchange, fetch: Fetch) -> Option<Self> {
         let now_ms = exchange.unix_ms();
-        let lifetime = cache.lifetime_ms(exchange, now_ms);
-        let vary = vary(&exchange.response.headers);
-        let (Some(fresh_ms), Some(vary)) = (lifetime, vary) else {
-            if !exchange.response.is_gateway {
+        let response = &exchange.response;
+        let times = match response.is_gateway {
+            true => None,
+            false => cache.times(exchange, &response.headers, response.status, &fetch, now_ms),
+        };
+        let vary = vary(&response.headers);
+        let (Some(times), Some(vary)) = (times, vary) else {
+            // What a condition was answered with tells nothing of the next call.
+            if !response.is_gateway && response.status != 304 && response.status != 206 {
                 cache.zone.pass(&fetch.place, now_ms + PASS_MS);
             }
             return None;
         };
-        if exchange.request.method == b"HEAD" {
-            // There is no body to keep; the next GET fetches one.
-            return Some(Self::looking_on(cache, fetch, now_ms));
-        }
-        let mut request = Headers::default();
-        for name in &vary {
-            for value in exchange.request.headers.get_all(name.as_bytes()) {
-                request.append(name.as_bytes(), value);
-            }
-        }
-        let keep_ms = cache
-            .config
-            .keep_seconds
-            .map_or(fresh_ms, |seconds| seconds.saturating_mul(1000).max(fresh_ms));
-        let mut headers = Vec::new();
-        for header in exchange
-            .response
-            .headers
-            .iter()
-            .filter(|header| is_kept(header.name))
-        {
-            headers.push((
-                String::from_utf8_lossy(header.name).into_owned(),
-                header.value.to_vec(),
-            ));
-        }
-        let entry = Entry {
-            status: exchange.response.status,
-            headers,
-            body: Vec::new(),
-            stored_ms: now_ms,
-            fresh_ms,
-            keep_ms,
-        };
-        Some(Self {
+        let mut recorder = Self {
             fetch,
-            zone: cache.zone.clone(),
-            entry: Some(entry),
+            zone: Arc::clone(&cache.zone),
+            noted: None,
             vary,
-            request,
             now_ms,
-        })
-    }
-
-    fn looking_on(cache: &CacheFilter, fetch: Fetch, now_ms: u64) -> Self {
-        Self {
-            fetch,
-            zone: cache.zone.clone(),
-            entry: None,
-            vary: Vec::new(),
-            request: Headers::default(),
-            now_ms,
-        }
-    }
-}
-
-impl CacheFilter {
-    /// For how long the response is fresh; `None`: it is not to be kept.
-    fn lifetime_ms(&self, exchange: &Exchange, now_ms: u64) -> Option<u64> {
-        let response = &exchange.response;
-        let control = Control::of(&response.headers);
-        let is_kind = self.config.statuses.contains(&response.status) && !response.is_gateway;
-        let is_type = self.content_types.is_empty() || {
-            let content_type = response.headers.get(b"content-type").map(MediaType::parse);
-            content_type.is_some_and(|own| self.content_types.iter().any(|known| known.takes(&own)))
         };
-        let obeys = self.config.cache_control || self.config.obey_private;
-        let is_private = (obeys && control.forbids())
-            || (!self.config.store_cookies && response.headers.contains(b"set-cookie"))
-            || any_is_set(&self.no_store, exchange);
-        if !is_kind || !is_type || is_private {
-            return None;
+        // To a HEAD there is no body to keep; the next GET fetches one.
+        if exchange.request.method != b"HEAD" {
+            let mut headers = Headers::default();
+            for header in response.headers.iter() {
+                if is_kept(header.name, &cache.config) {
+                    headers.append(header.name, header.value);
+                }
+            }
+            let length = response.content_length.and_then(|it| usize::try_from(it).ok());
+            recorder.noted = Some(Noted {
+                status: response.status,
+                headers,
+                times,
+                body: Vec::with_capacity(length.unwrap_or(0).min(cache.zone.max_body())),
+            });
         }
-        let seconds = match self.config.cache_control {
-            true => control.lifetime(&response.headers, now_ms),
-            false => self.config.ttl_seconds,
-        };
-        (seconds > 0).then(|| seconds.saturating_mul(1000))
+        Some(recorder)
     }
 }
 
@@ -189,21 +148,28 @@ fn vary(headers: &Headers) -> Option<Vec<String>> {
     Some(names)
 }
 
-/// Whether a header is part of what is kept: neither the connection's nor the caller's.
-fn is_kept(name: &[u8]) -> bool {
+/// Whether a header is part of what is kept: neither the connection's nor the caller's, nor one that tells of this cache.
+pub(super) fn is_kept(name: &[u8], config: &Config) -> bool {
     let name = name.to_ascii_lowercase();
-    !NOT_KEPT.contains(&name.as_slice()) && memchr::memmem::find(&name, b"ratelimit-remaining").is_none()
+    let own = [&config.status_header, &config.key_header];
+    let is_own = |it: &&Option<String>| {
+        it.as_ref()
+            .is_some_and(|own| own.as_bytes().eq_ignore_ascii_case(&name))
+    };
+    !NOT_KEPT.contains(&name.as_slice())
+        && memchr::memmem::find(&name, b"ratelimit-remaining").is_none()
+        && !own.iter().any(is_own)
 }
 
 impl BodyFilter for Recorder {
     fn piece(&mut self, data: &[u8], out: &mut Vec<u8>) {
         out.extend_from_slice(data);
-        if let Some(entry) = &mut self.entry {
-            if entry.body.len() + data.len() <= self.zone.max_body() {
-                entry.body.extend_from_slice(data);
+        if let Some(noted) = &mut self.noted {
+            if noted.body.len() + data.len() <= self.zone.max_body() {
+                noted.body.extend_from_slice(data);
                 return;
             }
-            self.entry = None;
+            self.noted = None;
             self.zone.pass(&self.fetch.place, self.now_ms + PASS_MS);
             // Nobody needs to wait for the rest.
             self.fetch.lead = None;
@@ -211,8 +177,15 @@ impl BodyFilter for Recorder {
     }
 
     fn end(&mut self, _: &mut Vec<u8>) {
-        if let Some(entry) = self.entry.take() {
-            self.zone.store(&self.fetch.key, &self.vary, &self.request, entry);
+        if let Some(noted) = self.noted.take() {
+            let entry = Entry {
+                status: noted.status,
+                headers: Arc::new(noted.headers),
+                body: noted.body.into(),
+                times: noted.times,
+            };
+            self.zone
+                .store(&self.fetch.key, &self.vary, &self.fetch.request, entry);
         }
         self.fetch.lead = None;
     }

@@ -1,43 +1,21 @@
 //! A bounded store of responses, shared by all workers.
 
+use super::config::Disk;
+use super::entry::{Entry, Freshness, OVERHEAD};
 use super::flight::{Flight, Landing, Lead};
+use super::shelved;
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use weir_plugin::Headers;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use weir_plugin::{Headers, Shelf, Shelves};
 
 /// A digest of what tells responses apart.
 pub(super) type Key = [u8; 32];
 
 /// Parts that are locked by themselves.
 const SHARDS: usize = 16;
-/// What an entry takes besides its texts, in bytes, about.
-const OVERHEAD: usize = 256;
-
-/// A response that is kept.
-#[derive(Debug)]
-pub(super) struct Entry {
-    pub(super) status: u16,
-    pub(super) headers: Vec<(String, Vec<u8>)>,
-    pub(super) body: Vec<u8>,
-    /// When it was stored, and for how long it is fresh, and kept; in milliseconds.
-    pub(super) stored_ms: u64,
-    pub(super) fresh_ms: u64,
-    pub(super) keep_ms: u64,
-}
-
-impl Entry {
-    fn bytes(&self) -> usize {
-        let headers = self
-            .headers
-            .iter()
-            .map(|(name, value)| name.len() + value.len() + 48);
-        self.body.len() + headers.sum::<usize>() + OVERHEAD
-    }
-}
-
 /// What stands under a key.
-enum Slot {
+pub(super) enum Slot {
     /// A response; `used`: since the hand of the clock came by.
     Response { entry: Arc<Entry>, used: AtomicBool },
     /// Responses differ by these request headers, and stand under keys of their own.
@@ -65,17 +43,6 @@ struct Shard {
     flights: HashMap<Key, Arc<Flight>>,
 }
 
-/// How a response that is kept can be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Freshness {
-    /// As it is.
-    Fresh,
-    /// Only where somebody wants it stale.
-    Stale,
-    /// Not at all: its time is over.
-    Over,
-}
-
 /// What a look for a response finds.
 pub(super) enum Look {
     /// A response. It stands under this key.
@@ -84,6 +51,8 @@ pub(super) enum Look {
     Pass(Key),
     /// Nothing under this key.
     Nothing(Key),
+    /// Nothing in memory under this key, but perhaps on the shelf.
+    Shelved(Key),
 }
 
 /// The store.
@@ -91,16 +60,27 @@ pub(super) struct Zone {
     shards: [Mutex<Shard>; SHARDS],
     max_shard_bytes: usize,
     salt: AtomicU64,
+    /// Where responses are kept besides, and the place once it was needed.
+    disk: Option<(Disk, Arc<dyn Shelves>)>,
+    shelf: OnceLock<Arc<dyn Shelf>>,
 }
 
 impl Zone {
-    /// A store of so many bytes at most.
-    pub(super) fn new(max_bytes: usize) -> Self {
+    /// A store of so many bytes of memory at most.
+    pub(super) fn new(max_bytes: usize, disk: Option<(Disk, Arc<dyn Shelves>)>) -> Self {
         Self {
             shards: Default::default(),
             max_shard_bytes: max_bytes / SHARDS,
             salt: AtomicU64::new(1),
+            disk,
+            shelf: OnceLock::new(),
         }
+    }
+
+    /// The shelf. It is opened by the first call that needs it, not by a configuration that is only checked.
+    pub(super) fn shelf(&self) -> Option<&Arc<dyn Shelf>> {
+        let (disk, shelves) = self.disk.as_ref()?;
+        Some(self.shelf.get_or_init(|| shelves.open(&disk.path, disk.size)))
     }
 
     /// The largest body that is stored.
@@ -118,12 +98,19 @@ impl Zone {
         let (names, salt) = match self.shard(key).slots.get(key) {
             Some(Slot::Vary { names, salt }) => (Arc::clone(names), *salt),
             Some(slot) => return slot.found(*key, now_ms),
-            None => return Look::Nothing(*key),
+            None => return self.look_on_shelf(*key),
         };
         let variant = variant_key(key, &names, salt, request);
-        match self.shard(&variant).slots.get(&variant) {
-            Some(slot) => slot.found(variant, now_ms),
-            None => Look::Nothing(variant),
+        if let Some(slot) = self.shard(&variant).slots.get(&variant) {
+            return slot.found(variant, now_ms);
+        }
+        self.look_on_shelf(variant)
+    }
+
+    fn look_on_shelf(&self, key: Key) -> Look {
+        match self.shelf().is_some_and(|shelf| shelf.may_have(&key)) {
+            true => Look::Shelved(key),
+            false => Look::Nothing(key),
         }
     }
 
@@ -148,7 +135,7 @@ impl Zone {
         let place = match vary.is_empty() {
             true => *key,
             false => {
-                let (names, salt) = self.vary(key, vary);
+                let (names, salt) = self.vary(key, vary, entry.times.stored);
                 variant_key(key, &names, salt, request)
             }
         };
@@ -156,23 +143,43 @@ impl Zone {
             entry: Arc::new(entry),
             used: AtomicBool::new(false),
         };
-        self.put(&place, slot);
+        self.keep(&place, slot);
+    }
+
+    /// Stores a response again under the key under which it stands, with newer headers or times.
+    pub(super) fn renew(&self, place: &Key, entry: Entry) {
+        let slot = Slot::Response {
+            entry: Arc::new(entry),
+            used: AtomicBool::new(true),
+        };
+        self.keep(place, slot);
+    }
+
+    /// Keeps something in memory and on the shelf.
+    fn keep(&self, key: &Key, slot: Slot) {
+        if let Some(shelf) = self.shelf()
+            && let Some(data) = shelved::write(&slot)
+        {
+            shelf.write(*key, data);
+        }
+        self.put(key, slot);
     }
 
     /// Notes by which headers responses to this key differ. Those stored under others are found no more.
-    fn vary(&self, key: &Key, vary: &[String]) -> (Arc<[String]>, u64) {
+    fn vary(&self, key: &Key, vary: &[String], now_ms: u64) -> (Arc<[String]>, u64) {
         if let Some(Slot::Vary { names, salt }) = self.shard(key).slots.get(key)
             && names[..] == *vary
         {
             return (Arc::clone(names), *salt);
         }
         let names: Arc<[String]> = vary.into();
-        let salt = self.salt.fetch_add(1, Ordering::Relaxed);
+        // One that no process before this one has used: what is on a shelf under it was to be forgotten.
+        let salt = now_ms << 12 | self.salt.fetch_add(1, Ordering::Relaxed) & 0xfff;
         let slot = Slot::Vary {
             names: Arc::clone(&names),
             salt,
         };
-        self.put(key, slot);
+        self.keep(key, slot);
         (names, salt)
     }
 
@@ -189,13 +196,25 @@ impl Zone {
 
     /// Forgets all responses to a key. Says whether there was one.
     pub(super) fn purge(&self, key: &Key) -> bool {
+        let was_shelved = self.shelf().is_some_and(|shelf| {
+            let was_there = shelf.may_have(key);
+            shelf.remove(*key);
+            was_there
+        });
         let mut shard = self.shard(key);
         let removed = shard.slots.remove(key);
         if let Some(slot) = &removed {
             shard.bytes -= slot.bytes();
             shard.hand.retain(|known| known != key);
         }
-        matches!(removed, Some(Slot::Response { .. } | Slot::Vary { .. }))
+        was_shelved || matches!(removed, Some(Slot::Response { .. } | Slot::Vary { .. }))
+    }
+
+    /// Keeps in memory what comes from the shelf, unless something newer came meanwhile.
+    pub(super) fn put_if_absent(&self, key: &Key, slot: Slot) {
+        if !self.shard(key).slots.contains_key(key) {
+            self.put(key, slot);
+        }
     }
 
     fn put(&self, key: &Key, slot: Slot) {
@@ -239,15 +258,10 @@ impl Slot {
     fn found(&self, key: Key, now_ms: u64) -> Look {
         match self {
             Self::Response { entry, used } => {
-                let age = now_ms.saturating_sub(entry.stored_ms);
-                if age >= entry.keep_ms {
-                    return Look::Found(Arc::clone(entry), Freshness::Over, key);
+                let freshness = entry.times.freshness(now_ms);
+                if freshness != Freshness::Over {
+                    used.store(true, Ordering::Relaxed);
                 }
-                used.store(true, Ordering::Relaxed);
-                let freshness = match age < entry.fresh_ms {
-                    true => Freshness::Fresh,
-                    false => Freshness::Stale,
-                };
                 Look::Found(Arc::clone(entry), freshness, key)
             }
             Self::Pass { until_ms } if now_ms < *until_ms => Look::Pass(key),

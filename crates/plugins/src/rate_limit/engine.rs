@@ -1,20 +1,18 @@
 //! The rate limit at work: configuration made ready for many calls.
 
 use super::compiled::{CompiledLimit, length_ms};
-use super::{Amount, Config, OnFailure, Otherwise, Per, SummaryHeaders};
+use super::{Config, OnFailure, Otherwise, SummaryHeaders};
 use crate::counting::Counted;
 use crate::counting::settled::is_settled;
 use std::sync::Arc;
 use weir_flow::rate_limit::{Limiter, MAX_LIMITS, Verdict, Window, WindowLimit, WindowState};
-use weir_model::{Diagnostic, DocPath};
-use weir_plugin::headers::is_name;
 use weir_plugin::{Exchange, Filter, Headers, Outcome, Phases, Refusal, RefusalKind};
 
-/// An instance of `rate-limit`.
+/// An instance of `rate-limit` whose counters are those of this process.
 pub(super) struct Limits {
-    limiter: Arc<Limiter>,
+    pub(super) limiter: Arc<Limiter>,
     /// Limits that are checked together, in the order of their checks.
-    groups: Vec<Group>,
+    pub(super) groups: Vec<Group>,
     on_failure: OnFailure,
     reject: bool,
     status: u16,
@@ -24,20 +22,55 @@ pub(super) struct Limits {
 }
 
 /// Limits with the same key.
-struct Group {
-    by: Counted,
-    otherwise: Missing,
+pub(super) struct Group {
+    pub(super) by: Counted,
+    pub(super) otherwise: Missing,
     limits: Vec<CompiledLimit>,
 }
 
 /// What happens where there is no key.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Missing {
+pub(super) enum Missing {
     Ip,
     Pass,
     Fail,
     /// The next group is asked; it is a failure if no group has a key.
     Skip,
+}
+
+/// How a call without a key goes on.
+pub(super) enum GoOn {
+    ByAddress,
+    WithTheNext,
+}
+
+/// The limits of a group for one call.
+#[derive(Clone, Copy)]
+pub(super) struct Limited {
+    limits: [WindowLimit; MAX_LIMITS],
+    count: usize,
+}
+
+impl Limited {
+    pub(super) fn as_slice(&self) -> &[WindowLimit] {
+        &self.limits[..self.count]
+    }
+}
+
+impl Group {
+    /// The limits for this call, as many as there is room for after `taken` others.
+    pub(super) fn read(&self, exchange: &Exchange, taken: usize) -> Result<Limited, Failure> {
+        let unset = WindowLimit {
+            window: Window::Second,
+            limit: 0,
+        };
+        let mut limits = [unset; MAX_LIMITS];
+        let count = self.limits.len().min(MAX_LIMITS - taken);
+        for (limit, compiled) in limits.iter_mut().zip(&self.limits) {
+            *limit = compiled.read(exchange).ok_or(Failure)?;
+        }
+        Ok(Limited { limits, count })
+    }
 }
 
 /// How a group's limits stand after a decision.
@@ -47,26 +80,53 @@ struct Standing {
     length_ms: u64,
 }
 
-/// What came of all groups.
-struct Decision {
-    allowed: bool,
+/// What came of all groups so far.
+pub(super) struct Decision {
+    pub(super) allowed: bool,
     standings: [Standing; MAX_LIMITS],
-    count: usize,
+    pub(super) count: usize,
+    passes_uncounted: bool,
+}
+
+impl Default for Decision {
+    fn default() -> Self {
+        Self {
+            allowed: true,
+            standings: [Standing::default(); MAX_LIMITS],
+            count: 0,
+            passes_uncounted: false,
+        }
+    }
 }
 
 /// A call for which no limit can be found out.
-struct Failure;
+pub(super) struct Failure;
+
+impl Decision {
+    /// How a call goes on that has nothing to count by.
+    pub(super) fn go_on_without(&mut self, otherwise: Missing) -> Result<GoOn, Failure> {
+        match otherwise {
+            Missing::Ip => Ok(GoOn::ByAddress),
+            Missing::Fail => Err(Failure),
+            Missing::Skip => Ok(GoOn::WithTheNext),
+            Missing::Pass => {
+                self.passes_uncounted = true;
+                Ok(GoOn::WithTheNext)
+            }
+        }
+    }
+
+    /// The decision, unless no group had anything to count by.
+    pub(super) fn conclude(self) -> Result<Self, Failure> {
+        match self.count == 0 && !self.passes_uncounted {
+            true => Err(Failure),
+            false => Ok(self),
+        }
+    }
+}
 
 impl Limits {
-    pub(super) fn build(
-        config: Config,
-        instance_id: &str,
-        limiter: Arc<Limiter>,
-    ) -> Result<Self, Vec<Diagnostic>> {
-        let faults = faults(&config);
-        if !faults.is_empty() {
-            return Err(faults);
-        }
+    pub(super) fn build(config: Config, instance_id: &str, limiter: Arc<Limiter>) -> Self {
         let scope = config.scope.as_deref().unwrap_or(instance_id);
         let mut groups = Vec::new();
         let mut common = Vec::new();
@@ -91,7 +151,7 @@ impl Limits {
                 limits: common,
             });
         }
-        Ok(Self {
+        Self {
             limiter,
             groups,
             on_failure: config.on_failure,
@@ -100,69 +160,95 @@ impl Limits {
             message: config.message,
             summary: config.headers,
             fractional_reset: config.fractional_reset,
-        })
+        }
     }
 
-    fn decide(&self, exchange: &mut Exchange) -> Result<Decision, Failure> {
+    /// Asks all groups for their counters here. `note` learns what was counted.
+    pub(super) fn decide(
+        &self,
+        exchange: &mut Exchange,
+        mut note: impl FnMut(&Group, u128, &[WindowLimit], u64, &Exchange),
+    ) -> Result<Decision, Failure> {
         let now_ms = exchange.unix_ms();
-        let mut decision = Decision {
-            allowed: true,
-            standings: [Standing::default(); MAX_LIMITS],
-            count: 0,
-        };
-        let mut passes_uncounted = false;
+        let mut decision = Decision::default();
         for group in &self.groups {
             let key = match (group.by.key(exchange), group.otherwise) {
                 (Some(key), _) => key,
-                (None, Missing::Ip) => group.by.key_of_address(exchange.request.client),
-                (None, Missing::Fail) => return Err(Failure),
-                (None, Missing::Skip) => continue,
-                (None, Missing::Pass) => {
-                    passes_uncounted = true;
-                    continue;
-                }
+                (None, otherwise) => match decision.go_on_without(otherwise)? {
+                    GoOn::ByAddress => group.by.key_of_address(exchange.request.client),
+                    GoOn::WithTheNext => continue,
+                },
             };
-            let before = decision.count;
-            decision.allowed = self.take(group, key, now_ms, exchange, &mut decision)?;
-            self.tell(group, &decision.standings[before..decision.count], exchange);
+            let limits = group.read(exchange, decision.count)?;
+            self.take_here(group, key, &limits, now_ms, exchange, &mut decision);
             if !decision.allowed {
                 break;
             }
+            note(group, key, limits.as_slice(), now_ms, exchange);
         }
-        match decision.count == 0 && !passes_uncounted {
-            true => Err(Failure),
-            false => Ok(decision),
-        }
+        decision.conclude()
     }
 
-    /// Checks and counts one group; says whether the call passes.
-    fn take(
+    /// Checks and counts one group with this process's counters.
+    pub(super) fn take_here(
         &self,
         group: &Group,
         key: u128,
+        limits: &Limited,
         now_ms: u64,
-        exchange: &Exchange,
+        exchange: &mut Exchange,
         decision: &mut Decision,
-    ) -> Result<bool, Failure> {
-        let unset = WindowLimit {
-            window: Window::Second,
-            limit: 0,
-        };
-        let mut limits = [unset; MAX_LIMITS];
-        let count = group.limits.len().min(MAX_LIMITS - decision.count);
-        for (limit, compiled) in limits.iter_mut().zip(&group.limits) {
-            *limit = compiled.read(exchange).ok_or(Failure)?;
-        }
+    ) {
         let mut states = [WindowState::default(); MAX_LIMITS];
-        let verdict = self.limiter.take(key, &limits[..count], now_ms, &mut states);
-        for (limit, state) in limits[..count].iter().zip(states) {
+        let verdict = self.limiter.take(key, limits.as_slice(), now_ms, &mut states);
+        self.note_standing(group, limits, &states, verdict, exchange, decision);
+    }
+
+    /// Notes how a group has decided, and tells it.
+    pub(super) fn note_standing(
+        &self,
+        group: &Group,
+        limits: &Limited,
+        states: &[WindowState],
+        verdict: Verdict,
+        exchange: &mut Exchange,
+        decision: &mut Decision,
+    ) {
+        let before = decision.count;
+        decision.allowed = matches!(verdict, Verdict::Allowed);
+        for (limit, state) in limits.as_slice().iter().zip(states) {
             decision.standings[decision.count] = Standing {
-                state,
+                state: *state,
                 length_ms: length_ms(limit.window),
             };
             decision.count += 1;
         }
-        Ok(matches!(verdict, Verdict::Allowed))
+        self.tell(group, &decision.standings[before..decision.count], exchange);
+    }
+
+    /// What becomes of the call.
+    pub(super) fn conclude(
+        &self,
+        decision: Result<Decision, Failure>,
+        exchange: &mut Exchange,
+    ) -> Option<Box<Refusal>> {
+        let decision = match (decision, self.on_failure) {
+            (Ok(decision), _) => decision,
+            (Err(Failure), OnFailure::Pass) => return None,
+            (Err(Failure), OnFailure::Refuse) => {
+                return Some(Box::new(Refusal::new(RefusalKind::PluginFailed {
+                    plugin: "rate-limit",
+                    reason: "no limit can be found out for the call",
+                })));
+            }
+        };
+        self.sum_up(&decision, exchange);
+        if decision.allowed || !self.reject {
+            return None;
+        }
+        let mut refusal = Refusal::with_status(RefusalKind::RateLimited, self.status);
+        refusal.message.clone_from(&self.message);
+        Some(Box::new(refusal))
     }
 
     /// Headers about each limit of a group.
@@ -220,23 +306,11 @@ impl Filter for Limits {
         if is_settled(exchange, "rate-limit") {
             return Outcome::Continue;
         }
-        let decision = match (self.decide(exchange), self.on_failure) {
-            (Ok(decision), _) => decision,
-            (Err(Failure), OnFailure::Pass) => return Outcome::Continue,
-            (Err(Failure), OnFailure::Refuse) => {
-                return Outcome::refuse(RefusalKind::PluginFailed {
-                    plugin: "rate-limit",
-                    reason: "no limit can be found out for the call",
-                });
-            }
-        };
-        self.sum_up(&decision, exchange);
-        if decision.allowed || !self.reject {
-            return Outcome::Continue;
+        let decision = self.decide(exchange, |_, _, _, _, _| {});
+        match self.conclude(decision, exchange) {
+            None => Outcome::Continue,
+            Some(refusal) => Outcome::Refuse(refusal),
         }
-        let mut refusal = Refusal::with_status(RefusalKind::RateLimited, self.status);
-        refusal.message.clone_from(&self.message);
-        Outcome::Refuse(Box::new(refusal))
     }
 }
 
@@ -244,57 +318,4 @@ fn append_number(out: &mut Headers, name: Option<&String>, number: u64) {
     if let Some(name) = name {
         out.append(name.as_bytes(), itoa::Buffer::new().format(number).as_bytes());
     }
-}
-
-fn faults(config: &Config) -> Vec<Diagnostic> {
-    let root = DocPath::root();
-    let mut faults = Vec::new();
-    let mut fault = |path: DocPath, message: String| faults.push(Diagnostic::error(path, message));
-    if config.limits.is_empty() || config.limits.len() > MAX_LIMITS {
-        fault(
-            root.field("limits"),
-            format!("expected 1 to {MAX_LIMITS} limits, found {}", config.limits.len()),
-        );
-    }
-    if !(200..=599).contains(&config.status) {
-        fault(
-            root.field("status"),
-            format!("expected a status from 200 to 599, found {}", config.status),
-        );
-    }
-    let summary = &config.headers;
-    let names = [
-        &summary.limit,
-        &summary.remaining,
-        &summary.reset,
-        &summary.retry_after,
-    ];
-    let mut headers: Vec<_> = names
-        .into_iter()
-        .flatten()
-        .map(|name| (root.field("headers"), name))
-        .collect();
-    for (index, limit) in config.limits.iter().enumerate() {
-        let path = root.field("limits").index(index);
-        if let Per::Seconds(Amount::Number(0)) | Per::SlidingSeconds(Amount::Number(0)) = limit.per {
-            fault(path.field("per"), "expected at least 1 second".to_owned());
-        }
-        let names = [
-            &limit.headers.limit,
-            &limit.headers.remaining,
-            &limit.headers.reset,
-        ];
-        headers.extend(
-            names
-                .into_iter()
-                .flatten()
-                .map(|name| (path.field("headers"), name)),
-        );
-    }
-    for (path, name) in headers {
-        if !is_name(name.as_bytes()) {
-            fault(path, format!("expected a header name, found {name:?}"));
-        }
-    }
-    faults
 }

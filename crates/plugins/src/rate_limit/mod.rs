@@ -9,19 +9,24 @@
 //!
 //! Counts are exact over all workers: of any number of concurrent calls exactly as many pass as the limit says. They
 //! belong to the process, outlive reloads, and are held for about a million callers; beyond that those are forgotten
-//! whose windows end soonest.
+//! whose windows end soonest. With a `store` several gateways share them: see `docs/redis.md`.
 //!
 //! Security: whoever chooses what is counted escapes the limit. Count by a header only where something in front of
 //! the gateway sets it, and by address only where the gateway knows the client's.
 
 mod compiled;
 mod engine;
+mod faults;
+mod shared;
 
+use crate::checks::Faults;
 pub use crate::counting::{Amount, CountBy, OnFailure, Otherwise};
+use crate::redis::{Ledger, WindowStore};
 use engine::Limits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use shared::{AskedLimits, SettledLimits};
 use std::sync::Arc;
 use weir_flow::rate_limit::Limiter;
 use weir_model::Diagnostic;
@@ -50,9 +55,21 @@ impl Plugin for RateLimit {
     }
 
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
-        let config: Config = parse_config(config)?;
-        let limits = Limits::build(config, context.instance_id, Arc::clone(&self.0))?;
-        Ok(Arc::new(limits))
+        let mut config: Config = parse_config(config)?;
+        let mut faults = Faults::default();
+        faults.extend(faults::faults(&config));
+        let store = config.store.take();
+        let shared = store.and_then(|store| store.compile(&mut faults));
+        faults.done()?;
+        let limits = Limits::build(config, context.instance_id, Arc::clone(&self.0));
+        let Some(shared) = shared else {
+            return Ok(Arc::new(limits));
+        };
+        let Some(delay) = shared.settle_every else {
+            return Ok(Arc::new(AskedLimits { limits, shared }));
+        };
+        let ledger = Arc::new(Ledger::new(shared, Arc::clone(&self.0), delay));
+        Ok(Arc::new(SettledLimits { limits, ledger }))
     }
 }
 
@@ -92,6 +109,9 @@ pub struct Config {
     /// rounded up.
     #[serde(default)]
     pub fractional_reset: bool,
+    /// Where counts stand that several gateways share. Left out: in this process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<WindowStore>,
     /// What happens to a call for which no limit can be found out: a count that is no number, or no limit with
     /// something to count by. Such a call is answered with status 500, or let through.
     #[serde(default)]
@@ -111,6 +131,7 @@ impl Default for Config {
             reject: true,
             headers: SummaryHeaders::default(),
             fractional_reset: false,
+            store: None,
             on_failure: OnFailure::default(),
         }
     }

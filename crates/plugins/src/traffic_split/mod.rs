@@ -9,13 +9,13 @@
 //!
 //! The first rule that holds counts. Shares are exact over each round of as many calls as the weights sum up to.
 
-use crate::weights::Weights;
+use crate::weighted_rules::WeightedRules;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath, Predicate, UpstreamHost};
-use weir_plugin::{BuildContext, Condition, Exchange, Filter, Outcome, Phases, Plugin, parse_config};
+use weir_plugin::{BuildContext, Exchange, Filter, Outcome, Phases, Plugin, parse_config};
 
 /// Configuration of `traffic-split`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -70,14 +70,9 @@ impl Plugin for TrafficSplit {
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: Config = parse_config(config)?;
         let mut faults = Vec::new();
-        let mut rules = Vec::with_capacity(config.rules.len());
+        let mut rules = WeightedRules::default();
         for (index, rule) in config.rules.iter().enumerate() {
             let path = DocPath::root().field("rules").index(index);
-            let when = rule.when.as_ref().map(Condition::compile).transpose();
-            let when = when.unwrap_or_else(|message| {
-                faults.push(Diagnostic::error(path.field("when"), message));
-                None
-            });
             if rule.choices.is_empty() {
                 faults.push(Diagnostic::error(
                     path.field("choices"),
@@ -88,11 +83,14 @@ impl Plugin for TrafficSplit {
                 let service = choice.service.as_deref()?;
                 Some(context.destination(service, &choice.host))
             });
-            rules.push(SplitRule {
-                when,
-                destinations: destinations.collect(),
-                weights: Weights::new(rule.choices.iter().map(|choice| choice.weight)),
-            });
+            let weights = rule.choices.iter().map(|choice| choice.weight);
+            rules.add(
+                rule.when.as_ref(),
+                destinations.collect(),
+                weights,
+                &path,
+                &mut faults,
+            );
         }
         match faults.is_empty() {
             true => Ok(Arc::new(SplitFilter(rules))),
@@ -101,16 +99,8 @@ impl Plugin for TrafficSplit {
     }
 }
 
-/// An instance of `traffic-split`.
-struct SplitFilter(Vec<SplitRule>);
-
-struct SplitRule {
-    when: Option<Condition>,
-    /// Places in the snapshot's list; `None`: the route's own service.
-    destinations: Vec<Option<u32>>,
-    /// `None`: all are 0, and calls go to the route's own service.
-    weights: Option<Weights>,
-}
+/// An instance of `traffic-split`: places in the snapshot's list; `None`: the route's own service.
+struct SplitFilter(WeightedRules<Option<u32>>);
 
 impl Filter for SplitFilter {
     fn phases(&self) -> Phases {
@@ -118,17 +108,12 @@ impl Filter for SplitFilter {
     }
 
     fn needs_body(&self) -> bool {
-        self.0
-            .iter()
-            .any(|rule| rule.when.as_ref().is_some_and(Condition::needs_body))
+        self.0.need_body()
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        let holds = |rule: &&SplitRule| rule.when.as_ref().is_none_or(|when| when.holds(exchange));
-        if let Some(rule) = self.0.iter().find(holds)
-            && let Some(weights) = &rule.weights
-        {
-            exchange.destination = rule.destinations.get(weights.next()).copied().flatten();
+        if let Some(destination) = self.0.choose(exchange).copied() {
+            exchange.destination = destination;
         }
         Outcome::Continue
     }

@@ -17,7 +17,9 @@ use regex::bytes::RegexSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::cell::RefCell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::{
     BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Refusal, RefusalKind, parse_config,
@@ -109,7 +111,9 @@ impl Plugin for UserAgentRestriction {
             read("deny", &config.deny),
         );
         faults.done()?;
+        static NEXT: AtomicU64 = AtomicU64::new(1);
         Ok(Arc::new(AgentFilter {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
             config,
             except,
             allow,
@@ -120,13 +124,51 @@ impl Plugin for UserAgentRestriction {
 
 /// An instance of `user-agent-restriction`. Lists without expressions are absent.
 struct AgentFilter {
+    /// Tells it from all others that the process has had.
+    number: u64,
     config: Config,
     except: Option<RegexSet>,
     allow: Option<RegexSet>,
     deny: Option<RegexSet>,
 }
 
+/// Programs that each worker remembers, and the longest name of one.
+const REMEMBERED: usize = 64;
+const MAX_NAME: usize = 384;
+
+/// What became of a program lately, at one instance.
+struct Verdict {
+    number: u64,
+    agent: Vec<u8>,
+    passes: bool,
+}
+
+thread_local! {
+    static LATELY: RefCell<[Option<Verdict>; REMEMBERED]> = const { RefCell::new([const { None }; REMEMBERED]) };
+}
+
 impl AgentFilter {
+    /// The same as [`Self::passes`] for the one program that is named. Most calls come from few programs, and the
+    /// expressions take many times longer than it takes to recognise one.
+    fn passes_one(&self, exchange: &Exchange, agent: &[u8]) -> bool {
+        if agent.len() > MAX_NAME {
+            return self.passes(exchange);
+        }
+        let place = (weir_flow::hash_bytes(agent) ^ self.number) as usize % REMEMBERED;
+        LATELY.with_borrow_mut(|lately| match &mut lately[place] {
+            Some(known) if known.number == self.number && known.agent == agent => known.passes,
+            slot => {
+                let passes = self.passes(exchange);
+                *slot = Some(Verdict {
+                    number: self.number,
+                    agent: agent.to_vec(),
+                    passes,
+                });
+                passes
+            }
+        })
+    }
+
     fn passes(&self, exchange: &Exchange) -> bool {
         let agents = || exchange.request.headers.get_all(b"user-agent");
         let any = |set: &Option<RegexSet>| {
@@ -156,6 +198,7 @@ impl Filter for AgentFilter {
                 refusal.message.clone_from(&self.config.several_message);
                 return Outcome::Refuse(Box::new(refusal));
             }
+            (Some(agent), None) => self.passes_one(exchange, agent),
             _ => self.passes(exchange),
         };
         if passes {

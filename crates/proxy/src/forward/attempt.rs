@@ -1,5 +1,6 @@
 //! One try: sends the request on a connection, waits for the response's head, and passes the answer on.
 
+use super::held::Unrelayed;
 use super::pump::{Pump, Watch};
 use super::{Busy, Failure, Plan, Tried};
 use crate::buffer::Inbox;
@@ -210,15 +211,19 @@ impl Call<'_> {
         plan: &Plan<'_>,
         key: &PoolKey,
         mut connection: Box<UpstreamConnection>,
-        relayed: Result<super::relay::Relayed, After>,
+        relayed: Result<super::relay::Relayed, Unrelayed>,
         is_sent: bool,
         now: Instant,
     ) -> Tried {
         let relayed = match relayed {
             Ok(relayed) => relayed,
-            Err(after) => {
+            Err(Unrelayed::Cut(after)) => {
                 self.report.aborted = self.report.error.is_none();
                 return Tried::Done(after);
+            }
+            Err(Unrelayed::Refused(stop)) => {
+                self.head.keep_alive &= is_sent;
+                return Tried::Stopped(stop);
             }
         };
         if relayed.upstream_keeps && is_sent {

@@ -4,6 +4,7 @@
 use super::{Call, Failure, Plan};
 use crate::dns::{Unresolved, Wanted};
 use crate::health::is_enough_healthy;
+use crate::worker::Serving;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -22,26 +23,13 @@ impl Call<'_> {
         } else {
             0
         };
-        let load = |index: usize| {
-            let state = &upstream.targets[index].state;
-            let idle_ms = now_ms.saturating_sub(state.latency_at_ms.load(Relaxed));
-            let latency_us = f64::from_bits(state.latency_us.load(Relaxed));
-            Load {
-                inflight: state.inflight.load(Relaxed),
-                latency_us: ewma_update(latency_us, 0.0, idle_ms, EWMA_DECAY_MS),
-            }
+        let choice = Choice {
+            place: plan.forward.upstream as usize,
+            hash: plan.hash,
+            now_ms,
+            tried,
         };
-        let is_new = |index: usize| !tried.contains(&index);
-        self.serving
-            .with_balancer(plan.forward.upstream as usize, |state| {
-                if let Some(checks) = &upstream.checks {
-                    return pick_healthy(upstream, checks, state, plan.hash, &load, &is_new);
-                }
-                let balancer = &upstream.balancer;
-                balancer
-                    .pick(state, plan.hash, load, is_new)
-                    .or_else(|| balancer.pick(state, plan.hash, load, |_| true))
-            })
+        choose(self.serving, &choice)
     }
 
     /// Whether another try is wanted, safe, and within the upstream's budget.
@@ -105,6 +93,43 @@ impl Call<'_> {
             self.worker.shared.health.note_change();
         }
     }
+}
+
+/// What a choice among the targets of an upstream rests on.
+pub struct Choice<'c> {
+    /// The upstream's place in the snapshot.
+    pub place: usize,
+    /// What consistent hashing goes by.
+    pub hash: Option<u64>,
+    /// The time, where the balancer needs loads.
+    pub now_ms: u64,
+    /// Targets that were tried before.
+    pub tried: &'c [usize],
+}
+
+/// Chooses a target that was not tried yet; once all were, any. `None`: there is none, or none that is healthy where
+/// only such may be used.
+pub fn choose(serving: &Serving, choice: &Choice<'_>) -> Option<usize> {
+    let upstream: &Upstream = &serving.published.snapshot.upstreams[choice.place];
+    let load = |index: usize| {
+        let state = &upstream.targets[index].state;
+        let idle_ms = choice.now_ms.saturating_sub(state.latency_at_ms.load(Relaxed));
+        let latency_us = f64::from_bits(state.latency_us.load(Relaxed));
+        Load {
+            inflight: state.inflight.load(Relaxed),
+            latency_us: ewma_update(latency_us, 0.0, idle_ms, EWMA_DECAY_MS),
+        }
+    };
+    let is_new = |index: usize| !choice.tried.contains(&index);
+    serving.with_balancer(choice.place, |state| {
+        if let Some(checks) = &upstream.checks {
+            return pick_healthy(upstream, checks, state, choice.hash, &load, &is_new);
+        }
+        let balancer = &upstream.balancer;
+        balancer
+            .pick(state, choice.hash, load, is_new)
+            .or_else(|| balancer.pick(state, choice.hash, load, |_| true))
+    })
 }
 
 fn pick_healthy(

@@ -4,6 +4,7 @@ use super::pump::Watch;
 use crate::h1::{Framing, chunked};
 use crate::serve::Call;
 use std::io;
+use weir_plugin::Headers;
 
 impl Call<'_> {
     /// A whole body after the filters' work. One that the client does not get is not worked on.
@@ -42,13 +43,27 @@ impl Call<'_> {
         }
     }
 
-    /// Ends the filters' work with the body.
-    pub(super) fn end_filters(&mut self, framing: Framing, out: &mut Vec<u8>) {
+    /// Ends the filters' work with the body, and takes out of the trailers what they keep.
+    pub(super) fn end_filters(&mut self, framing: Framing, trailers: &mut Vec<u8>, out: &mut Vec<u8>) {
         if !self.exchange.response.body_filters.is_empty() {
+            self.filter_trailers(trailers);
             let mut passed = Vec::new();
             self.exchange.response.body_filters.end(&mut passed);
             put(&passed, framing, out);
         }
+    }
+
+    /// Shows the filters the trailers, which are header lines.
+    pub(super) fn filter_trailers(&mut self, trailers: &mut Vec<u8>) {
+        let mut fields = Headers::default();
+        for line in trailers.split(|byte| *byte == b'\n') {
+            if let Some(colon) = memchr::memchr(b':', line) {
+                fields.append(&line[..colon], line[colon + 1..].trim_ascii());
+            }
+        }
+        self.exchange.response.body_filters.trailers(&mut fields);
+        trailers.clear();
+        fields.write_lines(trailers);
     }
 }
 

@@ -7,7 +7,7 @@ use crate::h1::status;
 use crate::pool::UpstreamConnection;
 use crate::reply::push_header;
 use crate::serve::{After, Call, Stop};
-use crate::tunnel;
+use crate::tunnel::{self, Content};
 use std::io;
 use weir_plugin::RefusalKind;
 
@@ -75,7 +75,11 @@ impl Call<'_> {
         if written.is_err() {
             return Tried::Stopped(Stop::Gone);
         }
-        let carried = tunnel::run(self.worker, self.client, *connection).await;
+        let content = match protocol.eq_ignore_ascii_case(b"websocket") {
+            true => Content::WebSocket((self.exchange.random_u64() as u32).to_be_bytes()),
+            false => Content::Other,
+        };
+        let carried = tunnel::run(self.worker, self.client, *connection, content).await;
         self.report.bytes_in += carried.from_client;
         self.report.bytes_out += carried.from_upstream;
         Tried::Done(After::Close)

@@ -4,16 +4,18 @@ mod attempt;
 mod choose;
 mod filtered;
 mod head;
+mod held;
 mod http2;
 mod interim;
 mod pump;
 mod relay;
 
+pub use choose::{Choice, choose};
 pub use pump::Watch;
 
 use crate::forwarded;
 use crate::h1;
-use crate::h2::pool::Streams;
+use crate::h2::pool::{Speaks, Streams};
 use crate::pool::{PoolKey, UpstreamConnection};
 use crate::serve::{After, Call, Stop};
 use crate::timer::Timer;
@@ -25,7 +27,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 use weir_flow::balancer::{EWMA_DECAY_MS, ewma_update};
-use weir_model::UpstreamHost;
+use weir_model::{Scheme, UpstreamHost};
 use weir_plugin::RefusalKind;
 use weir_plugin::uri::NormalForm;
 use weir_snapshot::{Forward, Found, HashSource, Route, Target, Upstream};
@@ -102,10 +104,13 @@ impl Plan<'_> {
 impl Call<'_> {
     /// Carries the call to one of the upstream's targets and its answer back.
     pub async fn forward(&mut self, route: &Route, forward: &Forward, found: &Found) -> Result<After, Stop> {
-        let upstream = &self.serving.published.snapshot.upstreams[forward.upstream as usize];
+        let upstream: &Upstream = &self.serving.published.snapshot.upstreams[forward.upstream as usize];
         let stripped = forward.path.strip_matched.then_some(found.matched_len);
         if route.chain.has_request_work {
             h1::forget_framing(&mut self.exchange.request.headers);
+            if self.exchange.trace.is_some_and(|trace| trace.is_sampled) {
+                self.report.forwarded_at = Some(Instant::now());
+            }
         }
         let tells_plainly = self.tells_plainly(route, forward);
         if !tells_plainly {
@@ -125,10 +130,10 @@ impl Call<'_> {
             is_decoded: voice.normal_form() == NormalForm::Decoded,
             hash: self.hash(upstream),
             // A body that was read for a filter may have taken its time.
-            started: if self.exchange.request.body.is_some() {
-                Instant::now()
-            } else {
-                self.started
+            started: match self.report.forwarded_at {
+                Some(forwarded_at) => forwarded_at,
+                None if self.exchange.request.body.is_some() => Instant::now(),
+                None => self.started,
             },
         };
         if let Some(budget) = &upstream.retry_budget {
@@ -147,8 +152,11 @@ impl Call<'_> {
             if let Some(checks) = &upstream.checks {
                 self.note_failure(checks, &upstream.targets[index], failure);
             }
-            self.report.upstream_time = Some(Instant::now().saturating_duration_since(plan.started));
+            let now = Instant::now();
+            self.report.upstream_time = Some(now.saturating_duration_since(plan.started));
             self.report.tries.push(failure.refusal().status());
+            let address = (failure != Failure::NameResolution).then_some(self.exchange.upstream);
+            self.report.failures.push((address.flatten(), now));
             if !self.may_retry(&plan, failure) {
                 return Err(failure.refusal().into());
             }
@@ -223,11 +231,11 @@ impl Call<'_> {
             },
         };
         self.exchange.upstream = Some(address);
+        let speaks = self.speaks(plan);
         let tls = match &plan.forward.tls {
             None => None,
             Some(tls) => match tls.name.clone().or_else(|| self.server_name(plan, target)) {
-                Some(name) if plan.upstream.scheme.is_http2() => Some((Arc::clone(&tls.http2_config), name)),
-                Some(name) => Some((Arc::clone(&tls.config), name)),
+                Some(name) => Some((Arc::clone(speaks.config(tls)), name)),
                 None => return Tried::Failed(Failure::Connect),
             },
         };
@@ -237,9 +245,11 @@ impl Call<'_> {
             tls: tls.as_ref().map(|(_, name)| (id, name.clone())),
         };
         let bounds = &plan.upstream.keepalive;
-        let reused = match plan.upstream.scheme.is_http2() {
-            false => self.worker.pool.take(&key, bounds, now),
-            true => self.worker.streams.take(&key, bounds, now),
+        let http1 = || self.worker.pool.take(&key, bounds, now);
+        let reused = match speaks {
+            Speaks::Http1 => http1(),
+            Speaks::Http2 => self.worker.streams.take(&key, bounds, now),
+            Speaks::Either => self.worker.streams.take(&key, bounds, now).or_else(http1),
         };
         if let Some(connection) = reused {
             self.worker.metrics.upstream_connections_reused.increment();
@@ -249,11 +259,21 @@ impl Call<'_> {
                 other => return other,
             }
         }
-        match self.connect(plan, &key, tls).await {
+        match self.connect(plan, &key, tls, speaks).await {
             Ok(Some(connection)) => self.attempt(plan, target, &key, connection, false).await,
             Ok(None) => Tried::Stopped(Stop::Gone),
             Err(error) if error.kind() == io::ErrorKind::TimedOut => Tried::Failed(Failure::ConnectTimeout),
             Err(_) => Tried::Failed(Failure::Connect),
+        }
+    }
+
+    /// The version of HTTP that the target is asked for. A call that wants another protocol is one of HTTP/1.1.
+    fn speaks(&self, plan: &Plan<'_>) -> Speaks {
+        match plan.upstream.scheme {
+            scheme if !scheme.is_http2() => Speaks::Http1,
+            Scheme::H2c | Scheme::H2 if plan.route.upgrade && self.head.upgrade.is_some() => Speaks::Http1,
+            Scheme::H2 => Speaks::Either,
+            _ => Speaks::Http2,
         }
     }
 
@@ -282,21 +302,22 @@ impl Call<'_> {
         plan: &Plan<'_>,
         key: &PoolKey,
         tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
+        speaks: Speaks,
     ) -> io::Result<Option<Box<UpstreamConnection>>> {
         let timeouts = &plan.forward.timeouts;
         let timeout = Duration::from_millis(timeouts.connect_ms);
         let (client, worker) = (&mut *self.client, self.worker);
         let open = async {
-            match plan.upstream.scheme.is_http2() {
-                false => {
+            match speaks {
+                Speaks::Http1 => {
                     let timer = Timer::new(Instant::now(), timeout);
                     UpstreamConnection::open(key.address, tls, timer, &worker.metrics).await
                 }
-                true => {
+                Speaks::Http2 | Speaks::Either => {
                     Box::pin(Streams::connect(
                         worker,
                         key,
-                        tls,
+                        (tls, speaks),
                         timeout,
                         &plan.upstream.keepalive,
                     ))

@@ -2,13 +2,14 @@
 
 use super::Plan;
 use super::attempt::Attempt;
+use super::held::Unrelayed;
 use super::pump::{Pump, Watch};
 use crate::buffer::BUFFER_BYTES;
 use crate::h1::body::BodyCursor;
 use crate::h1::chunked::{self, Piece};
 use crate::h1::response::ResponseHead;
 use crate::h1::{self, Framing};
-use crate::h2::stream::Stream;
+use crate::multiplex::stream::Stream;
 use crate::reply::{push_header, push_via};
 use crate::serve::{After, Call};
 use std::io;
@@ -34,21 +35,26 @@ impl Call<'_> {
     /// Passes head and body on, after the chain's response work.
     ///
     /// # Errors
-    /// How the client's connection is to end, as it cannot get the whole answer.
+    /// How the client's connection is to end, as it cannot get the whole answer; or what it is told instead.
     pub(super) async fn relay_response(
         &mut self,
         plan: &Plan<'_>,
         head: &ResponseHead,
         attempt: &mut Attempt,
         pump: Option<&mut Pump>,
-    ) -> Result<Relayed, After> {
+    ) -> Result<Relayed, Unrelayed> {
         let mut watch = pump.map_or(Watch::Nothing, Watch::Pump);
         self.exchange.merge_response_headers();
         if let Framing::Length(length) = head.framing {
             self.exchange.response.content_length = Some(length);
         }
         self.run_response_work(&plan.route.chain);
-        let replaced = self.replacement(head).map(|body| self.filter_whole(body));
+        let replaced = match self.exchange.response.hold.take() {
+            Some(most) if self.exchange.response.replaced_body.is_none() => {
+                Some(Box::pin(self.hold(most, head, attempt, &mut watch)).await?)
+            }
+            _ => self.replacement(head).map(|body| self.filter_whole(body)),
+        };
         let framing = self.outgoing_framing(head, replaced.as_deref());
         if !plan.route.chain.steps.is_empty() {
             self.forget_response_framing(framing);
@@ -78,8 +84,8 @@ impl Call<'_> {
                 client_keeps,
             }),
             // Where the end of the connection would be the end of the body, only a reset tells that it is not.
-            Err(_) if framing == Framing::UntilClose => Err(After::Reset),
-            Err(_) => Err(After::Close),
+            Err(_) if framing == Framing::UntilClose => Err(After::Reset.into()),
+            Err(_) => Err(After::Close.into()),
         }
     }
 
@@ -225,11 +231,11 @@ impl Call<'_> {
                 }
             }
         }
-        self.end_filters(framing, out);
-        let trailers = match attempt.connection.read.stream() {
+        let mut trailers = match attempt.connection.read.stream() {
             None => cursor.take_trailers(),
             Some(_) => self.await_trailers(attempt, out, watch).await?,
         };
+        self.end_filters(framing, &mut trailers, out);
         if framing == Framing::Chunked {
             let wants = |te: &[u8]| te.eq_ignore_ascii_case(b"trailers");
             match self.exchange.request.headers.get(b"te").is_some_and(wants) {
@@ -242,7 +248,11 @@ impl Call<'_> {
     }
 
     /// Reads more of the upstream's answer: the number of bytes, 0 at its end.
-    async fn fill_answer(&mut self, attempt: &mut Attempt, watch: &mut Watch<'_>) -> io::Result<usize> {
+    pub(super) async fn fill_answer(
+        &mut self,
+        attempt: &mut Attempt,
+        watch: &mut Watch<'_>,
+    ) -> io::Result<usize> {
         attempt.connection.timer.set(Instant::now(), attempt.read_timeout);
         let filled = match watch {
             Watch::Nothing => {
@@ -259,7 +269,7 @@ impl Call<'_> {
     }
 
     /// Reads an upstream's stream to its end, behind the body's; gives the trailers, as header lines.
-    async fn await_trailers(
+    pub(super) async fn await_trailers(
         &mut self,
         attempt: &mut Attempt,
         out: &mut Vec<u8>,

@@ -7,7 +7,7 @@
 use super::chunked::{self, LAST_CHUNK, decode_all, write_size_line};
 use super::request::{self, Parsed, RequestHead};
 use super::response::{self, ResponseHead};
-use super::{Framing, MAX_HEADERS, status};
+use super::{Framing, MAX_FIELDS, status};
 use crate::reply::push_header;
 use weir_plugin::headers::{is_name, is_value};
 use weir_plugin::{Exchange, Headers, Response};
@@ -73,7 +73,7 @@ pub fn request_head(bytes: &[u8]) {
 
     let (mut again, second) = match parse_request(&write_request(&head, &exchange)) {
         Some(it) => it,
-        None if request.headers.len() + 4 > MAX_HEADERS => return,
+        None if request.headers.len() + 4 > MAX_FIELDS => return,
         None => panic!(
             "not understood: {}",
             write_request(&head, &exchange).escape_ascii()
@@ -164,7 +164,7 @@ pub fn response_head(bytes: &[u8]) {
         let mut second = Response::default();
         let again = match response::parse(&written, to_head, &mut second) {
             Ok(Some(again)) => again,
-            _ if response.headers.len() + 3 > MAX_HEADERS => continue,
+            _ if response.headers.len() + 3 > MAX_FIELDS => continue,
             other => panic!("{other:?} for {}", written.escape_ascii()),
         };
         assert_eq!(

@@ -3,17 +3,19 @@
 //! What is ambiguous is refused and never repaired: bare LF, obsolete folding, space before a colon, both
 //! `Content-Length` and `Transfer-Encoding`, several lengths, codings other than `chunked`.
 
+#[cfg(test)]
+mod agreement;
 pub mod body;
 pub mod chunked;
 pub mod fuzzing;
+mod head;
 pub mod request;
 pub mod response;
 pub mod status;
 
-use weir_plugin::Headers;
+pub use head::MAX_FIELDS;
 
-/// The most header fields in one head.
-pub const MAX_HEADERS: usize = 128;
+use weir_plugin::Headers;
 
 /// How the end of a message's body is known (RFC 9112, 6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,13 +35,6 @@ impl Framing {
     pub fn is_empty(self) -> bool {
         matches!(self, Self::None | Self::Length(0))
     }
-}
-
-/// Whether the line that ends behind `end` ends in CRLF. Asked for every line of a head, as the parser takes a
-/// bare LF for an end too.
-#[inline]
-fn ends_in_crlf(head: &[u8], end: usize) -> bool {
-    end >= 2 && head[end - 2..end] == *b"\r\n"
 }
 
 /// Whether an empty line may end in the bytes from `from` on. A head that trickles in is parsed once, not once

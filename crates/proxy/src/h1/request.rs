@@ -1,8 +1,9 @@
 //! Request heads.
 
-use super::{Framing, MAX_HEADERS, ends_in_crlf, list_items, parse_length};
+use super::head::{self, Broken, MAX_FIELDS};
+use super::{Framing, list_items, parse_length};
 use crate::target::{bad, is_same_authority, read_host, read_target};
-use std::mem::MaybeUninit;
+use weir_plugin::headers::is_token;
 use weir_plugin::{Exchange, RefusalKind};
 
 /// What the connection must know of a request besides what filters see.
@@ -39,76 +40,75 @@ pub enum Parsed {
 /// The refusal with which to answer; the connection must be closed after it, as what follows is not known to
 /// be a request.
 pub fn parse(bytes: &[u8], exchange: &mut Exchange) -> Result<Parsed, RefusalKind> {
-    let mut slots = [const { MaybeUninit::<httparse::Header<'_>>::uninit() }; MAX_HEADERS];
-    let mut parsed = httparse::Request::new(&mut []);
-    let length = match parsed.parse_with_uninit_headers(bytes, &mut slots) {
-        Ok(httparse::Status::Complete(length)) => length,
-        Ok(httparse::Status::Partial) => return Ok(Parsed::Partial),
-        Err(error) => return Err(refuse_syntax(bytes, error)),
+    let Some((line, first)) = head::start_line(bytes)? else {
+        return begins_a_request(bytes);
     };
-    let (Some(method), Some(target), Some(minor_version)) = (parsed.method, parsed.path, parsed.version)
-    else {
-        return Err(bad("no request line"));
-    };
+    let (method, target, minor_version) = split_request_line(line)?;
     let request = &mut exchange.request;
-    request.method.extend_from_slice(method.as_bytes());
-    request.version = (1, minor_version);
-
-    let offset_of = |part: &[u8]| part.as_ptr() as usize - bytes.as_ptr() as usize;
     let mut fields = Fields::default();
-    // The loaded part begins with the first field line, so that neighbours are written in one copy.
-    let first = parsed
-        .headers
-        .first()
-        .map_or(length - 2, |header| offset_of(header.name.as_bytes()));
-    let before = offset_of(method.as_bytes());
-    if !(ends_in_crlf(bytes, first)
-        && ends_in_crlf(bytes, length)
-        && (before == 0 || ends_in_crlf(bytes, before)))
-    {
-        return Err(bad(BARE_LF));
-    }
-    request.headers.load(&bytes[first..length]);
-    for (position, header) in parsed.headers.iter().enumerate() {
-        let name = offset_of(header.name.as_bytes());
-        let line_end = match parsed.headers.get(position + 1) {
-            Some(next) => offset_of(next.name.as_bytes()),
-            None => length - 2,
-        };
-        if !ends_in_crlf(bytes, line_end) {
-            return Err(bad(BARE_LF));
-        }
-        if fields.note(header.name.as_bytes(), header.value)? {
-            let value = if header.value.is_empty() {
-                line_end - 2
-            } else {
-                offset_of(header.value)
-            };
-            let (name, value, line_end) = (name - first, value - first, line_end - first);
-            request.headers.push_line(
-                name..name + header.name.len(),
-                value..value + header.value.len(),
-                line_end,
-            );
-        }
-    }
-    let target_host = read_target(target.as_bytes(), method.as_bytes(), request)?;
+    let note = |name, value| fields.note(name, value);
+    let Some(length) = head::field_lines(bytes, first, &mut request.headers, note)? else {
+        return Ok(Parsed::Partial);
+    };
+    request.method.extend_from_slice(method);
+    request.version = (1, minor_version);
+    let target_host = read_target(target, method, request)?;
     fields.settle(minor_version, length, target_host, exchange)
 }
 
-const BARE_LF: &str = "a line that does not end in CRLF";
+/// Method, target and minor version.
+pub(super) fn split_request_line(line: &[u8]) -> Result<(&[u8], &[u8], u8), RefusalKind> {
+    let method_len = line.iter().position(|byte| *byte == b' ');
+    let (method, rest) = line.split_at(
+        method_len
+            .filter(|len| *len > 0)
+            .ok_or_else(|| bad(REQUEST_LINE))?,
+    );
+    let minor_version = match rest.last_chunk() {
+        Some(b" HTTP/1.1") => 1,
+        Some(b" HTTP/1.0") => 0,
+        _ => return Err(refuse_version(rest)),
+    };
+    // Of "GET HTTP/1.1" one space is both.
+    let target = rest.get(1..rest.len() - 9).ok_or_else(|| bad(REQUEST_LINE))?;
+    Ok((method, target, minor_version))
+}
 
-fn refuse_syntax(bytes: &[u8], error: httparse::Error) -> RefusalKind {
-    match error {
-        httparse::Error::TooManyHeaders => RefusalKind::HeadTooLarge,
-        httparse::Error::Version if bytes.windows(7).any(|it| it == b" HTTP/2" || it == b" HTTP/3") => {
-            RefusalKind::VersionNotSupported
+/// Whether what may become a request line begins like one: whoever sends another protocol shall not have to wait.
+#[cold]
+fn begins_a_request(bytes: &[u8]) -> Result<Parsed, RefusalKind> {
+    let method = bytes.split(|byte| *byte == b' ').next().unwrap_or_default();
+    match method
+        .strip_suffix(b"\r")
+        .unwrap_or(method)
+        .iter()
+        .all(|byte| is_token(*byte))
+    {
+        true => Ok(Parsed::Partial),
+        false => Err(bad(REQUEST_LINE)),
+    }
+}
+
+const REQUEST_LINE: &str = "the request line";
+
+#[cold]
+fn refuse_version(rest: &[u8]) -> RefusalKind {
+    match rest.rsplit(|byte| *byte == b' ').next() {
+        Some([b'H', b'T', b'T', b'P', b'/', b'2' | b'3', ..]) => RefusalKind::VersionNotSupported,
+        Some([b'H', b'T', b'T', b'P', b'/', ..]) => bad("the HTTP version"),
+        _ => bad(REQUEST_LINE),
+    }
+}
+
+impl From<Broken> for RefusalKind {
+    #[cold]
+    fn from(broken: Broken) -> Self {
+        match broken {
+            Broken::BareLf => bad("a line that does not end in CRLF"),
+            Broken::Name => bad("a header name"),
+            Broken::Value => bad("a header value"),
+            Broken::TooManyFields => Self::HeadTooLarge,
         }
-        httparse::Error::Version => bad("the HTTP version"),
-        httparse::Error::HeaderName => bad("a header name"),
-        httparse::Error::HeaderValue => bad("a header value"),
-        httparse::Error::Token => bad("the request line"),
-        _ => bad("the request head"),
     }
 }
 
@@ -130,39 +130,40 @@ struct Fields<'h> {
 impl<'h> Fields<'h> {
     /// Notes one field line; says whether it goes on to the upstream (hop-by-hop ones do not: RFC 9110, 7.6.1).
     fn note(&mut self, name: &'h [u8], value: &'h [u8]) -> Result<bool, RefusalKind> {
-        let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
+        // Most are written like this.
+        let is = |usual: &[u8]| name == usual || name.eq_ignore_ascii_case(usual);
         match name.len() {
-            4 if is(b"host") => {
+            4 if is(b"Host") => {
                 if self.host.replace(value).is_some() {
                     return Err(bad("more than one Host"));
                 }
             }
-            5 if is(b"proxy") => return Ok(false),
-            6 if is(b"expect") => {
+            5 if is(b"Proxy") => return Ok(false),
+            6 if is(b"Expect") => {
                 if !value.eq_ignore_ascii_case(b"100-continue") {
                     return Err(RefusalKind::ExpectationFailed);
                 }
                 self.expects_continue = true;
                 return Ok(false);
             }
-            7 if is(b"upgrade") => {
+            7 if is(b"Upgrade") => {
                 // A switch to HTTP/2 behind the gateway's back would carry requests that nobody looks at.
                 let switches_http =
                     list_items(value).any(|it| it.get(..2).is_some_and(|it| it.eq_ignore_ascii_case(b"h2")));
                 self.upgrade = Some(value).filter(|_| !switches_http);
                 return Ok(false);
             }
-            10 if is(b"connection") => return self.note_connection(value).map(|()| false),
-            10 if is(b"keep-alive") => return Ok(false),
-            14 if is(b"content-length") => {
+            10 if is(b"Connection") => return self.note_connection(value).map(|()| false),
+            10 if is(b"Keep-Alive") => return Ok(false),
+            14 if is(b"Content-Length") => {
                 let length = parse_length(value).ok_or_else(|| bad("the Content-Length"))?;
                 if self.length.replace(length).is_some() {
                     return Err(bad("more than one Content-Length"));
                 }
                 return Ok(false);
             }
-            16 if is(b"proxy-connection") => return Ok(false),
-            17 if is(b"transfer-encoding") => {
+            16 if is(b"Proxy-Connection") => return Ok(false),
+            17 if is(b"Transfer-Encoding") => {
                 if self.chunked {
                     return Err(bad("more than one Transfer-Encoding"));
                 }
@@ -172,7 +173,7 @@ impl<'h> Fields<'h> {
                 self.chunked = true;
                 return Ok(false);
             }
-            2 if is(b"te") => return Ok(value.eq_ignore_ascii_case(b"trailers")),
+            2 if is(b"TE") => return Ok(value.eq_ignore_ascii_case(b"trailers")),
             _ => self.has_forwarded |= crate::forwarded::is_forwarded(name),
         }
         Ok(true)
@@ -188,7 +189,7 @@ impl<'h> Fields<'h> {
                 5 if option.eq_ignore_ascii_case(b"close") => self.close = true,
                 7 if option.eq_ignore_ascii_case(b"upgrade") => self.wants_upgrade = true,
                 10 if option.eq_ignore_ascii_case(b"keep-alive") => self.keep_alive = true,
-                _ if self.named_by_connection.len() == MAX_HEADERS => {
+                _ if self.named_by_connection.len() == MAX_FIELDS => {
                     return Err(bad("the Connection header"));
                 }
                 _ => self.named_by_connection.push(option),

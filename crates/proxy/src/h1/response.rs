@@ -1,8 +1,9 @@
 //! Response heads from upstreams.
 
-use super::{Framing, MAX_HEADERS, ends_in_crlf, list_items, parse_length};
-use std::mem::MaybeUninit;
+use super::head::{self, Broken, MAX_FIELDS};
+use super::{Framing, list_items, parse_length};
 use weir_plugin::Response;
+use weir_plugin::headers::is_value;
 
 /// What the connection must know of a response besides what filters see.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,70 +23,73 @@ pub struct ResponseHead {
 #[error("{0}")]
 pub struct InvalidResponse(pub &'static str);
 
-const BARE_LF: InvalidResponse = InvalidResponse("a line that does not end in CRLF");
-
 /// Reads a response head from the start of `bytes`; `Ok(None)`: more bytes are needed.
 pub fn parse(
     bytes: &[u8],
     to_head: bool,
     response: &mut Response,
 ) -> Result<Option<ResponseHead>, InvalidResponse> {
-    let mut slots = [const { MaybeUninit::<httparse::Header<'_>>::uninit() }; MAX_HEADERS];
-    let mut parsed = httparse::Response::new(&mut []);
-    let config = httparse::ParserConfig::default();
-    let length = match config.parse_response_with_uninit_headers(&mut parsed, bytes, &mut slots) {
-        Ok(httparse::Status::Complete(length)) => length,
-        Ok(httparse::Status::Partial) => return Ok(None),
-        Err(_) => return Err(InvalidResponse("not an HTTP/1.1 response")),
+    let Some((line, first)) = head::start_line(bytes)? else {
+        return Ok(None);
     };
-    let (Some(status), Some(minor_version)) = (parsed.code, parsed.version) else {
-        return Err(InvalidResponse("no status line"));
-    };
+    let (minor_version, status, reason) = split_status_line(line).ok_or(NO_RESPONSE)?;
     if status < 100 {
         return Err(InvalidResponse("the status"));
     }
     response.clear();
-    response.status = status;
-    let reason = parsed.reason.unwrap_or_default();
-    if reason != super::status::reason(status) {
-        response.reason.extend_from_slice(reason.as_bytes());
-    }
-    let offset_of = |part: &[u8]| part.as_ptr() as usize - bytes.as_ptr() as usize;
-    let first = parsed
-        .headers
-        .first()
-        .map_or(length - 2, |header| offset_of(header.name.as_bytes()));
-    if !(ends_in_crlf(bytes, first) && ends_in_crlf(bytes, length)) {
-        return Err(BARE_LF);
-    }
-    response.headers.load(&bytes[first..length]);
     let mut fields = Fields::default();
-    for (position, header) in parsed.headers.iter().enumerate() {
-        let name = offset_of(header.name.as_bytes()) - first;
-        let line_end = match parsed.headers.get(position + 1) {
-            Some(next) => offset_of(next.name.as_bytes()),
-            None => length - 2,
-        };
-        if !ends_in_crlf(bytes, line_end) {
-            return Err(BARE_LF);
-        }
-        let line_end = line_end - first;
-        if fields.note(header.name.as_bytes(), header.value)? {
-            let value = if header.value.is_empty() {
-                line_end - 2
-            } else {
-                offset_of(header.value) - first
-            };
-            response.headers.push_line(
-                name..name + header.name.len(),
-                value..value + header.value.len(),
-                line_end,
-            );
-        }
+    let note = |name, value| fields.note(name, value);
+    let Some(length) = head::field_lines(bytes, first, &mut response.headers, note)? else {
+        return Ok(None);
+    };
+    response.status = status;
+    if reason != super::status::reason(status).as_bytes() && reason.is_ascii() {
+        response.reason.extend_from_slice(reason);
     }
     fields
         .settle(status, minor_version, length, to_head, response)
         .map(Some)
+}
+
+/// Minor version, status, and reason phrase (RFC 9112, 4).
+pub(super) fn split_status_line(line: &[u8]) -> Option<(u8, u16, &[u8])> {
+    let (start, reason) = line.split_first_chunk::<12>()?;
+    let [
+        b'H',
+        b'T',
+        b'T',
+        b'P',
+        b'/',
+        b'1',
+        b'.',
+        minor @ (b'0' | b'1'),
+        b' ',
+        status @ ..,
+    ] = start
+    else {
+        return None;
+    };
+    let digit = |at: usize| status[at].is_ascii_digit().then(|| u16::from(status[at] - b'0'));
+    let status = digit(0)? * 100 + digit(1)? * 10 + digit(2)?;
+    let reason = match reason {
+        [] => reason,
+        [b' ', reason @ ..] if is_value(reason) => reason,
+        _ => return None,
+    };
+    Some((minor - b'0', status, reason))
+}
+
+const NO_RESPONSE: InvalidResponse = InvalidResponse("not an HTTP/1.1 response");
+
+impl From<Broken> for InvalidResponse {
+    #[cold]
+    fn from(broken: Broken) -> Self {
+        match broken {
+            Broken::BareLf => Self("a line that does not end in CRLF"),
+            Broken::TooManyFields => Self("too many header fields"),
+            Broken::Name | Broken::Value => NO_RESPONSE,
+        }
+    }
 }
 
 #[derive(Default)]
@@ -101,13 +105,14 @@ struct Fields<'h> {
 impl<'h> Fields<'h> {
     /// Notes one field line; says whether it goes on to the client.
     fn note(&mut self, name: &'h [u8], value: &'h [u8]) -> Result<bool, InvalidResponse> {
-        let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
+        // Most are written like this.
+        let is = |usual: &[u8]| name == usual || name.eq_ignore_ascii_case(usual);
         match name.len() {
-            7 if is(b"upgrade") => {
+            7 if is(b"Upgrade") => {
                 self.upgrade = Some(value);
                 return Ok(false);
             }
-            10 if is(b"connection") => {
+            10 if is(b"Connection") => {
                 if value == b"keep-alive" {
                     self.keep_alive = true;
                     return Ok(false);
@@ -117,7 +122,7 @@ impl<'h> Fields<'h> {
                         5 if option.eq_ignore_ascii_case(b"close") => self.close = true,
                         10 if option.eq_ignore_ascii_case(b"keep-alive") => self.keep_alive = true,
                         7 if option.eq_ignore_ascii_case(b"upgrade") => {}
-                        _ if self.named_by_connection.len() == MAX_HEADERS => {
+                        _ if self.named_by_connection.len() == MAX_FIELDS => {
                             return Err(InvalidResponse("the Connection header"));
                         }
                         _ => self.named_by_connection.push(option),
@@ -125,16 +130,16 @@ impl<'h> Fields<'h> {
                 }
                 return Ok(false);
             }
-            10 if is(b"keep-alive") => return Ok(false),
-            14 if is(b"content-length") => {
+            10 if is(b"Keep-Alive") => return Ok(false),
+            14 if is(b"Content-Length") => {
                 let length = parse_length(value).ok_or(InvalidResponse("the Content-Length"))?;
                 if self.length.replace(length).is_some_and(|other| other != length) {
                     return Err(InvalidResponse("two lengths"));
                 }
                 return Ok(false);
             }
-            16 if is(b"proxy-connection") => return Ok(false),
-            17 if is(b"transfer-encoding") => {
+            16 if is(b"Proxy-Connection") => return Ok(false),
+            17 if is(b"Transfer-Encoding") => {
                 if self.chunked || !value.eq_ignore_ascii_case(b"chunked") {
                     return Err(InvalidResponse("the Transfer-Encoding"));
                 }

@@ -62,6 +62,11 @@ pub fn reason(status: u16) -> &'static str {
 
 /// Writes a status line.
 pub fn write_line(status: u16, phrase: &[u8], minor_version: u8, out: &mut Vec<u8>) {
+    // What nearly every answer begins with.
+    if status == 200 && phrase.is_empty() && minor_version == 1 {
+        out.extend_from_slice(b"HTTP/1.1 200 OK\r\n");
+        return;
+    }
     out.extend_from_slice(if minor_version == 0 {
         b"HTTP/1.0 "
     } else {

@@ -1,7 +1,8 @@
 //! HTTP/2 connections to upstreams. Each carries many calls at once; each worker has its own.
 
-use super::stream::{Stream, error_of};
+use super::stream::error_of;
 use super::wire::Wire;
+use crate::multiplex::stream::Stream;
 use crate::pool::{CountedOpen, PoolKey, UpstreamConnection, dial};
 use crate::timer::{Timer, later};
 use crate::transport::{ReadHalf, WriteHalf};
@@ -22,6 +23,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use weir_model::KeepalivePool;
+use weir_snapshot::ClientTls;
 
 /// Data that an upstream may send ahead on a stream, and on all streams of a connection.
 const STREAM_WINDOW: u32 = 128 * 1024;
@@ -34,6 +36,26 @@ const MAX_OPENINGS: usize = 64;
 
 /// How an upstream is met over TLS; `None`: in the clear.
 pub type Met = Option<(Arc<ClientConfig>, ServerName<'static>)>;
+
+/// The version of HTTP that a target is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speaks {
+    Http1,
+    Http2,
+    /// HTTP/2 where the target chooses it in the TLS handshake, else HTTP/1.1.
+    Either,
+}
+
+impl Speaks {
+    /// How the target is met over TLS.
+    pub fn config(self, tls: &ClientTls) -> &Arc<ClientConfig> {
+        match self {
+            Self::Http1 => &tls.config,
+            Self::Http2 => &tls.http2_config,
+            Self::Either => &tls.either_config,
+        }
+    }
+}
 
 /// A connection that takes calls.
 struct Connection {
@@ -79,6 +101,8 @@ impl Drop for Lease {
 struct Opening {
     result: Cell<Option<Result<(), io::ErrorKind>>>,
     is_over: Notify,
+    /// The connection, where the target has chosen HTTP/1.1: for the first who waits.
+    http1: RefCell<Option<(ReadHalf, WriteHalf)>>,
 }
 
 #[derive(Default)]
@@ -87,6 +111,8 @@ struct Entry {
     opening: Option<Rc<Opening>>,
     /// How long the last call wanted idle connections to be kept.
     idle_timeout: Duration,
+    /// The target has chosen HTTP/1.1 when it was last asked.
+    chose_http1: bool,
 }
 
 /// A worker's connections.
@@ -118,33 +144,72 @@ impl Streams {
         }
     }
 
-    /// A stream on a connection that is made for it, and for all that wait for one.
+    /// A stream on a connection that is made for it, and for all that wait for one; or a connection of its own, where
+    /// the target has chosen HTTP/1.1.
     ///
     /// # Errors
     /// See [`Streams::open`].
     pub async fn connect(
         worker: &Rc<Worker>,
         key: &PoolKey,
-        met: Met,
+        (met, speaks): (Met, Speaks),
         timeout: Duration,
         bounds: &KeepalivePool,
     ) -> io::Result<Box<UpstreamConnection>> {
         let now = Instant::now();
         // A connection may be full again once all that waited have been there.
         for _ in 0..MAX_OPENINGS {
-            Self::open(worker, key, met.clone(), Timer::new(now, timeout)).await?;
+            let timer = Timer::new(now, timeout);
+            if speaks == Speaks::Either && worker.streams.chose_http1(key) {
+                let opened =
+                    UpstreamConnection::open(key.address, met.clone(), timer, &worker.metrics).await?;
+                if !opened.read.speaks_http2() {
+                    return Ok(opened);
+                }
+                // It has changed its mind: what was opened is of no use, but all can share the next one.
+                worker.streams.note_choice(key, false);
+                continue;
+            }
+            let opening = Self::open(worker, key, (met.clone(), speaks), timer).await?;
             if let Some(stream) = worker.streams.take(key, bounds, now) {
                 return Ok(stream);
             }
+            if let Some((read, write)) = opening.http1.take() {
+                return Ok(Box::new(UpstreamConnection {
+                    read,
+                    write: Some(write),
+                    inbox: Default::default(),
+                    timer: Timer::new(now, Duration::ZERO),
+                    calls: 0,
+                    open: Some(CountedOpen::new(&worker.metrics)),
+                }));
+            }
         }
         Err(io::ErrorKind::ConnectionRefused.into())
+    }
+
+    fn chose_http1(&self, key: &PoolKey) -> bool {
+        self.entries
+            .borrow()
+            .get(key)
+            .is_some_and(|entry| entry.chose_http1)
+    }
+
+    fn note_choice(&self, key: &PoolKey, chose_http1: bool) {
+        let mut entries = self.entries.borrow_mut();
+        entries.entry(key.clone()).or_default().chose_http1 = chose_http1;
     }
 
     /// Waits until there is a connection more, which all that wait share.
     ///
     /// # Errors
     /// `TimedOut` when the timer ran out, else what the system says.
-    async fn open(worker: &Rc<Worker>, key: &PoolKey, met: Met, timer: Timer) -> io::Result<()> {
+    async fn open(
+        worker: &Rc<Worker>,
+        key: &PoolKey,
+        met: (Met, Speaks),
+        timer: Timer,
+    ) -> io::Result<Rc<Opening>> {
         let opening = {
             let mut entries = worker.streams.entries.borrow_mut();
             let entry = entries.entry(key.clone()).or_default();
@@ -162,7 +227,9 @@ impl Streams {
         loop {
             let is_over = opening.is_over.notified();
             if let Some(result) = opening.result.get() {
-                return result.map_err(io::Error::from);
+                result?;
+                drop(is_over);
+                return Ok(opening);
             }
             is_over.await;
         }
@@ -202,7 +269,7 @@ fn begin(connection: Rc<Connection>, sender: SendRequest<Bytes>, now: Instant) -
 }
 
 /// Makes a connection, tells those that wait for it, and drives it until it ends.
-async fn open(worker: Rc<Worker>, key: PoolKey, met: Met, mut timer: Timer, opening: Rc<Opening>) {
+async fn open(worker: Rc<Worker>, key: PoolKey, met: (Met, Speaks), mut timer: Timer, opening: Rc<Opening>) {
     let shaken = {
         let mut shaking = std::pin::pin!(shake(&worker, &key, met));
         std::future::poll_fn(|context| match shaking.as_mut().poll(context) {
@@ -214,7 +281,11 @@ async fn open(worker: Rc<Worker>, key: PoolKey, met: Met, mut timer: Timer, open
         .await
     };
     let (result, driven) = match shaken {
-        Ok((sender, connection, wire)) => {
+        Ok(Shaken::Http1(halves)) => {
+            opening.http1.replace(Some(halves));
+            (Ok(None), None)
+        }
+        Ok(Shaken::Http2(sender, connection, wire)) => {
             let kept = Rc::new(Connection {
                 sender,
                 active: Cell::new(0),
@@ -223,7 +294,7 @@ async fn open(worker: Rc<Worker>, key: PoolKey, met: Met, mut timer: Timer, open
                 is_closed: Cell::new(false),
             });
             let weak = Rc::downgrade(&kept);
-            (Ok(kept), Some((weak, connection, wire)))
+            (Ok(Some(kept)), Some((weak, connection, wire)))
         }
         Err(error) => (Err(error.kind()), None),
     };
@@ -234,7 +305,8 @@ async fn open(worker: Rc<Worker>, key: PoolKey, met: Met, mut timer: Timer, open
         opening
             .result
             .set(Some(result.as_ref().map(|_| ()).map_err(|kind| *kind)));
-        entry.open.extend(result);
+        entry.chose_http1 = matches!(result, Ok(None));
+        entry.open.extend(result.ok().flatten());
     }
     opening.is_over.notify_waiters();
     let Some((kept, connection, wire)) = driven else {
@@ -248,10 +320,17 @@ async fn open(worker: Rc<Worker>, key: PoolKey, met: Met, mut timer: Timer, open
     }
 }
 
-type Shaken = (SendRequest<Bytes>, client::Connection<Wire, Bytes>, Wire);
+/// What a connection has come to.
+enum Shaken {
+    Http1((ReadHalf, WriteHalf)),
+    Http2(SendRequest<Bytes>, client::Connection<Wire, Bytes>, Wire),
+}
 
-async fn shake(worker: &Rc<Worker>, key: &PoolKey, met: Met) -> io::Result<Shaken> {
+async fn shake(worker: &Rc<Worker>, key: &PoolKey, (met, speaks): (Met, Speaks)) -> io::Result<Shaken> {
     let halves = dial(key.address, met).await?;
+    if speaks == Speaks::Either && !halves.0.speaks_http2() {
+        return Ok(Shaken::Http1(halves));
+    }
     let wire = Wire::new(worker, halves, Vec::new());
     let max_head_bytes = u32::try_from(worker.shared.limits.max_head_bytes).unwrap_or(u32::MAX);
     let mut builder = client::Builder::new();
@@ -263,7 +342,7 @@ async fn shake(worker: &Rc<Worker>, key: &PoolKey, met: Met) -> io::Result<Shake
         .max_send_buffer_size(SEND_BUFFER);
     let (sender, mut connection) = builder.handshake(wire.clone()).await.map_err(error_of)?;
     greet(&mut connection, &wire).await?;
-    Ok((sender, connection, wire))
+    Ok(Shaken::Http2(sender, connection, wire))
 }
 
 /// Waits until the server has answered: then it is known how many calls it takes at once, which it says first.

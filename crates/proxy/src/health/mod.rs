@@ -5,6 +5,7 @@
 //! targets back whose time is up, and tells of changes. No worker ever waits for it, and it never waits for a worker.
 
 mod checker;
+mod grpc;
 mod probe;
 mod report;
 mod watch;

@@ -1,5 +1,6 @@
-//! One probe: a connection, or a request on one of its own, and what it shows.
+//! One probe: a connection, or a request on one of its own, and what it shows. gRPC is asked in `super::grpc`.
 
+use super::grpc;
 use crate::transport;
 use rustls::pki_types::ServerName;
 use std::io;
@@ -27,37 +28,52 @@ pub(super) async fn probe(checks: &Checks, address: SocketAddr, host: &[u8]) -> 
         Ok(Err(error)) if error.kind() == io::ErrorKind::TimedOut => Some(Signal::Timeout),
         Ok(Err(error)) if error.kind() == io::ErrorKind::InvalidData => Some(Signal::HttpFailure),
         Ok(Err(_)) => Some(Signal::TcpFailure),
-        Ok(Ok(None)) => Some(Signal::Success),
-        Ok(Ok(Some(status))) => checks.probe_rules.read(status),
+        Ok(Ok(Shown::Signal(signal))) => Some(signal),
+        Ok(Ok(Shown::Status(status))) => checks.probe_rules.read(status),
     }
 }
 
-/// The status of the answer; `None`: the connection is all that was asked for.
-async fn ask(
-    checks: &Checks,
-    active: &ActiveChecks,
-    address: SocketAddr,
-    host: &[u8],
-) -> io::Result<Option<u16>> {
+/// What a probe has shown.
+enum Shown {
+    /// A status, which counts as the checks say.
+    Status(u16),
+    /// What counts by itself.
+    Signal(Signal),
+}
+
+async fn ask(checks: &Checks, active: &ActiveChecks, address: SocketAddr, host: &[u8]) -> io::Result<Shown> {
     let stream = TcpStream::connect(address).await?;
+    // A handshake that fails is no answer at all.
+    let failed = |_| io::Error::from(io::ErrorKind::ConnectionAborted);
     let (mut read, mut write) = match (active.kind, &checks.tls) {
-        (ProbeKind::Http, _) => transport::plain(stream),
-        (ProbeKind::Https, Some(tls)) => {
-            // A handshake that fails is no answer at all.
-            let failed = |_| io::Error::from(io::ErrorKind::ConnectionAborted);
+        (ProbeKind::Http | ProbeKind::Grpc, _) => transport::plain(stream),
+        (ProbeKind::Https | ProbeKind::Grpcs, Some(tls)) => {
             let name = server_name(tls, active, host).ok_or(io::ErrorKind::ConnectionAborted)?;
-            let config = Arc::clone(&tls.config);
-            let stream = transport::connect(stream, config, name).await.map_err(failed)?;
-            transport::secure(stream)
+            let config = match active.kind {
+                ProbeKind::Grpcs => &tls.http2_config,
+                _ => &tls.config,
+            };
+            let stream = transport::connect(stream, Arc::clone(config), name).await;
+            transport::secure(stream.map_err(failed)?)
         }
-        _ => return Ok(None),
+        _ => return Ok(Shown::Signal(Signal::Success)),
     };
+    let scheme = match active.kind {
+        ProbeKind::Grpc => Some("http"),
+        ProbeKind::Grpcs => Some("https"),
+        _ => None,
+    };
+    if let Some(scheme) = scheme {
+        return grpc::ask((read, write), active, scheme, host)
+            .await
+            .map(Shown::Signal);
+    }
     write.write_all(&request(active, host)).await?;
     write.flush().await?;
     let mut answer = Vec::with_capacity(1024);
     loop {
         if let Some(status) = status_of(&answer)? {
-            return Ok(Some(status));
+            return Ok(Shown::Status(status));
         }
         if answer.len() >= MAX_ANSWER {
             return Err(io::ErrorKind::InvalidData.into());

@@ -84,7 +84,11 @@ impl Report {
     /// How the targets of a snapshot stand now.
     pub(crate) fn of(snapshot: &Snapshot) -> Self {
         Self {
-            upstreams: snapshot.upstreams.iter().map(UpstreamReport::of).collect(),
+            upstreams: snapshot
+                .upstreams
+                .iter()
+                .map(|it| UpstreamReport::of(it))
+                .collect(),
         }
     }
 }
@@ -96,7 +100,7 @@ impl UpstreamReport {
             .upstreams
             .iter()
             .find(|upstream| upstream.name == name)
-            .map(Self::of)
+            .map(|it| Self::of(it))
     }
 
     fn of(upstream: &Upstream) -> Self {

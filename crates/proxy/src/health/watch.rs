@@ -90,7 +90,8 @@ impl Watch {
     /// Checks what this snapshot wants checked, and nothing else. What has not changed goes on.
     fn follow(&mut self, snapshot: &Snapshot) {
         let mut before = std::mem::take(&mut self.upstreams);
-        let is_own = |upstream: &&Upstream| upstream.checks.as_ref().is_some_and(|checks| !checks.is_shared);
+        let is_own =
+            |upstream: &&Arc<Upstream>| upstream.checks.as_ref().is_some_and(|checks| !checks.is_shared);
         for upstream in snapshot.upstreams.iter().filter(is_own) {
             let old = before.remove(&upstream.name);
             let watched = match old {

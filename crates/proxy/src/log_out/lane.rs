@@ -8,12 +8,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
-use weir_plugin::{LogJoint, LogSink, LogTarget};
+use weir_plugin::{LogJoint, LogNesting, LogSink, LogTarget};
 
 /// Bytes of the entries of a message, beyond the first.
 const MAX_MESSAGE: usize = 4 << 20;
 /// The same where a message has to fit into a datagram.
 const MAX_DATAGRAM: usize = 60_000;
+/// The same where a broker takes no larger one, unless it is told to.
+const MAX_RECORD: usize = 900_000;
 /// How often a target's failures are told of at most.
 const TELL_EVERY: Duration = Duration::from_secs(10);
 
@@ -109,7 +111,8 @@ impl Lane {
 
     fn take(&self) -> Vec<Vec<u8>> {
         let most = match self.target.sink {
-            LogSink::Udp { .. } => MAX_DATAGRAM,
+            LogSink::Udp { line_bytes: None, .. } => MAX_DATAGRAM,
+            LogSink::Kafka(_) => MAX_RECORD,
             _ => MAX_MESSAGE,
         };
         let mut entries = self.entries.borrow_mut();
@@ -211,7 +214,25 @@ fn join(joint: &LogJoint, entries: &[Vec<u8>]) -> Vec<u8> {
     if !is_bare {
         message.extend_from_slice(joint.after.as_bytes());
     }
-    message
+    joint
+        .nesting
+        .iter()
+        .fold(message, |inner, around| nest(around, &inner))
+}
+
+/// Puts a message of Protocol Buffers into a field of another.
+fn nest(around: &LogNesting, inner: &[u8]) -> Vec<u8> {
+    let mut rest = around.before.len() + inner.len();
+    let mut outer = Vec::with_capacity(rest + 11);
+    outer.push(around.key);
+    while rest > 0x7f {
+        outer.push(rest as u8 | 0x80);
+        rest >>= 7;
+    }
+    outer.push(rest as u8);
+    outer.extend_from_slice(&around.before);
+    outer.extend_from_slice(inner);
+    outer
 }
 
 #[cfg(test)]
@@ -225,6 +246,7 @@ mod tests {
             between: ",",
             after: "]",
             bare_single: false,
+            nesting: Vec::new(),
         };
         let bare = LogJoint {
             bare_single: true,
@@ -243,5 +265,24 @@ mod tests {
                 .collect();
             assert_eq!(join(&joint, &entries), expected.as_bytes());
         }
+    }
+
+    #[test]
+    fn messages_are_nested() {
+        let around = |before: &[u8], key| LogNesting {
+            before: before.to_vec(),
+            key,
+        };
+        let joint = LogJoint {
+            nesting: vec![around(b"s", 0x12), around(b"", 0x0a)],
+            ..LogJoint::default()
+        };
+        let entries = [b"ab".to_vec(), b"c".to_vec()];
+        assert_eq!(join(&joint, &entries), b"\x0a\x06\x12\x04sabc");
+        let long = vec![vec![b'x'; 300]];
+        let message = join(&joint, &long);
+        // 301 in seven-bit groups is 0xad 0x02.
+        assert_eq!(message[..7], [0x0a, 0xb0, 0x02, 0x12, 0xad, 0x02, b's']);
+        assert_eq!(message.len(), 7 + 300);
     }
 }

@@ -5,6 +5,8 @@
 //! tries again, and drops what its target does not take in time: a target that is slow or away fills its own lane, and
 //! no other. Whatever is dropped is counted.
 
+mod grpc;
+mod kafka;
 mod lane;
 mod sender;
 
@@ -129,6 +131,8 @@ fn kind(target: &LogTarget) -> LogTargetKind {
     match target.sink {
         LogSink::File { .. } => LogTargetKind::File,
         LogSink::Http(_) => LogTargetKind::Http,
+        LogSink::Grpc(_) => LogTargetKind::Grpc,
+        LogSink::Kafka(_) => LogTargetKind::Kafka,
         LogSink::Tcp { .. } => LogTargetKind::Tcp,
         LogSink::Udp { .. } => LogTargetKind::Udp,
         LogSink::Local { .. } => LogTargetKind::Local,

@@ -1,6 +1,8 @@
 //! Sending a message to a target, over a connection that is kept where the target has connections.
 
 use super::Surroundings;
+use super::grpc::Channel;
+use super::kafka::Producer;
 use crate::buffer::Inbox;
 use crate::pool::{UpstreamConnection, dial};
 use crate::question::{self, Trouble};
@@ -27,6 +29,8 @@ pub struct Sender {
     sink: LogSink,
     file: Option<File>,
     http: Option<Box<UpstreamConnection>>,
+    grpc: Option<Channel>,
+    kafka: Producer,
     tcp: Option<(ReadHalf, WriteHalf)>,
     udp: Option<UdpSocket>,
 }
@@ -38,6 +42,8 @@ impl Sender {
             sink: sink.clone(),
             file: None,
             http: None,
+            grpc: None,
+            kafka: Producer::default(),
             tcp: None,
             udp: None,
         }
@@ -48,7 +54,9 @@ impl Sender {
         match &self.sink {
             LogSink::File { path, .. } | LogSink::Local { path } => path.clone(),
             LogSink::Http(http) => format!("{}:{}", http.host, http.port),
-            LogSink::Tcp { host, port, .. } | LogSink::Udp { host, port } => format!("{host}:{port}"),
+            LogSink::Grpc(grpc) => format!("{}:{}", grpc.host, grpc.port),
+            LogSink::Kafka(kafka) => format!("the topic {}", kafka.topic),
+            LogSink::Tcp { host, port, .. } | LogSink::Udp { host, port, .. } => format!("{host}:{port}"),
         }
     }
 
@@ -66,6 +74,23 @@ impl Sender {
                 self.http = connection;
                 sent
             }
+            LogSink::Grpc(grpc) => {
+                let kept = self.grpc.take();
+                let sent = super::grpc::call(surroundings, &grpc, kept, message);
+                self.grpc = Some(within(grpc.timeout, sent).await?);
+                Ok(())
+            }
+            LogSink::Kafka(topic) => {
+                // What is under way when the time is over is gone with the connection.
+                let mut producer = std::mem::take(&mut self.kafka);
+                let sent = async {
+                    let sent = producer.send(surroundings, &topic, message).await;
+                    Ok((producer, sent))
+                };
+                let (producer, sent) = within(topic.timeout, sent).await?;
+                self.kafka = producer;
+                sent
+            }
             LogSink::Tcp {
                 host,
                 port,
@@ -77,8 +102,17 @@ impl Sender {
                 self.tcp = Some(within(timeout, sent).await?);
                 Ok(())
             }
-            LogSink::Udp { host, port } => {
-                within(DATAGRAM_TIMEOUT, self.throw(surroundings, &host, port, message)).await
+            LogSink::Udp {
+                host,
+                port,
+                line_bytes,
+            } => {
+                let datagrams = datagrams(message, line_bytes);
+                within(
+                    DATAGRAM_TIMEOUT,
+                    self.throw(surroundings, &host, port, &datagrams),
+                )
+                .await
             }
             LogSink::Local { path } => {
                 let sent = async { UnixDatagram::unbound()?.send_to(message, path).await };
@@ -108,7 +142,7 @@ impl Sender {
         surroundings: &Surroundings,
         host: &str,
         port: u16,
-        message: &[u8],
+        datagrams: &[&[u8]],
     ) -> io::Result<()> {
         let address = resolve(surroundings, host, port).await?;
         let own: IpAddr = match address.is_ipv4() {
@@ -120,10 +154,33 @@ impl Sender {
             Some(socket) => socket,
             None => UdpSocket::bind(SocketAddr::new(own, 0)).await?,
         };
-        socket.send_to(message, address).await?;
+        for datagram in datagrams {
+            socket.send_to(datagram, address).await?;
+        }
         self.udp = Some(socket);
         Ok(())
     }
+}
+
+/// The datagrams of a message: all of it, or its lines, as many together as fit.
+fn datagrams(message: &[u8], line_bytes: Option<usize>) -> Vec<&[u8]> {
+    let Some(most) = line_bytes else {
+        return vec![message];
+    };
+    let mut datagrams = Vec::new();
+    let (mut start, mut end) = (0, 0);
+    for line in message.split(|byte| *byte == b'\n') {
+        let line_end = end + line.len();
+        if end > start && line_end - start > most {
+            datagrams.push(&message[start..end - 1]);
+            start = end;
+        }
+        end = line_end + 1;
+    }
+    // The end is one behind where another line feed would be.
+    datagrams.push(&message[start..end - 1]);
+    datagrams.retain(|datagram| !datagram.is_empty());
+    datagrams
 }
 
 async fn within<T>(time: Duration, work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
@@ -131,7 +188,7 @@ async fn within<T>(time: Duration, work: impl Future<Output = io::Result<T>>) ->
     done.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
-async fn resolve(surroundings: &Surroundings, host: &str, port: u16) -> io::Result<SocketAddr> {
+pub(super) async fn resolve(surroundings: &Surroundings, host: &str, port: u16) -> io::Result<SocketAddr> {
     let ip = match host.parse() {
         Ok(ip) => ip,
         Err(_) => {
@@ -143,7 +200,7 @@ async fn resolve(surroundings: &Surroundings, host: &str, port: u16) -> io::Resu
 }
 
 /// The rules for a server that is met by this name.
-fn tls(
+pub(super) fn tls(
     surroundings: &Surroundings,
     name: &str,
     verify: bool,

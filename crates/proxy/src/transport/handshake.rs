@@ -2,7 +2,7 @@
 
 use super::tls::{TlsStream, Wire, give_out, take_in};
 use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::server::{Accepted, Acceptor};
+use rustls::server::{Accepted, Acceptor, ClientHello};
 use rustls::{ClientConfig, Connection, ServerConfig};
 use std::io;
 use std::sync::Arc;
@@ -21,22 +21,37 @@ pub struct Handshake {
     pub client_certificate: Option<CertificateDer<'static>>,
 }
 
-/// Shakes hands with a client; `choose` gives the configuration for the server name that it asks for.
+/// Shakes hands with a client; `choose` gives the configuration for what it says and the server name, in lower case,
+/// that it asks for.
 ///
 /// # Errors
 /// The connection is lost, the client speaks no TLS, or nothing is configured for it.
 pub async fn accept(
     mut tcp: TcpStream,
-    choose: impl FnOnce(Option<&str>) -> Option<Arc<ServerConfig>>,
+    choose: impl FnOnce(&ClientHello<'_>, Option<&str>) -> Option<Arc<ServerConfig>>,
 ) -> io::Result<Handshake> {
     let accepted = read_hello(&mut tcp).await?;
-    let server_name = accepted.client_hello().server_name().map(str::to_ascii_lowercase);
-    let Some(config) = choose(server_name.as_deref()) else {
+    let hello = accepted.client_hello();
+    let server_name = hello.server_name().map(str::to_ascii_lowercase);
+    let Some(config) = choose(&hello, server_name.as_deref()) else {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
             "no certificate for the server name",
         ));
     };
+    finish(tcp, accepted, server_name, config).await
+}
+
+/// Goes on with a handshake whose first message was read.
+///
+/// # Errors
+/// The connection is lost, or the two sides have nothing in common.
+pub(super) async fn finish(
+    mut tcp: TcpStream,
+    accepted: Accepted,
+    server_name: Option<String>,
+    config: Arc<ServerConfig>,
+) -> io::Result<Handshake> {
     let tls = match accepted.into_connection(config) {
         Ok(tls) => tls,
         Err((error, mut alert)) => {

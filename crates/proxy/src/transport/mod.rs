@@ -2,15 +2,17 @@
 //!
 //! The engine reads and writes through these halves and does not know which they are. A plain half is tokio's own;
 //! the halves of a TLS connection share it, as each direction of TLS may have to write and to read, and so do those of
-//! an HTTP/2 stream.
+//! a stream of HTTP/2 or HTTP/3.
 
 mod handshake;
+mod hello;
 mod tls;
 
 pub use handshake::{accept, connect};
+pub use hello::{Hello, read_hello};
 pub use tls::TlsStream;
 
-use crate::h2::stream::Stream;
+use crate::multiplex::stream::Stream;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -23,7 +25,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 pub enum ReadHalf {
     Tcp(OwnedReadHalf),
     Tls(Rc<TlsStream>),
-    /// A stream of an HTTP/2 connection.
+    /// A stream of a connection of HTTP/2 or HTTP/3.
     Stream(Rc<Stream>),
 }
 
@@ -47,13 +49,18 @@ pub fn secure(stream: TlsStream) -> (ReadHalf, WriteHalf) {
 }
 
 impl ReadHalf {
-    /// The stream of an HTTP/2 connection, where it is one.
+    /// The stream of a connection of HTTP/2 or HTTP/3, where it is one.
     #[inline]
     pub fn stream(&self) -> Option<&Stream> {
         match self {
             Self::Stream(stream) => Some(stream),
             _ => None,
         }
+    }
+
+    /// Whether both sides have agreed on HTTP/2 in a TLS handshake.
+    pub fn speaks_http2(&self) -> bool {
+        matches!(self, Self::Tls(stream) if stream.speaks_http2())
     }
 
     /// Ready when a read may give something.
@@ -75,14 +82,8 @@ impl ReadHalf {
         match self {
             Self::Tcp(half) => {
                 let stream: &TcpStream = half.as_ref();
-                match stream.poll_read_ready(&mut Context::from_waker(std::task::Waker::noop())) {
-                    Poll::Pending => false,
-                    Poll::Ready(Err(_)) => true,
-                    // An event may be left over from the last response; only a read tells.
-                    Poll::Ready(Ok(())) => {
-                        !matches!(stream.try_read(&mut [0; 1]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
-                    }
-                }
+                // An event may be left over from the last response; only a read tells.
+                !matches!(stream.try_read(&mut [0; 1]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
             }
             Self::Tls(stream) => stream.is_dead(),
             // A stream carries one call.
@@ -153,7 +154,7 @@ impl WriteHalf {
             }
             Self::Tls(stream) => stream.set_reset(),
             Self::Stream(stream) => {
-                stream.reset(h2::Reason::INTERNAL_ERROR);
+                stream.reset();
                 Ok(())
             }
         };

@@ -41,6 +41,11 @@ impl TlsStream {
         }))
     }
 
+    /// Whether both sides have agreed on HTTP/2.
+    pub fn speaks_http2(&self) -> bool {
+        self.0.borrow().tls.alpn_protocol() == Some(b"h2")
+    }
+
     /// Ready when a read may give something.
     pub fn poll_readable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let state = self.0.borrow();

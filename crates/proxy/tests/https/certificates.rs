@@ -182,3 +182,38 @@ fn a_host_that_asks_for_certificates_is_met_by_its_own_name_only() {
         assert_eq!(client.response().unwrap().status(), wanted, "{name} {host}");
     }
 }
+
+#[test]
+fn connections_that_were_made_before_a_certificate_was_asked_for_do_not_get_by_without() {
+    let (good, other) = (make(), make());
+    let upstream = Upstream::bind();
+    let address = upstream.address;
+    upstream.serve(|_| answer("ok"));
+    let model = |asked: Option<&Made>| {
+        let mut model = simple_model(address);
+        model["certificates"] = json!([{"names": ["a.test"], "key_pairs": [good.pair]}]);
+        if let Some(asked) = asked {
+            model["certificates"][0]["client"] = json!({"authorities": asked.authority});
+        }
+        model
+    };
+    let behind = TestGateway::start(model(None));
+    let mut front = simple_model(behind.address);
+    front["services"][0]["url"] = json!(format!("https://{}", behind.address));
+    front["services"][0]["tls"] = json!({"verify": false, "server_name": "a.test", "certificate": good.pair});
+    front["routes"][0]["upstream_host"] = json!("client");
+    let gateway = TestGateway::start(front);
+    let mut client = gateway.connect();
+    let mut call = || {
+        client.send(GET);
+        client.response().unwrap().status()
+    };
+    assert_eq!(call(), 200);
+    behind.publish(model(Some(&good)));
+    // The connection between the gateways is an old one; it ends with this answer.
+    assert_eq!([call(), call(), call()], [421, 200, 200]);
+    behind.publish(model(Some(&good)));
+    assert_eq!(call(), 200, "the same is asked for");
+    behind.publish(model(Some(&other)));
+    assert_eq!([call(), call()], [421, 502], "another authority is asked for");
+}

@@ -1,6 +1,8 @@
 //! Log entries through a whole gateway, to real sinks: those that take them, those that fail, and those that never read.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod grpc;
+mod kafka;
 #[allow(dead_code, unused_imports, reason = "other tests use the rest")]
 #[path = "../support/mod.rs"]
 mod support;
@@ -166,7 +168,8 @@ fn streams_and_datagrams() {
 
 #[test]
 fn sinks_that_never_read_cost_no_call_anything() {
-    let (deaf_tcp, deaf_http) = (
+    let (deaf_tcp, deaf_http, deaf_grpc) = (
+        TcpListener::bind("127.0.0.1:0").unwrap(),
         TcpListener::bind("127.0.0.1:0").unwrap(),
         TcpListener::bind("127.0.0.1:0").unwrap(),
     );
@@ -176,6 +179,7 @@ fn sinks_that_never_read_cost_no_call_anything() {
     let gateway = gateway(&[
         json!({"tcp": port(&deaf_tcp), "size": big, "timeout_ms": 60_000}),
         json!({"http": port(&deaf_http), "size": big, "timeout_ms": 60_000}),
+        json!({"grpc": port(&deaf_grpc), "size": big, "timeout_ms": 60_000}),
         json!({"file": path}),
     ]);
     let mut client = gateway.connect();
@@ -188,7 +192,7 @@ fn sinks_that_never_read_cost_no_call_anything() {
     }
     // 100 MB for each of them, of which 1 MB may wait, and some is in the kernel's buffers.
     assert!(slowest < Duration::from_secs(2), "{slowest:?}");
-    for target in ["tcp", "http"] {
+    for target in ["tcp", "http", "grpc"] {
         eventually("dropped entries", || entries(&gateway, target, "dropped") > 300);
     }
     eventually("the file's entries", || {

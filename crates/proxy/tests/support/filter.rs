@@ -6,14 +6,15 @@ use std::time::Duration;
 use weir_model::Diagnostic;
 use weir_model::UpstreamHost;
 use weir_plugin::{
-    BodyFilter, BuildContext, CallRecord, Exchange, Filter, LogEntry, LogTarget, Outcome, Phases, Plugin,
-    Question, Reply, SideCall, Wait,
+    BodyFilter, BuildContext, CallRecord, Exchange, Filter, Headers, LogEntry, LogTarget, Outcome, Phases,
+    Plugin, Question, Reply, SideCall, Wait,
 };
 
 /// `need_body` (bytes): asks for the body, tells its size in a request header. `reply`: answers with this
 /// body. `replace`: puts this body in place of the response's. `status`: the response's status. `set`: sets these
 /// headers (name, value) on the request and on the response. `double`: doubles every byte of the response's body, with
-/// a `.` at its end. `wait_ms`: waits before it goes on. `to`: sends the call to this service. `copy_to`: sends a
+/// a `.` at its end. `settle`: takes the trailer `x-status`, tells it at the end of the body and, where the head is held
+/// for so many bytes (0: it is not), makes it the status. `wait_ms`: waits before it goes on. `to`: sends the call to this service. `copy_to`: sends a
 /// message to this port beside the call. `ask`: asks the server at this port for half a second at most, tells the
 /// answer in a request header. `log`: tells of calls in a log (see `log_target`).
 pub struct Puppet;
@@ -25,6 +26,7 @@ struct PuppetFilter {
     status: Option<u16>,
     set: Vec<(String, String)>,
     double: bool,
+    settle: Option<usize>,
     wait_ms: Option<u64>,
     to: Option<u32>,
     copy_to: Option<u16>,
@@ -48,9 +50,38 @@ impl BodyFilter for Double {
     }
 }
 
+/// Looks for a status in the trailers.
+#[derive(Default)]
+struct Settle(Vec<u8>);
+
+impl BodyFilter for Settle {
+    fn piece(&mut self, data: &[u8], out: &mut Vec<u8>) {
+        out.extend_from_slice(data);
+    }
+
+    fn trailers(&mut self, trailers: &mut Headers) {
+        self.0 = trailers.get(b"x-status").unwrap_or_default().to_vec();
+        trailers.remove(b"x-status");
+    }
+
+    fn head(&mut self, status: &mut u16, _: &mut Headers) {
+        let told = std::str::from_utf8(&self.0).ok();
+        *status = told.and_then(|told| told.parse().ok()).unwrap_or(*status);
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) {
+        out.push(b' ');
+        out.extend_from_slice(&self.0);
+    }
+}
+
 impl Plugin for Puppet {
     fn name(&self) -> &'static str {
         "puppet"
+    }
+
+    fn works_on_streams(&self) -> bool {
+        true
     }
 
     fn config_schema(&self) -> schemars::Schema {
@@ -67,6 +98,7 @@ impl Plugin for Puppet {
             status: config["status"].as_u64().map(|status| status as u16),
             set: serde_json::from_value(config["set"].clone()).unwrap_or_default(),
             double: config["double"].as_bool().unwrap_or(false),
+            settle: config["settle"].as_u64().map(|bytes| bytes as usize),
             wait_ms: config["wait_ms"].as_u64(),
             to: text("to").map(|service| context.destination(&service, &UpstreamHost::Client)),
             copy_to: config["copy_to"].as_u64().map(|port| port as u16),
@@ -162,6 +194,10 @@ impl Filter for PuppetFilter {
         }
         if let Some(body) = &self.replace {
             exchange.response.replaced_body = Some(body.clone().into_bytes());
+        }
+        if let Some(bytes) = self.settle {
+            exchange.response.hold = Some(bytes).filter(|bytes| *bytes > 0);
+            exchange.response.body_filters.push(Settle::default());
         }
         if self.double {
             exchange.response.body_filters.push(Double);

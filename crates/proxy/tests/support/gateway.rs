@@ -77,7 +77,10 @@ impl TestGateway {
         let mut options = GatewayOptions {
             listen: vec![(Ipv4Addr::LOCALHOST, 0).into()],
             listen_tls: Vec::new(),
+            listen_streams: Vec::new(),
+            proxy_protocol: None,
             fallback_tls: None,
+            http3: None,
             workers: 1,
             limits: weir_proxy::Limits::default(),
             drain_timeout: Duration::from_millis(50),

@@ -3,10 +3,12 @@
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
-use weir_plugin::{LogBatching, LogHttp, LogJoint, LogSink, LogTarget};
+use weir_plugin::{
+    LogBatching, LogGrpc, LogHttp, LogJoint, LogKafka, LogSasl, LogSink, LogTarget, SaslMechanism,
+};
 
-/// `file` or `local` (a path), `http`, `tcp` or `udp` (a port of this machine); `max_entries` of a message, `delay_ms`,
-/// `max_pending`, `retries`. Gives also the `size` that entries are padded to.
+/// `file` or `local` (a path), `http`, `grpc`, `tcp`, `kafka` (with a `user`) or `udp` (a port of this machine); `max_entries` of
+/// a message, `delay_ms`, `max_pending`, `retries`. Gives also the `size` that entries are padded to.
 pub fn log_target(config: &Value) -> Option<(Arc<LogTarget>, usize)> {
     let number = |name: &str, default: u64| config[name].as_u64().unwrap_or(default);
     let port = |name: &str| config[name].as_u64().map(|port| port as u16);
@@ -24,8 +26,36 @@ pub fn log_target(config: &Value) -> Option<(Arc<LogTarget>, usize)> {
             tls: None,
             timeout,
         }
+    } else if let Some(port) = port("kafka") {
+        LogSink::Kafka(LogKafka {
+            brokers: vec![(host(), port)],
+            topic: "calls".to_owned(),
+            key: None,
+            acks: 1,
+            tls: None,
+            sasl: config["user"].as_str().map(|user| LogSasl {
+                mechanism: SaslMechanism::Plain,
+                user: user.to_owned(),
+                password: "secret".to_owned(),
+            }),
+            each_line: false,
+            timeout,
+        })
+    } else if let Some(port) = port("grpc") {
+        LogSink::Grpc(LogGrpc {
+            host: host(),
+            port,
+            tls: None,
+            method: "/logs.Sink/Take".to_owned(),
+            metadata: vec![("x-key".to_owned(), "k".to_owned())],
+            timeout,
+        })
     } else if let Some(port) = port("udp") {
-        LogSink::Udp { host: host(), port }
+        LogSink::Udp {
+            host: host(),
+            port,
+            line_bytes: None,
+        }
     } else {
         LogSink::Http(LogHttp {
             host: host(),
@@ -42,6 +72,7 @@ pub fn log_target(config: &Value) -> Option<(Arc<LogTarget>, usize)> {
             between: ",",
             after: "]",
             bare_single: true,
+            nesting: Default::default(),
         },
         batching: LogBatching {
             max_entries: number("max_entries", 1) as usize,

@@ -14,7 +14,7 @@ mod wire;
 pub use gateway::{TestGateway, patch, simple_model};
 use log::log_target;
 #[allow(unused_imports, reason = "few tests ask")]
-pub use tls::client_config;
+pub use tls::{client_config, server as server_config};
 pub use upstream::{Upstream, answer};
 pub use wire::{Ended, Message, Wire};
 

@@ -113,8 +113,13 @@ impl Wire {
 
     /// A connection to a gateway, by the transport that is under test.
     pub fn to_gateway(address: SocketAddr) -> Self {
+        Self::to_listener(address, crate::OVER_TLS)
+    }
+
+    /// A connection to a listener of a gateway.
+    pub fn to_listener(address: SocketAddr, is_tls: bool) -> Self {
         let mut wire = Self::connect(address);
-        if crate::OVER_TLS {
+        if is_tls {
             let mut tls = super::tls::client();
             // One that is told to go away in the middle will find out when it reads.
             let _shaken = tls.complete_io(&mut wire.stream);
@@ -236,6 +241,15 @@ impl Wire {
 
     fn take(&mut self, count: usize) -> Vec<u8> {
         self.unused.drain(..count).collect()
+    }
+
+    /// Reads what there is, up to so many bytes.
+    #[allow(dead_code, reason = "few tests ask")]
+    pub fn read_some(&mut self, most: usize) -> Result<Vec<u8>, Ended> {
+        if self.unused.is_empty() {
+            self.fill()?;
+        }
+        Ok(self.take(most.min(self.unused.len())))
     }
 
     /// Reads so many bytes.

@@ -1,12 +1,12 @@
 //! Chains: builds plugin instances, each shared one once for each voice that uses it, and strings them together.
 
+use super::pieces::Known;
 use crate::chain::{Chain, ConsumerTable, Instance, RefusalBody, Step};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use weir_model::{
-    ChainStep, Diagnostic, DocPath, Model, PluginInstance, PluginUse, RefusalOverride, Severity,
-    UpstreamHost, Voice,
+    ChainStep, Diagnostic, DocPath, Model, PluginInstance, PluginUse, RefusalOverride, Severity, Voice,
 };
 use weir_plugin::{
     BuildContext, Condition, ConsumerIdentity, CredentialIndexes, Destinations, Identity, ModelCredential,
@@ -34,8 +34,19 @@ pub(super) struct Chains<'m> {
 }
 
 impl<'m> Chains<'m> {
-    /// Reads consumers and checks their credentials.
-    pub(super) fn new(model: &'m Model, registry: &'m Registry, diagnostics: &mut Vec<Diagnostic>) -> Self {
+    /// Reads consumers and checks their credentials. `known` holds for this model.
+    pub(super) fn new(
+        model: &'m Model,
+        registry: &'m Registry,
+        known: Known,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Self {
+        let Known {
+            instances,
+            tables,
+            destinations,
+        } = known;
+        let instances = instances.into_iter();
         let mut chains = Self {
             model,
             registry,
@@ -43,11 +54,11 @@ impl<'m> Chains<'m> {
             credentials: HashMap::new(),
             indexes: RefCell::default(),
             credential_diagnostics: RefCell::default(),
-            destinations: RefCell::default(),
+            destinations: RefCell::new(destinations),
             shared_by_id: positions(model.plugins.iter().map(|it| it.id.as_str())),
             tables_by_id: positions(model.consumer_tables.iter().map(|it| it.id.as_str())),
-            shared: HashMap::new(),
-            tables: HashMap::new(),
+            shared: instances.map(|(place, it)| (place, Some(it))).collect(),
+            tables,
             diagnostics: Vec::new(),
         };
         let mut checks = HashMap::new();
@@ -165,19 +176,37 @@ impl<'m> Chains<'m> {
         chain
     }
 
-    /// Checks what no chain uses, and gives all that was found, and where filters may send calls.
-    pub(super) fn finish(mut self) -> (Vec<Diagnostic>, Vec<(String, UpstreamHost)>) {
+    /// How much was found to be wrong so far.
+    pub(super) fn findings(&self) -> usize {
+        self.diagnostics.len() + self.credential_diagnostics.borrow().len()
+    }
+
+    /// Checks what no chain uses, and gives all that was found, and what is known for the next compile: where filters
+    /// may send calls, among others.
+    pub(super) fn finish(mut self) -> (Vec<Diagnostic>, Known) {
         let used: HashSet<usize> = self.shared.keys().map(|(index, _)| *index).collect();
         for index in (0..self.model.plugins.len()).filter(|index| !used.contains(index)) {
             self.shared(index, self.model.voice);
         }
         self.check_table_consumers();
-        self.diagnostics.append(self.credential_diagnostics.get_mut());
+        let credential_findings = self.credential_diagnostics.get_mut();
+        // Whoever asked for credentials first is to be asked again, so that what is wrong with them is found again.
+        if !credential_findings.is_empty() {
+            self.shared.clear();
+            self.tables.clear();
+        }
+        self.diagnostics.append(credential_findings);
         // What is used in several voices has been built, and complained of, once for each.
         let mut told = HashSet::new();
         self.diagnostics
             .retain(|it| told.insert((it.path.clone(), it.message.clone())));
-        (self.diagnostics, self.destinations.into_inner())
+        let instances = self.shared.into_iter();
+        let known = Known {
+            instances: instances.filter_map(|(place, it)| Some((place, it?))).collect(),
+            tables: self.tables,
+            destinations: self.destinations.into_inner(),
+        };
+        (self.diagnostics, known)
     }
 
     fn check_table_consumers(&mut self) {

@@ -4,12 +4,15 @@ use super::url::{check_host_header, check_path};
 use crate::carry::Carry;
 use crate::health::Checks;
 use crate::tls::ClientTls;
+use std::sync::Arc;
 use weir_flow::health::{Rules, Thresholds};
 use weir_model::{self as model, Diagnostic, DocPath, HealthChecks, ProbeKind};
 use weir_plugin::headers::{is_name, is_value};
 
 /// Longest time between two probes in milliseconds; a configured one that is longer is a mistake.
 const MAX_INTERVAL_MS: u64 = 24 * 60 * 60 * 1_000;
+/// Longest name of a service of gRPC.
+const MAX_SERVICE: usize = 1_024;
 /// Most probes of an upstream that may be under way at once.
 const MAX_CONCURRENCY: u32 = 1_000;
 
@@ -19,7 +22,7 @@ const MAX_CONCURRENCY: u32 = 1_000;
 /// Probes cannot be made over TLS in the way that is asked for.
 pub(super) fn compile(checks: &HealthChecks, place: &DocPath, carry: &Carry) -> Result<Checks, Diagnostic> {
     let active = checks.active.as_ref();
-    let over_tls = active.filter(|active| active.kind == ProbeKind::Https);
+    let over_tls = active.filter(|active| matches!(active.kind, ProbeKind::Https | ProbeKind::Grpcs));
     let tls = over_tls.map(|active| {
         let place = place.field("active").field("tls");
         carry.client(&active.tls, |id| {
@@ -130,6 +133,12 @@ fn check_probe(active: &model::ActiveChecks, place: &DocPath, found: &mut Vec<Di
             format!("expected a header, found '{}'", name.escape_debug()),
         );
     }
+    if active.service.len() > MAX_SERVICE {
+        fault(
+            "service",
+            format!("expected a name of at most {MAX_SERVICE} bytes"),
+        );
+    }
     if active.timeout_ms == 0 {
         fault(
             "timeout_ms",
@@ -155,7 +164,7 @@ fn check_statuses(lists: [(&str, &Vec<u16>); 2], place: &DocPath, found: &mut Ve
 }
 
 /// What is wrong with checks that share the health of another upstream.
-pub(super) fn check_sharing(upstreams: &[model::Upstream]) -> Vec<Diagnostic> {
+pub(super) fn check_sharing(upstreams: &[Arc<model::Upstream>]) -> Vec<Diagnostic> {
     let shared_with = |upstream: &model::Upstream| upstream.checks.as_ref()?.shared_with.clone();
     let mut found = Vec::new();
     for (index, upstream) in upstreams.iter().enumerate() {
@@ -165,7 +174,7 @@ pub(super) fn check_sharing(upstreams: &[model::Upstream]) -> Vec<Diagnostic> {
         let is_owner = |other: &model::Upstream| {
             other.name == owner && other.checks.is_some() && shared_with(other).is_none()
         };
-        if !upstreams.iter().any(is_owner) {
+        if !upstreams.iter().any(|other| is_owner(other)) {
             let place = DocPath::root().field("upstreams").index(index).field("checks");
             let message = format!(
                 "expected an upstream with checks of its own, found '{}'",

@@ -2,19 +2,25 @@
 
 mod chains;
 mod health;
+mod pieces;
 mod routes;
+mod services;
 mod settings;
+mod streams;
 mod upstreams;
 mod url;
 
 use crate::carry::Carry;
 use crate::table::RouteTable;
-use crate::tls::{Elsewhere, ServerTls};
+use crate::tls::{Elsewhere, ServerTls, check_acme};
 use crate::{Route, Snapshot};
+pub use pieces::Pieces;
+
 use chains::Chains;
 use routes::RouteCompiler;
+use services::Services;
 use std::io::Write;
-use upstreams::Services;
+use std::sync::Arc;
 use weir_flow::hash_bytes;
 use weir_model::{Diagnostic, DocPath, Model, Severity, Voice};
 use weir_plugin::Registry;
@@ -28,36 +34,59 @@ pub fn compile(
     registry: &Registry,
     carry: &Carry,
 ) -> Result<(Snapshot, Vec<Diagnostic>), Vec<Diagnostic>> {
+    compile_again(model, hash(model), registry, carry, &mut Pieces::default())
+}
+
+/// Compiles a model much of which was compiled before: what of it is the same shared value is not compiled again. Of
+/// warnings, those about what was are not told again. `hash` becomes the snapshot's.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_again(
+    model: &Model,
+    hash: u64,
+    registry: &Registry,
+    carry: &Carry,
+    pieces: &mut Pieces,
+) -> Result<(Snapshot, Vec<Diagnostic>), Vec<Diagnostic>> {
+    pieces.begin(model);
     let mut diagnostics = model.validate();
-    let mut chains = Chains::new(model, registry, &mut diagnostics);
-    let (services, upstreams) = Services::compile(model, carry, &mut diagnostics);
+    let mut chains = Chains::new(model, registry, pieces.known(), &mut diagnostics);
+    let (services, upstreams) = Services::compile(model, carry, pieces, &mut diagnostics);
     let tables = tables(model, carry, &mut diagnostics);
     let settings = settings::compile(model, &mut diagnostics);
-    let mut compiler = RouteCompiler::new(&services, &mut diagnostics);
-    let routes: Vec<Route> = (model.routes.iter().enumerate())
+    let mut compiler = RouteCompiler::new(&services, pieces, &mut diagnostics);
+    let routes: Vec<Arc<Route>> = (model.routes.iter().enumerate())
         .map(|(index, route)| compiler.route(index, route, &mut chains))
         .collect();
+    let streams = streams::compile(model, registry, &services, &mut chains, &mut diagnostics);
     let place = || DocPath::root().field("unmatched");
     let unmatched = chains.chain(&model.unmatched, model.voice, "unmatched", &place);
-    let (found, asked) = chains.finish();
+    let (found, known) = chains.finish();
     diagnostics.extend(found);
-    let destinations = routes::destinations(&services, &asked, &mut diagnostics);
-    let tls = ServerTls::compile(&model.certificates, carry, &mut diagnostics);
-    carry.prune();
+    let destinations = routes::destinations(&services, &known.destinations, &mut diagnostics);
+    pieces.learn(known);
+    let mut tls = ServerTls::compile(&model.certificates, carry, &mut diagnostics);
+    tls.add_challenges(&model.tls_challenges);
+    check_acme(&model.acme, &mut diagnostics);
     if diagnostics.iter().any(|it| it.severity == Severity::Error) {
+        carry.prune();
         return Err(diagnostics);
     }
+    pieces.end(model, &upstreams);
+    carry.prune();
     let snapshot = Snapshot {
         voice: model.voice,
         tables,
         routes,
+        streams,
         upstreams,
         unmatched,
         destinations,
         settings,
         tls,
         elsewhere: Elsewhere::new(carry.roots()),
-        hash: text_hash(model),
+        hash,
     };
     Ok((snapshot, diagnostics))
 }
@@ -71,14 +100,17 @@ fn tables(model: &Model, carry: &Carry, diagnostics: &mut Vec<Diagnostic>) -> Ve
     }
     let table = |voice| {
         let routes = model.routes.iter().enumerate();
-        let routes: Vec<_> = routes.filter(|(_, route)| route.voice == voice).collect();
+        let routes: Vec<_> = routes
+            .filter(|(_, route)| route.voice == voice)
+            .map(|(index, route)| (index, &**route))
+            .collect();
         RouteTable::build(voice, &routes, carry, diagnostics)
     };
     voices.into_iter().map(table).collect()
 }
 
-/// Hashes the text form as it is written, so that a large one never lies in memory whole.
-fn text_hash(model: &Model) -> u64 {
+/// The hash of a model's text form. It is hashed as it is written, so that a large one never lies in memory whole.
+pub fn hash(model: &Model) -> u64 {
     let mut hash = TextHash::default();
     serde_json::to_writer(&mut hash, model).expect("invariant: every model has a text form");
     hash.fold();

@@ -1,7 +1,8 @@
 //! Routes beside their matches and chains, which have compilers of their own.
 
 use super::chains::Chains;
-use super::upstreams::{CompiledService, Services};
+use super::pieces::{Piece, Pieces};
+use super::services::{CompiledService, Services};
 use super::url::{check_host_header, check_path};
 use crate::route::{Action, Forward, Forwarded, Route, Stamp};
 use std::sync::Arc;
@@ -13,30 +14,80 @@ use weir_plugin::{RouteFacts, headers};
 /// So many values are remembered to be shared with routes to come.
 const REMEMBERED: usize = 8;
 
+/// What is remembered of what becomes of forwarding headers.
+pub(super) type Forwardings = Recent<model::ForwardedHeaders, Arc<Forwarded>>;
+/// What is remembered of what becomes of added headers.
+pub(super) type Stampings = Recent<Vec<model::Stamp>, Arc<[Stamp]>>;
+
+/// A route, and how its service was reached when it was compiled.
+pub(super) struct CompiledRoute {
+    pub route: Arc<Route>,
+    service: Option<Arc<CompiledService>>,
+}
+
 /// Compiles routes; equal parts of routes near each other are shared.
 pub(super) struct RouteCompiler<'c, 'm> {
     services: &'c Services<'m>,
     diagnostics: &'c mut Vec<Diagnostic>,
-    forwarded: Recent<&'m model::ForwardedHeaders, Arc<Forwarded>>,
-    stamps: Recent<&'m [model::Stamp], Arc<[Stamp]>>,
+    pieces: &'c mut Pieces,
     no_service: Arc<str>,
 }
 
 impl<'c, 'm> RouteCompiler<'c, 'm> {
-    pub(super) fn new(services: &'c Services<'m>, diagnostics: &'c mut Vec<Diagnostic>) -> Self {
+    pub(super) fn new(
+        services: &'c Services<'m>,
+        pieces: &'c mut Pieces,
+        diagnostics: &'c mut Vec<Diagnostic>,
+    ) -> Self {
         Self {
             services,
             diagnostics,
-            forwarded: Recent::default(),
-            stamps: Recent::default(),
+            pieces,
             no_service: Arc::default(),
         }
     }
 
-    /// Compiles the route at `index` of the model.
-    pub(super) fn route(&mut self, index: usize, route: &'m model::Route, chains: &mut Chains<'m>) -> Route {
+    /// The route at `index` of the model: as it is known, or compiled.
+    pub(super) fn route(
+        &mut self,
+        index: usize,
+        route: &'m Arc<model::Route>,
+        chains: &mut Chains<'m>,
+    ) -> Arc<Route> {
+        let service = match &route.target {
+            RouteTarget::Service(name) => self.services.get(name),
+            RouteTarget::Unavailable(_) | RouteTarget::Broken(_) => None,
+        };
+        let round = self.pieces.round();
+        let known = Piece::find(&mut self.pieces.routes, route, round, |known| {
+            known.service.as_ref().map(Arc::as_ptr) == service.map(Arc::as_ptr)
+        });
+        if let Some(known) = known {
+            return Arc::clone(&known.route);
+        }
+        let found_before = (self.diagnostics.len(), chains.findings());
+        let compiled = Arc::new(self.compile(index, route, service, chains));
+        let is_good = found_before == (self.diagnostics.len(), chains.findings())
+            && (service.is_some() || !matches!(route.target, RouteTarget::Service(_)));
+        if is_good {
+            let piece = CompiledRoute {
+                route: Arc::clone(&compiled),
+                service: service.cloned(),
+            };
+            Piece::note(&mut self.pieces.routes, route, &Arc::new(piece), round);
+        }
+        compiled
+    }
+
+    fn compile(
+        &mut self,
+        index: usize,
+        route: &'m model::Route,
+        service: Option<&Arc<CompiledService>>,
+        chains: &mut Chains<'m>,
+    ) -> Route {
         let place = || DocPath::root().field("routes").index(index);
-        let (service, action) = self.action(route, &place);
+        let (service, action) = self.action(route, service, &place);
         if let Some(status) = route.https_only_status {
             self.check_status(status, 300, || place().field("https_only_status"));
         }
@@ -51,6 +102,7 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
                 name: route.name.clone(),
                 service: service.to_string(),
                 voice: route.voice,
+                labels: route.labels.clone(),
             }),
             voice: route.voice,
             action,
@@ -67,10 +119,15 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
     }
 
     /// The service's name, and where calls go. A service that does not exist has been reported before.
-    fn action(&mut self, route: &'m model::Route, place: &dyn Fn() -> DocPath) -> (Arc<str>, Action) {
+    fn action(
+        &mut self,
+        route: &model::Route,
+        service: Option<&Arc<CompiledService>>,
+        place: &dyn Fn() -> DocPath,
+    ) -> (Arc<str>, Action) {
         let nowhere = || Arc::clone(&self.no_service);
-        let name = match &route.target {
-            RouteTarget::Service(name) => name,
+        match &route.target {
+            RouteTarget::Service(_) => {}
             RouteTarget::Unavailable(status) => {
                 let action = (nowhere(), Action::Unavailable(*status));
                 self.check_status(*status, 200, || place().field("to"));
@@ -81,10 +138,16 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
                 self.check_status(*status, 200, || place().field("to"));
                 return action;
             }
-        };
-        let Some(compiled) = self.services.get(name) else {
+        }
+        let Some(compiled) = service else {
             return (nowhere(), Action::Broken(503));
         };
+        if compiled.scheme.is_stream() {
+            let word = compiled.scheme.as_str();
+            let message = format!("expected a service that takes calls, found one of {word}");
+            self.diagnostics
+                .push(Diagnostic::error(place().field("service"), message));
+        }
         if let Some(Err(message)) = route.path.base.as_deref().map(check_path) {
             let place = place().field("path").field("base");
             self.diagnostics.push(Diagnostic::error(place, message));
@@ -96,7 +159,11 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
             self.diagnostics.push(Diagnostic::error(place, message));
         }
         let path = PathRewrite {
-            base: joined_base(compiled.path, route.path.base.as_deref(), route.path.join),
+            base: joined_base(
+                compiled.path.as_deref(),
+                route.path.base.as_deref(),
+                route.path.join,
+            ),
             ..route.path
         };
         let mut forward = forward(compiled, path, &route.upstream_host);
@@ -113,8 +180,8 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
         }
     }
 
-    fn stamps(&mut self, stamps: &'m [model::Stamp], place: impl Fn() -> DocPath) -> Arc<[Stamp]> {
-        if let Some(known) = self.stamps.get(&stamps) {
+    fn stamps(&mut self, stamps: &Vec<model::Stamp>, place: impl Fn() -> DocPath) -> Arc<[Stamp]> {
+        if let Some(known) = self.pieces.stampings.get(stamps) {
             return known;
         }
         for (index, stamp) in stamps.iter().enumerate() {
@@ -135,15 +202,15 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
             name: stamp.name.as_bytes().to_vec(),
             value: stamp.value.clone(),
         });
-        self.stamps.remember(stamps, compiled.collect())
+        self.pieces.stampings.remember(stamps.clone(), compiled.collect())
     }
 
     fn forwarded(
         &mut self,
-        forwarded: &'m model::ForwardedHeaders,
+        forwarded: &model::ForwardedHeaders,
         place: impl FnOnce() -> DocPath,
     ) -> Arc<Forwarded> {
-        if let Some(known) = self.forwarded.get(&forwarded) {
+        if let Some(known) = self.pieces.forwardings.get(forwarded) {
             return known;
         }
         if let Some(via) = forwarded
@@ -167,7 +234,9 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
             host_as_written: forwarded.host_as_written,
             drop_forwarded: forwarded.drop_forwarded,
         };
-        self.forwarded.remember(forwarded, Arc::new(compiled))
+        self.pieces
+            .forwardings
+            .remember(forwarded.clone(), Arc::new(compiled))
     }
 }
 
@@ -190,7 +259,7 @@ pub(super) fn destinations(
             diagnostics.push(Diagnostic::error(DocPath::root().field("services"), message));
         }
         let path = PathRewrite {
-            base: compiled.path.map(str::to_owned),
+            base: compiled.path.clone(),
             ..PathRewrite::default()
         };
         destinations.push(forward(compiled, path, host));
@@ -198,8 +267,9 @@ pub(super) fn destinations(
     destinations
 }
 
-fn forward(compiled: &CompiledService<'_>, path: PathRewrite, host: &UpstreamHost) -> Forward {
-    let service = compiled.service;
+/// How calls and sessions reach a service.
+pub(super) fn forward(compiled: &CompiledService, path: PathRewrite, host: &UpstreamHost) -> Forward {
+    let service = &compiled.service;
     Forward {
         upstream: compiled.upstream,
         path,
@@ -229,7 +299,7 @@ fn joined_base(service: Option<&str>, route: Option<&str>, join: PathJoin) -> Op
 }
 
 /// The last few values that were compiled.
-struct Recent<K, V>(std::collections::VecDeque<(K, V)>);
+pub(super) struct Recent<K, V>(std::collections::VecDeque<(K, V)>);
 
 impl<K, V> Default for Recent<K, V> {
     fn default() -> Self {

@@ -1,151 +1,62 @@
-//! Upstreams with their targets and balancers, and how services lead to them.
+//! Upstreams with their targets and balancers.
 
 use super::health;
-use super::url::{check_host, check_path, parse_url};
+use super::pieces::{Piece, Pieces};
+use super::url::check_host;
 use crate::carry::Carry;
 use crate::health::Checks;
-use crate::tls::ClientTls;
 use crate::upstream::{HashSource, Target, Upstream, UpstreamBudget};
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use weir_flow::balancer::{self, Balancer, TargetSpec};
 use weir_flow::hash_bytes;
 use weir_flow::retry_budget::BudgetRules;
-use weir_model::{self as model, Algorithm, Diagnostic, DocPath, HashOn, Model, Scheme, Service};
+use weir_model::{self as model, Algorithm, Diagnostic, DocPath, HashOn, Scheme};
 use weir_plugin::{Template, headers};
 
-/// How services are reached.
-pub(super) struct Services<'m>(HashMap<&'m str, CompiledService<'m>>);
-
-/// How one service is reached.
-pub(super) struct CompiledService<'m> {
-    pub service: &'m Service,
-    /// Its name, shared by all that carry it.
-    pub name: Arc<str>,
-    /// Position in the snapshot's upstreams.
-    pub upstream: u32,
-    /// The path put before those of calls.
-    pub path: Option<&'m str>,
-    /// How its targets are met over TLS, where they are.
-    pub tls: Option<Arc<ClientTls>>,
-}
-
-impl<'m> Services<'m> {
-    /// Compiles all services and upstreams of the model.
-    pub(super) fn compile(
-        model: &'m Model,
-        carry: &Carry,
-        diagnostics: &mut Vec<Diagnostic>,
-    ) -> (Self, Vec<Upstream>) {
-        let mut compiler = Compiler {
-            carry,
-            diagnostics,
-            upstreams: Vec::with_capacity(model.upstreams.len()),
-            by_origin: HashMap::new(),
-        };
-        let mut by_name = HashMap::with_capacity(model.upstreams.len());
-        for (index, upstream) in model.upstreams.iter().enumerate() {
-            compiler.check(index, upstream);
-            by_name.insert(upstream.name.as_str(), index as u32);
-            let mut compiled = compiler.upstream(upstream);
-            compiled.checks = compiler.checks(index, upstream);
-            compiler.upstreams.push(compiled);
-        }
-        compiler
-            .diagnostics
-            .extend(health::check_sharing(&model.upstreams));
-        let mut services = HashMap::with_capacity(model.services.len());
-        for (index, service) in model.services.iter().enumerate() {
-            let Some((upstream, path)) = compiler.destination(index, service, &by_name) else {
-                continue;
-            };
-            let compiled = CompiledService {
-                service,
-                name: service.name.as_str().into(),
-                upstream,
-                path: path.filter(|path| *path != "/"),
-                tls: compiler.tls(index, service, upstream),
-            };
-            services.insert(service.name.as_str(), compiled);
-        }
-        (Self(services), compiler.upstreams)
-    }
-
-    /// The service of this name; `None` where there is none or it is broken, which has been reported.
-    pub(super) fn get(&self, name: &str) -> Option<&CompiledService<'m>> {
-        self.0.get(name)
-    }
-}
-
 /// The scheme, host and port of a server, and whether its name is looked up as SRV records first.
-type Origin<'m> = (Scheme, &'m str, u16, bool);
+pub(super) type Origin<'m> = (Scheme, &'m str, u16, bool);
 
-struct Compiler<'c, 'm> {
-    carry: &'c Carry,
-    diagnostics: &'c mut Vec<Diagnostic>,
-    upstreams: Vec<Upstream>,
-    /// Upstreams of services with a `url`: services of one server share it and its connections.
-    by_origin: HashMap<Origin<'m>, u32>,
+/// Compiles upstreams and services.
+pub(super) struct Compiler<'c> {
+    pub carry: &'c Carry,
+    pub diagnostics: &'c mut Vec<Diagnostic>,
+    /// Which compile this is.
+    pub round: u64,
 }
 
-impl<'m> Compiler<'_, 'm> {
-    /// The upstream of a service, and its path.
-    fn destination(
+impl Compiler<'_> {
+    /// An upstream of the model.
+    pub(super) fn own(
         &mut self,
         index: usize,
-        service: &'m Service,
-        by_name: &HashMap<&str, u32>,
-    ) -> Option<(u32, Option<&'m str>)> {
-        let place = || DocPath::root().field("services").index(index);
-        if let Some(Err(message)) = service.path.as_deref().map(check_path) {
-            self.diagnostics
-                .push(Diagnostic::error(place().field("path"), message));
+        upstream: &Arc<model::Upstream>,
+        pieces: &mut Pieces,
+    ) -> Arc<Upstream> {
+        if let Some(known) = Piece::find(&mut pieces.upstreams, upstream, self.round, |_| true) {
+            return known;
         }
-        if let Some(upstream) = &service.upstream {
-            let upstream = by_name.get(upstream.as_str())?;
-            return Some((*upstream, service.path.as_deref()));
+        let found_before = self.diagnostics.len();
+        self.check(index, upstream);
+        let mut compiled = self.upstream(upstream);
+        compiled.checks = self.checks(index, upstream);
+        let compiled = Arc::new(compiled);
+        if self.diagnostics.len() == found_before {
+            Piece::note(&mut pieces.upstreams, upstream, &compiled, self.round);
         }
-        let url = match parse_url(service.url.as_deref()?) {
-            Ok(url) => url,
-            Err(message) => {
-                self.diagnostics
-                    .push(Diagnostic::error(place().field("url"), message));
-                return None;
-            }
-        };
-        if service.path.is_some() {
-            let message = "expected no path beside a url, which has its own";
-            self.diagnostics
-                .push(Diagnostic::error(place().field("path"), message));
-        }
-        let origin = (url.scheme, url.host, url.port, service.srv);
-        let known = self.by_origin.get(&origin).copied();
-        Some((known.unwrap_or_else(|| self.server(origin)), url.path))
-    }
-
-    /// How the targets of a service are met over TLS; `None`: they are met in the clear.
-    fn tls(&mut self, index: usize, service: &Service, upstream: u32) -> Option<Arc<ClientTls>> {
-        if !self.upstreams[upstream as usize].scheme.is_tls() {
-            return None;
-        }
-        let place = DocPath::root().field("services").index(index).field("tls");
-        let build = |id| ClientTls::compile(&service.tls, &place, self.carry, id);
-        match self.carry.client(&service.tls, build) {
-            Ok(tls) => Some(tls),
-            Err(found) => {
-                self.diagnostics.push(found);
-                None
-            }
-        }
+        compiled
     }
 
     /// The upstream of a single server.
-    fn server(&mut self, origin: Origin<'m>) -> u32 {
+    pub(super) fn server(&self, name: &str, origin: Origin<'_>, pieces: &mut Pieces) -> Arc<Upstream> {
+        if let Some((known, used)) = pieces.servers.get_mut(name) {
+            *used = self.round;
+            return Arc::clone(known);
+        }
         let (scheme, host, port, srv) = origin;
         let word = scheme.as_str();
-        let compiled = self.upstream(&model::Upstream {
+        let compiled = Arc::new(self.upstream(&model::Upstream {
             name: format!("{word}://{}:{port}", bracketed(host)),
             scheme,
             algorithm: Algorithm::default(),
@@ -160,11 +71,10 @@ impl<'m> Compiler<'_, 'm> {
             srv,
             checks: None,
             retry_budget: None,
-        });
-        let index = self.upstreams.len() as u32;
-        self.upstreams.push(compiled);
-        self.by_origin.insert(origin, index);
-        index
+        }));
+        let known = (Arc::clone(&compiled), self.round);
+        pieces.servers.insert(name.into(), known);
+        compiled
     }
 
     /// How the health of the upstream's targets is found out.
@@ -290,7 +200,7 @@ fn without_brackets(host: &str) -> &str {
 }
 
 /// The host as it stands before a port: IPv6 addresses in brackets.
-fn bracketed(host: &str) -> Cow<'_, str> {
+pub(super) fn bracketed(host: &str) -> Cow<'_, str> {
     if host.contains(':') {
         format!("[{host}]").into()
     } else {

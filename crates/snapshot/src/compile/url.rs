@@ -24,9 +24,14 @@ pub(super) fn parse_url(text: &str) -> Result<ServiceUrl<'_>, String> {
         "https" => Scheme::Https,
         "grpc" => Scheme::Grpc,
         "grpcs" => Scheme::Grpcs,
+        "h2c" => Scheme::H2c,
+        "h2" => Scheme::H2,
+        "tcp" => Scheme::Tcp,
+        "tls" => Scheme::Tls,
+        "udp" => Scheme::Udp,
         other => {
             return Err(format!(
-                "expected the scheme http, https, grpc or grpcs, found '{other}'"
+                "expected the scheme http, https, h2c, h2, grpc, grpcs, tcp, tls or udp, found '{other}'"
             ));
         }
     };
@@ -43,6 +48,12 @@ pub(super) fn parse_url(text: &str) -> Result<ServiceUrl<'_>, String> {
     let (host, port) = split_authority(authority)?;
     check_host(host)?;
     path.map_or(Ok(()), check_path)?;
+    if scheme.is_stream() && port.is_none() {
+        return Err(format!("expected a port: {} has no usual one", scheme.as_str()));
+    }
+    if scheme.is_stream() && path.is_some_and(|path| path != "/") {
+        return Err(format!("expected no path: {} has none", scheme.as_str()));
+    }
     Ok(ServiceUrl {
         scheme,
         host,
@@ -169,12 +180,17 @@ mod tests {
             ),
             ("http://[::1]:81/x", url(Scheme::Http, "::1", 81, Some("/x"))),
             ("http://[::1]", url(Scheme::Http, "::1", 80, None)),
+            ("tcp://a.com:25", url(Scheme::Tcp, "a.com", 25, None)),
+            ("tls://a.com:465/", url(Scheme::Tls, "a.com", 465, None)),
+            ("udp://[::1]:53", url(Scheme::Udp, "::1", 53, None)),
         ] {
             assert_eq!(parse_url(text), wanted, "{text}");
         }
         for text in [
             "a.com",
             "ftp://a.com",
+            "tcp://a.com",
+            "udp://a.com:53/x",
             "http://",
             "http://a.com:0",
             "http://a.com:x",

@@ -21,6 +21,8 @@ pub struct ClientTls {
     pub config: Arc<ClientConfig>,
     /// For the handshake with targets that speak HTTP/2.
     pub http2_config: Arc<ClientConfig>,
+    /// For the handshake with targets that choose between HTTP/2 and HTTP/1.1.
+    pub either_config: Arc<ClientConfig>,
     /// The name that every target is asked for; `None`: the one that it is told in `Host`.
     pub name: Option<ServerName<'static>>,
     /// Tells connections apart that were made by different rules.
@@ -78,9 +80,12 @@ impl ClientTls {
     fn of(config: ClientConfig, name: Option<ServerName<'static>>, id: u64) -> Self {
         let mut http2_config = config.clone();
         http2_config.alpn_protocols = vec![b"h2".to_vec()];
+        let mut either_config = config.clone();
+        either_config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Self {
             config: Arc::new(config),
             http2_config: Arc::new(http2_config),
+            either_config: Arc::new(either_config),
             name,
             id,
         }

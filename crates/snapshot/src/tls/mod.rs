@@ -4,9 +4,11 @@
 
 mod client;
 mod server;
+mod validity;
 
 pub use client::{ClientTls, Elsewhere};
-pub use server::{Presented, ServerTls};
+pub use server::{CHALLENGE_PROTOCOL, End, Presented, ServerTls};
+pub use validity::{Validity, validity};
 
 use rustls::RootCertStore;
 use rustls::crypto::CryptoProvider;
@@ -14,7 +16,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use std::sync::Arc;
-use weir_model::KeyPair;
+use weir_model::{Acme, Diagnostic, DocPath, KeyPair};
 
 /// What of a key pair cannot be used, and why.
 #[derive(Debug, PartialEq, Eq)]
@@ -31,15 +33,7 @@ pub(crate) fn provider() -> Arc<CryptoProvider> {
 
 /// Reads a certificate and its key, and makes sure that they belong together.
 pub(crate) fn certified_key(pair: &KeyPair) -> Result<CertifiedKey, Unusable> {
-    let chain = certificates(&pair.certificate).map_err(Unusable::Certificate)?;
-    // What the error says may quote the key.
-    let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes())
-        .map_err(|_| Unusable::Key("expected an unencrypted private key in PEM".to_owned()))?;
-    let key = provider()
-        .key_provider
-        .load_private_key(key)
-        .map_err(|_| Unusable::Key("expected an RSA, ECDSA or Ed25519 key".to_owned()))?;
-    let certified = CertifiedKey::new(chain, key);
+    let certified = read_pair(pair)?;
     match certified.keys_match() {
         Ok(()) | Err(rustls::Error::InconsistentKeys(rustls::InconsistentKeys::Unknown)) => Ok(certified),
         Err(rustls::Error::InconsistentKeys(_)) => {
@@ -49,11 +43,41 @@ pub(crate) fn certified_key(pair: &KeyPair) -> Result<CertifiedKey, Unusable> {
     }
 }
 
+/// Reads a certificate and its key.
+fn read_pair(pair: &KeyPair) -> Result<CertifiedKey, Unusable> {
+    let chain = certificates(&pair.certificate).map_err(Unusable::Certificate)?;
+    // What the error says may quote the key.
+    let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes())
+        .map_err(|_| Unusable::Key("expected an unencrypted private key in PEM".to_owned()))?;
+    let key = provider()
+        .key_provider
+        .load_private_key(key)
+        .map_err(|_| Unusable::Key("expected an RSA, ECDSA or Ed25519 key".to_owned()))?;
+    Ok(CertifiedKey::new(chain, key))
+}
+
 fn certificates(pem: &str) -> Result<Vec<CertificateDer<'static>>, String> {
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
     match chain {
         Ok(chain) if !chain.is_empty() => Ok(chain),
         _ => Err("expected certificates in PEM".to_owned()),
+    }
+}
+
+/// What is wrong with the authorities that entries of ACME name: they matter only once there is a certificate.
+pub(crate) fn check_acme(entries: &[Acme], diagnostics: &mut Vec<Diagnostic>) {
+    for (index, entry) in entries.iter().enumerate() {
+        let place = DocPath::root().field("acme").index(index);
+        let client = entry.client.as_ref().map(|client| &client.authorities);
+        let named = [
+            (place.field("client").field("authorities"), client),
+            (place.field("authorities"), entry.authorities.as_ref()),
+        ];
+        for (place, pem) in named {
+            if let Some(Err(message)) = pem.map(|pem| authorities(pem)) {
+                diagnostics.push(Diagnostic::error(place, message));
+            }
+        }
     }
 }
 

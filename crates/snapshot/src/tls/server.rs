@@ -1,6 +1,7 @@
 //! What clients are shown, and what is asked of them.
 
-use super::{Unusable, authorities, certified_key, provider};
+use super::validity::{Validity, validity};
+use super::{Unusable, authorities, certified_key, provider, read_pair};
 use crate::carry::Carry;
 use rustls::server::{ClientHello, ProducesTickets, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
@@ -8,10 +9,12 @@ use rustls::version::{TLS12, TLS13};
 use rustls::{ServerConfig, SupportedProtocolVersion};
 use std::collections::HashMap;
 use std::sync::Arc;
-use weir_model::{Certificate, Diagnostic, DocPath, TlsVersion};
+use weir_model::{Certificate, ClientCertificate, Diagnostic, DocPath, TlsVersion};
 
 /// The protocols that clients are offered (RFC 7301), the preferred first.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
+/// The protocol of those who check whose a name is (RFC 8737, section 6.2).
+pub const CHALLENGE_PROTOCOL: &[u8] = b"acme-tls/1";
 
 /// What clients are shown, by server name.
 #[derive(Debug, Default)]
@@ -22,8 +25,25 @@ pub struct ServerTls {
     /// `start.*`, by the start.
     any_last: HashMap<String, Arc<Presented>>,
     others: Option<Arc<Presented>>,
+    /// What those are shown who check whose a name is. Empty but while a certificate is being signed.
+    challenges: HashMap<String, Arc<ServerConfig>>,
+    /// Every certificate, in the model's order.
+    ends: Vec<End>,
     /// Whether any client must show a certificate, so that names matter beyond the handshake.
     pub asks_clients: bool,
+}
+
+/// How long a certificate is good.
+#[derive(Debug, Clone)]
+pub struct End {
+    /// The position in the model's certificates.
+    pub certificate: usize,
+    /// The position in that one's key pairs.
+    pub pair: usize,
+    /// The names for which it is shown.
+    pub names: Vec<String>,
+    /// From when to when.
+    pub validity: Validity,
 }
 
 /// What clients of some names are shown.
@@ -31,8 +51,14 @@ pub struct ServerTls {
 pub struct Presented {
     /// For the handshake.
     pub config: Arc<ServerConfig>,
+    /// For the handshake of stream routes, whose protocols the gateway does not know.
+    pub stream_config: Arc<ServerConfig>,
     /// Whether clients are asked for a certificate.
     pub asks_clients: bool,
+    /// What is asked of the certificates of clients.
+    pub client: Option<ClientCertificate>,
+    /// How long each certificate is good, in the order of the key pairs.
+    validities: Vec<Option<Validity>>,
 }
 
 impl Presented {
@@ -42,6 +68,11 @@ impl Presented {
     /// What is wrong with it; the path leads into the certificate.
     pub fn of(certificate: &Certificate, carry: &Carry) -> Result<Self, Diagnostic> {
         present(certificate, &DocPath::root(), carry)
+    }
+
+    /// Whether a client whose connection was made by these rules has shown what `wanted` asks for.
+    pub fn satisfies(&self, wanted: &Self) -> bool {
+        wanted.client.is_none() || self.client == wanted.client
     }
 }
 
@@ -56,11 +87,39 @@ impl ServerTls {
             let place = DocPath::root().field("certificates").index(index);
             let presented = carry.presented(certificate, || present(certificate, &place, carry));
             match presented {
-                Ok(presented) => compiled.add(certificate, &presented, &place, diagnostics),
+                Ok(presented) => {
+                    compiled.note_ends(index, certificate, &presented);
+                    compiled.add(certificate, &presented, &place, diagnostics);
+                }
                 Err(found) => diagnostics.push(found),
             }
         }
         compiled
+    }
+
+    /// Takes in what those are shown who check whose a name is (RFC 8737). One that cannot be shown is left out: its
+    /// check fails, and is made again.
+    pub(crate) fn add_challenges(&mut self, certificates: &[Certificate]) {
+        for certificate in certificates {
+            let Some(config) = challenge_config(certificate).map(Arc::new) else {
+                continue;
+            };
+            let names = certificate.names.iter().map(|name| name.to_ascii_lowercase());
+            self.challenges
+                .extend(names.map(|name| (name, Arc::clone(&config))));
+        }
+    }
+
+    fn note_ends(&mut self, index: usize, certificate: &Certificate, presented: &Presented) {
+        let known = presented.validities.iter().enumerate();
+        self.ends.extend(known.filter_map(|(pair, validity)| {
+            Some(End {
+                certificate: index,
+                pair,
+                names: certificate.names.clone(),
+                validity: (*validity)?,
+            })
+        }));
     }
 
     fn add(
@@ -107,12 +166,31 @@ impl ServerTls {
         .or(self.others.as_ref())
     }
 
+    /// What a client is shown that checks whose this name (in lower case) is, and offers these protocols.
+    pub fn challenge<'p>(
+        &self,
+        name: Option<&str>,
+        protocols: Option<impl Iterator<Item = &'p [u8]>>,
+    ) -> Option<&Arc<ServerConfig>> {
+        if self.challenges.is_empty() {
+            return None;
+        }
+        let is_check = protocols?.eq([CHALLENGE_PROTOCOL]);
+        self.challenges.get(name?).filter(|_| is_check)
+    }
+
+    /// How long certificates are good, in the model's order. One that does not say so is not among them.
+    pub fn ends(&self) -> &[End] {
+        &self.ends
+    }
+
     /// Whether nothing is configured.
     pub fn is_empty(&self) -> bool {
         self.exact.is_empty()
             && self.any_first.is_empty()
             && self.any_last.is_empty()
             && self.others.is_none()
+            && self.challenges.is_empty()
     }
 }
 
@@ -121,7 +199,7 @@ fn is_name(name: &str) -> bool {
 }
 
 fn present(certificate: &Certificate, place: &DocPath, carry: &Carry) -> Result<Presented, Diagnostic> {
-    let mut keys = Vec::with_capacity(certificate.key_pairs.len());
+    let mut keys: Vec<Arc<CertifiedKey>> = Vec::with_capacity(certificate.key_pairs.len());
     for (index, pair) in certificate.key_pairs.iter().enumerate() {
         let place = || place.field("key_pairs").index(index);
         keys.push(Arc::new(certified_key(pair).map_err(
@@ -137,6 +215,7 @@ fn present(certificate: &Certificate, place: &DocPath, carry: &Carry) -> Result<
             "expected a certificate and its key",
         ));
     }
+    let validities = keys.iter().map(|key| validity(key.cert.first()?)).collect();
     let broken =
         |error: rustls::Error| Diagnostic::error(place.clone(), format!("cannot be served: {error}"));
     let builder = ServerConfig::builder_with_provider(provider())
@@ -167,10 +246,30 @@ fn present(certificate: &Certificate, place: &DocPath, carry: &Carry) -> Result<
         }
         None => config.ticketer = tickets(carry).map_err(broken)?,
     }
+    let mut stream_config = config.clone();
+    stream_config.alpn_protocols = Vec::new();
     Ok(Presented {
         config: Arc::new(config),
+        stream_config: Arc::new(stream_config),
         asks_clients: certificate.client.is_some(),
+        client: certificate.client.clone(),
+        validities,
     })
+}
+
+/// For the handshake with those who check whose a name is. Their certificate has a critical extension (RFC 8737,
+/// section 3) that nobody else knows, so it is not looked at; nothing of it is resumed.
+fn challenge_config(certificate: &Certificate) -> Option<ServerConfig> {
+    let key = read_pair(certificate.key_pairs.first()?).ok()?;
+    let mut config = ServerConfig::builder_with_provider(provider())
+        .with_protocol_versions(versions(TlsVersion::Tls12))
+        .ok()?
+        .with_no_client_auth()
+        .with_cert_resolver(Arc::new(Keys(vec![Arc::new(key)])));
+    config.alpn_protocols = vec![CHALLENGE_PROTOCOL.to_vec()];
+    config.send_tls13_tickets = 0;
+    config.session_storage = Arc::new(rustls::server::NoServerSessionStorage {});
+    Some(config)
 }
 
 /// Sessions are resumed by tickets that this process alone can read, over reloads too.

@@ -16,6 +16,8 @@ pub struct AccessEntry<'a> {
     pub host: &'a [u8],
     /// The request's path. A query is cut off: it may carry secrets.
     pub path: &'a [u8],
+    /// The version of HTTP, as in `HTTP/1.1`; written as `protocol`.
+    pub version: Option<&'a str>,
     /// Status sent to the client; 0 when none was sent.
     pub status: u16,
     /// Bytes received from the client for this request.
@@ -42,4 +44,7 @@ pub struct AccessEntry<'a> {
     pub retries: u32,
     /// What kind of error ended the request.
     pub error: Option<&'a str>,
+    /// What was spoken on a session below HTTP. Its line has no `method`, `host`, `path` and `status`; the server name
+    /// that its client asked for is in `host`, and written as `server_name`.
+    pub protocol: Option<&'a str>,
 }

@@ -16,10 +16,23 @@ pub(super) fn push_line(out: &mut Vec<u8>, entry: &AccessEntry<'_>) {
     push_time(out, entry.time_ms);
     out.push(b'"');
     push_text(out, "client", entry.client.as_bytes());
-    push_text(out, "method", entry.method);
-    push_text(out, "host", entry.host);
-    push_text(out, "path", without_query(entry.path));
-    push_number(out, "status", entry.status);
+    match entry.protocol {
+        None => {
+            push_text(out, "method", entry.method);
+            push_text(out, "host", entry.host);
+            push_text(out, "path", without_query(entry.path));
+            push_optional(out, "protocol", entry.version);
+            push_number(out, "status", entry.status);
+        }
+        Some(protocol) => {
+            push_text(out, "protocol", protocol.as_bytes());
+            push_optional(
+                out,
+                "server_name",
+                Some(entry.host).filter(|name| !name.is_empty()),
+            );
+        }
+    }
     push_number(out, "bytes_in", entry.bytes_in);
     push_number(out, "bytes_out", entry.bytes_out);
     push_number(out, "duration_us", entry.duration_us);
@@ -213,6 +226,7 @@ mod tests {
             method: b"GET",
             host: b"api.example",
             path: b"/v1/things",
+            version: Some("HTTP/3.0"),
             status: 200,
             bytes_in: 123,
             bytes_out: 4_567,
@@ -226,15 +240,39 @@ mod tests {
             request_id: Some(b"7f3c"),
             retries: 1,
             error: Some("upstream_timeout"),
+            protocol: None,
         };
         assert_eq!(
             line(&entry),
             concat!(
                 r#"{"time":"2024-02-29T12:34:56.789Z","client":"192.0.2.7","method":"GET","host":"api.example","#,
-                r#""path":"/v1/things","status":200,"bytes_in":123,"bytes_out":4567,"duration_us":1890,"#,
+                r#""path":"/v1/things","protocol":"HTTP/3.0","status":200,"bytes_in":123,"bytes_out":4567,"#,
+                r#""duration_us":1890,"#,
                 r#""upstream":"10.0.0.5:8080","upstream_us":1850,"upstream_status":200,"route":"things","#,
                 r#""service":"inventory","consumer":"alice","request_id":"7f3c","retries":1,"#,
                 r#""error":"upstream_timeout"}"#,
+                "\n"
+            )
+        );
+    }
+
+    #[test]
+    fn sessions_below_http_have_lines_of_their_own() {
+        let entry = AccessEntry {
+            client: "192.0.2.7",
+            host: b"db.example",
+            bytes_in: 1,
+            bytes_out: 2,
+            duration_us: 3,
+            route: Some("database"),
+            protocol: Some("tls-passthrough"),
+            ..AccessEntry::default()
+        };
+        assert_eq!(
+            line(&entry),
+            concat!(
+                r#"{"time":"1970-01-01T00:00:00.000Z","client":"192.0.2.7","protocol":"tls-passthrough","#,
+                r#""server_name":"db.example","bytes_in":1,"bytes_out":2,"duration_us":3,"route":"database"}"#,
                 "\n"
             )
         );

@@ -12,12 +12,14 @@ pub mod names;
 mod registry;
 mod render;
 mod series;
+mod streams;
 mod targets;
 mod worker;
 
 pub use counter::{Counter, Gauge};
-pub use names::{ProtocolError, Refusal};
+pub use names::{ProtocolError, Refusal, StreamKind, StreamResult};
 pub use registry::{DEFAULT_SERIES_LIMIT, Registry, RegistryOptions};
 pub use series::{Observation, SeriesId};
+pub use streams::{KindCounters, KindTotals, StreamCounters, StreamTotals};
 pub use targets::{TargetSample, TargetSource};
 pub use worker::{Totals, WorkerMetrics};

@@ -65,6 +65,7 @@ metrics! {
     ConfigStoreConnected = "weir_config_store_connected", Gauge, "1 while the store or control plane is followed, 0 while it is away.";
     Requests = "weir_requests_total", Counter, "Requests answered or given up, on any route or none.";
     ClientConnections = "weir_client_connections_total", Counter, "Client connections accepted.";
+    Http3Connections = "weir_http3_connections_total", Counter, "Client connections that speak HTTP/3, which count among all.";
     ClientConnectionsActive = "weir_client_connections_active", Gauge, "Client connections open now.";
     BytesIn = "weir_received_bytes_total", Counter, "Bytes of requests received from clients.";
     BytesOut = "weir_sent_bytes_total", Counter, "Bytes of responses sent to clients.";
@@ -74,6 +75,12 @@ metrics! {
     UpstreamRetries = "weir_upstream_retries_total", Counter, "Upstream calls beyond the first of a request.";
     UpstreamTargetHealthy = "weir_upstream_target_healthy", Gauge, "1 if an address of a checked target gets calls, else 0; the first 1,000 of them.";
     UpstreamTargets = "weir_upstream_targets", Gauge, "Addresses of all checked targets, by health.";
+    StreamSessions = "weir_stream_sessions_total", Counter, "Sessions of streams below HTTP that have ended, by protocol and result.";
+    StreamSessionsActive = "weir_stream_sessions_active", Gauge, "Sessions of streams below HTTP that are open now, by protocol.";
+    StreamBytesIn = "weir_stream_received_bytes_total", Counter, "Bytes of streams received from clients and passed on, by protocol.";
+    StreamBytesOut = "weir_stream_sent_bytes_total", Counter, "Bytes of streams sent to clients, by protocol.";
+    StreamDatagramsDropped = "weir_stream_datagrams_dropped_total", Counter, "Datagrams of clients that were not passed on.";
+    CertificateExpires = "weir_certificate_expires_seconds", Gauge, "Seconds until a certificate that clients are shown ends, by its first name; below 0 once it has.";
     ProtocolErrors = "weir_protocol_errors_total", Counter, "Violations of the protocol by clients and upstreams, by kind.";
     Refusals = "weir_refusals_total", Counter, "Responses that the gateway gave by itself, by reason.";
     RouteRequests = "weir_route_requests_total", Counter, "Requests by service, route and status; code other is the rest of its class.";
@@ -88,15 +95,20 @@ metrics! {
     AccessLogLines = "weir_access_log_lines_total", Counter, "Access log lines, by whether they were written or dropped.";
     LogEntries = "weir_log_entries_total", Counter, "Entries that plugins logged to targets of a kind, by whether they were sent or dropped.";
     LogRetries = "weir_log_retries_total", Counter, "Messages with log entries that were sent once more, by kind of target.";
+    RedisUp = "weir_redis_up", Gauge, "1 if a Redis that holds counts was there when it was last seen to, else 0.";
+    RedisCalls = "weir_redis_calls_total", Counter, "Scripts for a Redis, by whether they were answered, failed, or were left out as it was away.";
+    RedisConnections = "weir_redis_connections_opened_total", Counter, "Connections made to a Redis.";
 }
 
 /// Label names.
 pub(super) mod label {
     pub const SERVICE: &str = "service";
     pub const ROUTE: &str = "route";
+    pub const NAME: &str = "name";
     pub const CLASS: &str = "class";
     pub const CODE: &str = "code";
     pub const KIND: &str = "kind";
+    pub const PROTOCOL: &str = "protocol";
     pub const REASON: &str = "reason";
     pub const RESULT: &str = "result";
     pub const HASH: &str = "hash";
@@ -106,6 +118,7 @@ pub(super) mod label {
     pub const TARGET: &str = "target";
     pub const ADDRESS: &str = "address";
     pub const HEALTH: &str = "health";
+    pub const SERVER: &str = "server";
     pub const LE: &str = "le";
 }
 
@@ -150,6 +163,10 @@ label_values! {
         Unsupported = "unsupported",
         /// A TLS handshake that came to nothing.
         TlsHandshake = "tls_handshake",
+        /// A connection of a trusted balancer without a header of the PROXY protocol.
+        ProxyProtocol = "proxy_protocol",
+        /// A QUIC handshake that came to nothing.
+        QuicHandshake = "quic_handshake",
         /// The client did not finish its request head in time.
         HeadTimeout = "head_timeout",
         /// The client did not send its body, or take the response, in time.
@@ -160,6 +177,46 @@ label_values! {
         UpstreamMalformed = "upstream_malformed",
         /// An upstream that closed before its response was complete.
         UpstreamTruncated = "upstream_truncated",
+    }
+}
+
+label_values! {
+    /// What is spoken on a session below HTTP: `protocol` of `weir_stream_sessions_total` and its like.
+    StreamKind {
+        /// Anything over TCP.
+        Tcp = "tcp",
+        /// TLS that the gateway ends.
+        Tls = "tls",
+        /// TLS that passes through.
+        TlsPassthrough = "tls-passthrough",
+        /// Datagrams.
+        Udp = "udp",
+    }
+}
+
+label_values! {
+    /// How a session below HTTP has ended: `result` of `weir_stream_sessions_total`.
+    StreamResult {
+        /// Both sides have said all that they had to say, or one has gone after it was served.
+        Done = "done",
+        /// Nothing moved for the idle time-out.
+        Idle = "idle",
+        /// A connection broke while bytes were on their way.
+        Broken = "broken",
+        /// The client's handshake came to nothing.
+        Handshake = "handshake",
+        /// No route takes it, or its route leads nowhere.
+        NoRoute = "no_route",
+        /// A plugin refused it.
+        Refused = "refused",
+        /// No target could be used: none, none healthy, or none resolved.
+        NoTarget = "no_target",
+        /// No target could be reached.
+        Connect = "upstream_connect",
+        /// Targets took too long to be reached.
+        Timeout = "upstream_timeout",
+        /// There are too many sessions.
+        Overload = "overload",
     }
 }
 

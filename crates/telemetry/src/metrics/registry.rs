@@ -11,6 +11,7 @@ use super::targets::{TargetScrape, TargetSource};
 use super::worker::{Totals, WorkerMetrics};
 use crate::access_log::AccessLogStats;
 use crate::log_out::LogOutStats;
+use crate::redis::RedisStats;
 
 /// Series that a registry keeps apart unless told otherwise. At this limit a full table costs 0.7 MB a worker
 /// and a scrape of some 4 MB; routes beyond it are counted together.
@@ -58,7 +59,10 @@ struct State {
     configuration: Configuration,
     access_log: Option<Arc<AccessLogStats>>,
     log_out: Option<Arc<LogOutStats>>,
+    redis: Option<Arc<RedisStats>>,
     targets: Option<Targets>,
+    /// Seconds until certificates end, by their first names.
+    certificates: Vec<(String, i64)>,
 }
 
 /// Whoever knows how targets stand.
@@ -95,7 +99,9 @@ impl Registry {
             configuration: Configuration::default(),
             access_log: None,
             log_out: None,
+            redis: None,
             targets: None,
+            certificates: Vec::new(),
         };
         Self {
             version: options.version,
@@ -153,6 +159,16 @@ impl Registry {
     /// Exposes the counts of what plugins log elsewhere.
     pub fn observe_log_out(&self, stats: Arc<LogOutStats>) {
         self.state().log_out = Some(stats);
+    }
+
+    /// Exposes how it stands with the servers that hold counts.
+    pub fn observe_redis(&self, stats: Arc<RedisStats>) {
+        self.state().redis = Some(stats);
+    }
+
+    /// Notes in how many seconds certificates end, by their first names; each name once.
+    pub fn certificates_end(&self, ends: Vec<(String, i64)>) {
+        self.state().certificates = ends;
     }
 
     /// Exposes the health of targets, asked for at each scrape.
@@ -215,7 +231,9 @@ impl Registry {
             configuration: state.configuration.clone(),
             access_log: state.access_log.clone(),
             log_out: state.log_out.clone(),
+            redis: state.redis.clone(),
             targets,
+            certificates: state.certificates.clone(),
         }
     }
 

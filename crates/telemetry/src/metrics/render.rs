@@ -2,16 +2,19 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::exposition::{Exposition, Labels};
 use super::histogram::{Bounds, GATEWAY_BOUNDS, HistogramTotals, REQUEST_BOUNDS};
 use super::names::{Metric, ProtocolError, Refusal, label};
 use super::registry::Configuration;
 use super::series::SeriesTotals;
+use super::streams;
 use super::targets::TargetScrape;
 use super::worker::Totals;
 use crate::access_log::AccessLogStats;
 use crate::log_out::{LogOutStats, LogTargetKind};
+use crate::redis::{RedisServerStats, RedisStats};
 
 /// One series, summed over workers.
 #[derive(Debug)]
@@ -33,7 +36,9 @@ pub(super) struct Scrape {
     pub(super) configuration: Configuration,
     pub(super) access_log: Option<Arc<AccessLogStats>>,
     pub(super) log_out: Option<Arc<LogOutStats>>,
+    pub(super) redis: Option<Arc<RedisStats>>,
     pub(super) targets: Option<TargetScrape>,
+    pub(super) certificates: Vec<(String, i64)>,
 }
 
 type Histograms = fn(&SeriesTotals) -> &HistogramTotals;
@@ -47,12 +52,14 @@ impl Scrape {
         self.configuration(&mut out)?;
         self.gateway(&mut out)?;
         self.targets(&mut out)?;
+        self.certificates(&mut out)?;
         self.routes(&mut out)?;
         out.single(Metric::Series, self.pairs as u64)?;
         out.single(Metric::SeriesLimit, self.limit as u64)?;
         out.single(Metric::SeriesOverflow, self.overflow as u64)?;
         self.access_log(&mut out)?;
-        self.log_out(&mut out)
+        self.log_out(&mut out)?;
+        self.redis(&mut out)
     }
 
     fn configuration<W: fmt::Write>(&self, out: &mut Exposition<'_, W>) -> fmt::Result {
@@ -81,6 +88,7 @@ impl Scrape {
         let totals = &self.totals;
         out.single(Metric::Requests, totals.requests)?;
         out.single(Metric::ClientConnections, totals.connections_accepted)?;
+        out.single(Metric::Http3Connections, totals.http3_connections)?;
         out.single(Metric::ClientConnectionsActive, totals.connections_active)?;
         out.single(Metric::BytesIn, totals.bytes_in)?;
         out.single(Metric::BytesOut, totals.bytes_out)?;
@@ -97,6 +105,7 @@ impl Scrape {
             totals.upstream_connections_active,
         )?;
         out.single(Metric::UpstreamRetries, totals.upstream_retries)?;
+        streams::render(&totals.streams, out)?;
         // Zeros too: a rate over a label that appears with its first error misses that error.
         out.family(Metric::ProtocolErrors)?;
         for &kind in ProtocolError::ALL {
@@ -107,6 +116,18 @@ impl Scrape {
         for &reason in Refusal::ALL {
             let labels = Labels::new(&[(label::REASON, reason.label())]);
             out.sample(Metric::Refusals, &labels, totals.refusals(reason))?;
+        }
+        Ok(())
+    }
+
+    fn certificates<W: fmt::Write>(&self, out: &mut Exposition<'_, W>) -> fmt::Result {
+        if self.certificates.is_empty() {
+            return Ok(());
+        }
+        out.family(Metric::CertificateExpires)?;
+        for (name, seconds) in &self.certificates {
+            let labels = Labels::new(&[(label::NAME, name)]);
+            out.sample(Metric::CertificateExpires, &labels, seconds)?;
         }
         Ok(())
     }
@@ -220,6 +241,36 @@ impl Scrape {
         for kind in &used {
             let labels = Labels::new(&[(label::TARGET, kind.label())]);
             out.sample(Metric::LogRetries, &labels, stats.retries(*kind))?;
+        }
+        Ok(())
+    }
+
+    fn redis<W: fmt::Write>(&self, out: &mut Exposition<'_, W>) -> fmt::Result {
+        let servers = self.redis.as_ref().map(|stats| stats.servers());
+        let Some(servers) = servers.filter(|servers| !servers.is_empty()) else {
+            return Ok(());
+        };
+        let named = |server: &RedisServerStats| Labels::new(&[(label::SERVER, server.name())]);
+        out.family(Metric::RedisUp)?;
+        for server in &servers {
+            out.sample(Metric::RedisUp, &named(server), u8::from(server.is_up()))?;
+        }
+        out.family(Metric::RedisCalls)?;
+        for server in &servers {
+            let results = [
+                ("answered", &server.answered),
+                ("failed", &server.failed),
+                ("left_out", &server.left_out),
+            ];
+            for (result, count) in results {
+                let labels = Labels::new(&[(label::SERVER, server.name()), (label::RESULT, result)]);
+                out.sample(Metric::RedisCalls, &labels, count.load(Relaxed))?;
+            }
+        }
+        out.family(Metric::RedisConnections)?;
+        for server in &servers {
+            let count = server.connections.load(Relaxed);
+            out.sample(Metric::RedisConnections, &named(server), count)?;
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use super::counter::{Counter, Gauge};
 use super::names::{ProtocolError, Refusal};
 use super::series::{FIRST_EPOCH, Observation, SeriesCounters, SeriesId, SeriesTotals};
+use super::streams::{StreamCounters, StreamTotals};
 
 /// One worker's metrics. Only that worker's thread may count; any thread may read. Counting takes no lock
 /// and allocates nothing, save a series' counters on the first request that a worker serves for it.
@@ -18,6 +19,8 @@ pub struct WorkerMetrics {
     bytes_out: Counter,
     /// Client connections accepted.
     pub connections_accepted: Counter,
+    /// Those of them that speak HTTP/3.
+    pub http3_connections: Counter,
     /// Client connections open now.
     pub connections_active: Gauge,
     /// Connections opened to upstreams.
@@ -28,6 +31,8 @@ pub struct WorkerMetrics {
     pub upstream_connections_active: Gauge,
     /// Upstream calls beyond the first of a request.
     pub upstream_retries: Counter,
+    /// Sessions below HTTP.
+    pub streams: StreamCounters,
     protocol_errors: [Counter; ProtocolError::COUNT],
     refusals: [Counter; Refusal::COUNT],
     slots: Box<[OnceLock<Box<SeriesCounters>>]>,
@@ -42,11 +47,13 @@ impl WorkerMetrics {
             bytes_in: Counter::default(),
             bytes_out: Counter::default(),
             connections_accepted: Counter::default(),
+            http3_connections: Counter::default(),
             connections_active: Gauge::default(),
             upstream_connections_opened: Counter::default(),
             upstream_connections_reused: Counter::default(),
             upstream_connections_active: Gauge::default(),
             upstream_retries: Counter::default(),
+            streams: StreamCounters::default(),
             protocol_errors: Default::default(),
             refusals: Default::default(),
             slots: (0..slots).map(|_| OnceLock::new()).collect(),
@@ -114,6 +121,8 @@ pub struct Totals {
     pub bytes_out: u64,
     /// Client connections accepted.
     pub connections_accepted: u64,
+    /// Those of them that speak HTTP/3.
+    pub http3_connections: u64,
     /// Client connections open now.
     pub connections_active: u64,
     /// Connections opened to upstreams.
@@ -124,17 +133,21 @@ pub struct Totals {
     pub upstream_connections_active: u64,
     /// Upstream calls beyond the first of a request.
     pub upstream_retries: u64,
+    /// Sessions below HTTP.
+    pub streams: StreamTotals,
     protocol_errors: [u64; ProtocolError::COUNT],
     refusals: [u64; Refusal::COUNT],
 }
 
 impl Totals {
     pub(super) fn add(&mut self, worker: &WorkerMetrics) {
+        self.streams.add(&worker.streams);
         let sums = [
             (&mut self.requests, worker.requests.get()),
             (&mut self.bytes_in, worker.bytes_in.get()),
             (&mut self.bytes_out, worker.bytes_out.get()),
             (&mut self.connections_accepted, worker.connections_accepted.get()),
+            (&mut self.http3_connections, worker.http3_connections.get()),
             (&mut self.connections_active, worker.connections_active.get()),
             (
                 &mut self.upstream_connections_opened,

@@ -9,6 +9,7 @@ mod docs;
 mod examples;
 mod layers;
 mod repository;
+mod secrets;
 mod source;
 mod words;
 

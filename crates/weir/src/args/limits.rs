@@ -84,7 +84,7 @@ pub struct LimitArgs {
     )]
     pub tunnel_timeout: Seconds,
 
-    /// Most calls that one HTTP/2 connection may have under way
+    /// Most calls that one connection of HTTP/2 or HTTP/3 may have under way
     #[arg(
         long,
         value_name = "NUMBER",
@@ -109,6 +109,7 @@ impl LimitArgs {
             write_timeout: self.write_timeout.0,
             tunnel_timeout: self.tunnel_timeout.0,
             max_streams: self.max_streams,
+            max_udp_sessions: Limits::default().max_udp_sessions,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// Where the configuration is kept, and who may change it.
-#[derive(Debug, Clone, Args)]
+#[derive(Clone, Args)]
 #[command(next_help_heading = "Management")]
 pub struct ManagementArgs {
     /// A folder for what outlives the process: the store, unless --store names another, and the last known good
@@ -59,6 +59,17 @@ pub struct ManagementArgs {
     /// What this gateway is called in the list of gateways [default: the machine's name and the proxy's port].
     #[arg(long, value_name = "NAME", env = "WEIR_NAME")]
     pub name: Option<String>,
+}
+
+/// Keys, tokens and the passwords of stores are secrets.
+impl std::fmt::Debug for ManagementArgs {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("ManagementArgs")
+            .field("role", &self.role)
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What a process does.

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 /// Which Weir.
-#[derive(Debug, Clone, Args)]
+#[derive(Clone, Args)]
 pub struct RemoteArgs {
     /// Where its own API is: the address of its --console.
     #[arg(
@@ -17,6 +17,16 @@ pub struct RemoteArgs {
     /// The token of a user; needed as soon as there are users.
     #[arg(long, value_name = "TOKEN", env = "WEIR_TOKEN", hide_env_values = true)]
     pub token: Option<String>,
+}
+
+/// The token is a secret.
+impl std::fmt::Debug for RemoteArgs {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("RemoteArgs")
+            .field("url", &self.url)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Flags of `weir user`.

@@ -75,6 +75,17 @@ impl Call {
         Ok(call)
     }
 
+    /// Whether it would be gRPC over HTTP/2, of which only the media type can be told here.
+    pub fn is_grpc(&self) -> bool {
+        let is_type = |(name, _): &&(String, String)| name.eq_ignore_ascii_case("content-type");
+        self.headers.iter().find(is_type).is_some_and(|(_, value)| {
+            let value = value.to_ascii_lowercase();
+            let rest = value.strip_prefix("application/grpc");
+            // Not gRPC-Web, which is another protocol.
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['+', ';', ' ']))
+        })
+    }
+
     /// Makes `request` what the gateway would have read.
     pub fn fill(&self, request: &mut Request) {
         let (path, query) = match self.target.split_once('?') {

@@ -167,6 +167,11 @@ impl Explainer<'_> {
                 voice: route.voice,
                 because: "the route takes calls over TLS only".to_owned(),
             }),
+            _ if route.grpc_only_status.is_some() && !call.is_grpc() => Some(Answer {
+                status: route.grpc_only_status.unwrap_or_default(),
+                voice: route.voice,
+                because: "the route takes gRPC only".to_owned(),
+            }),
             (_, RouteTarget::Broken(status)) => Some(Answer {
                 status: *status,
                 voice: route.voice,

@@ -1,14 +1,14 @@
 //! The listeners of the Admin APIs. They answer as soon as the store is open, and say so until then.
 
+use super::Control;
 use super::health::Health;
 use super::plan::Management;
 use super::proxy::bind;
 use crate::args::{ManagementArgs, RoleArg, RouterArgs, RunArgs};
 use axum::Router;
-use axum::extract::{ConnectInfo, Request, State};
+use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::serve::ListenerExt;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
@@ -64,34 +64,22 @@ impl Listeners {
         named.collect()
     }
 
-    /// Serves them until the process ends. Gives what is to be filled in once the store is open.
-    pub fn serve(self) -> std::io::Result<Doors> {
+    /// Serves them until `control` drains. Gives what is to be filled in once the store is open.
+    pub fn serve(self, control: &mut Control) -> std::io::Result<Doors> {
         let mut doors = Vec::new();
         for bound in self.0 {
-            let listener = tokio::net::TcpListener::from_std(bound.listener)?.tap_io(|stream| {
-                // Answers are small and waited for. Where it cannot be set, they only take longer.
-                let _slower = stream.set_nodelay(true);
-            });
+            let listener = tokio::net::TcpListener::from_std(bound.listener)?;
             let late = Router::new()
                 .fallback(pass_on)
                 .with_state(Arc::clone(&bound.router));
-            let service = late.into_make_service_with_connect_info::<SocketAddr>();
-            tokio::spawn(async move {
-                if let Err(error) = axum::serve(listener, service).await {
-                    tracing::error!(%error, "an Admin API's listener has failed");
-                }
-            });
+            control.listen(listener, late);
             doors.push((bound.door, bound.router));
         }
         Ok(Doors(doors))
     }
 }
 
-async fn pass_on(
-    State(router): State<Arc<OnceLock<Router>>>,
-    ConnectInfo(_): ConnectInfo<SocketAddr>,
-    request: Request,
-) -> Response {
+async fn pass_on(State(router): State<Arc<OnceLock<Router>>>, request: Request) -> Response {
     match router.get() {
         Some(router) => router.clone().oneshot(request).await.into_response(),
         None => (

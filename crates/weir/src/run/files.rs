@@ -22,6 +22,8 @@ pub struct Loader {
     pub routers: RouterArgs,
     pub registry: Registry,
     pub carry: Carry,
+    /// Whether there is a place for certificates that an authority signs on demand.
+    pub has_store: bool,
 }
 
 /// A configuration that was loaded.
@@ -71,6 +73,12 @@ impl Loader {
         let loaded = load::load(&self.files, self.routers, &self.registry, &self.carry)
             .map_err(|error| error.to_string())?;
         let is_refused = loaded.severity() == Some(Severity::Error);
+        if let Some((model, _)) = &loaded.good
+            && !model.acme.is_empty()
+            && !self.has_store
+        {
+            return Err("error: acme: there is no place to keep accounts and certificates: give --data DIR or --store URL\n".to_owned());
+        }
         let report = loaded.report();
         match loaded {
             Loaded {

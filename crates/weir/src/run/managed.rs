@@ -13,6 +13,7 @@ use anyhow::Context;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
+use weir_control::acme::{Issuer, Wanted};
 use weir_control::api::Gateways;
 use weir_control::follow::{
     self, ControlSource, DoorOptions, Engine, Followed, Input, Inputs, KEPT_FILE_NAME, KeptFile, OpenStore,
@@ -108,7 +109,20 @@ pub async fn serve(
     let kept = kept_file(management, keys.as_ref())?;
     let cache = Cache::new(tokio::runtime::Handle::current());
     let taking = is_gateway.then(|| Arc::clone(&serving));
-    let engine = engine(taking, cache.clone(), followed.clone());
+    let wanted = Wanted::default();
+    let gateways = Gateways::default();
+    if let Origin::Store(_) = &management.origin {
+        let issuer = Issuer {
+            store: store.clone(),
+            wanted: wanted.subscribe(),
+            followed: followed.clone(),
+            gateways: gateways.clone(),
+            standing: weir_control::acme::Standing::default(),
+        };
+        control.status.set_acme(issuer.standing.clone());
+        tokio::spawn(issuer.run());
+    }
+    let engine = engine(taking, cache.clone(), followed.clone(), wanted);
     let inputs = follow::start(engine, options, kept.clone())?;
     tokio::spawn(cache.refresh(inputs.clone()));
     let mut watched = None;
@@ -118,7 +132,6 @@ pub async fn serve(
     }
     let source = source(&management.origin, keys, &store);
     tokio::spawn(follow::follow(source, inputs.clone(), kept));
-    let gateways = Gateways::default();
     let shared = Shared {
         access: Access::of(&starter.args.management),
         routers: starter.args.routers,
@@ -129,7 +142,7 @@ pub async fn serve(
         node: admin::node(starter.args, management, Arc::clone(&starter.metrics)),
         health: Arc::new(Health(Arc::clone(&control.status))),
     };
-    let mut doors = tokio::spawn(open_doors(listeners.serve()?, store.clone(), shared));
+    let mut doors = tokio::spawn(open_doors(listeners.serve(control)?, store.clone(), shared));
     if is_gateway {
         let snapshot = tokio::select! {
             snapshot = serving.first() => snapshot,
@@ -161,12 +174,13 @@ pub async fn serve(
 }
 
 /// What makes snapshots of documents. Where no calls are served, it only finds out what is wrong with them.
-fn engine(serving: Option<Arc<Serving>>, cache: Cache, followed: Followed) -> Engine {
+fn engine(serving: Option<Arc<Serving>>, cache: Cache, followed: Followed, acme: Wanted) -> Engine {
     Engine {
-        registry: weir_plugins::registry(),
+        registry: weir_plugins::registry_on(Arc::new(weir_proxy::DiskShelves::default())),
         carry: super::trust::carry(),
         secrets: Secrets::new(cache),
         followed,
+        acme,
         serve: Box::new(move |snapshot| {
             if let Some(serving) = &serving {
                 serving.take(snapshot);

@@ -2,6 +2,8 @@
 //! ([`managed`]), and drains when it is told to stop.
 
 mod admin;
+mod certificates;
+mod expositions;
 mod files;
 mod health;
 mod managed;
@@ -19,6 +21,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use weir_control::listen::{self, Bounds};
 use weir_telemetry::metrics;
 
 /// How long the last lines of the access log may take.
@@ -39,8 +42,9 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
     let loader = Loader {
         files: args.config.clone(),
         routers: args.routers,
-        registry: weir_plugins::registry(),
+        registry: weir_plugins::registry_on(Arc::new(weir_proxy::DiskShelves::default())),
         carry: trust::carry(),
+        has_store: plan.has_store(),
     };
     let stamps = loader.stamps();
     let good = loader
@@ -58,6 +62,7 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
     // Before the first worker, too: the kernel would give it a share of the calls of a gateway that already runs here.
     let status_listener = proxy::bind("--status", args.status)?;
     let status = Arc::new(Status::new(Arc::clone(&metrics), plan.is_control_plane()));
+    expositions::describe(&status, runtime.handle());
     let starter = proxy::Starter {
         args: &args,
         metrics,
@@ -65,6 +70,7 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
     };
     let end = runtime.block_on(async {
         let mut control = Control::new(status_listener, Arc::clone(&status))?;
+        tokio::spawn(certificates::watch(Arc::clone(&status)));
         match &plan {
             Plan::Files => from_files(&mut control, &starter, loader, stamps, good).await,
             Plan::Managed(management) => {
@@ -126,6 +132,10 @@ struct Control {
     status: Arc<Status>,
     status_address: SocketAddr,
     server: tokio::task::JoinHandle<()>,
+    /// The listeners of Admin APIs.
+    doors: tokio::task::JoinSet<()>,
+    /// Tells those that no more calls are taken.
+    draining: tokio::sync::watch::Sender<bool>,
     stop: Stop,
     hangup: Signal,
 }
@@ -136,11 +146,20 @@ impl Control {
         let listener = tokio::net::TcpListener::from_std(listener)?;
         Ok(Self {
             status_address,
+            doors: tokio::task::JoinSet::new(),
+            draining: tokio::sync::watch::Sender::new(false),
             server: tokio::spawn(status::serve(listener, Arc::clone(&status))),
             status,
             stop: Stop::new()?,
             hangup: signal(SignalKind::hangup())?,
         })
+    }
+
+    /// Serves an Admin API.
+    fn listen(&mut self, listener: tokio::net::TcpListener, router: axum::Router) {
+        let draining = self.draining.subscribe();
+        self.doors
+            .spawn(listen::serve(listener, router, Bounds::default(), draining));
     }
 
     /// Tells that the gateway serves, and where.
@@ -153,6 +172,7 @@ impl Control {
     async fn drain(&mut self) -> anyhow::Result<End> {
         tracing::info!("draining");
         self.status.drain();
+        self.draining.send_replace(true);
         // The status listener answers on, so that a load balancer sees that this gateway is to be left out.
         let status = Arc::clone(&self.status);
         let drained = tokio::task::spawn_blocking(move || {
@@ -160,8 +180,14 @@ impl Control {
                 gateway.drain();
             }
         });
+        let doors = &mut self.doors;
+        let all_drained = async {
+            let drained = drained.await;
+            while doors.join_next().await.is_some() {}
+            drained
+        };
         let end = tokio::select! {
-            drained = drained => drained.map(|()| End::Drained)?,
+            drained = all_drained => drained.map(|()| End::Drained)?,
             () = self.stop.asked() => End::CutShort,
         };
         self.server.abort();

@@ -100,6 +100,11 @@ impl Plan {
         matches!(self, Self::Managed(it) if it.role == RoleArg::Control)
     }
 
+    /// Whether there is a store that this process may write to.
+    pub fn has_store(&self) -> bool {
+        matches!(self, Self::Managed(it) if matches!(it.origin, Origin::Store(_)))
+    }
+
     /// Whether something is followed.
     pub fn is_managed(&self) -> bool {
         matches!(self, Self::Managed(_))

@@ -4,10 +4,10 @@ use super::trust;
 use crate::args::RunArgs;
 use anyhow::Context;
 use std::io::ErrorKind;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
-use weir_proxy::{Gateway, GatewayOptions, Voices};
-use weir_snapshot::Snapshot;
+use weir_proxy::{Gateway, GatewayOptions, Limits, Voices};
+use weir_snapshot::{Snapshot, StreamTransport};
 use weir_telemetry::access_log::AccessLog;
 use weir_telemetry::metrics;
 
@@ -32,7 +32,13 @@ impl Starter<'_> {
         for address in listen.iter().chain(&listen_tls) {
             expect_free(*address)?;
         }
-        let fallback_tls = match listen_tls.is_empty() {
+        for stream in &args.streams.listen_stream {
+            match stream.transport {
+                StreamTransport::Tcp | StreamTransport::Tls => expect_free(stream.address)?,
+                StreamTransport::Udp => expect_free_for_datagrams(stream.address)?,
+            }
+        }
+        let fallback_tls = match listen_tls.is_empty() && !args.streams.has_tls() {
             true => None,
             false => Some(trust::self_signed()?),
         };
@@ -43,9 +49,15 @@ impl Starter<'_> {
         let options = GatewayOptions {
             listen,
             listen_tls,
+            listen_streams: args.streams.listen_stream.clone(),
+            proxy_protocol: args.streams.trusted(),
             fallback_tls,
+            http3: args.http3.options(),
             workers,
-            limits: args.limits.limits(),
+            limits: Limits {
+                max_udp_sessions: args.streams.max_udp_sessions,
+                ..args.limits.limits()
+            },
             drain_timeout: args.drain_timeout.0,
             voices: Voices([
                 Arc::new(weir_native::NativeVoice),
@@ -94,11 +106,19 @@ pub fn bind(flag: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
 /// Workers share their addresses (`SO_REUSEPORT`), and so would two gateways of one user. A listener that does not
 /// share finds out.
 fn expect_free(address: SocketAddr) -> anyhow::Result<()> {
+    tell_whether_free(address, || TcpListener::bind(address).map(drop))
+}
+
+fn expect_free_for_datagrams(address: SocketAddr) -> anyhow::Result<()> {
+    tell_whether_free(address, || UdpSocket::bind(address).map(drop))
+}
+
+fn tell_whether_free(address: SocketAddr, bind: impl Fn() -> std::io::Result<()>) -> anyhow::Result<()> {
     if address.port() == 0 {
         return Ok(());
     }
-    match TcpListener::bind(address) {
-        Ok(_closed) => Ok(()),
+    match bind() {
+        Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::AddrInUse => Err(anyhow::anyhow!(
             "cannot listen on {address}: address in use; is another gateway running?"
         )),

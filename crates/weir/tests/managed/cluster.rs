@@ -6,10 +6,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::SystemTime;
 use weir_store::{Change, CommitError, Key, Transaction};
 
-struct Etcd(Child);
+pub struct Etcd(Child);
 
 impl Etcd {
-    fn start(folder: &Path, port: u16, peers: u16) -> Option<Self> {
+    pub fn start(folder: &Path, port: u16, peers: u16) -> Option<Self> {
         let url = |port: u16| format!("http://127.0.0.1:{port}");
         let command = Command::new("etcd")
             .args(["--data-dir", "etcd", "--log-level", "error"])

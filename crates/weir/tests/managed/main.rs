@@ -1,10 +1,13 @@
 //! Weir with a store: Admin APIs, gateways that follow, users, roll back; with real processes.
 
 mod access;
+mod acme;
+mod certificates;
 mod cluster;
 mod crashes;
 mod doors;
 mod native;
+mod partition;
 mod roles;
 mod secrets;
 mod support;

@@ -6,6 +6,7 @@ use crate::schema::is_secret_reference;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
+use weir_model::x509::Certificate;
 
 /// Checks a certificate's document.
 ///
@@ -61,7 +62,11 @@ pub fn check_pair(certificate: &str, key: Option<&str>) -> Result<(), String> {
     if !holds(key, &["PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY"]) {
         return Err("failed to parse key: PEM_read_bio_PrivateKey() failed".to_owned());
     }
-    Ok(())
+    // The original takes it and then fails each handshake.
+    match Certificate::of_pem(certificate) {
+        Some(read) if !read.fits(key) => Err("the key is not that of the cert".to_owned()),
+        _ => Ok(()),
+    }
 }
 
 /// Whether there is a block of PEM with one of these labels, and its content is one value of DER.

@@ -1,9 +1,11 @@
 //! The plugins that log: `logger` of the catalogue.
 
 mod clickhouse;
+mod datadog;
 mod elasticsearch;
 mod file;
 mod http;
+mod kafka;
 mod loki;
 mod splunk;
 mod syslog;
@@ -11,9 +13,11 @@ mod tcp;
 mod udp;
 
 pub use clickhouse::ClickhouseLogger;
+pub use datadog::Datadog;
 pub use elasticsearch::ElasticsearchLogger;
 pub use file::FileLogger;
 pub use http::HttpLogger;
+pub use kafka::KafkaLogger;
 pub use loki::LokiLogger;
 pub use splunk::SplunkHecLogging;
 pub use syslog::Syslog;

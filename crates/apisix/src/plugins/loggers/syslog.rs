@@ -52,6 +52,7 @@ impl Mapping for Syslog {
         serde_json::to_value(Config {
             target: match options.sock_type.as_str() {
                 "udp" => Target::Udp(UdpTarget {
+                    line_bytes: None,
                     host: options.host,
                     port: options.port,
                 }),

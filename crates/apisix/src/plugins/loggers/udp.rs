@@ -44,6 +44,7 @@ impl Mapping for UdpLogger {
         let options: Options = read(config)?;
         serde_json::to_value(Config {
             target: Target::Udp(UdpTarget {
+                line_bytes: None,
                 host: options.host,
                 port: options.port,
             }),

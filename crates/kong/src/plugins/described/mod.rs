@@ -4,26 +4,17 @@
 //! A chain runs as if such a plugin was not there, with a warning. But a plugin that decides who gets in must not
 //! be missed silently: where one stands, calls are refused.
 
-mod acme;
 mod ai_prompt_decorator;
 mod ai_prompt_guard;
 mod ai_prompt_template;
 mod aws_lambda;
 mod azure_functions;
-mod datadog;
-mod grpc_gateway;
-mod grpc_web;
 mod ldap_auth;
-mod loggly;
 mod oauth2;
-mod opentelemetry;
 mod post_function;
 mod pre_function;
-mod prometheus;
 mod session;
 pub(super) mod shared;
-mod statsd;
-mod zipkin;
 
 use super::{Consumers, Definition, Shorthand, Unfit, untyped};
 use crate::schema::{EntityCheck, Record};
@@ -32,25 +23,16 @@ use weir_plugins::request_termination;
 
 /// All of them.
 pub static DESCRIBED: &[Definition] = &[
-    acme::DEFINITION,
     ai_prompt_decorator::DEFINITION,
     ai_prompt_guard::DEFINITION,
     ai_prompt_template::DEFINITION,
     aws_lambda::DEFINITION,
     azure_functions::DEFINITION,
-    datadog::DEFINITION,
-    grpc_gateway::DEFINITION,
-    grpc_web::DEFINITION,
     ldap_auth::DEFINITION,
-    loggly::DEFINITION,
     oauth2::DEFINITION,
-    opentelemetry::DEFINITION,
     post_function::DEFINITION,
     pre_function::DEFINITION,
-    prometheus::DEFINITION,
     session::DEFINITION,
-    statsd::DEFINITION,
-    zipkin::DEFINITION,
 ];
 
 /// What a document is told about an instance: whether calls pass it by, or are refused.

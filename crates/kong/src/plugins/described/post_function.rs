@@ -1,39 +1,9 @@
-//! `post-function`: code of the administrator that runs after all plugins.
+//! `post-function`: code of the administrator that runs after all plugins; configured as `pre-function` is.
 
+use super::pre_function::{CHECKS, CONFIG};
 use super::{Definition, deciding};
-use crate::schema::{Default, EntityCheck, Field, Kind, Record};
 
 /// The plugin.
 pub const DEFINITION: Definition = deciding("post-function", -1_000, CONFIG)
     .never_on_consumers()
-    .with_checks(&[EntityCheck::AtLeastOneOf(&[
-        "config.certificate",
-        "config.rewrite",
-        "config.access",
-        "config.header_filter",
-        "config.body_filter",
-        "config.log",
-    ])]);
-
-const CONFIG: Record = Record::of(FIELDS);
-
-const FIELDS: &[Field] = &[
-    Field::new("certificate", Kind::Array(&Field::element(Kind::String)))
-        .required()
-        .or(Default::Texts(&[])),
-    Field::new("rewrite", Kind::Array(&Field::element(Kind::String)))
-        .required()
-        .or(Default::Texts(&[])),
-    Field::new("access", Kind::Array(&Field::element(Kind::String)))
-        .required()
-        .or(Default::Texts(&[])),
-    Field::new("header_filter", Kind::Array(&Field::element(Kind::String)))
-        .required()
-        .or(Default::Texts(&[])),
-    Field::new("body_filter", Kind::Array(&Field::element(Kind::String)))
-        .required()
-        .or(Default::Texts(&[])),
-    Field::new("log", Kind::Array(&Field::element(Kind::String)))
-        .required()
-        .or(Default::Texts(&[])),
-];
+    .with_checks(CHECKS);

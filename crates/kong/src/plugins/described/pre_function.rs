@@ -6,16 +6,20 @@ use crate::schema::{Default, EntityCheck, Field, Kind, Record};
 /// The plugin.
 pub const DEFINITION: Definition = deciding("pre-function", 1_000_000, CONFIG)
     .never_on_consumers()
-    .with_checks(&[EntityCheck::AtLeastOneOf(&[
-        "config.certificate",
-        "config.rewrite",
-        "config.access",
-        "config.header_filter",
-        "config.body_filter",
-        "config.log",
-    ])]);
+    .with_checks(CHECKS);
 
-const CONFIG: Record = Record::of(FIELDS);
+/// Some code is there.
+pub(super) const CHECKS: &[EntityCheck] = &[EntityCheck::AtLeastOneOf(&[
+    "config.certificate",
+    "config.rewrite",
+    "config.access",
+    "config.header_filter",
+    "config.body_filter",
+    "config.log",
+])];
+
+/// Code by the phase in which it runs.
+pub(super) const CONFIG: Record = Record::of(FIELDS);
 
 const FIELDS: &[Field] = &[
     Field::new("certificate", Kind::Array(&Field::element(Kind::String)))

@@ -1,0 +1,119 @@
+//! What the original's exporter tells of a node besides the counts of its `prometheus` plugin, under its names. Of
+//! NGINX's shared memory and of keys in etcd there is nothing to tell here.
+
+use std::fmt::Write;
+
+/// The exposition in which the plugin counts.
+pub const EXPOSITION: &str = "apisix";
+
+/// What is known of the node.
+#[derive(Debug, Clone, Default)]
+pub struct Figures {
+    /// Client connections that are open.
+    pub open_connections: u64,
+    /// Client connections that were accepted.
+    pub accepted_connections: u64,
+    /// Requests that were answered or given up.
+    pub requests: u64,
+    /// Whether the store of the configuration can be reached.
+    pub is_store_reachable: bool,
+    /// The machine's name.
+    pub hostname: String,
+    /// Targets whose health is checked: upstream, address, port, and whether they are healthy.
+    pub targets: Vec<(String, String, u16, bool)>,
+}
+
+/// Writes what is known of the node.
+pub fn write(figures: &Figures, out: &mut String) {
+    let mut family = |name: &str, help: &str, samples: &[(String, u64)]| {
+        // A string takes all that is written.
+        let _ = write!(out, "# HELP apisix_{name} {help}\n# TYPE apisix_{name} gauge\n");
+        for (labels, value) in samples {
+            let _ = writeln!(out, "apisix_{name}{labels} {value}");
+        }
+    };
+    family(
+        "etcd_reachable",
+        "Config server etcd reachable from APISIX, 0 is unreachable",
+        &[(String::new(), u64::from(figures.is_store_reachable))],
+    );
+    family(
+        "http_requests_total",
+        "The total number of client requests since APISIX started",
+        &[(String::new(), figures.requests)],
+    );
+    let connections = [
+        ("accepted", figures.accepted_connections),
+        ("active", figures.open_connections),
+        ("handled", figures.accepted_connections),
+        ("reading", 0),
+        ("waiting", figures.open_connections),
+        ("writing", 0),
+    ];
+    family(
+        "nginx_http_current_connections",
+        "Number of HTTP connections",
+        &connections.map(|(state, value)| (format!("{{state=\"{state}\"}}"), value)),
+    );
+    let version = env!("CARGO_PKG_VERSION");
+    let hostname = escaped(&figures.hostname);
+    let labels = format!("{{hostname=\"{hostname}\",version=\"{version}\"}}");
+    family("node_info", "Info of APISIX node", &[(labels, 1)]);
+    if !figures.targets.is_empty() {
+        let samples = figures.targets.iter().map(|(name, ip, port, is_healthy)| {
+            let labels = format!(
+                "{{name=\"{}\",ip=\"{}\",port=\"{port}\"}}",
+                escaped(name),
+                escaped(ip)
+            );
+            (labels, u64::from(*is_healthy))
+        });
+        let samples: Vec<(String, u64)> = samples.collect();
+        family("upstream_status", "Upstream status from health check", &samples);
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_told_in_the_originals_names() {
+        let figures = Figures {
+            open_connections: 2,
+            accepted_connections: 7,
+            requests: 30,
+            is_store_reachable: true,
+            hostname: "gw-1".into(),
+            targets: vec![("/upstreams/1".into(), "10.0.0.1".into(), 80, false)],
+        };
+        let mut text = String::new();
+        write(&figures, &mut text);
+        let samples: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+        let info = format!(
+            "apisix_node_info{{hostname=\"gw-1\",version=\"{}\"}} 1",
+            env!("CARGO_PKG_VERSION")
+        );
+        assert_eq!(
+            samples,
+            [
+                "apisix_etcd_reachable 1",
+                "apisix_http_requests_total 30",
+                "apisix_nginx_http_current_connections{state=\"accepted\"} 7",
+                "apisix_nginx_http_current_connections{state=\"active\"} 2",
+                "apisix_nginx_http_current_connections{state=\"handled\"} 7",
+                "apisix_nginx_http_current_connections{state=\"reading\"} 0",
+                "apisix_nginx_http_current_connections{state=\"waiting\"} 2",
+                "apisix_nginx_http_current_connections{state=\"writing\"} 0",
+                info.as_str(),
+                "apisix_upstream_status{name=\"/upstreams/1\",ip=\"10.0.0.1\",port=\"80\"} 0",
+            ]
+        );
+    }
+}

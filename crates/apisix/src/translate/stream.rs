@@ -1,0 +1,181 @@
+//! Stream routes: conditions, upstream and plugins.
+
+use super::instances::{Owner, Written, chain_step};
+use super::{Translation, matching, upstream};
+use crate::document::{Item, StreamRoute};
+use crate::plugins::{Checker, Meta, Side, mapping};
+use serde_json::Value;
+use std::cmp::Reverse;
+use std::collections::HashSet;
+use weir_model::{ChainStep, Diagnostic, DocPath, Endpoint, Voice};
+
+/// The plugins that work on stream routes here.
+const SERVED: [&str; 2] = ["ip-restriction", "limit-conn"];
+/// Those without which sessions are served as their owner means it: what they do is seen elsewhere.
+const HARMLESS: [&str; 2] = ["prometheus", "syslog"];
+/// Milliseconds that nothing may move where nothing is said, as in the original's server.
+const IDLE_MS: u64 = 600_000;
+
+impl Translation<'_> {
+    /// Adds all stream routes to the model, with the upstreams that they use.
+    pub(super) fn stream_routes(&mut self) {
+        let documents = self.documents;
+        let mut upstreams = HashSet::new();
+        let mut ranks = Vec::with_capacity(documents.stream_routes.len());
+        for (position, item) in documents.stream_routes.iter().enumerate() {
+            if let Some(route) = self.stream_route(item, &mut upstreams) {
+                let name = item.value.sni.as_deref().unwrap_or_default();
+                // Full names first, then longer ones; of equals the first in the document.
+                let is_full = !name.is_empty() && !name.starts_with('*');
+                ranks.push((is_full, name.len(), Reverse(position)));
+                self.model.stream_routes.push(route);
+            }
+        }
+        let mut order: Vec<usize> = (0..ranks.len()).collect();
+        order.sort_by_key(|index| ranks[*index]);
+        for (ordinal, index) in order.into_iter().enumerate() {
+            self.model.stream_routes[index].precedence = Some(ordinal as u64 + 1);
+        }
+    }
+
+    fn stream_route(
+        &mut self,
+        item: &Item<StreamRoute>,
+        upstreams: &mut HashSet<String>,
+    ) -> Option<weir_model::StreamRoute> {
+        let route = &item.value;
+        if let Some(protocol) = &route.protocol {
+            let name = protocol.get("name").and_then(Value::as_str).unwrap_or_default();
+            let message = format!("the protocol \"{name}\" (xRPC) is not available in this version of Weir");
+            self.diagnostics
+                .push(Diagnostic::error(item.path.field("protocol"), message));
+            return None;
+        }
+        let plugins = self.stream_plugins(item)?;
+        let ends = |address: &Option<String>, port: Option<u16>| -> Vec<Endpoint> {
+            let networks = matching::networks(address.as_deref().into_iter());
+            match (networks.first().copied(), port) {
+                (None, None) => Vec::new(),
+                (network, port) => vec![Endpoint { network, port }],
+            }
+        };
+        let (service, has_timeout) = self.stream_destination(item, upstreams).unzip();
+        Some(weir_model::StreamRoute {
+            name: item.id.clone(),
+            voice: Voice::Apisix,
+            snis: route.sni.iter().cloned().collect(),
+            sources: ends(&route.remote_addr, None),
+            destinations: ends(&route.server_addr, route.server_port),
+            service,
+            idle_timeout_ms: (has_timeout != Some(true)).then_some(IDLE_MS),
+            plugins,
+            ..weir_model::StreamRoute::default()
+        })
+    }
+
+    /// Where sessions go, and whether time-outs are said there; `None`: nowhere. A route's own upstream goes before its
+    /// service's, and of the two ways to name one the id counts.
+    fn stream_destination(
+        &mut self,
+        item: &Item<StreamRoute>,
+        upstreams: &mut HashSet<String>,
+    ) -> Option<(String, bool)> {
+        let route = &item.value;
+        let service_id = route.service_id.as_ref().map(|id| id.0.as_str());
+        let service = service_id.and_then(|id| self.services.get(id).copied());
+        if let (Some(id), None) = (service_id, service) {
+            let message = format!("no service has the id '{id}'");
+            self.warn(item.path.field("service_id"), message);
+            return None;
+        }
+        let is_own = route.upstream_id.is_some() || route.upstream.is_some();
+        let (id, inline, owner, place) = match service.filter(|_| !is_own) {
+            Some(service) => (
+                &service.value.upstream_id,
+                &service.value.upstream,
+                format!("services/{}", service.id),
+                service.path.clone(),
+            ),
+            None => (
+                &route.upstream_id,
+                &route.upstream,
+                format!("stream_routes/{}", item.id),
+                item.path.clone(),
+            ),
+        };
+        let (name, used, place) = match (id, inline) {
+            (Some(id), _) => match self.upstreams.get(id.0.as_str()).copied() {
+                Some(known) => (format!("upstreams/{}", id.0), &known.value, known.path.clone()),
+                None => {
+                    let message = format!("no upstream has the id '{}'", id.0);
+                    self.warn(place.field("upstream_id"), message);
+                    return None;
+                }
+            },
+            (None, Some(inline)) => (owner, inline, place.field("upstream")),
+            (None, None) => return None,
+        };
+        let name = format!("{name} for streams");
+        if upstreams.insert(name.clone()) {
+            let made = upstream::translate_for_streams(&name, used, &|| place.clone(), self.diagnostics);
+            let Some(made) = made else {
+                upstreams.remove(&name);
+                return None;
+            };
+            self.model.upstreams.push(made.upstream);
+            self.model.services.push(made.service);
+        }
+        Some((name, used.timeout.is_some()))
+    }
+
+    /// The chain of a route: its own plugins and, where it has not the same, its service's. `None`: the route asks for
+    /// something without which it cannot be served.
+    fn stream_plugins(&mut self, item: &Item<StreamRoute>) -> Option<Vec<ChainStep>> {
+        let service = item.value.service_id.as_ref();
+        let service = service.and_then(|id| self.services.get(id.0.as_str()).copied());
+        let own = item.value.plugins.iter();
+        let mut found: Vec<(&str, &Value, &DocPath)> = own
+            .map(|(name, config)| (name.as_str(), config, &item.path))
+            .collect();
+        if let Some(service) = service {
+            // A service's plugins that are for calls do nothing on sessions.
+            let theirs = service.value.plugins.iter();
+            let theirs = theirs.filter(|(name, _)| {
+                SERVED.contains(&name.as_str()) && !item.value.plugins.contains_key(*name)
+            });
+            found.extend(theirs.map(|(name, config)| (name.as_str(), config, &service.path)));
+        }
+        let mut steps = Vec::new();
+        for (name, config, path) in found {
+            if Meta::of(config).disable || HARMLESS.contains(&name) {
+                continue;
+            }
+            let place = path.field("plugins").field(name);
+            let Some(mapping) = mapping(name).filter(|_| SERVED.contains(&name)) else {
+                let message =
+                    format!("plugin \"{name}\" is not available on stream routes in this version of Weir");
+                self.diagnostics.push(Diagnostic::error(place, message));
+                return None;
+            };
+            let mut config = config.clone();
+            if let Err(message) = Checker::default().check(name, &mut config, Side::Request) {
+                self.diagnostics.push(Diagnostic::dropped(place, message));
+                return None;
+            }
+            let owner = Owner {
+                section: "stream_routes",
+                id: &item.id,
+                path,
+            };
+            let written = Written {
+                mapping,
+                config: &config,
+                owner,
+            };
+            let used = self.instances.step(written, None, owner, self.diagnostics)?;
+            steps.push((Reverse(mapping.priority()), chain_step(Some(used), Vec::new())));
+        }
+        steps.sort_by_key(|(priority, _)| *priority);
+        Some(steps.into_iter().map(|(_, step)| step).collect())
+    }
+}

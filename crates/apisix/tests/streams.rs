@@ -1,0 +1,116 @@
+//! Stream routes, from documents and from a store.
+
+mod shared;
+
+use serde_json::json;
+use shared::model;
+use weir_apisix::{Options, Stored, translate};
+use weir_model::document::parse;
+
+const DOCUMENT: &str = "
+stream_routes:
+- {id: any, upstream_id: 1}
+- {id: below, sni: '*.a.test', upstream_id: 1}
+- {id: full, sni: x.a.test, upstream: {scheme: tls, nodes: {'10.0.0.2:1': 1}, timeout: {connect: 1, send: 2, read: 3}}}
+- {id: port, server_port: 9100, server_addr: 127.0.0.1, remote_addr: 10.0.0.7, service_id: s, plugins: {
+    ip-restriction: {whitelist: [10.0.0.0/8]}, limit-conn: {conn: 1, burst: 0, default_conn_delay: 0.1, key: remote_addr},
+    prometheus: {}}}
+- {id: nowhere, server_port: 1}
+upstreams: [{id: 1, nodes: {'10.0.0.1:5432': 1, '10.0.0.3:5432': 1}}]
+services: [{id: s, upstream_id: 1, plugins: {limit-conn: {conn: 9, burst: 0, default_conn_delay: 0.1, key: remote_addr}, cors: {}}}]
+";
+
+#[test]
+fn a_document_becomes_stream_routes() {
+    let model = model(DOCUMENT);
+    let told: Vec<_> = model
+        .stream_routes
+        .iter()
+        .map(|it| {
+            json!([
+                it.name,
+                it.service,
+                it.precedence,
+                it.idle_timeout_ms,
+                it.plugins.len()
+            ])
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            json!(["any", "upstreams/1 for streams", 3, 600_000, 0]),
+            json!(["below", "upstreams/1 for streams", 4, 600_000, 0]),
+            json!(["full", "stream_routes/full for streams", 5, null, 0]),
+            json!(["port", "upstreams/1 for streams", 2, 600_000, 2]),
+            json!(["nowhere", null, 1, 600_000, 0]),
+        ]
+    );
+    let port = &model.stream_routes[3];
+    let ends = serde_json::to_value((&port.sources, &port.destinations)).expect("ends");
+    assert_eq!(ends, json!([["10.0.0.7"], ["127.0.0.1:9100"]]));
+    let schemes: Vec<_> = model.upstreams.iter().map(|it| it.scheme.as_str()).collect();
+    assert_eq!(schemes, ["tcp", "tls"]);
+}
+
+#[test]
+fn what_is_not_available_is_refused_by_name() {
+    for (fields, place, part) in [
+        (
+            "plugins: {mqtt-proxy: {protocol_name: MQTT, protocol_level: 4}}",
+            "stream_routes[0].plugins.mqtt-proxy",
+            "not available on stream routes",
+        ),
+        (
+            "plugins: {limit-count: {}}",
+            "stream_routes[0].plugins.limit-count",
+            "not available on stream routes",
+        ),
+        (
+            "plugins: {ip-restriction: {whitelist: [x]}}",
+            "stream_routes[0].plugins.ip-restriction",
+            "",
+        ),
+        (
+            "protocol: {name: redis}",
+            "stream_routes[0].protocol",
+            "\"redis\" (xRPC)",
+        ),
+    ] {
+        let text =
+            format!("stream_routes:\n- {{id: 1, upstream: {{nodes: {{'10.0.0.1:1': 1}}}}, {fields}}}\n");
+        let document = parse(&text).expect("YAML");
+        let found = match translate(&document, &Options::default()) {
+            Ok((model, found)) => {
+                assert!(model.stream_routes.is_empty(), "{fields}");
+                found
+            }
+            Err(found) => found,
+        };
+        let is_told = found
+            .iter()
+            .any(|it| it.path.to_string() == place && it.message.contains(part));
+        assert!(is_told, "{fields}: {found:?}");
+    }
+}
+
+#[test]
+fn a_store_is_served_likewise() {
+    let mut stored = Stored::new(Options::default());
+    stored.apply("upstreams/1", Some(br#"{"id":"1","nodes":{"10.0.0.1:1":1}}"#));
+    stored.apply(
+        "stream_routes/a",
+        Some(br#"{"id":"a","server_port":9000,"upstream_id":"1"}"#),
+    );
+    stored.apply(
+        "stream_routes/b",
+        Some(br#"{"id":"b","upstream_id":"1","plugins":{"mqtt-proxy":{}}}"#),
+    );
+    let (model, broken) = stored.model();
+    let names: Vec<_> = model.stream_routes.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(names, ["a"]);
+    assert_eq!(model.upstreams.len(), 1);
+    assert!(broken.iter().any(|it| it.key == "stream_routes/b"), "{broken:?}");
+    stored.apply("stream_routes/a", None);
+    assert!(stored.model().0.stream_routes.is_empty());
+}

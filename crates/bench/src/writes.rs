@@ -1,0 +1,330 @@
+//! `weir-bench writes`: a control plane takes many writes a second while a gateway that follows it serves a constant
+//! load. It shows how much the load feels of them, once with few and once with many routes.
+//!
+//! Only Weir has this: gateway and control plane are two processes, and the gateway has a core of its own.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+use crate::bench::Bench;
+use crate::client::{self, request};
+use crate::cpu::{Clock, CpuTime};
+use crate::gateway::Stop;
+use crate::process::{Process, Start, free_addresses};
+use crate::results::{Line, Results};
+use crate::sender::{self, Plan, Record, send};
+use crate::table::Table;
+use crate::terminal;
+use crate::upstream::Upstream;
+
+/// How many routes there are.
+const SIZES: [u32; 2] = [200, 20_000];
+/// Calls per second through the gateway.
+const RATE: u32 = 2_000;
+/// Connections of the load, and of the writers.
+const CONNECTIONS: usize = 50;
+const WRITERS: usize = 16;
+/// How long starting, and serving what was written, may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(2);
+
+/// A control plane and a gateway that follows it.
+struct Pair {
+    gateway: Process,
+    control: Process,
+    clock: Clock,
+    admin: SocketAddr,
+    proxy: SocketAddr,
+}
+
+/// What the load felt.
+struct Outcome {
+    quiet: Record,
+    written: Record,
+    writes: Record,
+    /// From the last write until it was served.
+    served_after: Duration,
+    /// CPU seconds of gateway and control plane while there were writes, per second.
+    cores: (f64, f64),
+}
+
+/// Writes `rate` times a second for `seconds`, to few and to many routes; `false` when a call or a write failed.
+///
+/// # Errors
+/// The upstream or the report fails; what Weir fails at is a row of the table.
+pub fn run(bench: &Bench, rate: u32, seconds: u32, results: &mut Results) -> Result<bool> {
+    let directory = bench.directory("writes")?;
+    let upstream = Upstream::start(
+        &directory.join("upstream"),
+        1024,
+        bench.pinning.upstream,
+        &bench.supervisor,
+    )?;
+    let found = bench.gateways.iter().find(|found| found.gateway.name == "weir");
+    let found = found.context("writes are measured with weir: name it with --gateways")?;
+    let program = found.program.clone().map_err(|error| anyhow::anyhow!(error))?;
+    let title = format!("Writes · {rate} a second for {seconds} s under {RATE} calls/s");
+    let columns = [
+        "routes",
+        "p99 µs without",
+        "p99 µs with",
+        "more",
+        "failed calls",
+        "writes answered",
+        "last served after ms",
+        "cores of gateway",
+        "of control plane",
+    ];
+    let mut table = Table::new(title, &columns);
+    let mut clean = true;
+    for routes in SIZES {
+        let measured = Pair::start(bench, &program, &directory.join(routes.to_string()))
+            .and_then(|pair| pair.measure(&upstream, routes, rate, Duration::from_secs(seconds.into())));
+        let cells = match measured {
+            Ok(outcome) => {
+                for (what, record) in [("calls", &outcome.written), ("writes", &outcome.writes)] {
+                    if record.failed() > 0 {
+                        clean = false;
+                        table.footnote(format!("{routes} routes, {what}: {}", record.failures()));
+                    }
+                }
+                results.add(outcome.line(routes, rate, seconds))?;
+                Ok(outcome.cells())
+            }
+            Err(error) => Err(format!("{error:#}")),
+        };
+        table.row(&routes.to_string(), cells);
+    }
+    terminal::table(&table)?;
+    Ok(clean && table.is_complete())
+}
+
+impl Pair {
+    fn start(bench: &Bench, program: &Path, directory: &Path) -> Result<Self> {
+        fs::create_dir(directory).with_context(|| format!("creating {}", directory.display()))?;
+        let [proxy, of_gateway, of_control, admin, console] = free_addresses()?;
+        let data = |name: &str| directory.join(name).into_os_string();
+        let start = |name: &str, core: usize, flags: Vec<OsString>| {
+            bench.supervisor.start(&Start {
+                program,
+                arguments: [vec!["run".into()], flags].concat(),
+                environment: Vec::new(),
+                core,
+                log: &directory.join(format!("{name}.log")),
+                stop: Stop::Term,
+            })
+        };
+        let text = |address: SocketAddr| OsString::from(address.to_string());
+        let control = start(
+            "control",
+            bench.pinning.upstream,
+            vec![
+                "--role".into(),
+                "control".into(),
+                "--data".into(),
+                data("control"),
+                "--status".into(),
+                text(of_control),
+                "--kong-admin".into(),
+                text(admin),
+                "--console".into(),
+                text(console),
+            ],
+        )?;
+        wait_for("the control plane", || {
+            client::get(of_control, "/status/ready", &[]).is_ok_and(|it| it.status == 200)
+        })?;
+        let gateway = start(
+            "gateway",
+            bench.pinning.gateway,
+            vec![
+                "--role".into(),
+                "gateway".into(),
+                "--control".into(),
+                format!("http://{console}").into(),
+                "--data".into(),
+                data("gateway"),
+                "--status".into(),
+                text(of_gateway),
+                "--listen".into(),
+                text(proxy),
+                "--workers".into(),
+                "1".into(),
+            ],
+        )?;
+        wait_for("the gateway", || {
+            client::get(of_gateway, "/status/ready", &[]).is_ok_and(|it| it.status == 200)
+        })?;
+        Ok(Self {
+            gateway,
+            control,
+            clock: bench.clock,
+            admin,
+            proxy,
+        })
+    }
+
+    fn measure(&self, upstream: &Upstream, routes: u32, rate: u32, length: Duration) -> Result<Outcome> {
+        call(
+            self.admin,
+            "POST",
+            "/config",
+            &configuration(upstream.address, routes),
+        )?;
+        self.wait_until_served(&path(routes - 1, 0))?;
+        let load = Plan {
+            target: self.proxy,
+            requests: vec![request("GET", "/hello", self.proxy, &[])],
+            rate: RATE,
+            connections: CONNECTIONS,
+            warm_up: Duration::from_secs(1),
+            length,
+        };
+        let quiet = send(&load, &AtomicBool::new(false))?;
+        let writes = Plan {
+            target: self.admin,
+            requests: (0..routes).map(|at| write(self.admin, at, 1)).collect(),
+            rate,
+            connections: WRITERS,
+            warm_up: Duration::ZERO,
+            length: length + load.warm_up,
+        };
+        let (begun, before) = (Instant::now(), self.cpu());
+        let stop = AtomicBool::new(false);
+        let (written, made) = thread::scope(|scope| {
+            let writer = scope.spawn(|| send(&writes, &stop));
+            let written = send(&load, &AtomicBool::new(false));
+            stop.store(written.is_err(), Ordering::Relaxed);
+            let made = writer
+                .join()
+                .map_err(|_| anyhow::anyhow!("the writer panicked"))??;
+            Ok::<_, anyhow::Error>((written?, made))
+        })?;
+        let (elapsed, after) = (begun.elapsed().as_secs_f64(), self.cpu());
+        let asked = Instant::now();
+        let mark = format!("{{\"paths\":[\"/mark\"],\"service\":{{\"id\":\"{SERVICE}\"}}}}");
+        call(self.admin, "PUT", &format!("/routes/{}", id(routes)), &mark)?;
+        self.wait_until_served("/mark")?;
+        Ok(Outcome {
+            quiet,
+            written,
+            writes: made,
+            served_after: asked.elapsed(),
+            cores: ((after.0 - before.0) / elapsed, (after.1 - before.1) / elapsed),
+        })
+    }
+
+    /// CPU seconds of gateway and control plane.
+    fn cpu(&self) -> (f64, f64) {
+        let of = |process: &Process| CpuTime::of(process.pid(), self.clock).total.as_secs_f64();
+        (of(&self.gateway), of(&self.control))
+    }
+
+    fn wait_until_served(&self, path: &str) -> Result<()> {
+        wait_for(path, || {
+            client::get(self.proxy, path, &[]).is_ok_and(|it| it.status == 200)
+        })
+    }
+}
+
+fn wait_for(what: &str, holds: impl Fn() -> bool) -> Result<()> {
+    let begun = Instant::now();
+    while !holds() {
+        if begun.elapsed() > PATIENCE {
+            bail!("{what}: not after {} s", PATIENCE.as_secs());
+        }
+        thread::sleep(POLL);
+    }
+    Ok(())
+}
+
+const SERVICE: &str = "5f3e1c80-0000-4000-8000-000000000001";
+
+/// Ids that are far from each other, as random ones are.
+fn id(at: u32) -> String {
+    format!("{:08x}-1234-4000-8000-{at:012x}", at.wrapping_mul(2_654_435_761))
+}
+
+/// The path of a route after so many writes.
+fn path(at: u32, writes: u32) -> String {
+    format!("/routes/{at}/{writes}")
+}
+
+fn configuration(upstream: SocketAddr, routes: u32) -> String {
+    let hello = json!({"id": id(u32::MAX), "paths": ["/hello"], "strip_path": false});
+    let route = |at| json!({"id": id(at), "paths": [path(at, 0)]});
+    let all: Vec<Value> = (0..routes).map(route).chain([hello]).collect();
+    let service = json!({"id": SERVICE, "name": "api", "url": format!("http://{upstream}"), "routes": all});
+    json!({"_format_version": "3.0", "services": [service]}).to_string()
+}
+
+fn write(admin: SocketAddr, at: u32, writes: u32) -> Vec<u8> {
+    let body = json!({"paths": [path(at, writes)], "service": {"id": SERVICE}}).to_string();
+    bytes(admin, "PUT", &format!("/routes/{}", id(at)), &body)
+}
+
+fn bytes(address: SocketAddr, method: &str, path: &str, body: &str) -> Vec<u8> {
+    let headers = [
+        ("Content-Type", "application/json".to_owned()),
+        ("Content-Length", body.len().to_string()),
+    ];
+    let mut bytes = request(method, path, address, &headers);
+    bytes.extend_from_slice(body.as_bytes());
+    bytes
+}
+
+/// One call of the Admin API, which has to go well.
+fn call(address: SocketAddr, method: &str, path: &str, body: &str) -> Result<()> {
+    let mut stream = client::connect(address)?;
+    stream
+        .set_read_timeout(Some(PATIENCE))
+        .context("setting a time-out")?;
+    stream
+        .write_all(&bytes(address, method, path, body))
+        .context("sending a write")?;
+    let mut head = [0; 12];
+    stream.read_exact(&mut head).context("reading an answer")?;
+    match &head {
+        b"HTTP/1.1 200" | b"HTTP/1.1 201" => Ok(()),
+        other => bail!("{method} {path}: {}", String::from_utf8_lossy(other)),
+    }
+}
+
+impl Outcome {
+    fn p99(record: &Record) -> f64 {
+        sender::microseconds(record.latency.value_at_percentile(99.0))
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let (quiet, written) = (Self::p99(&self.quiet), Self::p99(&self.written));
+        vec![
+            format!("{quiet:.0}"),
+            format!("{written:.0}"),
+            format!("{:.0}", written - quiet),
+            self.written.failed().to_string(),
+            self.writes.calls.to_string(),
+            format!("{:.0}", self.served_after.as_secs_f64() * 1e3),
+            format!("{:.2}", self.cores.0),
+            format!("{:.2}", self.cores.1),
+        ]
+    }
+
+    fn line(&self, routes: u32, rate: u32, seconds: u32) -> Line {
+        Line::Other(json!({
+            "what": "writes", "gateway": "weir", "routes": routes, "rate": rate, "seconds": seconds,
+            "p99_us_without": Self::p99(&self.quiet), "p99_us_with": Self::p99(&self.written),
+            "failed": self.written.failed(), "writes": self.writes.calls, "failed_writes": self.writes.failed(),
+            "served_after_ms": self.served_after.as_secs_f64() * 1e3,
+            "gateway_cores": self.cores.0, "control_cores": self.cores.1,
+        }))
+    }
+}

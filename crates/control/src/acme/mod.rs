@@ -1,0 +1,72 @@
+//! Certificates that an authority signs on demand (ACME, RFC 8555).
+//!
+//! Entries of the configuration ask for certificates. One process of those that share a store gets them ([`Issuer`]):
+//! it holds a lease while it does, and leaves accounts, certificates and what challenges are answered with in the
+//! store, under `acme/`. Every gateway that follows the store serves what is there ([`Served`]): it is part of the
+//! model before it is compiled, so a call pays nothing for it, and while no certificate is being signed there is
+//! nothing to answer.
+//!
+//! **What it is not**: it answers no challenge itself, and asks no DNS.
+
+mod account;
+mod challenge;
+mod documents;
+mod http;
+mod issuer;
+mod lease;
+mod order;
+mod plan;
+mod served;
+mod standing;
+
+pub use documents::FOLLOWED;
+pub use issuer::{Issuer, Wanted};
+pub use served::Served;
+pub use standing::{Entry, Standing};
+
+use std::collections::HashSet;
+use weir_model::{Acme, Model};
+
+/// What a model asks for, without what cannot be had; of entries with one name the first.
+pub fn wanted(model: &Model) -> Vec<Acme> {
+    let mut names = HashSet::new();
+    let good = model.acme.iter().filter(|entry| entry.is_good());
+    good.filter(|entry| names.insert(entry.name.as_str()))
+        .cloned()
+        .collect()
+}
+
+/// What went wrong with a certificate, in a few words.
+#[derive(Debug, thiserror::Error)]
+pub enum AcmeError {
+    /// The authority refused, cannot be reached, or does not speak ACME.
+    #[error("{0}")]
+    Authority(#[from] instant_acme::Error),
+    /// The authority has found that a name is not the gateway's.
+    #[error("{0}")]
+    Refused(String),
+    /// The authority took too long.
+    #[error("the authority has not signed in time")]
+    Late,
+    /// A key or a request cannot be made, or what the authority signed cannot be used.
+    #[error("{0}")]
+    Unusable(String),
+    /// The store does not do its part.
+    #[error("the store: {0}")]
+    Store(String),
+    /// Another process gets certificates by now.
+    #[error("another process gets certificates by now")]
+    Lost,
+}
+
+impl From<weir_store::StoreError> for AcmeError {
+    fn from(error: weir_store::StoreError) -> Self {
+        Self::Store(error.to_string())
+    }
+}
+
+impl From<rcgen::Error> for AcmeError {
+    fn from(error: rcgen::Error) -> Self {
+        Self::Unusable(error.to_string())
+    }
+}

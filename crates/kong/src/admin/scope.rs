@@ -1,0 +1,119 @@
+//! Which workspace a path of the Admin API is for. Whoever routes calls and whoever decides what callers may do ask
+//! here, so that both mean the same.
+
+use super::call::segments;
+use super::place::collection;
+use super::{DEFAULT_WORKSPACE, endpoints};
+
+/// What a call is for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// What is in one workspace, be it there or not.
+    Workspace(String),
+    /// What holds for all workspaces.
+    Everywhere,
+    /// What tells nothing of any workspace, such as schemas: a right in any one will do.
+    Anywhere,
+}
+
+/// First segments of what holds for all workspaces.
+const EVERYWHERE: [&str; 4] = ["config", "workspaces", "cache", "debug"];
+/// First segments of what tells nothing of any workspace.
+const ANYWHERE: [&str; 6] = [
+    "status",
+    "schemas",
+    "endpoints",
+    "timers",
+    "clustering",
+    "userinfo",
+];
+/// First segments that the original has with more than this Admin API has.
+const ELSEWHERE: [&str; 16] = [
+    "admins",
+    "applications",
+    "audit",
+    "auth",
+    "developers",
+    "entities",
+    "event-hooks",
+    "files",
+    "groups",
+    "keyring",
+    "license",
+    "licenses",
+    "oauth2",
+    "oauth2_tokens",
+    "rbac",
+    "proxy-cache",
+];
+
+/// Whether a path that begins with this segment is none of the workspace of this name.
+pub fn is_reserved(segment: &str) -> bool {
+    collection(segment).is_some()
+        || endpoints::first_segments().any(|known| known == segment)
+        || [&EVERYWHERE[..], &ANYWHERE, &ELSEWHERE]
+            .iter()
+            .any(|list| list.contains(&segment))
+}
+
+/// What a path is for.
+pub fn scope(path: &str) -> Scope {
+    let segments = segments(path);
+    let mut segments = segments.iter().map(String::as_str);
+    let Some(first) = segments.next() else {
+        return Scope::Anywhere;
+    };
+    if EVERYWHERE.contains(&first) {
+        return Scope::Everywhere;
+    }
+    if ANYWHERE.contains(&first) {
+        return Scope::Anywhere;
+    }
+    if is_reserved(first) {
+        return Scope::Workspace(DEFAULT_WORKSPACE.to_owned());
+    }
+    match segments.next() {
+        Some(second) if EVERYWHERE.contains(&second) => Scope::Everywhere,
+        _ => Scope::Workspace(first.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_lead_into_workspaces() {
+        let workspace = |name: &str| Scope::Workspace(name.to_owned());
+        for (path, expected) in [
+            ("/", Scope::Anywhere),
+            ("/schemas/services", Scope::Anywhere),
+            ("/%73tatus", Scope::Anywhere),
+            ("/services/a/routes", workspace("default")),
+            ("//services", workspace("default")),
+            ("/%73ervices", workspace("default")),
+            ("/tags/x", workspace("default")),
+            ("/proxy-cache", workspace("default")),
+            ("/team/services", workspace("team")),
+            ("/team/schemas", workspace("team")),
+            ("/t%20m%/services", workspace("t m%")),
+            ("/a+b/services", workspace("a+b")),
+            ("/config", Scope::Everywhere),
+            ("/team/config", Scope::Everywhere),
+            ("/workspaces/team", Scope::Everywhere),
+        ] {
+            assert_eq!(scope(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn no_path_of_the_api_begins_with_the_name_of_a_workspace() {
+        for path in endpoints::endpoints() {
+            let first = path.split('/').nth(1).unwrap_or_default();
+            assert!(first.is_empty() || is_reserved(first), "{path}");
+        }
+        for name in ["default", "team", "Status", "service"] {
+            assert!(!is_reserved(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! `/metrics`: what the original tells of a node besides the counts of its `prometheus` plugin, under its names. What is
+//! told of Lua's memory and of timers there has no counterpart here.
+
+use crate::admin::{VERSION, process_id};
+use std::fmt::Write;
+
+/// The exposition in which the plugin counts.
+pub const EXPOSITION: &str = "kong";
+
+/// What is known of the node.
+#[derive(Debug, Clone, Default)]
+pub struct Figures {
+    /// Client connections that are open.
+    pub open_connections: u64,
+    /// Client connections that were accepted.
+    pub accepted_connections: u64,
+    /// Requests that were answered or given up.
+    pub requests: u64,
+    /// Whether the store of the configuration can be reached.
+    pub is_store_reachable: bool,
+    /// Targets, where they are to be told of.
+    pub targets: Vec<Target>,
+}
+
+/// How a target stands.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// Its upstream.
+    pub upstream: String,
+    /// The target as it is written: `host:port`.
+    pub target: String,
+    /// The address; empty where its name leads nowhere.
+    pub address: String,
+    /// `healthchecks_off`, `healthy`, `unhealthy` or `dns_error`.
+    pub state: &'static str,
+}
+
+const STATES: [&str; 4] = ["healthchecks_off", "healthy", "unhealthy", "dns_error"];
+
+/// Writes what is known of the node.
+pub fn write(figures: &Figures, out: &mut String) {
+    let node = process_id();
+    let mut family = |name: &str, help: &str, samples: &[(String, u64)]| {
+        // A string takes all that is written.
+        let _ = write!(out, "# HELP kong_{name} {help}\n# TYPE kong_{name} gauge\n");
+        for (labels, value) in samples {
+            let _ = writeln!(out, "kong_{name}{labels} {value}");
+        }
+    };
+    family(
+        "datastore_reachable",
+        "Datastore reachable from Kong, 0 is unreachable",
+        &[(String::new(), u64::from(figures.is_store_reachable))],
+    );
+    let connections = [
+        ("accepted", figures.accepted_connections),
+        ("active", figures.open_connections),
+        ("handled", figures.accepted_connections),
+        ("reading", 0),
+        ("total", figures.requests),
+        ("waiting", figures.open_connections),
+        ("writing", 0),
+    ];
+    family(
+        "nginx_connections_total",
+        "Number of connections by subsystem",
+        &connections.map(|(state, value)| {
+            let labels = format!("{{node_id=\"{node}\",subsystem=\"http\",state=\"{state}\"}}");
+            (labels, value)
+        }),
+    );
+    let labels = format!("{{node_id=\"{node}\",subsystem=\"http\"}}");
+    family(
+        "nginx_requests_total",
+        "Number of requests total",
+        &[(labels, figures.requests)],
+    );
+    let labels = format!("{{node_id=\"{node}\",version=\"{}\"}}", VERSION);
+    family("node_info", "Kong Node metadata information", &[(labels, 1)]);
+    if !figures.targets.is_empty() {
+        let samples: Vec<(String, u64)> = figures.targets.iter().flat_map(samples).collect();
+        family(
+            "upstream_target_health",
+            "Health status of targets of upstream. States = healthchecks_off|healthy|unhealthy|dns_error, value is 1 \
+             when state is populated.",
+            &samples,
+        );
+    }
+}
+
+fn samples(target: &Target) -> impl Iterator<Item = (String, u64)> {
+    STATES.into_iter().map(|state| {
+        let labels = format!(
+            "{{upstream=\"{}\",target=\"{}\",address=\"{}\",state=\"{state}\",subsystem=\"http\"}}",
+            escaped(&target.upstream),
+            escaped(&target.target),
+            escaped(&target.address)
+        );
+        (labels, u64::from(state == target.state))
+    })
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_told_in_the_originals_names() {
+        let mut text = String::new();
+        let figures = Figures {
+            open_connections: 2,
+            accepted_connections: 7,
+            requests: 30,
+            is_store_reachable: true,
+            targets: vec![Target {
+                upstream: "u\"1".into(),
+                target: "h:80".into(),
+                address: "10.0.0.1:80".into(),
+                state: "unhealthy",
+            }],
+        };
+        write(&figures, &mut text);
+        let text = text
+            .replace(&process_id().to_string(), "ID")
+            .replace(VERSION, "V");
+        let expected = r#"# HELP kong_datastore_reachable Datastore reachable from Kong, 0 is unreachable
+# TYPE kong_datastore_reachable gauge
+kong_datastore_reachable 1
+# HELP kong_nginx_connections_total Number of connections by subsystem
+# TYPE kong_nginx_connections_total gauge
+kong_nginx_connections_total{node_id="ID",subsystem="http",state="accepted"} 7
+kong_nginx_connections_total{node_id="ID",subsystem="http",state="active"} 2
+kong_nginx_connections_total{node_id="ID",subsystem="http",state="handled"} 7
+kong_nginx_connections_total{node_id="ID",subsystem="http",state="reading"} 0
+kong_nginx_connections_total{node_id="ID",subsystem="http",state="total"} 30
+kong_nginx_connections_total{node_id="ID",subsystem="http",state="waiting"} 2
+kong_nginx_connections_total{node_id="ID",subsystem="http",state="writing"} 0
+# HELP kong_nginx_requests_total Number of requests total
+# TYPE kong_nginx_requests_total gauge
+kong_nginx_requests_total{node_id="ID",subsystem="http"} 30
+# HELP kong_node_info Kong Node metadata information
+# TYPE kong_node_info gauge
+kong_node_info{node_id="ID",version="V"} 1
+"#;
+        let (node, targets) = text.split_once("# HELP kong_upstream").expect("targets");
+        assert_eq!(node, expected);
+        let told: Vec<&str> = targets.lines().skip(2).collect();
+        assert_eq!(told.len(), 4);
+        assert!(
+            told.iter()
+                .all(|line| line.ends_with(" 1") == line.contains("state=\"unhealthy\""))
+        );
+        assert!(told[0].starts_with(r#"kong_upstream_target_health{upstream="u\"1",target="h:80","#));
+    }
+}

@@ -1,0 +1,93 @@
+//! What the plugins that trace have in common: which headers are read and written, and how spans wait.
+
+use super::{Unfit, typed};
+use serde::Deserialize;
+use serde_json::Value;
+use weir_plugins::logger::Batch;
+use weir_plugins::tracing::Config;
+use weir_plugins::tracing::propagation::{Format, Inject};
+
+#[derive(Deserialize)]
+struct Options {
+    header_type: Option<String>,
+    default_header_type: Option<Format>,
+    propagation: Propagation,
+    queue: Queue,
+    http_response_header_for_traceid: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Propagation {
+    extract: Option<Vec<Format>>,
+    inject: Option<Vec<Inject>>,
+    clear: Option<Vec<String>>,
+    default_format: Format,
+}
+
+#[derive(Deserialize)]
+struct Queue {
+    max_batch_size: usize,
+    max_coalescing_delay: f64,
+    max_entries: usize,
+    max_bytes: Option<usize>,
+    max_retry_time: f64,
+    initial_retry_delay: f64,
+    max_retry_delay: f64,
+}
+
+/// The configuration that both begin with.
+///
+/// Where nothing of `propagation` but the default format is given, the former fields say what is read and written:
+/// `preserve` all forms and the caller's own, `ignore` none and the default, a form all and that one besides.
+pub fn base(config: &Value) -> Result<Config, Unfit> {
+    let options: Options = typed(config)?;
+    let given = options.propagation;
+    let is_given = given.extract.is_some() || given.inject.is_some() || given.clear.is_some();
+    let all = || Format::READABLE.to_vec();
+    let mut base = Config {
+        default_format: match is_given {
+            true => given.default_format,
+            false => options.default_header_type.unwrap_or(given.default_format),
+        },
+        clear: given.clear.unwrap_or_default(),
+        echo_header: options.http_response_header_for_traceid,
+        batch: options.queue.batch(),
+        host_attribute: None,
+        ..Config::default()
+    };
+    (base.extract, base.inject) = match options.header_type.as_deref() {
+        _ if is_given => (
+            given.extract.unwrap_or_default(),
+            given.inject.unwrap_or_default(),
+        ),
+        None => (Vec::new(), Vec::new()),
+        Some("preserve") => (all(), vec![Inject::Preserve]),
+        Some("ignore") => (Vec::new(), vec![Inject::Form(base.default_format)]),
+        Some(form) => {
+            let form: Format = typed(&form.into())?;
+            (all(), vec![Inject::Preserve, Inject::Form(form)])
+        }
+    };
+    Ok(base)
+}
+
+impl Queue {
+    fn batch(&self) -> Batch {
+        let millis = |seconds: f64| (seconds * 1000.0) as u64;
+        Batch {
+            max_entries: self.max_batch_size,
+            delay_ms: match self.max_batch_size {
+                1 => 0,
+                _ => millis(self.max_coalescing_delay),
+            },
+            max_pending: self.max_entries,
+            max_pending_bytes: self
+                .max_bytes
+                .unwrap_or_else(|| Batch::default().max_pending_bytes),
+            retries: u32::MAX,
+            retry_for_ms: millis(self.max_retry_time),
+            retry_delay_ms: millis(self.initial_retry_delay),
+            max_retry_delay_ms: millis(self.max_retry_delay),
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Places that several gateways share: they are taken and given back in a Redis.
+
+use super::{Asked, PlacesFilter, Stop, pass};
+use crate::counting::settled::is_settled;
+use crate::redis::{Shared, answer, run, scripts};
+use std::rc::Rc;
+use weir_plugin::{Exchange, Filter, Outcome, Phases, RedisCall, RedisOutlet};
+
+/// An instance whose places several gateways share.
+pub(super) struct SharedPlaces {
+    places: PlacesFilter,
+    shared: Shared,
+    forget_ms: u64,
+}
+
+/// A place that a call has, given back when it is dropped.
+struct Held {
+    outlet: Rc<dyn RedisOutlet>,
+    leave: Option<RedisCall>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(leave) = self.leave.take() {
+            self.outlet.post(leave);
+        }
+    }
+}
+
+/// The places that a call has so far.
+#[derive(Default)]
+struct Progress {
+    held: Vec<Held>,
+    delay: f64,
+    is_counted: bool,
+    /// Limits that are done with.
+    done: usize,
+    /// What the Redis is being asked: how to give the place back, and how many calls may be under way without waiting.
+    asked: Option<(RedisCall, u64)>,
+}
+
+impl SharedPlaces {
+    pub(super) fn new(places: PlacesFilter, shared: Shared, forget_ms: u64) -> Self {
+        Self {
+            places,
+            shared,
+            forget_ms,
+        }
+    }
+
+    /// Goes on with the limits until one must ask.
+    fn go_on(&self, exchange: &mut Exchange, progress: &mut Progress) -> Result<Option<RedisCall>, Stop> {
+        while let Some(limit) = self.places.limits.get(progress.done) {
+            let own = limit.by.name(exchange);
+            let (count, burst) = match limit.read(own.is_some(), exchange)? {
+                Asked::Skip => {
+                    progress.done += 1;
+                    continue;
+                }
+                Asked::Pass => {
+                    progress.is_counted = true;
+                    progress.done += 1;
+                    continue;
+                }
+                Asked::Limit { count, burst } => (count, burst),
+            };
+            let name = own.unwrap_or_else(|| limit.by.name_of_address(exchange.request.client));
+            let id = [
+                exchange.random_u64().to_be_bytes(),
+                exchange.random_u64().to_be_bytes(),
+            ];
+            let key: [&[u8]; 4] = [&self.shared.prefix, b":", &name, b":places"];
+            let mut leave = self.shared.call(&scripts::LEAVE);
+            leave.is_repeatable = true;
+            leave.key(&key);
+            leave.argument(&[&id[0], &id[1]]);
+            let mut enter = self.shared.call(&scripts::ENTER);
+            enter.key(&key);
+            enter.number(count.saturating_add(burst));
+            enter.number(self.forget_ms);
+            enter.argument(&[&id[0], &id[1]]);
+            enter.undo = Some(Box::new(leave.clone()));
+            progress.is_counted = true;
+            progress.asked = Some((leave, count));
+            return Ok(Some(enter));
+        }
+        match progress.is_counted {
+            true => Ok(None),
+            false => Err(Stop::Failure),
+        }
+    }
+}
+
+impl Filter for SharedPlaces {
+    fn phases(&self) -> Phases {
+        Phases::REQUEST
+    }
+
+    fn needs_body(&self) -> bool {
+        self.places.needs_body()
+    }
+
+    fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        if is_settled(exchange, "concurrency-limit") {
+            return Outcome::Continue;
+        }
+        let mut progress: Progress = exchange.kept.take(self).unwrap_or_default();
+        if let Some((leave, count)) = progress.asked.take() {
+            let Some(answer) = answer(exchange) else {
+                // Places that it has already are given back.
+                drop(progress);
+                let away = self.shared.away("concurrency-limit");
+                return away.unwrap_or_else(|| self.places.take_here(exchange));
+            };
+            let [1, taken] = answer.numbers[..] else {
+                return self.places.stop(&Stop::Full);
+            };
+            progress.held.push(Held {
+                outlet: answer.outlet,
+                leave: Some(leave),
+            });
+            progress.delay += self.places.delay(u64::try_from(taken).unwrap_or(0), count);
+            progress.done += 1;
+        }
+        match self.go_on(exchange, &mut progress) {
+            Ok(Some(enter)) => {
+                exchange.kept.put(self, progress);
+                run(enter)
+            }
+            Ok(None) => {
+                exchange.kept.put(self, progress.held);
+                pass(progress.delay)
+            }
+            Err(stop) => self.places.stop(&stop),
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! What is counted, as golden text; bounds; and that many workers count together.
+
+use super::*;
+use crate::testkit::{build, example, exchange, identity, prepare, refused_at};
+use serde_json::json;
+use weir_plugin::{CallRecord, Exchange, LogEntry, Outcome, RouteFacts};
+
+fn record(status: u16, total_us: u64, upstream_us: Option<u64>) -> CallRecord<'static> {
+    CallRecord {
+        started_ms: 0,
+        started_us: 0,
+        status,
+        bytes_in: 100,
+        bytes_out: 1_000,
+        total_us,
+        forwarded_us: None,
+        upstream_us,
+        upstream_status: upstream_us.map(|_| status),
+        failed_tries: &[],
+        failures: &[],
+        upstream: upstream_us.map(|_| "10.0.0.9:80".parse().expect("an address")),
+        hostname: "gw-1",
+    }
+}
+
+fn call(route: &str, consumer: Option<&str>) -> Exchange {
+    let mut exchange = exchange();
+    prepare(&mut exchange, "GET /p", &[("X-Team", "a\"b\\")]);
+    exchange.route = Some(Arc::new(RouteFacts {
+        name: route.into(),
+        service: "s1".into(),
+        ..RouteFacts::default()
+    }));
+    exchange.identity = consumer.map(|name| identity(name, None));
+    exchange
+}
+
+fn filter(board: &Arc<Board>, config: &Value) -> Arc<dyn Filter> {
+    build(&Prometheus::new(Arc::clone(board)), config).expect("a good configuration")
+}
+
+fn count(filter: &dyn Filter, exchange: &mut Exchange, record: &CallRecord<'_>) {
+    let mut entries: Vec<LogEntry> = Vec::new();
+    filter.on_log(exchange, record, &mut entries);
+    assert!(entries.is_empty());
+}
+
+fn families() -> Value {
+    json!({
+        "exposition": "t",
+        "families": [
+            {
+                "name": "t_calls_total", "help": "Calls\nby \\ team.", "value": "calls",
+                "labels": [
+                    {"name": "route", "value": "$route_name"},
+                    {"name": "code", "value": "$status"},
+                    {"name": "source", "value": {"upstream": "service", "gateway": "own"}},
+                    {"name": "zone", "value": "z\"1"},
+                    {"name": "team", "value": "$http_x_team"},
+                ],
+            },
+            {
+                "name": "t_ms", "help": "Time.", "value": "total_ms", "buckets": [1, 5],
+                "labels": [{"name": "type", "value": "request"}, {"name": "route", "value": "$route_name"}],
+            },
+            {
+                "name": "t_ms", "help": "Time.", "value": "upstream_ms", "buckets": [1, 5],
+                "labels": [{"name": "type", "value": "upstream"}, {"name": "route", "value": "$route_name"}],
+            },
+            {"name": "t_bytes", "help": "Bytes.", "value": "bytes_out"},
+        ],
+    })
+}
+
+#[test]
+fn calls_are_told_as_prometheus_reads_them() {
+    let board = Arc::new(Board::default());
+    let filter = filter(&board, &families());
+    for (route, status, total, upstream, is_gateway) in [
+        ("r1", 200, 1_000, Some(900), false),
+        ("r1", 200, 1_001, Some(1_000), false),
+        ("r1", 503, 9_000, None, true),
+        ("r2", 200, 5_500, Some(5_200), false),
+    ] {
+        let mut exchange = call(route, None);
+        exchange.response.is_gateway = is_gateway;
+        count(&*filter, &mut exchange, &record(status, total, upstream));
+    }
+    let expected = r#"# HELP t_bytes Bytes.
+# TYPE t_bytes counter
+t_bytes 4000
+# HELP t_calls_total Calls\nby \\ team.
+# TYPE t_calls_total counter
+t_calls_total{route="r1",code="200",source="service",zone="z\"1",team="a\"b\\"} 2
+t_calls_total{route="r1",code="503",source="own",zone="z\"1",team="a\"b\\"} 1
+t_calls_total{route="r2",code="200",source="service",zone="z\"1",team="a\"b\\"} 1
+# HELP t_ms Time.
+# TYPE t_ms histogram
+t_ms_bucket{type="request",route="r1",le="1"} 1
+t_ms_bucket{type="request",route="r1",le="5"} 2
+t_ms_bucket{type="request",route="r1",le="+Inf"} 3
+t_ms_count{type="request",route="r1"} 3
+t_ms_sum{type="request",route="r1"} 11.001
+t_ms_bucket{type="request",route="r2",le="1"} 0
+t_ms_bucket{type="request",route="r2",le="5"} 0
+t_ms_bucket{type="request",route="r2",le="+Inf"} 1
+t_ms_count{type="request",route="r2"} 1
+t_ms_sum{type="request",route="r2"} 5.5
+t_ms_bucket{type="upstream",route="r1",le="1"} 2
+t_ms_bucket{type="upstream",route="r1",le="5"} 2
+t_ms_bucket{type="upstream",route="r1",le="+Inf"} 2
+t_ms_count{type="upstream",route="r1"} 2
+t_ms_sum{type="upstream",route="r1"} 1.9
+t_ms_bucket{type="upstream",route="r2",le="1"} 0
+t_ms_bucket{type="upstream",route="r2",le="5"} 0
+t_ms_bucket{type="upstream",route="r2",le="+Inf"} 1
+t_ms_count{type="upstream",route="r2"} 1
+t_ms_sum{type="upstream",route="r2"} 5.2
+"#;
+    assert_eq!(board.render("t"), expected);
+    assert_eq!(board.render_all(), expected);
+    assert_eq!(board.render("another"), "");
+}
+
+#[test]
+fn instances_of_one_family_are_told_as_one() {
+    let board = Arc::new(Board::default());
+    let one = |labels: Value| {
+        let config = json!({"exposition": "t", "families": [
+            {"name": "t_total", "help": "Calls.", "value": "calls", "labels": labels},
+        ]});
+        filter(&board, &config)
+    };
+    let plain = one(json!([{"name": "route", "value": "$route_name"}, {"name": "consumer", "value": ""}]));
+    let by_consumer = one(json!([
+        {"name": "route", "value": "$route_name"}, {"name": "consumer", "value": "$consumer_name"},
+    ]));
+    count(&*plain, &mut call("r1", Some("alice")), &record(200, 1, None));
+    count(&*by_consumer, &mut call("r1", None), &record(200, 1, None));
+    count(
+        &*by_consumer,
+        &mut call("r2", Some("alice")),
+        &record(200, 1, None),
+    );
+    let text = board.render("t");
+    assert!(text.contains("t_total{route=\"r1\",consumer=\"\"} 2\n"), "{text}");
+    assert!(
+        text.contains("t_total{route=\"r2\",consumer=\"ALICE\"} 1\n"),
+        "{text}"
+    );
+    assert_eq!(text.matches("# TYPE").count(), 1);
+}
+
+#[test]
+fn workers_count_together_and_reloads_go_on() {
+    let board = Arc::new(Board::default());
+    let config =
+        json!({"exposition": "t", "families": [{"name": "t_total", "help": "Calls.", "value": "calls"}]});
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let filter = filter(&board, &config);
+                for _ in 0..1_000 {
+                    count(&*filter, &mut call("r1", None), &record(200, 1, None));
+                }
+            });
+        }
+    });
+    assert!(board.render("t").ends_with("t_total 4000\n"));
+}
+
+#[test]
+fn series_are_bounded_and_make_room() {
+    let board = Arc::new(Board::default());
+    let config = json!({"exposition": "t", "families": [
+        {"name": "t_total", "help": "Calls.", "value": "calls", "labels": [{"name": "who", "value": "$arg_who"}]},
+    ]});
+    let filter = filter(&board, &config);
+    let mut exchange = exchange();
+    let mut call = |who: &str| {
+        prepare(&mut exchange, &format!("GET /?who={who}"), &[]);
+        count(&*filter, &mut exchange, &record(200, 1, None));
+    };
+    for who in 0..board::MAX_SERIES + 50 {
+        call(&who.to_string());
+    }
+    let text = board.render("t");
+    assert_eq!(text.matches("t_total{").count(), board::MAX_SERIES + 1);
+    assert!(text.contains("t_total{who=\"other\"} 50\n"));
+    // All but one are not called for a while.
+    for _ in 0..12 {
+        call("7");
+        board.render("t");
+    }
+    call("fresh");
+    let text = board.render("t");
+    assert!(text.contains("t_total{who=\"fresh\"} 1\n") && text.contains("t_total{who=\"7\"} 13\n"));
+    assert_eq!(text.matches("t_total{").count(), 2, "the others made room");
+    // One that made room begins anew.
+    call("8");
+    assert!(board.render("t").contains("t_total{who=\"8\"} 1\n"));
+}
+
+#[test]
+fn values_are_cut() {
+    let board = Arc::new(Board::default());
+    let config = json!({"exposition": "t", "families": [
+        {"name": "t_total", "help": "Calls.", "value": "calls", "labels": [{"name": "who", "value": "$arg_who"}]},
+    ]});
+    let mut exchange = exchange();
+    prepare(&mut exchange, &format!("GET /?who={}", "x".repeat(5_000)), &[]);
+    count(&*filter(&board, &config), &mut exchange, &record(200, 1, None));
+    let line = format!("t_total{{who=\"{}\"}} 1\n", "x".repeat(255));
+    assert!(board.render("t").ends_with(&line));
+}
+
+#[test]
+fn the_endpoint_answers_with_an_exposition() {
+    let board = Arc::new(Board::default());
+    board.set_preface("t", |targets, out| out.push_str(&format!("targets {targets}\n")));
+    let counting = filter(
+        &board,
+        &json!({"exposition": "t", "families": [], "tells_targets": true}),
+    );
+    let endpoint = build(
+        &MetricsEndpoint::new(Arc::clone(&board)),
+        &json!({"exposition": "t"}),
+    )
+    .expect("a good configuration");
+    let mut exchange = exchange();
+    let mut ask = || {
+        assert!(matches!(endpoint.on_request(&mut exchange), Outcome::Wait(_)));
+        match endpoint.on_request(&mut exchange) {
+            Outcome::Reply(reply) => (reply.status, String::from_utf8(reply.body).expect("text")),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(ask(), (200, "targets true\n".to_owned()));
+    // Once no instance asks for it, it is told no more.
+    drop(counting);
+    assert_eq!(ask(), (200, "targets false\n".to_owned()));
+}
+
+#[test]
+fn configurations_are_checked() {
+    let plugin = Prometheus::new(Arc::default());
+    build(&plugin, &example(include_str!("mod.rs"))).expect("the example is good");
+    build(&plugin, &json!({})).expect("the defaults are good");
+    let family = |family: Value| json!({"families": [family]});
+    for (config, place) in [
+        (
+            family(json!({"name": "1x", "help": "", "value": "calls"})),
+            "families[0].name",
+        ),
+        (
+            family(
+                json!({"name": "x", "help": "", "value": "calls", "labels": [{"name": "a-b", "value": ""}]}),
+            ),
+            "families[0].labels",
+        ),
+        (
+            family(json!({"name": "x", "help": "", "value": "total_ms", "buckets": [5, 5]})),
+            "families[0].buckets",
+        ),
+        (
+            family(json!({"name": "x", "help": "", "value": "sheep"})),
+            "families[0].value",
+        ),
+    ] {
+        assert_eq!(refused_at(&plugin, &config), [place], "{config}");
+    }
+}

@@ -1,0 +1,216 @@
+//! Configuration of `proxy-cache`, and its defaults.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Configuration of `proxy-cache`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// The store. Instances that name the same one share it, and its memory.
+    pub zone: String,
+    /// The most memory that the zone takes, in bytes, 65536 to 17179869184; of several instances' wishes, the first counts.
+    #[schemars(range(min = 65_536, max = 17_179_869_184_u64))]
+    pub zone_bytes: u64,
+    /// What tells responses apart: texts with variables.
+    pub key: Vec<String>,
+    /// Which arguments of the query tell responses apart besides.
+    #[serde(skip_serializing_if = "QueryKey::is_none")]
+    pub query: QueryKey,
+    /// Request headers that tell responses apart besides.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub headers: Vec<String>,
+    /// Upper and lower case are one in `key`.
+    pub ignore_case: bool,
+    /// Each consumer has a cache of its own.
+    pub per_consumer: bool,
+    /// Callers that no consumer is known for have a cache of their own by what they show in `Authorization`. With
+    /// `cache_control` it does not matter: what they get is kept only where it is for all.
+    pub per_authorization: bool,
+    /// Methods of calls that may be answered from the cache.
+    pub methods: Vec<String>,
+    /// Statuses of responses that are kept.
+    pub statuses: Vec<u16>,
+    /// Media types of responses that are kept, with their parameters; `*` is for all of a kind. Empty: all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub content_types: Vec<String>,
+    /// Seconds for which a response is fresh where it does not say so itself, or is not asked.
+    pub ttl_seconds: u64,
+    /// Seconds for which a response is kept, where that is longer than it is fresh.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_seconds: Option<u64>,
+    /// `Cache-Control` of requests and responses counts (RFC 9111); a response is kept only where it says for how long.
+    pub cache_control: bool,
+    /// Responses that say `private`, `no-store` or `no-cache` are not kept, whatever `cache_control` is.
+    pub obey_private: bool,
+    /// Responses that set cookies are kept too.
+    pub store_cookies: bool,
+    /// Texts with variables: where one is neither empty nor `0`, the call is not answered from the cache.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bypass: Vec<String>,
+    /// Texts with variables: where one is neither empty nor `0`, the response is not kept.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub no_store: Vec<String>,
+    /// `Expires` and `Cache-Control` are not passed on to clients.
+    pub hide_cache_headers: bool,
+    /// Calls are GraphQL queries: their body is in the key, and calls with mutations are passed on.
+    pub graphql: bool,
+    /// The method `PURGE` makes the cache forget the response.
+    pub purge: bool,
+    /// The header that tells how the call was answered; `null`: none does.
+    pub status_header: Option<String>,
+    /// The header that tells the key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_header: Option<String>,
+    /// Answers from the cache tell their age.
+    pub age: bool,
+    /// The words in the status header.
+    pub words: Words,
+    /// Milliseconds that a call waits at most for another one that fetches the same.
+    pub wait_ms: u64,
+    /// The service is asked whether what is too old still holds (`If-None-Match`, `If-Modified-Since`), where the response
+    /// has named its version. With `cache_control`, what must always be asked about is kept too, a caller's `no-cache` has
+    /// the service asked, and `stale-while-revalidate` and `stale-if-error` of responses count.
+    pub revalidate: bool,
+    /// Seconds beyond its time in which a response still answers calls while one of them fetches a new one, where it does
+    /// not say so itself.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub stale_while_revalidate_seconds: u64,
+    /// Seconds beyond its time in which a response answers calls for which the service fails, where it does not say so
+    /// itself.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub stale_if_error_seconds: u64,
+    /// Calls for a part of a response (`Range`) get that part of what is kept.
+    pub ranges: bool,
+    /// A call that changes something (`POST`, `PUT`, `DELETE`, …) and succeeds makes the cache forget what the same URI
+    /// was answered with.
+    pub invalidate: bool,
+    /// Where responses are kept besides memory, so that they outlive the process; absent: nowhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disk: Option<Disk>,
+}
+
+/// A folder for responses. It is the gateway's alone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Disk {
+    /// Its path. It is created if need be.
+    #[schemars(length(min = 1))]
+    pub path: String,
+    /// The most that it holds, in bytes, 1048576 to 17592186044416.
+    #[schemars(range(min = 1_048_576, max = 17_592_186_044_416_u64))]
+    pub size: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// Arguments of the query in a key.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum QueryKey {
+    /// None.
+    #[default]
+    None,
+    /// All, in any order.
+    All,
+    /// Those of these names.
+    Only(Vec<String>),
+}
+
+impl QueryKey {
+    fn is_none(&self) -> bool {
+        *self == Self::None
+    }
+}
+
+/// The words in the status header.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Words {
+    /// From the cache.
+    pub hit: String,
+    /// Nothing was there.
+    pub miss: String,
+    /// What was there is too old.
+    pub expired: String,
+    /// What was there is not fresh enough for the caller.
+    pub refresh: String,
+    /// The call or its response is none to be kept.
+    pub bypass: String,
+    /// The call's method is none of `methods`.
+    pub other_method: String,
+    /// Nothing was there, and the caller wants only what is; absent: nothing is told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub only_if_cached: Option<String>,
+    /// The service has said that what was there still holds.
+    pub revalidated: String,
+    /// What was there is too old, and had to do.
+    pub stale: String,
+    /// The response is none to be kept; absent: the word for what was there stays.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_kept: Option<String>,
+}
+
+impl Default for Words {
+    fn default() -> Self {
+        Self {
+            hit: "hit".into(),
+            miss: "miss".into(),
+            expired: "expired".into(),
+            refresh: "refresh".into(),
+            bypass: "bypass".into(),
+            other_method: "bypass".into(),
+            only_if_cached: None,
+            revalidated: "revalidated".into(),
+            stale: "stale".into(),
+            not_kept: None,
+        }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            zone: "default".into(),
+            zone_bytes: 64 << 20,
+            key: vec![
+                "$route_id".into(),
+                "$scheme".into(),
+                "$host".into(),
+                "$request_uri".into(),
+            ],
+            query: QueryKey::None,
+            headers: Vec::new(),
+            ignore_case: false,
+            per_consumer: true,
+            per_authorization: true,
+            methods: vec!["GET".into(), "HEAD".into()],
+            statuses: vec![200, 301, 404],
+            content_types: Vec::new(),
+            ttl_seconds: 300,
+            keep_seconds: None,
+            cache_control: false,
+            obey_private: true,
+            store_cookies: false,
+            bypass: Vec::new(),
+            no_store: Vec::new(),
+            hide_cache_headers: false,
+            graphql: false,
+            purge: false,
+            status_header: Some("X-Cache-Status".into()),
+            key_header: None,
+            age: true,
+            words: Words::default(),
+            wait_ms: 10_000,
+            revalidate: true,
+            stale_while_revalidate_seconds: 0,
+            stale_if_error_seconds: 0,
+            ranges: true,
+            invalidate: true,
+            disk: None,
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! What is known of a call between its request and its response.
+
+use super::Words;
+use super::entry::Entry;
+use super::flight::Lead;
+use super::zone::Key;
+use std::sync::Arc;
+use weir_plugin::Headers;
+
+/// How a call was answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Told {
+    Hit,
+    Miss,
+    Expired,
+    Refresh,
+    Bypass,
+    OtherMethod,
+    OnlyIfCached,
+    Revalidated,
+    Stale,
+    NotKept,
+}
+
+impl Words {
+    /// The word for the status header.
+    pub(super) fn of(&self, told: Told) -> Option<&str> {
+        match told {
+            Told::Hit => Some(&self.hit),
+            Told::Miss => Some(&self.miss),
+            Told::Expired => Some(&self.expired),
+            Told::Refresh => Some(&self.refresh),
+            Told::Bypass => Some(&self.bypass),
+            Told::OtherMethod => Some(&self.other_method),
+            Told::OnlyIfCached => self.only_if_cached.as_deref(),
+            Told::Revalidated => Some(&self.revalidated),
+            Told::Stale => Some(&self.stale),
+            Told::NotKept => self.not_kept.as_deref(),
+        }
+    }
+}
+
+/// What is known of a call between its request and its response.
+pub(super) struct Pending {
+    pub(super) told: Told,
+    /// The key, where the call has one.
+    pub(super) key: Option<Key>,
+    /// Where its response is to be kept, and under which key others wait for it.
+    pub(super) fetch: Option<Fetch>,
+    /// What the cache is to forget if the call succeeds.
+    pub(super) forget: Option<Key>,
+}
+
+/// A fetch for the cache.
+pub(super) struct Fetch {
+    pub(super) key: Key,
+    /// Where the next caller looks; another key where responses vary.
+    pub(super) place: Key,
+    pub(super) lead: Option<Lead>,
+    /// The request's headers as the caller sent them.
+    pub(super) request: Headers,
+    /// What is there already.
+    pub(super) stored: Option<Arc<Entry>>,
+    /// Whether the service is asked whether that still holds.
+    pub(super) asks: bool,
+}

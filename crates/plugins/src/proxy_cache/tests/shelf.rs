@@ -1,0 +1,142 @@
+//! `proxy-cache` with a shelf.
+
+use super::*;
+use std::collections::HashMap;
+use weir_plugin::{Shelf, ShelfKey, ShelfReader, Shelves};
+
+/// A shelf in memory, which outlives the zones that use it. Reads are done when it is told to.
+#[derive(Default)]
+struct Board {
+    kept: Mutex<HashMap<ShelfKey, Vec<u8>>>,
+    waiting: Mutex<Vec<(ShelfKey, ShelfReader)>>,
+}
+
+impl Board {
+    fn work(&self) {
+        let waiting = std::mem::take(&mut *self.waiting.lock().expect("not poisoned"));
+        for (key, then) in waiting {
+            let found = self.kept.lock().expect("not poisoned").get(&key).cloned();
+            then(found);
+        }
+    }
+}
+
+struct Shared(Arc<Board>);
+
+impl Shelf for Shared {
+    fn may_have(&self, key: &ShelfKey) -> bool {
+        self.0.kept.lock().expect("not poisoned").contains_key(key)
+    }
+
+    fn read(&self, key: ShelfKey, then: ShelfReader) {
+        self.0.waiting.lock().expect("not poisoned").push((key, then));
+    }
+
+    fn write(&self, key: ShelfKey, data: Vec<u8>) {
+        self.0.kept.lock().expect("not poisoned").insert(key, data);
+    }
+
+    fn remove(&self, key: ShelfKey) {
+        self.0.kept.lock().expect("not poisoned").remove(&key);
+    }
+}
+
+impl Shelves for Shared {
+    fn open(&self, folder: &str, max_bytes: u64) -> Arc<dyn Shelf> {
+        assert_eq!((folder, max_bytes), ("/cache", 1 << 20));
+        Arc::new(Self(Arc::clone(&self.0)))
+    }
+}
+
+fn start(board: &Arc<Board>) -> Cache {
+    let plugin = ProxyCache::on(Arc::new(Shared(Arc::clone(board))));
+    let config = json!({"disk": {"path": "/cache", "size": 1 << 20}, "purge": true});
+    build(&plugin, &config).expect("valid")
+}
+
+/// Like [`call`], with the shelf's work done while the call waits.
+fn call_with(cache: &Cache, board: &Board, line: &str, request: &[(&str, &str)], body: &str) -> String {
+    let mut exchange = exchange();
+    prepare(&mut exchange, line, request);
+    let mut context = Context::from_waker(Waker::noop());
+    for _ in 0..4 {
+        match cache.on_request(&mut exchange) {
+            Outcome::Wait(Wait { event, .. }) => {
+                let mut event = event.expect("an event");
+                assert!(event.as_mut().poll(&mut context).is_pending());
+                board.work();
+                assert!(event.as_mut().poll(&mut context).is_ready());
+            }
+            Outcome::Continue => {
+                return answer(
+                    cache,
+                    &mut exchange,
+                    200,
+                    &[("Vary", "X-A"), ("ETag", "\"e\"")],
+                    body,
+                );
+            }
+            Outcome::Reply(reply) => {
+                let shared = reply.shared.expect("from the cache");
+                return format!("{} hit {}", reply.status, String::from_utf8_lossy(shared.part()));
+            }
+            other => return word(&other),
+        }
+    }
+    "waits for ever".into()
+}
+
+#[test]
+fn responses_outlive_the_process() {
+    let board = Arc::default();
+    let first = start(&board);
+    let one = &[("X-A", "1")][..];
+    assert_eq!(call_with(&first, &board, "GET /a", one, "old"), "200 miss old");
+    drop(first);
+    let second = start(&board);
+    assert_eq!(call_with(&second, &board, "GET /a", one, "new"), "200 hit old");
+    // Another variant is not there, and neither is another page.
+    assert_eq!(call_with(&second, &board, "GET /a", &[], "none"), "200 miss none");
+    assert_eq!(call_with(&second, &board, "GET /b", one, "b"), "200 miss b");
+    let third = start(&board);
+    let mut exchange = exchange();
+    prepare(&mut exchange, "PURGE /a", &[]);
+    assert_eq!(word(&third.on_request(&mut exchange)), "reply 200");
+    assert_eq!(
+        call_with(&third, &board, "GET /a", one, "again"),
+        "200 miss again"
+    );
+}
+
+#[test]
+fn a_shelf_that_is_busy_costs_nothing_but_the_hit() {
+    let board = Arc::default();
+    assert_eq!(
+        call_with(&start(&board), &board, "GET /a", &[], "old"),
+        "200 miss old"
+    );
+    let cache = start(&board);
+    let mut exchange = exchange();
+    prepare(&mut exchange, "GET /a", &[]);
+    let Outcome::Wait(Wait {
+        event: Some(mut event),
+        ..
+    }) = cache.on_request(&mut exchange)
+    else {
+        panic!("it looks on the shelf");
+    };
+    // The job is dropped: there was no room for it.
+    board.waiting.lock().expect("not poisoned").clear();
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(event.as_mut().poll(&mut context).is_ready());
+    for _ in 0..3 {
+        match cache.on_request(&mut exchange) {
+            Outcome::Wait(_) => board.waiting.lock().expect("not poisoned").clear(),
+            outcome => {
+                assert_eq!(word(&outcome), "continue");
+                return;
+            }
+        }
+    }
+    panic!("it waits for ever");
+}

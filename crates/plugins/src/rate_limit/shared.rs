@@ -1,0 +1,151 @@
+//! Instances of `rate-limit` whose counts several gateways share: each call asks the Redis, or counts here what is
+//! settled there later.
+
+use super::engine::{Decision, Failure, GoOn, Group, Limited, Limits};
+use crate::counting::settled::is_settled;
+use crate::redis::{Ledger, Shared, answer, run, windows};
+use std::sync::Arc;
+use weir_flow::rate_limit::{MAX_LIMITS, WindowState};
+use weir_plugin::{Exchange, Filter, Outcome, Phases, RedisWork};
+
+/// An instance of which each call asks the Redis.
+pub(super) struct AskedLimits {
+    pub(super) limits: Limits,
+    pub(super) shared: Shared,
+}
+
+/// How far the groups have been asked.
+#[derive(Default)]
+struct Progress {
+    decision: Decision,
+    /// The groups that are done with.
+    done: usize,
+    /// The limits of the group that is being asked.
+    asked: Option<Limited>,
+}
+
+impl AskedLimits {
+    /// Goes on with the groups until one must ask.
+    fn go_on(&self, exchange: &mut Exchange, progress: &mut Progress) -> Result<Option<Outcome>, Failure> {
+        let now_ms = exchange.unix_ms();
+        while let Some(group) = self.limits.groups.get(progress.done) {
+            let name = match group.by.name(exchange) {
+                Some(name) => name,
+                None => match progress.decision.go_on_without(group.otherwise)? {
+                    GoOn::ByAddress => group.by.name_of_address(exchange.request.client),
+                    GoOn::WithTheNext => {
+                        progress.done += 1;
+                        continue;
+                    }
+                },
+            };
+            let limits = group.read(exchange, progress.decision.count)?;
+            progress.asked = Some(limits);
+            let call = windows::take(&self.shared, &name, limits.as_slice(), now_ms);
+            return Ok(Some(run(call)));
+        }
+        Ok(None)
+    }
+
+    /// Takes in what came of asking for a group. `Some`: the call goes on like this, as there was no answer.
+    fn take_in(&self, group: &Group, exchange: &mut Exchange, progress: &mut Progress) -> Option<Outcome> {
+        let limits = progress.asked.take()?;
+        progress.done += 1;
+        let now_ms = exchange.unix_ms();
+        let mut states = [WindowState::default(); MAX_LIMITS];
+        let taken = answer(exchange)
+            .and_then(|answer| windows::taken(limits.as_slice(), now_ms, &answer.numbers, &mut states));
+        if let Some(verdict) = taken {
+            let decision = &mut progress.decision;
+            self.limits
+                .note_standing(group, &limits, &states, verdict, exchange, decision);
+            return None;
+        }
+        let away = self.shared.away("rate-limit");
+        if away.is_none() {
+            let key = group.by.key(exchange);
+            let key = key.unwrap_or_else(|| group.by.key_of_address(exchange.request.client));
+            self.limits
+                .take_here(group, key, &limits, now_ms, exchange, &mut progress.decision);
+        }
+        away
+    }
+}
+
+impl Filter for AskedLimits {
+    fn phases(&self) -> Phases {
+        Phases::REQUEST
+    }
+
+    fn needs_body(&self) -> bool {
+        self.limits.needs_body()
+    }
+
+    fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        if is_settled(exchange, "rate-limit") {
+            return Outcome::Continue;
+        }
+        let mut progress: Progress = exchange.kept.take(self).unwrap_or_default();
+        if let Some(group) = self.limits.groups.get(progress.done)
+            && let Some(outcome) = self.take_in(group, exchange, &mut progress)
+        {
+            return outcome;
+        }
+        let decision = match progress.decision.allowed {
+            false => Ok(progress.decision),
+            true => match self.go_on(exchange, &mut progress) {
+                Ok(Some(ask)) => {
+                    exchange.kept.put(self, progress);
+                    return ask;
+                }
+                Ok(None) => progress.decision.conclude(),
+                Err(failure) => Err(failure),
+            },
+        };
+        match self.limits.conclude(decision, exchange) {
+            None => Outcome::Continue,
+            Some(refusal) => Outcome::Refuse(refusal),
+        }
+    }
+}
+
+/// An instance that counts here and settles.
+pub(super) struct SettledLimits {
+    pub(super) limits: Limits,
+    pub(super) ledger: Arc<Ledger>,
+}
+
+impl Filter for SettledLimits {
+    fn phases(&self) -> Phases {
+        Phases::REQUEST
+    }
+
+    fn needs_body(&self) -> bool {
+        self.limits.needs_body()
+    }
+
+    fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        if is_settled(exchange, "rate-limit") {
+            return Outcome::Continue;
+        }
+        let mut has_counted = false;
+        let decision = self
+            .limits
+            .decide(exchange, |group, key, limits, now_ms, exchange| {
+                has_counted = true;
+                self.ledger.note(key, limits, 1, now_ms, || {
+                    let own = group.by.name(exchange);
+                    own.unwrap_or_else(|| group.by.name_of_address(exchange.request.client))
+                });
+            });
+        let refusal = self.limits.conclude(decision, exchange);
+        match refusal {
+            refusal if has_counted && self.ledger.starts() => Outcome::Redis(Box::new(RedisWork::Settle(
+                Arc::clone(&self.ledger) as Arc<dyn weir_plugin::RedisLedger>,
+                refusal,
+            ))),
+            None => Outcome::Continue,
+            Some(refusal) => Outcome::Refuse(refusal),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What several gateways count together of what calls use up: it is asked for before a call, and added to after it.
+
+use super::{Span, UseFilter, Used};
+use crate::redis::{Shared, answer, run, windows};
+use std::rc::Rc;
+use weir_flow::rate_limit::Window;
+use weir_plugin::{Exchange, Filter, Outcome, Phases, RedisOutlet};
+
+/// An instance whose counts several gateways share.
+pub(super) struct SharedUse {
+    pub(super) filter: UseFilter,
+    pub(super) shared: Shared,
+}
+
+/// That the Redis has been asked.
+struct Asked;
+
+/// What it has answered: what is used of each window of each limit.
+struct Known {
+    /// By limit, the places of its windows in the list of counts.
+    used: Vec<Vec<u64>>,
+    outlet: Rc<dyn RedisOutlet>,
+    now_ms: u64,
+}
+
+impl Used for Known {
+    fn used(&self, _: &Exchange, limit: usize, _: &Span, place: usize) -> u64 {
+        let of = self.used.get(limit).and_then(|windows| windows.get(place));
+        of.copied().unwrap_or(0)
+    }
+}
+
+/// That there was no answer, and the call is counted in this process.
+struct Here;
+
+impl SharedUse {
+    fn ask(&self, exchange: &mut Exchange) -> Outcome {
+        let now_ms = exchange.unix_ms();
+        let limits = self.filter.limits.iter();
+        let names: Vec<Vec<u8>> = limits.clone().map(|limit| limit.name(exchange)).collect();
+        let of = names.iter().zip(limits).flat_map(|(name, limit)| {
+            let windows = limit.windows.iter();
+            windows.map(move |span| (name.as_slice(), span.window, span.window.end_ms(now_ms)))
+        });
+        let call = windows::add(&self.shared, of, 0);
+        exchange.kept.put(self, Asked);
+        run(call)
+    }
+
+    /// Takes in what came of asking.
+    fn told(&self, exchange: &mut Exchange) -> Outcome {
+        let now_ms = exchange.unix_ms();
+        let Some(answer) = answer(exchange) else {
+            return self.shared.away("response-rate-limit").unwrap_or_else(|| {
+                exchange.kept.put(self, Here);
+                self.filter.on_request(exchange)
+            });
+        };
+        let mut counts = windows::added(&answer.numbers);
+        let limits = self.filter.limits.iter();
+        let known = Known {
+            used: limits
+                .map(|limit| {
+                    let windows = limit.windows.iter();
+                    windows
+                        .map(|_| counts.next().map_or(0, |(used, _)| used))
+                        .collect()
+                })
+                .collect(),
+            outlet: answer.outlet,
+            now_ms,
+        };
+        let outcome = self.filter.before(exchange, &known);
+        exchange.kept.put(self, known);
+        outcome
+    }
+
+    fn add(&self, known: &Known, name: &[u8], of: impl Iterator<Item = Window> + Clone, used: u64) {
+        let of = of.map(|window| (name, window, window.end_ms(known.now_ms)));
+        known.outlet.post(windows::add(&self.shared, of, used));
+    }
+}
+
+impl Filter for SharedUse {
+    fn phases(&self) -> Phases {
+        Phases::BOTH
+    }
+
+    fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        match exchange.kept.take::<_, Asked>(self) {
+            None => self.ask(exchange),
+            Some(Asked) => self.told(exchange),
+        }
+    }
+
+    fn on_response(&self, exchange: &mut Exchange) {
+        if exchange.response.is_gateway {
+            return;
+        }
+        if exchange.kept.take::<_, Here>(self).is_some() {
+            self.filter.respond_here(exchange);
+        } else if let Some(known) = exchange.kept.take::<_, Known>(self) {
+            self.filter.after(exchange, &known, |limit, used, exchange| {
+                let windows = limit.windows.iter().map(|span| span.window);
+                self.add(&known, &limit.name(exchange), windows, used);
+            });
+        } else {
+            // The call passed uncounted.
+            exchange.response.headers.remove(self.filter.header.as_bytes());
+        }
+    }
+}

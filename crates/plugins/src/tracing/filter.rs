@@ -1,0 +1,207 @@
+//! An instance of `tracing`: finds or makes a call's place in a trace, tells the upstream of it, and gives an account
+//! of the calls that are sampled.
+
+use super::attributes::Value;
+use super::export::Destination;
+use super::otlp;
+use super::propagation::{Extracted, Format, Inject, Injected};
+use super::sampling::Sampler;
+use super::span::Builder;
+use super::zipkin::{self, Local};
+use std::sync::{Arc, OnceLock};
+use weir_plugin::{CallRecord, Exchange, Filter, LogEntry, LogTarget, Outcome, Phases, TraceContext};
+
+/// An instance.
+pub struct TraceFilter {
+    pub sampler: Sampler,
+    pub extract: Vec<Format>,
+    pub inject: Vec<Inject>,
+    pub default_format: Format,
+    pub clear: Vec<Vec<u8>>,
+    /// The request header that a new trace takes its id from; where it has none, the call's id.
+    pub id_header: Option<Vec<u8>>,
+    pub short_ids: bool,
+    /// The gateway's span takes over the client's, where the form tells of it and of its parent.
+    pub shares_spans: bool,
+    pub echo: Option<Vec<u8>>,
+    pub has_leader: bool,
+    pub builder: Builder,
+    pub service: String,
+    pub resource: Vec<(String, Value)>,
+    /// The attribute of the resource that names the machine.
+    pub host_attribute: Option<String>,
+    /// `None`: the call's place is passed on, and nobody is told of the call.
+    pub destination: Option<Destination>,
+    /// Made with the first call that is told of, when the machine's name is known.
+    pub target: OnceLock<Arc<LogTarget>>,
+}
+
+/// That this instance tells of the call.
+struct Sampled;
+
+impl TraceFilter {
+    /// Finds the call's place in a trace, or makes it. Another instance may have done so before: then its ids hold,
+    /// and only the decision is this one's own.
+    fn begin(&self, exchange: &mut Exchange) -> (Extracted, TraceContext) {
+        let headers = &exchange.request.headers;
+        let told = self.extract.iter().find_map(|format| format.extract(headers));
+        let told = told.unwrap_or_default();
+        let mut trace = match exchange.trace {
+            Some(trace) => trace,
+            None => self.new_place(&told, exchange),
+        };
+        let is_sampled = self.sampler.samples(&told, trace.trace_id);
+        let is_told_of = is_sampled && self.destination.is_some();
+        exchange.trace = Some(TraceContext {
+            is_sampled: trace.is_sampled || is_told_of,
+            ..trace
+        });
+        if is_told_of {
+            exchange.kept.put(self, Sampled);
+        }
+        trace.is_sampled = is_sampled;
+        (told, trace)
+    }
+
+    fn new_place(&self, told: &Extracted, exchange: &mut Exchange) -> TraceContext {
+        let trace_id = match told.trace_id {
+            0 => self.new_trace_id(exchange),
+            known => known,
+        };
+        // B3 and Jaeger tell of a span that caller and callee have in common.
+        let is_shared = matches!(told.format, Some(Format::B3 | Format::B3Single | Format::Jaeger));
+        let shares = self.shares_spans && is_shared && told.span_id != 0;
+        let (span_id, parent_id) = match shares && told.trace_id != 0 {
+            true => (told.span_id, told.parent_id),
+            false => (exchange.random_u64().max(1), told.span_id),
+        };
+        let upstream_id = match self.has_leader {
+            true => exchange.random_u64().max(1),
+            false => span_id,
+        };
+        TraceContext {
+            trace_id,
+            span_id,
+            parent_id,
+            upstream_id,
+            is_sampled: false,
+        }
+    }
+
+    fn new_trace_id(&self, exchange: &mut Exchange) -> u128 {
+        if let Some(header) = &self.id_header {
+            let text = match exchange.request.headers.get(header) {
+                Some(text) => text,
+                None => exchange.ensure_request_id().as_bytes(),
+            };
+            let text = std::str::from_utf8(text).unwrap_or_default();
+            let is_id = text.len() == 32 && !text.starts_with('+');
+            if let Some(id) = u128::from_str_radix(text, 16).ok().filter(|id| is_id && *id != 0) {
+                return id;
+            }
+        }
+        let low = u128::from(exchange.random_u64().max(1));
+        match self.short_ids {
+            true => low,
+            false => u128::from(exchange.random_u64()) << 64 | low,
+        }
+    }
+
+    fn target(&self, destination: &Destination, hostname: &str) -> Arc<LogTarget> {
+        let target = self.target.get_or_init(|| {
+            let mut resource = self.resource.clone();
+            if let Some(name) = &self.host_attribute {
+                resource.push((name.clone(), Value::Text(hostname.to_owned())));
+            }
+            Arc::new(destination.target(&resource))
+        });
+        Arc::clone(target)
+    }
+}
+
+impl Filter for TraceFilter {
+    fn phases(&self) -> Phases {
+        Phases {
+            request: true,
+            response: self.echo.is_some(),
+            log: self.destination.is_some(),
+        }
+    }
+
+    fn needs_body(&self) -> bool {
+        self.builder.needs_body()
+    }
+
+    fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        let (told, trace) = self.begin(exchange);
+        let headers = &mut exchange.request.headers;
+        for name in &self.clear {
+            headers.remove(name);
+        }
+        let injected = Injected {
+            trace: &trace,
+            extracted: &told,
+        };
+        for inject in &self.inject {
+            let format = match inject {
+                Inject::Preserve => told.format.unwrap_or(self.default_format),
+                Inject::Form(format) => *format,
+            };
+            format.inject(&injected, headers);
+        }
+        Outcome::Continue
+    }
+
+    fn on_response(&self, exchange: &mut Exchange) {
+        if exchange.trace.is_none() {
+            self.begin(exchange);
+        }
+        if let (Some(header), Some(trace)) = (&self.echo, exchange.trace) {
+            let digits = trace.trace_digits();
+            let is_short = self.short_ids && trace.trace_id >> 64 == 0;
+            let digits = &digits[if is_short { 16 } else { 0 }..];
+            exchange.response.headers.set(header, digits);
+        }
+    }
+
+    /// A filter in front of this one may have answered; such a call has its place in a trace, too.
+    fn wants_account(&self, exchange: &mut Exchange) -> bool {
+        if exchange.trace.is_none() {
+            self.begin(exchange);
+        }
+        exchange.kept.get_mut::<_, Sampled>(self).is_some()
+    }
+
+    fn on_log(&self, exchange: &mut Exchange, record: &CallRecord<'_>, out: &mut Vec<LogEntry>) {
+        let (Some(trace), Some(destination)) = (exchange.trace, &self.destination) else {
+            return;
+        };
+        if exchange.kept.take::<_, Sampled>(self).is_none() {
+            return;
+        }
+        let spans = self.builder.build(exchange, record, &trace);
+        let mut bytes = Vec::with_capacity(1024);
+        match &destination.zipkin {
+            None => otlp::write(&spans, &trace, &mut bytes),
+            Some(target) => {
+                let local = exchange.request.local;
+                let address = target.local_endpoint.then_some(local.ip());
+                let address = target.local_address.or(address);
+                let service = exchange.route.as_deref().map(|route| route.service.as_str());
+                let about = Local {
+                    service: &self.service,
+                    address: address.map(|ip| (ip, local.port())),
+                    remote_service: service
+                        .filter(|name| !name.is_empty())
+                        .or(target.default_service.as_deref()),
+                    shortens: target.short_ids,
+                };
+                zipkin::write(&spans, &trace, &about, &mut bytes);
+            }
+        }
+        out.push(LogEntry {
+            target: self.target(destination, record.hostname),
+            bytes,
+        });
+    }
+}

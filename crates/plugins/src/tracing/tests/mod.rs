@@ -1,0 +1,60 @@
+//! Tables: headers in and out, sampling, spans in both formats, and which configurations are good.
+
+mod configuration;
+mod headers;
+mod ids;
+mod sampling;
+mod spans;
+
+use super::*;
+use crate::testkit::{NOW_MS, build, exchange, prepare};
+use serde_json::json;
+use weir_plugin::{CallRecord, Exchange, LogEntry, Outcome};
+
+/// A filter of this configuration.
+fn filter(config: &Value) -> Arc<dyn Filter> {
+    build(&Tracing::default(), config).expect("a good configuration")
+}
+
+/// A call's record: forwarded after 1 ms, answered after 11 ms, over after 12 ms.
+fn record() -> CallRecord<'static> {
+    CallRecord {
+        started_ms: NOW_MS,
+        started_us: NOW_MS * 1000,
+        status: 200,
+        bytes_in: 77,
+        bytes_out: 300,
+        total_us: 12_000,
+        forwarded_us: Some(1_000),
+        upstream_us: Some(10_000),
+        upstream_status: Some(200),
+        failed_tries: &[],
+        failures: &[],
+        upstream: Some("10.0.0.9:80".parse().expect("an address")),
+        hostname: "gw-1",
+    }
+}
+
+/// Runs a call through a filter; gives the entries of its account.
+fn run(filter: &dyn Filter, exchange: &mut Exchange, record: &CallRecord<'_>) -> Vec<LogEntry> {
+    assert!(matches!(filter.on_request(exchange), Outcome::Continue));
+    exchange.response.status = record.status;
+    if filter.phases().response {
+        filter.on_response(exchange);
+    }
+    account(filter, exchange, record)
+}
+
+fn account(filter: &dyn Filter, exchange: &mut Exchange, record: &CallRecord<'_>) -> Vec<LogEntry> {
+    let mut out = Vec::new();
+    if filter.phases().log && filter.wants_account(exchange) {
+        filter.on_log(exchange, record, &mut out);
+    }
+    out
+}
+
+/// The value of a request header; empty: it is not there.
+fn header(exchange: &Exchange, name: &str) -> String {
+    let value = exchange.request.headers.get(name.as_bytes());
+    String::from_utf8_lossy(value.unwrap_or_default()).into_owned()
+}

@@ -1,0 +1,146 @@
+//! Binding a worker's sockets. The kernel spreads connections, and clients of datagrams, over the workers that share
+//! an address.
+
+use crate::gateway::Bound;
+use crate::proxy_protocol::Trusted;
+use crate::stream::StreamListen;
+use crate::worker::{Entry, Listener};
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use weir_snapshot::StreamTransport;
+
+/// What a socket for datagrams is asked to hold for those who come late to it, each way; the system bounds it.
+const DATAGRAM_BUFFER: usize = 1024 * 1024;
+
+/// A worker's sockets.
+pub struct Sockets {
+    /// For connections.
+    pub listeners: Vec<Listener>,
+    /// For datagrams of streams.
+    pub datagrams: Vec<UdpSocket>,
+    /// For HTTP/3.
+    pub quic: Vec<UdpSocket>,
+}
+
+/// Binds every address, and says which they are. `tries_http3`: HTTP/3 is served beside each listener for TLS where
+/// there is a socket to be had; else where the addresses say so.
+///
+/// # Errors
+/// The first that cannot be bound.
+pub fn bind(addresses: &Bound, trusted: Option<&Trusted>, tries_http3: bool) -> io::Result<(Sockets, Bound)> {
+    let mut sockets = Sockets {
+        listeners: Vec::with_capacity(addresses.plain.len() + addresses.tls.len()),
+        datagrams: Vec::new(),
+        quic: Vec::new(),
+    };
+    let is_told = |on: fn(&Trusted) -> bool| trusted.is_some_and(on);
+    let plain = Entry {
+        is_tls: false,
+        is_stream: false,
+        is_told: is_told(|it| it.on_plain),
+    };
+    let tls = Entry {
+        is_tls: true,
+        is_stream: false,
+        is_told: is_told(|it| it.on_tls),
+    };
+    let tls = sockets.listen_all(&addresses.tls, tls)?;
+    let bound = Bound {
+        plain: sockets.listen_all(&addresses.plain, plain)?,
+        http3: match tries_http3 {
+            true => sockets.try_quic(&tls),
+            false => sockets.take_quic(&addresses.http3)?,
+        },
+        tls,
+        streams: sockets.take_streams(&addresses.streams, is_told(|it| it.on_streams))?,
+    };
+    Ok((sockets, bound))
+}
+
+impl Sockets {
+    fn listen_all(&mut self, addresses: &[SocketAddr], entry: Entry) -> io::Result<Vec<SocketAddr>> {
+        addresses.iter().map(|it| self.listen(*it, entry)).collect()
+    }
+
+    fn listen(&mut self, address: SocketAddr, entry: Entry) -> io::Result<SocketAddr> {
+        let socket = open(address, Type::STREAM, Protocol::TCP)
+            .and_then(|socket| socket.listen(4096).map(|()| socket))
+            .map_err(|error| told(address, &error))?;
+        let socket = std::net::TcpListener::from(socket);
+        let bound = socket.local_addr()?;
+        self.listeners.push(Listener { socket, entry });
+        Ok(bound)
+    }
+
+    fn take_streams(&mut self, streams: &[StreamListen], is_told: bool) -> io::Result<Vec<StreamListen>> {
+        let mut take = |stream: &StreamListen| {
+            let entry = Entry {
+                is_tls: stream.transport == StreamTransport::Tls,
+                is_stream: true,
+                is_told,
+            };
+            let address = match stream.transport {
+                StreamTransport::Tcp | StreamTransport::Tls => self.listen(stream.address, entry)?,
+                StreamTransport::Udp => self.take_datagrams(stream.address)?,
+            };
+            Ok(StreamListen { address, ..*stream })
+        };
+        streams.iter().map(&mut take).collect()
+    }
+
+    fn take_datagrams(&mut self, address: SocketAddr) -> io::Result<SocketAddr> {
+        let socket = open_datagrams(address).map_err(|error| told(address, &error))?;
+        let bound = socket.local_addr()?;
+        self.datagrams.push(socket);
+        Ok(bound)
+    }
+
+    /// Opens what sockets can be had beside these listeners.
+    fn try_quic(&mut self, listeners: &[SocketAddr]) -> Vec<SocketAddr> {
+        let open = |address: &SocketAddr| match open_datagrams(*address) {
+            Ok(socket) => {
+                self.quic.push(socket);
+                Some(*address)
+            }
+            Err(error) => {
+                tracing::warn!(%address, %error, "HTTP/3 is not served here: the UDP port cannot be had");
+                None
+            }
+        };
+        listeners.iter().filter_map(open).collect()
+    }
+
+    /// Opens the sockets that the first worker has.
+    fn take_quic(&mut self, addresses: &[SocketAddr]) -> io::Result<Vec<SocketAddr>> {
+        for address in addresses {
+            let socket = open_datagrams(*address).map_err(|error| told(*address, &error))?;
+            self.quic.push(socket);
+        }
+        Ok(addresses.to_vec())
+    }
+}
+
+fn open(address: SocketAddr, kind: Type, protocol: Protocol) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(address), kind, Some(protocol))?;
+    if kind == Type::STREAM {
+        // For datagrams it would let anybody in beside the workers.
+        socket.set_reuse_address(true)?;
+    }
+    socket.set_reuse_port(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    Ok(socket)
+}
+
+fn open_datagrams(address: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = open(address, Type::DGRAM, Protocol::UDP)?;
+    // Where the system grants less, there is less room for bursts.
+    let _smaller = socket.set_recv_buffer_size(DATAGRAM_BUFFER);
+    let _smaller = socket.set_send_buffer_size(DATAGRAM_BUFFER);
+    Ok(socket.into())
+}
+
+fn told(address: SocketAddr, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"))
+}

@@ -1,0 +1,210 @@
+//! The head of a message, split into its lines in one pass (RFC 9112, 2 to 5): where each line ends, and where in it
+//! the name and the value are.
+//!
+//! Not what a line means: that is for `request.rs` and `response.rs`. Nothing is repaired: every line ends in CRLF, a
+//! name is a token with the colon right behind it, a value holds no control character but tab, no line is folded.
+
+use std::ops::Range;
+use weir_plugin::Headers;
+use weir_plugin::headers::{is_token, value_len};
+
+/// The most field lines in one head.
+pub const MAX_FIELDS: usize = 128;
+
+/// One field line, as offsets into the bytes of the message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Field {
+    name: Range<usize>,
+    /// Without the white space around it.
+    value: Range<usize>,
+    /// Behind the line's CRLF.
+    end: usize,
+}
+
+/// What stands where a field line could.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Line {
+    Field(Field),
+    /// The empty line; the head ends behind it, at this offset.
+    Last(usize),
+    /// More bytes are needed.
+    Partial,
+}
+
+/// Why a head is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Broken {
+    /// It ends in a bare LF.
+    BareLf,
+    Name,
+    Value,
+    TooManyFields,
+}
+
+/// The start line, without its CRLF, and the offset behind it; `None`: more bytes are needed.
+#[inline]
+pub fn start_line(bytes: &[u8]) -> Result<Option<(&[u8], usize)>, Broken> {
+    Ok(line_end(bytes, 0)?.map(|end| (&bytes[..end], end + 2)))
+}
+
+/// Reads the field lines from `first` on into `headers`, but those to which `note` says no. Gives the length of the
+/// head; `None`: more bytes are needed. `headers` is empty then, as it is after an error.
+#[inline]
+pub fn field_lines<'b, E: From<Broken>>(
+    bytes: &'b [u8],
+    first: usize,
+    headers: &mut Headers,
+    note: impl FnMut(&'b [u8], &'b [u8]) -> Result<bool, E>,
+) -> Result<Option<usize>, E> {
+    headers.clear();
+    let read = name_lines(bytes, first, headers, note);
+    match read {
+        // The loaded part begins with the first field line, so that neighbours are written in one copy.
+        Ok(Some(length)) => headers.load(&bytes[first..length]),
+        Ok(None) | Err(_) => headers.clear(),
+    }
+    read
+}
+
+#[inline]
+fn name_lines<'b, E: From<Broken>>(
+    bytes: &'b [u8],
+    first: usize,
+    headers: &mut Headers,
+    mut note: impl FnMut(&'b [u8], &'b [u8]) -> Result<bool, E>,
+) -> Result<Option<usize>, E> {
+    let mut from = first;
+    for _ in 0..=MAX_FIELDS {
+        let field = match field_line(bytes, from)? {
+            Line::Field(field) => field,
+            Line::Last(length) => return Ok(Some(length)),
+            Line::Partial => return Ok(None),
+        };
+        let (name, value) = (&bytes[field.name.clone()], &bytes[field.value.clone()]);
+        if note(name, value)? {
+            let value = field.value.start - first..field.value.end - first;
+            headers.push_line(name, field.name.start - first, value, field.end - first);
+        }
+        from = field.end;
+    }
+    Err(Broken::TooManyFields.into())
+}
+
+/// The line that begins at `from`, behind the start line.
+#[inline]
+fn field_line(bytes: &[u8], from: usize) -> Result<Line, Broken> {
+    let mut colon = from;
+    while bytes.get(colon).is_some_and(|byte| is_token(*byte)) {
+        colon += 1;
+    }
+    match bytes.get(colon) {
+        Some(b':') if colon > from => {}
+        _ => return end_of_fields(bytes, from, colon),
+    }
+    let start = colon + 1;
+    let Some(end) = line_end(bytes, start)? else {
+        return Ok(Line::Partial);
+    };
+    let value = match &bytes[start..end] {
+        // Most values have one space before them, and none behind.
+        [b' ', first, .., last] if !is_blank(*first) && !is_blank(*last) => start + 1..end,
+        value => {
+            let leading = value.iter().take_while(|byte| is_blank(**byte)).count();
+            let trailing = value[leading..].iter().rev().take_while(|byte| is_blank(**byte));
+            start + leading..end - trailing.count()
+        }
+    };
+    Ok(Line::Field(Field {
+        name: from..colon,
+        value,
+        end: end + 2,
+    }))
+}
+
+/// What stands where no name is followed by a colon, at `at`, in the line that begins at `from`.
+fn end_of_fields(bytes: &[u8], from: usize, at: usize) -> Result<Line, Broken> {
+    match &bytes[at..] {
+        [] => Ok(Line::Partial),
+        [b'\r', b'\n', ..] if at == from => Ok(Line::Last(from + 2)),
+        [b'\r'] if at == from => Ok(Line::Partial),
+        [b'\n', ..] => Err(Broken::BareLf),
+        _ => Err(Broken::Name),
+    }
+}
+
+/// Where the line that goes on at `from` ends, before its CRLF. Up to there it holds no control character but tab.
+#[inline]
+fn line_end(bytes: &[u8], from: usize) -> Result<Option<usize>, Broken> {
+    let end = from + value_len(&bytes[from..]);
+    match &bytes[end..] {
+        [b'\r', b'\n', ..] => Ok(Some(end)),
+        [] | [b'\r'] => Ok(None),
+        [b'\n', ..] => Err(Broken::BareLf),
+        _ => Err(Broken::Value),
+    }
+}
+
+#[inline]
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is read of a line: name, value, length; or why not.
+    fn read(line: &str) -> Result<(String, String, usize), String> {
+        let bytes = format!("abc{line}");
+        match field_line(bytes.as_bytes(), 3) {
+            Ok(Line::Field(field)) => Ok((
+                bytes[field.name].to_owned(),
+                bytes[field.value].to_owned(),
+                field.end - 3,
+            )),
+            Ok(other) => Err(format!("{other:?}")),
+            Err(broken) => Err(format!("{broken:?}")),
+        }
+    }
+
+    #[test]
+    fn lines_are_split_or_refused() {
+        for (line, expected) in [
+            ("a: b\r\nc", Ok(("a", "b", 6))),
+            ("a:b\r\n", Ok(("a", "b", 5))),
+            ("a:\r\n", Ok(("a", "", 4))),
+            ("a: \t \r\n", Ok(("a", "", 7))),
+            ("A-b:\t b  c\t \r\n", Ok(("A-b", "b  c", 14))),
+            ("a: b:c: d\r\n", Ok(("a", "b:c: d", 11))),
+            ("a: \u{e9}\r\n", Ok(("a", "\u{e9}", 7))),
+            ("\r\nrest", Err("Last(5)")),
+            ("", Err("Partial")),
+            ("a: b", Err("Partial")),
+            ("a: b\r", Err("Partial")),
+            ("\n", Err("BareLf")),
+            ("a: b\nc: d\r\n", Err("BareLf")),
+            ("a: b\r\r\n", Err("Value")),
+            ("a: b\rc\r\n", Err("Value")),
+            ("a: \0\r\n", Err("Value")),
+            ("a: \u{7f}\r\n", Err("Value")),
+            (
+                "a: long enough to be looked at in pieces \x01 and on\r\n",
+                Err("Value"),
+            ),
+            ("a : b\r\n", Err("Name")),
+            (" a: b\r\n", Err("Name")),
+            ("\ta: b\r\n", Err("Name")),
+            (": b\r\n", Err("Name")),
+            ("a\r\n", Err("Name")),
+            ("a b\r\n", Err("Name")),
+            ("a(b): c\r\n", Err("Name")),
+            ("\r\r\n", Err("Name")),
+        ] {
+            let read = read(line);
+            let read = read
+                .as_ref()
+                .map(|(name, value, end)| (name.as_str(), value.as_str(), *end));
+            assert_eq!(read.map_err(String::as_str), expected, "{line:?}");
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! HTTP/3 connections from clients (RFC 9114): the handshake, and how the `h3` crate carries their streams.
+
+use super::endpoint::{BEYOND, max_headers};
+use super::handshake::Told;
+use super::lane::code;
+use super::quic::{self, Lane};
+use super::stream;
+use crate::connection::{Agreed, LINGER};
+use crate::h1::MAX_FIELDS;
+use crate::multiplex::fields::Asked;
+use crate::multiplex::session::{Carrier, GoAway, Live, Session};
+use crate::multiplex::stream::Ends;
+use crate::timer::Timer;
+use crate::worker::{Registration, Worker};
+use bytes::Bytes;
+use h3::error::{Code, StreamError};
+use h3::server::{self, Connection, RequestResolver};
+use quinn::Connecting;
+use rustls::pki_types::CertificateDer;
+use std::cell::Cell;
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+use weir_telemetry::metrics::ProtocolError;
+
+/// What a field adds to a list beyond its name and value (RFC 9114, 4.2.2).
+const FIELD_OVERHEAD: usize = 32;
+
+type Http3 = Connection<quic::Connection, Bytes>;
+
+/// Counts a handshake that is under way.
+struct Shaking<'w>(&'w Cell<usize>);
+
+impl<'w> Shaking<'w> {
+    fn new(count: &'w Cell<usize>) -> Self {
+        count.set(count.get() + 1);
+        Self(count)
+    }
+}
+
+impl Drop for Shaking<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}
+
+/// Serves a connection until it ends.
+pub async fn serve(registration: Registration, connecting: Connecting, local: SocketAddr) {
+    let worker = registration.attach().await;
+    let peer = connecting.remote_address();
+    let limits = &worker.shared.limits;
+    let shaken = {
+        let _shaking = Shaking::new(&worker.handshakes);
+        tokio::time::timeout(limits.header_timeout, connecting).await
+    };
+    let connection = match shaken.map_err(|_| io::ErrorKind::TimedOut.into()) {
+        Ok(Ok(connection)) => connection,
+        Ok(Err(error)) => return note_failure(&worker, peer, &error.into()),
+        Err(error) => return note_failure(&worker, peer, &error),
+    };
+    worker.metrics.http3_connections.increment();
+    let local = SocketAddr::new(connection.local_ip().unwrap_or(local.ip()), local.port());
+    let agreed = Rc::new(agreed(&connection));
+    let shared = quic::Shared::new(max_headers(limits.max_head_bytes));
+    let mut builder = server::builder();
+    // What is more than a head may have, but not by much, is answered as other requests are.
+    let most = limits.max_head_bytes * 2 + MAX_FIELDS * FIELD_OVERHEAD;
+    builder.max_field_section_size(most as u64).send_grease(false);
+    let view = quic::Connection::new(connection.clone(), Rc::clone(&shared));
+    let begun = tokio::time::timeout(limits.header_timeout, begin(&builder, view, &shared)).await;
+    let Ok(Ok(http3)) = begun else {
+        worker.metrics.protocol_error(ProtocolError::BadRequest);
+        return connection.close(code(Code::H3_CLOSED_CRITICAL_STREAM), b"");
+    };
+    let mut carrier = Streams {
+        http3,
+        connection,
+        shared,
+        going: None,
+    };
+    Session::new(&worker, peer, local, Some(agreed))
+        .run(&mut carrier)
+        .await;
+}
+
+fn note_failure(worker: &Worker, peer: SocketAddr, error: &io::Error) {
+    worker.metrics.protocol_error(ProtocolError::QuicHandshake);
+    tracing::debug!(%error, client = %peer, "a QUIC handshake failed");
+}
+
+/// Opens the connection's own streams and tells its settings.
+async fn begin(
+    builder: &server::Builder,
+    view: quic::Connection,
+    shared: &quic::Shared,
+) -> Result<Http3, h3::error::ConnectionError> {
+    let http3 = builder.build(view).await?;
+    // What cannot go now goes with what comes next.
+    std::future::poll_fn(|context| {
+        let _flushed = shared.poll_flush(context);
+        Poll::Ready(())
+    })
+    .await;
+    Ok(http3)
+}
+
+/// What the handshake has told.
+fn agreed(connection: &quinn::Connection) -> Agreed {
+    let told = connection
+        .handshake_data()
+        .and_then(|it| it.downcast::<Told>().ok());
+    let told = told.map(|told| *told).unwrap_or_default();
+    let chain = connection.peer_identity();
+    let chain = chain.and_then(|it| it.downcast::<Vec<CertificateDer<'static>>>().ok());
+    Agreed {
+        server_name: told.server_name,
+        certificate: chain.and_then(|chain| chain.first().map(|certificate| Arc::from(certificate.as_ref()))),
+        presented: told.presented,
+        is_http2: false,
+        alternative: None,
+    }
+}
+
+/// The streams of a connection.
+struct Streams {
+    http3: Http3,
+    connection: quinn::Connection,
+    shared: Rc<quic::Shared>,
+    /// What is to be said of the last stream that is answered.
+    going: Option<usize>,
+}
+
+impl Carrier for Streams {
+    fn poll_streams(&mut self, session: &Rc<Session>, context: &mut Context<'_>) -> Poll<()> {
+        if let Some(count) = self.going.take() {
+            // The queue takes it, and where the connection is lost this is found out below.
+            let _is_said = pin!(self.http3.shutdown(count)).poll(context);
+        }
+        loop {
+            // Nothing is lost when it is asked again: it waits for nothing but the next stream.
+            match pin!(self.http3.accept()).poll(context) {
+                Poll::Ready(Ok(Some(resolver))) => {
+                    if let Some(lane) = self.shared.take_latest() {
+                        tokio::task::spawn_local(call(session.begin(), resolver, lane));
+                    }
+                }
+                Poll::Ready(Ok(None)) => return Poll::Ready(()),
+                Poll::Ready(Err(error)) => {
+                    if matches!(error, h3::error::ConnectionError::Local { .. }) && !error.is_h3_no_error() {
+                        session.worker.metrics.protocol_error(ProtocolError::BadRequest);
+                    }
+                    tracing::debug!(%error, client = %session.peer, "an HTTP/3 connection has ended");
+                    return Poll::Ready(());
+                }
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+
+    fn poll_out(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.shared.poll_flush(context)
+    }
+
+    fn go_away(&mut self, which: GoAway) {
+        self.going = Some(match which {
+            GoAway::Promised => BEYOND,
+            GoAway::Final => 1,
+        });
+    }
+
+    fn cut_off(&mut self) {
+        self.connection.close(code(Code::H3_EXCESSIVE_LOAD), b"");
+    }
+
+    /// As long as it takes to hear of it, and for what was sent before that to come.
+    fn patience(&self) -> Duration {
+        (self.connection.rtt() * 3).clamp(Duration::from_millis(5), LINGER)
+    }
+}
+
+/// Serves one stream.
+async fn call(live: Live, resolver: RequestResolver<quic::Connection, Bytes>, lane: Lane) {
+    let session = Rc::clone(live.session());
+    let limits = &session.worker.shared.limits;
+    let resolved = tokio::time::timeout(limits.header_timeout, resolver.resolve_request()).await;
+    match resolved {
+        Ok(Ok((request, stream))) => {
+            let (parts, ()) = request.into_parts();
+            let protocol = parts.extensions.get::<h3::ext::Protocol>();
+            let protocol = protocol.map(|protocol| protocol.as_str().as_bytes().to_vec());
+            let ends = stream::Ends::new(stream, lane, &parts.headers);
+            let asked = Asked {
+                parts,
+                version: (3, 0),
+                protocol,
+            };
+            live.call(asked, Ends::Http3(Box::new(ends))).await;
+        }
+        Ok(Err(error)) => refuse(&session, &lane, &error).await,
+        Err(_) => {
+            session.worker.metrics.protocol_error(ProtocolError::HeadTimeout);
+            give_up(&lane, Code::H3_REQUEST_INCOMPLETE);
+        }
+    }
+}
+
+/// Ends a stream whose request could not be read.
+async fn refuse(session: &Session, lane: &Lane, error: &StreamError) {
+    tracing::debug!(%error, client = %session.peer, "a request over HTTP/3 cannot be read");
+    let (kind, why) = match error {
+        StreamError::HeaderTooBig { .. } => {
+            session.worker.metrics.protocol_error(ProtocolError::HeadTooLarge);
+            // The crate has answered that itself.
+            lane.sending.borrow_mut().end();
+            lane.receiving.borrow_mut().stop(code(Code::H3_NO_ERROR));
+            let mut timer = Timer::new(Instant::now(), session.worker.shared.limits.write_timeout);
+            return std::future::poll_fn(|context| {
+                let sending = &mut *lane.sending.borrow_mut();
+                if sending.poll_flush(context).is_ready() && sending.poll_gone(context).is_ready() {
+                    return Poll::Ready(());
+                }
+                timer.poll_expired(context)
+            })
+            .await;
+        }
+        StreamError::RemoteTerminate { .. } => (ProtocolError::ClientAborted, Code::H3_REQUEST_CANCELLED),
+        _ => (ProtocolError::BadRequest, Code::H3_MESSAGE_ERROR),
+    };
+    session.worker.metrics.protocol_error(kind);
+    session.note_given_up();
+    give_up(lane, why);
+}
+
+fn give_up(lane: &Lane, why: Code) {
+    lane.sending.borrow_mut().reset(code(why));
+    lane.receiving.borrow_mut().stop(code(why));
+}

@@ -1,0 +1,296 @@
+//! Header fields between HTTP/1.1's lines, as which the engine keeps and writes them, and the field lists of HTTP/2 and
+//! HTTP/3.
+
+use crate::h1::{MAX_FIELDS, may_trail, parse_length};
+use crate::reply::push_header;
+use base64::Engine;
+use bytes::Bytes;
+use http::header::{self, HeaderName, HeaderValue};
+use http::{HeaderMap, Request, request, response};
+use weir_plugin::{Exchange, Headers, RefusalKind, Response};
+
+use crate::h1::Framing;
+use crate::h1::request::RequestHead;
+use crate::h1::response::{InvalidResponse, ResponseHead};
+use crate::limits::Limits;
+use crate::target::{bad, is_same_authority, read_host, read_target};
+
+/// What fields may add up to beyond their names and values (RFC 9113, 6.5.2, counts 32; lines have four).
+const LINE_OVERHEAD: usize = 4;
+
+/// Makes a field list of header lines; `Host` is given apart. What belongs to an HTTP/1.1 connection is left out.
+pub fn to_map(lines: &[u8]) -> (HeaderMap, Option<HeaderValue>) {
+    let all = Bytes::copy_from_slice(lines);
+    let mut map = HeaderMap::with_capacity(16);
+    let mut host = None;
+    let mut start = 0;
+    for end in memchr::memchr_iter(b'\n', lines) {
+        let line = &lines[start..end];
+        if let Some(colon) = memchr::memchr(b':', line) {
+            let name = &line[..colon];
+            let value = line[colon + 1..].trim_ascii();
+            let from = if value.is_empty() {
+                start
+            } else {
+                value.as_ptr() as usize - lines.as_ptr() as usize
+            };
+            let value = HeaderValue::from_maybe_shared(all.slice(from..from + value.len()));
+            if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name), value) {
+                if name == header::HOST {
+                    host = Some(value);
+                } else if belongs(&name, &value) {
+                    map.append(name, value);
+                }
+            }
+        }
+        start = end + 1;
+    }
+    (map, host)
+}
+
+/// Whether a field may stand in a message of HTTP/2 or HTTP/3 (RFC 9113, 8.2.2; RFC 9114, 4.2).
+fn belongs(name: &HeaderName, value: &HeaderValue) -> bool {
+    match *name {
+        header::CONNECTION | header::TRANSFER_ENCODING | header::UPGRADE => false,
+        header::TE => value == "trailers",
+        _ => !matches!(
+            name.as_str(),
+            "keep-alive" | "proxy-connection" | "http2-settings"
+        ),
+    }
+}
+
+/// Makes header lines of a trailer section, without the fields that must not stand there (RFC 9110, 6.5.1).
+pub fn trailer_lines(map: &HeaderMap) -> Vec<u8> {
+    let mut lines = Vec::new();
+    for (name, value) in map.iter().take(MAX_FIELDS) {
+        if may_trail(name.as_str().as_bytes()) {
+            push_header(&mut lines, name.as_str().as_bytes(), value.as_bytes());
+        }
+    }
+    lines
+}
+
+/// The head of a request as its stream brought it.
+pub struct Asked {
+    /// Method, target and fields.
+    pub parts: request::Parts,
+    /// The version of HTTP.
+    pub version: (u8, u8),
+    /// What the stream is to be used for in place of a call (`:protocol`; RFC 8441, 4).
+    pub protocol: Option<Vec<u8>>,
+}
+
+/// Reads a request's head into the exchange; `at_hand`: the length of a body that has come whole.
+///
+/// # Errors
+/// The refusal with which to answer.
+pub fn read_request(
+    asked: &Asked,
+    at_hand: Option<usize>,
+    limits: &Limits,
+    exchange: &mut Exchange,
+) -> Result<RequestHead, RefusalKind> {
+    let (head, protocol) = (&asked.parts, asked.protocol.as_deref());
+    let request = &mut exchange.request;
+    request.version = asked.version;
+    let method = match protocol {
+        None => head.method.as_str().as_bytes(),
+        // A WebSocket (RFC 8441): in HTTP/1.1 it begins with a GET.
+        Some(b"websocket") => b"GET",
+        Some(_) => return Err(RefusalKind::NotImplemented),
+    };
+    request.method.extend_from_slice(method);
+    let target = head.uri.path_and_query().map_or("", |target| target.as_str());
+    if target.len() > limits.max_target_bytes {
+        return Err(RefusalKind::UriTooLong);
+    }
+    read_target(target.as_bytes(), method, request)?;
+    let authority = head
+        .uri
+        .authority()
+        .map(|authority| authority.as_str().as_bytes());
+    let written = head.headers.get(header::HOST).map(HeaderValue::as_bytes);
+    let host = match (authority, written) {
+        (Some(authority), Some(host)) if !is_same_authority(authority, host) => {
+            return Err(bad("an authority and a Host that differ"));
+        }
+        (Some(host), _) | (None, Some(host)) => host,
+        (None, None) => return Err(bad("no Host")),
+    };
+    read_host(host, request)?;
+    request.headers.append(b"Host", host);
+    let mut fields = Fields::default();
+    let mut length = method.len() + target.len() + host.len() + LINE_OVERHEAD;
+    if head.headers.len() > MAX_FIELDS {
+        return Err(RefusalKind::HeadTooLarge);
+    }
+    for (name, value) in &head.headers {
+        length += name.as_str().len() + value.len() + LINE_OVERHEAD;
+        if fields.note(name, value)? {
+            request.headers.append(name.as_str().as_bytes(), value.as_bytes());
+        }
+    }
+    if length > limits.max_head_bytes {
+        return Err(RefusalKind::HeadTooLarge);
+    }
+    join_cookies(&head.headers, &mut request.headers);
+    let framing = match (at_hand, fields.length) {
+        // What comes is carried once both sides have switched.
+        _ if protocol.is_some() => Framing::None,
+        (Some(0), None | Some(0)) => Framing::None,
+        (Some(length), None) => Framing::Length(length as u64),
+        (None, None) => Framing::UntilClose,
+        // That the body is as long is seen to where its frames are read.
+        (_, Some(length)) => Framing::Length(length),
+    };
+    request.has_body = !framing.is_empty();
+    request.expects_continue = fields.expects_continue;
+    request.content_length = fields.length;
+    if protocol.is_some() {
+        add_websocket_key(exchange);
+    }
+    Ok(RequestHead {
+        length,
+        framing,
+        keep_alive: true,
+        expects_continue: fields.expects_continue && !framing.is_empty(),
+        upgrade: protocol.map(<[u8]>::to_vec),
+        has_forwarded: fields.has_forwarded,
+        minor_version: 1,
+    })
+}
+
+/// On a stream there is no key, which HTTP/1.1 servers want (RFC 8441, 5.1).
+fn add_websocket_key(exchange: &mut Exchange) {
+    let mut key = [0; 16];
+    key[..8].copy_from_slice(&exchange.random_u64().to_be_bytes());
+    key[8..].copy_from_slice(&exchange.random_u64().to_be_bytes());
+    let key = base64::engine::general_purpose::STANDARD.encode(key);
+    exchange.request.headers.set(b"Sec-WebSocket-Key", key.as_bytes());
+}
+
+#[derive(Default)]
+struct Fields {
+    length: Option<u64>,
+    expects_continue: bool,
+    has_forwarded: bool,
+}
+
+impl Fields {
+    /// Notes a field; says whether it goes into the header list as it stands.
+    fn note(&mut self, name: &HeaderName, value: &HeaderValue) -> Result<bool, RefusalKind> {
+        match *name {
+            header::HOST | header::COOKIE => return Ok(false),
+            header::EXPECT => {
+                if !value.as_bytes().eq_ignore_ascii_case(b"100-continue") {
+                    return Err(RefusalKind::ExpectationFailed);
+                }
+                self.expects_continue = true;
+                return Ok(false);
+            }
+            header::CONTENT_LENGTH => {
+                let length = parse_length(value.as_bytes()).ok_or_else(|| bad("the Content-Length"))?;
+                if self.length.replace(length).is_some() {
+                    return Err(bad("more than one Content-Length"));
+                }
+                return Ok(false);
+            }
+            _ => {}
+        }
+        if matches!(name.as_str(), "proxy" | "http2-settings") {
+            return Ok(false);
+        }
+        if !belongs(name, value) {
+            return Err(bad("a field of a connection"));
+        }
+        self.has_forwarded |= crate::forwarded::is_forwarded(name.as_str().as_bytes());
+        Ok(true)
+    }
+}
+
+/// A client may send its cookies in several fields; they are one (RFC 9113, 8.2.3; RFC 9114, 4.2.1).
+fn join_cookies(map: &HeaderMap, headers: &mut Headers) {
+    let mut cookies = map.get_all(header::COOKIE).iter();
+    let Some(first) = cookies.next() else { return };
+    let Some(second) = cookies.next() else {
+        headers.append(b"cookie", first.as_bytes());
+        return;
+    };
+    let mut joined = first.as_bytes().to_vec();
+    for cookie in std::iter::once(second).chain(cookies) {
+        joined.extend_from_slice(b"; ");
+        joined.extend_from_slice(cookie.as_bytes());
+    }
+    headers.append(b"cookie", &joined);
+}
+
+/// Reads a response's head from an upstream.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn read_response(
+    head: &response::Parts,
+    is_whole: bool,
+    to_head: bool,
+    response: &mut Response,
+) -> Result<ResponseHead, InvalidResponse> {
+    response.clear();
+    response.status = head.status.as_u16();
+    if head.headers.len() > MAX_FIELDS {
+        return Err(InvalidResponse("too many fields"));
+    }
+    let mut length = None;
+    for (name, value) in &head.headers {
+        if *name == header::CONTENT_LENGTH {
+            let stated = parse_length(value.as_bytes()).ok_or(InvalidResponse("the Content-Length"))?;
+            if length.replace(stated).is_some_and(|other| other != stated) {
+                return Err(InvalidResponse("two lengths"));
+            }
+        } else if belongs(name, value) {
+            response
+                .headers
+                .append(name.as_str().as_bytes(), value.as_bytes());
+        }
+    }
+    let is_bodyless = to_head || response.status < 200 || matches!(response.status, 204 | 304);
+    if is_bodyless
+        && response.status >= 200
+        && response.status != 204
+        && let Some(length) = length
+    {
+        let mut digits = itoa::Buffer::new();
+        response
+            .headers
+            .append(b"Content-Length", digits.format(length).as_bytes());
+    }
+    let framing = match (is_bodyless, length) {
+        (true, _) => Framing::None,
+        (false, Some(length)) => Framing::Length(length),
+        (false, None) if is_whole => Framing::Length(0),
+        (false, None) => Framing::UntilClose,
+    };
+    Ok(ResponseHead {
+        length: 0,
+        framing,
+        keep_alive: true,
+        upgrade: None,
+    })
+}
+
+/// Makes a request for an upstream of its parts; `None` where they make none.
+pub fn write_request(method: &[u8], target: &[u8], scheme: &str, lines: &[u8]) -> Option<Request<()>> {
+    let (map, host) = to_map(lines);
+    let uri = http::Uri::builder()
+        .scheme(scheme)
+        .authority(host?.as_bytes())
+        .path_and_query(target)
+        .build()
+        .ok()?;
+    let mut request = Request::new(());
+    *request.method_mut() = http::Method::from_bytes(method).ok()?;
+    *request.uri_mut() = uri;
+    *request.version_mut() = http::Version::HTTP_2;
+    *request.headers_mut() = map;
+    Some(request)
+}

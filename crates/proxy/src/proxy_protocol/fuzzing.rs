@@ -1,0 +1,46 @@
+//! An entry point for fuzzing: what must hold of all headers that are accepted.
+
+use super::parse::{MAX_HEADER, Told, header_length, parse};
+use super::write::header;
+use weir_model::ProxyProtocol;
+
+/// Reads `bytes` as the begin of a connection. Its length is found from the same bytes whatever follows, and is
+/// bounded; what is told of a client and written again is understood in the same way.
+///
+/// # Panics
+/// Where that does not hold.
+pub fn read_proxy_header(bytes: &[u8]) {
+    let Ok(length) = header_length(bytes) else { return };
+    let Some(length) = length else {
+        assert!(bytes.len() < MAX_HEADER, "a header without an end");
+        return;
+    };
+    assert!(length <= MAX_HEADER, "a header that is too long");
+    let Some(whole) = bytes.get(..length) else { return };
+    assert_eq!(
+        header_length(whole),
+        Ok(Some(length)),
+        "what follows makes a difference"
+    );
+    let Ok(Told::Client { source, destination }) = parse(whole) else {
+        return;
+    };
+    for version in [ProxyProtocol::V1, ProxyProtocol::V2] {
+        let written = header(version, source, destination);
+        assert_eq!(header_length(&written), Ok(Some(written.len())));
+        let Ok(Told::Client {
+            source: client,
+            destination: reached,
+        }) = parse(&written)
+        else {
+            panic!("a written header is not understood");
+        };
+        let is_same = |one: std::net::SocketAddr, other: std::net::SocketAddr| {
+            one.port() == other.port() && one.ip().to_canonical() == other.ip().to_canonical()
+        };
+        assert!(
+            is_same(client, source) && is_same(reached, destination),
+            "it tells something else"
+        );
+    }
+}

@@ -1,0 +1,40 @@
+//! The PROXY protocol, versions 1 and 2: a balancer tells in front of a connection who its client is.
+//!
+//! The rules are those of HAProxy's specification (`doc/proxy-protocol.txt`). Reading is strict: what is not exactly a
+//! header ends the connection. **What it is not**: it decides nothing about trust; [`Trusted`] only holds what was
+//! configured.
+
+pub mod fuzzing;
+mod parse;
+mod read;
+mod write;
+
+pub use parse::Told;
+pub use read::read;
+pub use write::header;
+
+use ipnet::IpNet;
+use std::net::IpAddr;
+
+/// Who tells by the PROXY protocol who their clients are, and on which listeners.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Trusted {
+    /// Whose headers are believed. Their connections must begin with one; connections of others have none.
+    pub networks: Vec<IpNet>,
+    /// On listeners of HTTP in the clear.
+    pub on_plain: bool,
+    /// On listeners of HTTP over TLS; the header stands before the handshake.
+    pub on_tls: bool,
+    /// On listeners of streams over TCP.
+    pub on_streams: bool,
+}
+
+impl Trusted {
+    /// Whether connections of this peer begin with a header.
+    pub(crate) fn trusts(&self, peer: IpAddr) -> bool {
+        let canonical = peer.to_canonical();
+        self.networks
+            .iter()
+            .any(|network| network.contains(&canonical) || network.contains(&peer))
+    }
+}

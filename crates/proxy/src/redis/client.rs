@@ -1,0 +1,261 @@
+//! A Redis as one worker uses it, whatever it is made of: which server is asked, and how a script gets there.
+
+use super::Surroundings;
+use super::cluster::{Cluster, Redirect};
+use super::node::Node;
+use super::resp::{self, Value};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::{Notify, oneshot};
+use weir_plugin::{RedisCall, RedisOutlet, RedisPlace, RedisServer};
+use weir_telemetry::redis::RedisServerStats;
+
+/// Most calls that wait whose answers nobody awaits.
+const MAX_POSTS: usize = 4 * 1024;
+/// How long those wait that could not be sent.
+const POST_PAUSE: Duration = Duration::from_millis(100);
+/// For how long one is tried to be sent.
+const POST_PATIENCE: Duration = Duration::from_secs(30);
+/// How often a cluster may send a call on.
+const MAX_REDIRECTS: usize = 5;
+
+/// A Redis.
+pub struct Client {
+    way: Way,
+    posts: RefCell<VecDeque<Post>>,
+    posted: Notify,
+    closed: Cell<bool>,
+    /// When it was last asked for.
+    pub used: Cell<Instant>,
+}
+
+enum Way {
+    Single(Rc<Node>),
+    Cluster(Rc<Cluster>),
+}
+
+struct Post {
+    call: RedisCall,
+    since: Instant,
+}
+
+/// A call that has been sent.
+pub struct Sent {
+    node: Rc<Node>,
+    answer: oneshot::Receiver<Value>,
+}
+
+impl Client {
+    /// A Redis to which there is no connection yet.
+    pub fn start(around: &Rc<Surroundings>, server: &Arc<RedisServer>) -> Rc<Self> {
+        let way = match &server.place {
+            RedisPlace::Single(address) => Way::Single(Node::start(around, server, Some(address.clone()))),
+            RedisPlace::Sentinel { .. } => Way::Single(Node::start(around, server, None)),
+            RedisPlace::Cluster(seeds) => Way::Cluster(Cluster::new(around, server, seeds)),
+        };
+        let client = Rc::new(Self {
+            way,
+            posts: RefCell::default(),
+            posted: Notify::new(),
+            closed: Cell::new(false),
+            used: Cell::new(Instant::now()),
+        });
+        tokio::task::spawn_local(send_posts(Rc::clone(&client)));
+        client
+    }
+
+    /// Ends all connections.
+    pub fn close(&self) {
+        self.closed.set(true);
+        self.posted.notify_one();
+        match &self.way {
+            Way::Single(node) => node.close(),
+            Way::Cluster(cluster) => cluster.close(),
+        }
+    }
+
+    /// Runs a script; its numbers, where it gave some.
+    pub async fn run(self: &Rc<Self>, call: RedisCall) -> Option<Vec<i64>> {
+        let mut pending = Abandoned {
+            client: self,
+            undo: call.undo.clone(),
+        };
+        let sent = self.send(&call).await;
+        let answer = match sent {
+            Some(sent) => self.answer(sent, &call).await,
+            // Nothing was done, so there is nothing to be taken back.
+            None => {
+                pending.undo = None;
+                None
+            }
+        };
+        if answer.is_some() {
+            pending.undo = None;
+        }
+        answer
+    }
+
+    /// Sends the call of a script; the answer is for [`Client::answer`].
+    pub async fn send(&self, call: &RedisCall) -> Option<Sent> {
+        let key = call.parts().next().unwrap_or_default();
+        let node = match &self.way {
+            Way::Single(node) => Rc::clone(node),
+            Way::Cluster(cluster) => cluster.node_of(key).await?,
+        };
+        let sent = send(&node, call, false, false);
+        if let (None, Way::Cluster(cluster)) = (&sent, &self.way) {
+            cluster.look_again();
+        }
+        sent
+    }
+
+    /// Awaits the answer of a call, which is sent again where the script was not known, or is run elsewhere.
+    pub async fn answer(&self, sent: Sent, call: &RedisCall) -> Option<Vec<i64>> {
+        let mut sent = sent;
+        let mut in_full = false;
+        for _ in 0..=MAX_REDIRECTS {
+            let Ok(value) = sent.answer.await else {
+                RedisServerStats::add(&sent.node.stats.failed);
+                if let Way::Cluster(cluster) = &self.way {
+                    cluster.look_again();
+                }
+                return None;
+            };
+            let Value::Error(words) = &value else {
+                let numbers = value.integers();
+                let stats = &sent.node.stats;
+                RedisServerStats::add(if numbers.is_some() {
+                    &stats.answered
+                } else {
+                    &stats.failed
+                });
+                return numbers;
+            };
+            let redirect = match &self.way {
+                Way::Cluster(cluster) => cluster.redirect(words, &sent.node),
+                Way::Single(_) => None,
+            };
+            let (node, asking) = match redirect {
+                Some(Redirect::Moved(node)) => (node, false),
+                Some(Redirect::Ask(node)) => (node, true),
+                None if words.starts_with("NOSCRIPT") && !in_full => {
+                    in_full = true;
+                    (Rc::clone(&sent.node), false)
+                }
+                None => {
+                    tracing::debug!(
+                        server = sent.node.stats.name(),
+                        error = words,
+                        "a script has failed"
+                    );
+                    RedisServerStats::add(&sent.node.stats.failed);
+                    return None;
+                }
+            };
+            sent = send(&node, call, in_full, asking)?;
+        }
+        None
+    }
+}
+
+/// Sends a call to one server, with the script's text or only its name.
+fn send(node: &Rc<Node>, call: &RedisCall, in_full: bool, asking: bool) -> Option<Sent> {
+    if asking {
+        // Its answer says nothing that the next one would not.
+        node.send(|out| out.extend_from_slice(&resp::command(&[b"ASKING"])))?;
+    }
+    let answer = node.send(|out| {
+        let parts = call.parts();
+        resp::begin(out, parts.len() + 3);
+        match in_full {
+            true => {
+                resp::part(out, b"EVAL");
+                resp::part(out, call.script.text.as_bytes());
+            }
+            false => {
+                resp::part(out, b"EVALSHA");
+                resp::part(out, call.script.sha1.as_bytes());
+            }
+        }
+        resp::part(out, itoa::Buffer::new().format(call.key_count()).as_bytes());
+        parts.for_each(|part| resp::part(out, part));
+    });
+    let Some(answer) = answer else {
+        RedisServerStats::add(&node.stats.left_out);
+        return None;
+    };
+    Some(Sent {
+        node: Rc::clone(node),
+        answer,
+    })
+}
+
+/// Takes back what a call did whose answer is not known, or concerns nobody.
+struct Abandoned<'c> {
+    client: &'c Rc<Client>,
+    undo: Option<Box<RedisCall>>,
+}
+
+impl Drop for Abandoned<'_> {
+    fn drop(&mut self) {
+        if let Some(undo) = self.undo.take() {
+            self.client.post(*undo);
+        }
+    }
+}
+
+impl RedisOutlet for Client {
+    fn post(&self, call: RedisCall) {
+        let mut posts = self.posts.borrow_mut();
+        if posts.len() < MAX_POSTS && !self.closed.get() {
+            let since = Instant::now();
+            posts.push_back(Post { call, since });
+            self.posted.notify_one();
+        }
+    }
+}
+
+/// Sends what was posted.
+async fn send_posts(client: Rc<Client>) {
+    while !client.closed.get() {
+        client.posted.notified().await;
+        loop {
+            let posts = std::mem::take(&mut *client.posts.borrow_mut());
+            if posts.is_empty() {
+                break;
+            }
+            let mut under_way = Vec::with_capacity(posts.len());
+            for post in posts {
+                let sent = client.send(&post.call).await;
+                under_way.push((post, sent));
+            }
+            let mut left = VecDeque::new();
+            for (post, sent) in under_way {
+                let was_sent = sent.is_some();
+                let is_done = match sent {
+                    Some(sent) => client.answer(sent, &post.call).await.is_some(),
+                    None => false,
+                };
+                let may_again = !was_sent || post.call.is_repeatable;
+                if !is_done && may_again && post.since.elapsed() < POST_PATIENCE {
+                    left.push_back(post);
+                }
+            }
+            if client.closed.get() {
+                return;
+            }
+            if !left.is_empty() {
+                client.used.set(Instant::now());
+                let mut posts = client.posts.borrow_mut();
+                left.append(&mut posts);
+                left.truncate(MAX_POSTS);
+                *posts = left;
+                drop(posts);
+                tokio::time::sleep(POST_PAUSE).await;
+            }
+        }
+    }
+}

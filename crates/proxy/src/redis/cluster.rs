@@ -1,0 +1,190 @@
+//! A cluster: which of its servers has which keys.
+
+use super::Surroundings;
+use super::node::Node;
+use super::resp::{self, Value};
+use super::slot::{SLOTS, slot_of};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+use weir_plugin::{RedisAddress, RedisServer};
+
+/// Most servers of a cluster.
+const MAX_NODES: usize = 1_000;
+/// The shortest time between two looks at who has which slots.
+const LOOK_PAUSE: Duration = Duration::from_millis(250);
+/// A slot of which it is not known who has it.
+const NOBODY: u16 = u16::MAX;
+
+/// A cluster.
+pub struct Cluster {
+    around: Rc<Surroundings>,
+    server: Arc<RedisServer>,
+    nodes: RefCell<Vec<Rc<Node>>>,
+    /// By slot, the place of its server in the list.
+    slots: RefCell<Vec<u16>>,
+    looking: Cell<bool>,
+    looked: Cell<Option<Instant>>,
+    done: Notify,
+}
+
+/// Where a server says that a call is to be sent.
+pub enum Redirect {
+    /// There, from now on.
+    Moved(Rc<Node>),
+    /// There, this time.
+    Ask(Rc<Node>),
+}
+
+impl Cluster {
+    /// A cluster of which these servers are known.
+    pub fn new(around: &Rc<Surroundings>, server: &Arc<RedisServer>, seeds: &[RedisAddress]) -> Rc<Self> {
+        let start = |address: &RedisAddress| Node::start(around, server, Some(address.clone()));
+        Rc::new(Self {
+            around: Rc::clone(around),
+            server: Arc::clone(server),
+            nodes: RefCell::new(seeds.iter().map(start).collect()),
+            slots: RefCell::new(vec![NOBODY; SLOTS]),
+            looking: Cell::new(false),
+            looked: Cell::new(None),
+            done: Notify::new(),
+        })
+    }
+
+    /// Ends all connections.
+    pub fn close(&self) {
+        self.nodes.borrow().iter().for_each(|node| node.close());
+    }
+
+    /// The server that has a key.
+    pub async fn node_of(self: &Rc<Self>, key: &[u8]) -> Option<Rc<Node>> {
+        let slot = slot_of(key);
+        if let Some(node) = self.known(slot) {
+            return Some(node);
+        }
+        self.look_again();
+        let told = async {
+            while self.looking.get() {
+                self.done.notified().await;
+            }
+        };
+        let patience = self.server.connect_timeout + self.server.timeout;
+        let _is_told = tokio::time::timeout(patience, told).await;
+        self.known(slot)
+    }
+
+    fn known(&self, slot: usize) -> Option<Rc<Node>> {
+        let place = *self.slots.borrow().get(slot)?;
+        self.nodes.borrow().get(usize::from(place)).cloned()
+    }
+
+    /// The server at this address; one that was not known yet is one from now on.
+    fn node_at(&self, address: &RedisAddress) -> Option<(u16, Rc<Node>)> {
+        let mut nodes = self.nodes.borrow_mut();
+        let known = nodes
+            .iter()
+            .position(|node| node.address.as_ref() == Some(address));
+        let place = match known {
+            Some(place) => place,
+            None if nodes.len() >= MAX_NODES => return None,
+            None => {
+                nodes.push(Node::start(&self.around, &self.server, Some(address.clone())));
+                nodes.len() - 1
+            }
+        };
+        Some((place as u16, Rc::clone(&nodes[place])))
+    }
+
+    /// What a server says with an error about where a call is to be sent.
+    pub fn redirect(self: &Rc<Self>, words: &str, from: &Node) -> Option<Redirect> {
+        let mut words = words.split(' ');
+        let (code, slot, address) = (words.next()?, words.next()?, words.next()?);
+        if !matches!(code, "MOVED" | "ASK") {
+            return None;
+        }
+        let (host, port) = address.rsplit_once(':')?;
+        let address = self.address(host, port.parse().ok()?, from)?;
+        let (place, node) = self.node_at(&address)?;
+        if code == "ASK" {
+            return Some(Redirect::Ask(node));
+        }
+        let slot: usize = slot.parse().ok()?;
+        *self.slots.borrow_mut().get_mut(slot)? = place;
+        self.look_again();
+        Some(Redirect::Moved(node))
+    }
+
+    /// A server may leave its own host out.
+    fn address(&self, host: &str, port: u16, from: &Node) -> Option<RedisAddress> {
+        let host = match host {
+            "" | "?" => from.address.as_ref()?.host.clone(),
+            host => host.to_owned(),
+        };
+        Some(RedisAddress { host, port })
+    }
+
+    /// Looks who has which slots, beside the calls, unless that was done just now.
+    pub fn look_again(self: &Rc<Self>) {
+        let is_fresh = self.looked.get().is_some_and(|at| at.elapsed() < LOOK_PAUSE);
+        if is_fresh || self.looking.replace(true) {
+            return;
+        }
+        let cluster = Rc::clone(self);
+        tokio::task::spawn_local(async move {
+            cluster.look().await;
+            cluster.looked.set(Some(Instant::now()));
+            cluster.looking.set(false);
+            cluster.done.notify_waiters();
+        });
+    }
+
+    /// Asks one server after the other until one tells.
+    async fn look(&self) {
+        let nodes = self.nodes.borrow().clone();
+        for node in nodes {
+            let asked = node.send(|out| out.extend_from_slice(&resp::command(&[b"CLUSTER", b"SLOTS"])));
+            let Some(answer) = asked else { continue };
+            if let Ok(value) = answer.await
+                && self.take_in(&value, &node)
+            {
+                return;
+            }
+        }
+    }
+
+    /// Takes in a list of ranges of slots, each with its first, its last, and its servers, the master first. Says
+    /// whether there was anything in it.
+    fn take_in(&self, value: &Value, from: &Node) -> bool {
+        let mut slots = vec![NOBODY; SLOTS];
+        let mut is_good = false;
+        for range in value.list() {
+            let [first, last, master, ..] = range.list() else {
+                continue;
+            };
+            let [host, port, ..] = master.list() else {
+                continue;
+            };
+            let host = host.text().and_then(|host| std::str::from_utf8(host).ok());
+            let port = port.integer().and_then(|port| u16::try_from(port).ok());
+            let bounds = [first, last].map(|it| it.integer().and_then(|it| usize::try_from(it).ok()));
+            let (Some(port), [Some(first), Some(last)]) = (port, bounds) else {
+                continue;
+            };
+            let Some(address) = self.address(host.unwrap_or_default(), port, from) else {
+                continue;
+            };
+            if let Some((place, _)) = self.node_at(&address)
+                && let Some(range) = slots.get_mut(first..=last.min(SLOTS - 1))
+            {
+                range.fill(place);
+                is_good = true;
+            }
+        }
+        if is_good {
+            *self.slots.borrow_mut() = slots;
+        }
+        is_good
+    }
+}

@@ -1,0 +1,170 @@
+//! Opening a connection to a Redis: finding the server, TLS, and who uses which database.
+
+use super::Surroundings;
+use super::resp::{self, MAX_REPLY, Value};
+use crate::buffer::Inbox;
+use crate::pool::dial;
+use crate::transport::{ReadHalf, WriteHalf};
+use rustls::pki_types::ServerName;
+use std::io;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+use tokio::io::AsyncWriteExt;
+use weir_plugin::{RedisAddress, RedisPlace, RedisServer};
+
+/// The least time that each sentinel gets for its answer.
+const SENTINEL_PATIENCE: Duration = Duration::from_millis(50);
+
+/// A connection that is ready for commands.
+pub struct Line {
+    pub read: ReadHalf,
+    pub write: WriteHalf,
+    pub inbox: Inbox,
+}
+
+impl Line {
+    /// Sends a command and reads the reply to it.
+    pub async fn ask(&mut self, around: &Surroundings, command: &[&[u8]]) -> io::Result<Value> {
+        self.write.write_all(&resp::command(command)).await?;
+        loop {
+            let parsed = resp::parse(self.inbox.bytes());
+            match parsed.map_err(|fault| io::Error::new(io::ErrorKind::InvalidData, fault))? {
+                Some((value, size)) => {
+                    self.inbox.consume(size);
+                    match value {
+                        Value::Push => {}
+                        Value::Error(words) => return Err(io::Error::other(words)),
+                        value => return Ok(value),
+                    }
+                }
+                None => {
+                    let Self { read, inbox, .. } = self;
+                    let fill = |context: &mut std::task::Context<'_>| {
+                        inbox.poll_fill(&mut *read, context, &around.buffers, MAX_REPLY)
+                    };
+                    if std::future::poll_fn(fill).await? == 0 {
+                        return Err(io::ErrorKind::UnexpectedEof.into());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Says who uses the connection, where the server wants to know.
+    async fn log_in(
+        &mut self,
+        around: &Surroundings,
+        username: Option<&str>,
+        password: Option<&str>,
+    ) -> io::Result<()> {
+        match (username, password) {
+            (Some(username), Some(password)) => {
+                self.ask(around, &[b"AUTH", username.as_bytes(), password.as_bytes()])
+                    .await?;
+            }
+            (None, Some(password)) => {
+                self.ask(around, &[b"AUTH", password.as_bytes()]).await?;
+            }
+            (_, None) => {}
+        }
+        Ok(())
+    }
+}
+
+/// Connects to the server at this address, as the configuration says; `None`: to the master, which sentinels know.
+pub async fn connect(
+    around: &Surroundings,
+    server: &RedisServer,
+    address: Option<&RedisAddress>,
+) -> io::Result<Line> {
+    let (address, is_master) = match address {
+        Some(address) => (address.clone(), false),
+        None => (find_master(around, server).await?, true),
+    };
+    let mut line = open(around, server, &address).await?;
+    let (username, password) = (server.username.as_deref(), server.password.as_deref());
+    line.log_in(around, username, password).await?;
+    if server.database != 0 && !matches!(server.place, RedisPlace::Cluster(_)) {
+        let number = server.database.to_string();
+        line.ask(around, &[b"SELECT", number.as_bytes()]).await?;
+    }
+    if is_master {
+        let role = line.ask(around, &[b"ROLE"]).await?;
+        if role.list().first().and_then(Value::text) != Some(b"master") {
+            return Err(io::Error::other("the server that sentinels name is no master"));
+        }
+    }
+    // One that takes connections and does not answer is not ready.
+    line.ask(around, &[b"PING"]).await?;
+    Ok(line)
+}
+
+async fn open(around: &Surroundings, server: &RedisServer, address: &RedisAddress) -> io::Result<Line> {
+    let host = address.host.trim_start_matches('[').trim_end_matches(']');
+    let ip = match host.parse() {
+        Ok(ip) => ip,
+        Err(_) => {
+            let resolved = around.resolver.resolve(host, Instant::now()).await;
+            resolved.map_err(|_| io::Error::new(io::ErrorKind::NotFound, "the name cannot be resolved"))?
+        }
+    };
+    let tls = match &server.tls {
+        None => None,
+        Some(tls) => {
+            let name = tls.server_name.as_deref().unwrap_or(host).to_owned();
+            let name = ServerName::try_from(name).map_err(|_| io::ErrorKind::InvalidInput)?;
+            let published = around.shared.published.load();
+            let rules = published.snapshot.elsewhere.tls(tls.verify)?;
+            Some((rules.config.clone(), name))
+        }
+    };
+    let (read, write) = dial(SocketAddr::new(ip, address.port), tls).await?;
+    Ok(Line {
+        read,
+        write,
+        inbox: Inbox::default(),
+    })
+}
+
+/// Asks the sentinels, one after the other, where the master is.
+async fn find_master(around: &Surroundings, server: &RedisServer) -> io::Result<RedisAddress> {
+    let RedisPlace::Sentinel {
+        sentinels,
+        master,
+        username,
+        password,
+    } = &server.place
+    else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    // One that is silent must leave time for the others.
+    let share = server.connect_timeout / (sentinels.len() as u32 + 1);
+    let mut failure = io::Error::new(io::ErrorKind::NotFound, "there is no sentinel");
+    for sentinel in sentinels {
+        let asked = async {
+            let mut line = open(around, server, sentinel).await?;
+            line.log_in(around, username.as_deref(), password.as_deref())
+                .await?;
+            let command: [&[u8]; 3] = [b"SENTINEL", b"get-master-addr-by-name", master.as_bytes()];
+            line.ask(around, &command).await
+        };
+        let answer = tokio::time::timeout(share.max(SENTINEL_PATIENCE), asked).await;
+        match answer.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
+            Ok(value) => match read_address(value.list()) {
+                Some(address) => return Ok(address),
+                None => failure = io::Error::new(io::ErrorKind::NotFound, "sentinels know no such master"),
+            },
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
+}
+
+fn read_address(parts: &[Value]) -> Option<RedisAddress> {
+    let text = |part: &Value| Some(std::str::from_utf8(part.text()?).ok()?.to_owned());
+    let [host, port] = parts else { return None };
+    Some(RedisAddress {
+        host: text(host)?,
+        port: text(port)?.parse().ok()?,
+    })
+}

@@ -1,0 +1,168 @@
+//! A session over TCP, from the client's connection to its end.
+
+use super::ask::ask;
+use super::carry::{self, Side};
+use super::kind;
+use super::reach::Asker;
+use super::report::Report;
+use crate::connection::Addresses;
+use crate::proxy_protocol;
+use crate::transport::{self, Hello};
+use crate::worker::{Registration, Serving, Worker};
+use rustls::ServerConfig;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use weir_model::StreamProtocol;
+use weir_snapshot::{StreamRoute, StreamSession, StreamTransport};
+use weir_telemetry::metrics::{ProtocolError, StreamKind, StreamResult};
+
+/// Carries a connection until it is over.
+pub async fn serve(registration: Registration, tcp: TcpStream, addresses: Addresses, is_tls: bool) {
+    let worker = registration.attach().await;
+    let first_kind = if is_tls { StreamKind::Tls } else { StreamKind::Tcp };
+    let mut report = Report::new(&worker, first_kind, addresses);
+    let session = Session {
+        worker: &worker,
+        addresses,
+    };
+    let ended = session.carry(tcp, is_tls, &mut report).await;
+    report.end(ended.unwrap_or_else(|early| early));
+}
+
+struct Session<'s> {
+    worker: &'s Rc<Worker>,
+    addresses: Addresses,
+}
+
+/// What a client's connection is once a route has taken it.
+enum Arrived {
+    Plain(TcpStream),
+    Tls(TcpStream, Hello),
+}
+
+impl Session<'_> {
+    /// Both say how the session has ended; an error, before anything was carried.
+    async fn carry(
+        &self,
+        mut tcp: TcpStream,
+        is_tls: bool,
+        report: &mut Report,
+    ) -> Result<StreamResult, StreamResult> {
+        let arrived = match is_tls {
+            false => Arrived::Plain(tcp),
+            true => {
+                let patience = self.worker.shared.limits.header_timeout;
+                let hello = tokio::time::timeout(patience, transport::read_hello(&mut tcp)).await;
+                let hello = self.shaken(hello.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())))?;
+                report.server_name = hello.server_name();
+                Arrived::Tls(tcp, hello)
+            }
+        };
+        // Held until the target is reached, and no longer.
+        let serving = self.worker.serving();
+        let (route, protocol) = self.find(&serving, report, is_tls)?;
+        let name = report.server_name.clone();
+        let asked = ask(self.worker, route, self.addresses, name.as_deref(), is_tls).await;
+        let _kept = asked.map_err(|_| StreamResult::Refused)?;
+        let forward = route.forward.as_ref().ok_or(StreamResult::NoRoute)?;
+        let (client, first) = self.client_side(arrived, protocol, &serving).await?;
+        let asker = Asker {
+            worker: self.worker,
+            serving: &serving,
+            forward,
+            client: self.addresses.peer.ip(),
+            server_name: name.as_deref(),
+        };
+        let greeting = self.greeting(route);
+        let target = asker.connect(&greeting, report).await?;
+        let idle = Duration::from_millis(route.idle_timeout_ms);
+        drop(serving);
+        let side = Side {
+            read: target.read,
+            write: target.write,
+        };
+        let (_busy, _open) = (target.busy, target.open);
+        Ok(carry::run(self.worker, client, side, first, idle, report).await)
+    }
+
+    fn find<'r>(
+        &self,
+        serving: &'r Serving,
+        report: &mut Report,
+        is_tls: bool,
+    ) -> Result<(&'r StreamRoute, StreamProtocol), StreamResult> {
+        let streams = &serving.published.snapshot.streams;
+        let found = streams.find(&StreamSession {
+            transport: match is_tls {
+                true => StreamTransport::Tls,
+                false => StreamTransport::Tcp,
+            },
+            server_name: report.server_name.as_deref(),
+            source: self.addresses.peer,
+            destination: self.addresses.local,
+        });
+        let (position, protocol) = found.ok_or(StreamResult::NoRoute)?;
+        let route = &streams.routes[position];
+        report.facts = Some(Arc::clone(&route.facts));
+        report.is_of(kind(protocol));
+        Ok((route, protocol))
+    }
+
+    /// The client's side, and what it has said that is for the target.
+    async fn client_side(
+        &self,
+        arrived: Arrived,
+        protocol: StreamProtocol,
+        serving: &Serving,
+    ) -> Result<(Side, Vec<u8>), StreamResult> {
+        let (tcp, hello) = match arrived {
+            Arrived::Plain(tcp) => return Ok((plain(tcp), Vec::new())),
+            Arrived::Tls(tcp, hello) => (tcp, hello),
+        };
+        if protocol == StreamProtocol::TlsPassthrough {
+            return Ok((plain(tcp), hello.bytes));
+        }
+        let config = self.config(serving, hello.server_name().as_deref());
+        let config = config.ok_or(StreamResult::Handshake)?;
+        let patience = self.worker.shared.limits.header_timeout;
+        let shaken = tokio::time::timeout(patience, hello.answer(tcp, config)).await;
+        let shaken = self.shaken(shaken.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())))?;
+        let (read, write) = transport::secure(shaken.stream);
+        Ok((Side { read, write }, Vec::new()))
+    }
+
+    fn config(&self, serving: &Serving, name: Option<&str>) -> Option<Arc<ServerConfig>> {
+        let presented = serving.published.snapshot.tls.find(name);
+        presented
+            .map(|presented| Arc::clone(&presented.stream_config))
+            .or_else(|| self.worker.shared.fallback_stream_tls.clone())
+    }
+
+    fn shaken<T>(&self, shaken: io::Result<T>) -> Result<T, StreamResult> {
+        shaken.map_err(|error| {
+            self.worker.metrics.protocol_error(ProtocolError::TlsHandshake);
+            tracing::debug!(%error, client = %self.addresses.peer, "a TLS handshake failed");
+            StreamResult::Handshake
+        })
+    }
+
+    /// What the target is told of the client.
+    fn greeting(&self, route: &StreamRoute) -> Vec<u8> {
+        let Addresses { peer, local } = self.addresses;
+        let header = |version| proxy_protocol::header(version, peer, canonical(local));
+        route.proxy_protocol.map(header).unwrap_or_default()
+    }
+}
+
+fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}
+
+fn plain(tcp: TcpStream) -> Side {
+    let (read, write) = transport::plain(tcp);
+    Side { read, write }
+}

@@ -1,0 +1,236 @@
+//! Entries for Kafka, given to a broker of the test's own that knows as much of the protocol as a producer needs.
+//! It was written from Kafka's protocol guide, and is no Kafka: what a real one does differently, it does not show.
+
+use super::*;
+use std::io::Write;
+use std::net::TcpStream;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// What a broker has seen.
+#[derive(Debug, PartialEq, Eq)]
+enum Seen {
+    /// It was asked where a topic is.
+    Metadata(String),
+    /// The message of `PLAIN`.
+    Plain(Vec<u8>),
+    /// Records for a partition: their values.
+    Records(i32, Vec<String>),
+}
+
+/// A broker that leads both partitions of every topic; it answers produce requests with these errors, and then with none.
+struct Broker {
+    port: u16,
+    seen: Receiver<Seen>,
+}
+
+impl Broker {
+    fn start(errors: &[i16]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (tell, seen) = channel();
+        let mut errors = errors.to_vec();
+        errors.reverse();
+        std::thread::spawn(move || {
+            // One connection after another, as the producer uses them.
+            for stream in listener.incoming() {
+                if serve(stream.unwrap(), port, &mut errors, &tell).is_none() {
+                    continue;
+                }
+            }
+        });
+        Self { port, seen }
+    }
+
+    fn next(&self) -> Seen {
+        self.seen
+            .recv_timeout(PATIENCE)
+            .expect("the broker has seen something")
+    }
+}
+
+struct Read<'a>(&'a [u8]);
+
+impl Read<'_> {
+    fn take<const N: usize>(&mut self) -> [u8; N] {
+        let (taken, rest) = self.0.split_at(N);
+        self.0 = rest;
+        taken.try_into().unwrap()
+    }
+
+    fn i16(&mut self) -> i16 {
+        i16::from_be_bytes(self.take())
+    }
+
+    fn i32(&mut self) -> i32 {
+        i32::from_be_bytes(self.take())
+    }
+
+    fn bytes(&mut self, count: usize) -> Vec<u8> {
+        let (taken, rest) = self.0.split_at(count);
+        self.0 = rest;
+        taken.to_vec()
+    }
+
+    fn text(&mut self) -> String {
+        let count = self.i16() as usize;
+        String::from_utf8(self.bytes(count)).unwrap()
+    }
+
+    fn varint(&mut self) -> i64 {
+        let (mut number, mut shift) = (0_u64, 0);
+        loop {
+            let [byte] = self.take();
+            number |= u64::from(byte & 0x7f) << shift;
+            shift += 7;
+            if byte < 0x80 {
+                return (number >> 1) as i64 ^ -((number & 1) as i64);
+            }
+        }
+    }
+}
+
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    out.extend((text.len() as i16).to_be_bytes());
+    out.extend(text.as_bytes());
+}
+
+/// Serves one connection; `None`: it has ended.
+fn serve(mut stream: TcpStream, port: u16, errors: &mut Vec<i16>, tell: &Sender<Seen>) -> Option<()> {
+    loop {
+        let mut length = [0; 4];
+        std::io::Read::read_exact(&mut stream, &mut length).ok()?;
+        let mut request = vec![0; i32::from_be_bytes(length) as usize];
+        std::io::Read::read_exact(&mut stream, &mut request).ok()?;
+        let mut read = Read(&request);
+        let (api, version, correlation) = (read.i16(), read.i16(), read.i32());
+        assert_eq!(read.text(), "weir");
+        let mut out = correlation.to_be_bytes().to_vec();
+        match (api, version) {
+            (3, 1) => metadata(&mut read, port, &mut out, tell),
+            (0, 3) => produce(&mut read, errors, &mut out, tell),
+            (17, 1) => {
+                assert_eq!(read.text(), "PLAIN");
+                out.extend([0, 0, 0, 0, 0, 1]);
+                put_text(&mut out, "PLAIN");
+            }
+            (36, 0) => {
+                let count = read.i32() as usize;
+                tell.send(Seen::Plain(read.bytes(count))).ok()?;
+                // No error, no message of one, no answer.
+                out.extend([0, 0, 0xff, 0xff, 0, 0, 0, 0]);
+            }
+            other => panic!("{other:?}"),
+        }
+        stream.write_all(&(out.len() as i32).to_be_bytes()).ok()?;
+        stream.write_all(&out).ok()?;
+    }
+}
+
+fn metadata(read: &mut Read<'_>, port: u16, out: &mut Vec<u8>, tell: &Sender<Seen>) {
+    assert_eq!(read.i32(), 1);
+    let topic = read.text();
+    // One broker, number 7, without a rack, which controls the cluster.
+    out.extend(1_i32.to_be_bytes());
+    out.extend(7_i32.to_be_bytes());
+    put_text(out, "127.0.0.1");
+    out.extend(i32::from(port).to_be_bytes());
+    out.extend([0xff, 0xff]);
+    out.extend(7_i32.to_be_bytes());
+    out.extend(1_i32.to_be_bytes());
+    out.extend(0_i16.to_be_bytes());
+    put_text(out, &topic);
+    out.push(0);
+    out.extend(2_i32.to_be_bytes());
+    for partition in [1_i32, 0] {
+        out.extend(0_i16.to_be_bytes());
+        out.extend(partition.to_be_bytes());
+        for number in [7_i32, 1, 7, 1, 7] {
+            out.extend(number.to_be_bytes());
+        }
+    }
+    let _ = tell.send(Seen::Metadata(topic));
+}
+
+fn produce(read: &mut Read<'_>, errors: &mut Vec<i16>, out: &mut Vec<u8>, tell: &Sender<Seen>) {
+    assert_eq!(
+        (read.i16(), read.i16()),
+        (-1, 1),
+        "no transaction, and the leader answers"
+    );
+    read.i32();
+    assert_eq!(read.i32(), 1);
+    let topic = read.text();
+    assert_eq!(read.i32(), 1);
+    let partition = read.i32();
+    let size = read.i32() as usize;
+    let batch = read.bytes(size);
+    let error = errors.pop().unwrap_or(0);
+    let mut records = Read(&batch[57..]);
+    let count = records.i32();
+    let values = (0..count).map(|place| {
+        records.varint();
+        assert_eq!(records.take(), [0]);
+        assert_eq!((records.varint(), records.varint()), (0, i64::from(place)));
+        let key = records.varint();
+        records.bytes(usize::try_from(key).unwrap_or(0));
+        let length = records.varint() as usize;
+        let value = String::from_utf8(records.bytes(length)).unwrap();
+        assert_eq!(records.varint(), 0);
+        value
+    });
+    let values = values.collect();
+    out.extend(1_i32.to_be_bytes());
+    put_text(out, &topic);
+    out.extend(1_i32.to_be_bytes());
+    out.extend(partition.to_be_bytes());
+    out.extend(error.to_be_bytes());
+    out.extend([0xff; 16]);
+    out.extend(0_i32.to_be_bytes());
+    if error == 0 {
+        let _ = tell.send(Seen::Records(partition, values));
+    }
+}
+
+#[test]
+fn kafka_gets_records_at_their_leader() {
+    // It does not lead the partition at first, and the topic is asked for anew.
+    let broker = Broker::start(&[6]);
+    let gateway = gateway(&[json!({"kafka": broker.port, "user": "u"})]);
+    let mut client = Wire::connect(gateway.address);
+    call(&mut client, "/a");
+    for _ in 0..2 {
+        assert_eq!(broker.next(), Seen::Plain(b"\0u\0secret".to_vec()));
+        assert_eq!(broker.next(), Seen::Metadata("calls".to_owned()));
+    }
+    let Seen::Records(_, values) = broker.next() else {
+        panic!("the record comes last");
+    };
+    assert_eq!(values, ["/a 200 true;"]);
+    eventually("the count", || entries(&gateway, "kafka", "sent") == 1);
+    // Records without a key go to one partition after another.
+    let mut partitions = Vec::new();
+    for path in ["/b", "/c"] {
+        call(&mut client, path);
+        match broker.next() {
+            Seen::Records(partition, values) => {
+                assert_eq!(values, [format!("{path} 200 true;")]);
+                partitions.push(partition);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    partitions.sort_unstable();
+    assert_eq!(partitions, [0, 1]);
+}
+
+#[test]
+fn a_broker_that_never_answers_costs_calls_nothing() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let gateway = gateway(&[json!({"kafka": port, "timeout_ms": 50, "retries": 0})]);
+    let mut client = Wire::connect(gateway.address);
+    for _ in 0..20 {
+        call(&mut client, "/a");
+    }
+    eventually("the loss", || entries(&gateway, "kafka", "dropped") > 0);
+}

@@ -1,0 +1,147 @@
+//! Calls over HTTP/3, all on one connection.
+
+use super::client::{Broken, Call, Head, list};
+use super::http2::{runtime, wait};
+use super::support::client_config;
+use bytes::{Buf, Bytes};
+use h3::client::{RequestStream, SendRequest};
+use h3::error::Code;
+use h3_quinn::{OpenStreams, RecvStream, SendStream};
+use http::{HeaderMap, Request};
+use quinn::crypto::rustls::QuicClientConfig;
+use rustls::ClientConfig;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use tokio::runtime::Runtime;
+
+pub struct Client {
+    sender: Mutex<SendRequest<OpenStreams, Bytes>>,
+    runtime: Runtime,
+}
+
+/// A QUIC connection that offers this, with what keeps it going.
+pub fn connect(
+    address: SocketAddr,
+    name: &str,
+    config: Arc<ClientConfig>,
+) -> (Runtime, Result<quinn::Connection, quinn::ConnectionError>) {
+    let runtime = runtime();
+    let connection = wait(&runtime, async {
+        let mut endpoint = quinn::Endpoint::client((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        let config = QuicClientConfig::try_from(config).unwrap();
+        endpoint.set_default_client_config(quinn::ClientConfig::new(Arc::new(config)));
+        endpoint.connect(address, name).unwrap().await
+    });
+    (runtime, connection)
+}
+
+impl Client {
+    pub fn new(address: SocketAddr) -> Self {
+        let (runtime, connection) = connect(address, "localhost", client_config(&[b"h3"]));
+        let connection = connection.unwrap();
+        let sender = wait(&runtime, async {
+            let view = h3_quinn::Connection::new(connection);
+            let (mut driver, sender) = h3::client::new(view).await.unwrap();
+            tokio::spawn(async move { std::future::poll_fn(|context| driver.poll_close(context)).await });
+            sender
+        });
+        Self {
+            sender: Mutex::new(sender),
+            runtime,
+        }
+    }
+
+    pub fn begin(
+        &self,
+        method: &str,
+        target: &str,
+        fields: &[(&str, &str)],
+        has_body: bool,
+    ) -> Result<Box<dyn Call + '_>, Broken> {
+        let host = fields.iter().find(|(name, _)| *name == "host");
+        let host = host.map_or("localhost", |(_, value)| value);
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("https://{host}{target}"))
+            .body(())
+            .unwrap();
+        *request.headers_mut() = list(fields);
+        request.headers_mut().remove("host");
+        let mut sender = self.sender.lock().unwrap();
+        let stream = wait(&self.runtime, async {
+            let mut stream = sender.send_request(request).await.map_err(|_| Broken)?;
+            if !has_body {
+                // An answer may have made it needless.
+                let _ended = stream.finish().await;
+            }
+            Ok(stream)
+        })?;
+        let (send, receive) = stream.split();
+        Ok(Box::new(Calling {
+            runtime: &self.runtime,
+            send,
+            receive,
+            trailers: HeaderMap::new(),
+        }))
+    }
+}
+
+struct Calling<'c> {
+    runtime: &'c Runtime,
+    send: RequestStream<SendStream<Bytes>, Bytes>,
+    receive: RequestStream<RecvStream, Bytes>,
+    trailers: HeaderMap,
+}
+
+impl Call for Calling<'_> {
+    fn send(&mut self, data: &[u8]) -> Result<(), Broken> {
+        let data = Bytes::copy_from_slice(data);
+        wait(self.runtime, async {
+            self.send.send_data(data).await.map_err(|_| Broken)
+        })
+    }
+
+    fn finish(&mut self, trailers: &[(&str, &str)]) {
+        wait(self.runtime, async {
+            if !trailers.is_empty() {
+                // Nobody may want it any more.
+                let _sent = self.send.send_trailers(list(trailers)).await;
+            }
+            let _sent = self.send.finish().await;
+        });
+    }
+
+    fn next_head(&mut self) -> Result<Head, Broken> {
+        let response = wait(self.runtime, async { self.receive.recv_response().await });
+        let (parts, ()) = response.map_err(|_| Broken)?.into_parts();
+        Ok(Head {
+            status: parts.status.as_u16(),
+            fields: parts.headers,
+        })
+    }
+
+    fn piece(&mut self) -> Result<Option<Vec<u8>>, Broken> {
+        wait(self.runtime, async {
+            match self.receive.recv_data().await {
+                Ok(Some(mut data)) => Ok(Some(data.copy_to_bytes(data.remaining()).to_vec())),
+                Ok(None) => {
+                    let trailers = self.receive.recv_trailers().await.map_err(|_| Broken)?;
+                    self.trailers = trailers.unwrap_or_default();
+                    Ok(None)
+                }
+                Err(_) => Err(Broken),
+            }
+        })
+    }
+
+    fn trailers(&mut self) -> HeaderMap {
+        std::mem::take(&mut self.trailers)
+    }
+
+    fn cancel(mut self: Box<Self>) {
+        let _guard = self.runtime.enter();
+        self.send.stop_stream(Code::H3_REQUEST_CANCELLED);
+        // Dropped, it wants no more of the answer; h3-quinn cannot be told so while it waits for some.
+        drop(self.receive);
+    }
+}

@@ -1,0 +1,72 @@
+//! What clients send is bounded, and what is beyond is answered the same way.
+
+use super::client::ALL;
+use super::stand::Stand;
+use super::support::answer;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+#[test]
+fn heads_and_targets_are_bounded() {
+    for protocol in ALL {
+        let stand = Stand::with(&Value::Null, |options| options.limits.max_head_bytes = 16 * 1024);
+        let client = stand.client(protocol);
+        let long = format!("/{}", "a".repeat(9000));
+        assert_eq!(client.get(&long).head.status, 414, "{protocol:?}");
+        for size in [20_000, 30_000] {
+            let large = "v".repeat(size / 2);
+            let fields = [("x-a", large.as_str()), ("x-b", large.as_str())];
+            let told = client.call("GET", "/", &fields, b"");
+            assert_eq!(told.map(|told| told.head.status), Ok(431), "{protocol:?} {size}");
+        }
+        let names: Vec<String> = (0..200).map(|index| format!("x-{index}")).collect();
+        let many: Vec<_> = names.iter().map(|name| (name.as_str(), "v")).collect();
+        let told = client.call("GET", "/", &many, b"").unwrap();
+        assert_eq!(told.head.status, 431, "{protocol:?}");
+        assert!(stand.upstream.is_untouched(), "{protocol:?}");
+    }
+}
+
+#[test]
+fn bodies_are_bounded() {
+    let changes = json!({"routes": {"max_body_bytes": 1000}});
+    for protocol in ALL {
+        let stand = Stand::with(&changes, |_| ());
+        let client = stand.client(protocol);
+        let seen = stand.upstream.serve(|_| answer("ok"));
+        for (size, status) in [(1000, 200), (1001, 413), (100_000, 413)] {
+            let (body, length) = (vec![b'x'; size], size.to_string());
+            for fields in [&[("content-length", length.as_str())][..], &[]] {
+                let told = client.call("POST", "/", fields, &body).unwrap();
+                assert_eq!(told.head.status, status, "{protocol:?} {size} {fields:?}");
+            }
+        }
+        assert_eq!(seen.lock().unwrap().len(), 2, "{protocol:?}");
+    }
+}
+
+#[test]
+fn a_body_that_does_not_come_is_not_waited_for() {
+    for protocol in ALL {
+        let stand = Stand::with(&Value::Null, |options| {
+            options.limits.body_timeout = Duration::from_millis(100);
+        });
+        let client = stand.client(protocol);
+        let mut call = client
+            .begin("POST", "/", &[("content-length", "10")], true)
+            .unwrap();
+        call.send(b"hello").unwrap();
+        assert_eq!(call.head().unwrap().status, 408, "{protocol:?}");
+    }
+}
+
+#[test]
+fn an_upstream_that_does_not_answer_is_not_waited_for() {
+    let changes = json!({"services": {"timeouts": {"read_ms": 100}}});
+    for protocol in ALL {
+        let stand = Stand::with(&changes, |_| ());
+        let client = stand.client(protocol);
+        let told = client.call("POST", "/", &[], b"x").unwrap();
+        assert_eq!(told.head.status, 504, "{protocol:?}");
+    }
+}

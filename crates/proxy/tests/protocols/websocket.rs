@@ -1,0 +1,212 @@
+//! WebSockets through the gateway: what both ends see must be what they would see without it, until it drains.
+
+use super::client::{Call, Protocol};
+use super::stand::Stand;
+use super::websocket_cases::cases;
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+use tungstenite::Message;
+
+/// Where WebSockets can begin.
+const ALL: [Protocol; 4] = [
+    Protocol::Http1,
+    Protocol::Http1Tls,
+    Protocol::Http2,
+    Protocol::Http2Tls,
+];
+
+const SWITCH: &str = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+                      Sec-WebSocket-Accept: a\r\n\r\n";
+
+/// A server that keeps to RFC 6455 and sends every message back.
+fn echo_server() -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            std::thread::spawn(move || {
+                let stream = stream.unwrap();
+                stream.set_nodelay(true).unwrap();
+                let Ok(mut socket) = tungstenite::accept(stream) else {
+                    return;
+                };
+                loop {
+                    match socket.read() {
+                        Ok(message @ (Message::Text(_) | Message::Binary(_))) => {
+                            if socket.send(message).is_err() {
+                                return;
+                            }
+                        }
+                        Ok(_) => {}
+                        Err(_) => {
+                            // What it has to say of that is said before it goes.
+                            let _said = socket.flush();
+                            return;
+                        }
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+/// What a client sees of a server that it speaks to without a gateway.
+fn directly(server: SocketAddr, parts: &[Vec<u8>]) -> Vec<u8> {
+    let mut stream = TcpStream::connect(server).unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream
+        .write_all(
+            b"GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+              Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+        )
+        .unwrap();
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).expect("a head");
+        head.push(byte[0]);
+    }
+    for part in parts {
+        if stream.write_all(part).is_err() {
+            break;
+        }
+    }
+    let mut all = Vec::new();
+    // A server that has not read all ends with a reset.
+    let _ended = stream.read_to_end(&mut all);
+    all
+}
+
+/// What a client sees through the gateway.
+fn through(mut call: Box<dyn Call + '_>, parts: &[Vec<u8>]) -> Vec<u8> {
+    assert!(matches!(call.head().unwrap().status, 101 | 200));
+    for part in parts {
+        if call.send(part).is_err() {
+            break;
+        }
+    }
+    let mut all = Vec::new();
+    while let Ok(Some(piece)) = call.piece() {
+        all.extend_from_slice(&piece);
+    }
+    all
+}
+
+#[test]
+fn all_is_as_without_a_gateway() {
+    let server = echo_server();
+    let changes = serde_json::json!({"services": {"url": format!("http://{server}")}});
+    let stands = ALL.map(|protocol| (protocol, Stand::with(&changes, |_| ())));
+    let clients: Vec<_> = stands
+        .iter()
+        .map(|(protocol, stand)| (protocol, stand.client(*protocol)))
+        .collect();
+    for case in cases() {
+        let wanted = directly(server, &case.parts);
+        assert!(!wanted.is_empty(), "{}", case.name);
+        for (protocol, client) in &clients {
+            let seen = through(client.websocket("/"), &case.parts);
+            assert!(
+                seen == wanted,
+                "{protocol:?} {}: {} bytes, not {}: {:?} {:?}",
+                case.name,
+                seen.len(),
+                wanted.len(),
+                &seen[..seen.len().min(40)],
+                &wanted[..wanted.len().min(40)]
+            );
+        }
+    }
+}
+
+/// A frame of a client.
+const HELLO: &[u8] = b"\x81\x85\0\0\0\0hello";
+
+#[test]
+fn draining_says_good_bye_to_both_ends() {
+    for protocol in ALL {
+        let stand = Stand::with(&Value::Null, |options| {
+            options.drain_timeout = Duration::from_secs(10);
+        });
+        let client = stand.client(protocol);
+        let mut call = client.websocket("/");
+        let mut wire = stand.upstream.accept();
+        wire.head().unwrap();
+        wire.send(SWITCH);
+        call.head().unwrap();
+        call.send(HELLO).unwrap();
+        assert_eq!(wire.read(HELLO.len()).unwrap(), HELLO);
+        // In the middle of a frame of the server's.
+        wire.send(b"\x82\x05ab");
+        assert_eq!(call.take(4).unwrap(), b"\x82\x05ab", "{protocol:?}");
+        let draining = stand.gateway.drain();
+        let said = wire.read(8).unwrap();
+        let unmasked: Vec<u8> = said[6..]
+            .iter()
+            .zip(&said[2..6])
+            .map(|(byte, mask)| byte ^ mask)
+            .collect();
+        assert_eq!(
+            (&said[..2], unmasked.as_slice()),
+            (&b"\x88\x82"[..], &b"\x03\xe9"[..]),
+            "{protocol:?}"
+        );
+        // The frame comes to its end, and then the good-bye.
+        wire.send(b"cde\x88\x02\x03\xe9");
+        assert_eq!(call.take(7).unwrap(), b"cde\x88\x02\x03\xe9", "{protocol:?}");
+        call.send(b"\x88\x82\0\0\0\0\x03\xe9").unwrap();
+        while let Ok(Some(rest)) = call.piece() {
+            assert!(rest.is_empty(), "{protocol:?} {rest:?}");
+        }
+        draining.join().unwrap();
+        wire.expect_end();
+    }
+}
+
+#[test]
+fn draining_does_not_interrupt_a_good_bye() {
+    for protocol in ALL {
+        let stand = Stand::with(&Value::Null, |options| {
+            options.drain_timeout = Duration::from_secs(10);
+        });
+        let client = stand.client(protocol);
+        let mut call = client.websocket("/");
+        let mut wire = stand.upstream.accept();
+        wire.head().unwrap();
+        wire.send(SWITCH);
+        call.head().unwrap();
+        call.send(b"\x88\x80\0\0\0\0").unwrap();
+        assert_eq!(wire.read(6).unwrap(), b"\x88\x80\0\0\0\0", "{protocol:?}");
+        wire.send(b"\x88\x00");
+        assert_eq!(call.take(2).unwrap(), b"\x88\x00", "{protocol:?}");
+        let draining = stand.gateway.drain();
+        drop(wire);
+        while let Ok(Some(rest)) = call.piece() {
+            assert!(rest.is_empty(), "{protocol:?} {rest:?}");
+        }
+        drop(call);
+        draining.join().unwrap();
+    }
+}
+
+#[test]
+fn an_idle_tunnel_ends() {
+    for protocol in ALL {
+        let stand = Stand::with(&Value::Null, |options| {
+            options.limits.tunnel_timeout = Duration::from_millis(100);
+        });
+        let client = stand.client(protocol);
+        let mut call = client.websocket("/");
+        let mut wire = stand.upstream.accept();
+        wire.head().unwrap();
+        wire.send(SWITCH);
+        call.head().unwrap();
+        wire.expect_end();
+        while let Ok(Some(rest)) = call.piece() {
+            assert!(rest.is_empty(), "{protocol:?} {rest:?}");
+        }
+    }
+}

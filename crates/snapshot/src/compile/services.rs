@@ -1,0 +1,196 @@
+//! How services lead to upstreams: to one of the model, or to a server that they name by `url`.
+
+use super::health;
+use super::pieces::{Map, Piece, Pieces};
+use super::upstreams::{Compiler, Origin, bracketed};
+use super::url::{check_path, parse_url};
+use crate::carry::Carry;
+use crate::tls::ClientTls;
+use crate::upstream::Upstream;
+use std::collections::HashSet;
+use std::sync::Arc;
+use weir_model::{Diagnostic, DocPath, Model, Scheme, Service};
+
+/// How services are reached.
+pub(super) struct Services<'m>(Map<&'m str, Arc<CompiledService>>);
+
+/// How one service is reached.
+pub(super) struct CompiledService {
+    pub service: Arc<Service>,
+    /// Its name, shared by all that carry it.
+    pub name: Arc<str>,
+    /// What its targets speak.
+    pub scheme: Scheme,
+    /// Position in the snapshot's upstreams.
+    pub upstream: u32,
+    /// The path put before those of calls.
+    pub path: Option<String>,
+    /// How its targets are met over TLS, where they are.
+    pub tls: Option<Arc<ClientTls>>,
+}
+
+impl<'m> Services<'m> {
+    /// Compiles all services and upstreams of the model, but for what is known in `pieces`.
+    pub(super) fn compile(
+        model: &'m Model,
+        carry: &Carry,
+        pieces: &mut Pieces,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> (Self, Vec<Arc<Upstream>>) {
+        let mut compiler = Compiler {
+            carry,
+            diagnostics,
+            round: pieces.round(),
+        };
+        let destinations: Vec<_> = (model.services.iter().enumerate())
+            .map(|(index, service)| compiler.destination(index, service))
+            .collect();
+        let servers = servers(&destinations);
+        let names: Vec<&str> = (model.upstreams.iter().map(|it| it.name.as_str()))
+            .chain(servers.iter().map(|(name, _)| name.as_str()))
+            .collect();
+        let places = pieces.places(&names);
+        let mut upstreams: Vec<Option<Arc<Upstream>>> = vec![None; names.len()];
+        for ((index, upstream), place) in model.upstreams.iter().enumerate().zip(&places) {
+            upstreams[*place as usize] = Some(compiler.own(index, upstream, pieces));
+        }
+        compiler
+            .diagnostics
+            .extend(health::check_sharing(&model.upstreams));
+        for ((name, origin), place) in servers.iter().zip(&places[model.upstreams.len()..]) {
+            upstreams[*place as usize] = Some(compiler.server(name, *origin, pieces));
+        }
+        let upstreams: Vec<Arc<Upstream>> = upstreams.into_iter().flatten().collect();
+        let by_name: Map<&str, u32> = names.iter().copied().zip(places).collect();
+        let mut services = Map::with_capacity_and_hasher(model.services.len(), Default::default());
+        for ((index, service), destination) in model.services.iter().enumerate().zip(destinations) {
+            let upstream = destination.and_then(|it| by_name.get(it.name()).map(|place| (*place, it.path())));
+            if let Some((place, path)) = upstream {
+                let at = (place, upstreams[place as usize].scheme);
+                let compiled = compiler.service((index, service), at, path, pieces);
+                services.insert(service.name.as_str(), compiled);
+            }
+        }
+        (Self(services), upstreams)
+    }
+
+    /// The service of this name; `None` where there is none or it is broken, which has been reported.
+    pub(super) fn get(&self, name: &str) -> Option<&Arc<CompiledService>> {
+        self.0.get(name)
+    }
+}
+
+/// Where a service leads.
+enum Destination<'m> {
+    /// To an upstream of the model, by its name.
+    Upstream(&'m str, Option<&'m str>),
+    /// To a server, with the name of its upstream. Services of one server share it and its connections.
+    Server(String, Origin<'m>, Option<&'m str>),
+}
+
+impl<'m> Destination<'m> {
+    /// What the upstream is known by.
+    fn name(&self) -> &str {
+        match self {
+            Self::Upstream(name, _) => name,
+            Self::Server(name, ..) => name,
+        }
+    }
+
+    fn path(&self) -> Option<&'m str> {
+        match self {
+            Self::Upstream(_, path) | Self::Server(_, _, path) => *path,
+        }
+    }
+}
+
+/// The servers to which services lead, each once.
+fn servers<'m>(destinations: &[Option<Destination<'m>>]) -> Vec<(String, Origin<'m>)> {
+    let mut known: HashSet<&str, foldhash::fast::RandomState> = HashSet::default();
+    let mut servers = Vec::new();
+    for destination in destinations.iter().flatten() {
+        if let Destination::Server(name, origin, _) = destination
+            && known.insert(name)
+        {
+            servers.push((name.clone(), *origin));
+        }
+    }
+    servers
+}
+
+/// What a server's upstream is known by. No upstream of a model has such a name: theirs hold no control characters.
+fn server_name((scheme, host, port, srv): Origin<'_>) -> String {
+    let kind = if srv { "srv" } else { "host" };
+    format!("{kind}\u{0}{}://{}:{port}", scheme.as_str(), bracketed(host))
+}
+
+impl Compiler<'_> {
+    /// Where a service leads, and its path.
+    fn destination<'m>(&mut self, index: usize, service: &'m Service) -> Option<Destination<'m>> {
+        let place = || DocPath::root().field("services").index(index);
+        if let Some(Err(message)) = service.path.as_deref().map(check_path) {
+            self.diagnostics
+                .push(Diagnostic::error(place().field("path"), message));
+        }
+        if let Some(upstream) = &service.upstream {
+            return Some(Destination::Upstream(upstream, service.path.as_deref()));
+        }
+        let url = match parse_url(service.url.as_deref()?) {
+            Ok(url) => url,
+            Err(message) => {
+                self.diagnostics
+                    .push(Diagnostic::error(place().field("url"), message));
+                return None;
+            }
+        };
+        if service.path.is_some() {
+            let message = "expected no path beside a url, which has its own";
+            self.diagnostics
+                .push(Diagnostic::error(place().field("path"), message));
+        }
+        let origin = (url.scheme, url.host, url.port, service.srv);
+        Some(Destination::Server(server_name(origin), origin, url.path))
+    }
+
+    /// A service whose upstream, of this scheme, stands at `upstream`.
+    fn service(
+        &mut self,
+        (index, service): (usize, &Arc<Service>),
+        (upstream, scheme): (u32, Scheme),
+        path: Option<&str>,
+        pieces: &mut Pieces,
+    ) -> Arc<CompiledService> {
+        let is_tls = scheme.is_tls();
+        let holds = |known: &CompiledService| known.upstream == upstream && known.scheme == scheme;
+        if let Some(known) = Piece::find(&mut pieces.services, service, self.round, holds) {
+            return known;
+        }
+        let tls = is_tls.then(|| self.tls(index, service)).flatten();
+        let is_good = tls.is_some() == is_tls;
+        let compiled = Arc::new(CompiledService {
+            service: Arc::clone(service),
+            name: service.name.as_str().into(),
+            scheme,
+            upstream,
+            path: path.filter(|path| *path != "/").map(str::to_owned),
+            tls,
+        });
+        if is_good {
+            Piece::note(&mut pieces.services, service, &compiled, self.round);
+        }
+        compiled
+    }
+
+    /// How the targets of a service are met over TLS.
+    fn tls(&mut self, index: usize, service: &Service) -> Option<Arc<ClientTls>> {
+        let place = DocPath::root().field("services").index(index).field("tls");
+        let build = |id| ClientTls::compile(&service.tls, &place, self.carry, id);
+        match self.carry.client(&service.tls, build) {
+            Ok(tls) => Some(tls),
+            Err(found) => {
+                self.diagnostics.push(found);
+                None
+            }
+        }
+    }
+}

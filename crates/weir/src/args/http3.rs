@@ -1,0 +1,35 @@
+//! Flags of `weir run` that are about HTTP/3.
+
+use clap::{Args, ValueEnum};
+use weir_proxy::Http3;
+
+/// Whether and how HTTP/3 is served.
+#[derive(Debug, Clone, Args)]
+pub struct Http3Args {
+    /// Serve HTTP/3 on the UDP side of each --listen-tls; where its port cannot be had, a warning says so.
+    #[arg(long, value_name = "WHETHER", env = "WEIR_HTTP3", value_enum, default_value_t = Switch::On)]
+    pub http3: Switch,
+    /// Port that clients are told of for HTTP/3 (`Alt-Svc`), where they reach Weir by another than it listens on
+    /// [default: the listener's].
+    #[arg(long, value_name = "PORT", env = "WEIR_HTTP3_PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub http3_port: Option<u16>,
+}
+
+/// Yes or no.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Switch {
+    /// Yes.
+    On,
+    /// No.
+    Off,
+}
+
+impl Http3Args {
+    /// As the data plane takes it.
+    pub fn options(&self) -> Option<Http3> {
+        let http3 = Http3 {
+            told_port: self.http3_port,
+        };
+        (self.http3 == Switch::On).then_some(http3)
+    }
+}

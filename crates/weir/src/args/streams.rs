@@ -1,0 +1,130 @@
+//! Flags of `weir run` about streams below HTTP, and about balancers that tell who their clients are.
+
+use clap::builder::RangedU64ValueParser;
+use clap::{Args, ValueEnum};
+use ipnet::IpNet;
+use std::net::{IpAddr, SocketAddr};
+use weir_proxy::{Limits, StreamListen, Trusted};
+use weir_snapshot::StreamTransport;
+
+/// Where streams are taken, and who tells of clients.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Streams")]
+pub struct StreamArgs {
+    /// Address for streams below HTTP, which stream routes lead on: of TCP; with `,tls` of TLS, with `,udp` of
+    /// datagrams. May be given several times; in the variable with spaces between.
+    #[arg(
+        long,
+        value_name = "ADDR[,tls|,udp]",
+        env = "WEIR_LISTEN_STREAM",
+        value_delimiter = ' ',
+        value_parser = listen
+    )]
+    pub listen_stream: Vec<StreamListen>,
+    /// Balancers that tell by the PROXY protocol (version 1 or 2) who their clients are. All their connections must
+    /// begin with it; those of others are taken as they are. May be given several times.
+    #[arg(
+        long,
+        value_name = "CIDR",
+        env = "WEIR_PROXY_PROTOCOL",
+        value_delimiter = ',',
+        value_parser = network
+    )]
+    pub proxy_protocol: Vec<IpNet>,
+    /// On which listeners they do so [default: on all].
+    #[arg(
+        long,
+        value_name = "LISTENERS",
+        env = "WEIR_PROXY_PROTOCOL_ON",
+        value_delimiter = ',',
+        value_enum
+    )]
+    pub proxy_protocol_on: Vec<ListenerArg>,
+    /// Open sessions of datagrams of each worker; datagrams of further clients are dropped.
+    #[arg(
+        long,
+        value_name = "N",
+        env = "WEIR_MAX_UDP_SESSIONS",
+        default_value_t = Limits::default().max_udp_sessions,
+        value_parser = RangedU64ValueParser::<usize>::new().range(1..)
+    )]
+    pub max_udp_sessions: usize,
+}
+
+/// A kind of listeners.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ListenerArg {
+    /// Those of `--listen`.
+    Http,
+    /// Those of `--listen-tls`.
+    Tls,
+    /// Those of `--listen-stream`, but for datagrams.
+    Stream,
+}
+
+impl StreamArgs {
+    /// Whether any handshake may have to be answered here.
+    pub fn has_tls(&self) -> bool {
+        let mut streams = self.listen_stream.iter();
+        streams.any(|it| it.transport == StreamTransport::Tls)
+    }
+
+    /// Who tells of clients, as the data plane takes it.
+    pub fn trusted(&self) -> Option<Trusted> {
+        let is_on = |kind| self.proxy_protocol_on.is_empty() || self.proxy_protocol_on.contains(&kind);
+        (!self.proxy_protocol.is_empty()).then(|| Trusted {
+            networks: self.proxy_protocol.clone(),
+            on_plain: is_on(ListenerArg::Http),
+            on_tls: is_on(ListenerArg::Tls),
+            on_streams: is_on(ListenerArg::Stream),
+        })
+    }
+}
+
+fn listen(text: &str) -> Result<StreamListen, String> {
+    let (address, transport) = match text.split_once(',') {
+        None => (text, StreamTransport::Tcp),
+        Some((address, "tls")) => (address, StreamTransport::Tls),
+        Some((address, "udp")) => (address, StreamTransport::Udp),
+        Some((_, other)) => {
+            return Err(format!(
+                "expected 'tls' or 'udp' behind the address, found '{other}'"
+            ));
+        }
+    };
+    let address = address.parse::<SocketAddr>();
+    let address = address.map_err(|_| "expected ADDRESS:PORT, ADDRESS:PORT,tls or ADDRESS:PORT,udp")?;
+    Ok(StreamListen { address, transport })
+}
+
+fn network(text: &str) -> Result<IpNet, String> {
+    let address = text.parse::<IpAddr>().map(IpNet::from);
+    address
+        .or_else(|_| text.parse::<IpNet>())
+        .map_err(|_| "expected an address or a network, such as 10.0.0.0/8".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listeners_are_read() {
+        for (text, wanted) in [
+            ("0.0.0.0:9000", Some(("0.0.0.0:9000", StreamTransport::Tcp))),
+            ("[::]:9443,tls", Some(("[::]:9443", StreamTransport::Tls))),
+            ("127.0.0.1:53,udp", Some(("127.0.0.1:53", StreamTransport::Udp))),
+            ("127.0.0.1:53,tcp", None),
+            ("127.0.0.1:53,", None),
+            ("9000", None),
+            ("localhost:9000", None),
+        ] {
+            let wanted = wanted.map(|(address, transport)| StreamListen {
+                address: address.parse().expect("an address"),
+                transport,
+            });
+            assert_eq!(listen(text).ok(), wanted, "{text}");
+        }
+        assert!(network("10.0.0.0/8").is_ok() && network("::1").is_ok() && network("x").is_err());
+    }
+}

@@ -1,0 +1,75 @@
+//! Tells in the log of certificates near or past their end: when one is first served, and every day from then on.
+
+use crate::certificates::{now, warning};
+use crate::status::Status;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often it is looked.
+const LOOK: Duration = Duration::from_secs(10);
+/// How often the same is told, in seconds.
+const DAILY: i64 = 86_400;
+
+/// What was told of a certificate: its first name and its end.
+type Told = (String, i64);
+
+/// Looks until the process ends.
+pub async fn watch(status: Arc<Status>) {
+    let mut told: HashMap<Told, i64> = HashMap::new();
+    loop {
+        if let Some(gateway) = status.gateway() {
+            for text in to_tell(gateway.published().snapshot.tls.ends(), &mut told, now()) {
+                tracing::warn!("{text}");
+            }
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// What is to be told now. What is not there any more is forgotten.
+fn to_tell(ends: &[weir_snapshot::End], told: &mut HashMap<Told, i64>, now: i64) -> Vec<String> {
+    let before = std::mem::take(told);
+    let mut texts = Vec::new();
+    for end in ends {
+        let Some(text) = warning(end, now) else { continue };
+        let key = (end.names.first().cloned().unwrap_or_default(), end.validity.until);
+        let at = match before.get(&key) {
+            Some(at) if now - at < DAILY => *at,
+            _ => {
+                texts.push(text);
+                now
+            }
+        };
+        told.insert(key, at);
+    }
+    texts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_snapshot::{End, Validity};
+
+    #[test]
+    fn the_same_is_told_once_a_day() {
+        let end = |until: i64| End {
+            certificate: 0,
+            pair: 0,
+            names: vec!["a.test".to_owned()],
+            validity: Validity { from: 0, until },
+        };
+        let (over, fresh) = ([end(1_000)], [end(i64::MAX / 2)]);
+        let mut told = HashMap::new();
+        for (ends, now, count) in [
+            (&fresh, 2_000, 0),
+            (&over, 2_000, 1),
+            (&over, 2_000 + DAILY - 1, 0),
+            (&over, 2_000 + DAILY, 1),
+            (&fresh, 2_000 + DAILY, 0),
+            (&over, 2_000 + DAILY, 1),
+        ] {
+            assert_eq!(to_tell(ends, &mut told, now).len(), count, "{now}");
+        }
+    }
+}

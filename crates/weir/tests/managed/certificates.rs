@@ -1,0 +1,130 @@
+//! Certificates that cannot be shown are refused wherever they come from; those near their end are shown and told of.
+
+use crate::support::{Call, STOCK_KEY, Weir, until};
+use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+const ANY: &str = "127.0.0.1:0";
+
+/// A certificate for a name, good until a year begins, and its key.
+fn made(name: &str, until: i32) -> [String; 2] {
+    let mut params = CertificateParams::new([name.to_owned()]).expect("a name");
+    params.not_before = date_time_ymd(2000, 1, 1);
+    params.not_after = date_time_ymd(until, 1, 1);
+    let key = KeyPair::generate().expect("a key");
+    let signed = params.self_signed(&key).expect("signed");
+    [signed.pem(), key.serialize_pem()]
+}
+
+/// `weir check` of a document: its exit status, and what it says.
+fn check(name: &str, document: &Value) -> (Option<i32>, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join(name), document.to_string()).expect("written");
+    let output = Command::new(env!("CARGO_BIN_EXE_weir"))
+        .args(["check", name])
+        .current_dir(folder.path())
+        .env_clear()
+        .output()
+        .expect("the binary runs");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code(), told)
+}
+
+#[test]
+fn what_cannot_be_shown_is_refused_by_every_door() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let weir = Weir::start(
+        folder.path(),
+        &["--data", "data", "--kong-admin", ANY, "--apisix-admin", ANY],
+    );
+    let ([certificate, key], [_, other]) = (made("a.test", 2100), made("a.test", 2100));
+    for (certificate, key, is_good, word) in [
+        (&certificate, &key, true, ""),
+        (&certificate, &other, false, "key"),
+        (&certificate, &"nothing".to_owned(), false, "key"),
+        (&"nothing".to_owned(), &key, false, "cert"),
+    ] {
+        let kong = json!({"cert": certificate, "key": key, "snis": ["a.test"]}).to_string();
+        let answer = Call::new("POST", &weir.kong(), "/certificates")
+            .body(&kong)
+            .make();
+        assert_eq!(answer.status == 201, is_good, "Kong: {answer:?}");
+        assert!(answer.body.contains(word), "Kong: {answer:?}");
+        let apisix = json!({"cert": certificate, "key": key, "snis": ["b.test"]}).to_string();
+        let answer = Call::new("PUT", &weir.apisix(), "/apisix/admin/ssls/1")
+            .header("X-API-KEY", STOCK_KEY)
+            .body(&apisix)
+            .make();
+        assert_eq!(answer.status < 300, is_good, "APISIX: {answer:?}");
+        assert!(answer.body.contains(word), "APISIX: {answer:?}");
+        let native = json!({"weir": 1, "certificates": [
+            {"names": ["a.test"], "key_pairs": [{"certificate": certificate, "key": key}]}]});
+        let (status, told) = check("weir.yaml", &native);
+        assert_eq!(status == Some(0), is_good, "{told}");
+        assert!(
+            told.contains(word) && (is_good || told.contains("key_pairs[0]")),
+            "{told}"
+        );
+        assert!(!told.contains("PRIVATE KEY-----"), "{told}");
+    }
+}
+
+#[test]
+fn a_certificate_past_its_end_is_shown_and_told_of() {
+    let [certificate, key] = made("old.test", 2020);
+    let document = json!({"weir": 1, "certificates": [
+        {"names": ["old.test"], "key_pairs": [{"certificate": certificate, "key": key}]}]});
+    let (status, told) = check("weir.yaml", &document);
+    assert_eq!(status, Some(0), "{told}");
+    assert!(
+        told.contains("certificates[0].key_pairs[0].certificate") && told.contains("'old.test' ended"),
+        "{told}"
+    );
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut child = Weir::command(folder.path(), &["--data", "data", "--kong-admin", ANY])
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    let mut ready = String::new();
+    BufReader::new(child.stdout.take().expect("piped"))
+        .read_line(&mut ready)
+        .expect("a line");
+    let log: Arc<Mutex<String>> = Arc::default();
+    let (written, stderr) = (Arc::clone(&log), child.stderr.take().expect("piped"));
+    std::thread::spawn(move || {
+        for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+            written.lock().expect("no panic").push_str(&line);
+        }
+    });
+    let address = |before: &str| {
+        let (_, rest) = ready.split_once(before).expect("an address");
+        rest[..rest.find([',', '/', '\n']).expect("an end")].to_owned()
+    };
+    let (kong, status) = (
+        address("Kong's Admin API on http://"),
+        address("status on http://"),
+    );
+    let body = json!({"cert": certificate, "key": key, "snis": ["old.test"]}).to_string();
+    Call::new("POST", &kong, "/certificates")
+        .body(&body)
+        .make()
+        .expect(201);
+    let shown = || Call::get(&status, "/status").make().json()["certificates"][0].clone();
+    until("it is told of", || shown()["state"] == "expired");
+    assert_eq!(shown()["names"], json!(["old.test"]));
+    assert!(shown()["days_left"].as_i64().is_some_and(|days| days < -365));
+    let metrics = Call::get(&status, "/metrics").make().body;
+    assert!(
+        metrics.contains("weir_certificate_expires_seconds{name=\"old.test\"} -"),
+        "{metrics}"
+    );
+    until("it is logged", || {
+        log.lock().expect("no panic").contains("'old.test' ended")
+    });
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+}

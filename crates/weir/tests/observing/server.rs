@@ -1,0 +1,147 @@
+//! Servers that take calls and tell of them, and a gateway to call them through.
+
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use tempfile::TempDir;
+
+/// A call that a server has got.
+pub struct Taken {
+    /// The request line.
+    pub line: String,
+    headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Taken {
+    /// The value of a header; empty: it is not there.
+    pub fn header(&self, name: &str) -> &str {
+        let found = self.headers.iter().find(|(known, _)| known == name);
+        found.map_or("", |(_, value)| value)
+    }
+}
+
+/// A server that takes all calls, and tells of them.
+pub fn server() -> (SocketAddr, Receiver<Taken>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (tell, told) = channel();
+    std::thread::spawn(move || {
+        while let Ok((stream, _)) = listener.accept() {
+            let tell = tell.clone();
+            std::thread::spawn(move || answer(stream, &tell));
+        }
+    });
+    (address, told)
+}
+
+/// Answers until the connection ends.
+fn answer(stream: TcpStream, tell: &Sender<Taken>) -> Option<()> {
+    let mut reader = BufReader::new(stream.try_clone().ok()?);
+    let mut stream = stream;
+    loop {
+        let mut lines = Vec::new();
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line).ok()? == 0 {
+                return None;
+            }
+            match line.trim_end() {
+                "" => break,
+                line => lines.push(line.to_owned()),
+            }
+        }
+        let headers: Vec<(String, String)> = lines[1..]
+            .iter()
+            .filter_map(|line| line.split_once(": "))
+            .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
+            .collect();
+        let length = headers.iter().find(|(name, _)| name == "content-length");
+        let length = length.and_then(|(_, value)| value.parse().ok()).unwrap_or(0);
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).ok()?;
+        // Nobody may want to know.
+        let _told = tell.send(Taken {
+            line: lines[0].clone(),
+            headers,
+            body,
+        });
+        stream
+            .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            .ok()?;
+    }
+}
+
+/// A gateway.
+pub struct Weir {
+    child: Child,
+    proxy: String,
+    status: String,
+    _folder: TempDir,
+}
+
+impl Weir {
+    /// Serves this configuration.
+    pub fn start(name: &str, configuration: &Value) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        // A door wants to see the end of its document; to the others it is a comment.
+        std::fs::write(folder.path().join(name), format!("{configuration}\n#END\n")).unwrap();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
+            .args(["run", "-c", name, "--workers", "2", "--status", "127.0.0.1:0"])
+            .args(["--listen", "127.0.0.1:0"])
+            .current_dir(folder.path())
+            .env_clear()
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut ready = String::new();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut ready)
+            .unwrap();
+        let mut addresses = ready.split("http://").skip(1);
+        let mut address = || {
+            let rest = addresses.next().unwrap_or_default();
+            let end = rest.find([',', '/', ' ', '\n']).unwrap_or(rest.len());
+            rest[..end].to_owned()
+        };
+        Self {
+            proxy: address(),
+            status: address(),
+            child,
+            _folder: folder,
+        }
+    }
+
+    /// Calls the proxy; gives the whole answer.
+    pub fn get(&self, path: &str, headers: &[(&str, &str)]) -> String {
+        get(&self.proxy, path, headers)
+    }
+
+    /// Asks the status listener.
+    pub fn scrape(&self, path: &str) -> String {
+        get(&self.status, path, &[])
+    }
+}
+
+impl Drop for Weir {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ended = self.child.kill();
+        let _status = self.child.wait();
+    }
+}
+
+fn get(address: &str, path: &str, headers: &[(&str, &str)]) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let mut request = format!("GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n");
+    for (name, value) in headers {
+        request.push_str(&format!("{name}: {value}\r\n"));
+    }
+    request.push_str("\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    String::from_utf8_lossy(&answer).into_owned()
+}

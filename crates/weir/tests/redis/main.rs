@@ -1,0 +1,10 @@
+//! Limits that several gateways share: real gateways and real Redis servers, alone, in a cluster, looked after by
+//! sentinels; and what happens when they go away.
+
+mod away;
+mod doors;
+mod places;
+mod settled;
+mod support;
+mod topologies;
+mod windows;

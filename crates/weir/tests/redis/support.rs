@@ -1,0 +1,370 @@
+//! Redis servers, gateways and an upstream, each a process or a thread of this test, on ports that the kernel gave.
+
+use std::cell::Cell;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// The longest that anything may take that is waited for.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Whether the servers of these tests are installed. Says so where they are not.
+pub fn is_installed() -> bool {
+    let found = Command::new("redis-server")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .status();
+    if found.is_err() {
+        println!("skipped: redis-server is not installed (scripts/need test)");
+    }
+    found.is_ok()
+}
+
+/// A port that nobody listens on.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("bound").port()
+}
+
+/// Looks again and again until it holds.
+pub fn until(what: &str, holds: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < PATIENCE, "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A running `redis-server`.
+pub struct Redis {
+    child: Child,
+    arguments: Vec<String>,
+    pub port: u16,
+    _folder: TempDir,
+}
+
+impl Redis {
+    /// A server without persistence, with these options more.
+    pub fn start(options: &[&str]) -> Self {
+        Self::start_in(tempfile::tempdir().expect("a folder"), options)
+    }
+
+    pub fn start_in(folder: TempDir, options: &[&str]) -> Self {
+        let port = free_port();
+        let mut arguments: Vec<String> = ["--save", "", "--appendonly", "no", "--bind", "127.0.0.1"]
+            .map(str::to_owned)
+            .into();
+        arguments.extend(["--dir".to_owned(), folder.path().display().to_string()]);
+        let options = options.iter().map(|it| it.replace("PORT", &port.to_string()));
+        arguments.extend(options);
+        if !arguments.iter().any(|it| it == "--port" || it == "--tls-port") {
+            arguments.extend(["--port".to_owned(), port.to_string()]);
+        }
+        let child = spawn(&arguments);
+        let redis = Self {
+            child,
+            arguments,
+            port,
+            _folder: folder,
+        };
+        redis.wait();
+        redis
+    }
+
+    /// A sentinel with this file.
+    pub fn start_sentinel(folder: TempDir, configuration: &str) -> Self {
+        let port = free_port();
+        let mut arguments = vec![configuration.to_owned(), "--port".to_owned(), port.to_string()];
+        arguments.extend(["--bind", "127.0.0.1", "--sentinel"].map(str::to_owned));
+        let redis = Self {
+            child: spawn(&arguments),
+            arguments,
+            port,
+            _folder: folder,
+        };
+        redis.wait();
+        redis
+    }
+
+    fn wait(&self) {
+        until("a Redis listens", || {
+            TcpStream::connect(("127.0.0.1", self.port)).is_ok()
+        });
+    }
+
+    /// Sends commands of plain words, one a line, and gives the replies as they come.
+    pub fn ask(&self, commands: &str) -> String {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("a connection");
+        stream.set_read_timeout(Some(PATIENCE)).expect("set");
+        let text: String = commands.lines().map(|line| format!("{line}\r\n")).collect();
+        stream.write_all(text.as_bytes()).expect("sent");
+        let mut reader = BufReader::new(stream);
+        let mut replies = String::new();
+        for _ in commands.lines() {
+            read_reply(&mut reader, &mut replies);
+        }
+        replies
+    }
+
+    pub fn kill(&mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("it ends");
+    }
+
+    pub fn restart(&mut self) {
+        self.child = spawn(&self.arguments);
+        self.wait();
+    }
+
+    pub fn stop(&self) {
+        self.signal(rustix::process::Signal::STOP);
+    }
+
+    pub fn go_on(&self) {
+        self.signal(rustix::process::Signal::CONT);
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, signal).expect("it runs");
+    }
+}
+
+fn read_reply(reader: &mut impl BufRead, replies: &mut String) {
+    let start = replies.len();
+    reader.read_line(replies).expect("a line");
+    let line = replies[start..].trim_end().to_owned();
+    let size = line.get(1..).and_then(|digits| digits.parse::<usize>().ok());
+    match (line.as_bytes().first(), size) {
+        (Some(b'*'), Some(count)) => (0..count).for_each(|_| read_reply(reader, replies)),
+        (Some(b'$'), Some(size)) => {
+            let mut text = vec![0; size + 2];
+            reader.read_exact(&mut text).expect("a text");
+            replies.push_str(&String::from_utf8_lossy(&text));
+        }
+        _ => {}
+    }
+}
+
+fn spawn(arguments: &[String]) -> Child {
+    Command::new("redis-server")
+        .args(arguments)
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("redis-server runs")
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        let _was_running = self.child.kill();
+        let _ended = self.child.wait();
+    }
+}
+
+/// A running gateway.
+pub struct Gateway {
+    child: Child,
+    pub address: String,
+    status: String,
+    folder: TempDir,
+}
+
+impl Gateway {
+    /// Serves a document with two workers.
+    pub fn start(document: &str) -> Self {
+        Self::with(document, &[])
+    }
+
+    /// With these variables of the environment.
+    pub fn with(document: &str, environment: &[(&str, String)]) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("weir.yaml"), document).expect("a file");
+        let log = std::fs::File::create(folder.path().join("log")).expect("a file");
+        let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
+            .args(["run", "-c", "weir.yaml", "--workers", "2"])
+            .args(["--status", "127.0.0.1:0", "--listen", "127.0.0.1:0"])
+            .current_dir(folder.path())
+            .env_clear()
+            .envs(environment.iter().map(|(name, value)| (name, value)))
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()
+            .expect("the binary runs");
+        let mut ready = String::new();
+        let stdout = child.stdout.take().expect("piped");
+        BufReader::new(stdout).read_line(&mut ready).expect("a line");
+        let mut addresses = ready.split("http://").skip(1).map(|rest| {
+            rest.split([',', ' ', '\n', '/'])
+                .next()
+                .unwrap_or_default()
+                .to_owned()
+        });
+        let (address, status) = (addresses.next(), addresses.next());
+        let gateway = Self {
+            child,
+            address: address.unwrap_or_default(),
+            status: status.unwrap_or_default(),
+            folder,
+        };
+        assert!(!gateway.status.is_empty(), "{ready:?}: {}", gateway.log());
+        gateway
+    }
+
+    /// What it has logged.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("log")).expect("a log")
+    }
+
+    /// Calls a path, and gives the answer's status.
+    pub fn call(&self, path: &str) -> u16 {
+        self.get(path, "").0
+    }
+
+    /// Calls a path with these header lines; the status and the rest of the answer.
+    pub fn get(&self, path: &str, headers: &str) -> (u16, String) {
+        get(&self.address, path, headers)
+    }
+
+    /// The number behind a metric with these words.
+    pub fn metric(&self, words: &str) -> u64 {
+        let (_, text) = get(&self.status, "/metrics", "");
+        let line = text.lines().find(|line| line.starts_with(words));
+        let number = line.and_then(|line| line.rsplit(' ').next()?.parse().ok());
+        number.unwrap_or(0)
+    }
+
+    /// Ends it without a good-bye.
+    pub fn kill(mut self) {
+        self.child.kill().expect("it runs");
+    }
+
+    /// Lets it end properly.
+    pub fn end(mut self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
+        self.child.wait().expect("it ends");
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        let _was_running = self.child.kill();
+        let _ended = self.child.wait();
+        let log = self.log();
+        if std::thread::panicking() {
+            println!("the gateway's log:\n{log}");
+        } else {
+            assert!(!log.contains("panicked"), "{log}");
+        }
+    }
+}
+
+/// Calls a path on a connection of its own.
+pub fn get(address: &str, path: &str, headers: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).expect("a connection");
+    stream.set_read_timeout(Some(PATIENCE)).expect("set");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n{headers}\r\n");
+    stream.write_all(request.as_bytes()).expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    let status = answer.get(9..12).and_then(|digits| digits.parse().ok());
+    (status.unwrap_or(0), answer)
+}
+
+/// A server that answers every call with 200, when it is let.
+pub struct Upstream {
+    pub address: SocketAddr,
+    pub calls: Arc<AtomicUsize>,
+    gate: Arc<(Mutex<bool>, Condvar)>,
+    over: Arc<AtomicBool>,
+    held: Cell<bool>,
+}
+
+impl Upstream {
+    /// Answers with these header lines.
+    pub fn start(headers: &'static str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let upstream = Self {
+            address: listener.local_addr().expect("bound"),
+            calls: Arc::default(),
+            gate: Arc::new((Mutex::new(true), Condvar::new())),
+            over: Arc::default(),
+            held: Cell::new(false),
+        };
+        let (gate, calls) = (Arc::clone(&upstream.gate), Arc::clone(&upstream.calls));
+        let over = Arc::clone(&upstream.over);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                if over.load(Ordering::Relaxed) {
+                    return;
+                }
+                let (gate, calls) = (Arc::clone(&gate), Arc::clone(&calls));
+                let stream = stream.expect("a connection");
+                std::thread::spawn(move || serve(stream, headers, &gate, &calls));
+            }
+        });
+        upstream
+    }
+
+    /// Lets calls wait, or lets them go.
+    pub fn hold(&self, holds: bool) {
+        self.held.set(holds);
+        *self.gate.0.lock().expect("whole") = !holds;
+        self.gate.1.notify_all();
+    }
+}
+
+impl Drop for Upstream {
+    fn drop(&mut self) {
+        self.hold(false);
+        self.over.store(true, Ordering::Relaxed);
+        let _woken = TcpStream::connect(self.address);
+    }
+}
+
+fn serve(stream: TcpStream, headers: &str, gate: &(Mutex<bool>, Condvar), calls: &AtomicUsize) {
+    let mut writer = stream.try_clone().expect("cloned");
+    let mut lines = BufReader::new(stream).lines();
+    while lines.by_ref().map_while(Result::ok).any(|line| line.is_empty()) {
+        calls.fetch_add(1, Ordering::SeqCst);
+        let open = gate.0.lock().expect("whole");
+        drop(gate.1.wait_while(open, |open| !*open).expect("whole"));
+        let answer = format!("HTTP/1.1 200 OK\r\n{headers}Content-Length: 2\r\n\r\nok");
+        if writer.write_all(answer.as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+/// Calls the gateways by turns, from several threads, and counts the answers with status 200.
+pub fn passed(gateways: &[&Gateway], calls: usize, path: &str) -> usize {
+    let passed = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let passed = &passed;
+            scope.spawn(move || {
+                for number in 0..calls / 8 {
+                    let gateway = gateways[(thread + number) % gateways.len()];
+                    match gateway.call(path) {
+                        200 => passed.fetch_add(1, Ordering::SeqCst),
+                        429 | 503 => 0,
+                        other => panic!("status {other}"),
+                    };
+                }
+            });
+        }
+    });
+    passed.into_inner()
+}
+
+/// A native document: everything is answered by the upstream after this plugin.
+pub fn native(upstream: &Upstream, plugin: &str) -> String {
+    let url = upstream.address;
+    format!(
+        "weir: 1\nservices:\n- {{name: s, url: 'http://{url}', routes: [{{name: r, paths: [/], plugins: [{plugin}]}}]}}\n"
+    )
+}

@@ -10,6 +10,10 @@ use weir_snapshot::{Carry, Snapshot, StreamSession, StreamTransport, compile};
 /// Tables that come out otherwise, by a part of their names, and why.
 const OTHERWISE: &[(&str, &str)] = &[
     (
+        "#stream context / [snis] /  / [sni] is ignored for http request without shadowing",
+        "a call, asked of a router for streams",
+    ),
+    (
         "prefers port-specific even for http",
         "the routes of the table are not those that its router was made of",
     ),
@@ -208,7 +212,12 @@ fn run(flavor: &str, router: RouterFlavor) {
     };
     let mut failures = Vec::new();
     let mut listed = 0;
-    let mut unused: Vec<&str> = OTHERWISE.iter().map(|(part, _)| *part).collect();
+    let is_there = |part: &&str| {
+        tables
+            .iter()
+            .any(|it| it["test"].as_str().is_some_and(|name| name.contains(part)))
+    };
+    let mut unused: Vec<&str> = OTHERWISE.iter().map(|(part, _)| *part).filter(is_there).collect();
     for table in &tables {
         let name = table["test"].as_str().expect("a name");
         let reason = OTHERWISE.iter().find(|(part, _)| name.contains(part));

@@ -191,7 +191,7 @@ fn what_is_wrong_is_refused_in_the_originals_words() {
         (
             "opentelemetry",
             json!({}),
-            "at least one of these fields must be non-empty: 'config.traces_endpoint', 'config.logs_endpoint'",
+            "at least one of these fields must be non-empty: 'traces_endpoint', 'logs_endpoint'",
         ),
         (
             "opentelemetry",

@@ -56,7 +56,7 @@ mod tests {
     fn ids_are_written_with_all_their_digits() {
         let trace = TraceContext {
             trace_id: 0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736,
-            span_id: 0xf067_aa0b_a902_b7,
+            span_id: 0x00f0_67aa_0ba9_02b7,
             is_sampled: true,
             ..TraceContext::default()
         };

@@ -40,7 +40,8 @@ impl NormalForm {
 pub fn is_plain(path: &[u8]) -> bool {
     let mut previous = 0;
     for &byte in path {
-        if !PLAIN[usize::from(byte)] && !(matches!(byte, b'/' | b'.') && previous != b'/') {
+        let is_plain = PLAIN[usize::from(byte)] || (matches!(byte, b'/' | b'.') && previous != b'/');
+        if !is_plain {
             return false;
         }
         previous = byte;

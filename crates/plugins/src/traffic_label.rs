@@ -73,16 +73,17 @@ impl Plugin for TrafficLabel {
         let mut rules = WeightedRules::default();
         for (index, rule) in config.rules.iter().enumerate() {
             let path = DocPath::root().field("rules").index(index);
-            let mut actions = Vec::with_capacity(rule.actions.len());
+            let (mut actions, mut of_actions) = (Vec::with_capacity(rule.actions.len()), Vec::new());
             for (index, action) in rule.actions.iter().enumerate() {
                 let place = path.field("actions").index(index).field("headers");
                 match HeaderSteps::compile(&action.headers, true, &place) {
                     Ok(steps) => actions.push(steps),
-                    Err(more) => faults.extend(more),
+                    Err(more) => of_actions.extend(more),
                 }
             }
             let weights = rule.actions.iter().map(|action| action.weight);
             rules.add(rule.when.as_ref(), actions, weights, &path, &mut faults);
+            faults.extend(of_actions);
         }
         match faults.is_empty() {
             true => Ok(Arc::new(LabelFilter(rules))),

@@ -143,7 +143,7 @@ mod tests {
             ("application/grpc", true),
             ("application/grpc+proto", true),
             ("Application/gRPC; x=y", true),
-            ("application/grpc-web", false),
+            ("application/grpc-other", false),
             ("application/grp", false),
             ("application/json", false),
         ] {

@@ -274,3 +274,17 @@ fn a_scrape_during_counting_and_reloads_never_shows_a_counter_of_another_pair() 
     thread.join().unwrap();
     assert_eq!(registry.totals().requests, 25_000);
 }
+
+#[test]
+fn ends_of_certificates_are_told() {
+    let registry = registry(1);
+    assert!(!scrape(&registry).contains("weir_certificate_expires_seconds"));
+    registry.certificates_end(vec![("a.test".into(), 60), ("b.test".into(), -5)]);
+    let text = scrape(&registry);
+    for line in [
+        "weir_certificate_expires_seconds{name=\"a.test\"} 60",
+        "weir_certificate_expires_seconds{name=\"b.test\"} -5",
+    ] {
+        assert!(text.lines().any(|it| it == line), "{text}");
+    }
+}

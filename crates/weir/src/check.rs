@@ -34,7 +34,7 @@ fn checked(loaded: &Loaded) -> Outcome {
             outcome.stdout.push_str(&format!(
                 "{}: ok ({}, {})\n",
                 source.file,
-                counted(source.count("routes"), "route"),
+                counted(source.count("routes") + source.count("stream_routes"), "route"),
                 counted(source.count("services"), "service"),
             ));
         }

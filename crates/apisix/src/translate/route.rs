@@ -260,14 +260,13 @@ fn labels(
     let id = service.map(|service| service.id.clone()).unwrap_or_default();
     let name = service.and_then(|service| service.value.name.clone());
     let mut labels = BTreeMap::from([
-        (
-            "route_name".to_owned(),
-            item.value.name.clone().unwrap_or_default(),
-        ),
         ("matched_uri".to_owned(), paths.join(" ")),
         ("service_name".to_owned(), name.unwrap_or_else(|| id.clone())),
         ("service_id".to_owned(), id),
     ]);
+    if let Some(name) = &item.value.name {
+        labels.insert("route_name".to_owned(), name.clone());
+    }
     if let Some(hosts) = hosts {
         labels.insert("matched_host".to_owned(), hosts.join(" "));
     }

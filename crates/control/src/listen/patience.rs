@@ -5,9 +5,9 @@ use axum::body::{Body, Bytes};
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::task::{Context, Poll, ready};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
@@ -15,17 +15,29 @@ use tokio::time::{Instant, Sleep};
 
 /// Whether a call is being answered, shared by the connection and its calls.
 #[derive(Debug, Clone, Default)]
-pub struct Phase(Arc<AtomicU32>);
+pub struct Phase(Arc<Calls>);
+
+#[derive(Debug, Default)]
+struct Calls {
+    count: AtomicU32,
+    /// Who is to look at the connection again when the last of them ends: from then on its client is waited for.
+    waiting: Mutex<Option<Waker>>,
+}
 
 impl Phase {
     /// A call begins.
     pub fn begin_call(&self) -> InCall {
-        self.0.fetch_add(1, Ordering::AcqRel);
+        self.0.count.fetch_add(1, Ordering::AcqRel);
         InCall(self.clone())
     }
 
     fn is_in_call(&self) -> bool {
-        self.0.load(Ordering::Acquire) > 0
+        self.0.count.load(Ordering::Acquire) > 0
+    }
+
+    /// Has `waker` told when no call is being answered any more.
+    fn tell(&self, waker: &Waker) {
+        *self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner) = Some(waker.clone());
     }
 }
 
@@ -35,7 +47,17 @@ pub struct InCall(Phase);
 
 impl Drop for InCall {
     fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::AcqRel);
+        let calls = &*self.0.0;
+        if calls.count.fetch_sub(1, Ordering::AcqRel) == 1 {
+            let waiting = calls
+                .waiting
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take();
+            if let Some(waker) = waiting {
+                waker.wake();
+            }
+        }
     }
 }
 
@@ -152,7 +174,11 @@ impl AsyncRead for Patient {
         let read = Pin::new(&mut this.stream).poll_read(context, buffer);
         if this.phase.is_in_call() {
             this.wait = Wait::Nothing;
-            return read;
+            this.phase.tell(context.waker());
+            // The last may have ended just now.
+            if this.phase.is_in_call() {
+                return read;
+            }
         }
         if this.wait == Wait::Nothing {
             this.wait_for(Wait::Request, this.idle);

@@ -116,7 +116,10 @@ mod tests {
                 "gone.proto",
                 Err("the file 'gone/b.proto' that it imports is not there"),
             ),
-            ("broken.proto", Err("proto.file: broken.proto:1:")),
+            (
+                "broken.proto",
+                Err("proto.file: broken.proto: expected an identifier"),
+            ),
             (
                 "secret.txt",
                 Err("cannot be read: expected a file whose name ends in .proto"),

@@ -156,8 +156,12 @@ impl Chains {
             route: Some(route),
             service: None,
         };
-        let own = self.plugins.iter().filter(move |it| it.plain.contains_key(&scope));
-        own.map(|it| it.definition.name).filter(|name| !stream::PLUGINS.contains(name))
+        let own = self
+            .plugins
+            .iter()
+            .filter(move |it| it.plain.contains_key(&scope));
+        own.map(|it| it.definition.name)
+            .filter(|name| !stream::PLUGINS.contains(name))
     }
 
     /// The chain of a route.

@@ -157,14 +157,15 @@ impl WebFilter {
         }
         if let Some(method) = method {
             body = self
-                .from_json(form, &method.input(), &body)
+                .frame_json(form, &method.input(), &body)
                 .map_err(Fault::Told)?;
         }
         set_body(&mut exchange.request, body);
         Ok(())
     }
 
-    fn from_json(&self, form: Form, input: &MessageDescriptor, body: &[u8]) -> Result<Vec<u8>, String> {
+    /// The messages of a body in JSON, as gRPC frames them.
+    fn frame_json(&self, form: Form, input: &MessageDescriptor, body: &[u8]) -> Result<Vec<u8>, String> {
         let mut framed = Vec::new();
         let mut fault = None;
         let mut add = |json: &[u8]| {

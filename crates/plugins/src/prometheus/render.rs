@@ -138,7 +138,7 @@ fn write_family(name: &str, told: &Told<'_>, out: &mut String) {
 fn number(count: u64, is_time: bool) -> String {
     match is_time {
         false => count.to_string(),
-        true if count % 1000 == 0 => (count / 1000).to_string(),
+        true if count.is_multiple_of(1000) => (count / 1000).to_string(),
         true => {
             let text = format!("{}.{:03}", count / 1000, count % 1000);
             text.trim_end_matches('0').to_owned()

@@ -14,7 +14,7 @@ pub(crate) use json_out::{write_field, write_message};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use prost_reflect::{DescriptorPool, FileDescriptor, MethodDescriptor, ServiceDescriptor};
-use protox::file::{ChainFileResolver, File, FileResolver, GoogleFileResolver};
+use protox::file::{ChainFileResolver, File as Parsed, FileResolver, GoogleFileResolver};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
@@ -221,7 +221,7 @@ fn told(error: &protox::Error) -> String {
 /// # Errors
 /// What is wrong with the definition, with file, line and column.
 pub fn imports(name: &str, text: &str) -> Result<Vec<String>, String> {
-    let file = File::from_source(last_part(name), text).map_err(|error| told(&error))?;
+    let file = Parsed::from_source(last_part(name), text).map_err(|error| told(&error))?;
     Ok(file.file_descriptor_proto().dependency.clone())
 }
 
@@ -238,10 +238,10 @@ fn last_part(name: &str) -> &str {
 struct Texts(HashMap<String, String>);
 
 impl FileResolver for Texts {
-    fn open_file(&self, name: &str) -> Result<File, protox::Error> {
+    fn open_file(&self, name: &str) -> Result<Parsed, protox::Error> {
         let own = self.0.get(name).map(String::as_str);
         match own.or_else(|| google::text_of(name)) {
-            Some(text) => File::from_source(name, text),
+            Some(text) => Parsed::from_source(name, text),
             None => Err(protox::Error::file_not_found(name)),
         }
     }

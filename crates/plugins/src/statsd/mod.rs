@@ -57,7 +57,7 @@ impl Plugin for Statsd {
         if config.metrics.is_empty() {
             faults.tell("metrics", "expected at least one");
         }
-        let lines = lines(&config, &mut faults);
+        let lines = compile(&config, &mut faults);
         for (place, metric) in config.metrics.iter().enumerate() {
             if !(0.0..=1.0).contains(&metric.sample_rate) {
                 let path = DocPath::root().field("metrics").index(place).field("sample_rate");
@@ -94,7 +94,7 @@ impl Plugin for Statsd {
 }
 
 /// The lines that tell of a call; what is wrong with their texts is told to `faults`.
-fn lines(config: &Config, faults: &mut Faults) -> Vec<Line> {
+fn compile(config: &Config, faults: &mut Faults) -> Vec<Line> {
     let mut read = |field: &str, text: &str, of: fn(&str) -> Result<Text, String>| {
         of(text).unwrap_or_else(|message| {
             faults.tell(field, message);
@@ -258,17 +258,21 @@ impl StatsdFilter {
     }
 
     fn write_number(&self, measure: &Measure, record: &CallRecord<'_>, out: &mut Vec<u8>) -> Option<()> {
-        let micros = match measure {
-            Measure::TotalMs => record.total_us,
-            Measure::UpstreamMs => record.upstream_us?,
-            Measure::GatewayMs => record.total_us.saturating_sub(record.upstream_us.unwrap_or(0)),
-            Measure::RequestBytes => return Some(write_whole(record.bytes_in, out)),
-            Measure::ResponseBytes => return Some(write_whole(record.bytes_out, out)),
-            Measure::Count | Measure::Text(_) => return Some(write_whole(1, out)),
+        let (number, is_time) = match measure {
+            Measure::TotalMs => (record.total_us, true),
+            Measure::UpstreamMs => (record.upstream_us?, true),
+            Measure::GatewayMs => {
+                let upstream_us = record.upstream_us.unwrap_or(0);
+                (record.total_us.saturating_sub(upstream_us), true)
+            }
+            Measure::RequestBytes => (record.bytes_in, false),
+            Measure::ResponseBytes => (record.bytes_out, false),
+            Measure::Count | Measure::Text(_) => (1, false),
         };
-        match self.decimals {
-            true => crate::logger::json::millis(out, micros),
-            false => write_whole(micros / 1000, out),
+        match (is_time, self.decimals) {
+            (true, true) => crate::logger::json::millis(out, number),
+            (true, false) => write_whole(number / 1000, out),
+            (false, _) => write_whole(number, out),
         }
         Some(())
     }

@@ -81,13 +81,30 @@ fn name_lines<'b, E: From<Broken>>(
             Line::Partial => return Ok(None),
         };
         let (name, value) = (&bytes[field.name.clone()], &bytes[field.value.clone()]);
-        if note(name, value)? {
+        let is_wanted = match note(name, value) {
+            Ok(is_wanted) => is_wanted,
+            Err(error) => return Err(broken_behind(bytes, field.end).map_or(error, E::from)),
+        };
+        if is_wanted {
             let value = field.value.start - first..field.value.end - first;
             headers.push_line(name, field.name.start - first, value, field.end - first);
         }
         from = field.end;
     }
     Err(Broken::TooManyFields.into())
+}
+
+/// What is wrong with the lines from `from` on, if anything is: a head that cannot be read is refused as such, and not
+/// for what a part of it would have meant. A folded line may be that part.
+#[cold]
+fn broken_behind(bytes: &[u8], mut from: usize) -> Option<Broken> {
+    loop {
+        match field_line(bytes, from) {
+            Ok(Line::Field(field)) => from = field.end,
+            Ok(Line::Last(_) | Line::Partial) => return None,
+            Err(broken) => return Some(broken),
+        }
+    }
 }
 
 /// The line that begins at `from`, behind the start line.

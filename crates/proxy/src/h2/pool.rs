@@ -323,7 +323,7 @@ async fn open(worker: Rc<Worker>, key: PoolKey, met: (Met, Speaks), mut timer: T
 /// What a connection has come to.
 enum Shaken {
     Http1((ReadHalf, WriteHalf)),
-    Http2(SendRequest<Bytes>, client::Connection<Wire, Bytes>, Wire),
+    Http2(SendRequest<Bytes>, Box<client::Connection<Wire, Bytes>>, Wire),
 }
 
 async fn shake(worker: &Rc<Worker>, key: &PoolKey, (met, speaks): (Met, Speaks)) -> io::Result<Shaken> {
@@ -342,7 +342,7 @@ async fn shake(worker: &Rc<Worker>, key: &PoolKey, (met, speaks): (Met, Speaks))
         .max_send_buffer_size(SEND_BUFFER);
     let (sender, mut connection) = builder.handshake(wire.clone()).await.map_err(error_of)?;
     greet(&mut connection, &wire).await?;
-    Ok(Shaken::Http2(sender, connection, wire))
+    Ok(Shaken::Http2(sender, Box::new(connection), wire))
 }
 
 /// Waits until the server has answered: then it is known how many calls it takes at once, which it says first.
@@ -368,7 +368,7 @@ async fn greet(connection: &mut client::Connection<Wire, Bytes>, wire: &Wire) ->
 }
 
 /// Lets the connection work until it ends, which it does once nobody holds on to it and no call is left.
-async fn drive(mut connection: client::Connection<Wire, Bytes>, wire: &Wire) {
+async fn drive(mut connection: Box<client::Connection<Wire, Bytes>>, wire: &Wire) {
     let ended = std::future::poll_fn(|context| {
         let driven = Pin::new(&mut connection).poll(context);
         match wire.poll_out(context) {

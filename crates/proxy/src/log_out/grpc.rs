@@ -1,6 +1,6 @@
 //! Unary gRPC calls to a server that takes entries, one after another over an HTTP/2 connection that is kept.
 //!
-//! It is the client's half of <https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md>, without compression.
+//! It is the client's half of <https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md>, with plain messages only.
 //! The calls of clients do not pass here: those are forwarded as they come.
 
 use super::Surroundings;

@@ -44,3 +44,26 @@ pub fn read_proxy_header(bytes: &[u8]) {
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_change_of_a_byte_is_borne() {
+        for seed in [
+            &b"PROXY TCP4 192.0.2.1 198.51.100.9 56324 443\r\nGET"[..],
+            b"PROXY TCP6 2001:db8::1 ::ffff:1.2.3.4 1 2\r\n",
+            b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\xc0\0\x02\x01\xc6\x33\x64\x09\x12\x34\x01\xbb",
+        ] {
+            for at in 0..seed.len() {
+                read_proxy_header(&seed[..at]);
+                for byte in 0..=u8::MAX {
+                    let mut bytes = seed.to_vec();
+                    bytes[at] = byte;
+                    read_proxy_header(&bytes);
+                }
+            }
+        }
+    }
+}

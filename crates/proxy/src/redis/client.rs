@@ -134,11 +134,11 @@ impl Client {
                 });
                 return numbers;
             };
-            let redirect = match &self.way {
-                Way::Cluster(cluster) => cluster.redirect(words, &sent.node),
+            let sent_on = match &self.way {
+                Way::Cluster(cluster) => cluster.sent_on(words, &sent.node),
                 Way::Single(_) => None,
             };
-            let (node, asking) = match redirect {
+            let (node, asking) = match sent_on {
                 Some(Redirect::Moved(node)) => (node, false),
                 Some(Redirect::Ask(node)) => (node, true),
                 None if words.starts_with("NOSCRIPT") && !in_full => {
@@ -207,6 +207,16 @@ impl Drop for Abandoned<'_> {
     }
 }
 
+impl Client {
+    /// Puts posts back that could not be sent, before those that have come since.
+    fn keep(&self, mut left: VecDeque<Post>) {
+        let mut posts = self.posts.borrow_mut();
+        left.append(&mut posts);
+        left.truncate(MAX_POSTS);
+        *posts = left;
+    }
+}
+
 impl RedisOutlet for Client {
     fn post(&self, call: RedisCall) {
         let mut posts = self.posts.borrow_mut();
@@ -249,11 +259,7 @@ async fn send_posts(client: Rc<Client>) {
             }
             if !left.is_empty() {
                 client.used.set(Instant::now());
-                let mut posts = client.posts.borrow_mut();
-                left.append(&mut posts);
-                left.truncate(MAX_POSTS);
-                *posts = left;
-                drop(posts);
+                client.keep(left);
                 tokio::time::sleep(POST_PAUSE).await;
             }
         }

@@ -98,7 +98,7 @@ impl Cluster {
     }
 
     /// What a server says with an error about where a call is to be sent.
-    pub fn redirect(self: &Rc<Self>, words: &str, from: &Node) -> Option<Redirect> {
+    pub fn sent_on(self: &Rc<Self>, words: &str, from: &Node) -> Option<Redirect> {
         let mut words = words.split(' ');
         let (code, slot, address) = (words.next()?, words.next()?, words.next()?);
         if !matches!(code, "MOVED" | "ASK") {

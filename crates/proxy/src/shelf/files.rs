@@ -1,6 +1,7 @@
 //! The files of a shelf: `AB/ABCD…` by key, below a folder that one process holds at a time.
 
 use super::index::Found;
+use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -54,7 +55,7 @@ impl Files {
                 .truncate(false)
                 .write(true)
                 .open(self.folder.join("lock"))?;
-            lock.try_lock()?;
+            flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
             self.lock = Some(lock);
         }
         Ok(())

@@ -35,10 +35,7 @@ pub async fn ask(
         let Some(instance) = step.instance(None) else {
             continue;
         };
-        let applies = instance
-            .when
-            .as_ref()
-            .is_none_or(|when| when.holds(&mut exchange));
+        let applies = instance.when.as_ref().is_none_or(|when| when.holds(&exchange));
         if !applies || !instance.phases.request {
             continue;
         }

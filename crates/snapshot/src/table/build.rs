@@ -129,17 +129,19 @@ impl<'m> Builder<'_, 'm> {
 
     fn finish(self, voice: Voice) -> RouteTable {
         let mut unranked = self.entries;
-        // Stable: of equal precedences, the first in the document goes first.
-        unranked.sort_by_key(|it| Reverse(it.precedence));
-        let match_indexes = unranked.iter().map(|it| it.match_index).collect();
-        let ranked = unranked.into_iter().zip(0u32..).map(|(it, rank)| {
-            let mut entry = it.entry;
-            entry.candidate.rank = rank;
-            entry
-        });
+        // Of equal precedences, the first in the document goes first. Entries are large, so only numbers are moved.
+        let precedences = unranked.iter().map(|it| Reverse(it.precedence));
+        let mut order: Vec<(Reverse<u64>, u32)> = precedences.zip(0u32..).collect();
+        order.sort_unstable();
+        let in_order = order.iter().map(|(_, place)| *place as usize);
+        let match_indexes = in_order.clone().map(|it| unranked[it].match_index).collect();
+        for (rank, place) in (0u32..).zip(in_order) {
+            unranked[place].entry.candidate.rank = rank;
+        }
+        let ranked: Vec<Entry<'_>> = unranked.into_iter().map(|it| it.entry).collect();
         RouteTable {
             voice,
-            trie: Trie::build(ranked.collect(), self.hosts.count()),
+            trie: Trie::build(&ranked, self.hosts.count()),
             hosts: self.hosts,
             needs_body: self.conditions.iter().any(Conditions::need_body),
             conditions: self.conditions.into(),

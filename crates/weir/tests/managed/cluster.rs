@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::SystemTime;
 use weir_store::{Change, CommitError, Key, Transaction};
 
+/// A running etcd.
 pub struct Etcd(Child);
 
 impl Etcd {

@@ -103,18 +103,21 @@ fn answers_become_json() {
     }
 }
 
-#[test]
-fn errors_become_statuses() {
+/// `grpc-status-details-bin`, without its padding.
+fn details() -> String {
     // google.rpc.Status: 5, "gone", and one detail of type shop.Author.
-    let details = "CAUSBGdvbmUaJAodZXhhbXBsZS5jb20vc2hvcC5BdXRob3ISAwoBYQ";
     let mut detail = vec![0x0a, 23];
     detail.extend_from_slice(b"example.com/shop.Author");
     detail.extend_from_slice(b"\x12\x03\x0a\x01a");
     let mut status = b"\x08\x05\x12\x04gone\x1a".to_vec();
     status.push(detail.len() as u8);
     status.extend_from_slice(&detail);
-    let encoded = base64::Engine::encode(&base64::engine::general_purpose::STANDARD_NO_PAD, &status);
-    assert_ne!(encoded, details, "{encoded}");
+    base64::Engine::encode(&base64::engine::general_purpose::STANDARD_NO_PAD, &status)
+}
+
+#[test]
+fn errors_become_statuses() {
+    let encoded = details();
     let told = [
         ("grpc-status", "5"),
         ("grpc-message", "gone%21"),

@@ -8,7 +8,7 @@ const BEFORE_LENGTH: usize = 12;
 /// Those before what the checksum is about.
 const BEFORE_SUM: usize = 21;
 
-/// A batch of records with the same key. No compression, no transaction.
+/// A batch of records with the same key. They are sent as they are, in no transaction.
 ///
 /// # Errors
 /// When it is too long.

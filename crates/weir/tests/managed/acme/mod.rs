@@ -3,6 +3,7 @@
 mod authority;
 mod client;
 
+use crate::cluster::Etcd;
 use crate::support::{Call, Weir, free_port, until, upstream};
 use authority::{Authority, EXTERNAL, Pebble};
 use client::{is_signed, shown};
@@ -161,6 +162,56 @@ fn what_an_authority_refuses_is_told_and_tried_again_later() {
     );
     assert_eq!(entry["failures"], 1);
     assert!(shown(ports[1], "a.test").is_some_and(|shown| !is_signed(&shown, "a.test")));
+}
+
+#[test]
+fn gateways_on_one_store_show_the_same_certificate() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (asked, other) = (ports(), ports());
+    let authority = Authority {
+        life: LONG,
+        is_closed: false,
+        // One of the two is asked, whoever gets the certificate.
+        ports: asked,
+    };
+    let (port, peers) = (free_port(), free_port());
+    let (Some(pebble), Some(_etcd)) = (
+        Pebble::start(folder.path(), &authority),
+        Etcd::start(folder.path(), port, peers),
+    ) else {
+        return;
+    };
+    let text = document(&pebble.entry(&["a.test"])).to_string();
+    std::fs::write(folder.path().join("weir.yaml"), text).expect("written");
+    let store = format!("etcd://127.0.0.1:{port}");
+    let gateway = |name: &str, [http, tls]: [u16; 2]| {
+        let address = |port: u16| format!("127.0.0.1:{port}");
+        let (http, tls) = (address(http), address(tls));
+        let flags = [
+            "-c",
+            "weir.yaml",
+            "--role",
+            "gateway",
+            "--store",
+            &store,
+            "--name",
+            name,
+            "--listen",
+            &http,
+            "--listen-tls",
+            &tls,
+        ];
+        Weir::start(folder.path(), &flags)
+    };
+    let (first, second) = (gateway("one", asked), gateway("two", other));
+    let shown = [
+        signed(&first, asked[1], "a.test"),
+        signed(&second, other[1], "a.test"),
+    ];
+    assert!(shown[0] == shown[1], "there is one");
+    for weir in [&first, &second] {
+        until("both know of it", || entries(weir)[0]["state"] == "good");
+    }
 }
 
 #[test]

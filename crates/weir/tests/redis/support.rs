@@ -19,7 +19,7 @@ pub fn is_installed() -> bool {
         .stdout(Stdio::null())
         .status();
     if found.is_err() {
-        println!("skipped: redis-server is not installed (scripts/need test)");
+        eprintln!("skipped: redis-server is not installed (scripts/need test)");
     }
     found.is_ok()
 }
@@ -256,7 +256,7 @@ impl Drop for Gateway {
         let _ended = self.child.wait();
         let log = self.log();
         if std::thread::panicking() {
-            println!("the gateway's log:\n{log}");
+            eprintln!("the gateway's log:\n{log}");
         } else {
             assert!(!log.contains("panicked"), "{log}");
         }

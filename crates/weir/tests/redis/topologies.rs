@@ -68,7 +68,8 @@ fn over_tls() {
     ];
     let redis = Redis::start_in(folder, &options);
     let trust = [("SSL_CERT_FILE", certificate.clone())];
-    let cases: [(&str, &[(&str, String)], u16); 5] = [
+    type Environment<'e> = &'e [(&'e str, String)];
+    let cases: [(&str, Environment, u16); 5] = [
         ("tls: {server_name: redis.example}", &trust, 200),
         ("tls: {}", &trust, 500),
         ("tls: {server_name: redis.example}", &[], 500),
@@ -197,7 +198,7 @@ fn clusters_have_each_key_somewhere() {
     for node in [&nodes[2], &nodes[0], &nodes[1]] {
         let mut commands = String::new();
         for slot in 0..=5460 {
-            let _is_written = write!(commands, "CLUSTER SETSLOT {slot} NODE {third}\n");
+            let _is_written = writeln!(commands, "CLUSTER SETSLOT {slot} NODE {third}");
         }
         node.ask(&commands);
     }

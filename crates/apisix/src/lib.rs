@@ -26,6 +26,7 @@ pub use admin::{
     Admin, AdminOptions, Counters, HealthSource, Key, Keyring, NodeHealth, Role, UpstreamHealth,
 };
 pub use document::recognises;
+pub use plugins::spellings;
 pub use prepare::prepare;
 pub use stored::{Broken, Stored};
 pub use translate::{Options, Router, translate};

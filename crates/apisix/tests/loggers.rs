@@ -145,12 +145,6 @@ fn what_cannot_be_served_is_told() {
             "the first of these",
         ),
         (
-            "prometheus",
-            json!({}),
-            Severity::Warning,
-            "weir_route_requests_total",
-        ),
-        (
             "http-logger",
             json!({}),
             Severity::Dropped,

@@ -1,4 +1,5 @@
-//! Weir's management: users and their rights, the audit log, following a store, the native API.
+//! Weir's management: users and their rights, the audit log, following a store, secrets that are kept elsewhere,
+//! certificates on demand, the native API; and for all Admin APIs the listener that bounds its clients.
 //!
 //! **What it is not**: it is never on the request path.
 

@@ -338,12 +338,6 @@ fn what_cannot_be_served_is_said_with_its_place() {
             "not enabled",
         ),
         (
-            "routes: [{name: r, protocols: [tcp], sources: [{port: 1}]}]",
-            "routes[0]",
-            Severity::Dropped,
-            "not served",
-        ),
-        (
             "filter_chains: [{}]",
             "filter_chains",
             Severity::Error,

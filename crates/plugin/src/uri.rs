@@ -195,6 +195,16 @@ pub fn query_pairs(query: &[u8]) -> impl Iterator<Item = (&[u8], Option<&[u8]>)>
 
 /// Decodes a part of a query or of a form body: `+` is a space, escapes are decoded, broken ones stay.
 pub fn decode_form(text: &[u8]) -> Cow<'_, [u8]> {
+    decode(text, b' ')
+}
+
+/// Decodes the escapes of any other text: `+` stands for itself, broken escapes stay.
+pub fn unescape(text: &[u8]) -> Cow<'_, [u8]> {
+    decode(text, b'+')
+}
+
+/// `plus` is what a `+` stands for.
+fn decode(text: &[u8], plus: u8) -> Cow<'_, [u8]> {
     if !text.iter().any(|byte| matches!(byte, b'%' | b'+')) {
         return Cow::Borrowed(text);
     }
@@ -207,7 +217,7 @@ pub fn decode_form(text: &[u8]) -> Cow<'_, [u8]> {
                 out.push(decoded);
                 rest = &rest[2..];
             }
-            (b'+', _) => out.push(b' '),
+            (b'+', _) => out.push(plus),
             (byte, _) => out.push(byte),
         }
     }
@@ -276,6 +286,7 @@ mod tests {
         for (text, decoded) in [("a+b", "a b"), ("%41%zz", "A%zz"), ("plain", "plain"), ("%", "%")] {
             assert_eq!(decode_form(text.as_bytes()), decoded.as_bytes(), "{text}");
         }
+        assert_eq!(unescape(b"a+b%2B%41%zz"), &b"a+b+A%zz"[..]);
         let mut out = Vec::new();
         encode_form(b"a b/2+", &mut out);
         assert_eq!(out, b"a+b%2F2%2B");

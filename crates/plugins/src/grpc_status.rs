@@ -1,6 +1,7 @@
 //! gRPC's statuses: in fields of a message, and what they are in HTTP.
 
 use weir_plugin::Headers;
+use weir_plugin::uri::unescape;
 
 /// `UNKNOWN`: also what is told where there is no status.
 pub(crate) const UNKNOWN: u16 = 2;
@@ -25,9 +26,10 @@ impl Ended {
         let code = std::str::from_utf8(code)
             .ok()
             .and_then(|it| it.trim().parse().ok());
+        let message = unescape(fields.get(b"grpc-message").unwrap_or_default());
         Some(Self {
             code: code.unwrap_or(UNKNOWN),
-            message: decode(fields.get(b"grpc-message").unwrap_or_default()),
+            message: String::from_utf8_lossy(&message).into_owned(),
             details: fields.get(b"grpc-status-details-bin").map(<[u8]>::to_vec),
         })
     }
@@ -88,27 +90,6 @@ pub(crate) fn of_http(status: u16) -> u16 {
         502 | 503 => 14,
         _ => UNKNOWN,
     }
-}
-
-/// A message as it was before it was put into a field: `%` and two digits stand for a byte.
-fn decode(text: &[u8]) -> String {
-    let digit = |byte: &u8| char::from(*byte).to_digit(16);
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut at = 0;
-    while let Some(byte) = text.get(at) {
-        let pair = || Some((digit(text.get(at + 1)?)?, digit(text.get(at + 2)?)?));
-        match (byte, pair()) {
-            (b'%', Some((high, low))) => {
-                bytes.push((high * 16 + low) as u8);
-                at += 3;
-            }
-            _ => {
-                bytes.push(*byte);
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

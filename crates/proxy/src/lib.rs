@@ -1,11 +1,13 @@
-//! Weir's data plane: listeners, the HTTP/1.1 engine, upstream connections, workers and draining.
+//! Weir's data plane: listeners, HTTP/1.1, HTTP/2 and HTTP/3, streams below HTTP, upstream connections, workers and
+//! draining.
 //!
 //! One worker a core: each is a thread with a single-threaded runtime, its own `SO_REUSEPORT` listeners, its
 //! own upstream connections and its own counters. A request holds one snapshot from its first byte to its log
 //! line. The life of a request, by file: [`worker`] accepts, `connection` reads heads and keeps the connection
 //! alive, `serve` finds the route and runs the chain, `forward` chooses a target and carries request and
-//! response, `h1` knows the wire format; `multiplex` makes of every
-//! stream of HTTP/2 (`h2`) and HTTP/3 (`h3`) a client of its own, and of every stream to an upstream a connection.
+//! response, `h1` knows the wire format; `multiplex` makes of every stream of HTTP/2 (`h2`) and HTTP/3 (`h3`) a client
+//! of its own, and of every stream to an upstream a connection. What is no HTTP goes through `stream`. Beside calls
+//! work `health` and `dns`, and for filters that ask for it `question`, `redis`, `shelf` (disks) and `log_out`.
 //!
 //! **What it is not**: it names no plugin, no front door and no store; it interprets no documents.
 

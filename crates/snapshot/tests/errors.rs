@@ -142,7 +142,7 @@ fn other_errors_lead_to_their_place() {
     refused([
         (
             json!({"services": [{"name": "s", "url": "ftp://x"}]}),
-            "services[0].url: expected the scheme http, https, grpc or grpcs, found 'ftp'",
+            "services[0].url: expected the scheme http, https, h2c, h2, grpc, grpcs, tcp, tls or udp, found 'ftp'",
         ),
         (
             json!({"services": [{"name": "s", "url": "http://x", "path": "/y"}]}),

@@ -2,13 +2,16 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use weir_telemetry::access_log::{AccessEntry, AccessLog};
 use weir_telemetry::log_out::{LogOutStats, LogTargetKind};
 use weir_telemetry::metrics::names::Metric;
 use weir_telemetry::metrics::{
-    Observation, ProtocolError, Refusal, Registry, RegistryOptions, SeriesId, TargetSample, TargetSource,
+    Observation, ProtocolError, Refusal, Registry, RegistryOptions, SeriesId, StreamKind, StreamResult,
+    TargetSample, TargetSource,
 };
+use weir_telemetry::redis::RedisStats;
 
 fn registry(series_limit: usize) -> Registry {
     Registry::new(RegistryOptions {
@@ -118,6 +121,17 @@ fn the_exposition_is_golden() {
     sent.add_sent(LogTargetKind::Http, 3);
     sent.add_dropped(LogTargetKind::Http, 1);
     sent.add_retry(LogTargetKind::Http);
+
+    let sessions = one.streams.of(StreamKind::Tls);
+    sessions.bytes_in.add(10);
+    sessions.bytes_out.add(20);
+    sessions.ended(StreamResult::Done);
+    two.streams.datagrams_dropped.increment();
+
+    let redis = Arc::new(RedisStats::default());
+    redis.server("127.0.0.1:6379").answered.fetch_add(2, Relaxed);
+    registry.observe_redis(redis);
+    registry.certificates_end(vec![("a.test".into(), 60)]);
 
     registry.store_followed(0, true);
     registry.observe_targets(Arc::new(OneTarget));

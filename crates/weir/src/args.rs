@@ -55,6 +55,9 @@ pub enum Command {
     /// Say what would happen to a call: which route, why, why not the others, and which plugins.
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainArgs),
+    /// List the plugins: what each does, its names in Kong and APISIX, its phases, its page.
+    #[command(after_help = PLUGINS_EXAMPLES)]
+    Plugins(PluginsArgs),
     /// Make, list and remove users of a running Weir.
     #[command(after_help = USER_EXAMPLES)]
     User(UserArgs),
@@ -103,6 +106,13 @@ Examples:
   weir explain -c weir.yaml 'GET http://localhost/hello'
   weir explain -c kong.yml 'POST https://api.example.com/orders?x=1' -H 'apikey: my-key' --client 10.1.2.3
   weir explain -c apisix.yaml http://localhost/hello --json";
+
+const PLUGINS_EXAMPLES: &str = "\
+Phases are those of the plugin's short example in docs/configuration.md; they depend on the configuration.
+
+Examples:
+  weir plugins
+  weir plugins rate-limiting limit-count";
 
 const USER_EXAMPLES: &str = "\
 The first user has to be an admin. From then on every call of an Admin API needs a token: in `Kong-Admin-Token`,
@@ -225,6 +235,17 @@ pub enum Form {
     Kong,
     /// `apisix.yaml`.
     Apisix,
+}
+
+/// Flags of `weir plugins`.
+#[derive(Debug, Args)]
+pub struct PluginsArgs {
+    /// Only the plugins that have one of these names, in any spelling.
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+    /// Print JSON instead of text.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Flags of `weir explain`.

@@ -140,7 +140,7 @@ mod tests {
             (-300, 65, Standing::Good, None),
             (-300, 29, Standing::Ending, Some("ends in 29 days")),
             (-60, 29, Standing::Good, None),
-            (-60, 20, Standing::Ending, Some("ends in 20 days")),
+            (-60, 19, Standing::Ending, Some("ends in 19 days")),
             (-5, 1, Standing::Ending, Some("ends in 1 day")),
             (-5, 0, Standing::Ending, Some("less than a day")),
             (-5, -2, Standing::Expired, Some("ended 2 days ago")),

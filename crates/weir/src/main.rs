@@ -1,7 +1,8 @@
 //! The `weir` binary: flags in, parts wired together.
 //!
 //! `args` holds the command line; `load` turns files into what is served, for all commands alike; `run` serves
-//! it; `check` and `explain` talk about it; `remote` talks to one that runs. **What it is not**: a place for logic that a request needs.
+//! it; `check` and `explain` talk about it; `plugins` lists the catalogue; `remote` talks to one that runs. **What it
+//! is not**: a place for logic that a request needs.
 
 mod args;
 mod bench;
@@ -11,6 +12,7 @@ mod doors;
 mod explain;
 mod load;
 mod outcome;
+mod plugins;
 mod remote;
 mod run;
 mod seconds;
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::check(&args),
         Command::Convert(args) => check::convert(&args),
         Command::Explain(args) => explain::explain(&args),
+        Command::Plugins(args) => plugins::plugins(&args),
         Command::User(args) => remote::user(&args),
         Command::History(args) => remote::history(&args),
         Command::Diff(args) => remote::diff(&args),

@@ -7,7 +7,7 @@ use axum::http::header::IF_MATCH;
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use serde_json::Value;
 use std::time::SystemTime;
-use weir_plugin::uri::{decode_form, query_pairs};
+use weir_plugin::uri::{decode_form, query_pairs, unescape};
 use weir_store::Author;
 
 /// A call with its whole body.
@@ -38,11 +38,9 @@ impl Call {
     /// A call without its body.
     pub fn new(method: Method, uri: &Uri, headers: HeaderMap, author: Author, time: SystemTime) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        // A `+` in a path is a plus.
-        let path = uri.path().replace('+', "%2B");
         Self {
             method,
-            path: text(&decode_form(path.as_bytes())),
+            path: text(&unescape(uri.path().as_bytes())),
             args: query_pairs(uri.query().unwrap_or_default().as_bytes())
                 .map(|(name, value)| {
                     (

@@ -187,6 +187,11 @@ pub fn mapping(name: &str) -> Option<&'static dyn Mapping> {
     BUILT.iter().copied().find(|mapping| mapping.name() == name)
 }
 
+/// The plugins that Weir has: APISIX's name, and the name in Weir's catalogue.
+pub fn spellings() -> impl Iterator<Item = (&'static str, &'static str)> {
+    BUILT.iter().map(|mapping| (mapping.name(), mapping.plugin()))
+}
+
 /// Whether APISIX has a plugin of this name.
 pub fn is_known(name: &str) -> bool {
     mapping(name).is_some() || OTHERS.contains(&name)

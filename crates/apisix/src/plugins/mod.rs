@@ -58,7 +58,7 @@ mod uri_blocker;
 mod workflow;
 mod zipkin;
 
-pub use catalogue::{is_known, mapping};
+pub use catalogue::{is_known, mapping, spellings};
 pub use check::{Checker, Side};
 pub use meta::{Meta, shape as meta_shape};
 

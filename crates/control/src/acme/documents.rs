@@ -124,8 +124,7 @@ pub fn account_name(entry: &Acme) -> String {
 
 fn digest(value: &serde_json::Value) -> String {
     let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, value.to_string().as_bytes());
-    let bytes = digest.as_ref().iter().take(16);
-    bytes.map(|byte| format!("{byte:02x}")).collect()
+    crate::access::hexadecimal(&digest.as_ref()[..16])
 }
 
 /// The key of an account's document.

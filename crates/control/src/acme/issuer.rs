@@ -211,7 +211,7 @@ fn holder() -> String {
     let mut bytes = [0; 16];
     // Without random numbers no key could be made either.
     let _is_random = aws_lc_rs::rand::fill(&mut bytes);
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    crate::access::hexadecimal(&bytes)
 }
 
 /// Whether gateways serve what was written.

@@ -137,8 +137,7 @@ impl Call {
 pub fn segments(path: &str) -> Vec<String> {
     path.split('/')
         .filter(|segment| !segment.is_empty())
-        // In paths a plus stands for itself.
-        .map(|segment| decode(&segment.replace('+', "%2B")))
+        .map(|segment| String::from_utf8_lossy(&uri::unescape(segment.as_bytes())).into_owned())
         .collect()
 }
 

@@ -112,23 +112,13 @@ impl Scope for RequestScope<'_> {
             "uri_captures" => {
                 let mut captures = self.0.captures.iter();
                 let found = captures.find(|(capture, _)| capture.as_bytes() == name.as_ref());
-                found.map_or(Value::Nil, |(_, value)| Value::Text(unescaped(value)))
+                found.map_or(Value::Nil, |(_, value)| {
+                    Value::Text(weir_plugin::uri::unescape(value).into_owned())
+                })
             }
             _ => Value::Nil,
         }
     }
-}
-
-/// A part of a path with its escapes decoded.
-fn unescaped(part: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(part.len());
-    for (index, piece) in part.split(|byte| *byte == b'+').enumerate() {
-        if index > 0 {
-            out.push(b'+');
-        }
-        out.extend_from_slice(&weir_plugin::uri::decode_form(piece));
-    }
-    out
 }
 
 /// The value of what may come several times: the first and the others in one text.

@@ -5,7 +5,7 @@ use crate::protobuf::{FieldPath, JsonForm, Mapping, read_message};
 use prost_reflect::DynamicMessage;
 use serde_json::{Map, Value};
 use weir_plugin::Request;
-use weir_plugin::uri::{decode_form, query_pairs};
+use weir_plugin::uri::{decode_form, query_pairs, unescape};
 
 /// Most arguments of a query that are looked at.
 const MAX_ARGUMENTS: usize = 1_000;
@@ -54,8 +54,8 @@ pub(super) fn by_rule(
         }
     }
     for (field, value) in &found.values {
-        let value = decode_path(value);
-        let value = String::from_utf8(value).map_err(|_| "the path is not UTF-8".to_owned())?;
+        let value = String::from_utf8(unescape(value).into_owned())
+            .map_err(|_| "the path is not UTF-8".to_owned())?;
         field
             .set(&mut message, &value, form)
             .map_err(|error| told(&error, form))?;
@@ -116,25 +116,4 @@ fn read(
     form: &JsonForm,
 ) -> Result<DynamicMessage, String> {
     read_message(input, json, form).map_err(|error| told(&error, form))
-}
-
-/// A part of a path without its escapes.
-fn decode_path(text: &[u8]) -> Vec<u8> {
-    let digit = |byte: &u8| char::from(*byte).to_digit(16);
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut at = 0;
-    while let Some(byte) = text.get(at) {
-        let pair = || Some((digit(text.get(at + 1)?)?, digit(text.get(at + 2)?)?));
-        match (byte, pair()) {
-            (b'%', Some((high, low))) => {
-                bytes.push((high * 16 + low) as u8);
-                at += 3;
-            }
-            _ => {
-                bytes.push(*byte);
-                at += 1;
-            }
-        }
-    }
-    bytes
 }

@@ -272,8 +272,7 @@ impl Url {
         let slash = if target.starts_with('/') { "" } else { "/" };
         is_good.then(|| Self {
             is_tls,
-            user: user
-                .map(|user| weir_plugin::uri::decode_form(user.replace('+', "%2B").as_bytes()).into_owned()),
+            user: user.map(|user| weir_plugin::uri::unescape(user.as_bytes()).into_owned()),
             authority: authority.to_owned(),
             host: host.to_owned(),
             port,

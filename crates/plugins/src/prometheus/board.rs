@@ -8,7 +8,7 @@ use super::{Config, LabelValue, render};
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, DefaultHasher};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use weir_plugin::{CallRecord, Exchange, Template};
 
@@ -61,6 +61,8 @@ pub struct Set {
     slots: Vec<Slot>,
     cells: usize,
     series: Mutex<HashMap<Box<[u8]>, Series>>,
+    /// There was a scrape since room was last looked for: only then may there be some.
+    may_have_room: AtomicBool,
     /// Instances that count in it.
     pub(super) instances: AtomicUsize,
 }
@@ -166,6 +168,7 @@ impl Board {
             slots,
             cells,
             series: Mutex::default(),
+            may_have_room: AtomicBool::new(true),
             instances: AtomicUsize::new(0),
         });
         sets.push(Arc::clone(&set));
@@ -296,6 +299,9 @@ impl Set {
             Err(_) => lock(&self.series),
         };
         if !series.contains_key(key) && series.len() >= MAX_SERIES {
+            if !self.may_have_room.swap(false, Relaxed) {
+                return None;
+            }
             series.retain(|_, series| {
                 let stays = series.idle < IDLE_SCRAPES;
                 if !stays {
@@ -321,6 +327,7 @@ impl Set {
     /// The sums of all series, each with its label values; a scrape.
     pub(super) fn scrape(&self) -> Vec<(Box<[u8]>, Vec<u64>)> {
         let mut series = lock(&self.series);
+        self.may_have_room.store(true, Relaxed);
         let all = series.iter_mut().map(|(key, series)| {
             let mut sums = vec![0; self.cells];
             series.cells.iter().for_each(|cells| cells.add_to(&mut sums));

@@ -67,7 +67,50 @@ fn is_well_known(name: &str) -> bool {
     ) || name.ends_with("Value")
 }
 
+/// How deep messages may lie in each other below an `Any`.
+const MAX_PACKED_DEPTH: usize = 32;
+
+/// Whether messages lie in each other no deeper than so. What an `Any` holds is decoded by itself, with a bound on its
+/// depth of its own, so that a small message could hold thousands of them, more than the stack has room for.
+fn is_shallow(message: &DynamicMessage, most: usize) -> bool {
+    let descriptor = message.descriptor();
+    if descriptor.full_name() != "google.protobuf.Any" {
+        let is_packer = |field: &FieldDescriptor| matches!(field.kind(), Kind::Message(_));
+        let mut inner = message.fields().filter(|(field, _)| is_packer(field));
+        return inner.all(|(_, value)| is_shallow_value(value, most));
+    }
+    let Some(most) = most.checked_sub(1) else {
+        return false;
+    };
+    let (url, packed) = (message.get_field_by_number(1), message.get_field_by_number(2));
+    let url = url.as_deref().and_then(Value::as_str).unwrap_or_default();
+    let name = url.rsplit('/').next().unwrap_or_default();
+    let kind = descriptor.parent_pool().get_message_by_name(name);
+    let packed = packed.as_deref().and_then(Value::as_bytes);
+    // What cannot be read is not written either.
+    let inner = kind
+        .zip(packed)
+        .map(|(kind, packed)| DynamicMessage::decode(kind, packed.clone()));
+    inner
+        .and_then(Result::ok)
+        .is_none_or(|inner| is_shallow(&inner, most))
+}
+
+fn is_shallow_value(value: &Value, most: usize) -> bool {
+    let one = |message: &DynamicMessage| most > 0 && is_shallow(message, most - 1);
+    match value {
+        Value::Message(message) => one(message),
+        Value::List(items) => items.iter().filter_map(Value::as_message).all(one),
+        Value::Map(members) => members.values().filter_map(Value::as_message).all(one),
+        _ => true,
+    }
+}
+
 fn write_well_known(message: &DynamicMessage, form: &JsonForm, out: &mut Vec<u8>) {
+    if message.descriptor().full_name() == "google.protobuf.Any" && !is_shallow(message, MAX_PACKED_DEPTH) {
+        out.extend_from_slice(b"null");
+        return;
+    }
     let options = SerializeOptions::new()
         .stringify_64_bit_integers(form.integers == Integers::Text)
         .use_enum_numbers(form.enums == Enums::Number)

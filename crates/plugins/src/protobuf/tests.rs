@@ -177,6 +177,44 @@ fn forms_of_json_are_as_configured() {
 }
 
 #[test]
+fn what_is_packed_too_deep_is_not_written() {
+    let text = "syntax = \"proto3\"; package test; import \"google/protobuf/any.proto\";
+        message Box { google.protobuf.Any held = 1; }";
+    let compiled = definitions(text).compile(&DocPath::root()).expect("good");
+    let holder = compiled.pool.get_message_by_name("test.Box").expect("there");
+    for (name, tag) in [("google.protobuf.Any", None), ("test.Box", Some(10_u8))] {
+        for (depth, is_written) in [(1, true), (8, true), (20_000, false)] {
+            let mut held: Vec<u8> = Vec::new();
+            for place in 0..depth {
+                // The innermost is one without anything in it.
+                let url = format!("x/{}", if place == 0 { "test.Box" } else { name });
+                let mut any = vec![10, url.len() as u8];
+                any.extend_from_slice(url.as_bytes());
+                any.push(18);
+                prost::encoding::encode_varint(held.len() as u64, &mut any);
+                any.append(&mut held);
+                if let Some(tag) = tag {
+                    held.push(tag);
+                    prost::encoding::encode_varint(any.len() as u64, &mut held);
+                }
+                held.append(&mut any);
+            }
+            let mut bytes = Vec::new();
+            if tag.is_none() {
+                bytes.push(10);
+                prost::encoding::encode_varint(held.len() as u64, &mut bytes);
+            }
+            bytes.append(&mut held);
+            let message = DynamicMessage::decode(holder.clone(), bytes.as_slice()).expect("good");
+            let mut out = Vec::new();
+            write_message(&message, &JsonForm::default(), &mut out);
+            let written: Json = serde_json::from_slice(&out).expect("JSON");
+            assert_eq!(!written["held"].is_null(), is_written, "{name} {depth}");
+        }
+    }
+}
+
+#[test]
 fn defaults_are_written_where_wanted() {
     let form = JsonForm {
         defaults: true,

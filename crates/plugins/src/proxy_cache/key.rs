@@ -22,6 +22,18 @@ impl Digest {
         self.0.extend_from_slice(part);
     }
 
+    /// Values of one name. Their number stands first, so that none of them can be taken for another name's.
+    pub(super) fn values<'v>(&mut self, values: impl Iterator<Item = &'v [u8]>) {
+        let start = self.0.len();
+        self.0.extend_from_slice(&[0; 8]);
+        let mut count = 0_u64;
+        for value in values {
+            count += 1;
+            self.part(value);
+        }
+        self.0[start..start + 8].copy_from_slice(&count.to_le_bytes());
+    }
+
     /// A part that is written by `write`.
     fn written(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         let start = self.0.len();
@@ -102,6 +114,7 @@ impl KeyMaker {
             QueryKey::All => {
                 let mut pairs: Vec<_> = query_pairs(query).collect();
                 pairs.sort();
+                digest.part(&(pairs.len() as u64).to_le_bytes());
                 for (name, value) in pairs {
                     digest.part(&decode_form(name));
                     digest.part(value.unwrap_or(b"\0"));
@@ -109,20 +122,13 @@ impl KeyMaker {
             }
             QueryKey::Only(names) => {
                 for name in names {
-                    for (_, value) in
-                        query_pairs(query).filter(|(key, _)| decode_form(key) == name.as_bytes())
-                    {
-                        digest.part(value.unwrap_or(b"\0"));
-                    }
-                    digest.part(b"");
+                    let own = query_pairs(query).filter(|(key, _)| decode_form(key) == name.as_bytes());
+                    digest.values(own.map(|(_, value)| value.unwrap_or(b"\0")));
                 }
             }
         }
         for name in &self.headers {
-            for value in request.headers.get_all(name.as_bytes()) {
-                digest.part(value);
-            }
-            digest.part(b"");
+            digest.values(request.headers.get_all(name.as_bytes()));
         }
         if self.with_body {
             digest.part(request.body.as_deref().unwrap_or_default());

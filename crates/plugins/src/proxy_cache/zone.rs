@@ -276,12 +276,7 @@ fn variant_key(key: &Key, names: &[String], salt: u64, request: &Headers) -> Key
     digest.part(key);
     digest.part(&salt.to_le_bytes());
     for name in names {
-        let mut any = false;
-        for value in request.get_all(name.as_bytes()) {
-            any = true;
-            digest.part(value);
-        }
-        digest.part(if any { b"+" } else { b"-" });
+        digest.values(request.get_all(name.as_bytes()));
     }
     digest.finish()
 }

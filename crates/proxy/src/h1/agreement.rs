@@ -114,11 +114,9 @@ fn theirs(headers: &[httparse::Header<'_>]) -> Fields {
 fn their_request(bytes: &[u8]) -> Option<Head> {
     let mut slots = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut request = httparse::Request::new(&mut slots);
-    let length = request
-        .parse(bytes)
-        .ok()
-        .filter(httparse::Status::is_complete)?
-        .unwrap();
+    let Ok(httparse::Status::Complete(length)) = request.parse(bytes) else {
+        return None;
+    };
     let words = vec![
         request.method?.as_bytes().to_vec(),
         request.path?.as_bytes().to_vec(),
@@ -129,11 +127,9 @@ fn their_request(bytes: &[u8]) -> Option<Head> {
 fn their_response(bytes: &[u8]) -> Option<Head> {
     let mut slots = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut response = httparse::Response::new(&mut slots);
-    let length = response
-        .parse(bytes)
-        .ok()
-        .filter(httparse::Status::is_complete)?
-        .unwrap();
+    let Ok(httparse::Status::Complete(length)) = response.parse(bytes) else {
+        return None;
+    };
     let words = vec![vec![response.version?], response.reason?.as_bytes().to_vec()];
     Some((words, response.code?, theirs(response.headers), length))
 }

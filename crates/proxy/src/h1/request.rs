@@ -95,7 +95,7 @@ const REQUEST_LINE: &str = "the request line";
 fn refuse_version(rest: &[u8]) -> RefusalKind {
     match rest.rsplit(|byte| *byte == b' ').next() {
         Some([b'H', b'T', b'T', b'P', b'/', b'2' | b'3', ..]) => RefusalKind::VersionNotSupported,
-        Some([b'H', b'T', b'T', b'P', b'/', ..]) => bad("the HTTP version"),
+        Some([b'H' | b'h', b'T' | b't', b'T' | b't', b'P' | b'p', ..]) => bad("the HTTP version"),
         _ => bad(REQUEST_LINE),
     }
 }

@@ -57,18 +57,25 @@ impl Line {
         username: Option<&str>,
         password: Option<&str>,
     ) -> io::Result<()> {
-        match (username, password) {
-            (Some(username), Some(password)) => {
-                self.ask(around, &[b"AUTH", username.as_bytes(), password.as_bytes()])
-                    .await?;
-            }
-            (None, Some(password)) => {
-                self.ask(around, &[b"AUTH", password.as_bytes()]).await?;
-            }
-            (_, None) => {}
+        let Some(password) = password else { return Ok(()) };
+        let mut command: Vec<&[u8]> = vec![b"AUTH"];
+        command.extend(username.map(str::as_bytes));
+        command.push(password.as_bytes());
+        match self.ask(around, &command).await {
+            Ok(_) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::Other => Err(unquoted(&error.to_string())),
+            Err(error) => Err(error),
         }
-        Ok(())
     }
+}
+
+/// That a server does not take the user. A server that does not know the command quotes it, the password too, and the
+/// error is logged: only its code is told.
+fn unquoted(words: &str) -> io::Error {
+    let code = words.split(' ').next().unwrap_or_default();
+    let is_code = code.bytes().all(|byte| byte.is_ascii_uppercase());
+    let code = if is_code { code } else { "no code" };
+    io::Error::other(format!("the user is refused ({code})"))
 }
 
 /// Connects to the server at this address, as the configuration says; `None`: to the master, which sentinels know.
@@ -167,4 +174,23 @@ fn read_address(parts: &[Value]) -> Option<RedisAddress> {
         host: text(host)?,
         port: text(port)?.parse().ok()?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_of_a_refusal_quotes_no_password() {
+        for (words, told) in [
+            (
+                "ERR unknown command 'AUTH', with args beginning with: 'secret'",
+                "the user is refused (ERR)",
+            ),
+            ("WRONGPASS invalid password", "the user is refused (WRONGPASS)"),
+            ("secret is wrong", "the user is refused (no code)"),
+        ] {
+            assert_eq!(unquoted(words).to_string(), told, "{words}");
+        }
+    }
 }

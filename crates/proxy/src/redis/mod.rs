@@ -151,8 +151,8 @@ async fn settle(client: &Rc<Client>, ledger: &dyn RedisLedger, some: &[(u64, Red
 }
 
 impl Worker {
-    /// Runs a script.
-    async fn run_script(&self, call: RedisCall) -> Option<RedisAnswer> {
+    /// Runs a script. `None`: there is no answer.
+    pub async fn run_script(&self, call: RedisCall) -> Option<RedisAnswer> {
         let client = self.redis.client(&call.server);
         let numbers = client.run(call).await?;
         let outlet: Rc<dyn RedisOutlet> = client;

@@ -2,8 +2,9 @@
 
 use super::index::Found;
 use rustix::fs::{FlockOperation, flock};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 use weir_plugin::ShelfKey;
@@ -14,6 +15,9 @@ const MAGIC: &[u8; 8] = b"weirshf1";
 const HEAD: usize = 8 + 32 + 8 + 4;
 /// The longest file that is read.
 const MAX_FILE: u64 = 4 << 30;
+/// What is kept may be for one caller alone, so no other user of the machine may read it.
+const FILE_MODE: u32 = 0o600;
+const FOLDER_MODE: u32 = 0o700;
 /// The ending of files that are being written.
 const UNFINISHED: &str = "new";
 
@@ -49,11 +53,12 @@ impl Files {
     /// When another process holds it, or it cannot be made.
     pub fn hold(&mut self) -> io::Result<()> {
         if self.lock.is_none() {
-            fs::create_dir_all(&self.folder)?;
+            make_folder(&self.folder)?;
             let lock = OpenOptions::new()
                 .create(true)
                 .truncate(false)
                 .write(true)
+                .mode(FILE_MODE)
                 .open(self.folder.join("lock"))?;
             flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
             self.lock = Some(lock);
@@ -135,11 +140,12 @@ impl Files {
                 .create(true)
                 .truncate(true)
                 .write(true)
+                .mode(FILE_MODE)
                 .open(path)
         };
         let mut file = match create() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                fs::create_dir_all(self.part(key[0]))?;
+                make_folder(&self.part(key[0]))?;
                 create()?
             }
             created => created?,
@@ -154,6 +160,10 @@ impl Files {
             drop(fs::remove_file(self.path(key)));
         }
     }
+}
+
+fn make_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(path)
 }
 
 fn head(key: &ShelfKey, data: &[u8]) -> Vec<u8> {

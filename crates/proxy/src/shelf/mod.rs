@@ -189,14 +189,7 @@ impl Keeper {
             Job::Read(key, then) => {
                 let is_hidden = self.shared.index().is_hidden(&key);
                 let data = if is_hidden { None } else { self.files.read(&key) };
-                match &data {
-                    Some(data) => {
-                        let ousted = self.shared.index().note(&key, data.len() as u64);
-                        self.files.remove_all(&ousted);
-                    }
-                    None => self.shared.index().forget(&key),
-                }
-                then(data);
+                then(self.take_note(&key, data));
             }
             Job::Write(key, data) => {
                 self.shared.waiting.fetch_sub(data.len(), Ordering::Relaxed);
@@ -215,6 +208,23 @@ impl Keeper {
                 self.files.remove_all(&[key]);
             }
         }
+    }
+
+    /// Notes what was read. What is to be removed is as good as gone, and stays marked as such, though it was whole
+    /// when the reading began.
+    fn take_note(&self, key: &ShelfKey, data: Option<Vec<u8>>) -> Option<Vec<u8>> {
+        let mut index = self.shared.index();
+        if index.is_hidden(key) {
+            return None;
+        }
+        let Some(data) = data else {
+            index.forget(key);
+            return None;
+        };
+        let ousted = index.note(key, data.len() as u64);
+        drop(index);
+        self.files.remove_all(&ousted);
+        Some(data)
     }
 
     fn tell(&mut self, error: &std::io::Error) {

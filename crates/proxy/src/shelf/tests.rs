@@ -2,6 +2,7 @@
 
 use super::*;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 /// A folder that is removed with the test.
@@ -71,6 +72,11 @@ fn what_is_written_is_read_by_the_next_process_too() {
     assert!(!shelf.may_have(&key(2)));
     assert_eq!(read(&shelf, 2), None);
     assert_eq!(folder.files().len(), 1);
+    // Nobody else may read it.
+    for path in folder.files().iter().chain([&folder.0]) {
+        let mode = fs::metadata(path).expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{}", path.display());
+    }
     drop(shelf);
     let shelf = folder.open(1 << 20);
     assert_eq!(read(&shelf, 1).as_deref(), Some(&b"new"[..]));

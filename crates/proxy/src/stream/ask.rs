@@ -3,7 +3,7 @@
 use crate::connection::Addresses;
 use crate::worker::Worker;
 use std::sync::Arc;
-use weir_plugin::{Exchange, Outcome, Wait};
+use weir_plugin::{Exchange, Outcome, RedisWork, Wait};
 use weir_snapshot::StreamRoute;
 
 /// What plugins keep of a session for as long as it lives, such as its place among those that may be open.
@@ -47,12 +47,23 @@ pub async fn ask(
                     break;
                 }
                 Outcome::Wait(wait) => wait_for(wait).await,
+                Outcome::Redis(work) => match *work {
+                    RedisWork::Run(call) => {
+                        // In a place of its own, as sessions that ask nothing need no room for it.
+                        exchange.redis = Some(Box::pin(worker.run_script(call)).await);
+                    }
+                    RedisWork::Settle(ledger, refusal) => {
+                        worker.redis.settle(ledger);
+                        match refusal {
+                            None => break,
+                            Some(_) => return Err(Refused),
+                        }
+                    }
+                },
                 // There is nothing to answer with, and no body. Who else is asked is for calls.
-                Outcome::Refuse(_)
-                | Outcome::Reply(_)
-                | Outcome::Ask(_)
-                | Outcome::Redis(_)
-                | Outcome::NeedBody { .. } => return Err(Refused),
+                Outcome::Refuse(_) | Outcome::Reply(_) | Outcome::Ask(_) | Outcome::NeedBody { .. } => {
+                    return Err(Refused);
+                }
             }
         }
     }

@@ -4,7 +4,7 @@ use crate::assert_none;
 use crate::repository::{documents, files, read, root, sources};
 use crate::source::words;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 use weir_telemetry::metrics::names::Metric;
 use weir_telemetry::metrics::{ProtocolError, Refusal};
 
@@ -50,10 +50,51 @@ fn every_plugin_is_documented() {
     let names: Vec<&str> = registry.iter().map(|plugin| plugin.name()).collect();
     let mut breaches = missing(CONFIGURATION, names.iter().copied());
     breaches.extend(missing(COMPATIBILITY, names.iter().copied()));
+    let guide = read(CONFIGURATION);
+    for name in names {
+        // `weir plugins` tells of these pages too.
+        let page = format!("plugins/{name}.md");
+        if !guide.contains(&format!("]({page})")) || !root().join("docs").join(&page).exists() {
+            breaches.push(format!("{CONFIGURATION} links no docs/{page}"));
+        }
+    }
     assert_none(
         &breaches,
-        "a plugin has its place in the guide and in the table of the originals",
+        "a plugin has its place in the guide and in the table of the originals, and a page",
     );
+}
+
+#[test]
+fn every_page_is_linked_from_another() {
+    let documents = documents();
+    let pages = documents
+        .iter()
+        .map(|(path, _)| path)
+        .filter(|path| path.starts_with("docs/"));
+    let is_linked = |page: &String| {
+        documents.iter().any(|(path, text)| {
+            let folder = Path::new(path).parent().unwrap_or(Path::new(""));
+            let mut targets = text.split("](").skip(1).map(|rest| rest.split([')', '#']).next());
+            path != page
+                && targets.any(|target| target.is_some_and(|it| plain(&folder.join(it)) == Path::new(page)))
+        })
+    };
+    let breaches: Vec<String> = pages.filter(|page| !is_linked(page)).cloned().collect();
+    assert_none(&breaches, "a page that nothing links is found by nobody");
+}
+
+/// A path without its `..`.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                plain.pop();
+            }
+            part => plain.push(part),
+        }
+    }
+    plain
 }
 
 #[test]

@@ -102,9 +102,10 @@ fn examples_are_good() {
     assert_none(&breaches, "an example can be copied and served, without a remark");
 }
 
-/// A row of the table of plugins: `| `NAME` | what it does | `CONFIGURATION` |`.
+/// A row of the table of plugins: `| `NAME` | what it does | `CONFIGURATION` |`; the name may be a link.
 fn plugin_row(line: &str) -> Option<(&str, &str)> {
-    let mut quoted = line.strip_prefix("| `")?.split('`');
+    let row = line.strip_prefix("| ")?;
+    let mut quoted = row.strip_prefix('[').unwrap_or(row).strip_prefix('`')?.split('`');
     let name = quoted.next()?;
     let config = line.rsplit('`').nth(1)?;
     (weir_plugins::registry().get(name).is_some() && config.starts_with('{')).then_some((name, config))

@@ -1,7 +1,7 @@
 //! Places for calls that are under way, over several gateways.
 
-use crate::support::{Gateway, Redis, Upstream, is_installed, native, until};
-use std::io::Write;
+use crate::support::{Gateway, Redis, Upstream, free_port, is_installed, native, until};
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::Ordering;
 
@@ -67,4 +67,38 @@ fn places_of_a_gateway_that_dies_become_free() {
     first.kill();
     upstream.hold(false);
     until("the places are forgotten", || second.call("/") == 200);
+}
+
+#[test]
+fn sessions_of_streams_share_places_too() {
+    if !is_installed() {
+        return;
+    }
+    let redis = Redis::start(&[]);
+    let upstream = Upstream::start("");
+    let (target, plugin) = (upstream.address, limit(redis.port, ""));
+    let document = format!(
+        "weir: 1\nservices:\n- {{name: s, url: 'tcp://{target}'}}\nstream_routes:\n- {{name: r, service: s, plugins: [{{{plugin}}}]}}\n"
+    );
+    let address = format!("127.0.0.1:{}", free_port());
+    let gateway = Gateway::with(&document, &[("WEIR_LISTEN_STREAM", address.clone())]);
+    let begin = || {
+        let mut stream = TcpStream::connect(&address).expect("a connection");
+        let _is_closed = stream.write_all(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+        stream
+    };
+    // Whether the upstream has answered; otherwise the gateway has closed the session.
+    let is_answered = |stream: &mut TcpStream| {
+        let mut answer = [0; 12];
+        stream
+            .read_exact(&mut answer)
+            .is_ok_and(|()| answer == *b"HTTP/1.1 200")
+    };
+    let mut open = [begin(), begin()];
+    for session in &mut open {
+        assert!(is_answered(session), "{}", gateway.log());
+    }
+    assert!(!is_answered(&mut begin()), "there is no place");
+    drop(open);
+    until("a place is free", || is_answered(&mut begin()));
 }

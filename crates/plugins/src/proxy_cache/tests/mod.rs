@@ -131,6 +131,25 @@ fn cache_control_counts_where_wanted() {
 }
 
 #[test]
+fn values_of_one_name_are_not_taken_for_those_of_another() {
+    let key = json!({"key": ["$uri"], "query": {"only": ["a", "b"]}, "headers": ["X-A", "X-B"]});
+    let kept = cache(&key);
+    let vary = [("Vary", "X-C, X-D")];
+    for (line, request) in [
+        ("GET /v?a=", vec![]),
+        ("GET /v?b=", vec![]),
+        ("GET /v", vec![("X-A", "")]),
+        ("GET /v", vec![("X-B", "")]),
+        ("GET /v", vec![("X-C", "1"), ("X-D", "+"), ("X-D", "3")]),
+        ("GET /v", vec![("X-C", "1"), ("X-C", "+"), ("X-D", "3")]),
+    ] {
+        let found = call(&kept, line, &request, &vary, "x");
+        assert_eq!(found, "200 miss x", "{line} {request:?}");
+        assert_eq!(call(&kept, line, &request, &vary, "y"), "200 hit x");
+    }
+}
+
+#[test]
 fn variants_and_consumers_are_told_apart() {
     let cache = cache(&json!({"headers": ["X-Tenant"]}));
     let vary = [("Vary", "Accept-Language, X-A")];

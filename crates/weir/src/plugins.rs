@@ -1,0 +1,212 @@
+//! `weir plugins`: what the catalogue holds, what Kong and APISIX call each plugin, and where it is described.
+//!
+//! A plugin's line, its short example and its page are read from the table in the guide, which is the one place for
+//! these words. The phases are those of an instance that is built of the example. What options a plugin has stands on
+//! its page and in the schema, not here.
+
+use crate::args::PluginsArgs;
+use crate::outcome::Outcome;
+use serde::Serialize;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use weir_model::{Voice, document};
+use weir_plugin::{BuildContext, Phases, Plugin};
+
+/// The guide, whose table of plugins has a row for each (a test of the house sees to that).
+const GUIDE: &str = include_str!("../../../docs/configuration.md");
+
+/// Where a plugin is described that has no page of its own.
+const NO_PAGE: &str = "configuration.md";
+
+/// A plugin as it is listed.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Listed {
+    name: &'static str,
+    does: &'static str,
+    kong: Vec<&'static str>,
+    apisix: Vec<&'static str>,
+    phases: Vec<&'static str>,
+    docs: String,
+}
+
+/// A row of the guide's table.
+struct Row {
+    does: &'static str,
+    page: &'static str,
+    example: &'static str,
+}
+
+/// Prints the catalogue, or the plugins that have one of these names.
+pub fn plugins(args: &PluginsArgs) -> Outcome {
+    let mut listed = catalogue();
+    if let Some(name) = args
+        .names
+        .iter()
+        .find(|name| !listed.iter().any(|it| it.has_name(name)))
+    {
+        return Outcome::failed(
+            1,
+            format!(
+                "weir plugins: there is no plugin '{name}', under no spelling; `weir plugins` lists all\n"
+            ),
+        );
+    }
+    if !args.names.is_empty() {
+        listed.retain(|it| args.names.iter().any(|name| it.has_name(name)));
+    }
+    let stdout = match args.json {
+        true => format!("{:#}\n", serde_json::json!(listed)),
+        false => listed.iter().map(Listed::text).collect(),
+    };
+    Outcome {
+        stdout,
+        ..Outcome::default()
+    }
+}
+
+fn catalogue() -> Vec<Listed> {
+    let rows: BTreeMap<&str, Row> = GUIDE.lines().filter_map(row).collect();
+    let registry = weir_plugins::registry();
+    let listed = registry.iter().map(|plugin| {
+        let row = rows.get(plugin.name());
+        let page = row.map_or(NO_PAGE, |row| row.page);
+        Listed {
+            name: plugin.name(),
+            does: row.map_or("", |row| row.does),
+            kong: kong_names(plugin.name()),
+            apisix: apisix_names(plugin.name()),
+            phases: row.map_or_else(Vec::new, |row| phases(plugin, row.example)),
+            docs: format!("docs/{page}"),
+        }
+    });
+    listed.collect()
+}
+
+/// Reads a row: `` | [`NAME`](PAGE) | what it does | `EXAMPLE` | ``; without a page the name is no link.
+fn row(line: &'static str) -> Option<(&'static str, Row)> {
+    let (name, rest) = line.strip_prefix("| ")?.split_once(" | ")?;
+    let (does, example) = rest.split_once(" | ")?;
+    let (name, page) = match name.strip_prefix('[') {
+        Some(link) => link.strip_suffix(')')?.split_once("](")?,
+        None => (name, NO_PAGE),
+    };
+    let name = name.strip_prefix('`')?.strip_suffix('`')?;
+    let example = example.strip_suffix(" |")?.strip_prefix('`')?.strip_suffix('`')?;
+    Some((name, Row { does, page, example }))
+}
+
+fn kong_names(plugin: &str) -> Vec<&'static str> {
+    let definitions = weir_kong::plugins::DEFINITIONS.iter();
+    definitions
+        .filter(|definition| definition.catalogue_name == plugin)
+        .map(|definition| definition.name)
+        .collect()
+}
+
+fn apisix_names(plugin: &str) -> Vec<&'static str> {
+    weir_apisix::spellings()
+        .filter(|(_, catalogue_name)| *catalogue_name == plugin)
+        .map(|(name, _)| name)
+        .collect()
+}
+
+/// The phases in which an instance with this configuration works.
+fn phases(plugin: &dyn Plugin, example: &str) -> Vec<&'static str> {
+    let context = BuildContext {
+        instance_id: plugin.name(),
+        voice: Voice::Native,
+        credentials: &HashMap::new(),
+        consumers: &HashMap::new(),
+        indexes: &RefCell::default(),
+        destinations: &RefCell::default(),
+        credential_diagnostics: &RefCell::default(),
+    };
+    let built = document::parse(example)
+        .ok()
+        .and_then(|config| plugin.build(&config, &context).ok());
+    let phases = built.map_or_else(Phases::default, |filter| filter.phases());
+    let named = [
+        (phases.request, "request"),
+        (phases.response, "response"),
+        (phases.log, "log"),
+        (plugin.works_on_streams(), "stream"),
+    ];
+    named
+        .into_iter()
+        .filter_map(|(works, name)| works.then_some(name))
+        .collect()
+}
+
+impl Listed {
+    fn has_name(&self, name: &str) -> bool {
+        self.name == name || self.kong.contains(&name) || self.apisix.contains(&name)
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!("{}: {}\n", self.name, self.does);
+        for (label, values) in [
+            ("Kong", &self.kong),
+            ("APISIX", &self.apisix),
+            ("phases", &self.phases),
+        ] {
+            if !values.is_empty() {
+                text.push_str(&format!("  {label}: {}\n", values.join(", ")));
+            }
+        }
+        text.push_str(&format!("  {}\n", self.docs));
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(names: &[&str], json: bool) -> Outcome {
+        plugins(&PluginsArgs {
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+            json,
+        })
+    }
+
+    #[test]
+    fn a_plugin_is_found_by_any_of_its_names() {
+        let text = "\
+rate-limit: lets so many calls pass in a window
+  Kong: rate-limiting
+  APISIX: limit-count
+  phases: request
+  docs/plugins/rate-limit.md
+";
+        for name in ["rate-limit", "rate-limiting", "limit-count"] {
+            let expected = Outcome {
+                stdout: text.to_owned(),
+                ..Outcome::default()
+            };
+            assert_eq!(said(&[name], false), expected, "{name}");
+        }
+        assert_eq!(said(&["rate-limit", "limits"], false).code, 1);
+        let json: serde_json::Value =
+            serde_json::from_str(&said(&["ip-restriction"], true).stdout).expect("JSON");
+        assert_eq!(json[0]["phases"], serde_json::json!(["request", "stream"]));
+    }
+
+    #[test]
+    fn all_plugins_are_described_and_all_spellings_lead_to_one() {
+        let listed = catalogue();
+        for plugin in &listed {
+            assert!(!plugin.does.is_empty(), "{}: no row in the guide", plugin.name);
+            assert!(!plugin.phases.is_empty(), "{}: its example builds", plugin.name);
+        }
+        let kong = weir_kong::plugins::DEFINITIONS
+            .iter()
+            .map(|it| (it.name, it.catalogue_name));
+        // What is not a plugin here has no name in the catalogue (Kong's `acme`).
+        for (spelling, name) in kong
+            .chain(weir_apisix::spellings())
+            .filter(|(_, name)| !name.is_empty())
+        {
+            assert!(listed.iter().any(|it| it.name == name), "{spelling}: {name}");
+        }
+    }
+}

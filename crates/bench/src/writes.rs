@@ -69,7 +69,10 @@ pub fn run(bench: &Bench, rate: u32, seconds: u32, results: &mut Results) -> Res
         bench.pinning.upstream,
         &bench.supervisor,
     )?;
-    let found = bench.gateways.iter().find(|found| found.gateway.program == "weir");
+    let found = bench
+        .gateways
+        .iter()
+        .find(|found| found.gateway.program == "weir");
     let found = found.context("writes are measured with weir: name one of its doors with --gateways")?;
     let program = found.program.clone().map_err(|error| anyhow::anyhow!(error))?;
     let title = format!("Writes · {rate} a second for {seconds} s under {RATE} calls/s");

@@ -2,6 +2,7 @@
 //! NGINX's shared memory and of keys in etcd there is nothing to tell here.
 
 use std::fmt::Write;
+use weir_plugins::prometheus::escaped_label;
 
 /// The exposition in which the plugin counts.
 pub const EXPOSITION: &str = "apisix";
@@ -56,27 +57,21 @@ pub fn write(figures: &Figures, out: &mut String) {
         &connections.map(|(state, value)| (format!("{{state=\"{state}\"}}"), value)),
     );
     let version = env!("CARGO_PKG_VERSION");
-    let hostname = escaped(&figures.hostname);
+    let hostname = escaped_label(&figures.hostname);
     let labels = format!("{{hostname=\"{hostname}\",version=\"{version}\"}}");
     family("node_info", "Info of APISIX node", &[(labels, 1)]);
     if !figures.targets.is_empty() {
         let samples = figures.targets.iter().map(|(name, ip, port, is_healthy)| {
             let labels = format!(
                 "{{name=\"{}\",ip=\"{}\",port=\"{port}\"}}",
-                escaped(name),
-                escaped(ip)
+                escaped_label(name),
+                escaped_label(ip)
             );
             (labels, u64::from(*is_healthy))
         });
         let samples: Vec<(String, u64)> = samples.collect();
         family("upstream_status", "Upstream status from health check", &samples);
     }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\")
-        .replace('"', "\\\"")
-        .replace('\n', "\\n")
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 use crate::admin::{VERSION, process_id};
 use std::fmt::Write;
+use weir_plugins::prometheus::escaped_label;
 
 /// The exposition in which the plugin counts.
 pub const EXPOSITION: &str = "kong";
@@ -92,18 +93,12 @@ fn samples(target: &Target) -> impl Iterator<Item = (String, u64)> {
     STATES.into_iter().map(|state| {
         let labels = format!(
             "{{upstream=\"{}\",target=\"{}\",address=\"{}\",state=\"{state}\",subsystem=\"http\"}}",
-            escaped(&target.upstream),
-            escaped(&target.target),
-            escaped(&target.address)
+            escaped_label(&target.upstream),
+            escaped_label(&target.target),
+            escaped_label(&target.address)
         );
         (labels, u64::from(state == target.state))
     })
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\")
-        .replace('"', "\\\"")
-        .replace('\n', "\\n")
 }
 
 #[cfg(test)]

@@ -1,9 +1,26 @@
 //! gRPC's messages on the wire: a flag, a length of four bytes, and so many bytes.
 
+use crate::checks::Faults;
+
 /// The bytes in front of a message.
 const PREFIX: usize = 5;
 /// The flag of a message that is compressed.
 const COMPRESSED: u8 = 1;
+
+/// The most that may be allowed to a body, or to a message.
+const MOST: usize = 64 << 20;
+
+/// Checks what a configuration allows to a request's body and to one message of an answer.
+pub(crate) fn check_sizes(max_request_bytes: usize, max_message_bytes: usize, faults: &mut Faults) {
+    for (field, bytes) in [
+        ("max_request_bytes", max_request_bytes),
+        ("max_message_bytes", max_message_bytes),
+    ] {
+        if bytes > MOST {
+            faults.tell(field, format!("expected at most {MOST} bytes"));
+        }
+    }
+}
 
 /// Puts a message behind what `out` holds, with `flag` in front of it.
 pub(crate) fn write(flag: u8, message: &[u8], out: &mut Vec<u8>) {

@@ -17,6 +17,7 @@ mod template;
 pub use template::PathTemplate;
 
 use crate::checks::Faults;
+use crate::grpc_frames;
 use crate::protobuf::{Cache, Compiled, Definitions, JsonForm};
 use filter::{Methods, TranscodeFilter};
 use rules::{Body, Rules, Target};
@@ -123,8 +124,6 @@ pub enum Refusals {
     Status,
 }
 
-/// The most that bodies may be allowed.
-const MOST: usize = 64 << 20;
 /// As many digits as `grpc-timeout` may have.
 const MAX_DEADLINE_MS: u64 = 99_999_999;
 
@@ -146,14 +145,7 @@ impl Plugin for GrpcTranscode {
     fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let mut config: Config = parse_config(config)?;
         let mut faults = Faults::default();
-        for (field, bytes) in [
-            ("max_request_bytes", config.max_request_bytes),
-            ("max_message_bytes", config.max_message_bytes),
-        ] {
-            if bytes > MOST {
-                faults.tell(field, format!("expected at most {MOST} bytes"));
-            }
-        }
+        grpc_frames::check_sizes(config.max_request_bytes, config.max_message_bytes, &mut faults);
         if config.deadline_ms > MAX_DEADLINE_MS {
             faults.tell(
                 "deadline_ms",

@@ -17,6 +17,7 @@ mod text;
 pub use text::decode as decode_text;
 
 use crate::checks::Faults;
+use crate::grpc_frames;
 use crate::protobuf::{Cache, Definitions, JsonForm};
 use filter::WebFilter;
 use schemars::JsonSchema;
@@ -163,9 +164,6 @@ impl Default for Preflight {
     }
 }
 
-/// The most that bodies may be allowed.
-const MOST: usize = 64 << 20;
-
 /// The plugin.
 #[derive(Default)]
 pub struct GrpcWeb {
@@ -184,14 +182,7 @@ impl Plugin for GrpcWeb {
     fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let mut config: Config = parse_config(config)?;
         let mut faults = Faults::default();
-        for (field, bytes) in [
-            ("max_request_bytes", config.max_request_bytes),
-            ("max_message_bytes", config.max_message_bytes),
-        ] {
-            if bytes > MOST {
-                faults.tell(field, format!("expected at most {MOST} bytes"));
-            }
-        }
+        grpc_frames::check_sizes(config.max_request_bytes, config.max_message_bytes, &mut faults);
         if let Some(told) = &config.cross_origin {
             let values = [&told.allow_origin, &told.allow_methods, &told.allow_headers];
             let preflight = &told.preflight;

@@ -30,6 +30,7 @@ mod tests;
 
 pub use board::Board;
 pub use endpoint::{EndpointConfig, MetricsEndpoint};
+pub use render::escaped_label;
 
 use crate::checks::Faults;
 use board::Definition;

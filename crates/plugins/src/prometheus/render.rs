@@ -86,6 +86,13 @@ fn value(mut key: &[u8], column: usize) -> &[u8] {
     }
 }
 
+/// A label's value as it stands between its quotes.
+pub fn escaped_label(value: &str) -> String {
+    let mut escaped = String::with_capacity(value.len());
+    escape(value, &mut escaped);
+    escaped
+}
+
 fn escape(value: &str, out: &mut String) {
     for letter in value.chars() {
         match letter {

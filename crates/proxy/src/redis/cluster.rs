@@ -22,7 +22,9 @@ const NOBODY: u16 = u16::MAX;
 pub struct Cluster {
     around: Rc<Surroundings>,
     server: Arc<RedisServer>,
+    /// Those that are configured come first, and stay.
     nodes: RefCell<Vec<Rc<Node>>>,
+    seeds: usize,
     /// By slot, the place of its server in the list.
     slots: RefCell<Vec<u16>>,
     looking: Cell<bool>,
@@ -46,6 +48,7 @@ impl Cluster {
             around: Rc::clone(around),
             server: Arc::clone(server),
             nodes: RefCell::new(seeds.iter().map(start).collect()),
+            seeds: seeds.len(),
             slots: RefCell::new(vec![NOBODY; SLOTS]),
             looking: Cell::new(false),
             looked: Cell::new(None),
@@ -183,8 +186,70 @@ impl Cluster {
             }
         }
         if is_good {
+            self.forget_others(&mut slots, Instant::now());
             *self.slots.borrow_mut() = slots;
         }
         is_good
+    }
+
+    /// Lets go of servers that have no slot any more and that nobody has asked for long: those of a cluster may come
+    /// and go, each at an address of its own.
+    fn forget_others(&self, slots: &mut [u16], now: Instant) {
+        let mut nodes = self.nodes.borrow_mut();
+        let mut keeps: Vec<bool> = nodes.iter().map(|node| !node.is_unused(now)).collect();
+        keeps.iter_mut().take(self.seeds).for_each(|keeps| *keeps = true);
+        for place in slots.iter() {
+            if let Some(keeps) = keeps.get_mut(usize::from(*place)) {
+                *keeps = true;
+            }
+        }
+        renumber(&keeps, slots);
+        let mut keeps = keeps.into_iter();
+        nodes.retain(|node| {
+            let stays = keeps.next().unwrap_or(true);
+            if !stays {
+                node.close();
+            }
+            stays
+        });
+    }
+}
+
+/// Gives places in a list their numbers in what is kept of it.
+fn renumber(keeps: &[bool], places: &mut [u16]) {
+    let mut kept = 0;
+    let numbers: Vec<u16> = keeps
+        .iter()
+        .map(|keeps| {
+            let number = if *keeps { kept } else { NOBODY };
+            kept += u16::from(*keeps);
+            number
+        })
+        .collect();
+    for place in places {
+        *place = numbers.get(usize::from(*place)).copied().unwrap_or(NOBODY);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_follow_what_is_kept() {
+        for (keeps, places, expected) in [
+            (&[true, true][..], vec![0, 1, NOBODY], vec![0, 1, NOBODY]),
+            (
+                &[true, false, true, false, true],
+                vec![4, 2, 0, 2],
+                vec![2, 1, 0, 1],
+            ),
+            (&[false, true], vec![0, 1, 7], vec![NOBODY, 0, NOBODY]),
+            (&[], vec![NOBODY, 0], vec![NOBODY, NOBODY]),
+        ] {
+            let mut numbered = places.clone();
+            renumber(keeps, &mut numbered);
+            assert_eq!(numbered, expected, "{keeps:?} {places:?}");
+        }
     }
 }

@@ -133,6 +133,12 @@ impl Node {
         Some(receiver)
     }
 
+    /// Whether nobody has sent it anything for long.
+    pub fn is_unused(&self, now: Instant) -> bool {
+        let state = self.state.borrow();
+        state.waiting.is_empty() && now.saturating_duration_since(state.used) >= UNUSED
+    }
+
     /// Ends the connection and makes no other.
     pub fn close(&self) {
         let mut state = self.state.borrow_mut();

@@ -2,10 +2,12 @@
 
 CARGO ?= cargo
 BENCH_ARGS ?=
+# Short enough that a fresh machine of two cores has built and measured within a quarter of an hour.
+BENCH_DEFAULT = --rounds 4 --duration 2
 CLIENT_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-clients check bench bench-micro fuzz
+.PHONY: help run test test-clients test-websockets check bench bench-micro fuzz
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -22,11 +24,17 @@ test: ## Run every test: unit, protocol, recorded answers of Kong and APISIX
 	$(CARGO) test --workspace --locked
 	$(CARGO) build --locked -p weir
 	python3 tests/recorded/run.py --weir target/debug/weir
+	python3 tests/recorded/run.py --weir target/debug/weir --through admin --jobs 4
 
 test-clients: ## Run the tests of Kong's clients (go-kong, the calls of decK) against the Admin API
 	@scripts/need build test clients
 	$(CARGO) build --locked -p weir
 	@scripts/test-clients $(CLIENT_ARGS)
+
+test-websockets: ## Run the Autobahn TestSuite's cases through a gateway, in the clear and over TLS
+	@scripts/need build
+	$(CARGO) build --locked -p weir
+	@tests/websockets/run.py $(WEBSOCKET_ARGS)
 
 check: ## The fast loop: format, lint, unit tests
 	@scripts/need build
@@ -37,7 +45,7 @@ check: ## The fast loop: format, lint, unit tests
 bench: ## The experiments beside NGINX, HAProxy, Envoy, Caddy; BENCH_ARGS="A1 A3 --rounds 3" to choose
 	@scripts/need build bench
 	$(CARGO) build --release --locked -p weir -p weir-bench
-	target/release/weir-bench --weir target/release/weir $(BENCH_ARGS)
+	target/release/weir-bench --weir target/release/weir $(or $(BENCH_ARGS),$(BENCH_DEFAULT))
 
 bench-micro: ## What the pieces of a call cost by themselves; BENCH_ARGS="plugins" to choose
 	@scripts/need build

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
+import admin
 from lane import NOT_AVAILABLE, Lane, listening, port_of
 
 HERE = Path(__file__).resolve().parent
@@ -121,6 +122,20 @@ class Kong(Door):
     def original_words(self, case: dict) -> str:
         return json.dumps(case["expect_errors"]["body"].get("fields"))
 
+    admin_flag = "--kong-admin"
+    load = staticmethod(admin.load_kong)
+
+    def judge_admin(self, port: int, config: str, case: dict) -> Result:
+        """Compares how `POST /config` answers: what it refuses, word for word, and what becomes of what it takes."""
+        status, body = admin.kong_errors(port, config)
+        if case["kind"] == "loads":
+            faults = [] if status == case["expect_entities"]["status"] else [f"{status}: {json.dumps(body)[:500]}"]
+        else:
+            expected = case["expect_errors"]
+            is_same = (status, body) == (expected["status"], expected["body"])
+            faults = [] if is_same else [f"answered {status} {json.dumps(body)[:800]}", f"expected {json.dumps(expected)[:800]}"]
+        return Result(case["name"], "failed" if faults else "passed", faults)
+
     def client(self, lane: Lane) -> "KongClient":
         return KongClient(self.runner, lane)
 
@@ -172,6 +187,18 @@ class Apisix(Door):
 
     def original_words(self, case: dict) -> str:
         return case.get("error_text", "")
+
+    admin_flag = "--apisix-admin"
+    load = staticmethod(admin.load_apisix)
+
+    def judge_admin(self, port: int, config: str, case: dict) -> Result:
+        """One of the resources must be refused as the original's schema refuses it."""
+        try:
+            admin.load_apisix(port, config)
+            faults = [f"all of it is taken; the original says: {self.original_words(case)[:300]}"]
+        except admin.Refused as refused:
+            faults = [] if refused.status == 400 else [f"refused with {refused}"]
+        return Result(case["name"], "failed" if faults else "passed", faults)
 
     def client(self, lane: Lane) -> "ApisixClient":
         return ApisixClient(self.runner, lane)

@@ -97,8 +97,8 @@ class Lane:
         # A running gateway takes over a changed file, so what is only checked lies elsewhere.
         self._checked = folder / "checked"
         self._checked.mkdir()
-        self._held = [reserved(), reserved(), reserved(), reserved()]
-        self.port, self.tls_port, self.status_port, self.dead_port = map(port_of, self._held)
+        self._held = [reserved() for _ in range(5)]
+        self.port, self.tls_port, self.status_port, self.dead_port, self.admin_port = map(port_of, self._held)
         self.child: subprocess.Popen | None = None
         self.log = folder / "gateway.log"
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith("WEIR_")}
@@ -106,10 +106,17 @@ class Lane:
         self.killed = 0  # how often it had to be killed because SIGTERM did not end it
 
     def start(self, config_name: str, text: str, flags: list[str]) -> str | None:
-        """Starts the gateway and waits until it is ready; gives what went wrong, if anything."""
+        """Starts the gateway on a file and waits until it is ready; gives what went wrong, if anything."""
         self.stop()
-        command = [str(self.weir), "run", "-c", str(_write(self.folder / config_name, text)),
-                   "--listen", f"127.0.0.1:{self.port}",
+        return self._start(["-c", str(_write(self.folder / config_name, text)), *flags])
+
+    def start_empty(self, admin_flag: str, flags: list[str]) -> str | None:
+        """Likewise without a configuration, and with an Admin API that takes one."""
+        self.stop()
+        return self._start([admin_flag, f"127.0.0.1:{self.admin_port}", *flags])
+
+    def _start(self, flags: list[str]) -> str | None:
+        command = [str(self.weir), "run", "--listen", f"127.0.0.1:{self.port}",
                    "--listen-tls", f"127.0.0.1:{self.tls_port}", "--status", f"127.0.0.1:{self.status_port}",
                    "--workers", "1", *flags]
         with self.log.open("wb") as out:

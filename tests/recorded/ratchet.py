@@ -13,10 +13,18 @@ NOT_BUILT = "not built yet: "
 
 
 class Listed:
-    """One list as it lies on disk."""
+    """One list as it lies on disk: in one file, or in several of which the last is the one that changes."""
 
-    def __init__(self, path: Path):
-        self.path, self.header, self.reasons, self.malformed = path, [], {}, []
+    def __init__(self, paths: list[Path]):
+        self.path, self.header, self.reasons, self.malformed = paths[-1], [], {}, []
+        self.elsewhere: set[str] = set()
+        for path in paths[:-1]:
+            self._read(path)
+            self.elsewhere |= self.reasons.keys()
+        self.header, self.malformed = [], []
+        self._read(self.path)
+
+    def _read(self, path: Path):
         for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
             name, _, why = (part.strip() for part in line.partition("  #"))
             if line.startswith("#"):
@@ -28,12 +36,14 @@ class Listed:
 
     def write(self):
         header = self.header or ["# Recorded cases that Weir does not pass yet: `case name  # why`. This list may only shrink."]
-        lines = header + [f"{name}  # {why}" for name, why in sorted(self.reasons.items())] + self.malformed
+        lines = header + [f"{name}  # {why}" for name, why in sorted(self.reasons.items())
+                          if name not in self.elsewhere] + self.malformed
         self.path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
     def shrink(self, passed: set[str], known: set[str]):
         """Strikes out what passes, and names that no case has."""
-        self.reasons = {name: why for name, why in self.reasons.items() if name in known and name not in passed}
+        self.reasons = {name: why for name, why in self.reasons.items()
+                        if name in self.elsewhere or name in known and name not in passed}
 
     def verdict(self, passed: set[str], failed: set[str], known: set[str]) -> list[str]:
         """What contradicts the list, in words; empty when the run is as the list says."""

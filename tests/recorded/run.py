@@ -4,10 +4,11 @@
     run.py                       every case of both doors; what CI runs
     run.py --only '^jwt/' -v     some cases, with what is wrong in them
     run.py --update              strike cases that pass now out of the lists of those that do not
+    run.py --through admin       configurations go through POST /config and PUT /apisix/admin/… in place of files
 
-Ends with 0 when exactly the cases in `kong/not_passing.txt` and `apisix/not_passing.txt` fail, with
-1 when the lists say otherwise, with 130 when interrupted. Python 3.11, standard library only.
-README.md says what a case is.
+Ends with 0 when exactly the cases in `kong/not_passing.txt` and `apisix/not_passing.txt` fail (through Admin APIs also those
+in `not_passing_admin.txt`), with 1 when the lists say otherwise, with 130 when interrupted. Python 3.11, standard library
+only; through Admin APIs also Python's yaml. README.md says what a case is.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 
+import admin
 import ratchet
 from doors import DOORS, HERE, Door, Result
 from lane import NOT_AVAILABLE, Children, Closed, Lane
@@ -64,8 +66,8 @@ def groups_of(doors: list[Door], only: str) -> list[Group]:
 class Worker:
     """One lane with a client of each door in it."""
 
-    def __init__(self, lane: Lane):
-        self.lane = lane
+    def __init__(self, lane: Lane, through_admin: bool):
+        self.lane, self.through_admin = lane, through_admin
         self.clients = {name: door.client(lane) for name, door in DOORS.items()}
 
     def run(self, group: Group, report):
@@ -87,13 +89,30 @@ class Worker:
 
     def start(self, group: Group, case: dict) -> str | None:
         config = self.clients[group.door.name].config(case)
+        if self.through_admin:
+            return self.start_empty(group) or self.load(group.door, config)
         return self.lane.start(group.door.config_name, config, group.door.flags(group.flavor))
+
+    def start_empty(self, group: Group) -> str | None:
+        return self.lane.start_empty(group.door.admin_flag, group.door.flags(group.flavor))
+
+    def load(self, door: Door, config: str) -> str | None:
+        """Gives a gateway without a configuration this one, and waits until it is served."""
+        try:
+            admin.wait_until_served(self.lane.status_port, door.load(self.lane.admin_port, config))
+        except (admin.Refused, OSError, http.client.HTTPException) as why:
+            return f"not loaded: {why!r}"
+        return None
 
     def check(self, group: Group, case: dict) -> tuple[int | None, str]:
         config = self.clients[group.door.name].config(case)
         return self.lane.check(group.door.config_name, config, group.door.check_flags(group.flavor))
 
     def validate(self, group: Group, case: dict) -> Result:
+        if self.through_admin:
+            config = self.clients[group.door.name].config(case)
+            why = None if self.lane.running() else self.start_empty(group)
+            return refused_result(case, why) if why else group.door.judge_admin(self.lane.admin_port, config, case)
         status, said = self.check(group, case)
         return group.door.judge_validation(said, status, case)
 
@@ -124,11 +143,12 @@ class Run:
         self.errors: list[BaseException] = []
         self.lock, self.told, self.began = threading.Lock(), time.monotonic(), time.monotonic()
 
-    def go(self, weir: Path, jobs: int, folder: Path, children: Children) -> list[Worker]:
+    def go(self, args, folder: Path, children: Children) -> list[Worker]:
         waiting: queue.SimpleQueue[Group] = queue.SimpleQueue()
         for group in self.groups:
             waiting.put(group)
-        workers = [Worker(Lane(weir, folder / f"lane{at}", children)) for at in range(jobs)]
+        lanes = [Lane(args.weir, folder / f"lane{at}", children) for at in range(args.jobs)]
+        workers = [Worker(lane, args.through == "admin") for lane in lanes]
         threads = [threading.Thread(target=self.take, args=(worker, waiting), daemon=True) for worker in workers]
         for thread in threads:
             thread.start()
@@ -273,6 +293,7 @@ def arguments() -> argparse.Namespace:
     p.add_argument("--weir", type=Path, default=default_weir(), help="the binary (default: target/release/weir, else target/debug/weir)")
     p.add_argument("--door", choices=sorted(DOORS), help="only the cases of one door")
     p.add_argument("--only", default="", metavar="REGEX", help="only cases whose name matches")
+    p.add_argument("--through", choices=["files", "admin"], default="files", help="how configurations are loaded (default: files)")
     p.add_argument("--jobs", type=int, default=2, help="gateways at work at the same time (default: 2)")
     p.add_argument("--supported", action="store_true",
                    help="also tell the pass rate over the topics and plugins that Weir means to support today")
@@ -284,6 +305,8 @@ def arguments() -> argparse.Namespace:
     args.weir = args.weir.resolve()
     if not os.access(args.weir, os.X_OK):
         p.error(f"no gateway at {args.weir}: build it (cargo build --release) or name one with --weir")
+    if args.through == "admin" and (why := admin.usable()):
+        p.error(f"--through admin: {why}")
     if args.jobs < 1:
         p.error("--jobs must be at least 1")
     return args
@@ -308,12 +331,13 @@ def main() -> int:
         signal.signal(number, interrupt)
     threading.excepthook = quiet_broken_connections
     doors = [door for name, door in DOORS.items() if args.door in (None, name)]
-    lists = {door.name: ratchet.Listed(HERE / door.name / "not_passing.txt") for door in doors}
+    names = ["not_passing.txt", "not_passing_admin.txt"][:2 if args.through == "admin" else 1]
+    lists = {door.name: ratchet.Listed([HERE / door.name / name for name in names]) for door in doors}
     run, children = Run(groups_of(doors, args.only), args.verbose), Children()
     print(f"{run.total} cases on {len(run.groups)} configurations against {args.weir}", flush=True)
     with tempfile.TemporaryDirectory(prefix="weir-recorded-", ignore_cleanup_errors=True) as folder:
         try:
-            workers = run.go(args.weir, args.jobs, Path(folder), children)
+            workers = run.go(args, Path(folder), children)
             run.again(workers[0], lists)
         except KeyboardInterrupt:
             for number in INTERRUPTS:

@@ -7,7 +7,7 @@
 //!
 //! The rooms: `schema` (shapes, defaults and the words for violations), `document` (the resources as their users
 //! write them), `plugins` (what each plugin of APISIX is in Weir's catalogue), `translate` (from resources to the
-//! model), `voice`, `admin` (APISIX's Admin API over a store).
+//! model), `settings` (APISIX's `config.yaml`), `voice`, `admin` (APISIX's Admin API over a store).
 //!
 //! **What it is not**: it runs nothing but its API's task that follows the store, and reads no file and no
 //! environment.
@@ -18,16 +18,22 @@ pub mod metrics;
 mod plugins;
 mod prepare;
 mod schema;
+mod settings;
 mod stored;
 mod translate;
 mod voice;
 
 pub use admin::{
-    Admin, AdminOptions, Counters, HealthSource, Key, Keyring, NodeHealth, Role, UpstreamHealth,
+    Admin, AdminOptions, Counters, HealthSource, Key, Keyring, NodeHealth, Role, SERVER_NAME, UpstreamHealth,
+    plugin_schemas,
 };
 pub use document::recognises;
 pub use plugins::spellings;
 pub use prepare::prepare;
+pub use settings::{
+    CacheDisk, CacheSettings, CacheZone, Keys, PrometheusSettings, RealIpSettings, Settings,
+    read as read_settings,
+};
 pub use stored::{Broken, Stored};
 pub use translate::{Options, Router, translate};
 pub use voice::ApisixVoice;

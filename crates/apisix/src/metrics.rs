@@ -1,8 +1,7 @@
 //! What the original's exporter tells of a node besides the counts of its `prometheus` plugin, under its names. Of
 //! NGINX's shared memory and of keys in etcd there is nothing to tell here.
 
-use std::fmt::Write;
-use weir_plugins::prometheus::escaped_label;
+use weir_plugins::prometheus::{escaped_label, write_gauges};
 
 /// The exposition in which the plugin counts.
 pub const EXPOSITION: &str = "apisix";
@@ -10,6 +9,8 @@ pub const EXPOSITION: &str = "apisix";
 /// What is known of the node.
 #[derive(Debug, Clone, Default)]
 pub struct Figures {
+    /// What the names of metrics begin with: `apisix_`, unless `config.yaml` says otherwise.
+    pub prefix: String,
     /// Client connections that are open.
     pub open_connections: u64,
     /// Client connections that were accepted.
@@ -18,6 +19,8 @@ pub struct Figures {
     pub requests: u64,
     /// Whether the store of the configuration can be reached.
     pub is_store_reachable: bool,
+    /// Revisions of the store by the original's key; none where there is no Admin API.
+    pub modify_indexes: Vec<(&'static str, u64)>,
     /// The machine's name.
     pub hostname: String,
     /// Targets whose health is checked: upstream, address, port, and whether they are healthy.
@@ -27,17 +30,24 @@ pub struct Figures {
 /// Writes what is known of the node.
 pub fn write(figures: &Figures, out: &mut String) {
     let mut family = |name: &str, help: &str, samples: &[(String, u64)]| {
-        // A string takes all that is written.
-        let _ = write!(out, "# HELP apisix_{name} {help}\n# TYPE apisix_{name} gauge\n");
-        for (labels, value) in samples {
-            let _ = writeln!(out, "apisix_{name}{labels} {value}");
-        }
+        write_gauges(&format!("{}{name}", figures.prefix), help, samples, out);
     };
     family(
         "etcd_reachable",
         "Config server etcd reachable from APISIX, 0 is unreachable",
         &[(String::new(), u64::from(figures.is_store_reachable))],
     );
+    if !figures.modify_indexes.is_empty() {
+        let indexes = figures.modify_indexes.iter();
+        let samples: Vec<_> = indexes
+            .map(|(key, index)| (format!("{{key=\"{key}\"}}"), *index))
+            .collect();
+        family(
+            "etcd_modify_indexes",
+            "Etcd modify index for APISIX keys",
+            &samples,
+        );
+    }
     family(
         "http_requests_total",
         "The total number of client requests since APISIX started",
@@ -81,10 +91,12 @@ mod tests {
     #[test]
     fn a_node_is_told_in_the_originals_names() {
         let figures = Figures {
+            prefix: "apisix_".into(),
             open_connections: 2,
             accepted_connections: 7,
             requests: 30,
             is_store_reachable: true,
+            modify_indexes: vec![("routes", 12)],
             hostname: "gw-1".into(),
             targets: vec![("/upstreams/1".into(), "10.0.0.1".into(), 80, false)],
         };
@@ -99,6 +111,7 @@ mod tests {
             samples,
             [
                 "apisix_etcd_reachable 1",
+                "apisix_etcd_modify_indexes{key=\"routes\"} 12",
                 "apisix_http_requests_total 30",
                 "apisix_nginx_http_current_connections{state=\"accepted\"} 7",
                 "apisix_nginx_http_current_connections{state=\"active\"} 2",

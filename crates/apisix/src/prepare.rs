@@ -28,6 +28,14 @@ pub fn prepare(text: &str, environment: &dyn Fn(&str) -> Option<String>) -> Resu
             )
         });
     }
+    fill(text, environment)
+}
+
+/// Fills environment variables in.
+///
+/// # Errors
+/// A variable that has neither a value nor a default.
+pub fn fill(text: &str, environment: &dyn Fn(&str) -> Option<String>) -> Result<String, Diagnostic> {
     let mut missing = None;
     let filled = PLACEHOLDER.replace_all(text, |found: &Captures<'_>| {
         let (name, default) = match found[1].split_once(":=") {

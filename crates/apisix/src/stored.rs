@@ -9,11 +9,12 @@ mod lack;
 use crate::admin::Kind;
 use crate::document::{
     Documents, Item, Route, Ssl, check_route, consumer_group_shape, consumer_shape, credential_shape,
-    global_rule_shape, id_text, plugin_config_shape, proto, read_one, route_shape, service_shape, ssl,
-    stream_route, upstream_shape,
+    global_rule_shape, id_text, name_upstreams, plugin_config_shape, proto, read_one, route_shape,
+    service_shape, ssl, stream_route, upstream_shape,
 };
 use crate::plugins::{Checker, Side};
 use crate::schema::Shape;
+use crate::settings::Settings;
 use crate::translate::Options;
 use crate::translate::incremental::Memory;
 use lack::Lack;
@@ -139,6 +140,9 @@ impl Stored {
             }
             Kind::Upstream => {
                 self.memory.forget_upstream(key);
+                if self.documents.have_shared_plugins_that_name_upstreams() {
+                    self.memory.forget_plugins_and_routes();
+                }
                 let services: BTreeSet<String> = self
                     .documents
                     .services
@@ -148,7 +152,9 @@ impl Stored {
                     .collect();
                 self.forget_routes_that(|route| {
                     let service = route.service_id.as_ref();
-                    is(&route.upstream_id, id) || service.is_some_and(|service| services.contains(&service.0))
+                    is(&route.upstream_id, id)
+                        || service.is_some_and(|service| services.contains(&service.0))
+                        || name_upstreams(&route.plugins)
                 });
             }
             Kind::PluginConfig => {
@@ -161,11 +167,7 @@ impl Stored {
                 self.memory.forget_routes();
             }
             // Any plugin may name one.
-            Kind::PluginMetadata | Kind::Proto => {
-                self.memory.forget_plugins("");
-                self.memory.forget_consumers();
-                self.memory.forget_routes();
-            }
+            Kind::PluginMetadata | Kind::Proto => self.memory.forget_plugins_and_routes(),
             Kind::Ssl => {
                 let known = self.documents.ssls.iter().find(|ssl| ssl.id == id);
                 if known.is_none_or(|ssl| ssl.value.kind == "client") {
@@ -231,28 +233,29 @@ impl Stored {
             }
             self.lacks.insert(key.to_owned(), lack);
         }
+        let from = (self.options.settings, key);
         let documents = &mut self.documents;
         let request = Some(Side::Request);
         let consumer = Some(Side::Consumer);
         match kind {
             Kind::Route => {
-                let route = one(key, &map, route_shape(), request, check_route)?;
+                let route = one(from, &map, route_shape(), request, check_route)?;
                 put(&mut documents.routes, key, id, route);
             }
             Kind::Service => {
-                let service = one(key, &map, service_shape(), request, ssl::check_upstream)?;
+                let service = one(from, &map, service_shape(), request, ssl::check_upstream)?;
                 put(&mut documents.services, key, id, service);
             }
             Kind::Upstream => {
-                let upstream = one(key, &map, upstream_shape(), None, ssl::check_upstream)?;
+                let upstream = one(from, &map, upstream_shape(), None, ssl::check_upstream)?;
                 put(&mut documents.upstreams, key, id, upstream);
             }
             Kind::Consumer => {
-                let read = one(key, &map, consumer_shape(), consumer, |_, _| Ok(()))?;
+                let read = one(from, &map, consumer_shape(), consumer, |_, _| Ok(()))?;
                 put(&mut documents.consumers, key, id, read);
             }
             Kind::Credential => {
-                let value = one(key, &map, credential_shape(), consumer, |_, _| Ok(()))?;
+                let value = one(from, &map, credential_shape(), consumer, |_, _| Ok(()))?;
                 let item = item(key, id, value);
                 let owner = consumer_of(key);
                 documents
@@ -264,37 +267,37 @@ impl Stored {
                     .sort_by(|(one, this), (other, that)| (one, &this.id).cmp(&(other, &that.id)));
             }
             Kind::ConsumerGroup => {
-                let group = one(key, &map, consumer_group_shape(), request, |_, _| Ok(()))?;
+                let group = one(from, &map, consumer_group_shape(), request, |_, _| Ok(()))?;
                 put(&mut documents.consumer_groups, key, id, group);
             }
             Kind::PluginConfig => {
-                let config = one(key, &map, plugin_config_shape(), request, |_, _| Ok(()))?;
+                let config = one(from, &map, plugin_config_shape(), request, |_, _| Ok(()))?;
                 put(&mut documents.plugin_configs, key, id, config);
             }
             Kind::GlobalRule => {
-                let rule = one(key, &map, global_rule_shape(), request, |_, _| Ok(()))?;
+                let rule = one(from, &map, global_rule_shape(), request, |_, _| Ok(()))?;
                 put(&mut documents.global_rules, key, id, rule);
             }
             Kind::PluginMetadata => {
                 let mut metadata = Value::Object(map);
-                match Checker::default().check_metadata(id, &mut metadata)? {
+                match Checker::new(from.0).check_metadata(id, &mut metadata)? {
                     true => documents.metadata.insert(id.to_owned(), metadata),
                     false => documents.metadata.shift_remove(id),
                 };
             }
             Kind::Ssl => {
-                let ssl: Ssl = one(key, &map, ssl::shape(), None, ssl::check)?;
+                let ssl: Ssl = one(from, &map, ssl::shape(), None, ssl::check)?;
                 if ssl.kind == "client" {
                     self.memory.forget_client_certificates();
                 }
                 put(&mut documents.ssls, key, id, ssl);
             }
             Kind::StreamRoute => {
-                let route = one(key, &map, stream_route::shape(), None, ssl::check_upstream)?;
+                let route = one(from, &map, stream_route::shape(), None, ssl::check_upstream)?;
                 put(&mut documents.stream_routes, key, id, route);
             }
             Kind::Proto => {
-                let proto: proto::Proto = one(key, &map, proto::shape(), None, proto::check)?;
+                let proto: proto::Proto = one(from, &map, proto::shape(), None, proto::check)?;
                 documents.protos.insert(id.to_owned(), proto.content);
             }
             Kind::Secret | Kind::CostDecoration => {}
@@ -330,7 +333,7 @@ fn item<T>(key: &str, id: &str, value: T) -> Item<T> {
 }
 
 fn one<T: DeserializeOwned>(
-    key: &str,
+    (settings, key): (&'static Settings, &str),
     map: &Map<String, Value>,
     shape: &Shape,
     side: Option<Side>,
@@ -341,7 +344,7 @@ fn one<T: DeserializeOwned>(
     if let Some(id) = map.get("id").and_then(id_text) {
         map.insert("id".to_owned(), Value::String(id));
     }
-    read_one(&mut Checker::default(), &map, &place(key), shape, side, check)
+    read_one(&mut Checker::new(settings), &map, &place(key), shape, side, check)
         .map_err(|(path, message)| told(&path, &message))
 }
 

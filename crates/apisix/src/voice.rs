@@ -269,6 +269,16 @@ mod tests {
     }
 
     #[test]
+    fn whoever_finds_no_anonymous_consumer_is_challenged() {
+        let refusal = Refusal {
+            challenge: Some("Basic realm=\"basic\"".to_owned()),
+            ..Refusal::new(RefusalKind::AnonymousConsumerMissing)
+        };
+        let told = ("WWW-Authenticate".to_owned(), b"Basic realm=\"basic\"".into());
+        assert!(rendered(&refusal).headers.contains(&told));
+    }
+
+    #[test]
     fn messages_challenges_and_headers_are_sent_along() {
         let refusal = Refusal {
             status: 430,

@@ -14,7 +14,8 @@ fn catalogue(plugin: &str, config: &Value) -> (String, Value) {
         "services": [{"id": "s", "name": "sn"}],
         "plugin_metadata": [
             {"id": "limit-count", "limit_header": "X-My-RateLimit-Limit"},
-            {"id": "cors", "allow_origins": {"k": "http://m.com,http://n.com"}}
+            {"id": "cors", "allow_origins": {"k": "http://m.com,http://n.com", "all": "*"}},
+            {"id": "graphql-limit-count", "remaining_header": "X-Left"}
         ]
     });
     let (model, _) = translate(&document, &Options::default())
@@ -176,6 +177,67 @@ fn cross_origin() {
         ),
     ] {
         assert_fields("cors", &config, "cors", &fields);
+    }
+    assert_fields(
+        "cors",
+        &json!({"allow_origins": "http://a.com", "allow_origins_by_metadata": ["all"]}),
+        "cors",
+        &json!({"origins": ["http://a.com"], "origin_patterns": [""]}),
+    );
+}
+
+#[test]
+fn templates_may_be_base64() {
+    for (transform, template) in [
+        (json!({"template": "e3thfX0="}), "{{a}}"),
+        (json!({"template": "abcd"}), "abcd"),
+        (json!({"template": "YWJj", "template_is_base64": true}), "abc"),
+        (json!({"template": "YWJj", "input_format": "json"}), "abc"),
+        (
+            json!({"template": "e3thfX0=", "input_format": "args"}),
+            "e3thfX0=",
+        ),
+    ] {
+        let (_, found) = catalogue("body-transformer", &json!({"response": transform}));
+        assert_eq!(found["response"]["template"], template, "{transform}");
+    }
+}
+
+#[test]
+fn queries_are_limited_by_what_they_cost() {
+    assert_fields(
+        "graphql-limit-count",
+        &json!({"count": 9, "time_window": 60, "max_cost": 5, "score_factor": 1.5}),
+        "graphql-limit",
+        &json!({
+            "limit": 9, "window_seconds": 60, "max_cost": 5, "cost_factor": 1.5, "remaining_header": "X-Left",
+            "limit_header": "X-RateLimit-Limit", "cost_header": "X-Graphql-Query-Cost",
+        }),
+    );
+}
+
+#[test]
+fn restrictions_by_service_go_by_the_id_that_the_route_tells() {
+    let document = json!({
+        "routes": [
+            {"id": "a", "uri": "/a", "service_id": 1, "upstream": {"nodes": {"a:1": 1}},
+             "plugins": {"consumer-restriction": {"type": "service_id", "whitelist": ["1"]}}},
+            {"id": "b", "uri": "/b", "upstream": {"nodes": {"a:1": 1}},
+             "plugins": {"consumer-restriction": {"type": "service_id", "whitelist": ["1"]}}},
+            {"id": "c", "uri": "/c", "service_id": 1, "plugins": {"key-auth": {}}},
+            {"id": "d", "uri": "/d", "service_id": 1},
+        ],
+        "services": [{"id": 1, "upstream": {"nodes": {"a:1": 1}}}],
+        "consumers": [{"username": "jack", "plugins": {
+            "key-auth": {"key": "k"},
+            "consumer-restriction": {"type": "service_id", "blacklist": ["1"]},
+        }}],
+    });
+    let (model, _) = translate(&document, &Options::default()).expect("a good document");
+    for (name, told) in [("a", Some("1")), ("b", Some("")), ("c", Some("1")), ("d", None)] {
+        let route = model.routes.iter().find(|route| route.name == name).expect(name);
+        assert_eq!(route.labels.get("service_id").map(String::as_str), told, "{name}");
+        assert_eq!(route.labels.len(), usize::from(told.is_some()), "{name}");
     }
 }
 

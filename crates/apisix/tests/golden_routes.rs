@@ -139,6 +139,7 @@ fn a_router_that_drops_slashes_forwards_what_it_matched() {
     let options = Options {
         router: Router::RadixtreeUri,
         delete_uri_tail_slash: true,
+        ..Options::default()
     };
     let text = "routes:\n- {id: r, uri: /a, upstream: NODES, plugins: {proxy-rewrite: {host: h}}}\n";
     let (model, _) = read(text, &options).expect("served");

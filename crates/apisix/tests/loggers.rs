@@ -116,11 +116,20 @@ fn streams_files_and_formats() {
     let file = json!({
         "include_req_body": true, "include_resp_body": true, "max_resp_body_bytes": 5,
         "include_resp_body_expr": [["status", "==", 200]],
+        "match": [[["status", "==", 200], ["arg_a", "==", "1"]], [["status", "==", 500]]],
     });
     let file = catalogue("file-logger", &file);
     assert!(matches!(&file.target, Target::File(it) if it.path == "/of/all"));
     assert_eq!((file.request_body_bytes, file.response_body_bytes), (524_288, 5));
     assert!(file.request_body_when.is_none() && file.response_body_when.is_some());
+    assert_eq!(file.batch.delay_ms, 0);
+    let rule = |name: &str, value: Value| json!([name, "==", value]);
+    let wanted = json!([
+        "OR",
+        ["AND", rule("status", 200.into()), rule("arg_a", "1".into())],
+        ["AND", rule("status", 500.into())],
+    ]);
+    assert_eq!(serde_json::to_value(file.when).expect("a condition"), wanted);
 }
 
 #[test]
@@ -131,12 +140,6 @@ fn what_cannot_be_served_is_told() {
             json!({"endpoint_addr": "http://e:9200", "field": {"index": "i-{%Y}"}}),
             Severity::Error,
             "a time in the index is not available",
-        ),
-        (
-            "file-logger",
-            json!({"path": "/x", "match": [["status", "==", 200]]}),
-            Severity::Error,
-            "is not available",
         ),
         (
             "loki-logger",

@@ -44,6 +44,7 @@ fn options(case: &Value) -> Options {
     Options {
         router,
         delete_uri_tail_slash: router == Router::RadixtreeUri,
+        ..Options::default()
     }
 }
 

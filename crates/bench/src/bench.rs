@@ -209,9 +209,7 @@ impl Bench {
             .program
             .as_ref()
             .map_err(|reason| anyhow::anyhow!("{reason}"))?;
-        if !found.gateway.plain
-            && let Some(reason) = found.gateway.refuses(experiment)
-        {
+        if let Some(reason) = found.gateway.refuses(experiment) {
             bail!("not measured: {reason}");
         }
         let place = Place::new(parent, name, upstream)?;
@@ -246,6 +244,7 @@ pub fn is_debug(program: &Path) -> bool {
 
 fn check_tools() -> Result<()> {
     let tools = [
+        ("curl", "curl"),
         ("nginx", "nginx-light"),
         ("wrk", "wrk"),
         ("taskset", "util-linux"),

@@ -11,7 +11,7 @@ use crate::experiment::{self, EXPERIMENTS, Experiment, Load};
 use crate::results::{self, Results};
 use crate::table::Table;
 use crate::terminal::{self, note};
-use crate::{baseline, compare, machine, memory, reload, render, report, stall, suite, writes};
+use crate::{baseline, compare, machine, memory, plugin_costs, reload, render, report, stall, suite, writes};
 
 /// Where reports go when no folder is named.
 const REPORTS: &str = "target/bench";
@@ -101,6 +101,8 @@ enum Command {
         #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
         rate: u32,
     },
+    /// The CPU time that each plugin adds to a call, beside a route without it in the same process
+    Plugins(plugin_costs::Args),
     /// Writes to a control plane while a gateway that follows it serves a load: how much the load feels of them
     Writes {
         /// Writes per second
@@ -148,6 +150,10 @@ fn run_command(command: Command, line: CommandLine) -> Result<bool> {
         Command::Reload { changes, rate } => {
             let mut results = open(line.report.as_deref())?;
             reload::run(&Bench::new(options)?, changes, rate, &mut results)
+        }
+        Command::Plugins(args) => {
+            let mut results = open(line.report.as_deref())?;
+            plugin_costs::run(&Bench::new(options)?, &args, &mut results)
         }
         Command::Writes { rate, seconds } => {
             let mut results = open(line.report.as_deref())?;
@@ -242,6 +248,7 @@ fn list(options: &Options) -> Result<bool> {
                 rates.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
             ),
             Load::Single => "single calls".to_owned(),
+            Load::Handshakes => format!("handshakes, {} at once", experiment.connections),
         };
         let default = if experiment.default { "yes" } else { "" };
         table.row(

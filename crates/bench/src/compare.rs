@@ -50,7 +50,7 @@ pub fn print(old: &[Line], new: &[Line]) -> Result<()> {
 /// The figure that is compared: the one that the noise of the machine changes least.
 fn figure_of(load: Load) -> (&'static str, fn(&Summary) -> Option<Spread>) {
     match load {
-        Load::Closed => ("CPU per call to nginx's", |it| it.ratio),
+        Load::Closed | Load::Handshakes => ("CPU per call to nginx's", |it| it.ratio),
         Load::Rates(_) => ("CPU µs per call", |it| it.cpu_us),
         Load::Single => ("µs added to a call", |it| it.added_us),
     }

@@ -12,7 +12,7 @@ use std::time::UNIX_EPOCH;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
-use crate::experiment::{Experiment, Setup};
+use crate::experiment::{Experiment, Setup, Speaks};
 use crate::machine;
 use crate::process::find_program;
 
@@ -62,6 +62,13 @@ pub struct Gateway {
     /// It takes over a changed configuration file by itself.
     #[serde(default)]
     pub reloads: bool,
+    /// The protocols beside HTTP/1.1 that its templates are for, and what its command has for each; `http`: what it has
+    /// for HTTP/1.1.
+    #[serde(default)]
+    protocols: BTreeMap<String, Vec<String>>,
+    /// Protocols in which it speaks HTTP/1.1 with the API all the same.
+    #[serde(default)]
+    http1_upstream: Vec<String>,
     /// What it has not (limit, key, jwt), and why.
     #[serde(default)]
     cannot: BTreeMap<String, String>,
@@ -141,6 +148,11 @@ pub fn all(folder: Option<&Path>) -> Result<Vec<Gateway>> {
 fn describe(name: &str, text: &str, files: &BTreeMap<String, String>) -> Result<Gateway> {
     let mut gateway: Gateway = toml::from_str(text)?;
     name.clone_into(&mut gateway.name);
+    for protocol in gateway.protocols.keys().chain(&gateway.http1_upstream) {
+        if Speaks::ALL.iter().all(|it| it.name() != *protocol) {
+            bail!("unknown protocol {protocol:?}");
+        }
+    }
     for (_, template) in &gateway.files {
         let path = match template.strip_prefix("../") {
             Some(other) => other.to_owned(),
@@ -250,9 +262,32 @@ impl Gateway {
         format!("{}, program of {date}", words.join(" "))
     }
 
-    /// Why it cannot do what an experiment asks for, if it cannot.
+    /// The words of the command that runs it for an experiment, with placeholders.
+    pub fn command(&self, experiment: &Experiment) -> impl Iterator<Item = &String> {
+        let more = self.protocols.get(experiment.setup.speaks.name());
+        self.start.iter().chain(more.into_iter().flatten())
+    }
+
+    /// Whether it speaks HTTP/2 with the API where clients speak so with it.
+    pub fn speaks_http2_upstream(&self, speaks: Speaks) -> bool {
+        speaks.is_http2_upstream() && !self.http1_upstream.iter().any(|it| it == speaks.name())
+    }
+
+    /// Why it cannot do what an experiment asks for, if it cannot. A plain proxy is not asked for rules.
     pub fn refuses(&self, experiment: &Experiment) -> Option<&str> {
-        let Setup { limit, key, jwt, .. } = experiment.setup;
+        let Setup {
+            limit,
+            key,
+            jwt,
+            speaks,
+            ..
+        } = experiment.setup;
+        if speaks != Speaks::Http && !self.protocols.contains_key(speaks.name()) {
+            return Some("its templates here have nothing for this protocol");
+        }
+        if self.plain {
+            return None;
+        }
         let asked = [(limit.is_some(), "limit"), (key, "key"), (jwt, "jwt")];
         let mut asked = asked.iter().filter(|(asked, _)| *asked);
         asked
@@ -301,6 +336,9 @@ mod tests {
             ("nginx-rules", "A3", false),
             ("nginx-rules", "G3", true),
             ("envoy", "G3", false),
+            ("nginx", "A3", false),
+            ("nginx", "tcp", false),
+            ("caddy", "tcp", true),
         ];
         for (name, id, refuses) in cases {
             let gateway = &select(&known, name).unwrap()[0];
@@ -325,6 +363,8 @@ mod tests {
             (format!("{good}colour = \"red\"\n"), false),
             (good.replace("listen", "moon"), false),
             (format!("{good}stop = \"KILL\"\n"), false),
+            (format!("{good}protocols = {{ h2 = [] }}\n"), true),
+            (format!("{good}protocols = {{ h9 = [] }}\n"), false),
             (format!("{good}stop = \"QUIT\"\n"), true),
         ];
         for (text, is_good) in cases {

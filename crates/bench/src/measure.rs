@@ -13,7 +13,7 @@ use crate::bench::Bench;
 use crate::client::request;
 use crate::cpu::{self, CpuTime};
 use crate::experiment::{Experiment, Load};
-use crate::load::{self, Wrk};
+use crate::load::{self, Loader};
 use crate::results::{Conditions, Round};
 use crate::sender::{Plan, send};
 use crate::single;
@@ -73,7 +73,7 @@ pub fn round(
     experiment: &Experiment,
     rate: Option<u32>,
     conditions: &Conditions,
-    wrk: &Wrk,
+    loader: &Loader,
 ) -> Result<Round> {
     let started = Instant::now();
     let before = target.pid.map(|pid| CpuTime::of(pid, bench.clock));
@@ -81,7 +81,7 @@ pub fn round(
     let counted = match (experiment.load, rate) {
         (Load::Rates(_), Some(rate)) => constant_rate(target, experiment, rate, conditions)?,
         (Load::Single, _) => single_calls(target, experiment, conditions)?,
-        _ => closed_loop(target, experiment, conditions, wrk)?,
+        _ => closed_loop(target, experiment, conditions, loader)?,
     };
     let used = before.and_then(|before| Some(CpuTime::of(target.pid?, bench.clock).since(before)));
     let upstream_used = CpuTime::of(target.upstream, bench.clock).since(upstream_before);
@@ -159,7 +159,7 @@ impl Pace {
         };
         match (load, idle) {
             (Load::Single, _) => None,
-            (Load::Closed, idle) => idle.map(|busy| {
+            (Load::Closed | Load::Handshakes, idle) => idle.map(|busy| {
                 format!(
                     "the gateway's core was busy for {:.0} % only ({others})",
                     busy * 100.0
@@ -186,10 +186,10 @@ fn closed_loop(
     target: Target,
     experiment: &Experiment,
     conditions: &Conditions,
-    wrk: &Wrk,
+    loader: &Loader,
 ) -> Result<Counted> {
     let duration = Duration::from_secs(conditions.seconds.into());
-    let (counted, load_cpu) = wrk.run(target.address, experiment, conditions.connections, duration)?;
+    let (counted, load_cpu) = loader.run(target.address, experiment, conditions.connections, duration)?;
     if counted.errors() > 0 {
         bail!(
             "of {} calls {} were refused (status not 2xx or 3xx), and {} socket errors",
@@ -198,27 +198,25 @@ fn closed_loop(
             counted.socket_errors
         );
     }
-    let script = Path::new("random_route.lua");
-    let words = load::arguments(
+    let command = load::command(
         target.address,
         experiment,
         conditions.connections,
         duration,
-        script,
+        Path::new(""),
     );
-    let latency = [
-        ("p50", counted.p50_us),
-        ("p90", counted.p90_us),
-        ("p99", counted.p99_us),
-    ];
     Ok(Counted {
         calls: counted.calls,
         errors: 0,
         calls_per_second: counted.calls_per_second,
-        latency_us: latency.map(|(name, value)| (name.to_owned(), value)).into(),
+        latency_us: counted
+            .latency_us
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect(),
         late_us: None,
         load_cpu,
-        command: shell("wrk", words.iter().map(|word| word.to_string_lossy())),
+        command,
     })
 }
 
@@ -290,21 +288,6 @@ fn percentiles(histogram: &Histogram<u64>) -> BTreeMap<String, f64> {
     };
     let max = (MAX.to_owned(), sender::microseconds(histogram.max()));
     PERCENTILES.map(at).into_iter().chain([max]).collect()
-}
-
-/// A command line as it is typed.
-pub fn shell<T: AsRef<str>>(program: &str, words: impl Iterator<Item = T>) -> String {
-    let mut line = program.to_owned();
-    for word in words {
-        let word = word.as_ref();
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=@%+,".contains(&byte);
-        if !word.is_empty() && word.bytes().all(is_plain) {
-            line.push_str(&format!(" {word}"));
-        } else {
-            line.push_str(&format!(" '{}'", word.replace('\'', r"'\''")));
-        }
-    }
-    line
 }
 
 #[cfg(test)]
@@ -380,20 +363,5 @@ mod tests {
             let found = pace.limited(load);
             assert_eq!(found.is_some(), expected, "{load:?} {pace:?}: {found:?}");
         }
-    }
-
-    #[test]
-    fn commands_can_be_typed() {
-        let words = [
-            "-H",
-            "Authorization: Bearer x",
-            "it's",
-            "http://127.0.0.1:1/hello",
-        ];
-        let line = shell("wrk", words.iter());
-        assert_eq!(
-            line,
-            r"wrk -H 'Authorization: Bearer x' 'it'\''s' http://127.0.0.1:1/hello"
-        );
     }
 }

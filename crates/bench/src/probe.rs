@@ -5,8 +5,9 @@ use std::net::SocketAddr;
 
 use anyhow::{Context, Result, bail};
 
-use crate::client::{self, Header};
-use crate::experiment::{Experiment, KEY, Limit, Setup};
+use crate::client::Header;
+use crate::curl;
+use crate::experiment::{Experiment, KEY, Limit, Setup, Speaks};
 use crate::token;
 
 /// The limit of the proof that limits count: so many calls, then refusals.
@@ -47,6 +48,10 @@ pub fn accepted(experiment: &Experiment) -> Vec<Probe> {
 
 /// Calls that a gateway which enforces the experiment's rules must refuse.
 pub fn refused(experiment: &Experiment) -> Vec<Probe> {
+    // A stream leads to the API, whatever is asked there.
+    if experiment.setup.speaks == Speaks::Tcp {
+        return Vec::new();
+    }
     let path = experiment.paths().swap_remove(0);
     let probe = |what, path: &str, headers, status| Probe {
         what,
@@ -89,7 +94,14 @@ pub fn check(target: SocketAddr, experiment: &Experiment, plain: bool) -> Result
 }
 
 fn check_one(target: SocketAddr, experiment: &Experiment, probe: &Probe) -> Result<()> {
-    let response = client::get(target, &probe.path, &probe.headers)?;
+    let response = curl::ask(target, experiment, &probe.path, &probe.headers)?;
+    // gRPC has a status of its own for what is not there, which callers get in its place.
+    if experiment.setup.speaks == Speaks::Grpc
+        && probe.status == 404
+        && response.head.contains("grpc-status: 12")
+    {
+        return Ok(());
+    }
     let whole = probe.status != 200 || response.body.len() == experiment.body_bytes;
     if response.status != probe.status || !whole {
         let expected = match probe.status {
@@ -122,7 +134,7 @@ pub fn with_low_limit(experiment: &Experiment) -> Option<Experiment> {
 pub fn check_low_limit(target: SocketAddr, experiment: &Experiment) -> Result<()> {
     let good = accepted(experiment).swap_remove(0);
     for call in 1..=LOW_LIMIT + TOLERATED {
-        let response = client::get(target, &good.path, &good.headers)?;
+        let response = curl::ask(target, experiment, &good.path, &good.headers)?;
         match response.status {
             200 => {}
             429 | 503 if call > 1 => return Ok(()),
@@ -152,6 +164,8 @@ mod tests {
             ("A4", 3, vec![404], false),
             ("N4", 1, vec![404, 401, 401, 401], false),
             ("G3", 1, vec![404, 401, 401, 401], true),
+            ("https", 1, vec![404], false),
+            ("tcp", 1, vec![], false),
         ];
         for (id, good, statuses, limited) in cases {
             let experiment = select(&[id.to_owned()]).unwrap()[0];

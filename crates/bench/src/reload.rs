@@ -13,14 +13,14 @@ use serde_json::{Value, json};
 
 use crate::bench::Bench;
 use crate::client::{self, request};
-use crate::experiment::{Direct, Experiment, Load, Setup};
+use crate::experiment::{Direct, Experiment, Load, Setup, Speaks};
 use crate::gateway::Gateway;
 use crate::results::{Line, Results};
 use crate::running::{self, Running};
 use crate::sender::{self, Plan, Record, send};
 use crate::table::{Spread, Table};
 use crate::terminal;
-use crate::upstream::Upstream;
+use crate::upstream::{Answer, Upstream};
 
 /// Connections of the load, where none are asked for.
 const CONNECTIONS: u32 = 50;
@@ -47,7 +47,7 @@ pub fn run(bench: &Bench, changes: u32, rate: u32, results: &mut Results) -> Res
     let directory = bench.directory("reload")?;
     let upstream = Upstream::start(
         &directory.join("upstream"),
-        1024,
+        Answer::Body(1024),
         bench.pinning.upstream,
         &bench.supervisor,
     )?;
@@ -99,6 +99,8 @@ fn configuration(changes: u32) -> Experiment {
         id: "reload",
         title: "one route more with each change",
         setup: Setup {
+            speaks: Speaks::Http,
+            rsa: false,
             limit: None,
             key: false,
             jwt: false,
@@ -107,10 +109,12 @@ fn configuration(changes: u32) -> Experiment {
         },
         load: Load::Closed,
         connections: CONNECTIONS,
+        streams: 1,
         body_bytes: 1024,
         direct: Direct::No,
         default: false,
         published: "",
+        bars: &[],
     }
 }
 

@@ -12,14 +12,14 @@ use crate::bench::Options;
 use crate::cores;
 use crate::experiment::{EXPERIMENTS, Experiment, Load};
 use crate::gateway::{self, Gateway};
-use crate::load;
-use crate::measure::shell;
+use crate::load::{self, shell};
 use crate::running::{self, Place, open_files};
 use crate::template::render;
 use crate::terminal::note;
 use crate::upstream;
 
 const UPSTREAM_PORT: u16 = 1980;
+const UPSTREAM_HTTP2_PORT: u16 = 1981;
 const LISTEN_PORT: u16 = 9080;
 const STATUS_PORT: u16 = 9081;
 
@@ -40,7 +40,7 @@ pub fn run(options: &Options, folder: &Path) -> Result<bool> {
         .filter(|experiment| experiment.setup.routes <= 5_000)
     {
         for gateway in &gateways {
-            if gateway.plain || gateway.refuses(experiment).is_none() {
+            if gateway.refuses(experiment).is_none() {
                 write(options, experiment, gateway, &folder)?;
                 count += 1;
             }
@@ -57,11 +57,15 @@ fn write(options: &Options, experiment: &Experiment, gateway: &Gateway, folder: 
     let directory = folder.join(experiment.id).join(&gateway.name);
     fs::create_dir_all(&directory).with_context(|| format!("creating {}", directory.display()))?;
     let address = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let apis = (address(UPSTREAM_PORT), address(UPSTREAM_HTTP2_PORT));
     let place = Place {
         directory: directory.clone(),
         listen: address(LISTEN_PORT),
         status: address(STATUS_PORT),
-        upstream: address(UPSTREAM_PORT),
+        upstream: match gateway.speaks_http2_upstream(experiment.setup.speaks) {
+            true => apis.1,
+            false => apis.0,
+        },
     };
     let program = gateway
         .find(&options.given())
@@ -70,7 +74,11 @@ fn write(options: &Options, experiment: &Experiment, gateway: &Gateway, folder: 
     let put = |path: &Path, text: String| {
         fs::write(path, text).with_context(|| format!("writing {}", path.display()))
     };
-    for (path, text) in running::configuration(gateway, &values, &directory)? {
+    let certificate = running::certificate_files(experiment, &directory)?;
+    for (path, text) in running::configuration(gateway, &values, &directory)?
+        .into_iter()
+        .chain(certificate)
+    {
         put(&path, text)?;
     }
     let upstream_folder = directory.join("upstream");
@@ -78,15 +86,14 @@ fn write(options: &Options, experiment: &Experiment, gateway: &Gateway, folder: 
     let upstream_file = upstream_folder.join("api.conf");
     put(
         &upstream_file,
-        upstream::configuration(&upstream_folder, place.upstream, experiment.body_bytes)?,
+        upstream::configuration(&upstream_folder, apis, upstream::Answer::of(experiment))?,
     )?;
-    let script = directory.join("random_route.lua");
-    if experiment.setup.routes > 1 {
-        put(&script, load::random_routes(experiment)?)?;
+    for (file, text) in load::files(experiment)? {
+        let path = directory.join(file);
+        fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
     }
     let words = gateway
-        .start
-        .iter()
+        .command(experiment)
         .map(|word| render(word, &values))
         .collect::<Result<Vec<_>>>()?;
     let (command, arguments) = words.split_first().context("no start command")?;
@@ -100,7 +107,6 @@ fn write(options: &Options, experiment: &Experiment, gateway: &Gateway, folder: 
         &place,
         &shell(command, arguments.iter()),
         &environment,
-        &script,
     );
     put(&directory.join("by-hand.sh"), text?)
 }
@@ -111,17 +117,15 @@ fn by_hand(
     place: &Place,
     gateway: &str,
     environment: &str,
-    script: &Path,
 ) -> Result<String> {
     let pinning = cores::choose()?;
     let upstream = place.directory.join("upstream");
     let upstream = upstream.to_str().context("a path that is not UTF-8")?;
     let connections = options.connections.unwrap_or(experiment.connections);
     let load = match experiment.load {
-        Load::Closed | Load::Rates(_) => {
+        Load::Closed | Load::Rates(_) | Load::Handshakes => {
             let duration = Duration::from_secs(options.duration.into());
-            let words = load::arguments(place.listen, experiment, connections, duration, script);
-            shell("wrk", words.iter().map(|word| word.to_string_lossy()))
+            load::command(place.listen, experiment, connections, duration, &place.directory)
         }
         Load::Single => format!(
             "curl -s -o /dev/null -w '%{{time_total}}\\n' http://{}/hello",

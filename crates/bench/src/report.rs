@@ -57,7 +57,7 @@ fn charts(experiment: &Experiment, summaries: &[Summary]) -> Vec<(String, String
     let title = |what: &str| format!("{experiment} · {}: {what}", experiment.title);
     let mut charts = Vec::new();
     match experiment.load {
-        Load::Closed => {
+        Load::Closed | Load::Handshakes => {
             let cpu = bar_each(summaries, |it| it.cpu_us, 2, "µs");
             charts.push((named("cpu"), bars(&title("CPU per call"), &cpu)));
             let calls = bar_each(summaries, Summary::quotable_calls_per_second, 0, "calls/s");

@@ -9,14 +9,17 @@ use anyhow::{Context, Result, bail};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
+use crate::certificate;
 use crate::client;
-use crate::experiment::{Experiment, KEY, SECRET};
+use crate::experiment::{Experiment, KEY, SECRET, Speaks};
 use crate::gateway::{Gateway, Ready};
 use crate::process::{Process, Start, Supervisor, free_addresses};
 use crate::template::{Values, render};
 
 /// How long a gateway may take to be ready: 100,000 routes have to be read.
 const START_LIMIT: Duration = Duration::from_secs(120);
+/// Streams that gateways let a connection have, at least.
+const USUAL_STREAMS: u32 = 256;
 
 /// A gateway that serves, until dropped.
 #[derive(Debug)]
@@ -83,9 +86,27 @@ pub fn values(experiment: &Experiment, place: &Place, program: &Path) -> Result<
         .text("upstream_host", place.upstream.ip())
         .text("upstream_port", place.upstream.port())
         .text("open_files", open_files())
+        .text("max_streams", experiment.streams.max(USUAL_STREAMS))
+        .text(
+            "scheme",
+            match setup.speaks {
+                Speaks::Http2Both => "h2c",
+                Speaks::Grpc => "grpc",
+                _ => "http",
+            },
+        )
         .text("key", KEY)
         .text("secret", SECRET)
         .text("secret_base64url", URL_SAFE_NO_PAD.encode(SECRET))
+        .flag("http", setup.speaks == Speaks::Http)
+        .flag("https", setup.speaks == Speaks::Https)
+        .flag("tcp", setup.speaks == Speaks::Tcp)
+        .flag("grpc", setup.speaks == Speaks::Grpc)
+        .flag("calls", setup.speaks != Speaks::Tcp)
+        .flag("http_calls", !matches!(setup.speaks, Speaks::Tcp | Speaks::Grpc))
+        .flag("http2", setup.speaks.is_http2())
+        .flag("http2_upstream", setup.speaks.is_http2_upstream())
+        .flag("http1_upstream", !setup.speaks.is_http2_upstream())
         .flag("key", setup.key)
         .flag("jwt", setup.jwt)
         .flag("limit", setup.limit.is_some())
@@ -93,6 +114,14 @@ pub fn values(experiment: &Experiment, place: &Place, program: &Path) -> Result<
         .flag("consumer", setup.key || setup.jwt)
         .count("change", setup.changes)
         .routes(setup.routes);
+    if setup.speaks == Speaks::Https {
+        let shown = certificate::of_this_run(setup.rsa)?;
+        // On one line, as YAML reads it between double quotes.
+        let in_line = |pem: &str| pem.replace("\r\n", "\n").replace('\n', "\\n");
+        values
+            .text("certificate_pem", in_line(&shown.certificate))
+            .text("key_pem", in_line(&shown.key));
+    }
     if let Some(limit) = setup.limit {
         let (window, rate) = match (limit.seconds, limit.count) {
             (1, count) => ("second", format!("{count}r/s")),
@@ -123,6 +152,24 @@ pub fn configuration(gateway: &Gateway, values: &Values, directory: &Path) -> Re
     gateway.files.iter().map(fill).collect()
 }
 
+/// The files of the certificate that a gateway shows, where it shows one: path and text of each.
+///
+/// # Errors
+/// It cannot be made.
+pub fn certificate_files(experiment: &Experiment, directory: &Path) -> Result<Vec<(PathBuf, String)>> {
+    if experiment.setup.speaks != Speaks::Https {
+        return Ok(Vec::new());
+    }
+    let shown = certificate::of_this_run(experiment.setup.rsa)?;
+    let both = format!("{}{}", shown.certificate, shown.key);
+    let files = [
+        ("certificate.pem", shown.certificate.clone()),
+        ("key.pem", shown.key.clone()),
+        ("both.pem", both),
+    ];
+    Ok(files.map(|(name, text)| (directory.join(name), text)).into())
+}
+
 /// Starts `gateway` for `experiment` on `core` and waits until it is ready.
 ///
 /// # Errors
@@ -137,12 +184,18 @@ pub fn start(
 ) -> Result<Running> {
     let values = values(experiment, &place, program)?;
     let files = configuration(gateway, &values, &place.directory)?;
-    for (path, text) in &files {
+    for (path, text) in files
+        .iter()
+        .chain(&certificate_files(experiment, &place.directory)?)
+    {
         fs::write(path, text).with_context(|| format!("writing {}", path.display()))?;
     }
     let (configuration, _) = files.into_iter().next().context("it has no configuration file")?;
     let filled = |text: &String| render(text, &values);
-    let words = gateway.start.iter().map(filled).collect::<Result<Vec<_>>>()?;
+    let words = gateway
+        .command(experiment)
+        .map(filled)
+        .collect::<Result<Vec<_>>>()?;
     let environment = gateway.environment.iter();
     let environment = environment
         .map(|(name, value)| Ok((name.clone(), filled(value)?)))
@@ -161,17 +214,18 @@ pub fn start(
         configuration,
         process,
     };
-    running.wait_until_ready(gateway)?;
+    running.wait_until_ready(gateway, experiment.setup.speaks)?;
     running.process.note_members();
     Ok(running)
 }
 
 impl Running {
-    fn wait_until_ready(&mut self, gateway: &Gateway) -> Result<()> {
+    fn wait_until_ready(&mut self, gateway: &Gateway, speaks: Speaks) -> Result<()> {
         let deadline = Instant::now() + START_LIMIT;
         loop {
             let answer = match &gateway.ready {
-                Ready::Listen => client::get(self.place.listen, "/", &[]).is_ok(),
+                Ready::Listen if speaks == Speaks::Http => client::get(self.place.listen, "/", &[]).is_ok(),
+                Ready::Listen => client::connect(self.place.listen).is_ok(),
                 Ready::Status { path } => {
                     client::get(self.place.status, path, &[]).is_ok_and(|response| response.status == 200)
                 }
@@ -230,7 +284,7 @@ mod tests {
                 let text: String = files.into_iter().map(|(_, text)| text).collect();
                 let all_of = |part: &str| text.matches(part).count();
                 assert!(all_of("33333") > 0, "{gateway} {experiment}: no upstream");
-                if !gateway.plain {
+                if !gateway.plain && experiment.setup.speaks != Speaks::Tcp {
                     let routes = all_of("/hello");
                     assert_eq!(routes, experiment.setup.routes as usize, "{gateway} {experiment}");
                     if let Some(limit) = experiment.setup.limit {

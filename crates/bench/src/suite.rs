@@ -9,13 +9,13 @@ use anyhow::Result;
 
 use crate::bench::{Bench, Found};
 use crate::experiment::{Direct, Experiment};
-use crate::load::Wrk;
+use crate::load::Loader;
 use crate::measure::{self, Target};
 use crate::probe;
 use crate::results::{Absent, Conditions, Line, Results};
 use crate::running::Running;
 use crate::terminal::{note, progress};
-use crate::upstream::Upstream;
+use crate::upstream::{Answer, Upstream};
 
 /// The API itself among the gateways.
 pub const DIRECT: &str = "direct";
@@ -45,11 +45,11 @@ pub fn run(bench: &Bench, experiment: &Experiment, results: &mut Results) -> Res
     let directory = bench.directory(experiment.id)?;
     let upstream = Upstream::start(
         &directory.join("upstream"),
-        experiment.body_bytes,
+        Answer::of(experiment),
         bench.pinning.upstream,
         &bench.supervisor,
     )?;
-    let wrk = Wrk::new(&bench.supervisor, &directory, bench.pinning.load)?;
+    let loader = Loader::new(&bench.supervisor, &directory, bench.pinning.load);
     let mut contenders = enter_all(bench, experiment, &upstream, &directory, results)?;
     for rate in experiment.rates() {
         for round in 0..=bench.options.rounds {
@@ -60,7 +60,7 @@ pub fn run(bench: &Bench, experiment: &Experiment, results: &mut Results) -> Res
                     bench,
                     experiment,
                     &upstream,
-                    &wrk,
+                    &loader,
                     &contenders[at],
                     (rate, round),
                     results,
@@ -191,17 +191,12 @@ fn enter(
     directory: &Path,
 ) -> Result<Running> {
     let (gateway, name) = (&found.gateway, &found.gateway.name);
+    let api = upstream.address_for(gateway, experiment);
     if let Some(low) = probe::with_low_limit(experiment).filter(|_| !gateway.plain) {
-        let running = bench.start(
-            found,
-            &low,
-            upstream.address,
-            directory,
-            &format!("{name}-low-limit"),
-        )?;
+        let running = bench.start(found, &low, api, directory, &format!("{name}-low-limit"))?;
         probe::check_low_limit(running.place.listen, &low)?;
     }
-    let running = bench.start(found, experiment, upstream.address, directory, name)?;
+    let running = bench.start(found, experiment, api, directory, name)?;
     probe::check(running.place.listen, experiment, gateway.plain)?;
     Ok(running)
 }
@@ -211,7 +206,7 @@ fn turn(
     bench: &Bench,
     experiment: &Experiment,
     upstream: &Upstream,
-    wrk: &Wrk,
+    loader: &Loader,
     contender: &Contender,
     (rate, number): (Option<u32>, u32),
     results: &mut Results,
@@ -234,7 +229,7 @@ fn turn(
         "{experiment}{at} round {number}/{} {name} …",
         bench.options.rounds
     ));
-    let mut round = measure::round(bench, target, experiment, rate, &conditions, wrk)?;
+    let mut round = measure::round(bench, target, experiment, rate, &conditions, loader)?;
     if number == 0 {
         return Ok(());
     }

@@ -32,6 +32,8 @@ pub struct Summary {
     pub user_us: Option<Spread>,
     /// CPU time per call against that of NGINX in the same round.
     pub ratio: Option<Spread>,
+    /// CPU time per call against that of each other gateway in the same round, by its name.
+    pub ratios: BTreeMap<String, Spread>,
     /// The gateway's share of its core.
     pub busy: Option<Spread>,
     /// The load generator's share of its core.
@@ -78,6 +80,7 @@ pub fn of(lines: &[Line], experiment: &str) -> Vec<Summary> {
             };
             let mut summary = summarize(gateway, rate, &of(gateway), &of(BAR), &of(DIRECT));
             summary.absent = last_absence(lines, experiment, gateway);
+            summary.ratios = ratios(&of(gateway), &rounds);
             summary
         })
         .collect();
@@ -162,6 +165,7 @@ fn summarize(
         calls_per_second: paced(&|round| Some(round.calls_per_second)),
         cpu_us: spread(&|round| round.cpu_us),
         user_us: spread(&|round| round.user_us),
+        ratios: BTreeMap::new(),
         ratio: paired(bar, &|round, bar| Some(round.cpu_us? / bar.cpu_us?)),
         busy: spread(&|round| round.busy),
         load_busy: spread(&|round| Some(round.load_busy)),
@@ -171,6 +175,22 @@ fn summarize(
         limited: limits.first().filter(|_| is_limited).map(|it| (*it).clone()),
         command: last.map(|round| round.command.clone()).unwrap_or_default(),
     }
+}
+
+/// CPU time per call against that of each other gateway: the medians of pairs of the same round and rate.
+fn ratios(mine: &[&Round], all: &[&Round]) -> BTreeMap<String, Spread> {
+    let mut pairs: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for (round, other) in mine
+        .iter()
+        .flat_map(|round| all.iter().map(move |other| (round, other)))
+    {
+        let is_pair = (other.round, other.rate) == (round.round, round.rate);
+        if is_pair && let (Some(cpu_us), Some(other_us)) = (round.cpu_us, other.cpu_us) {
+            pairs.entry(&other.gateway).or_default().push(cpu_us / other_us);
+        }
+    }
+    let spread = |(name, ratios): (&str, Vec<f64>)| Some((name.to_owned(), Spread::of(ratios)?));
+    pairs.into_iter().filter_map(spread).collect()
 }
 
 impl Summary {

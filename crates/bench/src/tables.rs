@@ -18,6 +18,7 @@ pub fn of(experiment: &Experiment, summaries: &[Summary]) -> Table {
         .map_or(experiment.connections, |it| it.connections);
     let callers = match experiment.load {
         Load::Single => "each call over a new connection".to_owned(),
+        Load::Handshakes => format!("{connections} at once, each over a new connection"),
         Load::Closed | Load::Rates(_) => format!("{connections} connections"),
     };
     let title = format!(
@@ -25,7 +26,7 @@ pub fn of(experiment: &Experiment, summaries: &[Summary]) -> Table {
         experiment.title, experiment.body_bytes
     );
     let mut table = match experiment.load {
-        Load::Closed => Table::new(title, &CLOSED),
+        Load::Closed | Load::Handshakes => Table::new(title, &closed_columns(experiment)),
         Load::Rates(_) => Table::new(title, &RATES),
         Load::Single => Table::new(title, &SINGLE),
     };
@@ -38,7 +39,7 @@ pub fn of(experiment: &Experiment, summaries: &[Summary]) -> Table {
         let cells = match &summary.absent {
             Some(reason) => Err(reason.clone()),
             None => Ok(match experiment.load {
-                Load::Closed => closed(summary),
+                Load::Closed | Load::Handshakes => closed(summary, experiment),
                 Load::Rates(_) => rates(summary),
                 Load::Single => single(summary),
             }),
@@ -77,9 +78,22 @@ const CLOSED: [&str; 10] = [
     "p99 µs",
     "rounds",
 ];
+/// Where the ratios to other gateways than NGINX stand.
+const OTHER_RATIOS: usize = 5;
 
-fn closed(it: &Summary) -> Vec<String> {
-    vec![
+fn closed_columns(experiment: &Experiment) -> Vec<&'static str> {
+    let mut columns = CLOSED.to_vec();
+    let others = experiment.bars.iter().map(|bar| match *bar {
+        "envoy" => "to envoy",
+        "haproxy" => "to haproxy",
+        other => other,
+    });
+    columns.splice(OTHER_RATIOS..OTHER_RATIOS, others);
+    columns
+}
+
+fn closed(it: &Summary, experiment: &Experiment) -> Vec<String> {
+    let mut cells = vec![
         valid(it, it.calls_per_second, 0),
         full(it.cpu_us, 2),
         median(it.user_us, 1),
@@ -97,7 +111,14 @@ fn closed(it: &Summary) -> Vec<String> {
             latency(it, "p99")
         },
         it.rounds.to_string(),
-    ]
+    ];
+    let others = experiment
+        .bars
+        .iter()
+        .map(|bar| full(it.ratios.get(*bar).copied(), 2));
+    // The cells begin behind the gateway's name.
+    cells.splice(OTHER_RATIOS - 1..OTHER_RATIOS - 1, others);
+    cells
 }
 
 const RATES: [&str; 14] = [

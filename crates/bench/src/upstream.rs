@@ -1,4 +1,5 @@
-//! The API behind the gateways: one NGINX process that gives the same body on every path.
+//! The API behind the gateways: one NGINX process that gives the same body on every path, over HTTP/1.1 on one port and
+//! over HTTP/2 in cleartext on another, where gRPC is spoken too.
 
 use std::ffi::OsString;
 use std::fs;
@@ -9,7 +10,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::client;
-use crate::gateway::Stop;
+use crate::experiment::{Experiment, Speaks, grpc_message};
+use crate::gateway::{Gateway, Stop};
 use crate::process::{Process, Start, Supervisor, find_program, free_addresses};
 use crate::running::open_files;
 use crate::template::{Values, render};
@@ -18,29 +20,56 @@ const START_LIMIT: Duration = Duration::from_secs(10);
 /// The longest body that NGINX takes inside its configuration; longer ones are a file.
 const MAX_INLINE_BODY: usize = 2048;
 
+/// What the API answers over HTTP/2; over HTTP/1.1 it is always the body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// A body of this length.
+    Body(usize),
+    /// A message of gRPC, with its framing of this length.
+    Message(usize),
+}
+
+impl Answer {
+    /// What an experiment needs.
+    pub fn of(experiment: &Experiment) -> Self {
+        match experiment.setup.speaks {
+            Speaks::Grpc => Self::Message(experiment.body_bytes),
+            _ => Self::Body(experiment.body_bytes),
+        }
+    }
+
+    fn length(self) -> usize {
+        match self {
+            Self::Body(length) | Self::Message(length) => length,
+        }
+    }
+}
+
 /// The API, serving until dropped.
 #[derive(Debug)]
 pub struct Upstream {
-    /// Where it listens.
+    /// Where it listens for HTTP/1.1.
     pub address: SocketAddr,
+    /// Where it listens for HTTP/2.
+    pub http2: SocketAddr,
     /// Its processes.
     pub process: Process,
 }
 
 impl Upstream {
-    /// Starts it on `core` in the new directory `directory`, with answers of `body_bytes`.
+    /// Starts it on `core` in the new directory `directory`.
     ///
     /// # Errors
     /// NGINX is missing or does not come up.
-    pub fn start(directory: &Path, body_bytes: usize, core: usize, supervisor: &Supervisor) -> Result<Self> {
+    pub fn start(directory: &Path, answer: Answer, core: usize, supervisor: &Supervisor) -> Result<Self> {
         let program = find_program("nginx").context("not found: nginx (apt-get install nginx)")?;
         fs::create_dir(directory).with_context(|| format!("creating {}", directory.display()))?;
         let dir = directory
             .to_str()
             .context("the temporary directory's name is not UTF-8")?;
-        let [address] = free_addresses()?;
+        let [address, http2] = free_addresses()?;
         let file = directory.join("api.conf");
-        fs::write(&file, configuration(directory, address, body_bytes)?)
+        fs::write(&file, configuration(directory, (address, http2), answer)?)
             .context("writing the upstream's configuration")?;
         let arguments = ["-e", "stderr", "-p", dir, "-g", "daemon off;", "-c"].map(OsString::from);
         let process = supervisor.start(&Start {
@@ -51,10 +80,22 @@ impl Upstream {
             log: &directory.join("log"),
             stop: Stop::Term,
         })?;
-        let mut upstream = Self { address, process };
-        upstream.wait_until_ready(body_bytes)?;
+        let mut upstream = Self {
+            address,
+            http2,
+            process,
+        };
+        upstream.wait_until_ready(answer.length())?;
         upstream.process.note_members();
         Ok(upstream)
+    }
+
+    /// Where a gateway finds it in an experiment.
+    pub fn address_for(&self, gateway: &Gateway, experiment: &Experiment) -> SocketAddr {
+        match gateway.speaks_http2_upstream(experiment.setup.speaks) {
+            true => self.http2,
+            false => self.address,
+        }
     }
 
     fn wait_until_ready(&mut self, body_bytes: usize) -> Result<()> {
@@ -74,14 +115,28 @@ impl Upstream {
     }
 }
 
-/// Its configuration; a long body is written into `directory`.
+/// Its configuration for HTTP/1.1 on the first address and HTTP/2 on the second; what is too long for it is written into
+/// `directory`.
 ///
 /// # Errors
 /// The body cannot be written.
-pub fn configuration(directory: &Path, address: SocketAddr, body_bytes: usize) -> Result<String> {
+pub fn configuration(
+    directory: &Path,
+    (address, http2): (SocketAddr, SocketAddr),
+    answer: Answer,
+) -> Result<String> {
     let dir = directory.to_str().context("a path that is not UTF-8")?;
-    let body = "x".repeat(body_bytes);
-    let answer = match body_bytes {
+    let length = answer.length();
+    let body = "x".repeat(length);
+    if let Answer::Message(length) = answer {
+        let framing = grpc_message(0).len();
+        fs::write(
+            directory.join("message"),
+            grpc_message(length.saturating_sub(framing)),
+        )
+        .context("writing the upstream's message")?;
+    }
+    let whole = match length {
         0 => "return 200 \"\";".to_owned(),
         1..=MAX_INLINE_BODY => format!("return 200 \"{body}\";"),
         _ => {
@@ -93,7 +148,10 @@ pub fn configuration(directory: &Path, address: SocketAddr, body_bytes: usize) -
     values
         .text("dir", dir)
         .text("listen", address)
-        .text("answer", answer)
+        .text("listen_http2", http2)
+        .text("answer", whole)
+        .flag("body", matches!(answer, Answer::Body(_)))
+        .flag("message", matches!(answer, Answer::Message(_)))
         .text("open_files", open_files());
     render(include_str!("../upstream/api.conf"), &values)
 }

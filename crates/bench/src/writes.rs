@@ -24,7 +24,7 @@ use crate::results::{Line, Results};
 use crate::sender::{self, Plan, Record, send};
 use crate::table::Table;
 use crate::terminal;
-use crate::upstream::Upstream;
+use crate::upstream::{Answer, Upstream};
 
 /// How many routes there are.
 const SIZES: [u32; 2] = [200, 20_000];
@@ -65,7 +65,7 @@ pub fn run(bench: &Bench, rate: u32, seconds: u32, results: &mut Results) -> Res
     let directory = bench.directory("writes")?;
     let upstream = Upstream::start(
         &directory.join("upstream"),
-        1024,
+        Answer::Body(1024),
         bench.pinning.upstream,
         &bench.supervisor,
     )?;

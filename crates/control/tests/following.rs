@@ -35,6 +35,7 @@ fn start(kept: Option<KeptFile>) -> Running {
             counted.fetch_add(1, Ordering::Relaxed);
             newest.store(snapshot.routes.len(), Ordering::Relaxed);
         }),
+        purge: Box::new(|_| {}),
     };
     Running {
         inputs: follow::start(engine, DoorOptions::default(), kept).expect("threads"),

@@ -2,8 +2,7 @@
 //! told of Lua's memory and of timers there has no counterpart here.
 
 use crate::admin::{VERSION, process_id};
-use std::fmt::Write;
-use weir_plugins::prometheus::escaped_label;
+use weir_plugins::prometheus::{escaped_label, write_gauges};
 
 /// The exposition in which the plugin counts.
 pub const EXPOSITION: &str = "kong";
@@ -42,11 +41,7 @@ const STATES: [&str; 4] = ["healthchecks_off", "healthy", "unhealthy", "dns_erro
 pub fn write(figures: &Figures, out: &mut String) {
     let node = process_id();
     let mut family = |name: &str, help: &str, samples: &[(String, u64)]| {
-        // A string takes all that is written.
-        let _ = write!(out, "# HELP kong_{name} {help}\n# TYPE kong_{name} gauge\n");
-        for (labels, value) in samples {
-            let _ = writeln!(out, "kong_{name}{labels} {value}");
-        }
+        write_gauges(&format!("kong_{name}"), help, samples, out);
     };
     family(
         "datastore_reachable",

@@ -47,7 +47,9 @@ impl Voice for KongVoice {
         for (name, value) in &words.headers {
             reply = reply.with_header(*name, *value);
         }
-        if let Some(challenge) = &refusal.challenge {
+        // A missing anonymous consumer is a fault of the configuration, which no credential mends.
+        let is_callers = refusal.kind != RefusalKind::AnonymousConsumerMissing;
+        if let Some(challenge) = refusal.challenge.as_ref().filter(|_| is_callers) {
             reply = reply.with_header("WWW-Authenticate", challenge.as_bytes());
         }
         for (name, value) in &refusal.headers {

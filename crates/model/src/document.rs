@@ -16,6 +16,8 @@ use std::collections::HashMap;
 const MAX_DEPTH: usize = 128;
 /// Most values that a document may stand for once its aliases are followed.
 const MAX_VALUES: usize = 5_000_000;
+/// Most bytes of texts that anchors and aliases may make copies of.
+const MAX_COPIED_BYTES: usize = 64 << 20;
 /// Up to so many entries, a map's keys are compared with each other; beyond, they are hashed.
 const SMALL_MAP: usize = 16;
 
@@ -38,6 +40,9 @@ pub fn parse_noting_repeats(text: &str) -> Result<(Value, Vec<Diagnostic>), Diag
         parser: Parser::new_from_str(text),
         anchors: Vec::new(),
         values: 0,
+        text_bytes: 0,
+        copied_values: 0,
+        copied_bytes: 0,
         items: Vec::new(),
         entries: Vec::new(),
         repeats: Vec::new(),
@@ -61,10 +66,24 @@ fn syntax_error(line: usize, message: impl Into<String>) -> Diagnostic {
     }
 }
 
+/// A value that aliases may stand for.
+struct Anchor {
+    id: usize,
+    value: Value,
+    /// How many values it is, and how long all of its texts are.
+    values: usize,
+    text_bytes: usize,
+}
+
 struct Events<'t> {
     parser: Parser<'t, saphyr_parser::StrInput<'t>>,
-    anchors: Vec<(usize, Value, usize)>,
+    anchors: Vec<Anchor>,
     values: usize,
+    /// Of all texts so far.
+    text_bytes: usize,
+    /// What anchors and aliases have made copies of.
+    copied_values: usize,
+    copied_bytes: usize,
     /// Items of the lists that are being read, the innermost's last. A list that is complete takes its own in one
     /// piece: thousands of small lists and maps that grow one by one cost more than all the rest of reading.
     items: Vec<Value>,
@@ -112,6 +131,21 @@ impl<'t> Events<'t> {
         Ok(())
     }
 
+    /// Counts a copy of a value.
+    fn count_copy(&mut self, values: usize, text_bytes: usize, span: Span) -> Result<(), Diagnostic> {
+        self.copied_values = self.copied_values.saturating_add(values);
+        self.copied_bytes = self.copied_bytes.saturating_add(text_bytes);
+        if self.copied_values > MAX_VALUES || self.copied_bytes > MAX_COPIED_BYTES {
+            return Err(syntax_error(
+                span.start.line(),
+                format!(
+                    "anchors and aliases stand for more than {MAX_VALUES} values or {MAX_COPIED_BYTES} bytes"
+                ),
+            ));
+        }
+        Ok(())
+    }
+
     fn value(&mut self, event: Event<'t>, span: Span, depth: usize) -> Result<Value, Diagnostic> {
         if depth > MAX_DEPTH {
             return Err(syntax_error(
@@ -120,9 +154,10 @@ impl<'t> Events<'t> {
             ));
         }
         self.count(1, span)?;
-        let before = self.values;
+        let before = (self.values, self.text_bytes);
         let (value, anchor) = match event {
             Event::Scalar(text, style, anchor, tag) => {
+                self.text_bytes = self.text_bytes.saturating_add(text.len());
                 let is_text = tag.is_some_and(|tag| tag.suffix == "str" || tag.suffix == "!str");
                 let plain = style == ScalarStyle::Plain && !is_text;
                 (
@@ -137,19 +172,26 @@ impl<'t> Events<'t> {
             Event::SequenceStart(anchor, _) => (self.sequence(depth)?, anchor),
             Event::MappingStart(anchor, _) => (self.mapping(depth)?, anchor),
             Event::Alias(anchor) => {
-                let Some((_, value, size)) = self.anchors.iter().rev().find(|(id, _, _)| *id == anchor)
-                else {
+                let Some(place) = self.anchors.iter().rposition(|it| it.id == anchor) else {
                     return Err(syntax_error(span.start.line(), "an alias inside its own anchor"));
                 };
-                let (value, size) = (value.clone(), *size);
-                self.count(size, span)?;
-                (value, 0)
+                let (values, text_bytes) = (self.anchors[place].values, self.anchors[place].text_bytes);
+                self.count_copy(values, text_bytes, span)?;
+                self.count(values, span)?;
+                self.text_bytes = self.text_bytes.saturating_add(text_bytes);
+                (self.anchors[place].value.clone(), 0)
             }
             _ => return Err(syntax_error(span.start.line(), "expected a value")),
         };
         if anchor != 0 {
-            self.anchors
-                .push((anchor, value.clone(), self.values - before + 1));
+            let (values, text_bytes) = (self.values - before.0 + 1, self.text_bytes - before.1);
+            self.count_copy(values, text_bytes, span)?;
+            self.anchors.push(Anchor {
+                id: anchor,
+                value: value.clone(),
+                values,
+                text_bytes,
+            });
         }
         Ok(value)
     }
@@ -289,85 +331,4 @@ fn plain_scalar(text: &str) -> Value {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn plain_scalars_follow_the_core_schema() {
-        for (text, value) in [
-            ("1", json!(1)),
-            ("-3", json!(-3)),
-            ("0x10", json!(16)),
-            ("1.5", json!(1.5)),
-            ("1e3", json!(1000.0)),
-            ("1.2.3", json!("1.2.3")),
-            ("127.0.0.1:80", json!("127.0.0.1:80")),
-            ("yes", json!("yes")),
-            ("~", json!(null)),
-            ("true", json!(true)),
-            ("'1'", json!("1")),
-            ("!!str 1", json!("1")),
-            ("-", json!([null])),
-        ] {
-            assert_eq!(parse(text).expect("valid"), value, "{text}");
-        }
-    }
-
-    #[test]
-    fn documents_read_into_values() {
-        let text = "a: &x {b: [1, two]}\nc: *x\nd:\n  <<: *x\n  e: f\n";
-        assert_eq!(
-            parse(text).expect("valid"),
-            json!({"a": {"b": [1, "two"]}, "c": {"b": [1, "two"]}, "d": {"b": [1, "two"], "e": "f"}})
-        );
-        assert_eq!(parse("").expect("valid"), Value::Null);
-    }
-
-    #[test]
-    fn syntax_errors_carry_their_line() {
-        assert_eq!(parse("a: 1\nb: [1\nc: 2\n").expect_err("refused").line, Some(3));
-        assert!(parse("a: 1\n---\nb: 2\n").is_err());
-        assert!(parse(&"[".repeat(1000)).is_err());
-    }
-
-    #[test]
-    fn repeated_keys_are_told() {
-        let large: String = (0..40).map(|it| format!("k{it}: 1\n")).collect();
-        for (text, repeats) in [
-            ("a: 1\nb: {c: 1}\nc: 2\n", vec![]),
-            ("a: 1\nb: 2\na: 3\n", vec![(3, "'a'", "line 1")]),
-            ("- b: 1\n  c: {d: 1, d: 2}\n- b: 1\n", vec![(2, "'d'", "line 2")]),
-            (
-                "1: a\n'1': b\n0x1: c\n",
-                vec![(2, "'1'", "line 1"), (3, "'1'", "line 2")],
-            ),
-            ("&x a: 1\n*x : 2\n", vec![(2, "'a'", "line 1")]),
-            (
-                "x: &x {a: 1}\ny: &y {b: 1}\nz:\n  <<: *x\n  <<: *y\n  a: 2\n",
-                vec![],
-            ),
-            (&format!("{large}k0: 2\n"), vec![(41, "'k0'", "line 1")]),
-        ] {
-            let (_, found) = parse_noting_repeats(text).expect("valid");
-            assert_eq!(found.len(), repeats.len(), "{text}: {found:?}");
-            for (found, (line, key, first)) in found.iter().zip(repeats) {
-                assert_eq!(found.line, Some(line), "{text}");
-                assert!(
-                    found.message.contains(key) && found.message.contains(first),
-                    "{found:?}"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn aliases_cannot_blow_up() {
-        let mut text = String::from("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n");
-        for level in 1..12 {
-            let aliases = vec![format!("*a{}", level - 1); 10].join(",");
-            text.push_str(&format!("a{level}: &a{level} [{aliases}]\n"));
-        }
-        assert!(parse(&text).is_err());
-    }
-}
+mod tests;

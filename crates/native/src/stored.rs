@@ -10,8 +10,9 @@ use std::collections::BTreeMap;
 use weir_model::{Diagnostic, Model};
 
 /// The kinds of documents, each with the field that names its resources. They are the lists of a `weir.yaml`.
-pub const KINDS: [(&str, &str); 9] = [
+pub const KINDS: [(&str, &str); 10] = [
     ("acme", "name"),
+    (CERTIFICATES, "name"),
     ("consumer_tables", "id"),
     ("consumers", "id"),
     ("plugins", "id"),
@@ -21,6 +22,9 @@ pub const KINDS: [(&str, &str); 9] = [
     ("stream_routes", "name"),
     ("upstreams", "name"),
 ];
+
+/// The kind whose resources have no names in a `weir.yaml`; in a store they need one.
+const CERTIFICATES: &str = "certificates";
 
 /// A document that had to be left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,6 +116,12 @@ pub fn resource(kind: &str, name: &str, value: &Value) -> Result<(Model, Vec<Dia
             "expected '{name}', as in the key, in the field '{field}'"
         )));
     }
+    let mut value = value.clone();
+    if kind == CERTIFICATES
+        && let Some(fields) = value.as_object_mut()
+    {
+        fields.remove("name");
+    }
     let document = json!({ "weir": crate::translate::VERSION, kind: [value] });
     let inside = |found: Vec<Diagnostic>| {
         let into = |mut found: Diagnostic| {
@@ -152,6 +162,10 @@ mod tests {
             ("consumers/x", r#"{"name":"x"}"#),
             ("plugins/p", "{"),
             ("cats/c", "{}"),
+            (
+                "certificates/shop",
+                r#"{"name":"shop","names":["shop.test"],"key_pairs":[]}"#,
+            ),
         ] {
             stored.apply(key, Some(value.as_bytes()));
         }
@@ -160,6 +174,7 @@ mod tests {
             (model.services.len(), model.routes.len(), model.consumers.len()),
             (1, 1, 1)
         );
+        assert_eq!(model.certificates[0].names, ["shop.test"]);
         let reasons: Vec<String> = broken
             .iter()
             .map(|it| format!("{}: {}", it.key, it.reason))

@@ -35,7 +35,9 @@ impl Voice for NativeVoice {
             "application/problem+json",
             Value::Object(problem).to_string(),
         );
-        if let Some(challenge) = &refusal.challenge {
+        // A missing anonymous consumer is a fault of the configuration, which no credential mends.
+        let is_callers = refusal.kind != RefusalKind::AnonymousConsumerMissing;
+        if let Some(challenge) = refusal.challenge.as_ref().filter(|_| is_callers) {
             reply = reply.with_header("WWW-Authenticate", challenge.as_str());
         }
         for (name, value) in &refusal.headers {

@@ -78,6 +78,18 @@ pub struct RouteFacts {
     pub labels: BTreeMap<String, String>,
 }
 
+/// By byte: its two hexadecimal digits.
+const HEXADECIMAL: [[u8; 2]; 256] = {
+    let mut pairs = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let digits = b"0123456789abcdef";
+        pairs[byte] = [digits[byte >> 4], digits[byte & 15]];
+        byte += 1;
+    }
+    pairs
+};
+
 /// Reads the time, in milliseconds since the Unix epoch.
 pub type Clock = fn() -> u64;
 
@@ -165,15 +177,10 @@ impl Exchange {
     pub fn ensure_request_id(&mut self) -> &str {
         if self.request_id.is_empty() {
             let (high, low) = (self.random_u64(), self.random_u64());
-            let numbers: [[u8; 8]; 2] = [high.to_be_bytes(), low.to_be_bytes()];
             let mut digits = [0; 32];
-            for (pair, byte) in digits
-                .as_chunks_mut::<2>()
-                .0
-                .iter_mut()
-                .zip(numbers.as_flattened())
-            {
-                *pair = [byte >> 4, byte & 0xf].map(|nibble| b"0123456789abcdef"[usize::from(nibble)]);
+            let bytes = [high.to_be_bytes(), low.to_be_bytes()];
+            for (pair, byte) in digits.as_chunks_mut().0.iter_mut().zip(bytes.as_flattened()) {
+                *pair = HEXADECIMAL[usize::from(*byte)];
             }
             self.request_id
                 .push_str(std::str::from_utf8(&digits).unwrap_or_default());

@@ -59,7 +59,7 @@ pub use redis::{
     RedisTls, RedisWork,
 };
 pub use refusal::{AuthFailure, ClaimFault, Refusal, RefusalKind, TokenFault};
-pub use request::Request;
+pub use request::{ABOUT_CLIENT, Request, bit_about_client};
 pub use response::{Reply, Response, SharedReply};
 pub use shelf::{Shelf, ShelfKey, ShelfReader, Shelves};
 pub use side_call::SideCall;

@@ -7,6 +7,22 @@ use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+/// Headers about the client that the gateway sets itself, unless a filter has decided about them.
+pub const ABOUT_CLIENT: [&str; 4] = [
+    "x-forwarded-proto",
+    "x-forwarded-host",
+    "x-forwarded-port",
+    "x-real-ip",
+];
+
+/// The bit of a header in [`Request::decided`]; 0 for all others.
+pub fn bit_about_client(name: &str) -> u8 {
+    let place = ABOUT_CLIENT
+        .iter()
+        .position(|known| known.eq_ignore_ascii_case(name));
+    place.map_or(0, |place| 1 << place)
+}
+
 /// A request as filters see and change it.
 #[derive(Debug, Clone)]
 pub struct Request {
@@ -24,6 +40,8 @@ pub struct Request {
     pub host_port: Option<u16>,
     /// The header fields. `Host` is among them; hop-by-hop fields are not.
     pub headers: Headers,
+    /// Of [`ABOUT_CLIENT`], those about which filters have decided, a bit each: the gateway leaves them as they are.
+    pub decided: u8,
     /// The body, where the engine has read it whole because somebody asked for it.
     pub body: Option<Vec<u8>>,
     /// Whether a body comes with the request.
@@ -64,6 +82,7 @@ impl Default for Request {
             host: Vec::new(),
             host_port: None,
             headers: Headers::default(),
+            decided: 0,
             body: None,
             has_body: false,
             expects_continue: false,
@@ -134,6 +153,7 @@ impl Request {
         self.sni = None;
         self.client_certificate = None;
         self.headers.clear();
+        self.decided = 0;
         self.body = None;
         self.has_body = false;
         self.expects_continue = false;

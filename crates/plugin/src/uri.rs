@@ -38,29 +38,36 @@ impl NormalForm {
 /// Whether `path` already is in every normal form; most are, and this is all that they cost.
 #[inline]
 pub fn is_plain(path: &[u8]) -> bool {
-    let mut previous = 0;
+    let (mut seen, mut pairs, mut previous) = (0, 0, 0);
     for &byte in path {
-        let is_plain = PLAIN[usize::from(byte)] || (matches!(byte, b'/' | b'.') && previous != b'/');
-        if !is_plain {
-            return false;
-        }
-        previous = byte;
+        let kind = KINDS[usize::from(byte)];
+        seen |= kind;
+        // Two bits that meet tell of a slash or a dot right behind a slash.
+        pairs |= kind << 1 & previous;
+        previous = kind;
     }
-    path.first() == Some(&b'/')
+    path.first() == Some(&b'/') && seen & SPECIAL == 0 && pairs & SLASH == 0
 }
 
-/// The bytes that mean nothing but themselves, wherever they stand in a path.
-const PLAIN: [bool; 256] = {
-    let mut plain = [false; 256];
+/// What a byte may be in a path.
+const SPECIAL: u8 = 1;
+const DOT_OR_SLASH: u8 = 2;
+const SLASH: u8 = 4;
+
+/// By byte: what it is in a path. Most mean nothing but themselves, wherever they stand.
+const KINDS: [u8; 256] = {
+    let mut kinds = [SPECIAL; 256];
     let mut byte = 0x21;
     while byte < 0x7f {
-        plain[byte as usize] = !matches!(
-            byte,
-            b'%' | b'/' | b'.' | b'"' | b'#' | b'<' | b'>' | b'?' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}'
-        );
+        kinds[byte as usize] = match byte {
+            b'/' => DOT_OR_SLASH | SLASH,
+            b'.' => DOT_OR_SLASH,
+            b'%' | b'"' | b'#' | b'<' | b'>' | b'?' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}' => SPECIAL,
+            _ => 0,
+        };
         byte += 1;
     }
-    plain
+    kinds
 };
 
 fn normalize_escapes(path: &[u8], out: &mut Vec<u8>) -> Result<(), InvalidPath> {

@@ -16,7 +16,8 @@ use std::borrow::Cow;
 pub enum Variable {
     /// `arg_NAME`: a query argument, decoded.
     Arg(Vec<u8>),
-    /// `http_NAME`: a request header; `_` stands for `-`. Several values are joined by `, `.
+    /// `http_NAME`: a request header; `_` stands for `-`, and for itself where no such header is there. Several values
+    /// are joined by `, `.
     Header(Vec<u8>),
     /// `cookie_NAME`.
     Cookie(Vec<u8>),
@@ -160,6 +161,7 @@ impl Variable {
             "graphql_operation" => Self::GraphqlOperation,
             "graphql_name" => Self::GraphqlName,
             "graphql_root_fields" => Self::GraphqlRootFields,
+            // The longer names are those that tracing modules of other gateways give them.
             "trace_id" | "opentelemetry_trace_id" | "zipkin_trace_id" => Self::TraceId,
             "span_id" | "opentelemetry_span_id" | "zipkin_span_id" => Self::SpanId,
             "traceparent" | "opentelemetry_context_traceparent" | "zipkin_context_traceparent" => {
@@ -221,7 +223,9 @@ impl Variable {
         let bytes = |bytes: &'x [u8]| Some(Cow::Borrowed(bytes));
         match self {
             Self::Arg(name) => request.query_arg(name),
-            Self::Header(name) => joined(&request.headers, name),
+            Self::Header(name) => {
+                joined(&request.headers, name).or_else(|| underscored(&request.headers, name))
+            }
             Self::Cookie(name) => request.cookie(name).map(Cow::Borrowed),
             Self::Capture(name) => {
                 let (_, value) = exchange
@@ -358,6 +362,22 @@ fn joined<'h>(headers: &'h Headers, name: &[u8]) -> Option<Cow<'h, [u8]>> {
     }
     let all: Vec<&[u8]> = headers.get_all(name).collect();
     Some(Cow::Owned(all.join(&b", "[..])))
+}
+
+/// The first header of this name that has `_` where the name has `-`.
+fn underscored<'h>(headers: &'h Headers, name: &[u8]) -> Option<Cow<'h, [u8]>> {
+    let is_same = |known: &[u8]| {
+        known.len() == name.len()
+            && known.iter().zip(name).all(|(known, wanted)| match wanted {
+                b'-' => matches!(known, b'-' | b'_'),
+                wanted => known.eq_ignore_ascii_case(wanted),
+            })
+    };
+    if !name.contains(&b'-') {
+        return None;
+    }
+    let found = headers.iter().find(|header| is_same(header.name))?;
+    Some(Cow::Borrowed(found.value))
 }
 
 fn request_uri(exchange: &Exchange) -> Cow<'_, [u8]> {

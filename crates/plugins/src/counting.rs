@@ -1,9 +1,10 @@
 //! What calls are counted by: made ready for many calls, and turned into keys of counters.
 
+use data_encoding::HEXLOWER;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
-use weir_flow::rate_limit::key;
+use weir_flow::rate_limit::KeyStart;
 use weir_plugin::{Exchange, Template};
 
 /// What calls are counted by.
@@ -84,16 +85,24 @@ impl Number {
         matches!(self, Self::PerCall(template) if template.needs_body())
     }
 
-    /// The number for this call; `None` where a variable has no good value.
+    /// The number for this call, at most 2^53-1; `None` where a variable has no good value.
     pub(crate) fn read(&self, exchange: &Exchange) -> Option<u64> {
         match self {
             Self::Fixed(number) => Some(*number),
             Self::PerCall(template) => {
                 let mut text = Vec::new();
                 template.render(exchange, &mut text);
-                std::str::from_utf8(&text).ok()?.trim().parse().ok()
+                let number = std::str::from_utf8(&text).ok()?.trim().parse().ok()?;
+                // What is greater is told differently by whoever reads it as a floating-point number.
+                (number < 1 << 53).then_some(number)
             }
         }
+    }
+
+    /// Like [`Self::read`]; a variable's value that is no positive number is not good either.
+    pub(crate) fn read_positive(&self, exchange: &Exchange) -> Option<u64> {
+        let number = self.read(exchange)?;
+        (number > 0 || matches!(self, Self::Fixed(_))).then_some(number)
     }
 }
 
@@ -101,6 +110,8 @@ impl Number {
 pub(crate) struct Counted {
     /// Keeps the counters apart from all others.
     place: Vec<u8>,
+    /// What their keys begin with.
+    start: KeyStart,
     by: Key,
 }
 
@@ -139,6 +150,7 @@ impl Counted {
         let mut place = vec![group];
         place.extend_from_slice(scope.as_bytes());
         Self {
+            start: KeyStart::new(&[&place]),
             place,
             by: Key::new(by),
         }
@@ -215,7 +227,7 @@ impl Counted {
 
     /// `kind` keeps a client from counting on another's address by naming it in a header.
     fn key_of(&self, kind: u8, value: &[u8]) -> u128 {
-        key(&[&self.place, &[kind], value])
+        self.start.key(&[&[kind], value])
     }
 }
 
@@ -239,13 +251,10 @@ fn push_bounded(name: &mut Vec<u8>, text: &[u8]) {
         return;
     }
     let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, text);
+    let mut digits = [0; 64];
+    HEXLOWER.encode_mut(digest.as_ref(), &mut digits);
     name.push(b'#');
-    for byte in digest.as_ref() {
-        name.extend_from_slice(&[
-            b"0123456789abcdef"[usize::from(byte >> 4)],
-            b"0123456789abcdef"[usize::from(byte & 15)],
-        ]);
-    }
+    name.extend_from_slice(&digits);
 }
 
 /// Plugins that have no more to do with a call, because another one has done their work in its own way.

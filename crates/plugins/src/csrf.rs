@@ -15,6 +15,7 @@ use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{Context, SHA256, digest};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use data_encoding::HEXLOWER;
 use httpdate::HttpDate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -134,10 +135,7 @@ impl TokenFilter {
             }
         };
         let mut digits = [0; 64];
-        for (pair, byte) in digits.chunks_exact_mut(2).zip(digest.as_ref()) {
-            pair[0] = HEXADECIMAL[usize::from(byte >> 4)];
-            pair[1] = HEXADECIMAL[usize::from(byte & 15)];
-        }
+        HEXLOWER.encode_mut(digest.as_ref(), &mut digits);
         digits
     }
 
@@ -175,8 +173,6 @@ impl TokenFilter {
         out.push(&date(end));
     }
 }
-
-const HEXADECIMAL: &[u8; 16] = b"0123456789abcdef";
 
 /// The last second of the year 9999, beyond which there are no dates in headers.
 const LATEST: u64 = 253_402_300_799;

@@ -6,8 +6,8 @@
 //! by: consumer
 //! ```
 //!
-//! A query costs as much as its operations go deep; fragments count where they are spread. What does not pass is counted
-//! too, so that who asks for too much has to wait.
+//! A query costs as much as its operations go deep, times a factor; fragments count where they are spread. What does not
+//! pass is counted too, so that who asks for too much has to wait.
 
 use crate::checks::Faults;
 use crate::counting::{CountBy, Counted};
@@ -55,6 +55,14 @@ pub struct Config {
     /// The header that tells the seconds until the window ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reset_header: Option<String>,
+    /// The header that tells what the query costs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_header: Option<String>,
+    /// What depths are multiplied with, more than 0. Costs are rounded up, and at least 1.
+    pub cost_factor: f64,
+    /// What one query may cost; one that costs more is counted, and refused with status 403.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_cost: Option<u64>,
 }
 
 impl Default for Config {
@@ -70,6 +78,9 @@ impl Default for Config {
             limit_header: None,
             remaining_header: None,
             reset_header: None,
+            cost_header: None,
+            cost_factor: 1.0,
+            max_cost: None,
         }
     }
 }
@@ -104,10 +115,14 @@ impl Plugin for GraphqlLimit {
         if config.window_seconds == 0 {
             faults.tell("window_seconds", "expected at least a second");
         }
+        if !(config.cost_factor > 0.0 && config.cost_factor.is_finite()) {
+            faults.tell("cost_factor", "expected a number above 0");
+        }
         let names = [
             ("limit_header", &config.limit_header),
             ("remaining_header", &config.remaining_header),
             ("reset_header", &config.reset_header),
+            ("cost_header", &config.cost_header),
         ];
         for (field, name) in names {
             if let Some(name) = name {
@@ -155,19 +170,25 @@ enum Counts {
     Settled(Arc<Ledger>),
 }
 
-/// That the Redis has been asked about a query of this depth.
+/// That the Redis has been asked about a query of this cost.
 struct Asked(u64);
 
 impl DepthFilter {
+    /// What a query of this depth costs.
+    fn cost(&self, depth: usize) -> u64 {
+        let cost = (depth as f64 * self.config.cost_factor).ceil();
+        (cost as u64).max(1)
+    }
+
     /// Counts a query in this process, and says how it goes on.
-    fn count(&self, exchange: &mut Exchange, depth: u64) -> Option<Box<Refusal>> {
+    fn count(&self, exchange: &mut Exchange, cost: u64) -> Option<Box<Refusal>> {
         let now_ms = exchange.unix_ms();
         let key = self.key(exchange);
-        self.limiter.add(key, &[self.limit.window], depth, now_ms);
+        self.limiter.add(key, &[self.limit.window], cost, now_ms);
         let used = self.limiter.used(key, self.limit.window, now_ms);
         let mut states = [WindowState::default()];
         let _counts_nothing = self.limiter.peek(key, &[self.limit], now_ms, &mut states);
-        self.conclude(exchange, used, states[0].reset_ms)
+        self.conclude(exchange, cost, used, states[0].reset_ms)
     }
 
     fn key(&self, exchange: &Exchange) -> u128 {
@@ -181,8 +202,9 @@ impl DepthFilter {
     }
 
     /// Tells how much of the limit is used, this query included. A refusal where that is too much.
-    fn conclude(&self, exchange: &mut Exchange, used: u64, reset_ms: u64) -> Option<Box<Refusal>> {
+    fn conclude(&self, exchange: &mut Exchange, cost: u64, used: u64, reset_ms: u64) -> Option<Box<Refusal>> {
         let numbers = [
+            (&self.config.cost_header, cost),
             (&self.config.limit_header, self.limit.limit),
             (
                 &self.config.remaining_header,
@@ -198,6 +220,15 @@ impl DepthFilter {
                     .append(name.as_bytes(), digits.format(number).as_bytes());
             }
         }
+        if let Some(most) = self.config.max_cost.filter(|most| cost > *most) {
+            let mut refusal = Refusal::new(RefusalKind::Forbidden {
+                plugin: "graphql-limit",
+            });
+            refusal.message = Some(format!(
+                "Invalid graphql request: query cost {cost} exceeds max_cost {most}"
+            ));
+            return Some(Box::new(refusal));
+        }
         (used > self.limit.limit).then(|| {
             let mut refusal = Refusal::with_status(RefusalKind::RateLimited, self.config.status);
             refusal.message.clone_from(&self.config.message);
@@ -205,21 +236,21 @@ impl DepthFilter {
         })
     }
 
-    fn limit(&self, exchange: &mut Exchange, depth: u64) -> Outcome {
+    fn limit(&self, exchange: &mut Exchange, cost: u64) -> Outcome {
         match &self.counts {
-            None => outcome(self.count(exchange, depth)),
+            None => outcome(self.count(exchange, cost)),
             Some(Counts::Asked(shared)) => {
                 let (name, now_ms) = (self.name(exchange), exchange.unix_ms());
                 let window = self.limit.window;
                 let of = std::iter::once((&*name, window, window.end_ms(now_ms)));
-                let call = windows::add(shared, of, depth);
-                exchange.kept.put(self, Asked(depth));
+                let call = windows::add(shared, of, cost);
+                exchange.kept.put(self, Asked(cost));
                 run(call)
             }
             Some(Counts::Settled(ledger)) => {
                 let (key, now_ms) = (self.key(exchange), exchange.unix_ms());
-                let refusal = self.count(exchange, depth);
-                ledger.note(key, &[self.limit], depth, now_ms, || self.name(exchange));
+                let refusal = self.count(exchange, cost);
+                ledger.note(key, &[self.limit], cost, now_ms, || self.name(exchange));
                 match ledger.starts() {
                     true => {
                         let ledger = Arc::clone(ledger) as Arc<dyn RedisLedger>;
@@ -232,14 +263,14 @@ impl DepthFilter {
     }
 
     /// What came of asking.
-    fn told(&self, shared: &Shared, exchange: &mut Exchange, depth: u64) -> Outcome {
+    fn told(&self, shared: &Shared, exchange: &mut Exchange, cost: u64) -> Outcome {
         let answer = answer(exchange);
         let added = answer.and_then(|answer| windows::added(&answer.numbers).next());
         match added {
-            Some((used, left_ms)) => outcome(self.conclude(exchange, used, left_ms.unwrap_or(0))),
+            Some((used, left_ms)) => outcome(self.conclude(exchange, cost, used, left_ms.unwrap_or(0))),
             None => {
                 let away = shared.away("graphql-limit");
-                away.unwrap_or_else(|| outcome(self.count(exchange, depth)))
+                away.unwrap_or_else(|| outcome(self.count(exchange, cost)))
             }
         }
     }
@@ -260,9 +291,9 @@ impl Filter for DepthFilter {
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         if let Some(Counts::Asked(shared)) = &self.counts
-            && let Some(Asked(depth)) = exchange.kept.take(self)
+            && let Some(Asked(cost)) = exchange.kept.take(self)
         {
-            return self.told(shared, exchange, depth);
+            return self.told(shared, exchange, cost);
         }
         if exchange.request.method != b"POST" {
             return graphql::Fault::Method.outcome("graphql-limit");
@@ -274,7 +305,7 @@ impl Filter for DepthFilter {
         };
         match query {
             Err(fault) => fault.outcome("graphql-limit"),
-            Ok(query) => self.limit(exchange, query.depth as u64),
+            Ok(query) => self.limit(exchange, self.cost(query.depth)),
         }
     }
 }
@@ -315,13 +346,38 @@ mod tests {
     }
 
     #[test]
+    fn costs_are_told_and_bounded() {
+        let config = json!({
+            "limit": 9, "window_seconds": 21, "cost_factor": 1.5, "max_cost": 4, "cost_header": "Cost",
+            "remaining_header": "Left",
+        });
+        let filter = build(&GraphqlLimit::default(), &config).expect("valid");
+        for (query, expected, told) in [
+            ("{ a { b } }", "continue", ["Cost: 3", "Left: 6"]),
+            ("{ a { b { c } } }", "forbidden 403", ["Cost: 5", "Left: 1"]),
+            ("{ a }", "rate_limited 429", ["Cost: 2", "Left: 0"]),
+            ("{ a { b { c } } }", "forbidden 403", ["Cost: 5", "Left: 0"]),
+        ] {
+            let mut exchange = exchange();
+            prepare(
+                &mut exchange,
+                "POST /",
+                &[("Content-Type", "application/graphql")],
+            );
+            exchange.request.body = Some(query.as_bytes().to_vec());
+            assert_eq!(word(&filter.on_request(&mut exchange)), expected, "{query}");
+            assert_eq!(lines(&exchange.response_headers), told, "{query}");
+        }
+    }
+
+    #[test]
     fn configurations_are_checked() {
         let example = example(include_str!("graphql_limit.rs"));
         assert!(build(&GraphqlLimit::default(), &example).is_ok());
-        let config = json!({"status": 99, "window_seconds": 0, "limit_header": "a b"});
+        let config = json!({"status": 99, "window_seconds": 0, "limit_header": "a b", "cost_factor": 0});
         assert_eq!(
             refused_at(&GraphqlLimit::default(), &config),
-            ["status", "window_seconds", "limit_header"]
+            ["status", "window_seconds", "cost_factor", "limit_header"]
         );
     }
 }

@@ -171,6 +171,11 @@ impl Gate {
         })
     }
 
+    /// Whether calls without a good credential go on, as those of the anonymous consumer.
+    pub(crate) fn takes_anybody(&self) -> bool {
+        matches!(self.anonymous, Some(Some(_)))
+    }
+
     /// Whether the call passes without a look at its credentials.
     pub(crate) fn skips(&self, exchange: &mut Exchange) -> bool {
         let identity = exchange.identity.as_ref();
@@ -214,7 +219,11 @@ impl Gate {
                 refusal.challenge = challenge.cloned();
                 Outcome::Refuse(Box::new(refusal))
             }
-            Some(None) => Outcome::refuse(RefusalKind::AnonymousConsumerMissing),
+            Some(None) => {
+                let mut refusal = Refusal::new(RefusalKind::AnonymousConsumerMissing);
+                refusal.challenge = challenge.cloned();
+                Outcome::Refuse(Box::new(refusal))
+            }
             Some(Some(identity)) => {
                 self.tell(exchange, identity);
                 if let Some(name) = &self.anonymous_header {

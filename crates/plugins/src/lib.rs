@@ -67,6 +67,7 @@ mod captures;
 mod checks;
 mod expression;
 pub mod field_steps;
+mod gathered;
 mod graphql;
 mod grpc_frames;
 mod grpc_status;

@@ -1,6 +1,6 @@
 //! The list of plugins: one line each.
 
-use crate::proxy_cache::ProxyCache;
+use crate::proxy_cache::{Caches, ProxyCache};
 use std::sync::Arc;
 use weir_plugin::{Registry, Shelves};
 
@@ -9,9 +9,10 @@ pub fn registry() -> Registry {
     catalogue(ProxyCache::default())
 }
 
-/// The same for a process that serves calls: what plugins keep on disks is kept on these shelves.
-pub fn registry_on(shelves: Arc<dyn Shelves>) -> Registry {
-    catalogue(ProxyCache::on(shelves))
+/// The same for a process that serves calls: what plugins keep on disks is kept on these shelves, and the responses that
+/// they keep are managed by `caches`.
+pub fn registry_on(shelves: Arc<dyn Shelves>, caches: Caches) -> Registry {
+    catalogue(ProxyCache::on(shelves, caches))
 }
 
 fn catalogue(proxy_cache: ProxyCache) -> Registry {

@@ -141,6 +141,15 @@ pub(crate) fn identity(id: &str, credential: Option<&str>) -> Identity {
     }
 }
 
+/// Headers of names and values.
+pub(crate) fn header_fields(lines: &[(&str, &str)]) -> Headers {
+    let mut headers = Headers::default();
+    for (name, value) in lines {
+        headers.append(name.as_bytes(), value.as_bytes());
+    }
+    headers
+}
+
 /// Headers as `name: value` lines.
 pub(crate) fn lines(headers: &Headers) -> Vec<String> {
     let line = |header: weir_plugin::Header<'_>| {

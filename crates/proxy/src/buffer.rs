@@ -128,6 +128,12 @@ impl Inbox {
         }
     }
 
+    /// Whether there is a buffer to read into.
+    #[inline]
+    pub fn holds_buffer(&self) -> bool {
+        !self.data.is_empty()
+    }
+
     /// Whether [`Inbox::poll_fill`] could hold more, given that it may grow to `limit` bytes.
     pub fn has_room(&self, limit: usize) -> bool {
         self.end - self.start < limit.max(self.data.len()).max(BUFFER_BYTES)

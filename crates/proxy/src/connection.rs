@@ -2,6 +2,7 @@
 
 use crate::buffer::Inbox;
 use crate::forward::Watch;
+use crate::forwarded;
 use crate::h1;
 use crate::h1::request::{self, Parsed, RequestHead};
 use crate::h2::server as h2_server;
@@ -35,8 +36,8 @@ pub struct Client {
     pub reader: Reader,
     pub write: WriteHalf,
     pub timer: Timer,
-    /// The `X-Forwarded-*` lines that are the same for every call, once one was forwarded.
-    pub forwarded_lines: Vec<u8>,
+    /// The `X-Forwarded-*` lines of the last call that was forwarded.
+    pub forwarded_lines: forwarded::Lines,
     pub peer: SocketAddr,
     pub local: SocketAddr,
     /// What was agreed on over TLS.
@@ -113,7 +114,7 @@ pub async fn serve(registration: Registration, stream: TcpStream, addresses: Add
         reader,
         write,
         timer,
-        forwarded_lines: Vec::new(),
+        forwarded_lines: forwarded::Lines::default(),
         peer,
         local,
         tls,
@@ -225,15 +226,18 @@ impl Client {
     async fn wait_for_bytes(&mut self, worker: &Rc<Worker>) -> Option<Box<Exchange>> {
         if self.reader.inbox.is_empty() {
             self.reader.inbox.release(&worker.buffers);
-            let (reader, timer) = (&self.reader, &mut self.timer);
-            let is_readable = std::future::poll_fn(|context| match reader.poll_readable(context) {
-                // What was sent before the client could know of the draining is still answered.
-                Poll::Ready(is_good) => Poll::Ready(is_good),
-                Poll::Pending if worker.is_draining() => Poll::Ready(false),
-                Poll::Pending => timer.poll_expired(context).map(|()| false),
+            let (reader, timer) = (&mut self.reader, &mut self.timer);
+            let limit = worker.shared.limits.max_head_bytes;
+            let has_bytes = std::future::poll_fn(|context| {
+                match reader.poll_fill(context, &worker.buffers, limit) {
+                    // What was sent before the client could know of the draining is still answered.
+                    Poll::Ready(read) => Poll::Ready(read.is_ok_and(|count| count > 0)),
+                    Poll::Pending if worker.is_draining() => Poll::Ready(false),
+                    Poll::Pending => timer.poll_expired(context).map(|()| false),
+                }
             })
             .await;
-            if !is_readable {
+            if !has_bytes {
                 return None;
             }
         }

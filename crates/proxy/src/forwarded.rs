@@ -3,10 +3,14 @@
 use crate::reply::push_header;
 use std::borrow::Cow;
 use std::net::IpAddr;
+use std::ops::Range;
 use weir_model::{PathJoin, PathRewrite};
 use weir_plugin::headers::is_value;
-use weir_plugin::{Exchange, Request, uri};
+use weir_plugin::{Exchange, Request, bit_about_client, uri};
 use weir_snapshot::Forwarded;
+
+/// Bytes of a connection's lines that are kept for its next call.
+const MAX_KEPT_LINES: usize = 1024;
 
 /// Writes the path and query for the upstream: the route's rewrite of the matched path, escaped where the
 /// route table matches decoded paths, and the query as the client wrote it.
@@ -102,11 +106,11 @@ fn strip(path: &[u8], matched_len: usize, join: PathJoin) -> &[u8] {
     }
     let mut rest = &path[from..];
     loop {
-        let lower = rest.get(..6).map(<[u8]>::to_ascii_lowercase);
+        let is_escaped = |start: &[u8]| start.eq_ignore_ascii_case(b"%2e%2e");
         rest = match rest {
             [b'.', b'/', ..] => &rest[2..],
             [b'.', b'.', b'/', ..] => &rest[3..],
-            _ if lower.as_deref().is_some_and(|it| it.starts_with(b"%2e%2e")) => &rest[6..],
+            _ if rest.get(..6).is_some_and(is_escaped) => &rest[6..],
             b"." | b".." => b"",
             _ => return rest,
         };
@@ -121,47 +125,72 @@ pub fn is_plain(forwarded: &Forwarded, exchange: &Exchange) -> bool {
 }
 
 /// Whether a header tells about the client, as those do that the gateway sets itself.
+#[inline]
 pub fn is_forwarded(name: &[u8]) -> bool {
-    name.len() >= 9
+    // Few names begin like this.
+    matches!(name, [b'x' | b'X', b'-', _, ..])
         && (name
             .get(..12)
             .is_some_and(|start| start.eq_ignore_ascii_case(b"x-forwarded-"))
             || name.eq_ignore_ascii_case(b"x-real-ip"))
 }
 
-/// Writes the gateway's `X-Forwarded-*` behind a request's own headers. `lines` keeps those that are the same
-/// for every call of a connection.
+/// The `X-Forwarded-*` lines of a connection's last call, but those that tell of its path: most of its calls have the
+/// same.
+#[derive(Default)]
+pub struct Lines {
+    text: Vec<u8>,
+    /// Where in `text` the value of `X-Forwarded-Host` is.
+    host: Range<usize>,
+    port: u16,
+}
+
+impl Lines {
+    fn write(&mut self, request: &Request, host: &[u8], port: u16, out: &mut Vec<u8>) {
+        if self.text.is_empty() || self.port != port || &self.text[self.host.clone()] != host {
+            self.renew(request, host, port);
+        }
+        out.extend_from_slice(&self.text);
+        if self.text.capacity() > MAX_KEPT_LINES {
+            *self = Self::default();
+        }
+    }
+
+    #[cold]
+    fn renew(&mut self, request: &Request, host: &[u8], port: u16) {
+        let text = &mut self.text;
+        text.clear();
+        with_address_text(request.client, |address| {
+            push_header(text, b"X-Forwarded-For", address);
+            push_header(text, b"X-Real-IP", address);
+        });
+        push_header(text, b"X-Forwarded-Proto", request.scheme().as_bytes());
+        push_header(text, b"X-Forwarded-Host", host);
+        self.host = text.len() - 2 - host.len()..text.len() - 2;
+        self.port = port;
+        push_header(
+            text,
+            b"X-Forwarded-Port",
+            itoa::Buffer::new().format(port).as_bytes(),
+        );
+    }
+}
+
+/// Writes the gateway's `X-Forwarded-*` behind a request's own headers.
 pub fn write_plain(
     forwarded: &Forwarded,
     stripped: Option<usize>,
     exchange: &Exchange,
-    lines: &mut Vec<u8>,
+    lines: &mut Lines,
     out: &mut Vec<u8>,
 ) {
     let request = &exchange.request;
-    if lines.is_empty() {
-        with_address_text(request.client, |address| {
-            push_header(lines, b"X-Forwarded-For", address);
-            push_header(lines, b"X-Real-IP", address);
-        });
-        push_header(lines, b"X-Forwarded-Proto", request.scheme().as_bytes());
+    let (mut host, mut port) = (request.host.as_slice(), request.local.port());
+    if forwarded.host_as_written {
+        host = request.headers.get(b"host").unwrap_or(host);
+        port = request.host_port.unwrap_or(port);
     }
-    out.extend_from_slice(lines);
-    let written = if forwarded.host_as_written {
-        request.headers.get(b"host")
-    } else {
-        None
-    };
-    push_header(out, b"X-Forwarded-Host", written.unwrap_or(&request.host));
-    let port = request
-        .host_port
-        .filter(|_| forwarded.host_as_written)
-        .unwrap_or(request.local.port());
-    push_header(
-        out,
-        b"X-Forwarded-Port",
-        itoa::Buffer::new().format(port).as_bytes(),
-    );
+    lines.write(request, host, port, out);
     if forwarded.path {
         push_header(out, b"X-Forwarded-Path", &request.raw_path);
     }
@@ -192,6 +221,9 @@ pub fn apply(forwarded: &Forwarded, has_forwarded: bool, stripped: Option<usize>
     let is_trusted = has_forwarded && forwarded.trusts(exchange.request.peer.ip());
     let request = &mut exchange.request;
     let set = |request: &mut Request, name: &'static [u8], value: &[u8]| {
+        if request.decided != 0 && is_decided(request, name) {
+            return;
+        }
         if has_forwarded {
             if is_trusted && request.headers.contains(name) {
                 return;
@@ -231,6 +263,12 @@ pub fn apply(forwarded: &Forwarded, has_forwarded: bool, stripped: Option<usize>
             _ => {}
         }
     }
+}
+
+/// Whether a filter has decided about a header.
+#[cold]
+fn is_decided(request: &Request, name: &[u8]) -> bool {
+    std::str::from_utf8(name).is_ok_and(|name| request.decided & bit_about_client(name) != 0)
 }
 
 fn set_host(request: &mut Request, as_written: bool, set: impl Fn(&mut Request, &'static [u8], &[u8])) {

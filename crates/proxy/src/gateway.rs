@@ -134,7 +134,8 @@ impl Gateway {
         let published = Arc::new(publish(&metrics, snapshot, 1));
         let http3 = match options.http3 {
             Some(http3) if !options.listen_tls.is_empty() => {
-                Some((http3, Common::new(seed(usize::MAX - 2))?))
+                let common = Common::new(&http3, seed(usize::MAX - 2))?;
+                Some((http3, common))
             }
             _ => None,
         };

@@ -2,9 +2,8 @@
 //! where the gateway answers itself.
 
 use crate::h1::{self, status};
+use crate::multiplex::fields::Asked;
 use crate::multiplex::stream::Stream;
-use http::HeaderMap;
-use http::header::{CONTENT_TYPE, HeaderValue};
 use std::io;
 use std::time::Duration;
 use weir_plugin::{Exchange, Headers};
@@ -28,13 +27,10 @@ fn is_grpc(content_type: &[u8]) -> bool {
 }
 
 /// How long the client of a gRPC call waits for it, where it says so (`grpc-timeout`).
-pub fn deadline(headers: &HeaderMap) -> Option<Duration> {
-    let timeout = headers.get("grpc-timeout")?;
-    let is_grpc = headers
-        .get(CONTENT_TYPE)
-        .map(HeaderValue::as_bytes)
-        .is_some_and(is_grpc);
-    is_grpc.then(|| parse_timeout(timeout.as_bytes())).flatten()
+pub fn deadline(asked: &Asked) -> Option<Duration> {
+    let timeout = asked.get(b"grpc-timeout")?;
+    let is_grpc = asked.get(b"content-type").is_some_and(is_grpc);
+    is_grpc.then(|| parse_timeout(timeout)).flatten()
 }
 
 /// Reads a `grpc-timeout`: at most eight digits and a unit.

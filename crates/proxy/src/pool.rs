@@ -1,7 +1,7 @@
 //! Connections to upstreams, and those kept open for the next call. Each worker has its own.
 
 use crate::buffer::{Buffers, Inbox};
-use crate::timer::{Timer, later};
+use crate::timer::Timer;
 use crate::transport::{self, ReadHalf, WriteHalf};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
@@ -9,10 +9,10 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
-use tokio::net::TcpStream;
 use weir_model::KeepalivePool;
 use weir_telemetry::metrics::WorkerMetrics;
 
@@ -37,6 +37,8 @@ pub struct UpstreamConnection {
     pub calls: u64,
     /// Counts the connection among the open ones for as long as it lives; streams are not counted.
     pub open: Option<CountedOpen>,
+    /// Where it comes from, and where it goes once its call is over; a new one has to look for that.
+    pub home: Option<Rc<IdleList>>,
 }
 
 /// Counts among the open upstream connections while it lives.
@@ -83,6 +85,7 @@ impl UpstreamConnection {
             timer,
             calls: 0,
             open: Some(CountedOpen::new(metrics)),
+            home: None,
         }))
     }
 }
@@ -92,7 +95,7 @@ pub async fn dial(
     address: SocketAddr,
     tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
 ) -> io::Result<(ReadHalf, WriteHalf)> {
-    let stream = TcpStream::connect(address).await?;
+    let stream = transport::connect_tcp(address).await?;
     stream.set_nodelay(true)?;
     match tls {
         None => Ok(transport::plain(stream)),
@@ -106,13 +109,24 @@ pub async fn dial(
 struct Idle {
     connection: Box<UpstreamConnection>,
     since: Instant,
-    until: Instant,
+    timeout: Duration,
 }
+
+impl Idle {
+    /// Whether it can carry a call, if idle connections are kept for so long.
+    fn is_good(&self, now: Instant, timeout: Duration) -> bool {
+        now.saturating_duration_since(self.since) < timeout && !self.connection.read.is_dead()
+    }
+}
+
+/// The idle connections of one key.
+#[derive(Default)]
+pub struct IdleList(RefCell<Vec<Idle>>);
 
 /// A worker's idle connections.
 #[derive(Default)]
 pub struct Pool {
-    idle: RefCell<HashMap<PoolKey, Vec<Idle>, foldhash::fast::RandomState>>,
+    lists: RefCell<HashMap<PoolKey, Rc<IdleList>, foldhash::fast::RandomState>>,
 }
 
 impl Pool {
@@ -123,12 +137,15 @@ impl Pool {
         bounds: &KeepalivePool,
         now: Instant,
     ) -> Option<Box<UpstreamConnection>> {
-        let mut idle = self.idle.borrow_mut();
-        let list = idle.get_mut(key)?;
-        while let Some(candidate) = list.pop() {
-            let age = now.saturating_duration_since(candidate.since);
-            if age < Duration::from_millis(bounds.idle_timeout_ms) && !candidate.connection.read.is_dead() {
-                return Some(candidate.connection);
+        let lists = self.lists.borrow();
+        let list = lists.get(key)?;
+        let mut idle = list.0.borrow_mut();
+        let timeout = Duration::from_millis(bounds.idle_timeout_ms);
+        while let Some(candidate) = idle.pop() {
+            if candidate.is_good(now, timeout) {
+                let mut connection = candidate.connection;
+                connection.home = Some(Rc::clone(list));
+                return Some(connection);
             }
         }
         None
@@ -137,7 +154,7 @@ impl Pool {
     /// Keeps a connection for the next call, unless it has carried its share or there are enough.
     pub fn put(
         &self,
-        key: PoolKey,
+        key: &PoolKey,
         mut connection: Box<UpstreamConnection>,
         bounds: &KeepalivePool,
         now: Instant,
@@ -152,27 +169,32 @@ impl Pool {
             return;
         }
         connection.inbox.release(buffers);
-        let mut idle = self.idle.borrow_mut();
-        let list = idle.entry(key).or_default();
-        if list.len() < bounds.size as usize {
-            list.push(Idle {
+        let home = connection.home.take();
+        let list = home.unwrap_or_else(|| Rc::clone(self.lists.borrow_mut().entry(key.clone()).or_default()));
+        let mut idle = list.0.borrow_mut();
+        if idle.len() < bounds.size as usize {
+            idle.push(Idle {
                 connection,
                 since: now,
-                until: later(now, Duration::from_millis(bounds.idle_timeout_ms)),
+                timeout: Duration::from_millis(bounds.idle_timeout_ms),
             });
         }
     }
 
     /// Closes connections that the peer has closed or whose time is up.
     pub fn prune(&self, now: Instant) {
-        self.idle.borrow_mut().retain(|_, list| {
-            list.retain(|it| now < it.until && !it.connection.read.is_dead());
-            !list.is_empty()
+        self.lists.borrow_mut().retain(|_, list| {
+            let mut idle = list.0.borrow_mut();
+            idle.retain(|it| it.is_good(now, it.timeout));
+            // Connections in use come back to their list.
+            !idle.is_empty() || Rc::strong_count(list) > 1
         });
     }
 
     /// Closes all.
     pub fn clear(&self) {
-        self.idle.borrow_mut().clear();
+        for (_, list) in self.lists.borrow_mut().drain() {
+            list.0.borrow_mut().clear();
+        }
     }
 }

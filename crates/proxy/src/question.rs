@@ -78,7 +78,7 @@ async fn answer(
     {
         match exchange(&worker.buffers, &mut connection, question).await {
             Ok((answer, keeps)) => {
-                keep(worker, key, connection, Some(bounds).filter(|_| keeps));
+                keep(worker, &key, connection, Some(bounds).filter(|_| keeps));
                 return Ok(answer);
             }
             // The server may have closed the connection just before.
@@ -91,14 +91,14 @@ async fn answer(
     let mut connection = UpstreamConnection::open(address, tls, timer, &worker.metrics).await?;
     match exchange(&worker.buffers, &mut connection, question).await {
         Ok((answer, keeps)) => {
-            keep(worker, key, connection, bounds.as_ref().filter(|_| keeps));
+            keep(worker, &key, connection, bounds.as_ref().filter(|_| keeps));
             Ok(answer)
         }
         Err(Trouble::BeforeAnswer(error) | Trouble::InAnswer(error)) => Err(error),
     }
 }
 
-fn keep(worker: &Worker, key: PoolKey, connection: Box<UpstreamConnection>, bounds: Option<&KeepalivePool>) {
+fn keep(worker: &Worker, key: &PoolKey, connection: Box<UpstreamConnection>, bounds: Option<&KeepalivePool>) {
     if let Some(bounds) = bounds {
         worker
             .pool

@@ -43,7 +43,7 @@ impl Reader {
         limit: usize,
     ) -> Poll<io::Result<usize>> {
         match &mut self.half {
-            Some(half) => self.inbox.poll_fill(half, context, buffers, limit),
+            Some(half) => half.poll_fill(&mut self.inbox, context, buffers, limit),
             None => Poll::Ready(Ok(0)),
         }
     }

@@ -7,10 +7,9 @@ use crate::h1::status;
 use crate::serve::{After, Call};
 use crate::transport::WriteHalf;
 use std::io;
-use std::time::{Instant, SystemTime};
-use weir_model::StampValue;
+use std::time::SystemTime;
 use weir_plugin::{Refusal, RefusalKind, Reply};
-use weir_snapshot::{Chain, Route, Stamp};
+use weir_snapshot::{Chain, Route};
 use weir_telemetry::metrics;
 
 /// Most bytes of a request body that are read only to keep the connection.
@@ -260,63 +259,6 @@ impl Call<'_> {
                 .map_err(|_| io::ErrorKind::UnexpectedEof)?;
         }
         Ok(())
-    }
-
-    /// Writes the headers that the gateway adds by itself.
-    pub fn write_stamps(&mut self, stamps: &[Stamp], out: &mut Vec<u8>) {
-        for stamp in stamps {
-            let upstream = self.report.upstream_time;
-            let gateway = || {
-                Instant::now()
-                    .saturating_duration_since(self.started)
-                    .saturating_sub(upstream.unwrap_or_default())
-            };
-            let millis = match &stamp.value {
-                StampValue::Text(text) => {
-                    push_header(out, &stamp.name, text.as_bytes());
-                    continue;
-                }
-                StampValue::RequestId => {
-                    let id = self.exchange.ensure_request_id();
-                    push_header(out, &stamp.name, id.as_bytes());
-                    continue;
-                }
-                StampValue::UpstreamStatus => {
-                    self.write_upstream_status(&stamp.name, out);
-                    continue;
-                }
-                StampValue::UpstreamErrorStatus => {
-                    if self.report.answered.or(self.report.tries.last().copied()) >= Some(500) {
-                        self.write_upstream_status(&stamp.name, out);
-                    }
-                    continue;
-                }
-                StampValue::UpstreamLatencyMs => upstream,
-                StampValue::GatewayLatencyMs => upstream.map(|_| gateway()),
-                StampValue::ResponseLatencyMs if upstream.is_none() => Some(gateway()),
-                StampValue::ResponseLatencyMs => None,
-            };
-            if let Some(millis) = millis {
-                push_header(
-                    out,
-                    &stamp.name,
-                    itoa::Buffer::new().format(millis.as_millis() as u64).as_bytes(),
-                );
-            }
-        }
-    }
-
-    fn write_upstream_status(&self, name: &[u8], out: &mut Vec<u8>) {
-        let statuses: Vec<String> = self
-            .report
-            .tries
-            .iter()
-            .chain(&self.report.answered)
-            .map(u16::to_string)
-            .collect();
-        if !statuses.is_empty() {
-            push_header(out, name, statuses.join(", ").as_bytes());
-        }
     }
 
     /// Writes `Connection` where the client would not expect what happens.

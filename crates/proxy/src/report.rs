@@ -20,8 +20,9 @@ pub struct Report {
     pub tries: Vec<u16>,
     /// The failed tries: who was asked, and when it was given up.
     pub failures: Vec<(Option<SocketAddr>, Instant)>,
-    /// The status of the upstream's answer.
+    /// The status of the upstream's answer, and when its head had come.
     pub answered: Option<u16>,
+    pub answered_at: Option<Instant>,
     pub retries: u32,
     pub error: Option<&'static str>,
     /// Whether the client went before it had the whole answer.
@@ -141,16 +142,12 @@ impl Call<'_> {
         };
         let total_ms = u64::try_from(total.as_millis()).unwrap_or(u64::MAX);
         let time_ms = weir_plugin::system_clock().saturating_sub(total_ms);
-        let (client, upstream) = (
-            self.exchange.request.client.to_string(),
-            self.exchange.upstream.map(|it| it.to_string()),
-        );
         let facts = route.map(|route| &self.serving.published.snapshot.routes[route].facts);
         let consumer = self.exchange.identity.as_ref().map(|it| &it.consumer);
         let request_id = Some(self.exchange.request_id().as_bytes()).filter(|id| !id.is_empty());
         log.borrow_mut().log(&AccessEntry {
             time_ms,
-            client: &client,
+            client: Some(self.exchange.request.client),
             method: &self.exchange.request.method,
             host: &self.exchange.request.host,
             path: &self.exchange.request.raw_path,
@@ -159,7 +156,7 @@ impl Call<'_> {
             bytes_in: self.report.bytes_in,
             bytes_out: self.report.bytes_out,
             duration_us: u64::try_from(total.as_micros()).unwrap_or(u64::MAX),
-            upstream: upstream.as_deref(),
+            upstream: self.exchange.upstream,
             upstream_us: self.report.upstream_time.map(|it| it.as_micros() as u64),
             upstream_status: self.report.answered.or(self.report.tries.last().copied()),
             route: facts.map(|it| it.name.as_str()),

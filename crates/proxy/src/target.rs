@@ -38,25 +38,55 @@ pub fn read_target<'t>(
             (Some(&rest[..end]), &rest[end..])
         }
     };
-    let is_bad = |bad, byte: &u8| bad | (*byte <= 0x20) | (*byte == 0x7f);
+    let kinds = target
+        .iter()
+        .fold(0, |kinds, byte| kinds | KINDS[usize::from(*byte)]);
     // Bytes beyond ASCII are let through where they can be read as text.
-    if target.iter().fold(false, is_bad) || !(target.is_ascii() || std::str::from_utf8(target).is_ok()) {
+    if kinds & BAD != 0 || (kinds & BEYOND_ASCII != 0 && std::str::from_utf8(target).is_err()) {
         return Err(bad("the request target"));
     }
-    // A fragment is no part of a request; the originals drop it, and so the upstream never sees one.
-    let path = &path[..memchr::memchr(b'#', path).unwrap_or(path.len())];
-    match memchr::memchr(b'?', path) {
-        Some(at) => {
-            request.raw_path.extend_from_slice(&path[..at]);
-            request.set_query(&path[at + 1..]);
-        }
-        None => request.raw_path.extend_from_slice(path),
-    }
+    let path = match kinds & DIVIDER {
+        0 => path,
+        _ => split_query(path, request),
+    };
+    request.raw_path.extend_from_slice(path);
     if request.raw_path.is_empty() {
         request.raw_path.push(b'/');
     }
     Ok(authority)
 }
+
+/// Splits a target off its query, which becomes the request's.
+fn split_query<'t>(path: &'t [u8], request: &mut weir_plugin::Request) -> &'t [u8] {
+    // A fragment is no part of a request; the originals drop it, and so the upstream never sees one.
+    let path = &path[..memchr::memchr(b'#', path).unwrap_or(path.len())];
+    let Some(at) = memchr::memchr(b'?', path) else {
+        return path;
+    };
+    request.set_query(&path[at + 1..]);
+    &path[..at]
+}
+
+/// What a byte of a target may be.
+const BAD: u8 = 1;
+const BEYOND_ASCII: u8 = 2;
+const DIVIDER: u8 = 4;
+
+/// By byte: what it is in a target. One look at each tells what else has to be looked for.
+const KINDS: [u8; 256] = {
+    let mut kinds = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        kinds[byte] = match byte as u8 {
+            0..=0x20 | 0x7f => BAD,
+            b'#' | b'?' => DIVIDER,
+            0x80.. => BEYOND_ASCII,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    kinds
+};
 
 fn strip_scheme(target: &[u8]) -> Option<&[u8]> {
     [&b"http://"[..], b"https://"].iter().find_map(|scheme| {
@@ -85,7 +115,8 @@ pub fn is_same_authority(one: &[u8], other: &[u8]) -> bool {
 fn split_host(host: &[u8]) -> Option<(&[u8], Option<u16>)> {
     let name_len = match host.first()? {
         b'[' => memchr::memchr(b']', host)? + 1,
-        _ => memchr::memchr(b':', host).unwrap_or(host.len()),
+        // Names are short.
+        _ => host.iter().position(|byte| *byte == b':').unwrap_or(host.len()),
     };
     let (name, port) = host.split_at(name_len);
     let port = match port {
@@ -98,17 +129,21 @@ fn split_host(host: &[u8]) -> Option<(&[u8], Option<u16>)> {
         [b'[', address @ .., b']'] => {
             std::str::from_utf8(address).is_ok_and(|it| it.parse::<Ipv6Addr>().is_ok())
         }
-        [] => false,
-        _ => {
-            let mut previous = 0;
-            name.iter().fold(true, |good, &byte| {
-                let is_empty_label = byte == b'.' && previous == b'.';
-                previous = byte;
-                good & HOST_CHARACTERS[usize::from(byte)] & !is_empty_label
-            })
-        }
+        name => is_name(name),
     };
     is_good.then_some((name, port))
+}
+
+/// Whether a name is made of what one may hold, without empty labels.
+#[inline]
+fn is_name(name: &[u8]) -> bool {
+    let (mut is_bad, mut was_dot) = (name.is_empty(), false);
+    for &byte in name {
+        let is_dot = byte == b'.';
+        is_bad |= !HOST_CHARACTERS[usize::from(byte)] | (is_dot & was_dot);
+        was_dot = is_dot;
+    }
+    !is_bad
 }
 
 /// The bytes that a name may hold: what RFC 3986 allows, and what is not ASCII.

@@ -1,6 +1,8 @@
 //! Frames of WebSockets (RFC 6455, section 5.2), as far as a gateway must know them: where one ends, so that draining
 //! can put a good-bye between two. What they say is for the two ends.
 
+pub mod fuzzing;
+
 /// Most bytes before a frame's payload.
 const MAX_HEAD: usize = 14;
 /// The kind of a frame that ends a connection.

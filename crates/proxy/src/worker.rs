@@ -13,6 +13,7 @@ use crate::proxy_protocol::{self, Told};
 use crate::redis::Redis;
 use crate::stream;
 use crate::timer::later;
+use crate::transport;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -41,6 +42,7 @@ pub struct Worker {
     pub pool: Pool,
     /// Connections to upstreams that speak HTTP/2.
     pub streams: Streams,
+    pub runners: crate::multiplex::runners::Runners,
     pub buffers: Buffers,
     pub resolver: Rc<Resolver>,
     /// Servers that hold counts for filters.
@@ -109,6 +111,7 @@ impl Worker {
         Rc::new(Self {
             pool: Pool::default(),
             streams: Streams::default(),
+            runners: Default::default(),
             buffers: Buffers::default(),
             side_calls: Rc::default(),
             redis: Redis::new(&shared, &resolver),
@@ -355,10 +358,7 @@ async fn accept(worker: Rc<Worker>, listener: TcpListener, entry: Entry, mut dra
 }
 
 fn take_in(worker: &Rc<Worker>, stream: TcpStream, addresses: Addresses, entry: Entry) {
-    if worker.is_full() {
-        return;
-    }
-    if stream.set_nodelay(true).is_err() {
+    if worker.is_full() || transport::prepare(&stream, addresses.peer.ip(), addresses.local.ip()).is_err() {
         return;
     }
     let registration = Registration::new(worker);

@@ -75,6 +75,25 @@ pub struct Stamp {
     pub name: Vec<u8>,
     /// Its value.
     pub value: StampValue,
+    /// What of its line is the same for every call: all of it where the value is a fixed text, else what is before the
+    /// value.
+    pub line: Vec<u8>,
+}
+
+impl Stamp {
+    /// A header of this name.
+    pub fn new(name: &str, value: StampValue) -> Self {
+        let mut line = format!("{name}: ");
+        if let StampValue::Text(text) = &value {
+            line.push_str(text);
+            line.push_str("\r\n");
+        }
+        Self {
+            name: name.as_bytes().to_vec(),
+            value,
+            line: line.into_bytes(),
+        }
+    }
 }
 
 /// Headers that tell the upstream about the client.

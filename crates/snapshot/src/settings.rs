@@ -50,6 +50,9 @@ impl Charset {
         if !self.media_types.iter().any(is_listed) {
             return None;
         }
+        if parameters.is_empty() {
+            return Some(&self.parameter);
+        }
         let is_charset = |part: &[u8]| {
             part.get(..8)
                 .is_some_and(|name| name.eq_ignore_ascii_case(b"charset="))

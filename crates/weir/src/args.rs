@@ -1,5 +1,6 @@
 //! The command line: every flag, its environment variable, its default and its help.
 
+mod apisix;
 mod http3;
 mod limits;
 mod management;
@@ -7,9 +8,10 @@ mod remote;
 mod streams;
 mod upstreams;
 
+pub use apisix::ApisixConfig;
 pub use http3::Http3Args;
 pub use limits::LimitArgs;
-pub use management::{ManagementArgs, RoleArg};
+pub use management::{AdminListen, ManagementArgs, RoleArg};
 pub use remote::{
     DiffArgs, HistoryArgs, ImportArgs, RemoteArgs, RollbackArgs, UserArgs, UserCommand, UserRole,
 };
@@ -33,10 +35,10 @@ pub struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  weir run -c weir.yaml                                  serve a configuration
-  weir check kong.yml                                    is it good, and where is it not
-  weir convert kong.yml --to weir > weir.yaml            move to the native form
-  weir explain -c weir.yaml 'GET http://localhost/hello' what happens to this call
+  weir run -c weir.yaml                                   serve a configuration
+  weir check kong.yml                                     is it good, and where is it not
+  weir convert kong.yml --to weir > weir.yaml             move to the native form
+  weir explain -c weir.yaml 'GET http://localhost/hello'  what happens to this call
 
 Every flag has an environment variable: --status is WEIR_STATUS. `weir COMMAND --help` tells more.";
 
@@ -112,7 +114,8 @@ Phases are those of the plugin's short example in docs/configuration.md; they de
 
 Examples:
   weir plugins
-  weir plugins rate-limiting limit-count";
+  weir plugins rate-limiting limit-count
+  weir plugins cors --page";
 
 const USER_EXAMPLES: &str = "\
 The first user has to be an admin. From then on every call of an Admin API needs a token: in `Kong-Admin-Token`,
@@ -231,9 +234,9 @@ pub struct ConvertArgs {
 pub enum Form {
     /// `weir.yaml`.
     Weir,
-    /// `kong.yml`.
+    /// `kong.yml`; not available in this version.
     Kong,
-    /// `apisix.yaml`.
+    /// `apisix.yaml`; not available in this version.
     Apisix,
 }
 
@@ -246,6 +249,9 @@ pub struct PluginsArgs {
     /// Print JSON instead of text.
     #[arg(long)]
     pub json: bool,
+    /// Print the tables of fields as they stand on the plugins' pages, in all spellings.
+    #[arg(long, conflicts_with = "json")]
+    pub page: bool,
 }
 
 /// Flags of `weir explain`.
@@ -298,15 +304,19 @@ pub struct RouterArgs {
         default_value_t = KongRouter::TraditionalCompatible
     )]
     pub kong_router: KongRouter,
-    /// How routes of an apisix.yaml are matched and ordered (APISIX's `apisix.router.http`).
+    /// How routes of an apisix.yaml are matched and ordered (APISIX's `apisix.router.http`) [default: as
+    /// `--apisix-config` says, or radixtree_host_uri].
+    #[arg(long, value_name = "ROUTER", env = "WEIR_APISIX_ROUTER", value_enum)]
+    pub apisix_router: Option<ApisixRouter>,
+    /// APISIX's own config.yaml: of it, what changes routes and plugins counts (`plugin_attr`, zones of `proxy_cache` and
+    /// the like). It is read when the process starts.
     #[arg(
         long,
-        value_name = "ROUTER",
-        env = "WEIR_APISIX_ROUTER",
-        value_enum,
-        default_value_t = ApisixRouter::HostUri
+        value_name = "FILE",
+        env = "WEIR_APISIX_CONFIG",
+        value_parser = ApisixConfig::read
     )]
-    pub apisix_router: ApisixRouter,
+    pub apisix_config: Option<ApisixConfig>,
 }
 
 impl RouterArgs {
@@ -323,14 +333,23 @@ impl RouterArgs {
 
     /// How APISIX's documents are translated.
     pub fn apisix(self) -> weir_apisix::Options {
+        let settings = self.settings();
+        let router = self.apisix_router.map(|router| match router {
+            ApisixRouter::HostUri => weir_apisix::Router::RadixtreeHostUri,
+            ApisixRouter::Uri => weir_apisix::Router::RadixtreeUri,
+            ApisixRouter::UriWithParameter => weir_apisix::Router::RadixtreeUriWithParameter,
+        });
         weir_apisix::Options {
-            router: match self.apisix_router {
-                ApisixRouter::HostUri => weir_apisix::Router::RadixtreeHostUri,
-                ApisixRouter::Uri => weir_apisix::Router::RadixtreeUri,
-                ApisixRouter::UriWithParameter => weir_apisix::Router::RadixtreeUriWithParameter,
-            },
-            ..weir_apisix::Options::default()
+            router: router.or(settings.router).unwrap_or_default(),
+            delete_uri_tail_slash: settings.delete_uri_tail_slash,
+            settings,
         }
+    }
+
+    /// APISIX's config.yaml.
+    pub fn settings(self) -> &'static weir_apisix::Settings {
+        self.apisix_config
+            .map_or_else(weir_apisix::Settings::stock, ApisixConfig::settings)
     }
 }
 
@@ -361,24 +380,4 @@ pub enum ApisixRouter {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::CommandFactory;
-
-    #[test]
-    fn the_command_line_is_well_formed() {
-        Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn every_flag_of_run_has_an_environment_variable() {
-        let command = Cli::command();
-        let run = command.find_subcommand("run").expect("a command");
-        for flag in run.get_arguments() {
-            let Some(long) = flag.get_long() else { continue };
-            let wanted = format!("WEIR_{}", long.replace('-', "_").to_uppercase());
-            assert_eq!(flag.get_env(), Some(std::ffi::OsStr::new(&wanted)), "--{long}");
-            assert!(flag.get_help().is_some(), "--{long}");
-        }
-    }
-}
+mod tests;

@@ -168,7 +168,8 @@ mod tests {
         ] {
             let routers = RouterArgs {
                 kong_router: crate::args::KongRouter::TraditionalCompatible,
-                apisix_router: crate::args::ApisixRouter::HostUri,
+                apisix_router: None,
+                apisix_config: None,
             };
             assert_eq!(read(text, routers).door, door, "{text}");
         }

@@ -1,6 +1,6 @@
 //! From files to what is served: read, translate, merge, compile; with every finding at its place in a file.
 
-use crate::args::RouterArgs;
+use crate::args::{ApisixConfig, RouterArgs};
 use crate::certificates;
 use crate::doors::{self, Door};
 use serde_json::Value;
@@ -112,6 +112,9 @@ pub fn load(
     let mut sources = Vec::with_capacity(files.len());
     let mut findings = Findings::default();
     let mut merged = Some(Model::default());
+    for warning in routers.apisix_config.map_or(&[][..], ApisixConfig::warnings) {
+        findings.push(Severity::Warning, || warning.clone());
+    }
     for file in files {
         let text = read_file(file)?;
         let reading = doors::read(&text, routers);

@@ -27,6 +27,8 @@ pub struct Status {
     followed: OnceLock<Followed>,
     /// How it stands with certificates that authorities sign on demand, where this process may get them.
     acme: OnceLock<Standing>,
+    /// APISIX's Admin API, where it is served.
+    apisix: OnceLock<Arc<weir_apisix::Admin>>,
     metrics: Arc<Registry>,
     is_draining: AtomicBool,
     /// Whether there will be no gateway.
@@ -53,6 +55,7 @@ impl Status {
             gateway: OnceLock::new(),
             followed: OnceLock::new(),
             acme: OnceLock::new(),
+            apisix: OnceLock::new(),
             metrics,
             is_draining: AtomicBool::new(false),
             last_load: Mutex::default(),
@@ -73,6 +76,17 @@ impl Status {
     pub fn is_store_reachable(&self) -> bool {
         let followed = self.followed.get();
         followed.is_none_or(|followed| followed.state().contact == Contact::Following)
+    }
+
+    /// APISIX's Admin API, where it is served.
+    pub fn apisix(&self) -> Option<&weir_apisix::Admin> {
+        self.apisix.get().map(Arc::as_ref)
+    }
+
+    /// APISIX's Admin API is served.
+    pub fn set_apisix(&self, admin: Arc<weir_apisix::Admin>) {
+        // There is one.
+        let _is_first = self.apisix.set(admin);
     }
 
     /// There is something to serve.
@@ -138,7 +152,7 @@ impl Status {
     }
 
     /// The line that tells that all is ready, and where.
-    pub fn ready_line(&self, status_address: SocketAddr, others: &[(&str, SocketAddr)]) -> String {
+    pub fn ready_line(&self, status_address: SocketAddr, others: &[(&str, String)]) -> String {
         let mut line = match self.gateway() {
             Some(gateway) => {
                 let bound = gateway.bound();
@@ -155,8 +169,8 @@ impl Status {
             None => "ready: control plane".to_owned(),
         };
         line.push_str(&format!(", status on http://{status_address}/status"));
-        for (name, address) in others {
-            line.push_str(&format!(", {name} on http://{address}"));
+        for (name, url) in others {
+            line.push_str(&format!(", {name} on {url}"));
         }
         line
     }
@@ -238,23 +252,35 @@ fn hash_text(hash: u64) -> String {
     format!("{hash:016x}")
 }
 
-/// Serves the status until the task is ended.
-pub async fn serve(listener: TcpListener, status: Arc<Status>) {
-    let router = Router::new()
+/// The paths of the status listener.
+const STATUS: &str = "/status";
+const READY: &str = "/status/ready";
+const METRICS: &str = "/metrics";
+
+/// Serves the status until the task is ended, and what APISIX's `prometheus` counts at this path, unless something else
+/// is there.
+pub fn serve(
+    listener: TcpListener,
+    status: Arc<Status>,
+    apisix_metrics: &str,
+) -> impl Future<Output = ()> + use<> {
+    let mut router = Router::new()
         .route(
-            "/status",
+            STATUS,
             routing::get(async |State(status): State<Arc<Status>>| Json(status.to_json())),
         )
-        .route("/status/ready", routing::get(ready))
-        .route("/metrics", routing::get(metrics))
-        .route(
-            "/apisix/prometheus/metrics",
-            routing::get(async || exposition(Board::of_process().render(weir_apisix::metrics::EXPOSITION))),
-        )
-        .with_state(status);
-    // It is the last to go: until then it tells that the process drains.
-    let (_never, draining) = tokio::sync::watch::channel(false);
-    listen::serve(listener, router, Bounds::default(), draining).await;
+        .route(READY, routing::get(ready))
+        .route(METRICS, routing::get(metrics));
+    if ![STATUS, READY, METRICS].contains(&apisix_metrics) {
+        let counted = async || exposition(Board::of_process().render(weir_apisix::metrics::EXPOSITION));
+        router = router.route(apisix_metrics, routing::get(counted));
+    }
+    let router = router.with_state(status);
+    async {
+        // It is the last to go: until then it tells that the process drains.
+        let (_never, draining) = tokio::sync::watch::channel(false);
+        listen::serve(listener, router, Bounds::default(), draining).await;
+    }
 }
 
 async fn ready(State(status): State<Arc<Status>>) -> Response {

@@ -3,6 +3,7 @@
 use super::answer::{Answer, DRY_RUN, Outcome};
 use super::kind::Kind;
 use super::words;
+use crate::settings::Settings;
 use axum::http::header::IF_MATCH;
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use serde_json::Value;
@@ -21,6 +22,8 @@ pub struct Call {
     pub body: Vec<u8>,
     pub author: Author,
     pub time: SystemTime,
+    /// APISIX's `config.yaml`.
+    pub settings: &'static Settings,
 }
 
 /// Headers hold keys, and bodies what is to be kept.
@@ -53,6 +56,7 @@ impl Call {
             body: Vec::new(),
             author,
             time,
+            settings: Settings::stock(),
         }
     }
 

@@ -12,6 +12,7 @@ pub use plugins::{AUTHENTICATING, STREAM_PLUGINS};
 use super::kind::Kind;
 use super::state::State;
 use crate::document::{id_text, proto, secret};
+use crate::settings::Settings;
 use crate::translate::vars;
 use serde_json::{Map, Value};
 
@@ -22,6 +23,8 @@ pub struct Surroundings<'s> {
     pub state: Option<&'s State>,
     /// The consumer of a credential, the kind of a vault.
     pub owner: Option<&'s str>,
+    /// APISIX's `config.yaml`.
+    pub settings: &'static Settings,
 }
 
 /// Checks a document of a kind. `id` is the one that it is stored under, where that is known.
@@ -39,7 +42,7 @@ pub fn check(kind: Kind, id: Option<&str>, document: &Value, around: Surrounding
         Kind::Credential => credential(id, &mut value, around),
         Kind::ConsumerGroup | Kind::PluginConfig => {
             shaped(kind, &mut value)?;
-            plugins::check(&value)
+            plugins::check(&value, around)
         }
         Kind::GlobalRule => global_rule(id, &mut value, around),
         Kind::PluginMetadata => plugins::check_metadata(id, &mut value),
@@ -84,7 +87,7 @@ fn route(value: &mut Value, around: Surroundings<'_>) -> Result<(), String> {
     ] {
         reference::check(value.get(field), what, collection, around)?;
     }
-    plugins::check(value)?;
+    plugins::check(value, around)?;
     let conditions = value.get("vars").and_then(Value::as_array);
     if let Some(Err(error)) = conditions.map(|rules| vars::check(rules)) {
         return Err(format!("failed to validate the 'vars' expression: {error}"));
@@ -119,7 +122,7 @@ fn service(value: &mut Value, around: Surroundings<'_>) -> Result<(), String> {
         upstream::check(inline, around)?;
     }
     reference::check(value.get("upstream_id"), "upstream", "upstreams", around)?;
-    plugins::check(value)?;
+    plugins::check(value, around)?;
     check_script(value)
 }
 
@@ -130,14 +133,14 @@ fn consumer(name: Option<&str>, value: &mut Value, around: Surroundings<'_>) -> 
         return Err("wrong username".to_owned());
     }
     let username = username.to_owned();
-    plugins::check_of_consumer(value)?;
+    plugins::check_of_consumer(value, around)?;
     plugins::check_identities(value, &username, None, around)?;
     reference::check(value.get("group_id"), "consumer group", "consumer_groups", around)
 }
 
 fn credential(id: Option<&str>, value: &mut Value, around: Surroundings<'_>) -> Result<(), String> {
     shaped(Kind::Credential, value)?;
-    plugins::check_of_consumer(value)?;
+    plugins::check_of_consumer(value, around)?;
     plugins::check_authenticate(value)?;
     match around.owner {
         Some(consumer) => plugins::check_identities(value, consumer, id, around),
@@ -147,7 +150,7 @@ fn credential(id: Option<&str>, value: &mut Value, around: Surroundings<'_>) -> 
 
 fn global_rule(id: Option<&str>, value: &mut Value, around: Surroundings<'_>) -> Result<(), String> {
     shaped(Kind::GlobalRule, value)?;
-    plugins::check(value)?;
+    plugins::check(value, around)?;
     let own = value.get("plugins").and_then(Value::as_object);
     let own: Vec<&String> = own.into_iter().flat_map(Map::keys).collect();
     let others = around

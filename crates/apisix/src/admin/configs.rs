@@ -127,7 +127,7 @@ pub fn plan(state: &State, call: &Call) -> Outcome<Plan> {
     if about.and_then(|about| about.get("digest")?.as_str()) == Some(digest) {
         return Err(Answer::empty(StatusCode::NO_CONTENT));
     }
-    if let Some(fault) = check_configuration(&body, true).into_iter().next() {
+    if let Some(fault) = check_configuration(&body, call.settings, true).into_iter().next() {
         return Err(Answer::bad(fault.error));
     }
     let mut changes = BTreeMap::new();

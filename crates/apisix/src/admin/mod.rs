@@ -30,12 +30,15 @@ mod veil;
 mod words;
 mod write;
 
+pub use answer::SERVER_NAME;
 pub use control::{Counters, HealthSource, NodeHealth, UpstreamHealth};
+pub use schemas::plugin_schemas;
 pub use token::{Key, Role};
 pub use veil::Keyring;
 
 pub(crate) use kind::Kind;
 
+use crate::settings::Settings;
 use answer::Answer;
 use axum::Router;
 use axum::body::Body;
@@ -67,6 +70,8 @@ pub struct AdminOptions {
     pub stream: bool,
     /// What time it is.
     pub clock: fn() -> SystemTime,
+    /// APISIX's `config.yaml`.
+    pub settings: &'static Settings,
     /// What is known of the health of upstreams' nodes; `None`: nothing.
     pub health: Option<Arc<dyn HealthSource>>,
 }
@@ -89,6 +94,7 @@ impl AdminOptions {
             keyring: Keyring::stock(),
             stream: true,
             clock,
+            settings: Settings::stock(),
             health: None,
         }
     }
@@ -130,6 +136,28 @@ impl Admin {
         Router::new().fallback(admin).with_state(Arc::clone(self))
     }
 
+    /// The revisions that metrics tell: by the original's key, that of the last document of a kind, and of all.
+    pub fn modify_indexes(&self) -> Vec<(&'static str, u64)> {
+        const KINDS: [Kind; 8] = [
+            Kind::Consumer,
+            Kind::GlobalRule,
+            Kind::Proto,
+            Kind::Route,
+            Kind::Service,
+            Kind::Ssl,
+            Kind::StreamRoute,
+            Kind::Upstream,
+        ];
+        let state = self.state();
+        let mut indexes: Vec<_> = (KINDS.iter())
+            .map(|kind| (kind.name(), state.newest(*kind).0))
+            .collect();
+        let newest = indexes.iter().map(|(_, index)| *index).max().unwrap_or(0);
+        indexes.extend([("max_modify_index", newest), ("prev_index", newest)]);
+        indexes.push(("x_etcd_index", state.revision.0));
+        indexes
+    }
+
     /// The control API, with its paths from `/v1` on.
     pub fn control_router(self: &Arc<Self>) -> Router {
         Router::new().fallback(control).with_state(Arc::clone(self))
@@ -151,6 +179,7 @@ async fn admin(Shared(admin): Shared<Arc<Admin>>, request: Request<Body>) -> Res
     let time = (admin.options.clock)();
     let author = author.unwrap_or_else(Author::anonymous);
     let mut call = Call::new(parts.method, &parts.uri, parts.headers, author, time);
+    call.settings = admin.options.settings;
     let answer = match token::check(&admin.options.keys, &call) {
         Err(answer) => answer,
         Ok(()) => match body_of(&call, body).await {

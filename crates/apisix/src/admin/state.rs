@@ -34,6 +34,8 @@ pub struct State {
     entries: BTreeMap<Arc<str>, Arc<Entry>>,
     /// The keys of each collection by age.
     ages: HashMap<String, BTreeSet<(Revision, Arc<str>)>>,
+    /// When a document of a kind was last put.
+    newest: BTreeMap<&'static str, Revision>,
     /// For the key of each document that others refer to, theirs. It need not be there itself.
     referrers: HashMap<String, BTreeSet<Arc<str>>>,
     /// For each credential by which callers are recognised, the keys of those that have it.
@@ -76,6 +78,10 @@ impl State {
         if let Some(collection) = collection_of(key) {
             let age = (entry.created, Arc::clone(key));
             self.ages.entry(collection.to_owned()).or_default().insert(age);
+        }
+        if let Some(kind) = Kind::of_key(key) {
+            let newest = self.newest.entry(kind.name()).or_default();
+            *newest = entry.modified.max(*newest);
         }
         for reference in references(key, &entry.value) {
             self.referrers
@@ -131,6 +137,11 @@ impl State {
     pub fn by_age(&self, collection: &str) -> impl Iterator<Item = &Arc<Entry>> {
         let ages = self.ages.get(collection).into_iter().flatten();
         ages.filter_map(|(_, key)| self.entries.get(key))
+    }
+
+    /// The revision in which a document of a kind was last put; 0 where there was none.
+    pub fn newest(&self, kind: Kind) -> Revision {
+        self.newest.get(kind.name()).copied().unwrap_or_default()
     }
 
     /// How many documents a collection has.

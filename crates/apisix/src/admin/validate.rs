@@ -6,6 +6,7 @@ use super::check::{Surroundings, check};
 use super::configs::{LISTS, body, version_field};
 use super::kind::Kind;
 use crate::document::{credential_of, id_text};
+use crate::settings::Settings;
 use axum::http::StatusCode;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -28,7 +29,7 @@ pub fn configs(call: &Call) -> Answer {
         Ok(body) => body,
         Err(refusal) => return refusal,
     };
-    let faults = check_configuration(&body, false);
+    let faults = check_configuration(&body, call.settings, false);
     if faults.is_empty() {
         return Answer::json(StatusCode::OK, &json!({}));
     }
@@ -37,7 +38,7 @@ pub fn configs(call: &Call) -> Answer {
 }
 
 /// Everything that is wrong in a configuration, or the first thing.
-pub fn check_configuration(body: &Value, first_only: bool) -> Vec<Fault> {
+pub fn check_configuration(body: &Value, settings: &'static Settings, first_only: bool) -> Vec<Fault> {
     let mut faults = Vec::new();
     for list in LISTS {
         let version = body.get(version_field(list)).filter(|it| !it.is_null());
@@ -53,7 +54,7 @@ pub fn check_configuration(body: &Value, first_only: bool) -> Vec<Fault> {
                 },
             });
         }
-        check_list(list, body.get(list), &mut faults);
+        check_list(list, body.get(list), settings, &mut faults);
         if first_only && !faults.is_empty() {
             break;
         }
@@ -61,7 +62,12 @@ pub fn check_configuration(body: &Value, first_only: bool) -> Vec<Fault> {
     faults
 }
 
-fn check_list(list: &'static str, items: Option<&Value>, faults: &mut Vec<Fault>) {
+fn check_list(
+    list: &'static str,
+    items: Option<&Value>,
+    settings: &'static Settings,
+    faults: &mut Vec<Fault>,
+) {
     let items = match items {
         None | Some(Value::Null) => return,
         Some(Value::Array(items)) => items,
@@ -87,7 +93,7 @@ fn check_list(list: &'static str, items: Option<&Value>, faults: &mut Vec<Fault>
                 error,
             });
         };
-        if let Err(error) = check_item(list, item) {
+        if let Err(error) = check_item(list, item, settings) {
             add(error);
         }
         let (name, what) = match (list, item.get("id")) {
@@ -103,7 +109,7 @@ fn check_list(list: &'static str, items: Option<&Value>, faults: &mut Vec<Fault>
     }
 }
 
-fn check_item(list: &str, item: &Value) -> Result<(), String> {
+fn check_item(list: &str, item: &Value, settings: &'static Settings) -> Result<(), String> {
     let Some(mut kind) = Kind::of(list) else {
         return Ok(());
     };
@@ -136,6 +142,7 @@ fn check_item(list: &str, item: &Value) -> Result<(), String> {
     let around = Surroundings {
         state: None,
         owner: owner.as_deref(),
+        settings,
     };
     check(kind, id.as_deref(), &item, around)
 }

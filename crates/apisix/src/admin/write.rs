@@ -270,6 +270,7 @@ impl Write<'_> {
         let around = Surroundings {
             state: Some(self.state),
             owner: self.target.owner.as_deref(),
+            settings: self.call.settings,
         };
         check(self.target.kind, id, value, around).map_err(Answer::bad)
     }

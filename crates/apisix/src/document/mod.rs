@@ -19,7 +19,7 @@ mod upstream;
 
 pub use consumer::{Consumer, Credential, consumer_shape, credential_of, credential_shape};
 pub use plugin_set::{PluginSet, consumer_group_shape, global_rule_shape, plugin_config_shape};
-pub use read::{Documents, Fault, Item, check_route, read, read_one};
+pub use read::{Documents, Fault, Item, check_route, name_upstreams, read, read_one};
 pub use route::{Route, shape as route_shape};
 pub use service::{Service, shape as service_shape};
 pub use ssl::Ssl;

@@ -3,11 +3,12 @@
 use super::consumer::{Consumer, Credential, consumer_shape, credential_of, credential_shape};
 use super::plugin_set::{PluginSet, consumer_group_shape, global_rule_shape, plugin_config_shape};
 use super::{
-    Route, SECTIONS, Service, Ssl, StreamRoute, Upstream, id_text, proto, route, service, ssl, stream_route,
-    unserved, upstream,
+    Plugins, Route, SECTIONS, Service, Ssl, StreamRoute, Upstream, id_text, proto, route, service, ssl,
+    stream_route, unserved, upstream,
 };
 use crate::plugins::{Checker, Side};
 use crate::schema::Shape;
+use crate::settings::Settings;
 use crate::translate::vars;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -47,15 +48,54 @@ pub struct Documents {
     pub metadata: Map<String, Value>,
 }
 
+impl Documents {
+    /// Shows everything that has plugins, but stream routes, to `look`. `routes` are given: a translation takes them
+    /// out.
+    pub fn each_with_plugins<'d>(
+        &'d self,
+        routes: impl Iterator<Item = &'d Item<Box<Route>>>,
+        mut look: impl FnMut(&'d DocPath, &'d Plugins),
+    ) {
+        routes.for_each(|it| look(&it.path, &it.value.plugins));
+        self.services
+            .iter()
+            .for_each(|it| look(&it.path, &it.value.plugins));
+        self.consumers
+            .iter()
+            .for_each(|it| look(&it.path, &it.value.plugins));
+        self.credentials
+            .iter()
+            .for_each(|(_, it)| look(&it.path, &it.value.plugins));
+        let sets = [&self.plugin_configs, &self.consumer_groups, &self.global_rules];
+        sets.into_iter()
+            .flatten()
+            .for_each(|it| look(&it.path, &it.value.plugins));
+    }
+}
+
+impl Documents {
+    /// Whether plugins that several routes share name upstreams.
+    pub fn have_shared_plugins_that_name_upstreams(&self) -> bool {
+        let mut found = false;
+        self.each_with_plugins(std::iter::empty(), |_, plugins| found |= name_upstreams(plugins));
+        found
+    }
+}
+
+/// Whether one of the plugins names upstreams.
+pub fn name_upstreams(plugins: &Plugins) -> bool {
+    plugins.contains_key("traffic-split")
+}
+
 /// What is wrong with an item: a place under it, and the words.
 pub type Fault = (DocPath, String);
 
 /// Reads all resources. What is left out, and what is not served, is told in `diagnostics`.
-pub fn read(document: &Value, diagnostics: &mut Vec<Diagnostic>) -> Documents {
+pub fn read(document: &Value, settings: &'static Settings, diagnostics: &mut Vec<Diagnostic>) -> Documents {
     let mut reader = Reader {
         document,
         diagnostics,
-        checker: Checker::default(),
+        checker: Checker::new(settings),
     };
     reader.report_unknown_sections();
     reader.report_unserved_sections();

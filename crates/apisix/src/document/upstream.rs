@@ -30,6 +30,16 @@ pub struct Upstream {
     pub tls: Option<Value>,
 }
 
+impl Upstream {
+    /// The host of its node, where it has one node.
+    pub fn only_host(&self) -> Option<String> {
+        match self.nodes.as_deref()? {
+            [node] => Some(node.host.clone()),
+            _ => None,
+        }
+    }
+}
+
 /// A node.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Node {
@@ -62,8 +72,13 @@ fn nodes_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Nod
             .iter()
             .map(|(address, weight)| Node::of(address, weight))
             .collect(),
-        list => Vec::deserialize(list)
-            .map_err(|_| serde::de::Error::custom("data did not match any variant of untagged enum Nodes"))?,
+        list => {
+            let mut nodes: Vec<Node> = Vec::deserialize(list).map_err(|_| {
+                serde::de::Error::custom("data did not match any variant of untagged enum Nodes")
+            })?;
+            nodes.iter_mut().for_each(Node::split_host);
+            nodes
+        }
     };
     Ok(Some(nodes))
 }
@@ -76,6 +91,15 @@ impl Node {
             port,
             weight: weight.as_u64().unwrap_or(0),
             priority: 0,
+        }
+    }
+
+    /// A port may stand behind the host, too.
+    fn split_host(&mut self) {
+        if self.port.is_none()
+            && let (host, port @ Some(_)) = split_port(&self.host)
+        {
+            (self.host, self.port) = (host.to_owned(), port);
         }
     }
 }
@@ -255,6 +279,32 @@ mod tests {
             ("foo:bar", "foo:bar", None),
         ] {
             assert_eq!(split_port(address), (host, port), "{address}");
+        }
+    }
+
+    #[test]
+    fn a_port_may_stand_behind_the_host_of_a_listed_node() {
+        for (node, host, port) in [
+            (
+                r#"{"host":"a.test:81","weight":1,"priority":0}"#,
+                "a.test",
+                Some(81),
+            ),
+            (
+                r#"{"host":"a.test:81","port":82,"weight":1,"priority":0}"#,
+                "a.test:81",
+                Some(82),
+            ),
+            (
+                r#"{"host":"[::1]:81","weight":1,"priority":0}"#,
+                "[::1]",
+                Some(81),
+            ),
+            (r#"{"host":"::1","weight":1,"priority":0}"#, "::1", None),
+        ] {
+            let list: Value = serde_json::from_str(&format!("[{node}]")).expect("JSON");
+            let nodes = nodes_of(list).expect("nodes").expect("a list");
+            assert_eq!((nodes[0].host.as_str(), nodes[0].port), (host, port), "{node}");
         }
     }
 }

@@ -4,7 +4,7 @@ use super::uri_blocker::answerable;
 use super::{Mapping, Notes, Phases, Surroundings, meta, read};
 use crate::schema::{Shape, any, array, having, integer, object, text};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use weir_plugins::acl::{Config, Fact, Rule};
@@ -70,6 +70,16 @@ impl Mapping for Acl {
         &SHAPE
     }
 
+    fn check(&self, config: &Map<String, Value>) -> Result<(), String> {
+        let field = config.get("external_user_label_field").and_then(Value::as_str);
+        match field.filter(|field| field.starts_with('$') && !closes_brackets(field)) {
+            Some(path) => Err(format!(
+                "invalid external_user_label_field: invalid expression \"{path}\""
+            )),
+            None => Ok(()),
+        }
+    }
+
     fn plugin(&self) -> &'static str {
         "acl"
     }
@@ -100,4 +110,22 @@ impl Mapping for Acl {
             ..Config::default()
         })
     }
+}
+
+/// Whether all brackets of a path into a document are closed in turn.
+fn closes_brackets(path: &str) -> bool {
+    let mut open = Vec::new();
+    let closed = path.chars().all(|character| match character {
+        '[' => {
+            open.push(']');
+            true
+        }
+        '(' => {
+            open.push(')');
+            true
+        }
+        ']' | ')' => open.pop() == Some(character),
+        _ => true,
+    });
+    closed && open.is_empty()
 }

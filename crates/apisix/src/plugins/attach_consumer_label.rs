@@ -35,9 +35,7 @@ impl Mapping for AttachConsumerLabel {
 
     fn shape(&self) -> &'static Shape {
         static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
-            let headers = object([])
-                .min_fields(1)
-                .each_field(".*", text().pattern(r"^\$.*"));
+            let headers = object([]).min_fields(1).each_field("", text().pattern(r"^\$.*"));
             object([("headers", headers), ("_meta", meta::shape())]).required(["headers"])
         });
         &SHAPE

@@ -31,15 +31,16 @@ struct TransformOptions {
 impl TransformOptions {
     /// Templates of most formats may be in Base64 without being said to.
     fn transform(self) -> Transform {
-        let may_be_base64 = self.template_is_base64
-            || self
-                .input_format
-                .is_some_and(|input| !matches!(input, Input::Encoded | Input::Args));
-        let decoded = STANDARD
-            .decode(self.template.trim())
-            .ok()
-            .filter(|_| may_be_base64);
-        let template = decoded.and_then(|decoded| String::from_utf8(decoded).ok());
+        let decoded = STANDARD.decode(self.template.trim()).ok();
+        let template = decoded
+            .and_then(|decoded| String::from_utf8(decoded).ok())
+            .filter(|decoded| match self.input_format {
+                _ if self.template_is_base64 => true,
+                Some(input) => !matches!(input, Input::Encoded | Input::Args),
+                // The format is that of the content type then, which most calls have. Base64 itself holds nothing that
+                // is filled in.
+                None => decoded.contains('{'),
+            });
         Transform {
             template: template.unwrap_or(self.template),
             input: self.input_format,

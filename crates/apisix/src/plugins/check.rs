@@ -1,6 +1,7 @@
 //! Checking the plugins of a resource, as APISIX does before it takes the resource over.
 
 use super::{is_known, mapping, meta::Meta};
+use crate::settings::Settings;
 use crate::translate::vars;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -15,12 +16,21 @@ pub enum Side {
 }
 
 /// Checks plugins. Remembers the groups of `limit-count`, whose members must agree.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Checker {
+    settings: &'static Settings,
     groups: HashMap<String, Value>,
 }
 
 impl Checker {
+    /// Checks by these settings.
+    pub fn new(settings: &'static Settings) -> Self {
+        Self {
+            settings,
+            groups: HashMap::new(),
+        }
+    }
+
     /// Checks one plugin's configuration and fills in its defaults. Plugins that Weir lacks pass unchecked.
     ///
     /// # Errors
@@ -66,7 +76,10 @@ impl Checker {
             .check(config)
             .map_err(|error| mapping.explain(config, error))?;
         match config.as_object() {
-            Some(config) => mapping.check(config)?,
+            Some(config) => {
+                mapping.check(config)?;
+                mapping.check_by(config, self.settings)?;
+            }
             None => return Ok(()),
         }
         self.check_group(name, config)

@@ -91,13 +91,7 @@ impl Mapping for ConsumerRestriction {
             "consumer_group_id" => Fact::ConsumerGroup,
             _ => Fact::Consumer,
         };
-        // In the model, services have their ids behind the name of the list that they stand in.
-        let value = |id: String| match fact {
-            Fact::Service => format!("services/{id}"),
-            _ => id,
-        };
         let rule = |values: Vec<String>| {
-            let values: Vec<String> = values.into_iter().map(value).collect();
             (!values.is_empty()).then(|| Rule {
                 of: fact.clone(),
                 values,
@@ -105,7 +99,7 @@ impl Mapping for ConsumerRestriction {
         };
         let by_method = options.allowed_by_methods.into_iter().filter_map(|it| {
             Some(Methods {
-                of: value(it.user?),
+                of: it.user?,
                 methods: it.methods,
             })
         });

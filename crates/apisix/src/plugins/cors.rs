@@ -160,7 +160,7 @@ impl Options {
     /// Origins and patterns for origins that may call. Patterns take the place of `allow_origins`; the metadata's
     /// origins do so where `allow_origins` is `*`, and stand beside it where it is not.
     fn origins(&self, metadata: &Map<String, Value>) -> (Vec<String>, Vec<String>) {
-        let (mut origins, patterns) = match &self.allow_origins_by_regex {
+        let (mut origins, mut patterns) = match &self.allow_origins_by_regex {
             Some(patterns) => (Vec::new(), patterns.clone()),
             None => (list(&self.allow_origins), Vec::new()),
         };
@@ -175,7 +175,13 @@ impl Options {
         if self.allow_origins == "*" {
             return (named.collect(), Vec::new());
         }
-        origins.extend(named);
+        for origin in named {
+            match origin.as_str() {
+                // Beside a list, every origin is answered with itself, and a call without one is of none.
+                "*" | "**" => patterns.push(String::new()),
+                _ => origins.push(origin),
+            }
+        }
         (origins, patterns)
     }
 }

@@ -53,7 +53,11 @@ impl Mapping for Degraphql {
     fn check(&self, config: &Map<String, Value>) -> Result<(), String> {
         let query = config.get("query").and_then(Value::as_str).unwrap_or_default();
         match Document::read(query) {
-            Err(Fault::Broken) => Err("failed to parse query: syntax error".to_owned()),
+            // APISIX names the line on which it has stopped; the document's last one is never before that.
+            Err(Fault::Broken) => Err(format!(
+                "failed to parse query: Syntax error near line {}",
+                query.lines().count().max(1)
+            )),
             Ok(document) if document.operations > 1 && !config.contains_key("operation_name") => {
                 Err("operation_name is required if multiple operations are present in the query".to_owned())
             }

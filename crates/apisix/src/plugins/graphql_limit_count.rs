@@ -1,11 +1,12 @@
-//! `graphql-limit-count`: `graphql-limit` of the catalogue. Its options are those of `limit-count`.
+//! `graphql-limit-count`: `graphql-limit` of the catalogue. Its options are those of `limit-count`, and what a query costs.
 
-use super::limit_count::{LimitCount, count_by, scope};
+use super::limit_count::{self, Headers, LimitCount, count_by, scope};
 use super::redis::Settings;
 use super::{Mapping, Notes, Phases, Surroundings, read};
-use crate::schema::Shape;
+use crate::schema::{Shape, boolean, number, object, text};
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use std::sync::LazyLock;
 use weir_plugins::graphql_limit::Config;
 use weir_plugins::redis::WindowStore;
 
@@ -26,6 +27,9 @@ struct Options {
     rejected_code: u16,
     rejected_msg: Option<String>,
     show_limit_quota_header: bool,
+    cost_strategy: String,
+    max_cost: f64,
+    score_factor: f64,
 }
 
 impl Mapping for GraphqlLimitCount {
@@ -42,7 +46,25 @@ impl Mapping for GraphqlLimitCount {
     }
 
     fn shape(&self) -> &'static Shape {
-        LimitCount.shape()
+        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+            limit_count::shape()
+                .field(
+                    "cost_strategy",
+                    text()
+                        .options(["depth", "complexity", "node_quantifier"])
+                        .or("depth"),
+                )
+                .field("max_cost", number().at_least(0).or(0))
+                .field("score_factor", number().above(0).or(1))
+                .field("resolve_variables", boolean().or(true))
+                .field("introspection_endpoint", text().pattern("^https?://"))
+                .field("introspection_headers", object([]).each_field("^[^:]+$", text()))
+        });
+        &SHAPE
+    }
+
+    fn metadata_shape(&self) -> Option<&'static Shape> {
+        LimitCount.metadata_shape()
     }
 
     fn explain(&self, config: &Value, error: String) -> String {
@@ -76,12 +98,18 @@ impl Mapping for GraphqlLimitCount {
                 "a sliding window of plugin \"graphql-limit-count\"",
             );
         }
+        if options.cost_strategy != "depth" {
+            notes.not_available("cost_strategy", "a cost by the weights of fields");
+        }
+        let headers = Headers::of(surroundings.metadata, self.name())?;
         let number = |value: Option<Value>| value.as_ref().and_then(Value::as_u64);
         let (limit, window) = (number(options.count), number(options.time_window));
         if limit.is_none() || window.is_none() {
             notes.not_available("count", "a count that is found out for each call, or by rules,");
         }
         let shown = |name: &str| options.show_limit_quota_header.then(|| name.to_owned());
+        // A limit of 0 is none; what is more than a fraction of a whole cost does not matter.
+        let max_cost = (options.max_cost > 0.0).then_some(options.max_cost as u64);
         serde_json::to_value(Config {
             limit: limit.unwrap_or(0),
             window_seconds: window.unwrap_or(1),
@@ -93,9 +121,12 @@ impl Mapping for GraphqlLimitCount {
             status: options.rejected_code,
             message: options.rejected_msg,
             store,
-            limit_header: shown("X-RateLimit-Limit"),
-            remaining_header: shown("X-RateLimit-Remaining"),
-            reset_header: shown("X-RateLimit-Reset"),
+            limit_header: shown(&headers.limit_header),
+            remaining_header: shown(&headers.remaining_header),
+            reset_header: shown(&headers.reset_header),
+            cost_header: shown("X-Graphql-Query-Cost"),
+            cost_factor: options.score_factor,
+            max_cost,
         })
     }
 }

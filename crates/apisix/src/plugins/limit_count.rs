@@ -46,11 +46,15 @@ struct Rule {
     header_prefix: Option<String>,
 }
 
+/// Names of the headers that tell about a limit.
 #[derive(Clone, Deserialize)]
-struct Headers {
-    limit_header: String,
-    remaining_header: String,
-    reset_header: String,
+pub struct Headers {
+    /// How much may pass.
+    pub limit_header: String,
+    /// How much still may.
+    pub remaining_header: String,
+    /// Seconds until all of it may again.
+    pub reset_header: String,
 }
 
 impl Mapping for LimitCount {
@@ -70,41 +74,7 @@ impl Mapping for LimitCount {
     }
 
     fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
-            let rule = object([
-                ("count", amount()),
-                ("time_window", amount()),
-                ("key", text()),
-                ("header_prefix", text()),
-            ])
-            .required(["count", "time_window", "key"]);
-            let shape = object([
-                ("count", amount()),
-                ("time_window", amount()),
-                ("window_type", text().options(["fixed", "sliding"]).or("fixed")),
-                ("rules", array(rule)),
-                ("group", text()),
-                ("key", text().or("remote_addr")),
-                (
-                    "key_type",
-                    text().options(["var", "var_combination", "constant"]).or("var"),
-                ),
-                ("rejected_code", integer().at_least(200).at_most(599).or(503)),
-                ("rejected_msg", text().longer(1)),
-                (
-                    "policy",
-                    text()
-                        .options(["local", "redis", "redis-cluster", "redis-sentinel"])
-                        .or("local"),
-                ),
-                ("allow_degradation", boolean().or(false)),
-                ("show_limit_quota_header", boolean().or(true)),
-                ("sync_interval", number().or(-1)),
-                ("_meta", meta::shape()),
-            ])
-            .one_of([having(["count", "time_window"]), having(["rules"])]);
-            with_policies(shape, true, false)
-        });
+        static SHAPE: LazyLock<Shape> = LazyLock::new(shape);
         &SHAPE
     }
 
@@ -163,7 +133,7 @@ impl Mapping for LimitCount {
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         options.report(notes);
-        let headers = self.headers(surroundings.metadata)?;
+        let headers = Headers::of(surroundings.metadata, self.name())?;
         let shown = options.show_limit_quota_header;
         let by_rule = !options.rules.is_empty();
         serde_json::to_value(Config {
@@ -189,24 +159,59 @@ impl Mapping for LimitCount {
     }
 }
 
-impl LimitCount {
-    /// The names that metadata gives, or the usual ones.
-    fn headers(&self, metadata: &Map<String, Value>) -> Result<Cow<'static, Headers>, serde_json::Error> {
+/// The shape of a configuration; other plugins that limit have it too.
+pub fn shape() -> Shape {
+    let rule = object([
+        ("count", amount()),
+        ("time_window", amount()),
+        ("key", text()),
+        ("header_prefix", text()),
+    ])
+    .required(["count", "time_window", "key"]);
+    let shape = object([
+        ("count", amount()),
+        ("time_window", amount()),
+        ("window_type", text().options(["fixed", "sliding"]).or("fixed")),
+        ("rules", array(rule)),
+        ("group", text()),
+        ("key", text().or("remote_addr")),
+        (
+            "key_type",
+            text().options(["var", "var_combination", "constant"]).or("var"),
+        ),
+        ("rejected_code", integer().at_least(200).at_most(599).or(503)),
+        ("rejected_msg", text().longer(1)),
+        (
+            "policy",
+            text()
+                .options(["local", "redis", "redis-cluster", "redis-sentinel"])
+                .or("local"),
+        ),
+        ("allow_degradation", boolean().or(false)),
+        ("show_limit_quota_header", boolean().or(true)),
+        ("sync_interval", number().or(-1)),
+        ("_meta", meta::shape()),
+    ])
+    .one_of([having(["count", "time_window"]), having(["rules"])]);
+    with_policies(shape, true, false)
+}
+
+impl Headers {
+    /// The names that the metadata of a plugin gives, or the usual ones.
+    pub fn of(metadata: &Map<String, Value>, plugin: &str) -> Result<Cow<'static, Self>, serde_json::Error> {
         static USUAL: LazyLock<Option<Headers>> = LazyLock::new(|| {
             let none = Value::Object(Map::new());
-            LimitCount.headers_of(none).ok()
+            Headers::filled(none).ok()
         });
-        match (metadata.get(self.name()), &*USUAL) {
+        match (metadata.get(plugin), &*USUAL) {
             (None, Some(usual)) => Ok(Cow::Borrowed(usual)),
-            (names, _) => self
-                .headers_of(names.cloned().unwrap_or_default())
-                .map(Cow::Owned),
+            (names, _) => Self::filled(names.cloned().unwrap_or_default()).map(Cow::Owned),
         }
     }
 
     /// Metadata has been checked; this fills in what it leaves out.
-    fn headers_of(&self, mut names: Value) -> Result<Headers, serde_json::Error> {
-        if let Some(shape) = self.metadata_shape() {
+    fn filled(mut names: Value) -> Result<Self, serde_json::Error> {
+        if let Some(shape) = LimitCount.metadata_shape() {
             let _ = shape.check(&mut names);
         }
         read(&names)

@@ -63,6 +63,7 @@ pub use check::{Checker, Side};
 pub use meta::{Meta, shape as meta_shape};
 
 use crate::schema::Shape;
+use crate::settings::Settings;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -78,6 +79,11 @@ pub trait Mapping: Sync {
 
     /// The phases of APISIX in which it works.
     fn phases(&self) -> Phases;
+
+    /// Whether that of a global rule does nothing on calls of routes that have one of their own.
+    fn yields_to_route(&self) -> bool {
+        false
+    }
 
     /// What its configuration must look like.
     fn shape(&self) -> &'static Shape;
@@ -99,6 +105,15 @@ pub trait Mapping: Sync {
     /// In APISIX's words.
     fn check(&self, config: &Map<String, Value>) -> Result<(), String> {
         let _ = config;
+        Ok(())
+    }
+
+    /// Checks what depends on APISIX's `config.yaml`.
+    ///
+    /// # Errors
+    /// In APISIX's words.
+    fn check_by(&self, config: &Map<String, Value>, settings: &Settings) -> Result<(), String> {
+        let _ = (config, settings);
         Ok(())
     }
 
@@ -184,10 +199,14 @@ pub struct Surroundings<'s> {
     pub instance: &'s str,
     /// Metadata of plugins, by plugin name.
     pub metadata: &'s Map<String, Value>,
+    /// The upstreams that stand by themselves.
+    pub upstreams: &'s [crate::document::Item<crate::document::Upstream>],
     /// Protocol Buffers definitions, by id.
     pub protos: &'s BTreeMap<String, String>,
     /// Whether the router takes a `/` off the end of paths.
     pub drops_tail_slash: bool,
+    /// APISIX's `config.yaml`.
+    pub settings: &'static Settings,
 }
 
 /// Remarks about a configuration.

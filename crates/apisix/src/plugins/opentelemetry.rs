@@ -220,7 +220,8 @@ impl Mapping for Opentelemetry {
         notes: &mut Notes,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
-        let Some(metadata) = surroundings.metadata.get(self.name()) else {
+        let metadata = surroundings.metadata.get(self.name());
+        let Some(metadata) = metadata.or(surroundings.settings.opentelemetry.as_ref()) else {
             notes.warn(
                 "sampler",
                 "plugin_metadata is required for opentelemetry plugin to working properly: no call is traced",

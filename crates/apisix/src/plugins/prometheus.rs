@@ -17,11 +17,6 @@ struct Options {
     prefer_name: bool,
 }
 
-/// Upper bounds of buckets, in milliseconds.
-const BUCKETS: &[u32] = &[
-    1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000,
-];
-
 /// The labels that the metadata may have left empty, by metric.
 const OF_STATUS: [&str; 10] = [
     "route",
@@ -61,6 +56,10 @@ impl Mapping for Prometheus {
         }
     }
 
+    fn yields_to_route(&self) -> bool {
+        true
+    }
+
     fn shape(&self) -> &'static Shape {
         static SHAPE: LazyLock<Shape> =
             LazyLock::new(|| object([("prefer_name", boolean().or(false)), ("_meta", meta::shape())]));
@@ -76,7 +75,8 @@ impl Mapping for Prometheus {
                     ("http_status", array(text().options(OF_STATUS))),
                     ("http_latency", others()),
                     ("bandwidth", others()),
-                ]),
+                ])
+                .closed(),
             )])
         });
         Some(&SHAPE)
@@ -98,6 +98,12 @@ impl Mapping for Prometheus {
             let list = metadata.and_then(|it| it["disabled_labels"][metric].as_array());
             list.is_some_and(|list| list.iter().any(|it| it == label))
         };
+        let settings = &surroundings.settings.prometheus;
+        let prefix = &settings.metric_prefix;
+        let further = |metric: &'static str| {
+            let labels = settings.extra_labels(metric);
+            labels.map(|(name, value)| text_label(name, value))
+        };
         let labels = |metric: &'static str, names: &[&'static str]| -> Vec<Label> {
             let names = names.iter();
             names
@@ -106,8 +112,9 @@ impl Mapping for Prometheus {
         };
         let mut status = vec![text_label("code", "$status")];
         status.extend(labels("http_status", &OF_STATUS));
+        status.extend(further("http_status"));
         let mut families = vec![Family {
-            name: "apisix_http_status".to_owned(),
+            name: format!("{prefix}http_status"),
             help: "HTTP status codes per service in APISIX".to_owned(),
             value: Measure::Calls,
             labels: status,
@@ -117,8 +124,9 @@ impl Mapping for Prometheus {
             for (kind, value) in kinds {
                 let mut all = vec![text_label("type", kind)];
                 all.extend(labels(metric, &OF_OTHERS));
+                all.extend(further(metric));
                 families.push(Family {
-                    name: format!("apisix_{metric}"),
+                    name: format!("{prefix}{metric}"),
                     help: help.to_owned(),
                     value: *value,
                     labels: all,
@@ -134,7 +142,7 @@ impl Mapping for Prometheus {
                 ("upstream", Measure::UpstreamMs),
                 ("apisix", Measure::GatewayMs),
             ],
-            BUCKETS,
+            &settings.buckets,
         );
         add(
             "bandwidth",

@@ -2,20 +2,17 @@
 
 use super::{Mapping, Notes, Phases, Surroundings, meta, read};
 use crate::schema::{Shape, array, boolean, integer, object, text};
+use crate::settings::{CacheZone, Settings};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
-use weir_plugins::proxy_cache::{Config, Words};
+use weir_plugins::proxy_cache::{Config, Disk, Words};
 
 /// The plugin `proxy-cache`.
 pub struct ProxyCache;
 
 /// The plugin `graphql-proxy-cache`.
 pub struct GraphqlProxyCache;
-
-/// The zones of APISIX's stock configuration, and the most memory that each takes in it.
-const ZONES: [&str; 2] = ["disk_cache_one", "memory_cache"];
-const ZONE_BYTES: u64 = 50 << 20;
 
 #[derive(Deserialize)]
 struct Common {
@@ -51,27 +48,51 @@ fn shape() -> Shape {
     ])
 }
 
-fn check_zone(config: &Map<String, Value>) -> Result<(), String> {
+fn check_zone(config: &Map<String, Value>, settings: &Settings) -> Result<(), String> {
     let zone = config
         .get("cache_zone")
         .and_then(Value::as_str)
         .unwrap_or_default();
-    match ZONES.contains(&zone) {
-        true => Ok(()),
-        false => Err(format!("cache_zone {zone} not found")),
+    match settings.zone(zone) {
+        Some(_) => Ok(()),
+        None => Err(format!("cache_zone {zone} not found")),
     }
 }
 
-fn common(config: &Value, notes: &mut Notes) -> Result<Config, serde_json::Error> {
-    let common: Common = read(config)?;
-    if common.cache_strategy == "disk" {
-        notes.warn("cache_strategy", "responses are kept in memory, not on disk");
+/// The place on a disk of a zone.
+fn disk(zone: Option<&CacheZone>, notes: &mut Notes) -> Option<Disk> {
+    let disk = zone.and_then(|zone| zone.disk.as_ref());
+    let disk = disk.and_then(|disk| {
+        Some(Disk {
+            path: disk.path.clone()?,
+            size: disk.bytes,
+        })
+    });
+    if disk.is_none() {
+        notes.warn(
+            "cache_strategy",
+            "responses are kept in memory: the zone has no disk_path, which --apisix-config can tell \
+             (apisix.proxy_cache.zones)",
+        );
     }
+    disk
+}
+
+fn common(config: &Value, settings: &Settings, notes: &mut Notes) -> Result<Config, serde_json::Error> {
+    let common: Common = read(config)?;
+    let is_disk = common.cache_strategy == "disk";
+    let zone = settings.zone(&common.cache_zone);
     Ok(Config {
+        zone_bytes: zone.map_or(Config::default().zone_bytes, |zone| zone.memory_bytes),
+        disk: if is_disk { disk(zone, notes) } else { None },
         zone: common.cache_zone,
-        zone_bytes: ZONE_BYTES,
         per_consumer: common.consumer_isolation,
-        ttl_seconds: common.cache_ttl,
+        // On a disk NGINX keeps responses, for as long as they say or its own configuration does.
+        ttl_seconds: match is_disk {
+            true => settings.cache.ttl_seconds,
+            false => common.cache_ttl,
+        },
+        obey_lifetime: is_disk,
         store_cookies: common.cache_set_cookie,
         status_header: Some("Apisix-Cache-Status".to_owned()),
         words: Words {
@@ -80,7 +101,7 @@ fn common(config: &Value, notes: &mut Notes) -> Result<Config, serde_json::Error
             expired: "EXPIRED".to_owned(),
             refresh: "STALE".to_owned(),
             bypass: "BYPASS".to_owned(),
-            other_method: "MISS".to_owned(),
+            other_method: if is_disk { "BYPASS" } else { "MISS" }.to_owned(),
             only_if_cached: Some("MISS".to_owned()),
             not_kept: None,
             ..Words::default()
@@ -88,7 +109,7 @@ fn common(config: &Value, notes: &mut Notes) -> Result<Config, serde_json::Error
         // The original asks nobody again, and knows nothing of what a change makes old.
         revalidate: false,
         invalidate: false,
-        ranges: common.cache_strategy == "disk",
+        ranges: is_disk,
         ..Config::default()
     })
 }
@@ -134,12 +155,15 @@ impl Mapping for ProxyCache {
         if keys.into_iter().flatten().any(|key| key == "$request_method") {
             return Err("cache_key variable $request_method unsupported".to_owned());
         }
-        check_zone(config)?;
         let is = |field: &str, value: &str| config.get(field).and_then(Value::as_str) == Some(value);
         match is("cache_strategy", "memory") && is("cache_zone", "disk_cache_one") {
             true => Err("invalid or empty cache_zone for cache_strategy: memory".to_owned()),
             false => Ok(()),
         }
+    }
+
+    fn check_by(&self, config: &Map<String, Value>, settings: &Settings) -> Result<(), String> {
+        check_zone(config, settings)
     }
 
     fn plugin(&self) -> &'static str {
@@ -149,20 +173,21 @@ impl Mapping for ProxyCache {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
+        surroundings: &Surroundings<'_>,
         notes: &mut Notes,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
+        let common = common(config, surroundings.settings, notes)?;
         serde_json::to_value(Config {
             key: options.cache_key,
             statuses: options.cache_http_status,
             methods: options.cache_method,
             hide_cache_headers: options.hide_cache_headers,
-            cache_control: options.cache_control,
+            cache_control: options.cache_control && !common.obey_lifetime,
             bypass: options.cache_bypass,
             no_store: options.no_cache,
             purge: true,
-            ..common(config, notes)?
+            ..common
         })
     }
 }
@@ -189,8 +214,8 @@ impl Mapping for GraphqlProxyCache {
         &SHAPE
     }
 
-    fn check(&self, config: &Map<String, Value>) -> Result<(), String> {
-        check_zone(config)
+    fn check_by(&self, config: &Map<String, Value>, settings: &Settings) -> Result<(), String> {
+        check_zone(config, settings)
     }
 
     fn plugin(&self) -> &'static str {
@@ -200,7 +225,7 @@ impl Mapping for GraphqlProxyCache {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
+        surroundings: &Surroundings<'_>,
         notes: &mut Notes,
     ) -> Result<Value, serde_json::Error> {
         serde_json::to_value(Config {
@@ -211,7 +236,7 @@ impl Mapping for GraphqlProxyCache {
             methods: ["GET", "POST"].map(str::to_owned).to_vec(),
             graphql: true,
             key_header: Some("APISIX-Cache-Key".to_owned()),
-            ..common(config, notes)?
+            ..common(config, surroundings.settings, notes)?
         })
     }
 }

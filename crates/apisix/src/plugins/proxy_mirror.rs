@@ -61,20 +61,25 @@ impl Mapping for ProxyMirror {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
+        surroundings: &Surroundings<'_>,
         notes: &mut Notes,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         if !options.host.starts_with("http://") {
             notes.not_available("host", "mirroring over TLS or gRPC");
         }
+        let usual = Config::default();
         serde_json::to_value(Config {
+            timeout_ms: surroundings
+                .settings
+                .mirror_timeout_ms
+                .unwrap_or(usual.timeout_ms),
             to: options.host,
             path: options.path,
             prefix: options.path_concat_mode == "prefix",
             sample: options.sample_ratio,
             decoded_paths: true,
-            ..Config::default()
+            ..usual
         })
     }
 }

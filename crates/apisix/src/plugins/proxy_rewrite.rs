@@ -67,7 +67,7 @@ impl Mapping for ProxyRewrite {
             }
             for pair in parts.chunks(2) {
                 let text = |index: usize| pair.get(index).and_then(Value::as_str).unwrap_or_default();
-                if check_regex(text(0)) == Err(None) {
+                if check_regex(text(0)) == Err(None) || !is_replacement(text(1)) {
                     return Err(format!("invalid regex_uri({}, {})", text(0), text(1)));
                 }
             }
@@ -121,6 +121,21 @@ impl Mapping for ProxyRewrite {
             ..Config::default()
         })
     }
+}
+
+/// Whether every `$` in a replacement stands for a group, or for itself as `$$`.
+fn is_replacement(text: &str) -> bool {
+    let mut rest = text;
+    while let Some((_, behind)) = rest.split_once('$') {
+        let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let inside = behind.strip_prefix('{').and_then(|behind| behind.split_once('}'));
+        rest = match (behind.bytes().next(), inside) {
+            (Some(b'$' | b'0'..=b'9'), _) => &behind[1..],
+            (_, Some((group, behind))) if is_digits(group) => behind,
+            _ => return false,
+        };
+    }
+    true
 }
 
 fn header_changes() -> Shape {

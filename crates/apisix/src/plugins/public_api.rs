@@ -11,8 +11,6 @@ use weir_plugins::prometheus::EndpointConfig;
 /// The plugin.
 pub struct PublicApi;
 
-/// The interface that there is.
-const METRICS: &str = "/apisix/prometheus/metrics";
 /// The original's others.
 const INTERNAL: [&str; 3] = ["/apisix/batch-requests", "/apisix/status", "/apisix/plugin/"];
 
@@ -44,11 +42,12 @@ impl Mapping for PublicApi {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
+        surroundings: &Surroundings<'_>,
         notes: &mut Notes,
     ) -> Result<Value, serde_json::Error> {
+        let metrics = surroundings.settings.prometheus.export_uri.as_str();
         let path = match config.get("uri").and_then(Value::as_str) {
-            Some(METRICS) => None,
+            Some(uri) if uri == metrics => None,
             Some(uri) => {
                 if INTERNAL.iter().any(|internal| uri.starts_with(internal)) {
                     notes.not_available("uri", &format!("the internal interface \"{uri}\""));
@@ -56,7 +55,7 @@ impl Mapping for PublicApi {
                 // No call has this path.
                 Some(String::new())
             }
-            None => Some(METRICS.to_owned()),
+            None => Some(metrics.to_owned()),
         };
         serde_json::to_value(EndpointConfig {
             exposition: EXPOSITION.to_owned(),

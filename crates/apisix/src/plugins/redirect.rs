@@ -76,7 +76,7 @@ impl Mapping for Redirect {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
+        surroundings: &Surroundings<'_>,
         notes: &mut Notes,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
@@ -94,6 +94,7 @@ impl Mapping for Redirect {
             location: options.uri,
             pattern,
             to_https: options.http_to_https,
+            https_port: surroundings.settings.https_port.filter(|_| options.http_to_https),
             append_query: options.append_query_string,
             escape: options.encode_uri,
             status: super::uri_blocker::answerable(options.ret_code),

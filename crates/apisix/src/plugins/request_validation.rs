@@ -55,7 +55,7 @@ impl Mapping for RequestValidation {
         schemas
             .iter()
             .filter_map(|field| config.get(*field))
-            .try_for_each(check_schema)
+            .try_for_each(|schema| check_schema(schema).map_err(in_the_originals_words))
     }
 
     fn plugin(&self) -> &'static str {
@@ -76,5 +76,13 @@ impl Mapping for RequestValidation {
             status: options.rejected_code,
             message: options.rejected_msg,
         })
+    }
+}
+
+/// Where a list is expected the original's users find what they know.
+fn in_the_originals_words(message: String) -> String {
+    match message.starts_with("expected a list") {
+        true => format!("{message}: table expected, got string"),
+        false => message,
     }
 }

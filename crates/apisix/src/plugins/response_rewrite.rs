@@ -75,6 +75,13 @@ impl Mapping for ResponseRewrite {
                 return Err("invalid base64 content".to_owned());
             }
         }
+        if let Some(headers) = config.get("headers").and_then(Value::as_object)
+            && !headers::is_by_operation(headers)
+        {
+            headers.iter().try_for_each(check_header)?;
+        }
+        let filters = config.get("filters").and_then(Value::as_array);
+        filters.into_iter().flatten().try_for_each(check_options)?;
         match config
             .get("vars")
             .and_then(Value::as_array)
@@ -118,6 +125,32 @@ impl Mapping for ResponseRewrite {
             max_body_bytes: options.max_resp_body_size.min(64 << 20) as usize,
             ..Config::default()
         })
+    }
+}
+
+fn check_header((name, value): (&String, &Value)) -> Result<(), String> {
+    if !(value.is_string() || value.is_number()) {
+        return Err("invalid type as header value".to_owned());
+    }
+    match name.is_empty() {
+        true => Err("invalid field length in header".to_owned()),
+        false => Ok(()),
+    }
+}
+
+/// Options of a filter's expression are letters that the original's dialect knows.
+fn check_options(filter: &Value) -> Result<(), String> {
+    let text = |field: &str| filter.get(field).and_then(Value::as_str).unwrap_or_default();
+    match text("options")
+        .chars()
+        .find(|flag| !"adDijJmosuUx".contains(*flag))
+    {
+        None => Ok(()),
+        Some(flag) => Err(format!(
+            "regex \"{}\" validation failed: unknown flag \"{flag}\" (flags \"{}\")",
+            text("regex"),
+            text("options")
+        )),
     }
 }
 

@@ -71,6 +71,17 @@ impl Mapping for TrafficLabel {
                 vars::check(conditions)
                     .map_err(|error| format!("failed to validate the 'match' expression: {error}"))?;
             }
+            let actions = rule.get("actions").and_then(Value::as_array);
+            let names = actions
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_object)
+                .flat_map(Map::keys);
+            for name in names {
+                if !["weight", "set_headers"].contains(&name.as_str()) {
+                    return Err(format!("not supported action: {name}"));
+                }
+            }
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! `traffic-split`: `traffic-split` of the catalogue.
 
 use super::{BroughtUpstream, Mapping, Notes, Phases, Surroundings, meta, read};
-use crate::document::{self, Upstream};
+use crate::document::{self, Item, Upstream};
 use crate::schema::{Shape, any, array, id, integer, object};
 use crate::translate::vars;
 use serde::Deserialize;
@@ -111,7 +111,7 @@ impl Mapping for TrafficSplit {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
+        surroundings: &Surroundings<'_>,
         notes: &mut Notes,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
@@ -123,7 +123,7 @@ impl Mapping for TrafficSplit {
                 choices: choices
                     .map(|weighted| Choice {
                         service: weighted.service(),
-                        host: weighted.host(),
+                        host: weighted.host(surroundings.upstreams),
                         weight: weighted.weight,
                     })
                     .collect(),
@@ -159,10 +159,19 @@ impl WeightedUpstream {
         Upstream::deserialize(upstream).ok()
     }
 
-    fn host(&self) -> UpstreamHost {
-        self.own().map_or(UpstreamHost::Client, |upstream| {
-            crate::translate::upstream_host(&upstream)
-        })
+    fn host(&self, known: &[Item<Upstream>]) -> UpstreamHost {
+        let Some(upstream) = self.own() else {
+            let id = self.id();
+            let named = known.iter().find(|item| Some(&item.id) == id.as_ref());
+            return named.map_or(UpstreamHost::Client, |item| {
+                crate::translate::upstream_host(&item.value)
+            });
+        };
+        match (crate::translate::upstream_host(&upstream), upstream.only_host()) {
+            // The original tells the host of a single node without its port.
+            (UpstreamHost::Target, Some(host)) => UpstreamHost::Fixed(host),
+            (host, _) => host,
+        }
     }
 
     fn brought(self) -> Option<BroughtUpstream> {

@@ -90,7 +90,12 @@ impl Shape {
         for (name, value) in map.iter_mut() {
             let listed = self.fields.iter().any(|(field, _)| field == name);
             match self.other_fields.as_deref() {
-                Some((names, shape)) if names.matches(name) => {
+                Some((names, shape)) if names.text.is_empty() && !listed => {
+                    shape.verify(value).map_err(|error| {
+                        Violation::Told(format!("failed to validate additional property {name}: {error}"))
+                    })?;
+                }
+                Some((names, shape)) if !names.text.is_empty() && names.matches(name) => {
                     shape.verify(value).map_err(|error| {
                         Violation::Told(format!(
                             "failed to validate {name} (matching \"{}\"): {error}",

@@ -282,7 +282,7 @@ impl Shape {
         self
     }
 
-    /// Fields with such names, listed or not, hold such values.
+    /// Fields with such names, listed or not, hold such values. Without a pattern: all fields that are not listed.
     #[must_use]
     pub fn each_field(mut self, names: &'static str, shape: Shape) -> Self {
         self.other_fields = Some(Box::new((Pattern::new(names), shape)));

@@ -37,14 +37,17 @@ impl Shape {
             (!self.required.is_empty()).then(|| json!(self.required)),
         );
         put("additionalProperties", self.closed.then(|| json!(false)));
-        put(
-            "patternProperties",
-            self.other_fields.as_deref().map(|(names, shape)| {
+        match self.other_fields.as_deref() {
+            Some((names, shape)) if names.text.is_empty() => {
+                put("additionalProperties", Some(shape.to_json_schema()));
+            }
+            Some((names, shape)) => {
                 let mut map = Map::new();
                 map.insert(names.text.to_owned(), shape.to_json_schema());
-                Value::Object(map)
-            }),
-        );
+                put("patternProperties", Some(Value::Object(map)));
+            }
+            None => {}
+        }
         put("minProperties", self.field_count.0.map(Value::from));
         put("maxProperties", self.field_count.1.map(Value::from));
         put("dependencies", by_name(&self.dependents));

@@ -1,7 +1,7 @@
 //! Upstreams to which plugins send calls.
 
 use super::Translation;
-use crate::document::{self, Documents, Item, Plugins, Route};
+use crate::document::{self, Documents, Item, Route};
 use crate::plugins::{BroughtUpstream, mapping};
 use serde_json::json;
 use std::collections::HashSet;
@@ -22,7 +22,7 @@ pub fn brought<'d>(
     routes: impl Iterator<Item = &'d Item<Box<Route>>>,
 ) -> Vec<Brought> {
     let mut found = Vec::new();
-    let mut look = |path: &DocPath, plugins: &Plugins| {
+    documents.each_with_plugins(routes, |path, plugins| {
         for (name, config) in plugins {
             let upstreams = mapping(name).map(|mapping| mapping.upstreams(config));
             for (name, upstream) in upstreams.into_iter().flatten() {
@@ -34,24 +34,7 @@ pub fn brought<'d>(
                 });
             }
         }
-    };
-    routes.for_each(|it| look(&it.path, &it.value.plugins));
-    documents
-        .services
-        .iter()
-        .for_each(|it| look(&it.path, &it.value.plugins));
-    documents
-        .consumers
-        .iter()
-        .for_each(|it| look(&it.path, &it.value.plugins));
-    let sets = [
-        &documents.plugin_configs,
-        &documents.consumer_groups,
-        &documents.global_rules,
-    ];
-    sets.into_iter()
-        .flatten()
-        .for_each(|it| look(&it.path, &it.value.plugins));
+    });
     found
 }
 

@@ -37,6 +37,8 @@ struct Placed {
     /// Response work comes after that of all others.
     is_last: bool,
     is_global: bool,
+    /// It works only where the route lacks the plugin of this name.
+    yields_to: Option<&'static str>,
     priority: i64,
     step: ChainStep,
 }
@@ -125,7 +127,12 @@ impl Chains {
             || merged
                 .iter()
                 .any(|it| it.mapping.authenticates() && !it.meta().disable);
-        let mut steps = self.global.clone();
+        let is_on = |name: &str| {
+            let mut routes = merged.iter();
+            routes.any(|it| it.mapping.name() == name && !it.meta().disable)
+        };
+        let global = self.global.iter().filter(|it| !it.yields_to.is_some_and(is_on));
+        let mut steps: Vec<Placed> = global.cloned().collect();
         for written in &merged {
             let mapping = written.mapping;
             let meta = written.meta();
@@ -163,6 +170,7 @@ impl Chains {
                 stage: Stage::GroupCheck,
                 is_last: false,
                 is_global: false,
+                yields_to: None,
                 priority: 0,
                 step: chain_step(None, vec![WITHOUT_GROUP.to_owned()]),
             });
@@ -195,6 +203,7 @@ fn placed(mapping: &dyn Mapping, is_global: bool, priority: i64, step: ChainStep
         stage,
         is_last: phases.last,
         is_global,
+        yields_to: (is_global && mapping.yields_to_route()).then(|| mapping.name()),
         priority,
         step,
     }

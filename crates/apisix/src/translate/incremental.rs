@@ -43,6 +43,13 @@ impl Memory {
         self.routes.clear();
     }
 
+    /// All plugins depend on something that is another one.
+    pub fn forget_plugins_and_routes(&mut self) {
+        self.forget_plugins("");
+        self.forget_consumers();
+        self.forget_routes();
+    }
+
     /// A certificate is another one that upstreams may be shown.
     pub fn forget_client_certificates(&mut self) {
         self.upstreams.clear();

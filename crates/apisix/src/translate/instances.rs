@@ -1,8 +1,8 @@
 //! Plugin instances: each plugin of a resource is translated once, however many routes use it.
 
-use crate::document::Documents;
+use crate::document::{Documents, Item, Upstream};
 use crate::plugins::{Mapping, Meta, Note, Notes, Surroundings};
-use crate::translate::vars;
+use crate::translate::{Options, vars};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
 use weir_model::{ChainStep, Diagnostic, DocPath, PluginInstance, PluginUse, RefusalOverride};
@@ -47,8 +47,9 @@ impl Written<'_> {
 /// All instances that several chains use, by id.
 pub struct Instances<'d> {
     metadata: &'d Map<String, Value>,
+    upstreams: &'d [Item<Upstream>],
     protos: &'d BTreeMap<String, String>,
-    drops_tail_slash: bool,
+    options: &'d Options,
     made: Made,
 }
 
@@ -74,11 +75,12 @@ impl Made {
 
 impl<'d> Instances<'d> {
     /// None yet, for these documents.
-    pub fn new(documents: &'d Documents, drops_tail_slash: bool) -> Self {
+    pub fn new(documents: &'d Documents, options: &'d Options) -> Self {
         Self {
             metadata: &documents.metadata,
+            upstreams: &documents.upstreams,
             protos: &documents.protos,
-            drops_tail_slash,
+            options,
             made: Made::default(),
         }
     }
@@ -143,8 +145,10 @@ impl<'d> Instances<'d> {
         let surroundings = Surroundings {
             instance: &id,
             metadata: self.metadata,
+            upstreams: self.upstreams,
             protos: self.protos,
-            drops_tail_slash: self.drops_tail_slash,
+            drops_tail_slash: self.options.delete_uri_tail_slash,
+            settings: self.options.settings,
         };
         let translated = written.mapping.translate(config, &surroundings, &mut notes);
         report(notes, &place, diagnostics);

@@ -58,9 +58,9 @@ pub fn candidates<'p>(
                     host: group.rank,
                     path: path_rank,
                     priority: conditions.priority,
-                    pattern: match (router, path_rank) {
-                        (Router::RadixtreeUriWithParameter, PathRank::Prefix(_)) => path.len(),
-                        _ => 0,
+                    pattern: match path_rank {
+                        PathRank::Prefix(_) => path.len(),
+                        PathRank::Exact => 0,
                     },
                 };
                 let mut all = Vec::new();
@@ -237,10 +237,19 @@ mod tests {
                     ("/h", Some("*.a.com"), 1),
                     ("/h", Some("b.a.com"), 0),
                     ("/h*", None, 9),
-                    ("/u/:id", None, 0)
+                    ("/u/:id", None, 0),
+                    ("/g/*", None, 0),
+                    ("/g/*/:x", None, 0),
                 ],
             ),
-            ["3 *.a.com =/h", "2 b.a.com =/h", "2  =/u/:id", "1  /h*"]
+            [
+                "5 *.a.com =/h",
+                "4 b.a.com =/h",
+                "4  =/u/:id",
+                "3  ~/g/(?s:.*)/:x$",
+                "2  /g/*",
+                "1  /h*"
+            ]
         );
         assert_eq!(
             ordered(

@@ -22,6 +22,7 @@ pub mod vars;
 pub use upstream::upstream_host;
 
 use crate::document::{self, Documents, Item};
+use crate::settings::Settings;
 use chain::{Chains, Sources};
 use consumers::Consumers;
 use instances::Instances;
@@ -43,13 +44,25 @@ pub enum Router {
     RadixtreeUriWithParameter,
 }
 
-/// What stands in APISIX's `config.yaml` rather than in `apisix.yaml`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// What does not stand in `apisix.yaml`.
+#[derive(Debug, Clone, Copy)]
 pub struct Options {
     /// `apisix.router.http`.
     pub router: Router,
     /// `apisix.delete_uri_tail_slash`: a `/` at the end of a path does not count.
     pub delete_uri_tail_slash: bool,
+    /// APISIX's `config.yaml`, whose say about the two above does not count here.
+    pub settings: &'static Settings,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            router: Router::default(),
+            delete_uri_tail_slash: false,
+            settings: Settings::stock(),
+        }
+    }
 }
 
 /// Translates a parsed document.
@@ -67,7 +80,7 @@ pub fn translate(document: &Value, options: &Options) -> Result<(Model, Vec<Diag
             "expected a map of resources",
         )]);
     }
-    let mut documents = document::read(document, &mut diagnostics);
+    let mut documents = document::read(document, options.settings, &mut diagnostics);
     report_unavailable(&documents, &mut diagnostics);
     let routes = std::mem::take(&mut documents.routes);
     let model = Translation::new(&documents, options, &mut diagnostics).run(routes);
@@ -79,41 +92,15 @@ pub fn translate(document: &Value, options: &Options) -> Result<(Model, Vec<Diag
 
 /// Reports plugins that Weir lacks, wherever they stand, unless they are disabled.
 fn report_unavailable(documents: &Documents, diagnostics: &mut Vec<Diagnostic>) {
-    let mut report = |path: &DocPath, plugins: &document::Plugins| {
+    documents.each_with_plugins(documents.routes.iter(), |path, plugins| {
         for (name, config) in plugins {
             if crate::plugins::mapping(name).is_none() && !crate::plugins::Meta::of(config).disable {
                 let message = format!("plugin \"{name}\" is not available in this version of Weir");
-                diagnostics.push(Diagnostic::error(
-                    path.field("plugins").field(name.as_str()),
-                    message,
-                ));
+                let place = path.field("plugins").field(name.as_str());
+                diagnostics.push(Diagnostic::error(place, message));
             }
         }
-    };
-    documents
-        .routes
-        .iter()
-        .for_each(|it| report(&it.path, &it.value.plugins));
-    documents
-        .services
-        .iter()
-        .for_each(|it| report(&it.path, &it.value.plugins));
-    documents
-        .consumers
-        .iter()
-        .for_each(|it| report(&it.path, &it.value.plugins));
-    documents
-        .credentials
-        .iter()
-        .for_each(|(_, it)| report(&it.path, &it.value.plugins));
-    let sets = [
-        &documents.plugin_configs,
-        &documents.consumer_groups,
-        &documents.global_rules,
-    ];
-    sets.into_iter()
-        .flatten()
-        .for_each(|it| report(&it.path, &it.value.plugins));
+    });
 }
 
 /// Resources by id.
@@ -151,13 +138,13 @@ impl<'d> Translation<'d> {
             services: by_id(&documents.services),
             upstreams: by_id(&documents.upstreams),
             plugin_configs: by_id(&documents.plugin_configs),
-            instances: Instances::new(documents, options.delete_uri_tail_slash),
+            instances: Instances::new(documents, options),
             upstreams_made: HashMap::new(),
             upstreams_used: HashSet::new(),
             model: Model {
                 weir: 1,
                 voice: Voice::Apisix,
-                route_tables: vec![route_table()],
+                route_tables: vec![route_table(options.settings)],
                 ..Model::default()
             },
             ranks: Vec::new(),
@@ -221,14 +208,14 @@ impl<'d> Translation<'d> {
     }
 }
 
-/// What APISIX's stock configuration of its server says for all calls.
-fn route_table() -> RouteTable {
+/// What APISIX's configuration of its server says for all calls.
+fn route_table(settings: &Settings) -> RouteTable {
     RouteTable {
         answer_expect: true,
         voice: Voice::Apisix,
         real_ip: Some(RealIp {
-            header: "X-Real-IP".to_owned(),
-            trusted: matching::networks(["127.0.0.1"].into_iter()),
+            header: settings.real_ip.header.clone(),
+            trusted: settings.real_ip.from.clone(),
         }),
         charset: Some(DefaultCharset {
             name: "utf-8".to_owned(),

@@ -36,13 +36,7 @@ pub fn host_pattern(host: &str, without_port: bool) -> Option<(HostPattern, Opti
 
 /// The pattern for a path as a router reads it, and its rank.
 pub fn path_pattern(router: Router, path: &str) -> (PathPattern, PathRank) {
-    if router == Router::RadixtreeUriWithParameter {
-        return parameter_pattern(path);
-    }
-    match path.strip_suffix('*') {
-        Some(prefix) => prefix_pattern(prefix),
-        None => (PathPattern::Exact(path.to_owned()), PathRank::Exact),
-    }
+    wildcard_pattern(path, router == Router::RadixtreeUriWithParameter)
 }
 
 fn prefix_pattern(prefix: &str) -> (PathPattern, PathRank) {
@@ -53,15 +47,16 @@ fn prefix_pattern(prefix: &str) -> (PathPattern, PathRank) {
     (pattern, PathRank::Prefix(prefix.len()))
 }
 
-/// `/user/:id`, `/files/*rest`. What stands before the first `:` or `*` decides the rank. A `:` or `*` inside of a
-/// segment is no parameter but cuts the path off all the same.
-fn parameter_pattern(path: &str) -> (PathPattern, PathRank) {
-    let Some(cut) = path.find(':').or_else(|| path.find('*')) else {
+/// `/files/*rest`, `/a/*/b`, and with `colons` `/user/:id`. What stands before the first `:` or `*` decides the rank. One
+/// inside of a segment is no parameter but cuts the path off all the same.
+fn wildcard_pattern(path: &str, colons: bool) -> (PathPattern, PathRank) {
+    let colon = path.find(':').filter(|_| colons);
+    let Some(cut) = colon.or_else(|| path.find('*')) else {
         return (PathPattern::Exact(path.to_owned()), PathRank::Exact);
     };
     let rank = PathRank::Prefix(cut);
     let segments: Vec<&str> = path.split('/').collect();
-    let is_named = |segment: &&str| segment.starts_with([':', '*']);
+    let is_named = |segment: &&str| segment.starts_with('*') || colons && segment.starts_with(':');
     if !segments.iter().any(is_named) {
         return prefix_pattern(&path[..cut]);
     }
@@ -74,7 +69,7 @@ fn parameter_pattern(path: &str) -> (PathPattern, PathRank) {
         .iter()
         .any(|segment| segment.starts_with('*'));
     if rest_inside {
-        return (PathPattern::Regex(glob_regex(&segments)), rank);
+        return (PathPattern::Regex(glob_regex(&segments, colons)), rank);
     }
     let mut parts = Vec::new();
     let mut literal = String::new();
@@ -82,7 +77,8 @@ fn parameter_pattern(path: &str) -> (PathPattern, PathRank) {
         if index > 0 {
             literal.push('/');
         }
-        let parameter = match (segment.strip_prefix(':'), segment.strip_prefix('*')) {
+        let name = segment.strip_prefix(':').filter(|_| colons);
+        let parameter = match (name, segment.strip_prefix('*')) {
             (Some(name), _) => TemplatePart::Parameter(name.to_owned()),
             (_, Some(name)) => TemplatePart::Rest(name.to_owned()),
             _ => {
@@ -100,9 +96,9 @@ fn parameter_pattern(path: &str) -> (PathPattern, PathRank) {
 }
 
 /// For a `*` that is not at the end.
-fn glob_regex(segments: &[&str]) -> String {
+fn glob_regex(segments: &[&str], colons: bool) -> String {
     let segments = segments.iter().map(|segment| match segment.as_bytes().first() {
-        Some(b':') => "[^/]+".to_owned(),
+        Some(b':') if colons => "[^/]+".to_owned(),
         Some(b'*') => "(?s:.*)".to_owned(),
         _ => regex::escape(segment),
     });

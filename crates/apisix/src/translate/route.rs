@@ -1,8 +1,10 @@
 //! Routes: matches, target, host, and the rest of what a route says.
 
 use super::chain::Chains;
+use super::consumers::table_id;
 use super::{Conditions, Translation, certificates, matching, upstream, vars};
 use crate::document::{self, Item};
+use ipnet::IpNet;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use weir_model::{
@@ -76,10 +78,13 @@ impl<'d> Translation<'d> {
             grpc_only_status: None,
             path: PathRewrite::default(),
             upstream_host: destination.host,
-            forwarded: forwarded(),
+            forwarded: forwarded(&self.options.settings.trusted_addresses),
             response_stamps: vec![Stamp {
                 name: "X-APISIX-Upstream-Status".to_owned(),
-                value: StampValue::UpstreamErrorStatus,
+                value: match self.options.settings.shows_upstream_status {
+                    true => StampValue::UpstreamStatus,
+                    false => StampValue::UpstreamErrorStatus,
+                },
             }],
             request_stamps: Vec::new(),
             timeouts: item.value.timeout.map(upstream::timeouts),
@@ -87,9 +92,10 @@ impl<'d> Translation<'d> {
                 .or_else(|| service?.value.enable_websocket)
                 .unwrap_or(false),
             max_body_bytes: None,
-            labels: match tells_of_routes(&plugins) {
-                true => labels(item, service, hosts.as_deref()),
-                false => BTreeMap::new(),
+            labels: match asked_of_route(&plugins) {
+                Asked::Everything => labels(item, service, hosts.as_deref()),
+                Asked::Service => BTreeMap::from([service_id(service)]),
+                Asked::Nothing => BTreeMap::new(),
             },
             plugins,
         };
@@ -229,25 +235,62 @@ fn unavailable_function<'d>(
 }
 
 /// The headers about the client that APISIX sends to upstreams.
-fn forwarded() -> ForwardedHeaders {
+fn forwarded(trusted: &[IpNet]) -> ForwardedHeaders {
     ForwardedHeaders {
         standard: true,
         via: None,
         host_as_written: true,
         drop_forwarded: true,
+        trusted: trusted.to_vec(),
         ..ForwardedHeaders::default()
     }
 }
 
-/// Whether a plugin of the chain tells by which patterns a route has taken a call.
-fn tells_of_routes(plugins: &[ChainStep]) -> bool {
-    const TELLING: [&str; 2] = ["tracing", "prometheus"];
-    const SHARED: [&str; 3] = ["/opentelemetry", "/zipkin", "/prometheus"];
-    plugins.iter().any(|step| match &step.plugin {
+/// What plugins want to know about a route. Labels cost memory: only routes that are asked have them.
+enum Asked {
+    Nothing,
+    /// Its service, which `consumer-restriction` may look at.
+    Service,
+    Everything,
+}
+
+fn asked_of_route(plugins: &[ChainStep]) -> Asked {
+    const TELLING: [&str; 4] = ["logger", "prometheus", "statsd", "tracing"];
+    const SHARED: [&str; 7] = [
+        "-logger",
+        "-logging",
+        "/datadog",
+        "/opentelemetry",
+        "/prometheus",
+        "/syslog",
+        "/zipkin",
+    ];
+    const RESTRICTION: &str = "consumer-restriction";
+    let tells = |step: &ChainStep| match &step.plugin {
         Some(PluginUse::Inline(instance)) => TELLING.contains(&instance.name.as_str()),
         Some(PluginUse::Shared(id)) => SHARED.iter().any(|end| id.ends_with(end)),
         None => false,
-    })
+    };
+    let restricts = |step: &ChainStep| match &step.plugin {
+        Some(PluginUse::Inline(instance)) if instance.name == "acl" => {
+            instance.config["require"] == "service"
+        }
+        Some(PluginUse::Shared(id)) if id.ends_with(RESTRICTION) => true,
+        _ => step.overrides.iter().any(|id| *id == table_id(RESTRICTION)),
+    };
+    if plugins.iter().any(tells) {
+        Asked::Everything
+    } else if plugins.iter().any(restricts) {
+        Asked::Service
+    } else {
+        Asked::Nothing
+    }
+}
+
+/// The label about a route's service; empty: it has none.
+fn service_id(service: Option<&Item<document::Service>>) -> (String, String) {
+    let id = service.map(|service| service.id.clone()).unwrap_or_default();
+    ("service_id".to_owned(), id)
 }
 
 /// What variables tell of a route.
@@ -261,8 +304,8 @@ fn labels(
     let name = service.and_then(|service| service.value.name.clone());
     let mut labels = BTreeMap::from([
         ("matched_uri".to_owned(), paths.join(" ")),
-        ("service_name".to_owned(), name.unwrap_or_else(|| id.clone())),
-        ("service_id".to_owned(), id),
+        ("service_name".to_owned(), name.unwrap_or(id)),
+        service_id(service),
     ]);
     if let Some(name) = &item.value.name {
         labels.insert("route_name".to_owned(), name.clone());

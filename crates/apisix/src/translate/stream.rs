@@ -158,7 +158,8 @@ impl Translation<'_> {
                 return None;
             };
             let mut config = config.clone();
-            if let Err(message) = Checker::default().check(name, &mut config, Side::Request) {
+            if let Err(message) = Checker::new(self.options.settings).check(name, &mut config, Side::Request)
+            {
                 self.diagnostics.push(Diagnostic::dropped(place, message));
                 return None;
             }

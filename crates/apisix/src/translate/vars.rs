@@ -44,6 +44,8 @@ pub fn compile(rules: &[Value]) -> Result<Option<Predicate>, Fault> {
     match first {
         Value::Array(_) => {}
         Value::String(word) if is_connective(word) => {}
+        // To the original, an empty map and an empty list are one.
+        Value::Object(rule) if rule.is_empty() => return invalid("rule too short"),
         _ => return invalid("rule should be wrapped inside brackets"),
     }
     group(rules).map(Some)

@@ -36,6 +36,14 @@ PUT routes/1 {"uri": "/", "plugins": {"cors": 1}} -> 400 {"error_msg": "invalid 
 PUT routes/1 {"uri": "/", "plugins": {"limit-count": {"count": 0}}} -> 400
 PUT routes/1 {"uri": "/", "plugins": {"cors": {"max_age": "x"}}} -> 400
     {"error_msg": "failed to check the configuration of plugin cors err: property \"max_age\" validation failed: wrong type: expected integer, got string"}
+PUT routes/1 {"uri": "/", "plugins": {"attach-consumer-label": {"headers": {"X-A": "a"}}}} -> 400
+    {"error_msg": "failed to check the configuration of plugin attach-consumer-label err: property \"headers\" validation failed: failed to validate additional property X-A: failed to match pattern \"^\\\\$.*\" with \"a\""}
+PUT routes/1 {"uri": "/", "plugins": {"acl": {"allow_labels": {"a": ["b"]}, "external_user_label_field": "$..([x"}}} -> 400
+    {"error_msg": "failed to check the configuration of plugin acl err: invalid external_user_label_field: invalid expression \"$..([x\""}
+PUT routes/1 {"uri": "/", "plugins": {"degraphql": {"query": "{ a"}}} -> 400
+    {"error_msg": "failed to check the configuration of plugin degraphql err: failed to parse query: Syntax error near line 1"}
+PUT routes/1 {"uri": "/", "plugins": {"graphql-limit-count": {"count": 1, "time_window": 1, "score_factor": 0}}} -> 400
+    {"error_msg": "failed to check the configuration of plugin graphql-limit-count err: property \"score_factor\" validation failed: expected 0 to be greater than 0"}
 PUT upstreams/1 {"nodes": {"a:0": 1}} -> 400 {"error_msg": "invalid port 0"}
 PUT upstreams/1 {"nodes": [{"host": "::1", "port": 80, "weight": 1}]} -> 400 {"error_msg": "invalid configuration: IPv6 address must be enclosed with '[' and ']'"}
 PUT upstreams/1 {"nodes": {"a:1": 1}, "pass_host": "rewrite"} -> 400 {"error_msg": "`upstream_host` can't be empty when `pass_host` is `rewrite`"}

@@ -277,6 +277,12 @@ impl Guard {
             Door::Native => ("application/problem+json", native_words(status, refused)),
         };
         let mut answer = (status, [(header::CONTENT_TYPE, kind)], format!("{body}\n")).into_response();
+        if self.door == Door::Apisix {
+            // Clients read the version off it, whatever the answer is.
+            answer
+                .headers_mut()
+                .insert(header::SERVER, weir_apisix::SERVER_NAME);
+        }
         if status == StatusCode::UNAUTHORIZED && self.door == Door::Native {
             let challenge = header::HeaderValue::from_static("Bearer");
             answer.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);

@@ -8,6 +8,6 @@ mod users;
 
 pub use audit::{Audit, Entry, read as read_audit};
 pub use guard::{Caller, Door, Guard, protect};
-pub(crate) use token::hexadecimal;
 pub use token::{Token, TokenHash};
+pub(crate) use users::PREFIX as USERS;
 pub use users::{EVERYWHERE, Right, Role, User, Users, key_of};

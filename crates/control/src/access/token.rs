@@ -1,6 +1,7 @@
 //! Tokens: 256 random bits that a user shows, of which only a hash is kept.
 
 use aws_lc_rs::{digest, rand};
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
@@ -21,7 +22,7 @@ impl Token {
     pub fn random() -> Option<Self> {
         let mut bits = [0; 32];
         rand::fill(&mut bits).ok()?;
-        Some(Self(format!("{PREFIX}{}", hexadecimal(&bits))))
+        Some(Self(format!("{PREFIX}{}", HEXLOWER.encode(&bits))))
     }
 
     /// Its text.
@@ -45,29 +46,19 @@ impl TokenHash {
     }
 }
 
-/// Bytes as hexadecimal digits.
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 impl Serialize for TokenHash {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&hexadecimal(&self.0))
+        serializer.serialize_str(&HEXLOWER.encode(&self.0))
     }
 }
 
 impl<'de> Deserialize<'de> for TokenHash {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let wrong = || serde::de::Error::custom("expected 64 hexadecimal digits");
-        if text.len() != 64 || !text.is_ascii() {
-            return Err(wrong());
-        }
-        let mut hash = [0; 32];
-        for (byte, at) in hash.iter_mut().zip((0..64).step_by(2)) {
-            *byte = u8::from_str_radix(&text[at..at + 2], 16).map_err(|_| wrong())?;
-        }
-        Ok(Self(hash))
+        let hash = HEXLOWER_PERMISSIVE.decode(text.as_bytes()).ok();
+        let hash = hash.and_then(|bytes| bytes.try_into().ok());
+        hash.map(Self)
+            .ok_or_else(|| serde::de::Error::custom("expected 64 hexadecimal digits"))
     }
 }
 

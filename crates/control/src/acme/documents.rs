@@ -1,5 +1,6 @@
 //! What is kept in the store, below `acme/`.
 
+use data_encoding::HEXLOWER;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -124,7 +125,7 @@ pub fn account_name(entry: &Acme) -> String {
 
 fn digest(value: &serde_json::Value) -> String {
     let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, value.to_string().as_bytes());
-    crate::access::hexadecimal(&digest.as_ref()[..16])
+    HEXLOWER.encode(&digest.as_ref()[..16])
 }
 
 /// The key of an account's document.

@@ -6,6 +6,7 @@ use super::standing::Standing;
 use super::{AcmeError, account, order, plan};
 use crate::api::{Gateways, REPORTS};
 use crate::follow::{Followed, OpenStore};
+use data_encoding::HEXLOWER;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
@@ -150,7 +151,7 @@ impl Issuer {
         let kept = Kept::of(&documents);
         let is_wanted = |name: &str| wanted.iter().any(|entry| entry.name == name);
         let over = (kept.issued.iter())
-            .filter(|(name, issued)| !is_wanted(name) && issued.until + FORGOTTEN < now())
+            .filter(|(name, issued)| !is_wanted(name) && issued.until.saturating_add(FORGOTTEN) < now())
             .filter_map(|(name, _)| certificate_key(name).ok())
             .map(|key| Change::Delete { key });
         let over: Vec<Change> = over.collect();
@@ -211,7 +212,7 @@ fn holder() -> String {
     let mut bytes = [0; 16];
     // Without random numbers no key could be made either.
     let _is_random = aws_lc_rs::rand::fill(&mut bytes);
-    crate::access::hexadecimal(&bytes)
+    HEXLOWER.encode(&bytes)
 }
 
 /// Whether gateways serve what was written.

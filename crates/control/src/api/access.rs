@@ -3,7 +3,6 @@
 use super::problem::Problem;
 use super::{Api, demand};
 use crate::access::{self, Caller, EVERYWHERE, Right, Role, Token, TokenHash, User};
-use crate::commit::insist;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
@@ -11,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
-use weir_store::{Change, Revision, Transaction};
+use weir_store::{Change, CommitError, Document, Key, Transaction};
 
 /// Attempts while others write too.
 const MAX_ATTEMPTS: usize = 20;
@@ -55,20 +54,12 @@ pub async fn add_user(
         rights: wanted.rights,
         created: now.duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs()),
     };
-    if api.options.users.is_empty() && !user.may(Role::Admin, EVERYWHERE) {
-        return Err(Problem::new(
-            StatusCode::CONFLICT,
-            "the first user has to be an admin everywhere: nobody else may make users then",
-        ));
-    }
     let value = serde_json::to_vec(&user)
         .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
-    commit(
-        &api,
-        &caller,
-        format!("add user {name}"),
-        Change::put(key.clone(), value.clone()),
-    )
+    let change = Change::put(key.clone(), value.clone());
+    commit(&api, &caller, format!("add user {name}"), change, |known| {
+        leaves_an_admin(known, &key, Some(&user))
+    })
     .await?;
     // What follows the store is a moment behind, and the next call may show the token already.
     api.options.users.apply(&key, Some(&value));
@@ -83,41 +74,70 @@ pub async fn remove_user(
 ) -> Result<StatusCode, Problem> {
     demand(&caller, Role::Admin)?;
     let key = access::key_of(&name).map_err(|error| Problem::bad(error.to_string()))?;
-    let users = api.options.users.list();
-    if !users.iter().any(|it| it.name == name) {
-        return Err(Problem::not_found(format_args!("the user '{name}'")));
-    }
-    let others = users.iter().filter(|it| it.name != name);
-    let (mut admins, is_last) = (
-        others.filter(|it| it.may(Role::Admin, EVERYWHERE)),
-        users.len() == 1,
-    );
-    if admins.next().is_none() && !is_last {
-        return Err(Problem::new(
-            StatusCode::CONFLICT,
-            "the last admin is removed after all other users",
-        ));
-    }
+    let change = Change::Delete { key: key.clone() };
     commit(
         &api,
         &caller,
         format!("remove user {name}"),
-        Change::Delete { key: key.clone() },
+        change,
+        |known| match known.iter().any(|it| it.key == key) {
+            true => leaves_an_admin(known, &key, None),
+            false => Err(Problem::not_found(format_args!("the user '{name}'"))),
+        },
     )
     .await?;
     api.options.users.apply(&key, None);
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn commit(api: &Api, caller: &Caller, note: String, change: Change) -> Result<Revision, Problem> {
-    let transaction = Transaction {
-        author: caller.name(),
-        note,
-        time: SystemTime::now(),
-        changes: vec![change],
+/// Whether a user may be what it is `after` (`None`: gone): as long as there are users, one of them is an admin, since
+/// nobody else may make users.
+fn leaves_an_admin(known: &[Document], key: &Key, after: Option<&User>) -> Result<(), Problem> {
+    let is_admin = |user: &User| user.may(Role::Admin, EVERYWHERE);
+    let read = |document: &Document| serde_json::from_slice::<User>(&document.value).ok();
+    let mut others = known.iter().filter(|it| it.key != *key);
+    let is_nobody_left = after.is_none() && others.clone().next().is_none();
+    if is_nobody_left
+        || after.is_some_and(is_admin)
+        || others.any(|it| read(it).is_some_and(|it| is_admin(&it)))
+    {
+        return Ok(());
+    }
+    let detail = match (known.is_empty(), after) {
+        (true, _) => "the first user has to be an admin everywhere: nobody else may make users then",
+        (false, None) => "the last admin is removed after all other users",
+        (false, Some(_)) => "the last admin has to stay one: nobody else may make users",
     };
-    let expected = api.options.followed.state().revision;
-    Ok(insist(&*api.store, transaction, expected, MAX_ATTEMPTS).await?)
+    Err(Problem::new(StatusCode::CONFLICT, detail))
+}
+
+/// Commits a change of the users, if `may` allows it among those that there are right before.
+async fn commit(
+    api: &Api,
+    caller: &Caller,
+    note: String,
+    change: Change,
+    may: impl Fn(&[Document]) -> Result<(), Problem>,
+) -> Result<(), Problem> {
+    for _ in 0..MAX_ATTEMPTS {
+        let (known, revision) = api.store.read(access::USERS).await?;
+        may(&known)?;
+        let transaction = Transaction {
+            author: caller.name(),
+            note: note.clone(),
+            time: SystemTime::now(),
+            changes: vec![change.clone()],
+        };
+        match api.store.commit(transaction, revision).await {
+            Ok(_) => return Ok(()),
+            Err(CommitError::Conflict { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(Problem::new(
+        StatusCode::CONFLICT,
+        "others write too fast; try again",
+    ))
 }
 
 /// How much of the log.
@@ -135,4 +155,50 @@ pub async fn audit(
     let limit = part.limit.unwrap_or(ENTRIES).clamp(1, MAX_ENTRIES);
     let entries = access::read_audit(&*api.store, limit).await?;
     Ok(Json(json!({ "items": entries })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn user(name: &str, role: Role) -> User {
+        User {
+            name: name.to_owned(),
+            token_hash: TokenHash::of(name),
+            rights: vec![Right {
+                workspace: EVERYWHERE.to_owned(),
+                role,
+            }],
+            created: 0,
+        }
+    }
+
+    #[test]
+    fn there_is_an_admin_as_long_as_there_are_users() {
+        use Role::{Admin, Read, Write};
+        let document = |(name, role): &(&str, Role)| Document {
+            key: access::key_of(name).expect("a key"),
+            value: serde_json::to_vec(&user(name, *role)).expect("JSON").into(),
+            created: weir_store::Revision(1),
+            modified: weir_store::Revision(1),
+        };
+        let key = access::key_of("a").expect("a key");
+        for (known, after, expected) in [
+            (&[][..], Some(Write), false),
+            (&[], Some(Admin), true),
+            (&[("a", Admin)], None, true),
+            (&[("a", Admin), ("b", Write)], None, false),
+            (&[("a", Admin), ("b", Admin)], None, true),
+            (&[("a", Read), ("b", Admin)], None, true),
+            (&[("a", Admin)], Some(Read), false),
+            (&[("a", Admin), ("b", Write)], Some(Write), false),
+            (&[("a", Admin), ("b", Admin)], Some(Write), true),
+            (&[("b", Admin)], Some(Read), true),
+        ] {
+            let documents: Vec<Document> = known.iter().map(document).collect();
+            let after = after.map(|role| user("a", role));
+            let may = leaves_an_admin(&documents, &key, after.as_ref()).is_ok();
+            assert_eq!(may, expected, "{known:?} {after:?}");
+        }
+    }
 }

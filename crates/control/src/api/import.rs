@@ -3,11 +3,12 @@
 
 use super::openapi;
 use super::problem::Problem;
-use super::resources::{PREFIX, Write};
+use super::resources::{PREFIX, Write, tag_of};
 use super::{Api, is_dry_run};
 use crate::access::Caller;
 use axum::extract::{Query, State};
-use axum::http::HeaderMap;
+use axum::http::header::IF_MATCH;
+use axum::http::{HeaderMap, HeaderValue};
 use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -28,7 +29,7 @@ pub async fn import(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
     Query(wanted): Query<Wanted>,
-    headers: HeaderMap,
+    mut headers: HeaderMap,
     body: String,
 ) -> Result<Json<Value>, Problem> {
     let document = document::parse(&body).map_err(|found| Problem::bad(found.message))?;
@@ -37,8 +38,14 @@ pub async fn import(
     let name = fresh["name"].as_str().unwrap_or_default().to_owned();
     let key =
         Key::new(&format!("{PREFIX}services/{name}")).map_err(|error| Problem::bad(error.to_string()))?;
-    let known = api.resources.get(&key);
-    let known: Option<Value> = known.and_then(|it| serde_json::from_slice(&it.value).ok());
+    let document = api.resources.get(&key);
+    // What is merged is what is replaced: a change that comes in between is not lost.
+    let tag = document.as_ref().map(|it| tag_of(it.modified));
+    if let Some(Ok(tag)) = tag.as_deref().map(HeaderValue::from_str) {
+        headers.entry(IF_MATCH).or_insert(tag);
+    }
+    let is_new = document.is_none();
+    let known: Option<Value> = document.and_then(|it| serde_json::from_slice(&it.value).ok());
     let merged = openapi::merged(fresh, known.as_ref());
     let answer = json!({
         "service": name,
@@ -53,7 +60,7 @@ pub async fn import(
             note: "POST /api/v1/import/openapi".to_owned(),
             key,
             value: Some(merged),
-            is_new: false,
+            is_new,
         };
         api.write(write).await?;
     }

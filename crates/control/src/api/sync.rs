@@ -9,7 +9,7 @@
 use super::problem::Problem;
 use super::{Api, demand};
 use crate::access::{Caller, Role};
-use crate::follow::is_served;
+use crate::follow::is_told;
 use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::{Query, State};
@@ -114,7 +114,7 @@ async fn begin(store: &dyn Store, lines: &mpsc::Sender<String>) -> Result<Box<dy
     let (documents, revision) = store.read("").await?;
     let watch = store.watch("", revision).await?;
     say(json!({ "begin": true }), lines).await?;
-    let served: Vec<&Document> = documents.iter().filter(|it| is_served(&it.key)).collect();
+    let served: Vec<&Document> = documents.iter().filter(|it| is_told(&it.key)).collect();
     for batch in served.chunks(BATCH) {
         let pairs = batch.iter().map(|it| pair(&it.key, Some(&it.value)));
         say(json!({ "documents": pairs.collect::<Vec<_>>() }), lines).await?;
@@ -124,7 +124,7 @@ async fn begin(store: &dyn Store, lines: &mpsc::Sender<String>) -> Result<Box<dy
 }
 
 async fn say_changes(changes: Changes, lines: &mpsc::Sender<String>) -> Result<(), Ended> {
-    let served = changes.documents.iter().filter(|(key, _)| is_served(key));
+    let served = changes.documents.iter().filter(|(key, _)| is_told(key));
     let pairs = served.map(|(key, document)| pair(key, document.as_ref().map(|it| it.value.as_ref())));
     say(
         json!({ "revision": changes.revision.0, "documents": pairs.collect::<Vec<_>>() }),

@@ -141,7 +141,11 @@ impl Culprits {
     /// Leaves them out with all that leads to them: a route is never served without a plugin that it asks for.
     fn leave_out_of(self, model: &mut Model) {
         for (consumer, credential) in self.credentials.iter().rev() {
-            model.consumers[*consumer].credentials.remove(*credential);
+            if let Some(consumer) = model.consumers.get_mut(*consumer)
+                && *credential < consumer.credentials.len()
+            {
+                consumer.credentials.remove(*credential);
+            }
         }
         drop_at(&mut model.consumers, &self.consumers);
         drop_at(&mut model.route_tables, &self.route_tables);

@@ -124,6 +124,16 @@ pub fn is_served(key: &Key) -> bool {
     prefixes.any(|prefix| key.as_str().starts_with(prefix))
 }
 
+/// Whether a document tells caches what to forget. It is no configuration, and is soon gone.
+pub fn is_purge(key: &Key) -> bool {
+    key.as_str().starts_with(weir_kong::admin::PURGES)
+}
+
+/// Whether gateways are told of a document.
+pub fn is_told(key: &Key) -> bool {
+    is_served(key) || is_purge(key)
+}
+
 /// The documents of all doors.
 pub struct Doors {
     doors: Vec<Door>,

@@ -3,7 +3,7 @@
 use super::background::Background;
 use super::compile;
 use super::documents::Documents;
-use super::doors::{Broken, DoorOptions, Doors, is_served};
+use super::doors::{Broken, DoorOptions, Doors, is_purge, is_served};
 use super::kept::Keeper;
 use super::source::Heard;
 use super::state::{Contact, Followed};
@@ -39,6 +39,9 @@ pub enum Input {
     Keep,
 }
 
+/// Has caches forget what a document says.
+pub type Forget = Box<dyn FnMut(&[u8]) + Send>;
+
 /// What the thread works with.
 pub struct Engine {
     /// The plugins.
@@ -53,6 +56,8 @@ pub struct Engine {
     pub acme: Wanted,
     /// Takes a snapshot over.
     pub serve: Box<dyn FnMut(Snapshot) + Send>,
+    /// Has caches forget what a document says.
+    pub purge: Forget,
 }
 
 /// An engine at work.
@@ -199,6 +204,13 @@ impl Work {
     }
 
     fn apply(&mut self, key: &Key, value: Option<Arc<[u8]>>) {
+        if is_purge(key) {
+            // To forget twice does no harm: those of a whole may have been heard before.
+            if let Some(value) = value {
+                (self.engine.purge)(&value);
+            }
+            return;
+        }
         if !is_served(key) {
             return;
         }

@@ -16,8 +16,8 @@ mod stored;
 
 pub use compile::{LeftOut, compile};
 pub use documents::Documents;
-pub use doors::{Broken, DoorOptions, Doors, PREFIXES, is_served};
-pub use engine::{Engine, Input};
+pub use doors::{Broken, DoorOptions, Doors, PREFIXES, is_served, is_told};
+pub use engine::{Engine, Forget, Input};
 pub use kept::{FILE_NAME as KEPT_FILE_NAME, KeptFile};
 pub use remote::ControlSource;
 pub use source::{Heard, Source};

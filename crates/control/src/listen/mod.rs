@@ -6,10 +6,14 @@
 
 mod body;
 mod patience;
+mod tls;
+
+pub use tls::{Tls, TlsError, TlsFiles};
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
+use axum::http::StatusCode;
 use body::BoundedBody;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -22,8 +26,10 @@ use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
+use tokio_rustls::server::TlsStream;
 use tower::ServiceExt;
 
 /// How long to wait after a connection could not be accepted, as when there are too many open files.
@@ -32,7 +38,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// What clients of a listener may do.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// From the first byte of a request until its head is whole.
+    /// From the first byte of a request until its head is whole; and for a TLS handshake.
     pub head: Duration,
     /// From the end of the head until the body is whole.
     pub body: Duration,
@@ -62,14 +68,35 @@ impl Default for Bounds {
     }
 }
 
+/// Where clients are taken, and how.
+#[derive(Debug)]
+pub struct Listener {
+    tcp: TcpListener,
+    tls: Option<Arc<Tls>>,
+}
+
+impl Listener {
+    /// One that speaks TLS where `tls` says how.
+    pub fn new(tcp: TcpListener, tls: Option<Arc<Tls>>) -> Self {
+        Self { tcp, tls }
+    }
+}
+
+impl From<TcpListener> for Listener {
+    fn from(tcp: TcpListener) -> Self {
+        Self::new(tcp, None)
+    }
+}
+
 /// Serves until `draining` says so, or whoever could say so is gone; then until the calls in progress have ended, or
 /// have taken too long.
 pub async fn serve(
-    listener: TcpListener,
+    listener: impl Into<Listener>,
     router: Router,
     bounds: Bounds,
     mut draining: watch::Receiver<bool>,
 ) {
+    let Listener { tcp: listener, tls } = listener.into();
     let places = Arc::new(Semaphore::new(bounds.max_connections));
     loop {
         let accepted = async {
@@ -83,10 +110,25 @@ pub async fn serve(
         };
         match accepted {
             Ok((stream, peer)) => {
-                let (router, draining) = (router.clone(), draining.clone());
+                let (tls, router, draining) = (tls.clone(), router.clone(), draining.clone());
                 tokio::spawn(async move {
                     let _place = place;
-                    serve_one(stream, peer, router, bounds, draining).await;
+                    // Answers are small and waited for. Where it cannot be set, they only take longer.
+                    let _slower = stream.set_nodelay(true);
+                    match tls {
+                        None => serve_one(stream, peer, router, bounds, draining).await,
+                        Some(tls) => {
+                            let Some(stream) = shake_hands(stream, peer, &tls, bounds.head).await else {
+                                return;
+                            };
+                            let shown = stream.get_ref().1.peer_certificates();
+                            let router = match tls.asks_clients() && shown.is_none() {
+                                true => Router::new().fallback(refuse_unknown),
+                                false => router,
+                            };
+                            serve_one(stream, peer, router, bounds, draining).await;
+                        }
+                    }
                 });
             }
             Err(error) => {
@@ -101,15 +143,39 @@ pub async fn serve(
     let _in_time = tokio::time::timeout(bounds.drain, places.acquire_many(all)).await;
 }
 
-async fn serve_one(
+/// What clients are answered that show no certificate where one must be shown.
+async fn refuse_unknown() -> (StatusCode, &'static str) {
+    // In NGINX's words, and as a text: it is no answer of any door.
+    (StatusCode::BAD_REQUEST, "No required SSL certificate was sent\n")
+}
+
+/// `None`: the client does not speak TLS, shows a certificate that is not trusted, or takes too long.
+async fn shake_hands(
     stream: TcpStream,
+    peer: SocketAddr,
+    tls: &Tls,
+    patience: Duration,
+) -> Option<TlsStream<TcpStream>> {
+    match tokio::time::timeout(patience, tls.acceptor().accept(stream)).await {
+        Ok(Ok(stream)) => Some(stream),
+        Ok(Err(error)) => {
+            tracing::debug!(%error, %peer, "a TLS handshake with a listener of management has failed");
+            None
+        }
+        Err(_) => {
+            tracing::debug!(%peer, "a TLS handshake with a listener of management takes too long");
+            None
+        }
+    }
+}
+
+async fn serve_one(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     peer: SocketAddr,
     router: Router,
     bounds: Bounds,
     mut draining: watch::Receiver<bool>,
 ) {
-    // Answers are small and waited for. Where it cannot be set, they only take longer.
-    let _slower = stream.set_nodelay(true);
     let phase = Phase::default();
     let stream = Patient::new(stream, phase.clone(), &bounds);
     let service = service_fn(move |request: Request<Incoming>| {

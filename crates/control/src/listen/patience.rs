@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
 
 /// Whether a call is being answered, shared by the connection and its calls.
@@ -109,8 +108,8 @@ enum Wait {
 }
 
 /// A stream whose reads fail when a client is idle or slow, and whose writes fail when it takes nothing.
-pub struct Patient {
-    stream: TcpStream,
+pub struct Patient<S> {
+    stream: S,
     phase: Phase,
     idle: Duration,
     head: Duration,
@@ -123,9 +122,9 @@ pub struct Patient {
     is_stalled: bool,
 }
 
-impl Patient {
+impl<S> Patient<S> {
     /// A stream within these bounds.
-    pub fn new(stream: TcpStream, phase: Phase, bounds: &Bounds) -> Self {
+    pub fn new(stream: S, phase: Phase, bounds: &Bounds) -> Self {
         Self {
             stream,
             phase,
@@ -163,7 +162,7 @@ fn late() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "the client takes too long")
 }
 
-impl AsyncRead for Patient {
+impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -198,7 +197,7 @@ impl AsyncRead for Patient {
     }
 }
 
-impl AsyncWrite for Patient {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

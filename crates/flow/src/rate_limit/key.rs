@@ -11,29 +11,53 @@ use std::sync::OnceLock;
 /// decision depends on its value.
 #[must_use]
 pub fn key(parts: &[&[u8]]) -> u128 {
-    static SECRET: OnceLock<[u64; 2]> = OnceLock::new();
-    let secret = SECRET.get_or_init(|| {
-        let random = RandomState::new();
-        [random.hash_one(0u8), random.hash_one(1u8)]
-    });
-    key_with(*secret, parts)
+    KeyStart::new(parts).key(&[])
 }
 
-/// Each part goes in as its length and then its bytes, filled up with zeros to whole words: no two lists of parts
-/// make the same words.
-fn key_with(secret: [u64; 2], parts: &[&[u8]]) -> u128 {
-    let mut hash = SipHash::<1, 3>::new(secret);
-    for part in parts {
-        hash.absorb(part.len() as u64);
-        let (words, tail) = part.as_chunks::<8>();
-        for word in words {
-            hash.absorb(u64::from_le_bytes(*word));
-        }
-        if !tail.is_empty() {
-            hash.absorb(word_of(tail));
+/// The first parts of many keys, hashed once.
+#[derive(Clone)]
+pub struct KeyStart(SipHash<1, 3>);
+
+impl KeyStart {
+    /// What all the keys begin with.
+    #[must_use]
+    pub fn new(parts: &[&[u8]]) -> Self {
+        static SECRET: OnceLock<[u64; 2]> = OnceLock::new();
+        let secret = SECRET.get_or_init(|| {
+            let random = RandomState::new();
+            [random.hash_one(0u8), random.hash_one(1u8)]
+        });
+        Self::with(*secret, parts)
+    }
+
+    fn with(secret: [u64; 2], parts: &[&[u8]]) -> Self {
+        let mut start = Self(SipHash::new(secret));
+        start.absorb(parts);
+        start
+    }
+
+    /// The [`key`] of those parts with these behind them.
+    #[must_use]
+    pub fn key(&self, parts: &[&[u8]]) -> u128 {
+        let mut whole = self.clone();
+        whole.absorb(parts);
+        whole.0.finish(&[])
+    }
+
+    /// Each part goes in as its length and then its bytes, filled up with zeros to whole words: no two lists of parts
+    /// make the same words.
+    fn absorb(&mut self, parts: &[&[u8]]) {
+        for part in parts {
+            self.0.absorb(part.len() as u64);
+            let (words, tail) = part.as_chunks::<8>();
+            for word in words {
+                self.0.absorb(u64::from_le_bytes(*word));
+            }
+            if !tail.is_empty() {
+                self.0.absorb(word_of(tail));
+            }
         }
     }
-    hash.finish(&[])
 }
 
 /// Up to 8 bytes as a little-endian word, filled up with zeros.
@@ -45,6 +69,7 @@ fn word_of(bytes: &[u8]) -> u64 {
 }
 
 /// SipHash with `C` rounds a word, `D` rounds at the end and 128 bits of output (Aumasson and Bernstein, 2012).
+#[derive(Clone)]
 struct SipHash<const C: usize, const D: usize> {
     v: [u64; 4],
     words: u64,
@@ -144,9 +169,14 @@ mod tests {
             &[b"abcdefgh", b"i"],
             &[b"abcdefghi"],
         ];
-        let mut keys: Vec<u128> = cases.iter().map(|parts| key_with([1, 2], parts)).collect();
-        assert_eq!(keys, cases.map(|parts| key_with([1, 2], parts)), "repeatable");
-        keys.extend(cases.iter().map(|parts| key_with([1, 3], parts)));
+        let key_with = |secret, parts: &[&[u8]]| KeyStart::with([1, secret], parts).key(&[]);
+        let mut keys: Vec<u128> = cases.iter().map(|parts| key_with(2, parts)).collect();
+        assert_eq!(keys, cases.map(|parts| key_with(2, parts)), "repeatable");
+        for (parts, key) in cases.iter().zip(&keys) {
+            let (start, rest) = parts.split_at(parts.len() / 2);
+            assert_eq!(KeyStart::with([1, 2], start).key(rest), *key, "{parts:?} in two");
+        }
+        keys.extend(cases.iter().map(|parts| key_with(3, parts)));
         keys.sort_unstable();
         keys.dedup();
         assert_eq!(keys.len(), 2 * cases.len());

@@ -11,7 +11,7 @@ mod window;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-pub use key::key;
+pub use key::{KeyStart, key};
 pub use window::Window;
 
 use shard::{Counter, Shard};

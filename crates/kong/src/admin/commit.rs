@@ -5,7 +5,7 @@ use super::Admin;
 use super::answer::Answer;
 use super::failure::Failure;
 use super::plan::Plan;
-use super::state::State;
+use super::state::{PREFIX, State};
 use std::time::{Duration, SystemTime};
 use weir_store::{Author, Change, CommitError, Document, Revision, Transaction};
 
@@ -77,6 +77,10 @@ impl Admin {
         if state.revision >= revision {
             return;
         }
+        let is_own = |change: &Change| change.key().as_str().starts_with(PREFIX);
+        if changes.iter().any(is_own) {
+            state.changed = revision;
+        }
         for change in changes {
             match change {
                 Change::Put { key, value, .. } => {
@@ -92,7 +96,6 @@ impl Admin {
             }
         }
         state.revision = revision;
-        state.changed = revision;
         drop(state);
         self.progress.send_replace(revision);
     }

@@ -3,7 +3,7 @@
 use aws_lc_rs::{digest, pbkdf2, rand};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
-use std::fmt::Write as _;
+use data_encoding::HEXLOWER;
 use std::num::NonZeroU32;
 
 /// A text that nobody guesses: 32 letters and digits.
@@ -22,7 +22,7 @@ pub fn password_hash(password: &str, consumer: &str) -> String {
     let mut context = digest::Context::new(&digest::SHA1_FOR_LEGACY_USE_ONLY);
     context.update(password.as_bytes());
     context.update(consumer.as_bytes());
-    hex(context.finish().as_ref())
+    HEXLOWER.encode(context.finish().as_ref())
 }
 
 /// How the hashes of client secrets begin: PBKDF2 (RFC 8018) with HMAC-SHA-512.
@@ -46,12 +46,4 @@ pub fn secret_hash(secret: &str) -> String {
         STANDARD_NO_PAD.encode(salt),
         STANDARD_NO_PAD.encode(hash)
     )
-}
-
-/// Bytes as hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut out, byte| {
-        let _ = write!(out, "{byte:02x}");
-        out
-    })
 }

@@ -9,6 +9,7 @@
 //! what is stored reaches gateways by another way ([`crate::stored`]).
 
 mod answer;
+mod caches;
 mod call;
 mod commit;
 mod complete;
@@ -36,6 +37,7 @@ mod tags;
 mod write;
 
 pub use answer::Answer;
+pub use caches::PURGES;
 pub use call::{Call, Given};
 pub use failure::Failure;
 pub use health::{AddressHealth, HealthSource, HealthState, TargetHealth, UpstreamHealth};
@@ -186,6 +188,7 @@ impl Admin {
         self.take_workspace(&mut call);
         let found = match self.aside(&call) {
             _ if config::is_meant(&call) => config::answer(self, &call).await,
+            _ if caches::is_meant(&call) => caches::answer(self, &call).await,
             Some(found) => found,
             None => match Place::of(&call.path).filter(|place| !place.is_closed()) {
                 Some(place) => self.at(&call, &place).await,

@@ -4,6 +4,7 @@ use super::health::HealthSource;
 use serde_json::{Value, json};
 use std::sync::{Arc, LazyLock};
 use uuid::Uuid;
+use weir_plugins::proxy_cache::Caches;
 
 /// The process.
 #[derive(Clone)]
@@ -20,6 +21,8 @@ pub struct Node {
     pub statistics: Option<Arc<dyn Statistics>>,
     /// What it knows of the health of upstreams.
     pub health: Option<Arc<dyn HealthSource>>,
+    /// The responses that it keeps; `None`: it serves no calls.
+    pub caches: Option<Caches>,
 }
 
 /// The id of this process, new with every start.
@@ -38,6 +41,7 @@ impl Default for Node {
             admin_listeners: Vec::new(),
             statistics: None,
             health: None,
+            caches: None,
         }
     }
 }

@@ -28,7 +28,7 @@ const ANYWHERE: [&str; 6] = [
     "userinfo",
 ];
 /// First segments that the original has with more than this Admin API has.
-const ELSEWHERE: [&str; 16] = [
+const ELSEWHERE: [&str; 15] = [
     "admins",
     "applications",
     "audit",
@@ -44,7 +44,6 @@ const ELSEWHERE: [&str; 16] = [
     "oauth2",
     "oauth2_tokens",
     "rbac",
-    "proxy-cache",
 ];
 
 /// Whether a path that begins with this segment is none of the workspace of this name.

@@ -13,6 +13,7 @@ use crate::document::family::{Family, family};
 use crate::plugins::{self, Definition};
 use crate::schema::{Kind, Place, Problems, text};
 use aws_lc_rs::digest;
+use data_encoding::HEXLOWER;
 use serde_json::{Map, Value, json};
 use std::net::Ipv6Addr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -264,7 +265,7 @@ pub fn transform(family: &Family, fields: &mut Map<String, Value>, given: &Map<S
         && let Some(certificate) = certificate_of(fields)
     {
         let hash = digest::digest(&digest::SHA256, &certificate.der);
-        fields.insert("cert_digest".to_owned(), hashes::hex(hash.as_ref()).into());
+        fields.insert("cert_digest".to_owned(), HEXLOWER.encode(hash.as_ref()).into());
     }
     if family.is("oauth2_credentials")
         && fields.get("hash_secret") == Some(&Value::Bool(true))

@@ -51,6 +51,8 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
         query: field_steps(config, "querystring", &as_text),
         body: field_steps(config, "body", &as_text),
         form_to_query: matches!(method, Some("GET" | "HEAD" | "TRACE")),
+        // Kong sets these headers after all plugins.
+        about_client: false,
         variables: false,
         expressions: true,
         ..Config::default()

@@ -4,7 +4,7 @@
 //! character escaped that needs it. What can be told apart in one form can be in the other, so patterns are moved.
 
 use crate::schema::text::is_reserved;
-use std::fmt::Write as _;
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use weir_model::PathPattern;
 
 /// Whether Kong takes this path for a regular expression.
@@ -20,23 +20,24 @@ pub fn pattern(path: &str) -> PathPattern {
     }
 }
 
-/// Escapes what cannot stand in a path. Escapes that are there already are of reserved characters and stay.
-fn escape(path: &str) -> String {
-    let mut out = String::with_capacity(path.len());
-    for byte in path.bytes() {
-        push_escaped(byte, &mut out);
-    }
-    out
-}
+/// What cannot stand in a path. `%` can: escapes that are there already are of reserved characters, and stay.
+const IN_PATHS: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'<')
+    .add(b'>')
+    .add(b'?')
+    .add(b'\\')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
 
-fn push_escaped(byte: u8, out: &mut String) {
-    let is_plain =
-        byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') || is_reserved(byte);
-    if is_plain && !matches!(byte, b'?' | b'#') {
-        out.push(char::from(byte));
-    } else {
-        let _ = write!(out, "%{byte:02X}");
-    }
+/// Escapes what cannot stand in a path.
+fn escape(path: &str) -> String {
+    utf8_percent_encode(path, IN_PATHS).to_string()
 }
 
 /// A text that no path has, in any form.
@@ -97,10 +98,7 @@ fn is_escaped_in_paths(character: char) -> bool {
 /// Writes a character as it stands in paths, as one group, so that a quantifier behind it counts for all of it.
 fn push_literal(character: char, out: &mut String) {
     out.push_str("(?:");
-    let mut bytes = [0; 4];
-    for byte in character.encode_utf8(&mut bytes).bytes() {
-        push_escaped(byte, out);
-    }
+    out.extend(utf8_percent_encode(character.encode_utf8(&mut [0; 4]), IN_PATHS));
     out.push(')');
 }
 

@@ -155,7 +155,7 @@ impl<'d> Reader<'d> {
                         return None;
                     }
                 }
-                Token::Mark('(') => self.skip_brackets('(')?,
+                Token::Mark('(') => self.arguments(')', 0)?,
                 Token::Mark('@') => drop(self.optional_name()?),
                 Token::Spread => match self.peek()? {
                     Token::Name("on") => {
@@ -180,6 +180,44 @@ impl<'d> Reader<'d> {
             }
         }
         Some(set)
+    }
+}
+
+impl Reader<'_> {
+    /// Passes over arguments, or the fields of an object, up to the bracket that closes them. There is at least one
+    /// argument.
+    fn arguments(&mut self, closing: char, level: usize) -> Option<()> {
+        let mut is_empty = closing == ')';
+        loop {
+            match self.next()? {
+                Token::Mark(mark) if mark == closing => return (!is_empty).then_some(()),
+                Token::Name(_) if self.next()? == Token::Mark(':') => {
+                    let first = self.next()?;
+                    self.value(first, level)?;
+                }
+                _ => return None,
+            }
+            is_empty = false;
+        }
+    }
+
+    /// Passes over a value that begins with this token.
+    fn value(&mut self, first: Token<'_>, level: usize) -> Option<()> {
+        if level > MAX_LEVELS {
+            return None;
+        }
+        match first {
+            Token::Value | Token::Name(_) => Some(()),
+            Token::Mark('$') => self.optional_name().map(drop),
+            Token::Mark('{') => self.arguments('}', level + 1),
+            Token::Mark('[') => loop {
+                match self.next()? {
+                    Token::Mark(']') => return Some(()),
+                    item => self.value(item, level + 1)?,
+                }
+            },
+            _ => None,
+        }
     }
 }
 
@@ -213,11 +251,22 @@ mod tests {
             ("not graphql", Err(Fault::Broken)),
             ("{ a ", Err(Fault::Broken)),
             ("{ a } }", Err(Fault::Broken)),
+            (
+                "{ a(i: {j: [1, $x, \"t\"], k: {}}, l: E) { b(m: []) } }",
+                Ok((1, false, 2)),
+            ),
+            ("{ a(b) { c } }", Err(Fault::Broken)),
+            ("{ a() }", Err(Fault::Broken)),
+            ("{ a(b: ) }", Err(Fault::Broken)),
+            ("{ a(b: [1) }", Err(Fault::Broken)),
+            ("{ a(b: {c}) }", Err(Fault::Broken)),
         ] {
             let found = Document::read(document).map(|it| (it.operations, it.has_mutation, it.depth));
             assert_eq!(found, expected, "{document}");
         }
         let deep = format!("{}a{}", "{ a ".repeat(100_000), "}".repeat(100_000));
+        assert_eq!(Document::read(&deep), Err(Fault::Broken));
+        let deep = format!("{{ a(b: {}1{}) }}", "[".repeat(100_000), "]".repeat(100_000));
         assert_eq!(Document::read(&deep), Err(Fault::Broken));
         let chain: String = (0..900)
             .map(|it| format!("fragment F{it} on T {{ a {{ ...F{} }} }} ", it + 1))

@@ -4,9 +4,11 @@
 //! whatever was added. An entry is a handful of offsets. Removing marks the entry; order and duplicates are
 //! kept. Names compare without regard to case.
 
+mod named;
 mod syntax;
 
-pub use syntax::{is_name, is_token, is_value, value_len};
+pub use named::FieldName;
+pub use syntax::{is_name, is_token, is_value, token_len, value_len};
 
 /// Headers of one request or response.
 #[derive(Debug, Clone, Default)]
@@ -219,12 +221,33 @@ impl Headers {
 
     /// Removes every header of this name; says whether there was one.
     pub fn remove(&mut self, name: &[u8]) -> bool {
+        let (tag, arena) = (Tag::of(name), &self.arena);
         let mut found = false;
-        while let Some(index) = self.position(name) {
-            self.entries[index].tag = Tag::REMOVED;
-            found = true;
+        for entry in &mut self.entries {
+            if entry.tag == tag && is_same_name(Self::header(arena, entry).name, name) {
+                entry.tag = Tag::REMOVED;
+                found = true;
+            }
         }
         found
+    }
+
+    /// Removes every header of these names, which are known before any message is.
+    #[inline]
+    pub fn remove_any<const N: usize>(&mut self, names: [&'static [u8]; N]) {
+        let tags = names.map(Tag::of);
+        let Self { arena, entries } = self;
+        for entry in entries {
+            // Without a branch for each name: hardly any header is one of them.
+            let may_be = tags.iter().fold(false, |any, tag| any | (*tag == entry.tag));
+            if may_be
+                && names
+                    .iter()
+                    .any(|name| is_same_name(Self::header(arena, entry).name, name))
+            {
+                entry.tag = Tag::REMOVED;
+            }
+        }
     }
 
     /// Keeps the headers for which `keep` holds.
@@ -250,20 +273,16 @@ impl Headers {
         let tag = Tag::of(name);
         self.entries
             .iter()
-            .position(|entry| entry.tag == tag && self.is_called(entry, name))
-    }
-
-    fn is_called(&self, entry: &Entry, name: &[u8]) -> bool {
-        let own = Self::header(&self.arena, entry).name;
-        // Most are asked for as they are written.
-        own == name || own.eq_ignore_ascii_case(name)
+            .position(|entry| entry.tag == tag && is_same_name(Self::header(&self.arena, entry).name, name))
     }
 
     /// Every value of this name, in order.
     pub fn get_all<'h>(&'h self, name: &'h [u8]) -> impl Iterator<Item = &'h [u8]> {
         self.entries
             .iter()
-            .filter(move |entry| entry.tag == Tag::of(name) && self.is_called(entry, name))
+            .filter(move |entry| {
+                entry.tag == Tag::of(name) && is_same_name(Self::header(&self.arena, entry).name, name)
+            })
             .map(|entry| Self::header(&self.arena, entry).value)
     }
 
@@ -305,6 +324,12 @@ impl Headers {
             value: &arena[value..entry.value_end as usize],
         }
     }
+}
+
+/// Compares two names of one length.
+fn is_same_name(own: &[u8], name: &[u8]) -> bool {
+    // Most are asked for as they are written.
+    own == name || own.eq_ignore_ascii_case(name)
 }
 
 #[cfg(test)]

@@ -2,8 +2,7 @@
 
 /// Whether `name` is a token (RFC 9110, 5.6.2) of a length that a header name can have.
 pub fn is_name(name: &[u8]) -> bool {
-    let is_token = name.iter().fold(true, |good, byte| good & is_token(*byte));
-    is_token && !name.is_empty() && name.len() <= usize::from(u16::MAX)
+    token_len(name) == name.len() && !name.is_empty() && name.len() <= usize::from(u16::MAX)
 }
 
 /// Whether `value` may stand in a header: no control characters but tab.
@@ -53,6 +52,40 @@ fn controls(bytes: [u8; 8]) -> u64 {
     (below_space | equal) & HIGHEST
 }
 
+/// How many bytes from the start on are token characters.
+#[inline]
+pub fn token_len(bytes: &[u8]) -> usize {
+    let mut length = 0;
+    while let Some(chunk) = bytes[length..].first_chunk() {
+        let other = no_letters(*chunk);
+        length += other.trailing_zeros() as usize / 8;
+        if other != 0 {
+            if !is_token(bytes[length]) {
+                return length;
+            }
+            length += 1;
+        }
+    }
+    while bytes.get(length).is_some_and(|byte| is_token(*byte)) {
+        length += 1;
+    }
+    length
+}
+
+/// Eight bytes looked at at once: the highest bit is set of each that is neither a letter nor a hyphen, of which most
+/// names consist. No addition carries into the next byte.
+#[inline]
+fn no_letters(bytes: [u8; 8]) -> u64 {
+    const EACH: u64 = u64::from_le_bytes([1; 8]);
+    const HIGHEST: u64 = EACH << 7;
+    let bytes = u64::from_le_bytes(bytes);
+    let ascii = bytes & !HIGHEST;
+    let lower = ascii | (EACH * 0x20);
+    let is_letter = (lower + EACH * (0x80 - b'a') as u64) & !(lower + EACH * (0x7f - b'z') as u64);
+    let is_no_hyphen = (ascii ^ (EACH * b'-' as u64)) + EACH * 0x7f;
+    (bytes | (!is_letter & is_no_hyphen)) & HIGHEST
+}
+
 /// Whether `byte` is a token character (RFC 9110, 5.6.2).
 #[inline]
 pub const fn is_token(byte: u8) -> bool {
@@ -93,5 +126,21 @@ mod tests {
             }
         }
         assert!(is_value(b"") && is_value(b"\t\t a\tb") && !is_value(b"a\tb\n"));
+    }
+
+    #[test]
+    fn names_are_judged_byte_by_byte_at_every_length() {
+        for length in 1..20 {
+            for at in 0..length {
+                for byte in 0..=255 {
+                    let mut name = vec![b"aZ-zA"[length % 5]; length];
+                    name[at] = byte;
+                    let expected = if is_token(byte) { length } else { at };
+                    assert_eq!(token_len(&name), expected, "{byte:#x} at {at} of {length}");
+                    assert_eq!(is_name(&name), is_token(byte), "{byte:#x} at {at} of {length}");
+                }
+            }
+        }
+        assert_eq!(token_len(b"x_9.a-bcdef1:"), 12);
     }
 }

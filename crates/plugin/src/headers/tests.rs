@@ -23,6 +23,21 @@ fn headers_keep_order_and_duplicates() {
 }
 
 #[test]
+fn names_are_checked_once() {
+    assert_eq!(FieldName::new(""), None);
+    assert_eq!(FieldName::new("a b"), None);
+    let name = FieldName::new("X-Limit").expect("a name");
+    let mut headers = Headers::default();
+    headers.append(b"A", b"1");
+    headers.append_named(&name, b"20");
+    headers.append_named(&name, b"");
+    assert_eq!(headers.get_all(b"x-limit").collect::<Vec<_>>(), [&b"20"[..], b""]);
+    let mut lines = Vec::new();
+    headers.write_lines(&mut lines);
+    assert_eq!(lines, b"A: 1\r\nX-Limit: 20\r\nX-Limit: \r\n");
+}
+
+#[test]
 fn loaded_lines_are_written_as_they_came() {
     let mut headers = Headers::default();
     headers.push_line(b"A", 0, 2..3, 5);
@@ -96,4 +111,17 @@ fn what_would_split_a_message_is_not_added() {
         headers.append(name.as_bytes(), value.as_bytes());
     }
     assert!(headers.is_empty());
+}
+
+#[test]
+fn several_names_are_removed_at_once() {
+    let mut headers = Headers::default();
+    for name in ["Expect", "Extent", "accept", "UPGRADE", "expect", "Upgrades"] {
+        headers.append(name.as_bytes(), b"x");
+    }
+    headers.remove_any([b"expect", b"upgrade"]);
+    let left: Vec<&[u8]> = headers.iter().map(|header| header.name).collect();
+    assert_eq!(left, [&b"Extent"[..], b"accept", b"Upgrades"]);
+    headers.remove_any([b"expect"]);
+    assert_eq!(headers.len(), 3);
 }

@@ -85,7 +85,7 @@ pub enum Fact {
     ConsumerGroup,
     /// The route's name.
     Route,
-    /// The service's name.
+    /// The service's name, or the `service_id` that the route's labels tell; empty: the route has none.
     Service,
     /// A label of the consumer. It holds several values as a JSON list, or with commas between them.
     Label(String),
@@ -224,7 +224,10 @@ impl AclFilter {
             Fact::Consumer => consumer.is_some_and(|it| test(it.username.as_ref().unwrap_or(&it.id))),
             Fact::ConsumerGroup => consumer.and_then(|it| it.group.as_deref()).is_some_and(test),
             Fact::Route => route.is_some_and(|route| test(&route.name)),
-            Fact::Service => route.is_some_and(|route| !route.service.is_empty() && test(&route.service)),
+            Fact::Service => route.is_some_and(|route| {
+                let service = route.labels.get("service_id").unwrap_or(&route.service);
+                !service.is_empty() && test(service)
+            }),
             Fact::Label(name) => identity
                 .and_then(|identity| self.labels.get(identity, name))
                 .is_some_and(|label| label.values.iter().any(|value| test(value))),

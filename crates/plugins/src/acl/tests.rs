@@ -72,6 +72,28 @@ fn calls_pass_by_who_makes_them() {
 }
 
 #[test]
+fn a_label_of_the_route_goes_before_the_name_of_its_service() {
+    let allow = json!({"require": "service", "allow": [{"of": "service", "values": ["1"]}]});
+    let deny = json!({"require": "service", "deny": [{"of": "service", "values": ["1"]}]});
+    for (config, label, expected) in [
+        (&allow, "1", "continue"),
+        (&allow, "2", "forbidden 403"),
+        (&allow, "", "Missing"),
+        (&deny, "1", "forbidden 403"),
+        (&deny, "", "Missing"),
+    ] {
+        let mut exchange = call("GET /", "");
+        exchange.route = Some(Arc::new(RouteFacts {
+            service: "routes/r".into(),
+            labels: [("service_id".to_owned(), label.to_owned())].into(),
+            ..RouteFacts::default()
+        }));
+        let outcome = build(&Acl, config).expect("valid").on_request(&mut exchange);
+        assert_eq!(word(&outcome), expected, "{config} {label}");
+    }
+}
+
+#[test]
 fn upstreams_are_told() {
     let config = json!({
         "deny": [{"of": "consumer", "values": ["x"]}],

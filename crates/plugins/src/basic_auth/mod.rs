@@ -16,6 +16,7 @@ use crate::checks::Faults;
 use crate::identity::{self, Gate};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY};
+use data_encoding::HEXLOWER_PERMISSIVE;
 use read::{Room, read};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -192,14 +193,8 @@ impl Verifier {
 }
 
 fn digits(text: &str) -> Option<[u8; 20]> {
-    let mut bytes = [0; 20];
-    if text.len() != 40 || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-        return None;
-    }
-    for (index, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(text.get(2 * index..2 * index + 2)?, 16).ok()?;
-    }
-    Some(bytes)
+    let bytes = HEXLOWER_PERMISSIVE.decode(text.as_bytes()).ok()?;
+    bytes.try_into().ok()
 }
 
 /// An instance of `basic-auth`.

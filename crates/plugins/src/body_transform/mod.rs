@@ -15,6 +15,7 @@ mod render;
 mod template;
 mod xml;
 
+use crate::gathered::Gathered;
 use decode::decoded;
 use render::{Budget, Facts};
 use schemars::JsonSchema;
@@ -266,8 +267,7 @@ impl Filter for TransformFilter {
             input: work.input.or_else(|| told(&content_type)),
             content_type,
             facts,
-            gathered: Vec::new(),
-            is_too_large: false,
+            gathered: Gathered::new(work.max_bytes),
         });
     }
 }
@@ -283,26 +283,18 @@ struct Gatherer {
     input: Option<Input>,
     content_type: Vec<u8>,
     facts: Facts,
-    gathered: Vec<u8>,
-    is_too_large: bool,
+    gathered: Gathered,
 }
 
 impl BodyFilter for Gatherer {
     fn piece(&mut self, data: &[u8], out: &mut Vec<u8>) {
-        if !self.is_too_large && self.gathered.len() + data.len() <= self.work.max_bytes {
-            self.gathered.extend_from_slice(data);
-            return;
-        }
-        self.is_too_large = true;
-        out.append(&mut self.gathered);
-        out.extend_from_slice(data);
+        self.gathered.piece(data, out);
     }
 
     fn end(&mut self, out: &mut Vec<u8>) {
-        if self.is_too_large {
+        let Some(body) = self.gathered.whole() else {
             return;
-        }
-        let body = std::mem::take(&mut self.gathered);
+        };
         let made = self.work.make(
             "response",
             self.input,

@@ -204,11 +204,7 @@ impl Filter for CompressionFilter {
         }
         response.headers.remove(b"accept-ranges");
         response.headers.remove(b"content-length");
-        if let Some(tag) = response.headers.get(b"etag").filter(|tag| tag.starts_with(b"\"")) {
-            // The bytes are others now, what they say is not.
-            let weak = [b"W/", tag].concat();
-            response.headers.set(b"ETag", &weak);
-        }
+        weaken_tag(&mut response.headers);
         response
             .headers
             .append_checked(b"Content-Encoding", self.config.coding.token());
@@ -219,6 +215,22 @@ impl Filter for CompressionFilter {
                 response.body_filters.push_coding(coder);
             }
         }
+    }
+}
+
+/// The bytes are others now, what they say is not: a strong entity tag (RFC 9110, 8.8.3) becomes a weak one. What is
+/// no entity tag is taken out.
+fn weaken_tag(headers: &mut Headers) {
+    let Some(tag) = headers.get(b"etag") else { return };
+    let quoted = tag.strip_prefix(b"W/").unwrap_or(tag);
+    let inner = quoted
+        .strip_prefix(b"\"")
+        .and_then(|rest| rest.strip_suffix(b"\""));
+    if inner.is_none_or(|inner| inner.contains(&b'"')) {
+        headers.remove(b"etag");
+    } else if quoted.len() == tag.len() {
+        let weak = [b"W/", tag].concat();
+        headers.set(b"ETag", &weak);
     }
 }
 

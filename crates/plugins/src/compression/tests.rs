@@ -78,6 +78,25 @@ fn headers_tell_of_the_coding() {
     );
 }
 
+#[test]
+fn entity_tags_are_weakened_or_taken_out() {
+    for (tag, expected) in [
+        ("\"a\"", Some("W/\"a\"")),
+        ("\"\"", Some("W/\"\"")),
+        ("W/\"a\"", Some("W/\"a\"")),
+        ("123456789", None),
+        ("\"12\"34\"", None),
+        ("\"a", None),
+        ("\"", None),
+        ("W/a", None),
+    ] {
+        let sent = [("Content-Type", "text/html"), ("ETag", tag)];
+        let exchange = respond(&json!({}), &[("Accept-Encoding", "gzip")], &sent);
+        let told = exchange.response.headers.get(b"etag");
+        assert_eq!(told, expected.map(str::as_bytes), "{tag}");
+    }
+}
+
 fn unzip(data: &[u8], coding: &str) -> Vec<u8> {
     let mut plain = Vec::new();
     match coding {

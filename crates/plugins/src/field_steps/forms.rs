@@ -1,6 +1,7 @@
 //! Queries, and bodies of forms, as named values.
 
 use super::{Fields, text_of};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use serde_json::Value;
 use weir_plugin::multipart::parts;
 use weir_plugin::uri::{decode_form, query_pairs};
@@ -49,16 +50,21 @@ impl Pairs {
     }
 }
 
-/// Escapes a part of a query; a space too.
+/// What does not stand for itself in a part of a query; a space does not.
+const IN_QUERIES: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'!')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')')
+    .remove(b'*');
+
+/// Escapes a part of a query.
 fn escape(text: &[u8], out: &mut Vec<u8>) {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    for byte in text {
-        match byte {
-            b'-' | b'.' | b'_' | b'~' | b'!' | b'\'' | b'(' | b')' | b'*' => out.push(*byte),
-            byte if byte.is_ascii_alphanumeric() => out.push(*byte),
-            byte => out.extend([b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]),
-        }
-    }
+    percent_encode(text, IN_QUERIES).for_each(|part| out.extend_from_slice(part.as_bytes()));
 }
 
 impl Fields for Pairs {

@@ -98,8 +98,9 @@ impl Reader<'_> {
 
     fn fields(&mut self, schema: &Map<String, Value>, fold: bool) -> Result<Option<Fields>, String> {
         let required = match schema.get("required") {
-            Some(Value::Array(_)) => texts(schema, "required")?,
-            _ => Vec::new(),
+            // Older schemas say of a property itself that it is required.
+            None | Some(Value::Bool(_)) => Vec::new(),
+            Some(_) => texts(schema, "required")?,
         };
         let name = |told: &str| Name {
             looked_up: if fold {

@@ -273,6 +273,10 @@ fn bad_schemas_are_refused() {
             "failed to resolve the reference \"#/nope\"",
         ),
         (json!({"anyOf": {}}), "expected a list in \"anyOf\""),
+        (
+            json!({"properties": {"a": {}}, "required": "a"}),
+            "expected a list in \"required\"",
+        ),
     ] {
         assert_eq!(
             Schema::read(&schema, false).err().as_deref(),

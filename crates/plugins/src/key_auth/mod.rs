@@ -101,7 +101,8 @@ pub enum Hide {
     /// It stays.
     #[default]
     No,
-    /// It is taken out of the place where it was found. The rest of a query stays as it was written.
+    /// It is taken out of the place where it was found. The rest of a query stays as it was written. Where a wrong key
+    /// is passed on as the anonymous consumer's, headers and arguments of all places are taken out.
     Found,
     /// It is taken out of all places of the list with the same name. A query is encoded anew (`?a` becomes `?a=`, a
     /// space `+`), as Kong does.
@@ -346,6 +347,13 @@ impl Filter for KeyFilter {
         }
         match credential {
             Ok(entry) => self.gate.accept(exchange, &entry.identity),
+            Err(_) if self.hide == Hide::Found && self.gate.takes_anybody() => {
+                for place in &self.look_in {
+                    remove(place, &mut exchange.request, remove_argument);
+                }
+                self.gate
+                    .reject(exchange, AuthFailure::Invalid, self.challenge.as_ref())
+            }
             Err(failure) => self.gate.reject(exchange, failure, self.challenge.as_ref()),
         }
     }

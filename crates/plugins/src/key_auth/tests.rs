@@ -185,6 +185,16 @@ fn keys_in_bodies_wait_for_the_body() {
 }
 
 #[test]
+fn wrong_keys_of_anonymous_callers_are_hidden_everywhere() {
+    let config = json!({"hide": "found", "identity": {"anonymous": "guest", "anonymous_header": null}});
+    let mut exchange = exchange();
+    prepare(&mut exchange, "GET /?apikey=wrong&a=b", &[("apikey", "wrong")]);
+    assert_eq!(word(&filter(&config).on_request(&mut exchange)), "continue");
+    assert_eq!(exchange.request.query.as_deref(), Some(&b"a=b"[..]));
+    assert!(!exchange.request.headers.contains(b"apikey"));
+}
+
+#[test]
 fn upstreams_are_told_who_calls() {
     let guests = json!({"identity": {"anonymous": "guest", "skip_authenticated": true}});
     let custom = json!({"identity": {

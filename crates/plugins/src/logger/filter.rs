@@ -18,6 +18,8 @@ const MAX_READ_BODY: usize = 1 << 20;
 pub struct LoggerFilter {
     pub target: Arc<LogTarget>,
     pub wrapper: Wrapper,
+    /// The calls that are told of; `None`: all.
+    pub when: Option<Condition>,
     /// The entry's own fields; `None`: the layout's.
     pub fields: Option<Fields>,
     pub extra: Fields,
@@ -118,6 +120,10 @@ impl Filter for LoggerFilter {
             seen,
             most: wanted.bytes,
         });
+    }
+
+    fn wants_account(&self, exchange: &mut Exchange) -> bool {
+        self.when.as_ref().is_none_or(|when| when.holds(exchange))
     }
 
     fn on_log(&self, exchange: &mut Exchange, record: &CallRecord<'_>, out: &mut Vec<LogEntry>) {

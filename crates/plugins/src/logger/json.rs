@@ -1,11 +1,23 @@
 //! JSON text, appended to a buffer: a peer's bytes need not be UTF-8, which no JSON serialiser takes, and nothing is
 //! allocated for a value.
 
+use std::net::IpAddr;
+
 /// Appends an object's field name; its value is to follow.
 pub fn key(out: &mut Vec<u8>, name: &str) {
     comma(out);
     text(out, name.as_bytes());
     out.push(b':');
+}
+
+/// Appends a field name that is a token (RFC 9110, 5.6.2), in lower case.
+pub fn token_key(out: &mut Vec<u8>, name: &[u8]) {
+    comma(out);
+    out.push(b'"');
+    let start = out.len();
+    out.extend_from_slice(name);
+    out[start..].make_ascii_lowercase();
+    out.extend_from_slice(b"\":");
 }
 
 /// Appends what stands between two values, unless the next is the first.
@@ -18,18 +30,70 @@ pub fn comma(out: &mut Vec<u8>) {
 /// Appends a text; what is not UTF-8 in it is replaced.
 pub fn text(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'"');
-    for chunk in bytes.utf8_chunks() {
+    part(out, bytes);
+    out.push(b'"');
+}
+
+/// Appends a part of a text, without the quotes around the whole; it ends where a character does.
+pub fn part(out: &mut Vec<u8>, bytes: &[u8]) {
+    let (plain, rest) = bytes.split_at(plain_length(bytes));
+    out.extend_from_slice(plain);
+    for chunk in rest.utf8_chunks() {
         escaped(out, chunk.valid().as_bytes());
         if !chunk.invalid().is_empty() {
             out.extend_from_slice("\u{FFFD}".as_bytes());
         }
     }
-    out.push(b'"');
+}
+
+/// How many bytes from the start on stand for themselves, about: most texts have no others, and are copied at once.
+fn plain_length(bytes: &[u8]) -> usize {
+    let mut length = 0;
+    while let Some(chunk) = bytes[length..].first_chunk()
+        && is_plain(*chunk)
+    {
+        length += chunk.len();
+    }
+    let is_other = |byte: &u8| is_special(byte) || *byte > 0x7f;
+    let rest = &bytes[length..];
+    length + rest.iter().position(is_other).unwrap_or(rest.len())
+}
+
+/// Whether none of eight bytes is special or beyond ASCII; they are looked at at once.
+fn is_plain(bytes: [u8; 8]) -> bool {
+    const EACH: u64 = u64::from_le_bytes([1; 8]);
+    const HIGHEST: u64 = EACH << 7;
+    let bytes = u64::from_le_bytes(bytes);
+    let below = |bytes: u64, bound: u8| bytes.wrapping_sub(EACH * u64::from(bound)) & !bytes;
+    let equal = |other: u8| below(bytes ^ (EACH * u64::from(other)), 1);
+    (bytes | below(bytes, b' ') | equal(b'"') | equal(b'\\') | equal(0x7f)) & HIGHEST == 0
+}
+
+/// Whether a character of ASCII is written in another way.
+fn is_special(byte: &u8) -> bool {
+    (*byte < b' ') | (*byte == b'"') | (*byte == b'\\') | (*byte == 0x7f)
 }
 
 /// Appends a whole number.
 pub fn number(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+/// Appends an address as a text.
+pub fn address(out: &mut Vec<u8>, address: IpAddr) {
+    out.push(b'"');
+    match address {
+        IpAddr::V4(address) => {
+            for (place, octet) in address.octets().into_iter().enumerate() {
+                if place > 0 {
+                    out.push(b'.');
+                }
+                number(out, octet.into());
+            }
+        }
+        IpAddr::V6(address) => out.extend_from_slice(address.to_string().as_bytes()),
+    }
+    out.push(b'"');
 }
 
 /// Appends microseconds as milliseconds with three decimals.
@@ -47,7 +111,6 @@ pub fn thousandths(out: &mut Vec<u8>, count: u64) {
 
 fn escaped(out: &mut Vec<u8>, mut bytes: &[u8]) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
-    let is_special = |byte: &u8| *byte < b' ' || matches!(byte, b'"' | b'\\' | 0x7f);
     while let Some(at) = bytes.iter().position(is_special) {
         out.extend_from_slice(&bytes[..at]);
         match bytes[at] {
@@ -77,11 +140,18 @@ mod tests {
             b"a\"b\\c\n\r\t\x01\x7f",
             b"\xff\xfe",
             "grün".as_bytes(),
+            b"sixteen plain ones, and then one that is not: \"",
+            b"sixteen plain ones, then \xff and \xc3\xbc, and plain again",
         ] {
             let mut out = Vec::new();
             text(&mut out, bytes);
             let read: String = serde_json::from_slice(&out).expect("JSON");
             assert_eq!(read, String::from_utf8_lossy(bytes));
+        }
+        for address in ["10.0.0.255", "2001:db8::1"] {
+            let mut out = Vec::new();
+            super::address(&mut out, address.parse().expect("an address"));
+            assert_eq!(out, format!("\"{address}\"").as_bytes());
         }
         for (micros, expected) in [(0, "0.000"), (1_234_005, "1234.005"), (60, "0.060")] {
             let mut out = Vec::new();

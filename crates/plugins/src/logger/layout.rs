@@ -47,20 +47,24 @@ impl Layout {
 impl Account<'_> {
     fn full(&self, out: &mut Vec<u8>) {
         let (exchange, record) = (self.exchange, self.record);
-        json::key(out, "request");
+        json::token_key(out, b"request");
         self.request(out);
         if !exchange.request_id().is_empty() {
             out.pop();
             text_field(out, "id", exchange.request_id().as_bytes());
             out.push(b'}');
         }
-        json::key(out, "response");
+        json::token_key(out, b"response");
         self.response(out);
         if let Some(status) = record.upstream_status {
-            text_field(out, "upstream_status", status.to_string().as_bytes());
+            text_field(
+                out,
+                "upstream_status",
+                itoa::Buffer::new().format(status).as_bytes(),
+            );
         }
         let upstream_us = record.upstream_us.unwrap_or(0).min(record.total_us);
-        json::key(out, "latencies");
+        json::token_key(out, b"latencies");
         out.push(b'{');
         for (name, micros) in [
             ("request", record.total_us),
@@ -71,17 +75,19 @@ impl Account<'_> {
             number_field(out, name, micros / 1000);
         }
         out.push(b'}');
-        json::key(out, "tries");
+        json::token_key(out, b"tries");
         out.push(b'[');
         if let Some(upstream) = record.upstream {
             out.push(b'{');
-            text_field(out, "ip", upstream.ip().to_string().as_bytes());
+            json::token_key(out, b"ip");
+            json::address(out, upstream.ip());
             number_field(out, "port", upstream.port().into());
             out.push(b'}');
         }
         out.push(b']');
         self.names(out);
-        text_field(out, "client_ip", exchange.request.client.to_string().as_bytes());
+        json::token_key(out, b"client_ip");
+        json::address(out, exchange.request.client);
         number_field(out, "started_at", record.started_ms);
         let source: &[u8] = match exchange.response.is_gateway {
             true => b"kong",
@@ -101,7 +107,7 @@ impl Account<'_> {
             }
         }
         if let Some(identity) = &self.exchange.identity {
-            json::key(out, "consumer");
+            json::token_key(out, b"consumer");
             out.push(b'{');
             text_field(out, "id", identity.consumer.id.as_bytes());
             for (name, value) in [
@@ -114,7 +120,7 @@ impl Account<'_> {
             }
             out.push(b'}');
             if let Some(credential) = &identity.credential_id {
-                json::key(out, "authenticated_entity");
+                json::token_key(out, b"authenticated_entity");
                 out.push(b'{');
                 text_field(out, "id", credential.as_bytes());
                 out.push(b'}');
@@ -124,11 +130,11 @@ impl Account<'_> {
 
     fn plain(&self, out: &mut Vec<u8>) {
         let (exchange, record) = (self.exchange, self.record);
-        json::key(out, "request");
+        json::token_key(out, b"request");
         self.request(out);
-        json::key(out, "response");
+        json::token_key(out, b"response");
         self.response(out);
-        json::key(out, "server");
+        json::token_key(out, b"server");
         out.push(b'{');
         text_field(out, "hostname", record.hostname.as_bytes());
         text_field(out, "version", env!("CARGO_PKG_VERSION").as_bytes());
@@ -148,21 +154,22 @@ impl Account<'_> {
         }
         if let Some(identity) = &exchange.identity {
             let consumer = &identity.consumer;
-            json::key(out, "consumer");
+            json::token_key(out, b"consumer");
             out.push(b'{');
             let name = consumer.username.as_deref().unwrap_or(&consumer.id);
             text_field(out, "username", name.as_bytes());
             out.push(b'}');
         }
-        text_field(out, "client_ip", exchange.request.client.to_string().as_bytes());
+        json::token_key(out, b"client_ip");
+        json::address(out, exchange.request.client);
         number_field(out, "start_time", record.started_ms);
-        json::key(out, "latency");
+        json::token_key(out, b"latency");
         json::millis(out, record.total_us);
         if let Some(upstream_us) = record.upstream_us {
-            json::key(out, "upstream_latency");
+            json::token_key(out, b"upstream_latency");
             json::millis(out, upstream_us);
         }
-        json::key(out, "apisix_latency");
+        json::token_key(out, b"apisix_latency");
         json::millis(
             out,
             record.total_us.saturating_sub(record.upstream_us.unwrap_or(0)),
@@ -171,19 +178,20 @@ impl Account<'_> {
 
     fn event(&self, out: &mut Vec<u8>) {
         let (exchange, record) = (self.exchange, self.record);
-        text_field(out, "request_url", &self.masks.url(&exchange.request));
+        json::token_key(out, b"request_url");
+        Masks::write_url(out, &exchange.request, &self.masks.uri(&exchange.request));
         text_field(out, "request_method", &exchange.request.method);
-        json::key(out, "request_headers");
+        json::token_key(out, b"request_headers");
         self.masks.write_headers(out, &exchange.request.headers);
-        json::key(out, "request_query");
+        json::token_key(out, b"request_query");
         let query = exchange.request.query.as_deref().unwrap_or_default();
         self.masks.write_arguments(out, query);
         number_field(out, "request_size", record.bytes_in);
-        json::key(out, "response_headers");
+        json::token_key(out, b"response_headers");
         self.masks.write_headers(out, &exchange.response.headers);
         number_field(out, "response_status", record.status.into());
         number_field(out, "response_size", record.bytes_out);
-        json::key(out, "latency");
+        json::token_key(out, b"latency");
         json::millis(out, record.total_us);
         if let Some(upstream) = record.upstream {
             text_field(out, "upstream", upstream.to_string().as_bytes());
@@ -194,13 +202,15 @@ impl Account<'_> {
         let request = &self.exchange.request;
         out.push(b'{');
         text_field(out, "method", &request.method);
-        text_field(out, "uri", &self.masks.uri(request));
-        text_field(out, "url", &self.masks.url(request));
+        let uri = self.masks.uri(request);
+        text_field(out, "uri", &uri);
+        json::token_key(out, b"url");
+        Masks::write_url(out, request, &uri);
         number_field(out, "size", self.record.bytes_in);
-        json::key(out, "querystring");
+        json::token_key(out, b"querystring");
         self.masks
             .write_arguments(out, request.query.as_deref().unwrap_or_default());
-        json::key(out, "headers");
+        json::token_key(out, b"headers");
         self.masks.write_headers(out, &request.headers);
         if let Some(body) = self.request_body {
             text_field(out, "body", body);
@@ -212,7 +222,7 @@ impl Account<'_> {
         out.push(b'{');
         number_field(out, "status", self.record.status.into());
         number_field(out, "size", self.record.bytes_out);
-        json::key(out, "headers");
+        json::token_key(out, b"headers");
         self.masks.write_headers(out, &self.exchange.response.headers);
         if let Some(body) = self.response_body {
             text_field(out, "body", body);
@@ -222,11 +232,11 @@ impl Account<'_> {
 }
 
 fn text_field(out: &mut Vec<u8>, name: &str, text: &[u8]) {
-    json::key(out, name);
+    json::token_key(out, name.as_bytes());
     json::text(out, text);
 }
 
 fn number_field(out: &mut Vec<u8>, name: &str, number: u64) {
-    json::key(out, name);
+    json::token_key(out, name.as_bytes());
     json::number(out, number);
 }

@@ -36,19 +36,20 @@ impl Masks {
     /// Appends the headers as an object. Names are in lower case; of a name that comes several times, there is a list.
     pub fn write_headers(&self, out: &mut Vec<u8>, headers: &Headers) {
         out.push(b'{');
-        for (place, header) in headers.iter().enumerate().take(MAX_FIELDS) {
-            let same = |other: &weir_plugin::Header<'_>| other.name.eq_ignore_ascii_case(header.name);
-            if headers.iter().take(place).any(|other| same(&other)) {
+        for header in headers.iter().take(MAX_FIELDS) {
+            let mut same = headers.get_all(header.name);
+            let is_first = same.next().is_some_and(|first| std::ptr::eq(first, header.value));
+            if !is_first {
                 continue;
             }
-            json::key(out, &String::from_utf8_lossy(header.name).to_ascii_lowercase());
+            json::token_key(out, header.name);
             if self.hides_header(header.name) {
                 json::text(out, MASKED.as_bytes());
-            } else if headers.iter().skip(place + 1).any(|other| same(&other)) {
+            } else if same.next().is_some() {
                 out.push(b'[');
-                for other in headers.iter().skip(place).filter(same).take(MAX_FIELDS) {
+                for value in headers.get_all(header.name).take(MAX_FIELDS) {
                     json::comma(out);
-                    json::text(out, other.value);
+                    json::text(out, value);
                 }
                 out.push(b']');
             } else {
@@ -120,13 +121,15 @@ impl Masks {
         uri
     }
 
-    /// The whole URL, with the port that the call came in on.
-    pub fn url(&self, request: &Request) -> Vec<u8> {
-        let mut url = format!("{}://", request.scheme()).into_bytes();
-        url.extend_from_slice(&request.host);
-        url.push(b':');
-        json::number(&mut url, request.local.port().into());
-        url.extend(self.uri(request));
-        url
+    /// Appends the whole URL as a text, with the port that the call came in on; `uri` is what [`Self::uri`] has said.
+    pub fn write_url(out: &mut Vec<u8>, request: &Request, uri: &[u8]) {
+        out.push(b'"');
+        out.extend_from_slice(request.scheme().as_bytes());
+        out.extend_from_slice(b"://");
+        json::part(out, &request.host);
+        out.push(b':');
+        json::number(out, request.local.port().into());
+        json::part(out, uri);
+        out.push(b'"');
     }
 }

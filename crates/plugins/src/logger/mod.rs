@@ -49,6 +49,9 @@ pub struct Config {
     pub target: Target,
     /// The form of messages.
     pub form: Form,
+    /// The calls that are told of; absent: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub when: Option<Predicate>,
     /// What an entry tells, where `fields` does not say it.
     pub layout: Layout,
     /// The entry's fields: texts, with variables (`$remote_addr`), within objects if need be. A text that is one
@@ -82,6 +85,7 @@ impl Default for Config {
         Self {
             target: Target::default(),
             form: Form::default(),
+            when: None,
             layout: Layout::default(),
             fields: None,
             extra_fields: Map::new(),
@@ -232,10 +236,15 @@ impl Plugin for Logger {
                 return Err(vec![Diagnostic::error(path.field(field), message)]);
             }
         };
+        let when = config.when.as_ref().map(Condition::compile).transpose();
+        if let Err(message) = &when {
+            faults.tell("when", message.clone());
+        }
         if !config.form.is_good() {
             faults.tell("form", "expected a facility up to 23 and severities up to 7");
         }
         faults.done()?;
+        let when = when.ok().flatten();
         let needs = |body: &Option<Body>| {
             let when = body.as_ref().and_then(|body| body.when.as_ref());
             when.is_some_and(Condition::needs_body)
@@ -249,8 +258,10 @@ impl Plugin for Logger {
             wrapper: config.form.wrapper(),
             needs_body: fields.as_ref().is_some_and(Fields::needs_body)
                 || extra.needs_body()
+                || when.as_ref().is_some_and(Condition::needs_body)
                 || needs(&request_body)
                 || needs(&response_body),
+            when,
             fields,
             extra,
             layout: config.layout,

@@ -184,6 +184,26 @@ fn entries_have_forms() {
 }
 
 #[test]
+fn only_wanted_calls_are_told_of() {
+    for (when, is_told) in [
+        (json!(["status", "==", 201]), true),
+        (json!(["status", "==", 200]), false),
+        (
+            json!(["OR", ["request_method", "==", "NONE"], ["status", "==", 5]]),
+            false,
+        ),
+    ] {
+        let config = json!({"target": {"file": {"path": "/x"}}, "when": when});
+        let Ok(filter) = build(&Logger, &config) else {
+            panic!("{when}")
+        };
+        let mut exchange = call();
+        exchange.response.status = 201;
+        assert_eq!(filter.wants_account(&mut exchange), is_told, "{when}");
+    }
+}
+
+#[test]
 fn bodies_are_told_of_where_asked_for() {
     let config = json!({
         "target": {"file": {"path": "/x"}},

@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub struct EndpointConfig {
     /// The exposition.
     pub exposition: String,
-    /// Only calls of this path are answered so.
+    /// Only calls of this path are answered so; with any method but `GET` and `HEAD`, none is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// The body for other calls, whose status is 404.
@@ -121,7 +121,8 @@ impl Filter for EndpointFilter {
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         let config = &self.config;
         let is_it = |path: &String| path.as_bytes() == exchange.request.path;
-        if !config.path.as_ref().is_none_or(is_it) {
+        let reads = matches!(exchange.request.method.as_slice(), b"GET" | b"HEAD");
+        if !(reads && config.path.as_ref().is_none_or(is_it)) {
             let kind = config.otherwise_type.clone();
             return Outcome::Reply(Box::new(Reply::new(404, kind, config.otherwise.clone())));
         }

@@ -1,7 +1,7 @@
 //! An instance of `prometheus`: counts the calls that are over.
 
 use super::LabelValue;
-use super::board::Set;
+use super::set::Set;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use weir_plugin::{CallRecord, Exchange, Filter, LogEntry, Phases, Template};

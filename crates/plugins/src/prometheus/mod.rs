@@ -16,24 +16,26 @@
 //! Each worker counts in memory of its own, without a lock; who scrapes adds up. Families of one name, whichever
 //! instances count them, are told as one. What is counted outlives a reload.
 //!
-//! Security: labels may hold what clients send. Their number is bounded: beyond [`board::MAX_SERIES`] of a family,
+//! Security: labels may hold what clients send. Their number is bounded: beyond [`set::MAX_SERIES`] of a family,
 //! calls are counted under the label value `other`, and values are cut after 255 bytes. Series that nobody has counted
 //! for several scrapes make room.
 
 pub mod board;
 mod cells;
+pub mod definition;
 mod endpoint;
 mod filter;
 mod render;
+pub mod set;
 #[cfg(test)]
 mod tests;
 
 pub use board::Board;
 pub use endpoint::{EndpointConfig, MetricsEndpoint};
-pub use render::escaped_label;
+pub use render::{escaped_label, write_gauges};
 
 use crate::checks::Faults;
-use board::Definition;
+use definition::Definition;
 use filter::CountFilter;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! Families as Prometheus reads them: <https://prometheus.io/docs/instrumenting/exposition_formats/>.
 
-use super::board::Set;
+use super::set::Set;
 use super::{Family, LabelValue};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -83,6 +83,15 @@ fn value(mut key: &[u8], column: usize) -> &[u8] {
     match key.split_first() {
         Some((length, rest)) => &rest[..usize::from(*length).min(rest.len())],
         None => key,
+    }
+}
+
+/// Writes a family of gauges. `samples` have their labels as they are written, with their braces.
+pub fn write_gauges(name: &str, help: &str, samples: &[(String, u64)], out: &mut String) {
+    // A string takes all that is written.
+    let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} gauge\n");
+    for (labels, value) in samples {
+        let _ = writeln!(out, "{name}{labels} {value}");
     }
 }
 

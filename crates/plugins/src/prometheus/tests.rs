@@ -181,11 +181,11 @@ fn series_are_bounded_and_make_room() {
         prepare(&mut exchange, &format!("GET /?who={who}"), &[]);
         count(&*filter, &mut exchange, &record(200, 1, None));
     };
-    for who in 0..board::MAX_SERIES + 50 {
+    for who in 0..set::MAX_SERIES + 50 {
         call(&who.to_string());
     }
     let text = board.render("t");
-    assert_eq!(text.matches("t_total{").count(), board::MAX_SERIES + 1);
+    assert_eq!(text.matches("t_total{").count(), set::MAX_SERIES + 1);
     assert!(text.contains("t_total{who=\"other\"} 50\n"));
     // All but one are not called for a while.
     for _ in 0..12 {
@@ -199,6 +199,44 @@ fn series_are_bounded_and_make_room() {
     // One that made room begins anew.
     call("8");
     assert!(board.render("t").contains("t_total{who=\"8\"} 1\n"));
+}
+
+#[test]
+fn what_is_configured_no_more_is_let_go() {
+    let board = Arc::new(Board::default());
+    let of = |number: usize| {
+        let labels: Vec<Value> = (0..=number % 3)
+            .map(|label| json!({"name": format!("l{label}"), "value": "$route_name"}))
+            .collect();
+        let family =
+            json!({"name": "t_total", "help": number.to_string(), "value": "calls", "labels": labels});
+        filter(&board, &json!({"exposition": "t", "families": [family]}))
+    };
+    // Configurations that are only checked leave nothing.
+    let first = of(0);
+    for number in 1..1_000 {
+        drop(of(number));
+    }
+    count(&*first, &mut call("r", None), &record(200, 1, None));
+    assert_eq!(
+        board.sets(),
+        2,
+        "the first, and the last, which goes with the next"
+    );
+    // Those that counted are told for a while, and the cells of those before them are not theirs.
+    for number in 1..1_000 {
+        count(&*of(number), &mut call("r", None), &record(200, 1, None));
+    }
+    assert!(board.sets() < 40, "{}", board.sets());
+    let text = board.render("t");
+    assert!(text.contains("t_total{l0=\"r\"} 12\n"), "{text}");
+    assert!(
+        text.contains("t_total{l0=\"r\",l1=\"r\",l2=\"r\"} 11\n"),
+        "{text}"
+    );
+    // One that comes back in time goes on.
+    count(&*of(999), &mut call("r", None), &record(200, 1, None));
+    assert!(board.render("t").contains("t_total{l0=\"r\"} 13\n"));
 }
 
 #[test]

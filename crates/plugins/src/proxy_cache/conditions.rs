@@ -101,14 +101,7 @@ pub(super) fn part(request: &Headers, response: &Headers, length: usize) -> Part
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn headers(lines: &[(&str, &str)]) -> Headers {
-        let mut headers = Headers::default();
-        lines
-            .iter()
-            .for_each(|(name, value)| headers.append(name.as_bytes(), value.as_bytes()));
-        headers
-    }
+    use crate::testkit::header_fields as headers;
 
     #[test]
     fn conditions_are_evaluated() {

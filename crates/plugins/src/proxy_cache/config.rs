@@ -41,6 +41,9 @@ pub struct Config {
     pub keep_seconds: Option<u64>,
     /// `Cache-Control` of requests and responses counts (RFC 9111); a response is kept only where it says for how long.
     pub cache_control: bool,
+    /// Without `cache_control`: what responses say about how long they are fresh (`s-maxage`, `max-age`, `Expires`) counts
+    /// before `ttl_seconds`.
+    pub obey_lifetime: bool,
     /// Responses that say `private`, `no-store` or `no-cache` are not kept, whatever `cache_control` is.
     pub obey_private: bool,
     /// Responses that set cookies are kept too.
@@ -193,6 +196,7 @@ impl Default for Config {
             ttl_seconds: 300,
             keep_seconds: None,
             cache_control: false,
+            obey_lifetime: false,
             obey_private: true,
             store_cookies: false,
             bypass: Vec::new(),

@@ -175,14 +175,7 @@ pub(super) fn date(text: &[u8]) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn headers(lines: &[(&str, &str)]) -> Headers {
-        let mut headers = Headers::default();
-        lines
-            .iter()
-            .for_each(|(name, value)| headers.append(name.as_bytes(), value.as_bytes()));
-        headers
-    }
+    use crate::testkit::header_fields as headers;
 
     #[test]
     fn directives_are_read() {

@@ -4,11 +4,12 @@ use super::Config;
 use super::conditions::{ANSWERABLE, CONDITIONS, Part, is_for_service, is_not_modified, part};
 use super::control::Control;
 use super::entry::{Entry, Freshness};
-use super::key::{KeyMaker, hex};
+use super::key::KeyMaker;
 use super::pending::{Fetch, Pending, Told};
 use super::record::{MediaType, hides};
 use super::zone::{Key, Look, Zone};
 use crate::graphql;
+use data_encoding::HEXLOWER;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_plugin::{
@@ -124,7 +125,7 @@ impl CacheFilter {
             headers.set(name.as_bytes(), word.as_bytes());
         }
         if let (Some(name), Some(key)) = (&self.config.key_header, key) {
-            headers.set(name.as_bytes(), hex(key).as_bytes());
+            headers.set(name.as_bytes(), HEXLOWER.encode(key).as_bytes());
         }
     }
 

@@ -153,6 +153,10 @@ impl CacheFilter {
             // What is meant for caches like this one is all that counts (RFC 9213, 2.2).
             true if targeted.is_some() => control.s_maxage.or(control.max_age).unwrap_or(0),
             true => control.lifetime(headers, now_ms).unwrap_or(0),
+            false if config.obey_lifetime => {
+                let told = control.lifetime(headers, now_ms);
+                told.unwrap_or(config.ttl_seconds)
+            }
             false => config.ttl_seconds,
         };
         let fresh = seconds.saturating_mul(1000);

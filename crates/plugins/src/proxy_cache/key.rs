@@ -136,11 +136,3 @@ impl KeyMaker {
         digest.finish()
     }
 }
-
-/// A key as hexadecimal digits.
-pub(super) fn hex(key: &Key) -> String {
-    let nibbles = key.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    nibbles
-        .filter_map(|nibble| char::from_digit(u32::from(nibble), 16))
-        .collect()
-}

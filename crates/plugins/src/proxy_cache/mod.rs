@@ -17,6 +17,7 @@
 //! is kept for callers with the same value, unless `per_authorization` is off. Callers that only the service recognises by something else share one cache,
 //! unless a header is in `headers` or the service says `Vary` or `Cache-Control: private`.
 
+mod caches;
 mod conditions;
 mod config;
 mod control;
@@ -30,11 +31,11 @@ mod record;
 mod shelved;
 mod zone;
 
+pub use caches::{CachedResponse, Caches, Purge};
 pub use config::{Config, Disk, QueryKey, Words};
 use filter::CacheFilter;
 use serde_json::Value;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::headers::is_name;
 use weir_plugin::{BuildContext, Filter, Plugin, Shelves, parse_config};
@@ -48,21 +49,22 @@ const DISK_BYTES: std::ops::RangeInclusive<u64> = 1_048_576..=17_592_186_044_416
 /// The plugin; it owns the zones.
 #[derive(Default)]
 pub struct ProxyCache {
-    zones: Mutex<HashMap<String, Arc<Zone>>>,
+    caches: Caches,
     shelves: Option<Arc<dyn Shelves>>,
 }
 
 impl ProxyCache {
-    /// One that can keep responses on these shelves. One without any keeps all of them in memory only.
-    pub fn on(shelves: Arc<dyn Shelves>) -> Self {
+    /// One that can keep responses on these shelves, and whose zones are managed by `caches`. One without shelves keeps
+    /// all of them in memory only.
+    pub fn on(shelves: Arc<dyn Shelves>, caches: Caches) -> Self {
         Self {
             shelves: Some(shelves),
-            ..Self::default()
+            caches,
         }
     }
 
     fn zone(&self, name: &str, config: &Config) -> Arc<Zone> {
-        let mut zones = self.zones.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut zones = self.caches.zones();
         if zones.len() > MAX_SPARE_ZONES {
             zones.retain(|_, zone| Arc::strong_count(zone) > 1);
         }
@@ -96,7 +98,7 @@ impl Plugin for ProxyCache {
         if !faults.is_empty() {
             return Err(faults);
         }
-        let zone = self.zone(&format!("{}/{}", context.voice.as_str(), config.zone), &config);
+        let zone = self.zone(&Caches::name(context.voice, &config.zone), &config);
         Ok(Arc::new(CacheFilter::new(config, zone)))
     }
 }

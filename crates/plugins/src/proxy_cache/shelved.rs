@@ -39,7 +39,7 @@ impl Zone {
 pub(super) fn write(slot: &Slot) -> Option<Vec<u8>> {
     match slot {
         Slot::Pass { .. } => None,
-        Slot::Vary { names, salt } => {
+        Slot::Vary { names, salt, .. } => {
             let mut out = vec![VARY];
             out.extend_from_slice(&salt.to_le_bytes());
             put_count(names.len(), &mut out)?;
@@ -100,6 +100,7 @@ pub(super) fn read(data: &[u8]) -> Option<Slot> {
             Some(Slot::Vary {
                 names: names?.into(),
                 salt,
+                latest: None,
             })
         }
         RESPONSE => {
@@ -204,6 +205,7 @@ mod tests {
         let names = Slot::Vary {
             names: ["accept".to_owned()].as_slice().into(),
             salt: 9,
+            latest: None,
         };
         let written = write(&names).expect("it is kept");
         assert!(matches!(read(&written), Some(Slot::Vary { salt: 9, .. })));

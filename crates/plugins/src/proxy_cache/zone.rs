@@ -18,8 +18,13 @@ const SHARDS: usize = 16;
 pub(super) enum Slot {
     /// A response; `used`: since the hand of the clock came by.
     Response { entry: Arc<Entry>, used: AtomicBool },
-    /// Responses differ by these request headers, and stand under keys of their own.
-    Vary { names: Arc<[String]>, salt: u64 },
+    /// Responses differ by these request headers, and stand under keys of their own; `latest` is that of the one that came
+    /// last, where that is known.
+    Vary {
+        names: Arc<[String]>,
+        salt: u64,
+        latest: Option<Key>,
+    },
     /// The last response could not be kept; nobody waits for the next one until then.
     Pass { until_ms: u64 },
 }
@@ -96,7 +101,7 @@ impl Zone {
     /// Looks for the response to a request.
     pub(super) fn look(&self, key: &Key, request: &Headers, now_ms: u64) -> Look {
         let (names, salt) = match self.shard(key).slots.get(key) {
-            Some(Slot::Vary { names, salt }) => (Arc::clone(names), *salt),
+            Some(Slot::Vary { names, salt, .. }) => (Arc::clone(names), *salt),
             Some(slot) => return slot.found(*key, now_ms),
             None => return self.look_on_shelf(*key),
         };
@@ -136,7 +141,11 @@ impl Zone {
             true => *key,
             false => {
                 let (names, salt) = self.vary(key, vary, entry.times.stored);
-                variant_key(key, &names, salt, request)
+                let place = variant_key(key, &names, salt, request);
+                if let Some(Slot::Vary { latest, .. }) = self.shard(key).slots.get_mut(key) {
+                    *latest = Some(place);
+                }
+                place
             }
         };
         let slot = Slot::Response {
@@ -167,7 +176,7 @@ impl Zone {
 
     /// Notes by which headers responses to this key differ. Those stored under others are found no more.
     fn vary(&self, key: &Key, vary: &[String], now_ms: u64) -> (Arc<[String]>, u64) {
-        if let Some(Slot::Vary { names, salt }) = self.shard(key).slots.get(key)
+        if let Some(Slot::Vary { names, salt, .. }) = self.shard(key).slots.get(key)
             && names[..] == *vary
         {
             return (Arc::clone(names), *salt);
@@ -178,6 +187,7 @@ impl Zone {
         let slot = Slot::Vary {
             names: Arc::clone(&names),
             salt,
+            latest: None,
         };
         self.keep(key, slot);
         (names, salt)
@@ -208,6 +218,26 @@ impl Zone {
             shard.hand.retain(|known| known != key);
         }
         was_shelved || matches!(removed, Some(Slot::Response { .. } | Slot::Vary { .. }))
+    }
+
+    /// The response under a key that can still be used, whatever callers ask for; of several, the latest.
+    pub(super) fn kept(&self, key: &Key, now_ms: u64) -> Option<Arc<Entry>> {
+        let variant = match self.shard(key).slots.get(key)? {
+            Slot::Vary { latest, .. } => *latest,
+            slot => return slot.entry(now_ms),
+        };
+        let variant = variant?;
+        self.shard(&variant).slots.get(&variant)?.entry(now_ms)
+    }
+
+    /// Forgets all that is in memory. What is being fetched is kept once it is there.
+    pub(super) fn clear(&self) {
+        for shard in &self.shards {
+            let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            shard.slots.clear();
+            shard.hand.clear();
+            shard.bytes = 0;
+        }
     }
 
     /// Keeps in memory what comes from the shelf, unless something newer came meanwhile.
@@ -255,6 +285,16 @@ impl Zone {
 }
 
 impl Slot {
+    /// The response, where there is one that can still be used.
+    fn entry(&self, now_ms: u64) -> Option<Arc<Entry>> {
+        match self {
+            Self::Response { entry, .. } if entry.times.freshness(now_ms) != Freshness::Over => {
+                Some(Arc::clone(entry))
+            }
+            _ => None,
+        }
+    }
+
     fn found(&self, key: Key, now_ms: u64) -> Look {
         match self {
             Self::Response { entry, used } => {

@@ -1,15 +1,48 @@
 //! Limits and what they count by, read from the configuration once.
 
-use super::{Limit, LimitHeaders, Per};
+use super::{Limit, LimitHeaders, Per, SummaryHeaders};
 use crate::counting::Number;
 use weir_flow::rate_limit::{Window, WindowLimit};
 use weir_plugin::Exchange;
+use weir_plugin::headers::FieldName;
 
 /// A limit made ready for many calls.
 pub(super) struct CompiledLimit {
     count: Number,
     window: Span,
-    pub(super) headers: LimitHeaders,
+    pub(super) headers: Names,
+}
+
+/// The headers that tell of a limit, as far as they are wanted.
+pub(super) struct Names {
+    pub(super) limit: Option<FieldName>,
+    pub(super) remaining: Option<FieldName>,
+    pub(super) reset: Option<FieldName>,
+    pub(super) retry_after: Option<FieldName>,
+}
+
+impl From<LimitHeaders> for Names {
+    fn from(headers: LimitHeaders) -> Self {
+        SummaryHeaders {
+            limit: headers.limit,
+            remaining: headers.remaining,
+            reset: headers.reset,
+            retry_after: None,
+        }
+        .into()
+    }
+}
+
+impl From<SummaryHeaders> for Names {
+    fn from(headers: SummaryHeaders) -> Self {
+        let name = |name: Option<String>| name.and_then(|name| FieldName::new(&name));
+        Self {
+            limit: name(headers.limit),
+            remaining: name(headers.remaining),
+            reset: name(headers.reset),
+            retry_after: name(headers.retry_after),
+        }
+    }
 }
 
 enum Span {
@@ -35,7 +68,7 @@ impl CompiledLimit {
         Self {
             count: Number::new(limit.count),
             window,
-            headers: limit.headers,
+            headers: limit.headers.into(),
         }
     }
 
@@ -54,7 +87,7 @@ impl CompiledLimit {
             Some(seconds.saturating_mul(1_000))
         };
         Some(WindowLimit {
-            limit: self.count.read(exchange)?,
+            limit: self.count.read_positive(exchange)?,
             window: match &self.window {
                 Span::Fixed(window) => *window,
                 Span::FromFirst(seconds) => Window::FromFirst {

@@ -1,11 +1,12 @@
 //! The rate limit at work: configuration made ready for many calls.
 
-use super::compiled::{CompiledLimit, length_ms};
-use super::{Config, OnFailure, Otherwise, SummaryHeaders};
+use super::compiled::{CompiledLimit, Names, length_ms};
+use super::{Config, OnFailure, Otherwise};
 use crate::counting::Counted;
 use crate::counting::settled::is_settled;
 use std::sync::Arc;
 use weir_flow::rate_limit::{Limiter, MAX_LIMITS, Verdict, Window, WindowLimit, WindowState};
+use weir_plugin::headers::FieldName;
 use weir_plugin::{Exchange, Filter, Headers, Outcome, Phases, Refusal, RefusalKind};
 
 /// An instance of `rate-limit` whose counters are those of this process.
@@ -17,7 +18,7 @@ pub(super) struct Limits {
     reject: bool,
     status: u16,
     message: Option<String>,
-    summary: SummaryHeaders,
+    summary: Names,
     fractional_reset: bool,
 }
 
@@ -158,7 +159,7 @@ impl Limits {
             reject: config.reject,
             status: config.status,
             message: config.message,
-            summary: config.headers,
+            summary: config.headers.into(),
             fractional_reset: config.fractional_reset,
         }
     }
@@ -279,15 +280,19 @@ impl Limits {
         }
     }
 
-    fn append_reset(&self, out: &mut Headers, name: Option<&String>, reset_ms: u64) {
+    fn append_reset(&self, out: &mut Headers, name: Option<&FieldName>, reset_ms: u64) {
         let Some(name) = name else { return };
-        let milliseconds = reset_ms % 1_000;
-        if !self.fractional_reset || milliseconds == 0 {
+        let hundredths = reset_ms / 10 % 100;
+        if !self.fractional_reset {
             append_number(out, Some(name), reset_ms.div_ceil(1_000));
             return;
         }
-        let text = format!("{}.{milliseconds:03}", reset_ms / 1_000);
-        out.append(name.as_bytes(), text.trim_end_matches('0').as_bytes());
+        if hundredths == 0 {
+            append_number(out, Some(name), reset_ms / 1_000);
+            return;
+        }
+        let text = format!("{}.{hundredths:02}", reset_ms / 1_000);
+        out.append_named(name, text.trim_end_matches('0').as_bytes());
     }
 }
 
@@ -314,8 +319,8 @@ impl Filter for Limits {
     }
 }
 
-fn append_number(out: &mut Headers, name: Option<&String>, number: u64) {
+fn append_number(out: &mut Headers, name: Option<&FieldName>, number: u64) {
     if let Some(name) = name {
-        out.append(name.as_bytes(), itoa::Buffer::new().format(number).as_bytes());
+        out.append_named(name, itoa::Buffer::new().format(number).as_bytes());
     }
 }

@@ -105,7 +105,7 @@ pub struct Config {
     /// (`RateLimit-Limit`, …) and `Retry-After`; where it is given, only those that it names.
     #[serde(default)]
     pub headers: SummaryHeaders,
-    /// Whether the time until a window ends is told to the millisecond (`12.345`) rather than in whole seconds,
+    /// Whether the time until a window ends is told in hundredths (`12.34`), rounded down, rather than in whole seconds,
     /// rounded up.
     #[serde(default)]
     pub fractional_reset: bool,

@@ -66,6 +66,18 @@ fn limit_of_words(exchange: &mut Exchange) {
     exchange.request.headers.append(b"x-limit", b"two");
 }
 
+fn limit_of_zero(exchange: &mut Exchange) {
+    exchange.request.headers.append(b"x-limit", b"0");
+}
+
+fn limit_beyond_all(exchange: &mut Exchange) {
+    exchange.request.headers.append(b"x-limit", b"9999999999999999");
+}
+
+fn limit_with_underscore(exchange: &mut Exchange) {
+    exchange.request.headers.append(b"X_Limit", b"2");
+}
+
 const OK: &str = "continue";
 const OVER: &str = "rate_limited 429";
 
@@ -148,6 +160,17 @@ fn limits_come_from_variables_and_rules() {
             (limit_of_two, "rate_limited 503"),
             (plain, "rate_limited 503"),
             (limit_of_words, "plugin_failed 500"),
+            (limit_of_zero, "plugin_failed 500"),
+            (limit_beyond_all, "plugin_failed 500"),
+        ],
+    );
+    let underscore = json!({"limits": [{"count": "${http_x_limit ?? 1}", "per": "day"}]});
+    calls(
+        underscore,
+        &[
+            (limit_with_underscore, OK),
+            (limit_with_underscore, OK),
+            (plain, OVER),
         ],
     );
     let fails = json!({"limits": [{"count": 1, "per": "day"}], "by": "consumer", "otherwise": "fail"});
@@ -256,7 +279,7 @@ fn resets_are_told_as_asked() {
         NOW_MS + 7_655
     }
     let plugin = RateLimit::default();
-    for (fractional, expected) in [(true, "T: 12.345"), (false, "T: 13")] {
+    for (fractional, expected) in [(true, "T: 12.34"), (false, "T: 13")] {
         let config = json!({
             "limits": [{"count": 9, "per": {"seconds": 20}, "headers": {"reset": "T"}}],
             "headers": {}, "fractional_reset": fractional, "scope": fractional.to_string(),

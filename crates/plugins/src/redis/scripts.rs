@@ -5,7 +5,7 @@ use weir_plugin::RedisScript;
 
 fn script(text: &'static str) -> RedisScript {
     let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA1_FOR_LEGACY_USE_ONLY, text.as_bytes());
-    let sha1 = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let sha1 = data_encoding::HEXLOWER.encode(digest.as_ref());
     RedisScript { text, sha1 }
 }
 

@@ -157,7 +157,8 @@ impl Filter for IdFilter {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        if !self.keep_clients || !exchange.request.headers.contains(&self.header) {
+        let clients = exchange.request.headers.get(&self.header);
+        if !self.keep_clients || clients.is_none_or(<[u8]>::is_empty) {
             self.give(exchange);
         }
         Outcome::Continue

@@ -86,6 +86,13 @@ fn ids_are_kept_and_echoed_as_told() {
         ),
         (json!({"echo": "no"}), &mine, &[], Some("mine"), None),
         (
+            json!({"generator": {"random": {"characters": "a", "length": 3}}}),
+            &[("X-Request-Id", "")],
+            &[],
+            Some("aaa"),
+            Some("aaa"),
+        ),
+        (
             json!({"keep_clients": false, "generator": {"random": {"characters": "a", "length": 3}}}),
             &mine,
             &theirs,

@@ -29,7 +29,9 @@ use std::sync::Arc;
 use target::{NewTarget, Rewritten};
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::headers::{is_token, is_value};
-use weir_plugin::{BuildContext, Exchange, Filter, Outcome, Phases, Plugin, RefusalKind, parse_config};
+use weir_plugin::{
+    BuildContext, Exchange, Filter, Outcome, Phases, Plugin, RefusalKind, bit_about_client, parse_config,
+};
 
 /// Configuration of `request-rewrite`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -42,7 +44,8 @@ pub struct Config {
     /// Replacements of the path; the first whose pattern finds something is used.
     pub path_patterns: Vec<PathReplacement>,
     /// Forwards the request target exactly as the client wrote it, before any normalization. The upstream then may
-    /// understand another path than the one that the gateway's rules were checked against. Goes before `path`.
+    /// understand another path than the one that the gateway's rules were checked against. With `path` or
+    /// `path_patterns`, they make the new path of it, and nothing in it is escaped.
     pub unsafe_original_target: bool,
     /// The new method.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -53,6 +56,9 @@ pub struct Config {
     /// Changes of the headers. Values may hold variables, and `$1` to `$9` for what the groups of the pattern that
     /// was used have found (without one, they are empty).
     pub headers: Vec<HeaderStep>,
+    /// Changes of `X-Forwarded-Proto`, `-Host`, `-Port` and `X-Real-IP` count, whatever the client has sent; otherwise the
+    /// gateway's own values stand there where the client has sent any of their kind.
+    pub about_client: bool,
     /// Changes of the query. Its arguments are then encoded anew, in the order of their names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub query: Vec<FieldStep>,
@@ -82,6 +88,7 @@ impl Default for Config {
             method: None,
             host: None,
             headers: Vec::new(),
+            about_client: true,
             query: Vec::new(),
             body: Vec::new(),
             form_to_query: false,
@@ -147,6 +154,13 @@ impl Plugin for RequestRewrite {
         let target = target.map_err(|more| faults.extend(more));
         let headers = HeaderSteps::compile(&config.headers, dialect, &root.field("headers"));
         let headers = headers.map_err(|more| faults.extend(more));
+        let decided = match config.about_client {
+            true => config
+                .headers
+                .iter()
+                .fold(0, |bits, step| bits | about_client(step)),
+            false => 0,
+        };
         let query = FieldSteps::compile(&config.query, dialect, &root.field("query"));
         let query = query.map_err(|more| faults.extend(more));
         let body = FieldSteps::compile(&config.body, dialect, &root.field("body"));
@@ -168,6 +182,7 @@ impl Plugin for RequestRewrite {
                 method: config.method,
                 host,
                 headers,
+                decided,
                 query,
                 body,
                 form_to_query: config.form_to_query,
@@ -179,6 +194,19 @@ impl Plugin for RequestRewrite {
     }
 }
 
+/// The bits of the headers about the client that a step changes.
+fn about_client(step: &HeaderStep) -> u8 {
+    let names: Vec<&String> = match step {
+        HeaderStep::Remove(names) => names.iter().collect(),
+        HeaderStep::Rename(names) => names.iter().flat_map(|(old, new)| [old, new]).collect(),
+        HeaderStep::Set(lines)
+        | HeaderStep::Replace(lines)
+        | HeaderStep::Add(lines)
+        | HeaderStep::Append(lines) => lines.keys().collect(),
+    };
+    names.iter().fold(0, |bits, name| bits | bit_about_client(name))
+}
+
 /// The most that `max_body_bytes` may be.
 const MAX_BODY: usize = 64 << 20;
 
@@ -188,6 +216,8 @@ struct RewriteFilter {
     method: Option<String>,
     host: Option<Text>,
     headers: HeaderSteps,
+    /// The bits of the headers about the client that it changes.
+    decided: u8,
     query: FieldSteps,
     body: FieldSteps,
     form_to_query: bool,
@@ -220,6 +250,7 @@ impl RewriteFilter {
         }
         if !self.headers.is_empty() {
             self.headers.try_apply(exchange, Side::Request, &found)?;
+            exchange.request.decided |= self.decided;
         }
         if let Some(Rewritten { path, query }) = rewritten {
             exchange.upstream_path = Some(path);

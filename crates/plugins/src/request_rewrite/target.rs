@@ -27,6 +27,8 @@ pub(super) enum NewTarget {
 pub(super) struct Target {
     path: CaptureTemplate,
     query: Option<CaptureTemplate>,
+    /// It works on the path as the client wrote it, and nothing is escaped.
+    is_raw: bool,
 }
 
 /// A new path as it goes on the wire, and what stands before the caller's query.
@@ -36,16 +38,15 @@ pub(super) struct Rewritten {
 }
 
 impl Target {
-    fn parse(text: &str) -> Self {
-        match text.split_once('?') {
-            None => Self {
-                path: CaptureTemplate::parse(text),
-                query: None,
-            },
-            Some((path, query)) => Self {
-                path: CaptureTemplate::parse(path),
-                query: Some(CaptureTemplate::parse(query)),
-            },
+    fn parse(text: &str, is_raw: bool) -> Self {
+        let (path, query) = match text.split_once('?') {
+            None => (text, None),
+            Some((path, query)) => (path, Some(query)),
+        };
+        Self {
+            path: CaptureTemplate::parse(path),
+            query: query.map(CaptureTemplate::parse),
+            is_raw,
         }
     }
 
@@ -65,13 +66,17 @@ impl Target {
             let mut query = Vec::new();
             template.render(exchange, found, &mut query);
             query.extend_from_slice(behind);
-            escape_query(&query)
+            if self.is_raw { query } else { escape_query(&query) }
         });
         if query.is_none() {
             path.extend_from_slice(behind);
         }
         Rewritten {
-            path: finished(path, is_decoded),
+            path: if self.is_raw {
+                rooted(path)
+            } else {
+                finished(path, is_decoded)
+            },
             query,
         }
     }
@@ -84,7 +89,8 @@ impl NewTarget {
     /// Patterns and expressions that cannot be read.
     pub(super) fn compile(config: &Config, dialect: Dialect) -> Result<Self, Vec<Diagnostic>> {
         let root = DocPath::root();
-        if config.unsafe_original_target {
+        let is_raw = config.unsafe_original_target;
+        if is_raw && config.path.is_none() && config.path_patterns.is_empty() {
             return Ok(Self::Original);
         }
         if let Some(path) = &config.path {
@@ -92,7 +98,7 @@ impl NewTarget {
                 Dialect::Expressions => Text::parse(path, dialect)
                     .map(Self::Text)
                     .map_err(|message| vec![Diagnostic::error(root.field("path"), message)]),
-                _ => Ok(Self::Template(Target::parse(path))),
+                _ => Ok(Self::Template(Target::parse(path, is_raw))),
             };
         }
         let mut faults = Vec::new();
@@ -100,7 +106,7 @@ impl NewTarget {
         for (index, replacement) in config.path_patterns.iter().enumerate() {
             let path = root.field("path_patterns").index(index).field("pattern");
             match crate::patterns::compile(&replacement.pattern, path) {
-                Ok(regex) => replacements.push((regex, Target::parse(&replacement.replacement))),
+                Ok(regex) => replacements.push((regex, Target::parse(&replacement.replacement, is_raw))),
                 Err(fault) => faults.push(fault),
             }
         }
@@ -145,14 +151,19 @@ impl NewTarget {
                 (Some(Rewritten { path, query: None }), found)
             }
             Self::Replacements(replacements) => {
-                let path = &exchange.request.path;
+                let is_raw = replacements.first().is_some_and(|(_, target)| target.is_raw);
+                let path = match is_raw {
+                    true => &exchange.request.raw_path,
+                    false => &exchange.request.path,
+                };
                 let first = replacements.iter().find_map(|(regex, target)| {
                     let captures = regex.captures(path)?;
                     let groups = captures.iter().map(|group| group.map(|group| group.range()));
                     Some((target, groups.collect()))
                 });
                 let Some((target, groups)) = first else {
-                    return Ok((None, found));
+                    let path = is_raw.then(|| path.clone());
+                    return Ok((path.map(|path| Rewritten { path, query: None }), found));
                 };
                 let text = path.clone();
                 let found = Found { text, groups };
@@ -162,11 +173,17 @@ impl NewTarget {
     }
 }
 
-/// A path as it goes on the wire. `is_decoded`: it has no escapes yet.
-fn finished(mut path: Vec<u8>, is_decoded: bool) -> Vec<u8> {
+/// A path with the slash that each begins with.
+fn rooted(mut path: Vec<u8>) -> Vec<u8> {
     if path.first() != Some(&b'/') {
         path.insert(0, b'/');
     }
+    path
+}
+
+/// A path as it goes on the wire. `is_decoded`: it has no escapes yet.
+fn finished(path: Vec<u8>, is_decoded: bool) -> Vec<u8> {
+    let path = rooted(path);
     let mut out = Vec::with_capacity(path.len());
     if is_decoded {
         escape_path(&path, &mut out);

@@ -36,6 +36,11 @@ fn targets_are_rewritten() {
         config
     };
     let regex = |pattern: &str, replacement: &str| json!({"path_patterns": [{"pattern": pattern, "replacement": replacement}]});
+    let raw = |pattern: &str, replacement: &str| {
+        let mut config = regex(pattern, replacement);
+        config["unsafe_original_target"] = json!(true);
+        config
+    };
     let two = json!({"path_patterns": [
         {"pattern": "^/a/(.*)", "replacement": "/one/$1"}, {"pattern": "^/(.*)", "replacement": "/two/$1"},
     ]});
@@ -97,11 +102,24 @@ fn targets_are_rewritten() {
         (decoded(regex("^/p/(.*)", "/q/$1")), "/p/a%b", None, "/q/a%25b"),
         (decoded(json!({"path": "/x/%20"})), "/p", None, "/x/%2520"),
         (
-            json!({"unsafe_original_target": true, "path": "/x"}),
+            json!({"unsafe_original_target": true}),
             "/raw path",
             Some("x=%2F"),
             "/raw%20path?x=%2F",
         ),
+        (
+            json!({"unsafe_original_target": true, "path": "/x%20y?q=1"}),
+            "/raw path",
+            Some("x=%2F"),
+            "/x%20y?q=1&x=%2F",
+        ),
+        (
+            decoded(raw("^/raw(.*)", "/r?q=$1")),
+            "/raw%20path",
+            Some("x=1"),
+            "/r?q=%20path&x=1",
+        ),
+        (raw("^/none", "/r"), "/raw%20path", Some("x=1"), "/raw%20path?x=1"),
     ] {
         assert_eq!(
             target(&config, path, query),

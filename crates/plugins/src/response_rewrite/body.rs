@@ -4,6 +4,7 @@ use super::Replacement;
 use crate::captures::{CaptureTemplate, Found};
 use crate::compression::{self, Coding};
 use crate::field_steps::{FieldStep, FieldSteps};
+use crate::gathered::Gathered;
 use crate::texts::Dialect;
 use regex::bytes::{Captures, Regex};
 use serde_json::Value;
@@ -128,11 +129,9 @@ impl Change {
 /// Gathers a body, and changes it at its end.
 pub(super) struct Whole {
     change: Arc<Change>,
-    gathered: Vec<u8>,
+    gathered: Gathered,
     coding: Option<Coding>,
     is_json: bool,
-    /// The body is larger than allowed and passes as it is.
-    is_too_large: bool,
 }
 
 impl Whole {
@@ -163,30 +162,22 @@ impl Whole {
         response.headers.remove(b"content-length");
         response.body_filters.push(Self {
             change: Arc::clone(change),
-            gathered: Vec::new(),
+            gathered: Gathered::new(change.max_bytes),
             coding,
             is_json,
-            is_too_large: false,
         });
     }
 }
 
 impl BodyFilter for Whole {
     fn piece(&mut self, data: &[u8], out: &mut Vec<u8>) {
-        if !self.is_too_large && self.gathered.len() + data.len() <= self.change.max_bytes {
-            self.gathered.extend_from_slice(data);
-            return;
-        }
-        self.is_too_large = true;
-        out.append(&mut self.gathered);
-        out.extend_from_slice(data);
+        self.gathered.piece(data, out);
     }
 
     fn end(&mut self, out: &mut Vec<u8>) {
-        if self.is_too_large {
+        let Some(mut body) = self.gathered.whole() else {
             return;
-        }
-        let mut body = std::mem::take(&mut self.gathered);
+        };
         if let Some(coding) = self.coding {
             // What is no such stream passes as it is, without its coding's name.
             body = compression::unpacked(coding, &body, self.change.max_bytes).unwrap_or(body);

@@ -53,6 +53,8 @@ impl Call<'_> {
         is_reused: bool,
     ) -> Tried {
         connection.calls += 1;
+        // The connection's timer may be set for the task that it served last; the client's wakes this one.
+        std::mem::swap(&mut self.client.timer, &mut connection.timer);
         let busy = Busy::new(plan.upstream, target);
         let timeouts = &plan.forward.timeouts;
         let (read_timeout, write_timeout) = (
@@ -215,6 +217,7 @@ impl Call<'_> {
         is_sent: bool,
         now: Instant,
     ) -> Tried {
+        std::mem::swap(&mut self.client.timer, &mut connection.timer);
         let relayed = match relayed {
             Ok(relayed) => relayed,
             Err(Unrelayed::Cut(after)) => {
@@ -230,7 +233,7 @@ impl Call<'_> {
             let bounds = &plan.upstream.keepalive;
             self.worker
                 .pool
-                .put(key.clone(), connection, bounds, now, &self.worker.buffers);
+                .put(key, connection, bounds, now, &self.worker.buffers);
         } else {
             connection.inbox.consume(connection.inbox.bytes().len());
             connection.inbox.release(&self.worker.buffers);
@@ -248,6 +251,7 @@ impl Call<'_> {
         let now = Instant::now();
         self.report.upstream_time = Some(now.saturating_duration_since(plan.started));
         self.report.answered = Some(self.exchange.response.status);
+        self.report.answered_at = Some(now);
         if busy.is_counting() {
             let now_ms = self.exchange.unix_ms();
             busy.note_latency(now.saturating_duration_since(started), now_ms);
@@ -308,7 +312,7 @@ impl Attempt {
         limit: usize,
     ) -> Result<io::Result<usize>, Stop> {
         let fill = |read: &mut ReadHalf, inbox: &mut Inbox, context: &mut Context<'_>| {
-            inbox.poll_fill(read, context, &worker.buffers, limit)
+            read.poll_fill(inbox, context, &worker.buffers, limit)
         };
         self.wait(worker, watch, fill).await
     }

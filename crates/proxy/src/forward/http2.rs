@@ -5,6 +5,7 @@ use super::pump::{Pump, Watch};
 use super::{Failure, Plan};
 use crate::forwarded;
 use crate::h1::Framing;
+use crate::h2::send::RequestHead;
 use crate::multiplex::fields;
 use crate::multiplex::stream::Came;
 use crate::reply::push_header;
@@ -54,15 +55,22 @@ impl Call<'_> {
         } else {
             "http"
         };
-        let method = &self.exchange.request.method;
-        let request = fields::write_request(method, &out[..target_len], scheme, &out[target_len..]);
+        let (target, lines) = out.split_at(target_len);
+        let request = RequestHead {
+            method: &self.exchange.request.method,
+            target,
+            scheme,
+            authority: host_of(lines),
+            lines,
+        };
+        let Some(stream) = attempt.connection.read.stream() else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let sent = stream.send_request(request, is_whole && body.is_empty());
         out.clear();
         std::mem::swap(out, &mut body);
         self.worker.buffers.give_output(body);
-        let (Some(request), Some(stream)) = (request, attempt.connection.read.stream()) else {
-            return Err(io::ErrorKind::InvalidInput.into());
-        };
-        stream.send_request(request, is_whole && out.is_empty())?;
+        sent?;
         if is_whole {
             stream.end_with_next_write();
         }
@@ -96,15 +104,12 @@ impl Call<'_> {
             Err(stop) => return Awaited::Cancelled(stop),
         };
         let to_head = self.exchange.request.method == b"HEAD";
-        let read = match came {
-            Came::Interim(head) => {
-                let response = &mut self.exchange.response;
-                fields::read_response(&head, false, to_head, response)
-            }
-            Came::Final(head, is_whole) => {
-                fields::read_response(&head, is_whole, to_head, &mut self.exchange.response)
-            }
+        let (list, is_whole) = match came {
+            Came::Interim(list) => (list, false),
+            Came::Final(list, is_whole) => (list, is_whole),
         };
+        let read = fields::read_response(&list, is_whole, to_head, &mut self.exchange.response);
+        self.worker.runners.lists.give(list);
         match read {
             Ok(head) => Awaited::Head(head),
             Err(error) => {
@@ -116,6 +121,18 @@ impl Call<'_> {
             }
         }
     }
+}
+
+/// The value of `Host` among header lines.
+fn host_of(lines: &[u8]) -> &[u8] {
+    let mut lines = lines.split(|byte| *byte == b'\n');
+    let value = |line: &'_ [u8]| -> Option<usize> {
+        let (name, _) = line.split_at_checked(5)?;
+        name.eq_ignore_ascii_case(b"host:").then_some(name.len())
+    };
+    lines
+        .find_map(|line| Some(line[value(line)?..].trim_ascii()))
+        .unwrap_or_default()
 }
 
 /// A connection on which nothing comes in time may be dead; it gets no further calls.

@@ -173,9 +173,10 @@ impl Call<'_> {
         let keeps_host = !forwarded.host_as_written || forward.upstream_host == UpstreamHost::Client;
         let mut headers = self.exchange.request.headers.iter();
         let may_have_some = self.head.has_forwarded || route.chain.has_request_work;
-        forwarded::is_plain(forwarded, self.exchange)
-            && keeps_host
-            && !(may_have_some && headers.any(|header| forwarded::is_forwarded(header.name)))
+        let mut has_some = || {
+            self.exchange.request.decided != 0 || headers.any(|header| forwarded::is_forwarded(header.name))
+        };
+        forwarded::is_plain(forwarded, self.exchange) && keeps_host && !(may_have_some && has_some())
     }
 
     fn hash(&mut self, upstream: &Upstream) -> Option<u64> {

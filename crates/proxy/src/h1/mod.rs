@@ -100,17 +100,14 @@ pub fn may_trail(name: &[u8]) -> bool {
 /// Takes out what filters may have set of the headers by which a message is framed and its connection kept: those
 /// are the gateway's own, made anew for each hop.
 pub fn forget_framing(headers: &mut Headers) {
-    headers.retain(|header| {
-        let is = |own: &[u8]| header.name.eq_ignore_ascii_case(own);
-        // Few names are of one of these lengths.
-        !match header.name.len() {
-            6 => is(b"expect"),
-            7 => is(b"upgrade"),
-            10 => is(b"connection") || is(b"keep-alive"),
-            14 => is(b"content-length") || is(b"http2-settings"),
-            16 => is(b"proxy-connection"),
-            17 => is(b"transfer-encoding"),
-            _ => false,
-        }
-    });
+    headers.remove_any([
+        b"expect",
+        b"upgrade",
+        b"connection",
+        b"keep-alive",
+        b"content-length",
+        b"http2-settings",
+        b"proxy-connection",
+        b"transfer-encoding",
+    ]);
 }

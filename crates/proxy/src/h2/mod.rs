@@ -1,10 +1,19 @@
-//! HTTP/2 (RFC 9113), from clients and to upstreams, over the `h2` crate.
+//! HTTP/2 (RFC 9113), from clients and to upstreams.
 //!
 //! A stream has the two halves of a connection, and a client's stream is a client: calls do not know the difference
-//! but where heads and trailers are concerned. [`server`] takes streams in, [`pool`] keeps connections to upstreams,
-//! [`wire`] gathers what many streams write.
+//! but where heads and trailers are concerned. [`server`] takes streams in, [`pool`] keeps connections to upstreams; both
+//! are one [`connection`], which [`receive`] and [`control`] feed with what the peer's frames say, and [`send`] with what
+//! streams have to say. Why it is Weir's own: `docs/adr/0009-own-http2-engine.md`.
 
+pub mod connection;
+mod control;
+mod frame;
+pub mod fuzzing;
+mod head;
+mod hpack;
 pub mod pool;
+mod receive;
+pub mod send;
 pub mod server;
+mod state;
 pub mod stream;
-mod wire;

@@ -1,25 +1,21 @@
 //! HTTP/2 connections to upstreams. Each carries many calls at once; each worker has its own.
 
-use super::stream::error_of;
-use super::wire::Wire;
+use super::connection::{self, Settings, Side};
+use crate::buffer::Inbox;
 use crate::multiplex::stream::Stream;
 use crate::pool::{CountedOpen, PoolKey, UpstreamConnection, dial};
 use crate::timer::{Timer, later};
 use crate::transport::{ReadHalf, WriteHalf};
 use crate::worker::Worker;
-use bytes::Bytes;
-use h2::Ping;
-use h2::client::{self, SendRequest};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::future::Future;
 use std::io;
-use std::pin::Pin;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use weir_model::KeepalivePool;
@@ -28,8 +24,8 @@ use weir_snapshot::ClientTls;
 /// Data that an upstream may send ahead on a stream, and on all streams of a connection.
 const STREAM_WINDOW: u32 = 128 * 1024;
 const CONNECTION_WINDOW: u32 = 2 * 1024 * 1024;
-/// Data of one stream that waits to be written.
-const SEND_BUFFER: usize = 64 * 1024;
+/// The number of the last stream of a connection.
+const MAX_STREAM: u32 = (1 << 31) - 1;
 
 /// Most connections that are made, one after another, until there is room for a call.
 const MAX_OPENINGS: usize = 64;
@@ -59,7 +55,7 @@ impl Speaks {
 
 /// A connection that takes calls.
 struct Connection {
-    sender: SendRequest<Bytes>,
+    wire: Rc<connection::Connection>,
     /// Calls under way.
     active: Cell<usize>,
     /// Calls so far.
@@ -72,7 +68,18 @@ struct Connection {
 impl Connection {
     fn has_room(&self, bounds: &KeepalivePool) -> bool {
         let is_worn = bounds.requests > 0 && self.calls.get() >= bounds.requests;
-        !self.is_closed.get() && !is_worn && self.active.get() < self.sender.current_max_send_streams()
+        let has_stream = |state: &mut connection::State| {
+            let is_open = !state.is_over && !state.peer_is_going && state.highest < MAX_STREAM;
+            is_open && self.active.get() < state.peer_max_streams
+        };
+        !self.is_closed.get() && !is_worn && self.wire.with(has_stream)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // It ends with its last call.
+        self.wire.with(connection::State::wake_driver);
     }
 }
 
@@ -132,16 +139,8 @@ impl Streams {
         let mut entries = self.entries.borrow_mut();
         let entry = entries.get_mut(key)?;
         entry.idle_timeout = Duration::from_millis(bounds.idle_timeout_ms);
-        loop {
-            let connection = Rc::clone(entry.open.iter().find(|it| it.has_room(bounds))?);
-            let mut sender = connection.sender.clone();
-            match sender.poll_ready(&mut Context::from_waker(Waker::noop())) {
-                Poll::Ready(Ok(())) => return Some(begin(connection, sender, now)),
-                // It is going away, or has gone.
-                Poll::Ready(Err(_)) | Poll::Pending => connection.is_closed.set(true),
-            }
-            entry.open.retain(|it| !it.is_closed.get());
-        }
+        let connection = Rc::clone(entry.open.iter().find(|it| it.has_room(bounds))?);
+        Some(begin(connection, now))
     }
 
     /// A stream on a connection that is made for it, and for all that wait for one; or a connection of its own, where
@@ -182,6 +181,7 @@ impl Streams {
                     timer: Timer::new(now, Duration::ZERO),
                     calls: 0,
                     open: Some(CountedOpen::new(&worker.metrics)),
+                    home: None,
                 }));
             }
         }
@@ -253,11 +253,12 @@ impl Streams {
     }
 }
 
-fn begin(connection: Rc<Connection>, sender: SendRequest<Bytes>, now: Instant) -> Box<UpstreamConnection> {
+fn begin(connection: Rc<Connection>, now: Instant) -> Box<UpstreamConnection> {
     connection.active.set(connection.active.get() + 1);
     let calls = connection.calls.get();
     connection.calls.set(calls + 1);
-    let stream = Rc::new(Stream::to_upstream(sender, Lease(connection)));
+    let wire = Rc::clone(&connection.wire);
+    let stream = Rc::new(Stream::to_upstream(&wire, Lease(connection)));
     Box::new(UpstreamConnection {
         read: ReadHalf::Stream(Rc::clone(&stream)),
         write: Some(WriteHalf::Stream(stream)),
@@ -265,6 +266,7 @@ fn begin(connection: Rc<Connection>, sender: SendRequest<Bytes>, now: Instant) -
         timer: Timer::new(now, Duration::ZERO),
         calls,
         open: None,
+        home: None,
     })
 }
 
@@ -285,16 +287,16 @@ async fn open(worker: Rc<Worker>, key: PoolKey, met: (Met, Speaks), mut timer: T
             opening.http1.replace(Some(halves));
             (Ok(None), None)
         }
-        Ok(Shaken::Http2(sender, connection, wire)) => {
+        Ok(Shaken::Http2(wire)) => {
             let kept = Rc::new(Connection {
-                sender,
+                wire: Rc::clone(&wire),
                 active: Cell::new(0),
                 calls: Cell::new(0),
                 idle_since: Cell::new(Instant::now()),
                 is_closed: Cell::new(false),
             });
             let weak = Rc::downgrade(&kept);
-            (Ok(Some(kept)), Some((weak, connection, wire)))
+            (Ok(Some(kept)), Some((weak, wire)))
         }
         Err(error) => (Err(error.kind()), None),
     };
@@ -309,12 +311,12 @@ async fn open(worker: Rc<Worker>, key: PoolKey, met: (Met, Speaks), mut timer: T
         entry.open.extend(result.ok().flatten());
     }
     opening.is_over.notify_waiters();
-    let Some((kept, connection, wire)) = driven else {
+    let Some((kept, wire)) = driven else {
         return;
     };
     let metrics = &worker.metrics;
     let _open = CountedOpen::new(metrics);
-    drive(connection, &wire).await;
+    drive(&wire, &kept).await;
     if let Some(kept) = kept.upgrade() {
         kept.is_closed.set(true);
     }
@@ -323,7 +325,7 @@ async fn open(worker: Rc<Worker>, key: PoolKey, met: (Met, Speaks), mut timer: T
 /// What a connection has come to.
 enum Shaken {
     Http1((ReadHalf, WriteHalf)),
-    Http2(SendRequest<Bytes>, Box<client::Connection<Wire, Bytes>>, Wire),
+    Http2(Rc<connection::Connection>),
 }
 
 async fn shake(worker: &Rc<Worker>, key: &PoolKey, (met, speaks): (Met, Speaks)) -> io::Result<Shaken> {
@@ -331,53 +333,59 @@ async fn shake(worker: &Rc<Worker>, key: &PoolKey, (met, speaks): (Met, Speaks))
     if speaks == Speaks::Either && !halves.0.speaks_http2() {
         return Ok(Shaken::Http1(halves));
     }
-    let wire = Wire::new(worker, halves, Vec::new());
-    let max_head_bytes = u32::try_from(worker.shared.limits.max_head_bytes).unwrap_or(u32::MAX);
-    let mut builder = client::Builder::new();
-    builder
-        .enable_push(false)
-        .initial_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
-        .max_header_list_size(max_head_bytes)
-        .max_send_buffer_size(SEND_BUFFER);
-    let (sender, mut connection) = builder.handshake(wire.clone()).await.map_err(error_of)?;
-    greet(&mut connection, &wire).await?;
-    Ok(Shaken::Http2(sender, Box::new(connection), wire))
+    let settings = Settings {
+        stream_window: STREAM_WINDOW,
+        connection_window: CONNECTION_WINDOW,
+        max_streams: 0,
+        max_head_bytes: worker.shared.limits.max_head_bytes,
+    };
+    let wire = connection::Connection::new(worker, halves, Inbox::default(), Side::Client, settings);
+    greet(&wire).await?;
+    Ok(Shaken::Http2(wire))
 }
 
-/// Waits until the server has answered: then it is known how many calls it takes at once, which it says first.
-async fn greet(connection: &mut client::Connection<Wire, Bytes>, wire: &Wire) -> io::Result<()> {
-    let mut ping = connection.ping_pong();
-    if let Some(ping) = &mut ping {
-        ping.send_ping(Ping::opaque()).map_err(error_of)?;
-    }
+/// Waits until the server has said how many calls it takes at once.
+async fn greet(wire: &connection::Connection) -> io::Result<()> {
     std::future::poll_fn(|context| {
-        let driven = Pin::new(&mut *connection).poll(context).map_err(error_of)?;
+        let is_over = wire.poll_in(context).is_ready();
         if let Poll::Ready(Err(error)) = wire.poll_out(context) {
             return Poll::Ready(Err(error));
         }
-        if driven.is_ready() {
-            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
-        }
-        match &mut ping {
-            None => Poll::Ready(Ok(())),
-            Some(ping) => ping.poll_pong(context).map_ok(|_| ()).map_err(error_of),
+        match is_over {
+            true => Poll::Ready(Err(io::ErrorKind::ConnectionReset.into())),
+            false if wire.with(|state| state.is_greeted) => Poll::Ready(Ok(())),
+            false => Poll::Pending,
         }
     })
     .await
 }
 
 /// Lets the connection work until it ends, which it does once nobody holds on to it and no call is left.
-async fn drive(mut connection: Box<client::Connection<Wire, Bytes>>, wire: &Wire) {
+async fn drive(wire: &connection::Connection, kept: &Weak<Connection>) {
     let ended = std::future::poll_fn(|context| {
-        let driven = Pin::new(&mut connection).poll(context);
-        match wire.poll_out(context) {
-            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-            _ => driven.map_err(error_of),
+        let is_over = wire.poll_in(context).is_ready();
+        if kept.strong_count() == 0 {
+            wire.with(connection::State::go_away);
         }
+        match wire.poll_out(context) {
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+            Poll::Ready(Ok(())) if is_over || kept.strong_count() == 0 => return Poll::Ready(Ok(())),
+            Poll::Ready(Ok(())) => {}
+            Poll::Pending if is_over => return Poll::Ready(Ok(())),
+            Poll::Pending => {}
+        }
+        Poll::Pending
     })
     .await;
+    wire.with(connection::State::lose);
     if let Err(error) = ended {
         tracing::debug!(%error, "an upstream's HTTP/2 connection has ended");
+        return;
     }
+    // Whoever does not take the good-bye will not miss it.
+    std::future::poll_fn(|context| {
+        let _is_told = wire.poll_end(context);
+        Poll::Ready(())
+    })
+    .await;
 }

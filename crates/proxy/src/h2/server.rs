@@ -1,18 +1,14 @@
-//! HTTP/2 connections from clients (RFC 9113): how the `h2` crate carries their streams.
+//! HTTP/2 connections from clients (RFC 9113): takes their streams in.
 
+use super::connection::{self, Going, Settings, Side};
 use super::stream;
-use super::wire::Wire;
 use crate::connection::{Client, LINGER, LINGER_BYTES};
 use crate::multiplex::fields::Asked;
+use crate::multiplex::list::Pseudo;
 use crate::multiplex::session::{Carrier, GoAway, Session};
 use crate::multiplex::stream::Ends;
 use crate::timer::Timer;
 use crate::worker::Worker;
-use bytes::Bytes;
-use h2::server::{self, Connection, SendResponse};
-use h2::{Reason, RecvStream};
-use http::Request;
-use std::future::Future;
 use std::io;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -25,8 +21,6 @@ pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n";
 /// Data that a client may send ahead on a stream, and on all streams of a connection.
 const STREAM_WINDOW: u32 = 64 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
-/// Data of one stream that waits to be written.
-const SEND_BUFFER: usize = 64 * 1024;
 
 /// Serves a client that speaks HTTP/2 until the connection ends.
 pub async fn serve(worker: &Rc<Worker>, client: Client) {
@@ -38,116 +32,125 @@ pub async fn serve(worker: &Rc<Worker>, client: Client) {
         tls,
         ..
     } = client;
-    let before = reader.inbox.bytes().to_vec();
-    reader.inbox.consume(before.len());
-    reader.inbox.release(&worker.buffers);
+    let inbox = std::mem::take(&mut reader.inbox);
     let Some(read) = reader.into_half() else { return };
-    let wire = Wire::new(worker, (read, write), before);
-    match shake(worker, &wire).await {
-        Ok(connection) => {
-            let mut carrier = Streams {
-                connection,
-                wire: wire.clone(),
-            };
-            Session::new(worker, peer, local, tls).run(&mut carrier).await;
-        }
-        Err(error) => {
+    let limits = &worker.shared.limits;
+    let settings = Settings {
+        stream_window: STREAM_WINDOW,
+        connection_window: CONNECTION_WINDOW,
+        max_streams: limits.max_streams,
+        max_head_bytes: limits.max_head_bytes,
+    };
+    let connection = connection::Connection::new(worker, (read, write), inbox, Side::Server, settings);
+    let mut carrier = Streams { connection };
+    match carrier.greet(worker).await {
+        true => Session::new(worker, peer, local, tls).run(&mut carrier).await,
+        false => {
             worker.metrics.protocol_error(ProtocolError::BadRequest);
-            tracing::debug!(%error, client = %peer, "a client does not speak HTTP/2");
+            tracing::debug!(client = %peer, "a client does not speak HTTP/2");
         }
     }
-    linger(&wire).await;
-}
-
-async fn shake(worker: &Worker, wire: &Wire) -> io::Result<Connection<Wire, Bytes>> {
-    let limits = &worker.shared.limits;
-    let mut builder = server::Builder::new();
-    builder
-        .initial_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
-        .max_header_list_size(u32::try_from(limits.max_head_bytes).unwrap_or(u32::MAX))
-        .max_concurrent_streams(limits.max_streams)
-        .max_send_buffer_size(SEND_BUFFER)
-        .enable_connect_protocol();
-    let mut shaking = builder.handshake(wire.clone());
-    let mut timer = Timer::new(Instant::now(), limits.header_timeout);
-    std::future::poll_fn(|context| {
-        let shaken = std::pin::Pin::new(&mut shaking).poll(context);
-        if let Poll::Ready(Err(error)) = wire.poll_out(context) {
-            return Poll::Ready(Err(error));
-        }
-        match shaken {
-            Poll::Ready(shaken) => Poll::Ready(shaken.map_err(io::Error::other)),
-            Poll::Pending => timer
-                .poll_expired(context)
-                .map(|()| Err(io::ErrorKind::TimedOut.into())),
-        }
-    })
-    .await
+    carrier.connection.with(connection::State::lose);
+    linger(&carrier.connection).await;
 }
 
 /// The streams of a connection.
 struct Streams {
-    connection: Connection<Wire, Bytes>,
-    wire: Wire,
+    connection: Rc<connection::Connection>,
+}
+
+impl Streams {
+    /// Waits for the client's first words; says whether they came in time, and were right.
+    async fn greet(&self, worker: &Worker) -> bool {
+        let mut timer = Timer::new(Instant::now(), worker.shared.limits.header_timeout);
+        std::future::poll_fn(|context| {
+            let is_over = self.connection.poll_in(context).is_ready();
+            if let Poll::Ready(Err(_)) = self.connection.poll_out(context) {
+                return Poll::Ready(false);
+            }
+            match is_over {
+                true => Poll::Ready(false),
+                false if self.connection.with(|state| state.is_greeted) => Poll::Ready(true),
+                false => timer.poll_expired(context).map(|()| false),
+            }
+        })
+        .await
+    }
+
+    /// Begins a call for each stream that has come.
+    fn begin(&self, session: &Rc<Session>) {
+        let (mut accepted, late_resets) = self.connection.with(|state| {
+            let late_resets = std::mem::take(&mut state.late_resets);
+            (std::mem::take(&mut state.accepted), late_resets)
+        });
+        for _ in 0..late_resets {
+            session.note_given_up();
+        }
+        for request in accepted.drain(..) {
+            let ends = stream::Ends::from_client(&self.connection, request.key);
+            if ends.is_faulty() {
+                // It was given up before anybody looked at it.
+                session.note_given_up();
+                continue;
+            }
+            let protocol = request.list.get(Pseudo::Protocol).map(<[u8]>::to_vec);
+            let asked = Asked {
+                list: request.list,
+                protocol,
+                version: (2, 0),
+            };
+            session.call(asked, Ends::Http2(ends));
+        }
+        self.connection.with(|state| state.accepted = accepted);
+    }
 }
 
 impl Carrier for Streams {
     fn poll_streams(&mut self, session: &Rc<Session>, context: &mut Context<'_>) -> Poll<()> {
-        loop {
-            match self.connection.poll_accept(context) {
-                Poll::Ready(Some(Ok((request, answer)))) => begin(session, request, answer),
-                Poll::Ready(Some(Err(error))) => {
-                    if !error.is_io() {
-                        session.worker.metrics.protocol_error(ProtocolError::BadRequest);
-                    }
-                    tracing::debug!(%error, client = %session.peer, "an HTTP/2 connection has failed");
-                    return Poll::Ready(());
-                }
-                Poll::Ready(None) => return Poll::Ready(()),
-                Poll::Pending => return Poll::Pending,
+        let is_over = self.connection.poll_in(context).is_ready();
+        self.begin(session);
+        let is_done = |state: &mut connection::State| {
+            if state.failed.take().is_some() {
+                session.worker.metrics.protocol_error(ProtocolError::BadRequest);
             }
+            is_over || (state.going == Going::Said && state.streams.is_empty())
+        };
+        match self.connection.with(is_done) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
         }
     }
 
     fn poll_out(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.wire.poll_out(context)
+        self.connection.poll_out(context)
     }
 
-    /// The crate takes the second step by itself, once the client has shown that it knows of the first.
     fn go_away(&mut self, which: GoAway) {
-        if which == GoAway::Promised {
-            self.connection.graceful_shutdown();
-        }
+        self.connection.with(|state| match which {
+            GoAway::Promised => state.promise_to_go(),
+            GoAway::Final => state.go_away(),
+        });
     }
 
     fn cut_off(&mut self) {
-        self.connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
+        self.connection.with(|state| {
+            state.fail(super::frame::Code::ENHANCE_YOUR_CALM);
+            // It is counted as what it is.
+            state.failed = None;
+        });
     }
 }
 
-fn begin(session: &Rc<Session>, request: Request<RecvStream>, answer: SendResponse<Bytes>) {
-    let (parts, body) = request.into_parts();
-    let protocol = parts.extensions.get::<h2::ext::Protocol>();
-    let asked = Asked {
-        protocol: protocol.map(|protocol| protocol.as_str().as_bytes().to_vec()),
-        version: (2, 0),
-        parts,
-    };
-    let ends = Ends::Http2(stream::Ends::from_client(body, answer));
-    tokio::task::spawn_local(session.begin().call(asked, ends));
-}
-
 /// Reads on for a while, so that what was said last reaches a client that is still sending.
-async fn linger(wire: &Wire) {
+async fn linger(connection: &connection::Connection) {
     let mut timer = Timer::new(Instant::now(), LINGER);
     let mut read = 0;
     std::future::poll_fn(|context| {
-        if let Poll::Ready(Err(_)) = wire.poll_end(context) {
+        if let Poll::Ready(Err(_)) = connection.poll_end(context) {
             return Poll::Ready(());
         }
         loop {
-            match wire.poll_discard(context) {
+            match connection.poll_discard(context) {
                 Poll::Ready(Ok(count)) if count > 0 && read < LINGER_BYTES => read += count,
                 Poll::Ready(_) => return Poll::Ready(()),
                 Poll::Pending => return timer.poll_expired(context),

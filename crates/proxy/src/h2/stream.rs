@@ -1,91 +1,109 @@
-//! One stream of an HTTP/2 connection, as the `h2` crate has it.
+//! One stream of an HTTP/2 connection, as a call has it.
 
+use super::connection::Connection;
+use super::frame::Code;
 use super::pool::Lease;
+use super::send::RequestHead;
+use super::state::Receiving;
 use crate::multiplex::stream::{Came, Piece};
-use bytes::Bytes;
-use h2::client::{ResponseFuture, SendRequest};
-use h2::server::SendResponse;
-use h2::{Reason, RecvStream, SendStream};
-use http::{HeaderMap, Response};
-use std::future::Future;
 use std::io::{self, IoSlice};
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::rc::Rc;
+use std::task::{Context, Poll};
 
 /// Both directions of a stream.
 pub struct Ends {
+    connection: Rc<Connection>,
+    /// Its place there; `None`: nothing was asked yet.
+    key: Option<usize>,
     incoming: Incoming,
     outgoing: Outgoing,
     /// Counts among those of an upstream's connection.
     lease: Option<Lease>,
 }
 
+#[derive(PartialEq, Eq)]
 enum Incoming {
     /// Nothing was asked yet.
     Nothing,
     /// An upstream's head is to come.
-    Head(ResponseFuture),
-    Body(RecvStream),
+    Head,
+    Body,
     Over,
 }
 
+#[derive(PartialEq, Eq)]
 enum Outgoing {
     /// The request to an upstream is to be made.
-    Request(SendRequest<Bytes>),
+    Request,
     /// The answer to a client is to be made.
-    Answer(SendResponse<Bytes>),
-    Body(SendStream<Bytes>),
+    Answer,
+    Body,
     Over,
 }
 
 impl Ends {
     /// Those of a stream that a client has opened.
-    pub fn from_client(body: RecvStream, answer: SendResponse<Bytes>) -> Self {
+    pub fn from_client(connection: &Rc<Connection>, key: usize) -> Self {
         Self {
-            incoming: Incoming::Body(body),
-            outgoing: Outgoing::Answer(answer),
+            connection: Rc::clone(connection),
+            key: Some(key),
+            incoming: Incoming::Body,
+            outgoing: Outgoing::Answer,
             lease: None,
         }
     }
 
     /// Those of a stream to an upstream on which nothing was sent yet.
-    pub fn to_upstream(sender: SendRequest<Bytes>, lease: Lease) -> Self {
+    pub fn to_upstream(connection: &Rc<Connection>, lease: Lease) -> Self {
         Self {
+            connection: Rc::clone(connection),
+            key: None,
             incoming: Incoming::Nothing,
-            outgoing: Outgoing::Request(sender),
+            outgoing: Outgoing::Request,
             lease: Some(lease),
         }
     }
 
     /// Sends a request's head; `is_whole`: there is no body.
-    pub fn send_request(&mut self, request: http::Request<()>, is_whole: bool) -> io::Result<()> {
-        let Outgoing::Request(sender) = &mut self.outgoing else {
+    pub fn send_request(&mut self, request: RequestHead<'_>, is_whole: bool) -> io::Result<()> {
+        if self.outgoing != Outgoing::Request {
             return Err(io::ErrorKind::NotConnected.into());
-        };
-        let (head, body) = sender.send_request(request, is_whole).map_err(error_of)?;
-        self.incoming = Incoming::Head(head);
-        self.outgoing = match is_whole {
-            true => Outgoing::Over,
-            false => Outgoing::Body(body),
-        };
+        }
+        let key = self
+            .connection
+            .with(|state| state.send_request(request, is_whole))?;
+        self.key = Some(key);
+        self.incoming = Incoming::Head;
+        self.outgoing = after(is_whole);
         Ok(())
     }
 
     /// Waits for the next head from an upstream.
     pub fn poll_head(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Came>> {
-        let Incoming::Head(head) = &mut self.incoming else {
+        let (Some(key), Incoming::Head) = (self.key, &self.incoming) else {
             return Poll::Ready(Err(io::ErrorKind::NotConnected.into()));
         };
-        if let Poll::Ready(Some(interim)) = head.poll_informational(context) {
-            let (parts, ()) = interim.map_err(error_of)?.into_parts();
-            return Poll::Ready(Ok(Came::Interim(parts)));
+        let came = self.connection.with(|state| {
+            let stream = &mut state.streams[key];
+            let Some(list) = stream.heads.pop_front() else {
+                return match stream.fault {
+                    Some(fault) => Poll::Ready(Err(fault.error())),
+                    None => {
+                        stream.wait(context);
+                        Poll::Pending
+                    }
+                };
+            };
+            if super::head::status(&list).is_some_and(|status| status < 200) {
+                return Poll::Ready(Ok(Came::Interim(list)));
+            }
+            let is_whole = stream.receiving == Receiving::Ended && stream.pieces.is_empty();
+            Poll::Ready(Ok(Came::Final(list, is_whole && stream.trailers.is_none())))
+        });
+        if matches!(came, Poll::Ready(Ok(Came::Final(..)))) {
+            self.incoming = Incoming::Body;
         }
-        let (parts, body) = ready!(Pin::new(head).poll(context))
-            .map_err(error_of)?
-            .into_parts();
-        let is_whole = body.is_end_stream();
-        self.incoming = Incoming::Body(body);
-        Poll::Ready(Ok(Came::Final(parts, is_whole)))
+        came
     }
 
     /// No further call goes on the stream's connection.
@@ -96,153 +114,166 @@ impl Ends {
     }
 
     /// Sends an interim response's head to a client.
-    pub fn send_interim(&mut self, head: Response<()>) -> io::Result<()> {
-        match &mut self.outgoing {
-            Outgoing::Answer(answer) => answer.send_informational(head).map_err(error_of),
+    pub fn send_interim(&mut self, status: u16, lines: &[u8]) -> io::Result<()> {
+        match (&self.outgoing, self.key) {
+            (Outgoing::Answer, Some(key)) => {
+                (self.connection).with(|state| state.send_head(key, status, lines, false))
+            }
             _ => Err(io::ErrorKind::NotConnected.into()),
         }
     }
 
     /// Sends the final response's head to a client; `is_whole`: nothing follows it.
-    pub fn send_head(&mut self, head: Response<()>, is_whole: bool) -> io::Result<()> {
-        let Outgoing::Answer(answer) = &mut self.outgoing else {
+    pub fn send_head(&mut self, status: u16, lines: &[u8], is_whole: bool) -> io::Result<()> {
+        let (Outgoing::Answer, Some(key)) = (&self.outgoing, self.key) else {
             return Err(io::ErrorKind::NotConnected.into());
         };
-        let body = answer.send_response(head, is_whole).map_err(error_of)?;
-        self.outgoing = match is_whole {
-            true => Outgoing::Over,
-            false => Outgoing::Body(body),
-        };
+        self.connection
+            .with(|state| state.send_head(key, status, lines, is_whole))?;
+        self.outgoing = after(is_whole);
         Ok(())
     }
 
     /// Ends what is sent, with trailers where there are some.
-    pub fn end(&mut self, trailers: Option<HeaderMap>) -> io::Result<()> {
-        match (std::mem::replace(&mut self.outgoing, Outgoing::Over), trailers) {
-            (Outgoing::Body(mut body), None) => body.send_data(Bytes::new(), true).map_err(error_of),
-            (Outgoing::Body(mut body), Some(trailers)) => body.send_trailers(trailers).map_err(error_of),
-            (Outgoing::Over, _) => Ok(()),
-            _ => Err(io::ErrorKind::NotConnected.into()),
+    pub fn end(&mut self, trailers: &[u8]) -> io::Result<()> {
+        match std::mem::replace(&mut self.outgoing, Outgoing::Over) {
+            Outgoing::Over => return Ok(()),
+            Outgoing::Body => {}
+            Outgoing::Request | Outgoing::Answer => return Err(io::ErrorKind::NotConnected.into()),
         }
+        let key = self.key.ok_or(io::ErrorKind::NotConnected)?;
+        self.connection.with(|state| match trailers.is_empty() {
+            true => state.send_end(key),
+            false => state.send_trailers(key, trailers),
+        })
     }
 
     /// Whether all of the answer, or of the request, has been given to the connection.
     pub fn is_ended(&self) -> bool {
-        matches!(self.outgoing, Outgoing::Over)
+        self.outgoing == Outgoing::Over
     }
 
     /// Whether no head has been sent yet.
     pub fn is_unanswered(&self) -> bool {
-        matches!(self.outgoing, Outgoing::Answer(_))
+        self.outgoing == Outgoing::Answer
     }
 
     /// Whether the end has been read, or is known to come next.
     pub fn is_read(&self) -> bool {
-        match &self.incoming {
-            Incoming::Body(body) => body.is_end_stream(),
-            Incoming::Over => true,
+        match (&self.incoming, self.key) {
+            (Incoming::Over, _) => true,
+            (Incoming::Body, Some(key)) => self.connection.with(|state| {
+                let stream = &state.streams[key];
+                let is_empty = stream.pieces.is_empty() && stream.trailers.is_none();
+                is_empty && stream.receiving == Receiving::Ended && stream.fault.is_none()
+            }),
             _ => false,
         }
     }
 
     /// Whether there is nothing to be read, or no more of it.
     pub fn is_over(&self) -> bool {
-        !matches!(self.incoming, Incoming::Body(_))
+        self.incoming != Incoming::Body
     }
 
     /// Ends the stream both ways.
     pub fn reset(&mut self) {
-        match std::mem::replace(&mut self.outgoing, Outgoing::Over) {
-            Outgoing::Answer(mut answer) => answer.send_reset(Reason::INTERNAL_ERROR),
-            Outgoing::Body(mut body) => body.send_reset(Reason::INTERNAL_ERROR),
-            Outgoing::Request(_) | Outgoing::Over => {}
+        let was = std::mem::replace(&mut self.outgoing, Outgoing::Over);
+        if let (Outgoing::Answer | Outgoing::Body, Some(key)) = (was, self.key) {
+            self.connection
+                .with(|state| state.reset(key, Code::INTERNAL_ERROR));
         }
+    }
+
+    /// Whether the stream has ended before its time.
+    pub fn is_faulty(&self) -> bool {
+        let fault = |key| self.connection.with(|state| state.streams[key].fault);
+        self.key.and_then(fault).is_some()
     }
 
     /// Ready once the peer has given the stream up.
     pub fn poll_reset(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let reset = match &mut self.outgoing {
-            Outgoing::Answer(answer) => answer.poll_reset(context),
-            Outgoing::Body(body) => body.poll_reset(context),
-            Outgoing::Request(_) | Outgoing::Over => Poll::Pending,
+        let (Outgoing::Answer | Outgoing::Body, Some(key)) = (&self.outgoing, self.key) else {
+            return Poll::Pending;
         };
-        reset.map(|_| ())
+        self.connection.with(|state| {
+            let stream = &mut state.streams[key];
+            match stream.fault {
+                Some(_) => Poll::Ready(()),
+                None => {
+                    stream.wait(context);
+                    Poll::Pending
+                }
+            }
+        })
     }
 
     /// Waits for the next piece.
     pub fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Piece>> {
-        let Incoming::Body(body) = &mut self.incoming else {
+        let (Incoming::Body, Some(key)) = (&self.incoming, self.key) else {
             return Poll::Ready(Ok(Piece::End(None)));
         };
-        if let Some(data) = ready!(body.poll_data(context)) {
-            return Poll::Ready(data.map(Piece::Data).map_err(error_of));
+        let piece = self.connection.with(|state| {
+            let stream = &mut state.streams[key];
+            if let Some(data) = stream.pieces.pop_front() {
+                return Poll::Ready(Ok(Piece::Data(data)));
+            }
+            if let Some(fault) = stream.fault {
+                return Poll::Ready(Err(fault.error()));
+            }
+            if stream.receiving != Receiving::Ended {
+                stream.wait(context);
+                return Poll::Pending;
+            }
+            Poll::Ready(Ok(match stream.trailers.take() {
+                Some(lines) => Piece::Trailers(lines),
+                None => Piece::End(None),
+            }))
+        });
+        if matches!(piece, Poll::Ready(Ok(Piece::End(_) | Piece::Trailers(_)))) {
+            self.incoming = Incoming::Over;
         }
-        let trailers = ready!(body.poll_trailers(context)).map_err(error_of)?;
-        self.incoming = Incoming::Over;
-        Poll::Ready(Ok(Piece::End(trailers)))
+        piece
     }
 
     /// Lets the peer send as much more.
     pub fn note_read(&mut self, count: usize) {
-        if let Incoming::Body(body) = &mut self.incoming {
-            // It fails only for a stream that has ended, of which nobody wants more.
-            let _is_released = body.flow_control().release_capacity(count);
+        if let Some(key) = self.key {
+            self.connection.with(|state| state.note_read(key, count));
         }
     }
 
-    /// Writes as much as the peer has room for; `ends`: nothing follows once all of it was taken.
+    /// Writes as much as the peer has room for; `is_last`: nothing follows once all of it was taken.
     pub fn poll_write(
         &mut self,
         context: &mut Context<'_>,
         parts: &[IoSlice<'_>],
-        ends: bool,
+        is_last: bool,
     ) -> Poll<io::Result<usize>> {
-        let Outgoing::Body(body) = &mut self.outgoing else {
+        let (Outgoing::Body, Some(key)) = (&self.outgoing, self.key) else {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         };
-        let total = parts.iter().map(|part| part.len()).sum();
-        if body.capacity() < total {
-            body.reserve_capacity(total);
-        }
-        let mut room = body.capacity();
-        if room == 0 {
-            room = match ready!(body.poll_capacity(context)) {
-                Some(room) => room.map_err(error_of)?,
-                None => return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
-            };
-        }
-        let count = total.min(room);
-        let is_last = ends && count == total;
-        body.send_data(gather(parts, count), is_last).map_err(error_of)?;
-        if is_last {
-            self.outgoing = Outgoing::Over;
-        }
-        Poll::Ready(Ok(count))
+        self.connection.with(|state| {
+            let sent = state.poll_send(key, context, parts, is_last);
+            if state.streams[key].is_sent {
+                self.outgoing = Outgoing::Over;
+            }
+            sent
+        })
     }
 }
 
-/// The first bytes of several parts.
-fn gather(parts: &[IoSlice<'_>], count: usize) -> Bytes {
-    if let [part] = parts {
-        return Bytes::copy_from_slice(&part[..count]);
+impl Drop for Ends {
+    fn drop(&mut self) {
+        if let Some(key) = self.key {
+            self.connection.with(|state| state.forget(key));
+        }
     }
-    let mut bytes = Vec::with_capacity(count);
-    for part in parts {
-        let left = count - bytes.len();
-        bytes.extend_from_slice(&part[..left.min(part.len())]);
-    }
-    bytes.into()
 }
 
-/// What an error means for a call. `ConnectionRefused`: the peer has not looked at the request.
-pub fn error_of(error: h2::Error) -> io::Error {
-    let is_unseen =
-        error.reason() == Some(Reason::REFUSED_STREAM) || (error.is_go_away() && error.is_remote());
-    let kind = match &error {
-        _ if is_unseen => io::ErrorKind::ConnectionRefused,
-        _ if error.is_io() => io::ErrorKind::BrokenPipe,
-        _ if error.is_reset() => io::ErrorKind::ConnectionReset,
-        _ => io::ErrorKind::InvalidData,
-    };
-    io::Error::new(kind, error)
+fn after(is_whole: bool) -> Outgoing {
+    match is_whole {
+        true => Outgoing::Over,
+        false => Outgoing::Body,
+    }
 }

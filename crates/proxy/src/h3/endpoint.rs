@@ -43,6 +43,8 @@ const GOOD_BYE: Duration = Duration::from_millis(50);
 pub struct Http3 {
     /// The port that clients are told of in `Alt-Svc`; `None`: that of the listener.
     pub told_port: Option<u16>,
+    /// Whether resumed sessions may begin with requests (0-RTT; RFC 8470).
+    pub early_data: bool,
 }
 
 /// What the sockets of all workers have in common.
@@ -50,7 +52,7 @@ pub struct Http3 {
 pub struct Common {
     endpoint: EndpointConfig,
     server: ServerConfig,
-    base: Arc<quinn::crypto::rustls::QuicServerConfig>,
+    base: Arc<handshake::Base>,
 }
 
 impl Common {
@@ -58,12 +60,13 @@ impl Common {
     ///
     /// # Errors
     /// When the cryptography cannot be set up.
-    pub fn new(seed: u64) -> io::Result<Self> {
-        let base = handshake::base().map_err(io::Error::other)?;
+    pub fn new(http3: &Http3, seed: u64) -> io::Result<Self> {
+        let base = handshake::base(http3.early_data).map_err(io::Error::other)?;
         let mut endpoint = EndpointConfig::default();
         endpoint.cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(seed)));
         // The key of tokens is drawn here as well.
-        let server = ServerConfig::with_crypto(Arc::clone(&base) as Arc<dyn quinn::crypto::ServerConfig>);
+        let server =
+            ServerConfig::with_crypto(Arc::clone(&base.crypto) as Arc<dyn quinn::crypto::ServerConfig>);
         Ok(Self {
             endpoint,
             server,

@@ -155,6 +155,13 @@ fn read_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     Some((number, rest))
 }
 
+/// What a frame carries, type and length left out.
+pub fn payload(frame: &[u8]) -> Option<&[u8]> {
+    let (_, rest) = read_number(frame)?;
+    let (_, payload) = read_number(rest)?;
+    Some(payload)
+}
+
 /// The type and length of a `DATA` frame.
 pub fn data_prefix(length: usize) -> Vec<u8> {
     let length = length as u64;

@@ -10,7 +10,9 @@ use quinn::crypto::{self, ExportKeyingMaterialError, KeyPair, Keys, PacketKey, S
 use quinn_proto::transport_parameters::TransportParameters;
 use quinn_proto::{ConnectionId, Side, TransportError, TransportErrorCode};
 use rustls::ServerConfig;
-use rustls::server::{Acceptor, ResolvesServerCertUsingSni};
+use rustls::server::{
+    Acceptor, ProducesTickets, ResolvesServerCertUsingSni, ServerSessionMemoryCache, StoresServerSessions,
+};
 use std::any::Any;
 use std::io::Cursor;
 use std::sync::Arc;
@@ -21,11 +23,28 @@ const MAX_HELLO: usize = 16 * 1024;
 /// The protocol that is agreed on (RFC 9114, section 3.1).
 const PROTOCOL: &[u8] = b"h3";
 
+/// Sessions that are kept so that their clients may send requests at once. The oldest makes room for the newest.
+const MAX_SESSIONS: usize = 8192;
+
 /// Begins handshakes, each by the rules that are served then.
 pub struct Rules {
     shared: Arc<Shared>,
     /// For what does not depend on a certificate.
-    base: Arc<QuicServerConfig>,
+    base: Arc<Base>,
+}
+
+/// What no certificate changes.
+pub struct Base {
+    pub crypto: Arc<QuicServerConfig>,
+    /// Where resumed sessions may begin with requests.
+    early: Option<Early>,
+}
+
+/// Resumption by what is kept here in place of tickets that carry all: whatever a session is resumed by works once,
+/// so that nobody can play its first flight again (RFC 8446, section 8.1).
+struct Early {
+    sessions: Arc<dyn StoresServerSessions>,
+    no_tickets: Arc<dyn ProducesTickets>,
 }
 
 impl Rules {
@@ -33,7 +52,7 @@ impl Rules {
     ///
     /// # Errors
     /// When the cryptography cannot be set up.
-    pub fn new(shared: Arc<Shared>, base: Arc<QuicServerConfig>) -> Arc<Self> {
+    pub fn new(shared: Arc<Shared>, base: Arc<Base>) -> Arc<Self> {
         Arc::new(Self { shared, base })
     }
 
@@ -47,6 +66,14 @@ impl Rules {
         // Handshakes are rare beside calls, and what is copied is a list of pointers.
         let mut config = ServerConfig::clone(config);
         config.alpn_protocols = vec![PROTOCOL.to_vec()];
+        // Who has to show a certificate does so each time.
+        let may_be_early = !presented.is_some_and(|presented| presented.asks_clients);
+        if let Some(early) = self.base.early.as_ref().filter(|_| may_be_early) {
+            config.ticketer = Arc::clone(&early.no_tickets);
+            config.session_storage = Arc::clone(&early.sessions);
+            // QUIC bounds it by the windows of streams (RFC 9001, section 4.6.1).
+            config.max_early_data_size = u32::MAX;
+        }
         Some((presented.cloned(), Arc::new(config)))
     }
 }
@@ -60,32 +87,42 @@ pub struct Told {
     pub presented: Option<Arc<Presented>>,
 }
 
-/// What a connection needs before it is known whom the client wants to speak to.
+/// What a connection needs before it is known whom the client wants to speak to; `takes_early`: resumed sessions may
+/// begin with requests.
 ///
 /// # Errors
 /// When the cryptography cannot be set up.
-pub fn base() -> Result<Arc<QuicServerConfig>, Box<dyn std::error::Error + Send + Sync>> {
+pub fn base(takes_early: bool) -> Result<Arc<Base>, Box<dyn std::error::Error + Send + Sync>> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .with_no_client_auth()
         .with_cert_resolver(Arc::new(ResolvesServerCertUsingSni::new()));
-    let base = QuicServerConfig::try_from(config).map_err(|error: NoInitialCipherSuite| error.to_string())?;
-    Ok(Arc::new(base))
+    let early = takes_early.then(|| Early {
+        sessions: ServerSessionMemoryCache::new(MAX_SESSIONS),
+        // None are made where nothing else is said.
+        no_tickets: Arc::clone(&config.ticketer),
+    });
+    let crypto =
+        QuicServerConfig::try_from(config).map_err(|error: NoInitialCipherSuite| error.to_string())?;
+    Ok(Arc::new(Base {
+        crypto: Arc::new(crypto),
+        early,
+    }))
 }
 
 impl crypto::ServerConfig for Rules {
     fn initial_keys(&self, version: u32, id: &ConnectionId) -> Result<Keys, UnsupportedVersion> {
-        self.base.initial_keys(version, id)
+        self.base.crypto.initial_keys(version, id)
     }
 
     fn retry_tag(&self, version: u32, id: &ConnectionId, packet: &[u8]) -> [u8; 16] {
-        self.base.retry_tag(version, id, packet)
+        self.base.crypto.retry_tag(version, id, packet)
     }
 
     fn start_session(self: Arc<Self>, version: u32, parameters: &TransportParameters) -> Box<dyn Session> {
         Box::new(Hello {
-            waiting: Arc::clone(&self.base).start_session(version, parameters),
+            waiting: Arc::clone(&self.base.crypto).start_session(version, parameters),
             rules: self,
             version,
             parameters: *parameters,
@@ -143,7 +180,7 @@ impl Hello {
 }
 
 /// The server name of a client's first message (the inner value), once the message is whole.
-fn server_name(message: &[u8]) -> Result<Option<Option<String>>, TransportError> {
+pub fn server_name(message: &[u8]) -> Result<Option<Option<String>>, TransportError> {
     // One byte for its kind and three for its length (RFC 8446, section 4).
     let Some((&[kind, high, middle, low], body)) = message.split_first_chunk() else {
         return Ok(None);

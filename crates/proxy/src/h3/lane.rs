@@ -1,6 +1,7 @@
 //! The bytes of a stream: what quinn reads and writes, with what waits to be written.
 
-use super::frames::{Found, Frames, data_prefix};
+use super::frames::{Found, Frames, data_prefix, payload};
+use super::section::{self, Kind};
 use bytes::{Buf, Bytes};
 use h3::error::Code;
 use quinn::{ConnectionError, ReadError, VarInt, WriteError};
@@ -164,6 +165,8 @@ pub struct Receiving {
     unread: Bytes,
     /// The end has come.
     is_over: bool,
+    /// Which head comes next.
+    head: Kind,
     /// Trailers have come, behind which nothing may.
     is_closing: bool,
 }
@@ -177,6 +180,7 @@ impl Receiving {
             frames: Frames::new(max_headers),
             unread: Bytes::new(),
             is_over: false,
+            head: Kind::Request,
             is_closing: false,
         }
     }
@@ -184,6 +188,11 @@ impl Receiving {
     /// The stream's number.
     pub fn id(&self) -> u64 {
         self.stream.id().into()
+    }
+
+    /// Whether it came before the handshake was over.
+    pub fn is_early(&self) -> bool {
+        self.stream.is_0rtt()
     }
 
     /// Nothing else that comes is wanted.
@@ -207,6 +216,14 @@ impl Receiving {
                 Ok(Some(_)) if self.is_closing => {
                     return Poll::Ready(Err(self.fail(Code::H3_FRAME_UNEXPECTED)));
                 }
+                Ok(Some(Found::Headers(head))) => {
+                    let kind = std::mem::replace(&mut self.head, Kind::Trailers);
+                    let checked = section::check(payload(&head).unwrap_or_default(), kind);
+                    return Poll::Ready(match checked {
+                        Ok(()) => Ok(Some(Found::Headers(head))),
+                        Err(why) => Err(self.fail(why)),
+                    });
+                }
                 Ok(Some(found)) => return Poll::Ready(Ok(Some(found))),
                 Ok(None) if self.is_over => return Poll::Ready(Ok(None)),
                 Ok(None) => {}
@@ -222,12 +239,12 @@ impl Receiving {
         }
     }
 
-    /// Whoever breaks the framing loses the connection (RFC 9114, sections 4.1 and 7.1), whoever sends too much the
-    /// stream.
+    /// Whoever breaks the framing loses the connection (RFC 9114, sections 4.1 and 7.1), whoever sends too much or what
+    /// is no request (section 4.1.2) the stream.
     fn fail(&mut self, why: Code) -> io::Error {
-        match why == Code::H3_EXCESSIVE_LOAD {
-            true => self.stop(code(why)),
-            false => self.connection.close(code(why), b""),
+        match why {
+            Code::H3_EXCESSIVE_LOAD | Code::H3_MESSAGE_ERROR => self.stop(code(why)),
+            _ => self.connection.close(code(why), b""),
         }
         io::Error::new(io::ErrorKind::InvalidData, format!("a stream ends with {why}"))
     }

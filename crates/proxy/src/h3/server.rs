@@ -1,5 +1,6 @@
 //! HTTP/3 connections from clients (RFC 9114): the handshake, and how the `h3` crate carries their streams.
 
+use super::early::{Confirmed, Shaking, confirm, shake};
 use super::endpoint::{BEYOND, max_headers};
 use super::handshake::Told;
 use super::lane::code;
@@ -17,7 +18,6 @@ use h3::error::{Code, StreamError};
 use h3::server::{self, Connection, RequestResolver};
 use quinn::Connecting;
 use rustls::pki_types::CertificateDer;
-use std::cell::Cell;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
@@ -33,35 +33,25 @@ const FIELD_OVERHEAD: usize = 32;
 
 type Http3 = Connection<quic::Connection, Bytes>;
 
-/// Counts a handshake that is under way.
-struct Shaking<'w>(&'w Cell<usize>);
-
-impl<'w> Shaking<'w> {
-    fn new(count: &'w Cell<usize>) -> Self {
-        count.set(count.get() + 1);
-        Self(count)
-    }
-}
-
-impl Drop for Shaking<'_> {
-    fn drop(&mut self) {
-        self.0.set(self.0.get() - 1);
-    }
-}
-
 /// Serves a connection until it ends.
 pub async fn serve(registration: Registration, connecting: Connecting, local: SocketAddr) {
     let worker = registration.attach().await;
     let peer = connecting.remote_address();
     let limits = &worker.shared.limits;
-    let shaken = {
-        let _shaking = Shaking::new(&worker.handshakes);
-        tokio::time::timeout(limits.header_timeout, connecting).await
-    };
-    let connection = match shaken.map_err(|_| io::ErrorKind::TimedOut.into()) {
-        Ok(Ok(connection)) => connection,
+    let shaking = Shaking::new(&worker);
+    let may_be_early = (worker.shared.http3.as_ref()).is_some_and(|(http3, _)| http3.early_data);
+    let shaken = tokio::time::timeout(limits.header_timeout, shake(connecting, may_be_early)).await;
+    let (connection, rest) = match shaken.map_err(|_| io::ErrorKind::TimedOut.into()) {
+        Ok(Ok(shaken)) => shaken,
         Ok(Err(error)) => return note_failure(&worker, peer, &error.into()),
         Err(error) => return note_failure(&worker, peer, &error),
+    };
+    let confirmed = match rest {
+        Some(rest) => Some(confirm(rest, shaking, connection.clone(), peer)),
+        None => {
+            drop(shaking);
+            None
+        }
     };
     worker.metrics.http3_connections.increment();
     let local = SocketAddr::new(connection.local_ip().unwrap_or(local.ip()), local.port());
@@ -81,6 +71,7 @@ pub async fn serve(registration: Registration, connecting: Connecting, local: So
         http3,
         connection,
         shared,
+        confirmed,
         going: None,
     };
     Session::new(&worker, peer, local, Some(agreed))
@@ -88,7 +79,8 @@ pub async fn serve(registration: Registration, connecting: Connecting, local: So
         .await;
 }
 
-fn note_failure(worker: &Worker, peer: SocketAddr, error: &io::Error) {
+/// Counts a handshake that came to nothing.
+pub fn note_failure(worker: &Worker, peer: SocketAddr, error: &io::Error) {
     worker.metrics.protocol_error(ProtocolError::QuicHandshake);
     tracing::debug!(%error, client = %peer, "a QUIC handshake failed");
 }
@@ -131,6 +123,8 @@ struct Streams {
     http3: Http3,
     connection: quinn::Connection,
     shared: Rc<quic::Shared>,
+    /// Where streams may come before the handshake is over.
+    confirmed: Option<Confirmed>,
     /// What is to be said of the last stream that is answered.
     going: Option<usize>,
 }
@@ -146,7 +140,9 @@ impl Carrier for Streams {
             match pin!(self.http3.accept()).poll(context) {
                 Poll::Ready(Ok(Some(resolver))) => {
                     if let Some(lane) = self.shared.take_latest() {
-                        tokio::task::spawn_local(call(session.begin(), resolver, lane));
+                        let is_early = lane.receiving.borrow().is_early();
+                        let unconfirmed = self.confirmed.as_ref().filter(|_| is_early).cloned();
+                        tokio::task::spawn_local(call(session.begin(), resolver, lane, unconfirmed));
                     }
                 }
                 Poll::Ready(Ok(None)) => return Poll::Ready(()),
@@ -183,22 +179,28 @@ impl Carrier for Streams {
     }
 }
 
-/// Serves one stream.
-async fn call(live: Live, resolver: RequestResolver<quic::Connection, Bytes>, lane: Lane) {
+/// Serves one stream; `unconfirmed`: it came early.
+async fn call(
+    live: Live,
+    resolver: RequestResolver<quic::Connection, Bytes>,
+    lane: Lane,
+    unconfirmed: Option<Confirmed>,
+) {
     let session = Rc::clone(live.session());
     let limits = &session.worker.shared.limits;
     let resolved = tokio::time::timeout(limits.header_timeout, resolver.resolve_request()).await;
     match resolved {
         Ok(Ok((request, stream))) => {
-            let (parts, ()) = request.into_parts();
+            let (mut parts, ()) = request.into_parts();
+            if let Some(mut unconfirmed) = unconfirmed
+                && !unconfirmed.admit(&mut parts, limits.header_timeout).await
+            {
+                return give_up(&lane, Code::H3_REQUEST_REJECTED);
+            }
             let protocol = parts.extensions.get::<h3::ext::Protocol>();
             let protocol = protocol.map(|protocol| protocol.as_str().as_bytes().to_vec());
             let ends = stream::Ends::new(stream, lane, &parts.headers);
-            let asked = Asked {
-                parts,
-                version: (3, 0),
-                protocol,
-            };
+            let asked = Asked::of(&parts, (3, 0), protocol);
             live.call(asked, Ends::Http3(Box::new(ends))).await;
         }
         Ok(Err(error)) => refuse(&session, &lane, &error).await,

@@ -177,6 +177,9 @@ impl Ends {
                 Ok(None) => return Poll::Ready(self.note_end(None)),
                 Err(error) => {
                     self.incoming = Incoming::Broken;
+                    if error.kind() == io::ErrorKind::InvalidData {
+                        self.fault = Some(Code::H3_MESSAGE_ERROR);
+                    }
                     return Poll::Ready(Err(error));
                 }
             }

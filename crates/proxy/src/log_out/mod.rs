@@ -10,6 +10,8 @@ mod kafka;
 mod lane;
 mod sender;
 
+pub use kafka::fuzzing as kafka_fuzzing;
+
 use crate::buffer::Buffers;
 use crate::dns::Resolver;
 use crate::gateway::Shared;
@@ -212,21 +214,28 @@ async fn send_all(shared: Arc<Shared>, entries: Receiver<LogEntry>, seed: u64) {
 /// Sorts all entries that wait into lanes; says whether there were any.
 fn sort(surroundings: &Rc<Surroundings>, entries: &Receiver<LogEntry>, lanes: &mut Lanes) -> bool {
     let log_out = &surroundings.shared.log_out;
+    // Neighbours mostly go to the same place; looking for its lane takes longer than the rest.
+    let mut last: Option<(Arc<LogTarget>, Rc<Lane>)> = None;
     for count in 0..QUEUE_ENTRIES {
-        let entry = match entries.try_recv() {
+        let LogEntry { target, bytes } = match entries.try_recv() {
             Ok(entry) => entry,
             Err(TryRecvError::Empty | TryRecvError::Disconnected) => return count > 0,
         };
-        log_out.bytes.fetch_sub(entry.bytes.len(), Ordering::Relaxed);
-        let lane = match lanes.get(&entry.target) {
-            Some(lane) => lane,
-            None => lanes
-                .entry(Arc::clone(&entry.target))
-                .or_insert_with(|| lane::open(surroundings, &entry.target)),
+        log_out.bytes.fetch_sub(bytes.len(), Ordering::Relaxed);
+        let (target, lane) = match last.take() {
+            Some(last) if Arc::ptr_eq(&last.0, &target) => last,
+            _ => {
+                let lane = lanes
+                    .entry(Arc::clone(&target))
+                    .or_insert_with(|| lane::open(surroundings, &target));
+                let lane = Rc::clone(lane);
+                (target, lane)
+            }
         };
-        if !lane.push(entry.bytes) {
-            log_out.stats.add_dropped(kind(&entry.target), 1);
+        if !lane.push(bytes) {
+            log_out.stats.add_dropped(kind(&target), 1);
         }
+        last = Some((target, lane));
     }
     true
 }

@@ -255,6 +255,7 @@ async fn post(
         timer: Timer::new(Instant::now(), http.timeout),
         calls: 0,
         open: None,
+        home: None,
     });
     match question::exchange(buffers, &mut connection, &question).await {
         Ok((answer, keeps)) => {

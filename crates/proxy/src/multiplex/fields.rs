@@ -1,12 +1,13 @@
 //! Header fields between HTTP/1.1's lines, as which the engine keeps and writes them, and the field lists of HTTP/2 and
 //! HTTP/3.
 
+use super::list::{FieldList, Pseudo};
 use crate::h1::{MAX_FIELDS, may_trail, parse_length};
 use crate::reply::push_header;
 use base64::Engine;
 use bytes::Bytes;
 use http::header::{self, HeaderName, HeaderValue};
-use http::{HeaderMap, Request, request, response};
+use http::{HeaderMap, request};
 use weir_plugin::{Exchange, Headers, RefusalKind, Response};
 
 use crate::h1::Framing;
@@ -38,7 +39,7 @@ pub fn to_map(lines: &[u8]) -> (HeaderMap, Option<HeaderValue>) {
             if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name), value) {
                 if name == header::HOST {
                     host = Some(value);
-                } else if belongs(&name, &value) {
+                } else if belongs(name.as_str().as_bytes(), value.as_bytes()) {
                     map.append(name, value);
                 }
             }
@@ -49,36 +50,67 @@ pub fn to_map(lines: &[u8]) -> (HeaderMap, Option<HeaderValue>) {
 }
 
 /// Whether a field may stand in a message of HTTP/2 or HTTP/3 (RFC 9113, 8.2.2; RFC 9114, 4.2).
-fn belongs(name: &HeaderName, value: &HeaderValue) -> bool {
-    match *name {
-        header::CONNECTION | header::TRANSFER_ENCODING | header::UPGRADE => false,
-        header::TE => value == "trailers",
-        _ => !matches!(
-            name.as_str(),
-            "keep-alive" | "proxy-connection" | "http2-settings"
-        ),
+pub fn belongs(name: &[u8], value: &[u8]) -> bool {
+    match name {
+        b"te" => value == b"trailers",
+        b"connection" | b"transfer-encoding" | b"upgrade" | b"keep-alive" | b"proxy-connection"
+        | b"http2-settings" => false,
+        _ => true,
     }
 }
 
 /// Makes header lines of a trailer section, without the fields that must not stand there (RFC 9110, 6.5.1).
-pub fn trailer_lines(map: &HeaderMap) -> Vec<u8> {
+pub fn trailer_lines<'f>(fields: impl Iterator<Item = (&'f [u8], &'f [u8])>) -> Vec<u8> {
     let mut lines = Vec::new();
-    for (name, value) in map.iter().take(MAX_FIELDS) {
-        if may_trail(name.as_str().as_bytes()) {
-            push_header(&mut lines, name.as_str().as_bytes(), value.as_bytes());
+    for (name, value) in fields.take(MAX_FIELDS) {
+        if may_trail(name) {
+            push_header(&mut lines, name, value);
         }
     }
     lines
 }
 
+/// The fields of a map, as bytes.
+pub fn of_map(map: &HeaderMap) -> impl Iterator<Item = (&[u8], &[u8])> {
+    map.iter()
+        .map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes()))
+}
+
 /// The head of a request as its stream brought it.
 pub struct Asked {
     /// Method, target and fields.
-    pub parts: request::Parts,
+    pub list: FieldList,
     /// The version of HTTP.
     pub version: (u8, u8),
     /// What the stream is to be used for in place of a call (`:protocol`; RFC 8441, 4).
     pub protocol: Option<Vec<u8>>,
+}
+
+impl Asked {
+    /// Of a head that has been taken apart already.
+    pub fn of(parts: &request::Parts, version: (u8, u8), protocol: Option<Vec<u8>>) -> Self {
+        let mut list = FieldList::default();
+        list.set(Pseudo::Method, parts.method.as_str().as_bytes());
+        if let Some(target) = parts.uri.path_and_query() {
+            list.set(Pseudo::Path, target.as_str().as_bytes());
+        }
+        if let Some(authority) = parts.uri.authority() {
+            list.set(Pseudo::Authority, authority.as_str().as_bytes());
+        }
+        for (name, value) in of_map(&parts.headers) {
+            list.push(name, value);
+        }
+        Self {
+            list,
+            version,
+            protocol,
+        }
+    }
+
+    /// The value of a field that stands there once.
+    pub fn get<'s>(&'s self, name: &'s [u8]) -> Option<&'s [u8]> {
+        self.list.all(name).next()
+    }
 }
 
 /// Reads a request's head into the exchange; `at_hand`: the length of a body that has come whole.
@@ -91,27 +123,30 @@ pub fn read_request(
     limits: &Limits,
     exchange: &mut Exchange,
 ) -> Result<RequestHead, RefusalKind> {
-    let (head, protocol) = (&asked.parts, asked.protocol.as_deref());
+    let (list, protocol) = (&asked.list, asked.protocol.as_deref());
     let request = &mut exchange.request;
     request.version = asked.version;
     let method = match protocol {
-        None => head.method.as_str().as_bytes(),
+        None => list.get(Pseudo::Method).unwrap_or_default(),
         // A WebSocket (RFC 8441): in HTTP/1.1 it begins with a GET.
         Some(b"websocket") => b"GET",
         Some(_) => return Err(RefusalKind::NotImplemented),
     };
     request.method.extend_from_slice(method);
-    let target = head.uri.path_and_query().map_or("", |target| target.as_str());
+    let target = list.get(Pseudo::Path).unwrap_or_default();
     if target.len() > limits.max_target_bytes {
         return Err(RefusalKind::UriTooLong);
     }
-    read_target(target.as_bytes(), method, request)?;
-    let authority = head
-        .uri
-        .authority()
-        .map(|authority| authority.as_str().as_bytes());
-    let written = head.headers.get(header::HOST).map(HeaderValue::as_bytes);
-    let host = match (authority, written) {
+    if list.is_too_large || list.len() > MAX_FIELDS {
+        return Err(RefusalKind::HeadTooLarge);
+    }
+    read_target(target, method, request)?;
+    let mut hosts = list.all(b"host");
+    let written = hosts.next();
+    if hosts.next().is_some() {
+        return Err(bad("more than one Host"));
+    }
+    let host = match (list.get(Pseudo::Authority), written) {
         (Some(authority), Some(host)) if !is_same_authority(authority, host) => {
             return Err(bad("an authority and a Host that differ"));
         }
@@ -122,19 +157,18 @@ pub fn read_request(
     request.headers.append(b"Host", host);
     let mut fields = Fields::default();
     let mut length = method.len() + target.len() + host.len() + LINE_OVERHEAD;
-    if head.headers.len() > MAX_FIELDS {
-        return Err(RefusalKind::HeadTooLarge);
-    }
-    for (name, value) in &head.headers {
-        length += name.as_str().len() + value.len() + LINE_OVERHEAD;
+    for (name, value) in list.iter() {
+        length += name.len() + value.len() + LINE_OVERHEAD;
         if fields.note(name, value)? {
-            request.headers.append(name.as_str().as_bytes(), value.as_bytes());
+            request.headers.append(name, value);
         }
     }
     if length > limits.max_head_bytes {
         return Err(RefusalKind::HeadTooLarge);
     }
-    join_cookies(&head.headers, &mut request.headers);
+    if fields.has_cookies {
+        join_cookies(list, &mut request.headers);
+    }
     let framing = match (at_hand, fields.length) {
         // What comes is carried once both sides have switched.
         _ if protocol.is_some() => Framing::None,
@@ -175,22 +209,27 @@ struct Fields {
     length: Option<u64>,
     expects_continue: bool,
     has_forwarded: bool,
+    has_cookies: bool,
 }
 
 impl Fields {
     /// Notes a field; says whether it goes into the header list as it stands.
-    fn note(&mut self, name: &HeaderName, value: &HeaderValue) -> Result<bool, RefusalKind> {
-        match *name {
-            header::HOST | header::COOKIE => return Ok(false),
-            header::EXPECT => {
-                if !value.as_bytes().eq_ignore_ascii_case(b"100-continue") {
+    fn note(&mut self, name: &[u8], value: &[u8]) -> Result<bool, RefusalKind> {
+        match name {
+            b"host" | b"proxy" | b"http2-settings" => return Ok(false),
+            b"cookie" => {
+                self.has_cookies = true;
+                return Ok(false);
+            }
+            b"expect" => {
+                if !value.eq_ignore_ascii_case(b"100-continue") {
                     return Err(RefusalKind::ExpectationFailed);
                 }
                 self.expects_continue = true;
                 return Ok(false);
             }
-            header::CONTENT_LENGTH => {
-                let length = parse_length(value.as_bytes()).ok_or_else(|| bad("the Content-Length"))?;
+            b"content-length" => {
+                let length = parse_length(value).ok_or_else(|| bad("the Content-Length"))?;
                 if self.length.replace(length).is_some() {
                     return Err(bad("more than one Content-Length"));
                 }
@@ -198,29 +237,26 @@ impl Fields {
             }
             _ => {}
         }
-        if matches!(name.as_str(), "proxy" | "http2-settings") {
-            return Ok(false);
-        }
         if !belongs(name, value) {
             return Err(bad("a field of a connection"));
         }
-        self.has_forwarded |= crate::forwarded::is_forwarded(name.as_str().as_bytes());
+        self.has_forwarded |= crate::forwarded::is_forwarded(name);
         Ok(true)
     }
 }
 
 /// A client may send its cookies in several fields; they are one (RFC 9113, 8.2.3; RFC 9114, 4.2.1).
-fn join_cookies(map: &HeaderMap, headers: &mut Headers) {
-    let mut cookies = map.get_all(header::COOKIE).iter();
+fn join_cookies(list: &FieldList, headers: &mut Headers) {
+    let mut cookies = list.all(b"cookie");
     let Some(first) = cookies.next() else { return };
     let Some(second) = cookies.next() else {
-        headers.append(b"cookie", first.as_bytes());
+        headers.append(b"cookie", first);
         return;
     };
-    let mut joined = first.as_bytes().to_vec();
+    let mut joined = first.to_vec();
     for cookie in std::iter::once(second).chain(cookies) {
         joined.extend_from_slice(b"; ");
-        joined.extend_from_slice(cookie.as_bytes());
+        joined.extend_from_slice(cookie);
     }
     headers.append(b"cookie", &joined);
 }
@@ -230,27 +266,26 @@ fn join_cookies(map: &HeaderMap, headers: &mut Headers) {
 /// # Errors
 /// What is wrong with it.
 pub fn read_response(
-    head: &response::Parts,
+    list: &FieldList,
     is_whole: bool,
     to_head: bool,
     response: &mut Response,
 ) -> Result<ResponseHead, InvalidResponse> {
     response.clear();
-    response.status = head.status.as_u16();
-    if head.headers.len() > MAX_FIELDS {
+    let status = list.get(Pseudo::Status).and_then(parse_length);
+    response.status = status.and_then(|status| u16::try_from(status).ok()).unwrap_or(0);
+    if list.len() > MAX_FIELDS {
         return Err(InvalidResponse("too many fields"));
     }
     let mut length = None;
-    for (name, value) in &head.headers {
-        if *name == header::CONTENT_LENGTH {
-            let stated = parse_length(value.as_bytes()).ok_or(InvalidResponse("the Content-Length"))?;
+    for (name, value) in list.iter() {
+        if name == b"content-length" {
+            let stated = parse_length(value).ok_or(InvalidResponse("the Content-Length"))?;
             if length.replace(stated).is_some_and(|other| other != stated) {
                 return Err(InvalidResponse("two lengths"));
             }
         } else if belongs(name, value) {
-            response
-                .headers
-                .append(name.as_str().as_bytes(), value.as_bytes());
+            response.headers.append(name, value);
         }
     }
     let is_bodyless = to_head || response.status < 200 || matches!(response.status, 204 | 304);
@@ -276,21 +311,4 @@ pub fn read_response(
         keep_alive: true,
         upgrade: None,
     })
-}
-
-/// Makes a request for an upstream of its parts; `None` where they make none.
-pub fn write_request(method: &[u8], target: &[u8], scheme: &str, lines: &[u8]) -> Option<Request<()>> {
-    let (map, host) = to_map(lines);
-    let uri = http::Uri::builder()
-        .scheme(scheme)
-        .authority(host?.as_bytes())
-        .path_and_query(target)
-        .build()
-        .ok()?;
-    let mut request = Request::new(());
-    *request.method_mut() = http::Method::from_bytes(method).ok()?;
-    *request.uri_mut() = uri;
-    *request.version_mut() = http::Version::HTTP_2;
-    *request.headers_mut() = map;
-    Some(request)
 }

@@ -4,13 +4,13 @@ use super::fields::{self, Asked};
 use super::stream::{Ends, Stream};
 use crate::buffer::Inbox;
 use crate::connection::{Agreed, Client, LINGER};
+use crate::forwarded::Lines;
 use crate::grpc;
 use crate::reader::Reader;
 use crate::serve;
 use crate::timer::Timer;
 use crate::transport::{ReadHalf, WriteHalf};
 use crate::worker::Worker;
-use http::Method;
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::net::SocketAddr;
@@ -70,7 +70,7 @@ pub struct Session {
     given_up: Cell<u32>,
     given_up_since: Cell<Instant>,
     /// See [`Client::forwarded_lines`].
-    spare_lines: RefCell<Vec<Vec<u8>>>,
+    spare_lines: RefCell<Vec<Lines>>,
 }
 
 impl Session {
@@ -155,6 +155,11 @@ impl Session {
         Live(Rc::clone(self))
     }
 
+    /// Has a call run for a stream.
+    pub fn call(self: &Rc<Self>, asked: Asked, ends: Ends) {
+        self.worker.runners.run(self.begin(), asked, ends);
+    }
+
     /// A client that opens streams only to give them up costs the gateway work for nothing.
     pub fn note_given_up(&self) {
         let now = Instant::now();
@@ -183,10 +188,10 @@ impl Live {
         let session = &*self.0;
         let worker = &session.worker;
         let started = Instant::now();
-        let deadline = grpc::deadline(&asked.parts.headers).map(|time| Timer::new(started, time));
+        let deadline = grpc::deadline(&asked).map(|time| Timer::new(started, time));
         let stream = Rc::new(Stream::from_client(ends, deadline));
         let mut reader = Reader::new(ReadHalf::Stream(Rc::clone(&stream)), Inbox::default());
-        if asked.parts.method != Method::CONNECT {
+        if asked.protocol.is_none() {
             take_small_body(&mut reader, &stream, worker).await;
         }
         let at_hand = stream.is_read().then(|| reader.inbox.bytes().len());
@@ -202,7 +207,7 @@ impl Live {
         let mut exchange = worker.take_exchange();
         client.introduce(&mut exchange);
         let read = fields::read_request(&asked, at_hand, &worker.shared.limits, &mut exchange);
-        drop(asked);
+        worker.runners.lists.give(asked.list);
         match read {
             Ok(head) => serve::request(worker, &mut client, &mut exchange, head, started).await,
             Err(kind) => serve::unreadable(worker, &mut client, &mut exchange, Refusal::new(kind)).await,

@@ -4,15 +4,18 @@
 //! One task uses a stream at a time, so both directions wake the same one.
 
 use super::fields;
+use super::list::FieldList;
+use crate::h2::connection::Connection;
 use crate::h2::pool::Lease;
+use crate::h2::send::RequestHead;
 use crate::h2::stream as http2;
 use crate::h3::stream as http3;
 use crate::timer::Timer;
 use bytes::{Buf, Bytes};
-use h2::client::SendRequest;
-use http::{HeaderMap, Response, StatusCode, response};
+use http::{HeaderMap, Response, StatusCode};
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use tokio::io::ReadBuf;
 
@@ -46,14 +49,16 @@ pub enum Piece {
     Data(Bytes),
     /// Its end, and the trailers before it.
     End(Option<HeaderMap>),
+    /// Its end behind trailers, which are header lines already.
+    Trailers(Vec<u8>),
 }
 
 /// A head from an upstream.
 pub enum Came {
     /// An interim one.
-    Interim(response::Parts),
+    Interim(FieldList),
     /// The final one, and whether nothing follows it.
-    Final(response::Parts, bool),
+    Final(FieldList, bool),
 }
 
 /// Does the same with either kind of stream.
@@ -84,12 +89,12 @@ impl Stream {
     }
 
     /// A stream to an upstream on which nothing was sent yet.
-    pub fn to_upstream(sender: SendRequest<Bytes>, lease: Lease) -> Self {
-        Self::new(Ends::Http2(http2::Ends::to_upstream(sender, lease)), None)
+    pub fn to_upstream(connection: &Rc<Connection>, lease: Lease) -> Self {
+        Self::new(Ends::Http2(http2::Ends::to_upstream(connection, lease)), None)
     }
 
     /// Sends a request's head; `is_whole`: there is no body.
-    pub fn send_request(&self, request: http::Request<()>, is_whole: bool) -> io::Result<()> {
+    pub fn send_request(&self, request: RequestHead<'_>, is_whole: bool) -> io::Result<()> {
         match &mut self.0.borrow_mut().ends {
             Ends::Http2(ends) => ends.send_request(request, is_whole),
             Ends::Http3(_) => Err(io::ErrorKind::NotConnected.into()),
@@ -113,14 +118,18 @@ impl Stream {
 
     /// Sends an interim response's head to a client.
     pub fn send_interim(&self, status: u16, lines: &[u8]) -> io::Result<()> {
-        let head = head(status, lines)?;
-        each!(&mut self.0.borrow_mut().ends, ends => ends.send_interim(head))
+        match &mut self.0.borrow_mut().ends {
+            Ends::Http2(ends) => ends.send_interim(status, lines),
+            Ends::Http3(ends) => ends.send_interim(head(status, lines)?),
+        }
     }
 
     /// Sends the final response's head to a client; `is_whole`: nothing follows it.
     pub fn send_head(&self, status: u16, lines: &[u8], is_whole: bool) -> io::Result<()> {
-        let head = head(status, lines)?;
-        each!(&mut self.0.borrow_mut().ends, ends => ends.send_head(head, is_whole))
+        match &mut self.0.borrow_mut().ends {
+            Ends::Http2(ends) => ends.send_head(status, lines, is_whole),
+            Ends::Http3(ends) => ends.send_head(head(status, lines)?, is_whole),
+        }
     }
 
     /// What is written next is the last: once it is taken whole, the direction has ended.
@@ -130,8 +139,10 @@ impl Stream {
 
     /// Ends what is sent, with trailers where there are some.
     pub fn end(&self, trailers: &[u8]) -> io::Result<()> {
-        let trailers = (!trailers.is_empty()).then(|| fields::to_map(trailers).0);
-        each!(&mut self.0.borrow_mut().ends, ends => ends.end(trailers))
+        match &mut self.0.borrow_mut().ends {
+            Ends::Http2(ends) => ends.end(trailers),
+            Ends::Http3(ends) => ends.end((!trailers.is_empty()).then(|| fields::to_map(trailers).0)),
+        }
     }
 
     /// Whether all of the answer, or of the request, has been given to the connection.
@@ -223,7 +234,10 @@ impl State {
             match ready!(each!(&mut self.ends, ends => ends.poll_piece(context)))? {
                 Piece::Data(data) => self.unread = data,
                 Piece::End(None) => {}
-                Piece::End(Some(trailers)) => self.trailers = fields::trailer_lines(&trailers),
+                Piece::End(Some(trailers)) => {
+                    self.trailers = fields::trailer_lines(fields::of_map(&trailers))
+                }
+                Piece::Trailers(lines) => self.trailers = lines,
             }
         }
         Poll::Ready(Ok(true))

@@ -1,6 +1,7 @@
 //! The files of a shelf: `AB/ABCD…` by key, below a folder that one process holds at a time.
 
 use super::index::Found;
+use data_encoding::HEXLOWER;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -71,8 +72,7 @@ impl Files {
     }
 
     fn path(&self, key: &ShelfKey) -> PathBuf {
-        let name: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
-        self.part(key[0]).join(name)
+        self.part(key[0]).join(HEXLOWER.encode(key))
     }
 
     /// What there is of one part. What is no whole file is removed.
@@ -184,12 +184,5 @@ fn is_good(key: &ShelfKey, whole: &[u8]) -> bool {
 
 /// The key that a file is named by.
 fn key_of(name: &str) -> Option<ShelfKey> {
-    let mut key = ShelfKey::default();
-    if name.len() != 2 * key.len() || !name.is_ascii() {
-        return None;
-    }
-    for (place, byte) in key.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&name[2 * place..2 * place + 2], 16).ok()?;
-    }
-    Some(key)
+    HEXLOWER.decode(name.as_bytes()).ok()?.try_into().ok()
 }

@@ -1,6 +1,7 @@
-//! The index of a shelf: which files there are, how large, and which was used longest ago.
+//! The index of a shelf: which files there are, how large, which was used longest ago, and what jobs that wait will do
+//! to them.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use weir_plugin::ShelfKey;
 
 /// What a file takes on a disk is a multiple of this, about.
@@ -9,6 +10,8 @@ const BLOCK: u64 = 4096;
 const MAX_FILES: usize = 1 << 20;
 /// Parts in which the index is made: one for each first byte of a key.
 const PARTS: usize = 256;
+/// Removals that wait at most.
+pub const MAX_REMOVALS: usize = 1 << 16;
 
 /// A file that was found: its key, its size, and when it was last written, in any unit.
 pub struct Found {
@@ -27,13 +30,37 @@ pub struct Index {
     now: u64,
     /// Parts that have been looked at.
     known: usize,
-    /// Keys that are to be removed by jobs that wait; what such a file holds is not wanted any more.
-    hidden: HashSet<ShelfKey>,
+    /// What jobs that wait will do, by key.
+    waiting: HashMap<ShelfKey, Waiting>,
+    /// Removals among them.
+    removals: usize,
+    /// How often all was forgotten.
+    age: u64,
+    /// Whether all files are to go.
+    is_void: bool,
 }
 
 struct File {
     bytes: u64,
     used: u64,
+}
+
+/// Jobs that wait for one key.
+struct Waiting {
+    jobs: u32,
+    /// The last of them removes the file: what is there is not wanted any more.
+    removes: bool,
+}
+
+/// What is to be done about a removal.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Removal {
+    /// A job.
+    Job,
+    /// Nothing: nothing is there, or a job that waits does it.
+    Nothing,
+    /// All files go, as too many removals wait.
+    All,
 }
 
 impl Index {
@@ -46,14 +73,17 @@ impl Index {
             order: BTreeMap::new(),
             now: 0,
             known: 0,
-            hidden: HashSet::new(),
+            waiting: HashMap::new(),
+            removals: 0,
+            age: 0,
+            is_void: false,
         }
     }
 
     /// Whether there may be a file.
     pub fn may_have(&self, key: &ShelfKey) -> bool {
         let is_known = usize::from(key[0]) < self.known;
-        !self.hidden.contains(key) && (self.files.contains_key(key) || !is_known)
+        !self.is_removed(key) && (self.files.contains_key(key) || !is_known)
     }
 
     /// Whether all parts have been looked at.
@@ -85,21 +115,86 @@ impl Index {
         self.make_room()
     }
 
-    /// Notes that a file is to be removed.
-    pub fn hide(&mut self, key: &ShelfKey) {
-        if self.may_have(key) && self.hidden.len() < MAX_FILES {
-            self.hidden.insert(*key);
+    /// Notes that a job to write a file begins to wait; gives the age that it is of. Until it has been done, a removal
+    /// knows of it.
+    pub fn will_write(&mut self, key: &ShelfKey) -> u64 {
+        let waiting = self.waiting.entry(*key).or_insert(Waiting {
+            jobs: 0,
+            removes: false,
+        });
+        waiting.jobs += 1;
+        waiting.removes = false;
+        self.age
+    }
+
+    /// Notes that a file is to be removed. From now on it counts as gone.
+    pub fn will_remove(&mut self, key: &ShelfKey) -> Removal {
+        let is_there = self.may_have(key) || self.waiting.get(key).is_some_and(|it| !it.removes);
+        if !is_there {
+            return Removal::Nothing;
+        }
+        if self.removals >= MAX_REMOVALS {
+            self.void();
+            return Removal::All;
+        }
+        self.removals += 1;
+        let waiting = self.waiting.entry(*key).or_insert(Waiting {
+            jobs: 0,
+            removes: true,
+        });
+        waiting.jobs += 1;
+        waiting.removes = true;
+        Removal::Job
+    }
+
+    /// Whether what a job of this age writes is still wanted.
+    pub fn wants(&self, key: &ShelfKey, age: u64) -> bool {
+        age == self.age && !self.is_removed(key)
+    }
+
+    /// Notes that a job to write a file has been done, or was left out.
+    pub fn end_write(&mut self, key: &ShelfKey) {
+        self.end_wait(key);
+    }
+
+    /// Notes that a file has been removed by a job.
+    pub fn end_removal(&mut self, key: &ShelfKey) {
+        self.removals = self.removals.saturating_sub(1);
+        self.end_wait(key);
+        self.forget(key);
+    }
+
+    fn end_wait(&mut self, key: &ShelfKey) {
+        if let Some(waiting) = self.waiting.get_mut(key) {
+            waiting.jobs -= 1;
+            if waiting.jobs == 0 {
+                self.waiting.remove(key);
+            }
         }
     }
 
     /// Whether a file is to be removed.
-    pub fn is_hidden(&self, key: &ShelfKey) -> bool {
-        self.hidden.contains(key)
+    pub fn is_removed(&self, key: &ShelfKey) -> bool {
+        self.waiting.get(key).is_some_and(|waiting| waiting.removes)
+    }
+
+    /// Whether all files are to go; asked by who removes them.
+    pub fn take_void(&mut self) -> bool {
+        std::mem::take(&mut self.is_void)
+    }
+
+    /// Forgets all. Jobs that wait write nothing any more.
+    fn void(&mut self) {
+        self.age += 1;
+        self.is_void = true;
+        self.known = PARTS;
+        self.bytes = 0;
+        self.files.clear();
+        self.order.clear();
     }
 
     /// Notes that a file is gone.
     pub fn forget(&mut self, key: &ShelfKey) {
-        self.hidden.remove(key);
         if let Some(file) = self.files.remove(key) {
             self.bytes -= file.bytes;
             self.order.remove(&file.used);

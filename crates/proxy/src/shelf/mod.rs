@@ -1,8 +1,9 @@
 //! Shelves: folders in which filters keep what is too much for memory, each with a thread of its own.
 //!
-//! Workers put jobs into a bounded queue and never wait for it; what does not fit is not done. The thread owns the
-//! folder's files and an index of them, which it makes anew when it starts, in between the jobs that come meanwhile. What
-//! was used longest ago makes room. A file is written beside its place and moved there, and tells its length and its
+//! Workers put jobs into a queue and never wait for it. Of files to be read and written, so many wait at most; what is
+//! too much is not done. A removal is never left out: what was removed must not come back when the process starts
+//! again. One waits for each key, and where too many do, all files go. The thread owns the folder's files and an index of
+//! them, which it makes anew when it starts, in between the jobs that come meanwhile. What was used longest ago makes room. A file is written beside its place and moved there, and tells its length and its
 //! checksum: one that a crash has left half written is found out and removed. Nothing is synchronised with the disk for
 //! safety's sake: whatever is here can be fetched again.
 
@@ -10,15 +11,15 @@ mod files;
 mod index;
 
 use files::Files;
-use index::Index;
+use index::{Index, Removal};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError};
+use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use weir_plugin::{Shelf, ShelfKey, ShelfReader, Shelves};
 
-/// Jobs that wait for a shelf's thread at most.
+/// Files to be read and written that wait for a shelf's thread at most.
 const QUEUE_JOBS: usize = 1024;
 /// Bytes that wait to be written at most.
 const QUEUE_BYTES: usize = 64 << 20;
@@ -46,19 +47,25 @@ impl Shelves for DiskShelves {
 
 enum Job {
     Read(ShelfKey, ShelfReader),
-    Write(ShelfKey, Vec<u8>),
+    /// With the age that it is of.
+    Write(ShelfKey, Vec<u8>, u64),
     Remove(ShelfKey),
+    /// There is something to look at.
+    Wake,
 }
 
 /// The side of a shelf that workers see.
 struct DiskShelf {
-    queue: SyncSender<Job>,
+    /// Jobs are counted before they are put in.
+    queue: Sender<Job>,
     shared: Arc<Shared>,
 }
 
 /// What workers and the thread share.
 struct Shared {
     index: Mutex<Index>,
+    /// Files that wait to be read and written.
+    jobs: AtomicUsize,
     /// Bytes that wait to be written.
     waiting: AtomicUsize,
 }
@@ -67,18 +74,37 @@ impl Shared {
     fn index(&self) -> MutexGuard<'_, Index> {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Makes room for a job with so many bytes, if there is any.
+    fn admit(&self, bytes: usize) -> bool {
+        let jobs = self.jobs.fetch_add(1, Ordering::Relaxed) + 1;
+        let waiting = self.waiting.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let is_admitted = jobs <= QUEUE_JOBS && waiting <= QUEUE_BYTES;
+        if !is_admitted {
+            self.dismiss(bytes);
+        }
+        is_admitted
+    }
+
+    /// Such a job waits no more.
+    fn dismiss(&self, bytes: usize) {
+        self.jobs.fetch_sub(1, Ordering::Relaxed);
+        self.waiting.fetch_sub(bytes, Ordering::Relaxed);
+    }
 }
 
 impl DiskShelf {
     fn start(folder: &str, max_bytes: u64) -> Self {
-        let (queue, jobs) = mpsc::sync_channel(QUEUE_JOBS);
+        let (queue, jobs) = mpsc::channel();
         let shared = Arc::new(Shared {
             index: Mutex::new(Index::new(max_bytes)),
+            jobs: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
         });
         let keeper = Keeper {
             files: Files::new(folder),
             shared: Arc::clone(&shared),
+            put_off: Vec::new(),
             told: None,
         };
         let thread = std::thread::Builder::new().name("weir-shelf".to_owned());
@@ -97,14 +123,16 @@ impl Shelf for DiskShelf {
 
     fn read(&self, key: ShelfKey, then: ShelfReader) {
         // A job that there is no room for is dropped, and `then` with it.
-        drop(self.queue.try_send(Job::Read(key, then)));
+        if self.shared.admit(0) {
+            self.put(Job::Read(key, then));
+        }
     }
 
     fn write(&self, key: ShelfKey, data: Vec<u8>) {
-        let size = data.len();
-        let waiting = self.shared.waiting.fetch_add(size, Ordering::Relaxed) + size;
-        if waiting > QUEUE_BYTES || self.queue.try_send(Job::Write(key, data)).is_err() {
-            self.shared.waiting.fetch_sub(size, Ordering::Relaxed);
+        if self.shared.admit(data.len()) {
+            let age = self.shared.index().will_write(&key);
+            self.put(Job::Write(key, data, age));
+        } else {
             // What is there is older than what could not be written.
             self.remove(key);
         }
@@ -112,8 +140,19 @@ impl Shelf for DiskShelf {
 
     fn remove(&self, key: ShelfKey) {
         // Whoever looks from now on finds nothing, whenever the file goes.
-        self.shared.index().hide(&key);
-        drop(self.queue.try_send(Job::Remove(key)));
+        let removal = self.shared.index().will_remove(&key);
+        match removal {
+            Removal::Nothing => {}
+            Removal::Job => self.put(Job::Remove(key)),
+            Removal::All => self.put(Job::Wake),
+        }
+    }
+}
+
+impl DiskShelf {
+    /// Where there is no thread, there is nobody who would do anything.
+    fn put(&self, job: Job) {
+        drop(self.queue.send(job));
     }
 }
 
@@ -121,6 +160,8 @@ impl Shelf for DiskShelf {
 struct Keeper {
     files: Files,
     shared: Arc<Shared>,
+    /// Files to be removed once the folder is held.
+    put_off: Vec<ShelfKey>,
     /// When a failure was told of.
     told: Option<Instant>,
 }
@@ -169,52 +210,71 @@ impl Keeper {
 
     /// Whether the folder is this process's. Another one may still be about to end.
     fn hold(&mut self) -> bool {
-        match self.files.hold() {
-            Ok(()) => true,
-            Err(error) => {
-                self.tell(&error);
-                false
+        if let Err(error) = self.files.hold() {
+            self.tell(&error);
+            return false;
+        }
+        let put_off = std::mem::take(&mut self.put_off);
+        self.remove(&put_off);
+        if self.shared.index().take_void() {
+            for part in 0..=u8::MAX {
+                let found = self.files.list(part);
+                let keys: Vec<ShelfKey> = found.iter().map(|file| file.key).collect();
+                self.files.remove_all(&keys);
             }
+        }
+        true
+    }
+
+    fn remove(&self, keys: &[ShelfKey]) {
+        self.files.remove_all(keys);
+        for key in keys {
+            self.shared.index().end_removal(key);
         }
     }
 
     fn handle(&mut self, job: Job) {
-        if !self.hold() {
-            if let Job::Write(_, data) = &job {
-                self.shared.waiting.fetch_sub(data.len(), Ordering::Relaxed);
-            }
-            return;
-        }
+        let is_held = self.hold();
         match job {
             Job::Read(key, then) => {
-                let is_hidden = self.shared.index().is_hidden(&key);
-                let data = if is_hidden { None } else { self.files.read(&key) };
-                then(self.take_note(&key, data));
+                self.shared.dismiss(0);
+                if is_held {
+                    let is_removed = self.shared.index().is_removed(&key);
+                    let data = if is_removed { None } else { self.files.read(&key) };
+                    then(self.take_note(&key, data));
+                }
             }
-            Job::Write(key, data) => {
-                self.shared.waiting.fetch_sub(data.len(), Ordering::Relaxed);
-                let ousted = match self.files.write(&key, &data) {
-                    Ok(()) => self.shared.index().note(&key, data.len() as u64),
-                    Err(error) => {
-                        self.tell(&error);
-                        self.shared.index().forget(&key);
-                        vec![key]
-                    }
-                };
-                self.files.remove_all(&ousted);
+            Job::Write(key, data, age) => {
+                self.shared.dismiss(data.len());
+                let is_wanted = self.shared.index().wants(&key, age);
+                if is_held && is_wanted {
+                    self.write(&key, &data);
+                }
+                self.shared.index().end_write(&key);
             }
-            Job::Remove(key) => {
-                self.shared.index().forget(&key);
-                self.files.remove_all(&[key]);
-            }
+            Job::Remove(key) if is_held => self.remove(&[key]),
+            Job::Remove(key) => self.put_off.push(key),
+            Job::Wake => {}
         }
+    }
+
+    fn write(&mut self, key: &ShelfKey, data: &[u8]) {
+        let ousted = match self.files.write(key, data) {
+            Ok(()) => self.shared.index().note(key, data.len() as u64),
+            Err(error) => {
+                self.tell(&error);
+                self.shared.index().forget(key);
+                vec![*key]
+            }
+        };
+        self.files.remove_all(&ousted);
     }
 
     /// Notes what was read. What is to be removed is as good as gone, and stays marked as such, though it was whole
     /// when the reading began.
     fn take_note(&self, key: &ShelfKey, data: Option<Vec<u8>>) -> Option<Vec<u8>> {
         let mut index = self.shared.index();
-        if index.is_hidden(key) {
+        if index.is_removed(key) {
             return None;
         }
         let Some(data) = data else {

@@ -155,3 +155,90 @@ fn a_folder_has_one_holder() {
     drop(first);
     assert_eq!(read(&second, 1).as_deref(), Some(&b"one"[..]));
 }
+
+/// Has the shelf's thread stand still until what is given is dropped.
+fn stop(shelf: &Arc<dyn Shelf>) -> mpsc::Sender<()> {
+    let (go_on, wait) = mpsc::channel::<()>();
+    let (told, stands) = mpsc::channel();
+    shelf.read(
+        key(0x00ff),
+        Box::new(move |_| {
+            told.send(()).expect("the test waits");
+            let _ended = wait.recv();
+        }),
+    );
+    stands.recv().expect("the thread is there");
+    go_on
+}
+
+#[test]
+fn a_removal_is_done_however_much_waits() {
+    let folder = Folder::new("full");
+    let shelf = folder.open(1 << 24);
+    for number in 0..4 {
+        shelf.write(key(number), b"old".to_vec());
+    }
+    assert!(read(&shelf, 3).is_some());
+    let go_on = stop(&shelf);
+    // More reads and writes than may wait.
+    for number in 100..100 + QUEUE_JOBS as u16 {
+        shelf.write(key(number), b"other".to_vec());
+    }
+    shelf.remove(key(1));
+    // It cannot be written, so what is there goes.
+    shelf.write(key(2), b"new".to_vec());
+    shelf.remove(key(1));
+    assert!([1, 2].iter().all(|number| !shelf.may_have(&key(*number))));
+    drop(go_on);
+    drop(shelf);
+    let shelf = folder.open(1 << 24);
+    let found = [0, 1, 2, 3].map(|number| read(&shelf, number).is_some());
+    assert_eq!(found, [true, false, false, true]);
+}
+
+#[test]
+fn removals_and_writes_of_one_key_keep_their_order() {
+    let folder = Folder::new("order");
+    let shelf = folder.open(1 << 20);
+    let go_on = stop(&shelf);
+    shelf.write(key(1), b"one".to_vec());
+    shelf.remove(key(1));
+    shelf.remove(key(1));
+    shelf.write(key(2), b"one".to_vec());
+    shelf.remove(key(2));
+    shelf.write(key(2), b"two".to_vec());
+    shelf.write(key(3), b"one".to_vec());
+    shelf.remove(key(3));
+    shelf.write(key(3), b"two".to_vec());
+    shelf.remove(key(3));
+    drop(go_on);
+    assert_eq!(read(&shelf, 1), None);
+    assert_eq!(read(&shelf, 2).as_deref(), Some(&b"two"[..]));
+    assert_eq!(read(&shelf, 3), None);
+    assert_eq!(folder.files().len(), 1);
+}
+
+#[test]
+fn where_too_many_removals_wait_all_goes() {
+    let folder = Folder::new("void");
+    let shelf = folder.open(1 << 20);
+    shelf.write(key(1), b"one".to_vec());
+    assert!(read(&shelf, 1).is_some());
+    drop(shelf);
+    // Nothing is known of the folder yet, so all of these may be there.
+    let shelf = folder.open(1 << 20);
+    let go_on = stop(&shelf);
+    shelf.write(key(2), b"early".to_vec());
+    for number in 0..=index::MAX_REMOVALS as u32 {
+        let mut key = [0xfe; 32];
+        key[..4].copy_from_slice(&number.to_be_bytes());
+        key[0] = 0xfe;
+        shelf.remove(key);
+    }
+    assert!(!shelf.may_have(&key(1)) && !shelf.may_have(&key(2)));
+    shelf.write(key(3), b"late".to_vec());
+    drop(go_on);
+    assert_eq!(read(&shelf, 3).as_deref(), Some(&b"late"[..]));
+    assert_eq!([1, 2].map(|number| read(&shelf, number)), [None, None]);
+    assert_eq!(folder.files().len(), 1);
+}

@@ -5,6 +5,7 @@
 //! take is dropped and counted, as anything on the way may drop a datagram. A session ends when nothing has moved for
 //! the idle time-out, or when as many answers came as the route says that there are.
 
+use super::any_address::AnyAddress;
 use super::ask::ask;
 use super::reach::{Asker, Watched};
 use super::report::Report;
@@ -14,7 +15,7 @@ use crate::worker::{Registration, Worker};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -41,7 +42,10 @@ struct Listener {
     worker: Rc<Worker>,
     socket: UdpSocket,
     local: SocketAddr,
-    sessions: RefCell<HashMap<SocketAddr, Rc<Session>, foldhash::fast::RandomState>>,
+    /// Where clients send to any address of the machine.
+    any_address: Option<AnyAddress>,
+    /// By the client, and the address that it sends to.
+    sessions: RefCell<HashMap<(SocketAddr, IpAddr), Rc<Session>, foldhash::fast::RandomState>>,
     /// Told once there is no session any more.
     is_empty: Notify,
 }
@@ -63,8 +67,11 @@ struct Session {
 
 /// Takes datagrams until the gateway drains, and then those of open sessions only.
 pub async fn listen(worker: Rc<Worker>, socket: std::net::UdpSocket, mut drain: watch::Receiver<bool>) {
-    let opened = UdpSocket::from_std(socket).and_then(|socket| Ok((socket.local_addr()?, socket)));
-    let (local, socket) = match opened {
+    let opened = UdpSocket::from_std(socket).and_then(|socket| {
+        let local = socket.local_addr()?;
+        Ok((local, AnyAddress::of(&socket, local)?, socket))
+    });
+    let (local, any_address, socket) = match opened {
         Ok(opened) => opened,
         Err(error) => return tracing::error!(%error, "a listener for datagrams cannot be used"),
     };
@@ -72,6 +79,7 @@ pub async fn listen(worker: Rc<Worker>, socket: std::net::UdpSocket, mut drain: 
         worker,
         socket,
         local,
+        any_address,
         sessions: RefCell::default(),
         is_empty: Notify::new(),
     });
@@ -103,8 +111,8 @@ pub async fn listen(worker: Rc<Worker>, socket: std::net::UdpSocket, mut drain: 
 impl Listener {
     fn take_batch(self: &Rc<Self>, buffer: &mut [u8], takes_new: bool) {
         for _ in 0..BATCH {
-            match self.socket.try_recv_from(buffer) {
-                Ok((length, client)) => self.take(&buffer[..length], client, takes_new),
+            match self.receive(buffer) {
+                Ok((length, addresses)) => self.take(&buffer[..length], addresses, takes_new),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 // What a client's host says about an earlier reply.
                 Err(_) => {}
@@ -112,11 +120,38 @@ impl Listener {
         }
     }
 
-    fn take(self: &Rc<Self>, datagram: &[u8], client: SocketAddr, takes_new: bool) {
-        let known = self.sessions.borrow().get(&client).cloned();
+    /// Reads a datagram, and says where it came from and what it was sent to.
+    fn receive(&self, buffer: &mut [u8]) -> io::Result<(usize, Addresses)> {
+        let (length, peer, local) = match &self.any_address {
+            None => {
+                let (length, peer) = self.socket.try_recv_from(buffer)?;
+                (length, peer, self.local.ip())
+            }
+            Some(any_address) => {
+                let came = any_address.try_receive(&self.socket, buffer)?;
+                (came.length, came.client, came.local)
+            }
+        };
+        let local = SocketAddr::new(local, self.local.port());
+        Ok((length, Addresses { peer, local }))
+    }
+
+    /// Sends a client what it gets, from the address that it has sent to.
+    fn reply(&self, datagram: &[u8], addresses: Addresses) -> bool {
+        let sent = match &self.any_address {
+            None => self.socket.try_send_to(datagram, addresses.peer),
+            Some(any_address) => {
+                any_address.try_send(&self.socket, datagram, addresses.peer, addresses.local.ip())
+            }
+        };
+        sent.is_ok()
+    }
+
+    fn take(self: &Rc<Self>, datagram: &[u8], addresses: Addresses, takes_new: bool) {
+        let known = self.sessions.borrow().get(&key(addresses)).cloned();
         let taken = match known {
             Some(session) => session.take(datagram),
-            None if takes_new => self.begin(datagram, client),
+            None if takes_new => self.begin(datagram, addresses),
             None => false,
         };
         if !taken {
@@ -125,7 +160,7 @@ impl Listener {
     }
 
     /// Begins a session, unless there are too many.
-    fn begin(self: &Rc<Self>, datagram: &[u8], client: SocketAddr) -> bool {
+    fn begin(self: &Rc<Self>, datagram: &[u8], addresses: Addresses) -> bool {
         let open = &self.worker.datagram_sessions;
         if open.get() >= self.worker.shared.limits.max_udp_sessions {
             let counters = self.worker.metrics.streams.of(StreamKind::Udp);
@@ -135,22 +170,20 @@ impl Listener {
         open.set(open.get() + 1);
         let session = Rc::new(Session::default());
         let is_taken = session.take(datagram);
-        self.sessions.borrow_mut().insert(client, Rc::clone(&session));
+        self.sessions
+            .borrow_mut()
+            .insert(key(addresses), Rc::clone(&session));
         let registration = Registration::uncounted(&self.worker);
-        tokio::task::spawn_local(Rc::clone(self).serve(session, client, registration));
+        tokio::task::spawn_local(Rc::clone(self).serve(session, addresses, registration));
         is_taken
     }
 
-    async fn serve(self: Rc<Self>, session: Rc<Session>, client: SocketAddr, registration: Registration) {
+    async fn serve(self: Rc<Self>, session: Rc<Session>, addresses: Addresses, registration: Registration) {
         let worker = registration.attach().await;
-        let addresses = Addresses {
-            peer: client,
-            local: self.local,
-        };
         let mut report = Report::new(&worker, StreamKind::Udp, addresses);
         let ended = self.carry(&session, addresses, &mut report).await;
         report.carried(session.bytes_sent.take(), 0);
-        self.sessions.borrow_mut().remove(&client);
+        self.sessions.borrow_mut().remove(&key(addresses));
         let open = &worker.datagram_sessions;
         open.set(open.get().saturating_sub(1));
         report.end(ended.unwrap_or_else(|early| early));
@@ -201,7 +234,7 @@ impl Listener {
             listener: self,
             session,
             target,
-            client: addresses.peer,
+            addresses,
             responses: responses.map(u64::from),
             received: 0,
             idle,
@@ -219,6 +252,11 @@ impl Listener {
         }
         Ok(result)
     }
+}
+
+/// What tells the sessions of a listener apart.
+fn key(addresses: Addresses) -> (SocketAddr, IpAddr) {
+    (addresses.peer, addresses.local.ip())
 }
 
 impl Session {
@@ -261,7 +299,7 @@ struct Replies<'r> {
     listener: &'r Listener,
     session: &'r Session,
     target: &'r UdpSocket,
-    client: SocketAddr,
+    addresses: Addresses,
     responses: Option<u64>,
     received: u64,
     idle: Duration,
@@ -290,7 +328,7 @@ impl Replies<'_> {
             }
             self.received += 1;
             let reply = space.filled();
-            if self.listener.socket.try_send_to(reply, self.client).is_ok() {
+            if self.listener.reply(reply, self.addresses) {
                 report.carried(0, reply.len() as u64);
             }
             if self.has_all() {

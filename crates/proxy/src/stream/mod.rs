@@ -8,6 +8,7 @@
 //!
 //! **What it is not**: it reads nothing of what is carried but the first message of a TLS handshake.
 
+mod any_address;
 mod ask;
 mod carry;
 mod datagram;

@@ -75,17 +75,15 @@ impl Report {
         };
         let total = self.started.elapsed();
         let total_ms = u64::try_from(total.as_millis()).unwrap_or(u64::MAX);
-        let client = self.client.ip().to_canonical().to_string();
-        let upstream = self.upstream.map(|it| it.to_string());
         log.borrow_mut().log(&AccessEntry {
             time_ms: weir_plugin::system_clock().saturating_sub(total_ms),
-            client: &client,
+            client: Some(self.client.ip().to_canonical()),
             protocol: Some(self.kind.label()),
             host: self.server_name.as_deref().unwrap_or_default().as_bytes(),
             bytes_in: self.bytes_in,
             bytes_out: self.bytes_out,
             duration_us: u64::try_from(total.as_micros()).unwrap_or(u64::MAX),
-            upstream: upstream.as_deref(),
+            upstream: self.upstream,
             route: self.facts.as_ref().map(|it| it.name.as_str()),
             service: self
                 .facts

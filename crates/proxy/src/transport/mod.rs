@@ -1,29 +1,33 @@
 //! What connections are made of: the two directions of a TCP stream, plain or under TLS.
 //!
-//! The engine reads and writes through these halves and does not know which they are. A plain half is tokio's own;
-//! the halves of a TLS connection share it, as each direction of TLS may have to write and to read, and so do those of
-//! a stream of HTTP/2 or HTTP/3.
+//! The engine reads and writes through these halves and does not know which they are. The halves of a TLS
+//! connection share it, as each direction of TLS may have to write and to read, and so do those of a stream of HTTP/2
+//! or HTTP/3.
 
 mod handshake;
 mod hello;
+mod local;
+mod tcp;
 mod tls;
 
 pub use handshake::{accept, connect};
 pub use hello::{Hello, read_hello};
+pub use local::{connect_tcp, prepare, spare_congestion_control};
 pub use tls::TlsStream;
 
+use crate::buffer::{Buffers, Inbox};
 use crate::multiplex::stream::Stream;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
+use tcp::{TcpRead, TcpWrite};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
 /// What comes from a peer.
 pub enum ReadHalf {
-    Tcp(OwnedReadHalf),
+    Tcp(TcpRead),
     Tls(Rc<TlsStream>),
     /// A stream of a connection of HTTP/2 or HTTP/3.
     Stream(Rc<Stream>),
@@ -31,7 +35,7 @@ pub enum ReadHalf {
 
 /// What goes to a peer. A write that was not complete is tried again with the same bytes.
 pub enum WriteHalf {
-    Tcp(OwnedWriteHalf),
+    Tcp(TcpWrite),
     Tls(Rc<TlsStream>),
     Stream(Rc<Stream>),
 }
@@ -39,7 +43,10 @@ pub enum WriteHalf {
 /// The halves of a plain connection.
 pub fn plain(stream: TcpStream) -> (ReadHalf, WriteHalf) {
     let (read, write) = stream.into_split();
-    (ReadHalf::Tcp(read), WriteHalf::Tcp(write))
+    (
+        ReadHalf::Tcp(TcpRead::new(read)),
+        WriteHalf::Tcp(TcpWrite::new(write)),
+    )
 }
 
 /// The halves of a connection under TLS.
@@ -67,24 +74,34 @@ impl ReadHalf {
     #[inline]
     pub fn poll_readable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
-            Self::Tcp(half) => {
-                let stream: &TcpStream = half.as_ref();
-                stream.poll_read_ready(context)
-            }
+            Self::Tcp(half) => half.poll_readable(context),
             Self::Tls(stream) => stream.poll_readable(context),
             Self::Stream(stream) => stream.poll_readable(context),
         }
+    }
+
+    /// Reads once into `inbox`, as [`Inbox::poll_fill`] does; a buffer is taken only once there may be something for it.
+    #[inline]
+    pub fn poll_fill(
+        &mut self,
+        inbox: &mut Inbox,
+        context: &mut Context<'_>,
+        buffers: &Buffers,
+        limit: usize,
+    ) -> Poll<io::Result<usize>> {
+        if let Self::Tcp(half) = self
+            && !inbox.holds_buffer()
+        {
+            ready!(half.poll_promising(context))?;
+        }
+        inbox.poll_fill(self, context, buffers, limit)
     }
 
     /// Whether the peer of an idle connection has closed it, or sent what nobody asked for. Costs no system call
     /// unless the runtime has seen an event on it.
     pub fn is_dead(&self) -> bool {
         match self {
-            Self::Tcp(half) => {
-                let stream: &TcpStream = half.as_ref();
-                // An event may be left over from the last response; only a read tells.
-                !matches!(stream.try_read(&mut [0; 1]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
-            }
+            Self::Tcp(half) => half.is_dead(),
             Self::Tls(stream) => stream.is_dead(),
             // A stream carries one call.
             Self::Stream(_) => true,
@@ -100,7 +117,7 @@ impl AsyncRead for ReadHalf {
         space: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Self::Tcp(half) => Pin::new(half).poll_read(context, space),
+            Self::Tcp(half) => half.poll_read(context, space),
             Self::Tls(stream) => stream.poll_read(context, space),
             Self::Stream(stream) => stream.poll_read(context, space),
         }
@@ -111,7 +128,7 @@ impl AsyncWrite for WriteHalf {
     #[inline]
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
-            Self::Tcp(half) => Pin::new(half).poll_write(context, bytes),
+            Self::Tcp(half) => half.poll_write(context, bytes),
             Self::Tls(stream) => stream.poll_write(context, &[IoSlice::new(bytes)]),
             Self::Stream(stream) => stream.poll_write(context, &[IoSlice::new(bytes)]),
         }
@@ -124,7 +141,7 @@ impl AsyncWrite for WriteHalf {
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
-            Self::Tcp(half) => Pin::new(half).poll_write_vectored(context, parts),
+            Self::Tcp(half) => half.poll_write_vectored(context, parts),
             Self::Tls(stream) => stream.poll_write(context, parts),
             Self::Stream(stream) => stream.poll_write(context, parts),
         }
@@ -137,7 +154,7 @@ impl AsyncWrite for WriteHalf {
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Self::Tcp(half) => Pin::new(half).poll_shutdown(context),
+            Self::Tcp(half) => half.poll_shutdown(context),
             Self::Tls(stream) => stream.poll_shutdown(context),
             Self::Stream(stream) => Poll::Ready(stream.end(&[])),
         }
@@ -147,11 +164,8 @@ impl AsyncWrite for WriteHalf {
 impl WriteHalf {
     /// Ends the connection with a reset once all of it is dropped: the peer must not take what it got for the whole.
     pub fn reset(self) {
-        let set = match &self {
-            Self::Tcp(half) => {
-                let stream: &TcpStream = half.as_ref();
-                stream.set_zero_linger()
-            }
+        let set = match self {
+            Self::Tcp(half) => half.reset(),
             Self::Tls(stream) => stream.set_reset(),
             Self::Stream(stream) => {
                 stream.reset();
@@ -160,10 +174,6 @@ impl WriteHalf {
         };
         if let Err(error) = set {
             tracing::debug!(%error, "a connection cannot be reset");
-        }
-        // Without this the half would say a proper good-bye when it goes.
-        if let Self::Tcp(half) = self {
-            half.forget();
         }
     }
 }

@@ -65,7 +65,7 @@ fn a_connection_may_be_all_that_is_asked_for() {
     let mut only = Server::start("only");
     only.set_status(500);
     let gateway = TestGateway::start(model(&[&only], checks("tcp")));
-    std::thread::sleep(Duration::from_millis(50));
+    eventually("the target is probed", || only.times_connected() > 2);
     assert_eq!(standing(&gateway), ["HEALTHY"]);
     assert!(only.take_requests().is_empty());
     only.kill();
@@ -87,7 +87,13 @@ fn probes_follow_the_configuration() {
     eventually("the new target is probed", || !second.take_requests().is_empty());
     eventually("the old target is not probed", || {
         first.take_requests();
-        std::thread::sleep(Duration::from_millis(100));
+        // As long as the new one is probed three times.
+        second.take_requests();
+        let mut probes = 0;
+        eventually("the new target is probed", || {
+            probes += second.take_requests().len();
+            probes >= 3
+        });
         first.take_requests().is_empty()
     });
     gateway.publish(model(&[&second], json!({})));

@@ -55,7 +55,7 @@ fn kinds(gateway: &TestGateway, calls: usize) -> Vec<(u16, String)> {
 
 /// Waits until something is so.
 #[track_caller]
-fn eventually(what: &str, is_so: impl Fn() -> bool) {
+fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let patience = Instant::now() + PATIENCE;
     while !is_so() {
         assert!(Instant::now() < patience, "in vain: {what}");

@@ -114,8 +114,12 @@ fn the_death_of_a_target_loses_no_call() {
             })
             .collect();
         for _ in 0..5 {
+            let before = gateway.totals().upstream_retries;
             mortal.kill();
-            std::thread::sleep(Duration::from_millis(60));
+            // It fails, and again each time that its ejection is over.
+            eventually("the target is tried again", || {
+                gateway.totals().upstream_retries >= before + 6
+            });
             mortal.restart();
             eventually("the target is called again", || {
                 !mortal.take_requests().is_empty()

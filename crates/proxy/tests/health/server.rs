@@ -67,6 +67,11 @@ impl Server {
         std::mem::take(&mut self.state.requests.lock().unwrap())
     }
 
+    /// How many connections it has taken.
+    pub fn times_connected(&self) -> usize {
+        self.state.connections.lock().unwrap().len()
+    }
+
     /// Closes the port and all connections, whatever they are doing.
     pub fn kill(&mut self) {
         let Some(accepting) = self.accepting.take() else {

@@ -4,7 +4,7 @@ use super::peer::{Answer, Came, Client, Upstream, run};
 use super::support::{self, TestGateway, patch, simple_model};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::sync::Arc;
 
 fn model(upstream: SocketAddr) -> Value {
     let url = format!("grpc://{upstream}");
@@ -45,8 +45,9 @@ fn faults_are_told_as_statuses_of_grpc() {
         ..Answer::default()
     });
     let silent = Upstream::serve(|_| {
-        std::thread::sleep(Duration::from_secs(1));
-        Answer::ok("late")
+        loop {
+            std::thread::park();
+        }
     });
     let mut nowhere = model(broken.address);
     nowhere["routes"][0]["to"] = json!({"unavailable": 503});
@@ -71,24 +72,22 @@ fn faults_are_told_as_statuses_of_grpc() {
 
 #[test]
 fn deadlines_are_kept() {
-    let upstream = support::Upstream::bind();
+    let upstream = Arc::new(support::Upstream::bind());
     let gateway = TestGateway::to(upstream.address);
     run(async {
         for (begins, timeout) in [(false, "50m"), (true, "200m")] {
             let list = [GRPC, ("grpc-timeout", timeout)];
             let calling = call(&gateway, &list);
-            let playing = async {
+            let upstream = Arc::clone(&upstream);
+            let playing = tokio::task::spawn_blocking(move || {
                 let mut wire = upstream.accept();
                 wire.head().unwrap();
                 if begins {
                     wire.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n");
                 }
                 wire
-            };
-            let (came, _wire) = tokio::join!(calling, async {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-                playing.await
             });
+            let (came, _wire) = tokio::join!(calling, playing);
             assert_eq!(came.status, 200);
             let status = came.get("grpc-status").or(came.trailer("grpc-status"));
             assert_eq!(status.as_deref(), Some("4"), "{begins}");

@@ -85,8 +85,9 @@ fn failures_become_statuses() {
         ..Answer::default()
     });
     let silent = Upstream::serve(|_| {
-        std::thread::sleep(Duration::from_secs(1));
-        Answer::ok("late")
+        loop {
+            std::thread::park();
+        }
     });
     let nobody = {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

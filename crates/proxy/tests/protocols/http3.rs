@@ -38,7 +38,11 @@ pub fn connect(
 impl Client {
     pub fn new(address: SocketAddr) -> Self {
         let (runtime, connection) = connect(address, "localhost", client_config(&[b"h3"]));
-        let connection = connection.unwrap();
+        Self::over(runtime, connection.unwrap())
+    }
+
+    /// One that uses this connection.
+    pub fn over(runtime: Runtime, connection: quinn::Connection) -> Self {
         let sender = wait(&runtime, async {
             let view = h3_quinn::Connection::new(connection);
             let (mut driver, sender) = h3::client::new(view).await.unwrap();

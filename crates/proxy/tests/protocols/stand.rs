@@ -35,22 +35,42 @@ impl Stand {
     }
 
     /// With these changes of the simple model and of the options.
-    pub fn with(changes: &Value, change: impl FnOnce(&mut GatewayOptions)) -> Self {
+    pub fn with(changes: &Value, change: impl Fn(&mut GatewayOptions)) -> Self {
         let upstream = Upstream::bind();
         let model = simple_model(upstream.address);
         let model = match changes {
             Value::Null => model,
             changes => patch(model, changes),
         };
-        let gateway = TestGateway::with(model, |options| {
-            listen_for_all(options);
-            change(options);
-        });
-        Self { gateway, upstream }
+        Self {
+            gateway: start(&model, change),
+            upstream,
+        }
+    }
+
+    /// With this model, and beside it an upstream that it need not use.
+    pub fn of(model: Value, change: impl Fn(&mut GatewayOptions)) -> Self {
+        Self {
+            gateway: start(&model, change),
+            upstream: Upstream::bind(),
+        }
     }
 
     pub fn client(&self, protocol: Protocol) -> Client {
         Client::new(protocol, address(&self.gateway, protocol))
+    }
+}
+
+/// Starts a gateway. Beside a free port of TCP somebody may have that of UDP; then another is looked for.
+fn start(model: &Value, change: impl Fn(&mut GatewayOptions)) -> TestGateway {
+    loop {
+        let gateway = TestGateway::with(model.clone(), |options| {
+            listen_for_all(options);
+            change(options);
+        });
+        if !gateway.gateway().bound().http3.is_empty() {
+            return gateway;
+        }
     }
 }
 

@@ -151,3 +151,34 @@ fn draining_ends_sessions_that_are_answered() {
         "an idle session is not waited for"
     );
 }
+
+#[test]
+fn answers_leave_from_where_a_client_has_sent_to() {
+    let target = answering(1);
+    let fields = json!({"udp_responses": 1});
+    for (any, ends) in [
+        ("0.0.0.0:0", &["127.0.0.1", "127.0.0.2", "127.0.0.3"][..]),
+        ("[::]:0", &["127.0.0.2", "::1"]),
+    ] {
+        let gateway = gateway_with(
+            Udp,
+            model(&format!("udp://{target}"), fields.clone()),
+            |options| {
+                options.listen_streams[0].address = any.parse().unwrap();
+            },
+        );
+        let port = address(&gateway).port();
+        for end in ends {
+            let to = SocketAddr::new(end.parse().unwrap(), port);
+            let own = if to.is_ipv4() { "127.0.0.1:0" } else { "[::1]:0" };
+            // One that takes answers from there alone.
+            let client = UdpSocket::bind(own).unwrap();
+            client.set_read_timeout(Some(PATIENCE)).unwrap();
+            client.connect(to).unwrap();
+            client.send(b"question").unwrap();
+            let mut buffer = [0; 64];
+            let length = client.recv(&mut buffer).unwrap();
+            assert_eq!(&buffer[..length], b"0question", "{any} {end}");
+        }
+    }
+}

@@ -198,10 +198,9 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
                 self.diagnostics.push(Diagnostic::error(place, message));
             }
         }
-        let compiled = stamps.iter().map(|stamp| Stamp {
-            name: stamp.name.as_bytes().to_vec(),
-            value: stamp.value.clone(),
-        });
+        let compiled = stamps
+            .iter()
+            .map(|stamp| Stamp::new(&stamp.name, stamp.value.clone()));
         self.pieces.stampings.remember(stamps.clone(), compiled.collect())
     }
 

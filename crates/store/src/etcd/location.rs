@@ -1,6 +1,8 @@
 //! Where an etcd is: `etcd://USER:PASSWORD@HOST:PORT,HOST:PORT/PREFIX`, or `etcds://…?ca=FILE` with TLS.
 
 use crate::store::StoreError;
+use percent_encoding::percent_decode_str;
+use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -132,20 +134,15 @@ fn parse_tls(is_tls: bool, query: &str) -> Result<Option<Tls>, StoreError> {
 
 /// Takes `%40` and the like back.
 fn decoded(text: &str) -> Result<String, StoreError> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, others)) = rest.split_first() {
-        rest = others;
-        if *first != b'%' {
-            bytes.push(*first);
-            continue;
-        }
-        let code = others.get(..2).and_then(|code| std::str::from_utf8(code).ok());
-        let byte = code.and_then(|code| u8::from_str_radix(code, 16).ok());
-        bytes.push(byte.ok_or_else(|| wrong("a % without two hexadecimal digits"))?);
-        rest = &others[2..];
+    let is_code = |rest: &str| {
+        let code = rest.as_bytes().get(..2);
+        code.is_some_and(|code| code.iter().all(u8::is_ascii_hexdigit))
+    };
+    if !text.split('%').skip(1).all(is_code) {
+        return Err(wrong("a % without two hexadecimal digits"));
     }
-    String::from_utf8(bytes).map_err(|_| wrong("not UTF-8"))
+    let decoded = percent_decode_str(text).decode_utf8();
+    decoded.map(Cow::into_owned).map_err(|_| wrong("not UTF-8"))
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! What the access log tells of one request.
 
+use std::net::{IpAddr, SocketAddr};
+
 /// One request, as far as the log tells it. What does not apply is left out of the line.
 ///
 /// Fields that the client chose are bytes: they are escaped, stripped of what is not UTF-8, and cut when
@@ -9,7 +11,7 @@ pub struct AccessEntry<'a> {
     /// When the request began, in Unix milliseconds; `time`, in RFC 3339 UTC.
     pub time_ms: u64,
     /// The client's address.
-    pub client: &'a str,
+    pub client: Option<IpAddr>,
     /// Request method.
     pub method: &'a [u8],
     /// The host asked for.
@@ -27,7 +29,7 @@ pub struct AccessEntry<'a> {
     /// From the request's first byte to the response's last, in microseconds.
     pub duration_us: u64,
     /// Address of the upstream target that was called last.
-    pub upstream: Option<&'a str>,
+    pub upstream: Option<SocketAddr>,
     /// Time spent on upstreams, in microseconds.
     pub upstream_us: Option<u64>,
     /// Status that the upstream answered with.

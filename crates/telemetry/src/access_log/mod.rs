@@ -8,6 +8,7 @@
 
 mod entry;
 mod json;
+mod text;
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};

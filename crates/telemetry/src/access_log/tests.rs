@@ -67,7 +67,7 @@ impl Write for Broken {
 fn entry(path: &str) -> AccessEntry<'_> {
     AccessEntry {
         time_ms: 1_000,
-        client: "127.0.0.1",
+        client: Some(std::net::Ipv4Addr::LOCALHOST.into()),
         path: path.as_bytes(),
         ..AccessEntry::default()
     }

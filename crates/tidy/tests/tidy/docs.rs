@@ -83,6 +83,23 @@ fn every_page_is_linked_from_another() {
     assert_none(&breaches, "a page that nothing links is found by nobody");
 }
 
+#[test]
+fn the_index_leads_to_every_page() {
+    let index = read("docs/README.md");
+    // Pages of plugins are listed where they are told apart, and decisions on a page of their own.
+    let is_listed_elsewhere =
+        |path: &str| path.starts_with("plugins/") || (path.starts_with("adr/") && path != "adr/README.md");
+    let documents = documents();
+    let pages = documents
+        .iter()
+        .filter_map(|(path, _)| path.strip_prefix("docs/"))
+        .filter(|path| *path != "README.md" && !is_listed_elsewhere(path));
+    let is_linked =
+        |path: &&str| index.contains(&format!("]({path})")) || index.contains(&format!("]({path}#"));
+    let breaches: Vec<String> = pages.filter(|path| !is_linked(path)).map(str::to_owned).collect();
+    assert_none(&breaches, "docs/README.md leads to every page");
+}
+
 /// A path without its `..`.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
@@ -209,6 +226,42 @@ fn paths_that_are_named_exist() {
         }
     }
     assert_none(&breaches, "a path that the documentation names exists");
+}
+
+/// Of "`NAME` in `PATH`".
+#[test]
+fn definitions_are_where_they_are_said_to_be() {
+    const KINDS: [&str; 8] = ["fn", "struct", "enum", "trait", "type", "const", "static", "mod"];
+    let mut breaches = Vec::new();
+    let mut count = 0;
+    for (path, text) in documents() {
+        let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for (at, between) in line.match_indices("` in `") {
+            let name = line[..at].rsplit('`').next().unwrap_or_default();
+            let file = line[at + between.len()..].split('`').next().unwrap_or_default();
+            let is_source =
+                file.starts_with("crates/") && file.ends_with(".rs") && root().join(file).exists();
+            if !is_source || name.contains(' ') {
+                continue;
+            }
+            count += 1;
+            let name = name
+                .rsplit("::")
+                .next()
+                .unwrap_or_default()
+                .trim_end_matches("()");
+            let source = read(file);
+            let is_there = KINDS.iter().any(|kind| {
+                let definition = format!("{kind} {name}");
+                words(&source, &definition).next().is_some()
+            });
+            if !is_there {
+                breaches.push(format!("{path}: {file} defines no `{name}`"));
+            }
+        }
+    }
+    assert!(count > 3, "only {count} are found");
+    assert_none(&breaches, "what a page says is in a file is defined there");
 }
 
 #[test]

@@ -13,6 +13,10 @@ pub struct Http3Args {
     /// [default: the listener's].
     #[arg(long, value_name = "PORT", env = "WEIR_HTTP3_PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub http3_port: Option<u16>,
+    /// Take requests in the first flight of resumed HTTP/3 sessions (0-RTT). Those with a safe method are served at once
+    /// and marked for upstreams (`Early-Data: 1`); others wait for the handshake.
+    #[arg(long, value_name = "WHETHER", env = "WEIR_HTTP3_EARLY_DATA", value_enum, default_value_t = Switch::Off)]
+    pub http3_early_data: Switch,
 }
 
 /// Yes or no.
@@ -29,6 +33,7 @@ impl Http3Args {
     pub fn options(&self) -> Option<Http3> {
         let http3 = Http3 {
             told_port: self.http3_port,
+            early_data: self.http3_early_data == Switch::On,
         };
         (self.http3 == Switch::On).then_some(http3)
     }

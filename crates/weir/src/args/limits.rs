@@ -83,8 +83,7 @@ pub struct LimitArgs {
         default_value_t = Seconds(Limits::default().tunnel_timeout)
     )]
     pub tunnel_timeout: Seconds,
-
-    /// Most calls that one connection of HTTP/2 or HTTP/3 may have under way
+    /// Most calls that one connection of HTTP/2 or HTTP/3 may have under way.
     #[arg(
         long,
         value_name = "NUMBER",

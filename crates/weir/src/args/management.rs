@@ -25,15 +25,42 @@ pub struct ManagementArgs {
     /// What this process does.
     #[arg(long, value_name = "ROLE", env = "WEIR_ROLE", value_enum, default_value_t = RoleArg::All)]
     pub role: RoleArg,
-    /// Address of Kong's Admin API [default: 127.0.0.1:8001, with a store and no other Admin API].
-    #[arg(long, value_name = "ADDR", env = "WEIR_KONG_ADMIN")]
-    pub kong_admin: Option<SocketAddr>,
-    /// Address of APISIX's Admin API [default: 127.0.0.1:9180, with a store and no other Admin API].
-    #[arg(long, value_name = "ADDR", env = "WEIR_APISIX_ADMIN")]
-    pub apisix_admin: Option<SocketAddr>,
-    /// Address of Weir's own API [default: 127.0.0.1:8002, with a store and no other Admin API].
-    #[arg(long, value_name = "ADDR", env = "WEIR_CONSOLE")]
-    pub console: Option<SocketAddr>,
+    /// Address of Kong's Admin API, with `,tls` of TLS; may be given several times, in the variable with spaces between
+    /// [default: 127.0.0.1:8001, with a store and no other Admin API].
+    #[arg(long, value_name = "ADDR[,tls]", env = "WEIR_KONG_ADMIN", value_delimiter = ' ', value_parser = listen)]
+    pub kong_admin: Vec<AdminListen>,
+    /// Address of APISIX's Admin API, likewise [default: 127.0.0.1:9180, with a store and no other Admin API].
+    #[arg(long, value_name = "ADDR[,tls]", env = "WEIR_APISIX_ADMIN", value_delimiter = ' ', value_parser = listen)]
+    pub apisix_admin: Vec<AdminListen>,
+    /// Address of Weir's own API, likewise [default: 127.0.0.1:8002, with a store and no other Admin API].
+    #[arg(long, value_name = "ADDR[,tls]", env = "WEIR_CONSOLE", value_delimiter = ' ', value_parser = listen)]
+    pub console: Vec<AdminListen>,
+    /// The certificate that Admin APIs show over TLS, with what leads to its authority, as PEM. A changed file is read
+    /// again [default: one that Weir has signed itself].
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "WEIR_ADMIN_CERTIFICATE",
+        requires = "admin_key"
+    )]
+    pub admin_certificate: Option<PathBuf>,
+    /// The private key of --admin-certificate, as PEM.
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "WEIR_ADMIN_KEY",
+        requires = "admin_certificate"
+    )]
+    pub admin_key: Option<PathBuf>,
+    /// Authorities, as PEM: over TLS, the Admin APIs let in only clients that show a certificate which one of them has
+    /// signed [default: all clients].
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "WEIR_ADMIN_CLIENT_CA",
+        requires = "admin_certificate"
+    )]
+    pub admin_client_ca: Option<PathBuf>,
     /// A key that may do everything at APISIX's Admin API.
     #[arg(
         long,
@@ -72,6 +99,26 @@ impl std::fmt::Debug for ManagementArgs {
     }
 }
 
+/// Where an Admin API listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AdminListen {
+    /// The address.
+    pub address: SocketAddr,
+    /// Whether its clients speak TLS.
+    pub is_tls: bool,
+}
+
+fn listen(text: &str) -> Result<AdminListen, String> {
+    let (address, is_tls) = match text.split_once(',') {
+        None => (text, false),
+        Some((address, "tls")) => (address, true),
+        Some((_, other)) => return Err(format!("expected 'tls' behind the address, found '{other}'")),
+    };
+    let address = address.parse::<SocketAddr>();
+    let address = address.map_err(|_| "expected ADDRESS:PORT or ADDRESS:PORT,tls")?;
+    Ok(AdminListen { address, is_tls })
+}
+
 /// What a process does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RoleArg {
@@ -81,4 +128,27 @@ pub enum RoleArg {
     Gateway,
     /// Serves the Admin APIs alone.
     Control,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listeners_are_read() {
+        for (text, wanted) in [
+            ("127.0.0.1:8001", Some(("127.0.0.1:8001", false))),
+            ("[::1]:8444,tls", Some(("[::1]:8444", true))),
+            ("127.0.0.1:8444,ssl", None),
+            ("127.0.0.1:8444,", None),
+            ("8001", None),
+            ("localhost:8001", None),
+        ] {
+            let wanted = wanted.map(|(address, is_tls)| AdminListen {
+                address: address.parse().expect("an address"),
+                is_tls,
+            });
+            assert_eq!(listen(text).ok(), wanted, "{text}");
+        }
+    }
 }

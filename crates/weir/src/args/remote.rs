@@ -47,7 +47,7 @@ pub enum UserCommand {
         /// What the user may do.
         #[arg(long, value_enum)]
         role: UserRole,
-        /// Where; may be given several times [default: everywhere].
+        /// Where; may be given several times; `*` is everywhere.
         #[arg(long, value_name = "NAME", default_value = "*")]
         workspace: Vec<String>,
         /// Which Weir.

@@ -6,6 +6,7 @@ use crate::args::{
     DiffArgs, HistoryArgs, ImportArgs, RemoteArgs, RollbackArgs, UserArgs, UserCommand, UserRole,
 };
 use crate::outcome::Outcome;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use serde_json::{Value, json};
 use std::time::Duration;
 use weir_control::http::{Call, Method};
@@ -140,16 +141,14 @@ fn told(remote: &RemoteArgs, mut call: Call, tell: impl Fn(&Value) -> String) ->
     Outcome::failed(1, text::problem(status.as_u16(), &answer))
 }
 
+/// All but unreserved characters (RFC 3986, 2.3).
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~');
+
 /// A text as a part of a URL.
-fn encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-                encoded.push(char::from(byte))
-            }
-            _ => encoded.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    encoded
+fn encoded(text: &str) -> PercentEncode<'_> {
+    utf8_percent_encode(text, RESERVED)
 }

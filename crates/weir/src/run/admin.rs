@@ -4,11 +4,14 @@ use super::Control;
 use super::health::Health;
 use super::plan::Management;
 use super::proxy::bind;
-use crate::args::{ManagementArgs, RoleArg, RouterArgs, RunArgs};
+use super::trust;
+use crate::args::{AdminListen, ManagementArgs, RoleArg, RouterArgs, RunArgs};
+use anyhow::Context;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use rustls::pki_types::PrivatePkcs8KeyDer;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
@@ -16,15 +19,20 @@ use tower::ServiceExt;
 use weir_control::access::{Audit, Door, Guard, Role, Users, protect};
 use weir_control::api::{Api, ApiOptions, Gateways};
 use weir_control::follow::{DoorOptions, Followed};
+use weir_control::listen::{self, Tls};
 use weir_kong::admin::{Counts, Listener, Node, Statistics};
+use weir_plugins::proxy_cache::Caches;
 use weir_store::{Store, StoreError};
 use weir_telemetry::metrics;
+
+/// A door, once it is open.
+type Late = Arc<OnceLock<Router>>;
 
 /// An Admin API's listener.
 struct Bound {
     door: Door,
     listener: TcpListener,
-    router: Arc<OnceLock<Router>>,
+    tls: Option<Arc<Tls>>,
 }
 
 /// The listeners, bound.
@@ -34,52 +42,80 @@ impl Listeners {
     /// Binds those that are wanted.
     pub fn bind(management: &Management) -> anyhow::Result<Self> {
         let wanted = [
-            (Door::Kong, "--kong-admin", management.kong_admin),
-            (Door::Apisix, "--apisix-admin", management.apisix_admin),
-            (Door::Native, "--console", management.console),
+            (Door::Kong, "--kong-admin", &management.kong_admin),
+            (Door::Apisix, "--apisix-admin", &management.apisix_admin),
+            (Door::Native, "--console", &management.console),
         ];
-        let wanted = wanted
+        let each = wanted
             .into_iter()
-            .filter_map(|(door, flag, address)| Some((door, flag, address?)));
-        let bound = wanted.map(|(door, flag, address)| {
-            Ok(Bound {
+            .flat_map(|(door, flag, all)| all.iter().map(move |listen| (door, flag, listen)));
+        // All of them show the same.
+        let mut shown = None;
+        let mut bound = Vec::new();
+        for (door, flag, listen) in each {
+            if listen.is_tls && shown.is_none() {
+                shown = Some(Arc::new(admin_tls(management)?));
+            }
+            bound.push(Bound {
                 door,
-                listener: bind(flag, address)?,
-                router: Arc::default(),
-            })
-        });
-        Ok(Self(bound.collect::<anyhow::Result<_>>()?))
+                listener: bind(flag, listen.address)?,
+                tls: shown.clone().filter(|_| listen.is_tls),
+            });
+        }
+        Ok(Self(bound))
     }
 
     /// What is served where, for the `ready` line.
-    pub fn addresses(&self) -> std::io::Result<Vec<(&'static str, SocketAddr)>> {
+    pub fn addresses(&self) -> std::io::Result<Vec<(&'static str, String)>> {
         let named = self.0.iter().map(|bound| {
             let name = match bound.door {
                 Door::Kong => "Kong's Admin API",
                 Door::Apisix => "APISIX's Admin API",
                 Door::Native => "console",
             };
-            Ok((name, bound.listener.local_addr()?))
+            let scheme = if bound.tls.is_some() { "https" } else { "http" };
+            Ok((name, format!("{scheme}://{}", bound.listener.local_addr()?)))
         });
         named.collect()
     }
 
     /// Serves them until `control` drains. Gives what is to be filled in once the store is open.
     pub fn serve(self, control: &mut Control) -> std::io::Result<Doors> {
-        let mut doors = Vec::new();
+        let mut doors: Vec<(Door, Late)> = Vec::new();
         for bound in self.0 {
+            // However many listeners a door has, it is opened once.
+            let known = doors.iter().find(|(door, _)| *door == bound.door);
+            let late = match known {
+                Some((_, late)) => Arc::clone(late),
+                None => {
+                    doors.push((bound.door, Arc::default()));
+                    doors.last().map(|(_, late)| Arc::clone(late)).unwrap_or_default()
+                }
+            };
             let listener = tokio::net::TcpListener::from_std(bound.listener)?;
-            let late = Router::new()
-                .fallback(pass_on)
-                .with_state(Arc::clone(&bound.router));
-            control.listen(listener, late);
-            doors.push((bound.door, bound.router));
+            let router = Router::new().fallback(pass_on).with_state(late);
+            control.listen(listen::Listener::new(listener, bound.tls), router);
         }
         Ok(Doors(doors))
     }
 }
 
-async fn pass_on(State(router): State<Arc<OnceLock<Router>>>, request: Request) -> Response {
+/// What Admin APIs show over TLS, and whom they let in.
+fn admin_tls(management: &Management) -> anyhow::Result<Tls> {
+    match &management.admin_tls {
+        Some(files) => Tls::from_files(files.clone()).context("TLS of the Admin APIs"),
+        None => {
+            let (certificate, key) = trust::own_certificate()?;
+            let (certificate, key) = (
+                certificate.der().clone(),
+                PrivatePkcs8KeyDer::from(key.serialize_der()),
+            );
+            Ok(Tls::showing(certificate, key.into())?)
+        }
+    }
+}
+
+async fn pass_on(State(router): State<Late>, request: Request) -> Response {
     match router.get() {
         Some(router) => router.clone().oneshot(request).await.into_response(),
         None => (
@@ -111,6 +147,8 @@ pub struct Shared {
     /// What Kong's clients are told of the process.
     pub node: Node,
     pub health: Arc<Health>,
+    /// The responses that this process keeps; `None`: it serves no calls.
+    pub caches: Option<Caches>,
 }
 
 /// Tells Kong's clients what is counted.
@@ -146,14 +184,14 @@ pub fn node(args: &RunArgs, management: &Management, metrics: Arc<metrics::Regis
         admin_listeners: management
             .kong_admin
             .iter()
-            .map(|address| at(address, false))
+            .map(|listen: &AdminListen| at(&listen.address, listen.is_tls))
             .collect(),
         ..Node::default()
     }
 }
 
 /// The doors that are waited for.
-pub struct Doors(Vec<(Door, Arc<OnceLock<Router>>)>);
+pub struct Doors(Vec<(Door, Late)>);
 
 impl Doors {
     /// Whether none is wanted.
@@ -172,6 +210,7 @@ impl Doors {
                         translation: shared.routers.kong(),
                         node: Node {
                             health: Some(Arc::clone(&shared.health) as _),
+                            caches: shared.caches.clone(),
                             ..shared.node.clone()
                         },
                     };
@@ -180,13 +219,19 @@ impl Doors {
                         .router()
                 }
                 Door::Apisix => {
+                    let settings = shared.routers.settings();
+                    let stock = weir_apisix::AdminOptions::new(SystemTime::now);
+                    let keys = settings.keyring.as_ref().map(|keys| keys.0.clone());
                     let options = weir_apisix::AdminOptions {
                         // The guard knows them.
                         keys: Vec::new(),
                         health: Some(Arc::clone(&shared.health) as _),
-                        ..weir_apisix::AdminOptions::new(SystemTime::now)
+                        settings,
+                        keyring: keys.map_or(stock.keyring, weir_apisix::Keyring),
+                        ..stock
                     };
                     let admin = weir_apisix::Admin::open(Arc::clone(&store), options).await?;
+                    shared.health.0.set_apisix(Arc::clone(&admin));
                     Router::new()
                         .fallback(by_path)
                         .with_state((admin.control_router(), admin.router()))

@@ -6,8 +6,9 @@ use tokio::runtime::Handle;
 use weir_plugins::prometheus::Board;
 use weir_proxy::health::{Status as Standing, UpstreamReport};
 
-/// Has the expositions of the doors tell of this process, and long ones made on `runtime`.
-pub fn describe(status: &Arc<Status>, runtime: &Handle) {
+/// Has the expositions of the doors tell of this process, and long ones made on `runtime`. APISIX's metrics have names that
+/// begin with `prefix`.
+pub fn describe(status: &Arc<Status>, runtime: &Handle, prefix: &'static str) {
     let board = Board::of_process();
     let known = Arc::downgrade(status);
     board.set_preface(weir_kong::metrics::EXPOSITION, move |targets, out| {
@@ -18,7 +19,7 @@ pub fn describe(status: &Arc<Status>, runtime: &Handle) {
     let known = Arc::downgrade(status);
     board.set_preface(weir_apisix::metrics::EXPOSITION, move |targets, out| {
         if let Some(status) = Weak::upgrade(&known) {
-            weir_apisix::metrics::write(&apisix(&status, targets), out);
+            weir_apisix::metrics::write(&apisix(&status, targets, prefix), out);
         }
     });
     let runtime = runtime.clone();
@@ -71,7 +72,7 @@ fn kong(status: &Status, targets: bool) -> weir_kong::metrics::Figures {
     }
 }
 
-fn apisix(status: &Status, targets: bool) -> weir_apisix::metrics::Figures {
+fn apisix(status: &Status, targets: bool, prefix: &str) -> weir_apisix::metrics::Figures {
     let totals = status.metrics().totals();
     let checked = upstreams(status, targets).into_iter();
     let told = checked
@@ -85,10 +86,12 @@ fn apisix(status: &Status, targets: bool) -> weir_apisix::metrics::Figures {
             })
         });
     weir_apisix::metrics::Figures {
+        prefix: prefix.to_owned(),
         open_connections: totals.connections_active,
         accepted_connections: totals.connections_accepted,
         requests: totals.requests,
         is_store_reachable: status.is_store_reachable(),
+        modify_indexes: status.apisix().map_or(Vec::new(), |admin| admin.modify_indexes()),
         hostname: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         targets: told.collect(),
     }

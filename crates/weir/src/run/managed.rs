@@ -22,6 +22,7 @@ use weir_control::follow::{
 use weir_control::report::{Sink, Speaker, gateway_name, report};
 use weir_control::secrets::{Cache, Secrets};
 use weir_model::{Model, Voice};
+use weir_plugins::proxy_cache::{Caches, Purge};
 use weir_snapshot::Snapshot;
 use weir_store::seal::SealingKeys;
 
@@ -122,7 +123,8 @@ pub async fn serve(
         control.status.set_acme(issuer.standing.clone());
         tokio::spawn(issuer.run());
     }
-    let engine = engine(taking, cache.clone(), followed.clone(), wanted);
+    let caches = Caches::default();
+    let engine = engine(taking, cache.clone(), followed.clone(), wanted, caches.clone());
     let inputs = follow::start(engine, options, kept.clone())?;
     tokio::spawn(cache.refresh(inputs.clone()));
     let mut watched = None;
@@ -141,6 +143,7 @@ pub async fn serve(
         history: Duration::from_secs(86_400 * u64::from(starter.args.management.history)),
         node: admin::node(starter.args, management, Arc::clone(&starter.metrics)),
         health: Arc::new(Health(Arc::clone(&control.status))),
+        caches: is_gateway.then_some(caches),
     };
     let mut doors = tokio::spawn(open_doors(listeners.serve(control)?, store.clone(), shared));
     if is_gateway {
@@ -174,9 +177,15 @@ pub async fn serve(
 }
 
 /// What makes snapshots of documents. Where no calls are served, it only finds out what is wrong with them.
-fn engine(serving: Option<Arc<Serving>>, cache: Cache, followed: Followed, acme: Wanted) -> Engine {
+fn engine(
+    serving: Option<Arc<Serving>>,
+    cache: Cache,
+    followed: Followed,
+    acme: Wanted,
+    caches: Caches,
+) -> Engine {
     Engine {
-        registry: weir_plugins::registry_on(Arc::new(weir_proxy::DiskShelves::default())),
+        registry: weir_plugins::registry_on(Arc::new(weir_proxy::DiskShelves::default()), caches.clone()),
         carry: super::trust::carry(),
         secrets: Secrets::new(cache),
         followed,
@@ -185,6 +194,10 @@ fn engine(serving: Option<Arc<Serving>>, cache: Cache, followed: Followed, acme:
             if let Some(serving) = &serving {
                 serving.take(snapshot);
             }
+        }),
+        purge: Box::new(move |document| match serde_json::from_slice::<Purge>(document) {
+            Ok(purge) => drop(caches.forget(&purge)),
+            Err(error) => tracing::warn!(%error, "what caches are to forget is not understood"),
         }),
     }
 }
@@ -290,20 +303,23 @@ fn door_options(
     let is_in_file = |door: Door| files.is_some_and(|files| files.doors.contains(&door));
     let routers = starter.args.routers;
     anyhow::ensure!(
-        !(is_in_file(Door::Kong) && management.kong_admin.is_some()),
+        !is_in_file(Door::Kong) || management.kong_admin.is_empty(),
         "Kong's configuration stands in a file (-c): leave that out, or --kong-admin"
     );
     anyhow::ensure!(
-        !(is_in_file(Door::Apisix) && management.apisix_admin.is_some()),
+        !is_in_file(Door::Apisix) || management.apisix_admin.is_empty(),
         "APISIX's configuration stands in a file (-c): leave that out, or --apisix-admin"
     );
     Ok(DoorOptions {
         kong: (!is_in_file(Door::Kong)).then(|| routers.kong()),
         apisix: (!is_in_file(Door::Apisix)).then(|| routers.apisix()),
-        voice: match (management.kong_admin, management.apisix_admin) {
-            (Some(_), _) => Voice::Kong,
-            (None, Some(_)) => Voice::Apisix,
-            (None, None) => Voice::Native,
+        voice: match (
+            management.kong_admin.is_empty(),
+            management.apisix_admin.is_empty(),
+        ) {
+            (false, _) => Voice::Kong,
+            (true, false) => Voice::Apisix,
+            (true, true) => Voice::Native,
         },
     })
 }

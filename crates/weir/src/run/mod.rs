@@ -22,6 +22,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use weir_control::listen::{self, Bounds};
+use weir_plugins::proxy_cache::Caches;
 use weir_telemetry::metrics;
 
 /// How long the last lines of the access log may take.
@@ -42,7 +43,7 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
     let loader = Loader {
         files: args.config.clone(),
         routers: args.routers,
-        registry: weir_plugins::registry_on(Arc::new(weir_proxy::DiskShelves::default())),
+        registry: weir_plugins::registry_on(Arc::new(weir_proxy::DiskShelves::default()), Caches::default()),
         carry: trust::carry(),
         has_store: plan.has_store(),
     };
@@ -62,14 +63,15 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
     // Before the first worker, too: the kernel would give it a share of the calls of a gateway that already runs here.
     let status_listener = proxy::bind("--status", args.status)?;
     let status = Arc::new(Status::new(Arc::clone(&metrics), plan.is_control_plane()));
-    expositions::describe(&status, runtime.handle());
+    let exposed = &args.routers.settings().prometheus;
+    expositions::describe(&status, runtime.handle(), &exposed.metric_prefix);
     let starter = proxy::Starter {
         args: &args,
         metrics,
         access_log: access_log.as_ref(),
     };
     let end = runtime.block_on(async {
-        let mut control = Control::new(status_listener, Arc::clone(&status))?;
+        let mut control = Control::new(status_listener, Arc::clone(&status), &exposed.export_uri)?;
         tokio::spawn(certificates::watch(Arc::clone(&status)));
         match &plan {
             Plan::Files => from_files(&mut control, &starter, loader, stamps, good).await,
@@ -141,14 +143,15 @@ struct Control {
 }
 
 impl Control {
-    fn new(listener: TcpListener, status: Arc<Status>) -> anyhow::Result<Self> {
+    /// APISIX's metrics are told at this path.
+    fn new(listener: TcpListener, status: Arc<Status>, apisix_metrics: &str) -> anyhow::Result<Self> {
         let status_address = listener.local_addr()?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
         Ok(Self {
             status_address,
             doors: tokio::task::JoinSet::new(),
             draining: tokio::sync::watch::Sender::new(false),
-            server: tokio::spawn(status::serve(listener, Arc::clone(&status))),
+            server: tokio::spawn(status::serve(listener, Arc::clone(&status), apisix_metrics)),
             status,
             stop: Stop::new()?,
             hangup: signal(SignalKind::hangup())?,
@@ -156,14 +159,14 @@ impl Control {
     }
 
     /// Serves an Admin API.
-    fn listen(&mut self, listener: tokio::net::TcpListener, router: axum::Router) {
+    fn listen(&mut self, listener: listen::Listener, router: axum::Router) {
         let draining = self.draining.subscribe();
         self.doors
             .spawn(listen::serve(listener, router, Bounds::default(), draining));
     }
 
     /// Tells that the gateway serves, and where.
-    fn tell_ready(&self, others: &[(&str, SocketAddr)]) -> std::io::Result<()> {
+    fn tell_ready(&self, others: &[(&str, String)]) -> std::io::Result<()> {
         let line = self.status.ready_line(self.status_address, others);
         writeln!(std::io::stdout(), "{line}")
     }

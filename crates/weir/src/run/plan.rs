@@ -1,15 +1,19 @@
 //! What the flags of `weir run` mean together.
 
-use crate::args::{ManagementArgs, RoleArg, RunArgs};
+use crate::args::{AdminListen, ManagementArgs, RoleArg, RunArgs};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use weir_control::listen::TlsFiles;
 
-const KONG_ADMIN: SocketAddr = local(8001);
-const APISIX_ADMIN: SocketAddr = local(9180);
-const CONSOLE: SocketAddr = local(8002);
+const KONG_ADMIN: AdminListen = local(8001);
+const APISIX_ADMIN: AdminListen = local(9180);
+const CONSOLE: AdminListen = local(8002);
 
-const fn local(port: u16) -> SocketAddr {
-    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), port)
+const fn local(port: u16) -> AdminListen {
+    AdminListen {
+        address: SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), port),
+        is_tls: false,
+    }
 }
 
 /// Flags that do not fit together.
@@ -23,7 +27,7 @@ pub enum Plan {
     /// Serve files and nothing else.
     Files,
     /// Follow a store or a control plane, perhaps with files beside it.
-    Managed(Management),
+    Managed(Box<Management>),
 }
 
 /// How to follow, and what to offer.
@@ -33,9 +37,11 @@ pub struct Management {
     pub origin: Origin,
     pub data: Option<PathBuf>,
     pub store_key: Option<PathBuf>,
-    pub kong_admin: Option<SocketAddr>,
-    pub apisix_admin: Option<SocketAddr>,
-    pub console: Option<SocketAddr>,
+    pub kong_admin: Vec<AdminListen>,
+    pub apisix_admin: Vec<AdminListen>,
+    pub console: Vec<AdminListen>,
+    /// What Admin APIs show over TLS; `None`: something made for this process.
+    pub admin_tls: Option<TlsFiles>,
 }
 
 /// Where the configuration comes from.
@@ -62,8 +68,15 @@ impl Plan {
     pub fn of(args: &RunArgs) -> Result<Self, Usage> {
         let refused = |why: &str| Err(Usage(why.to_owned()));
         let flags = &args.management;
-        let has_admin = flags.kong_admin.is_some() || flags.apisix_admin.is_some() || flags.console.is_some();
+        let all = [&flags.kong_admin, &flags.apisix_admin, &flags.console];
+        let has_admin = all.iter().any(|addresses| !addresses.is_empty());
+        let has_admin_tls = all.into_iter().flatten().any(|listen| listen.is_tls);
         let has_store = flags.data.is_some() || flags.store.is_some();
+        if flags.admin_certificate.is_some() && !has_admin_tls {
+            return refused(
+                "no Admin API speaks TLS that could show --admin-certificate: say so behind an address, such as --kong-admin 127.0.0.1:8444,tls",
+            );
+        }
         match flags.role {
             RoleArg::Gateway if has_admin => {
                 return refused(
@@ -92,7 +105,7 @@ impl Plan {
             }
             return Ok(Self::Files);
         }
-        Ok(Self::Managed(management(flags, has_admin)))
+        Ok(Self::Managed(management(flags, has_admin).into()))
     }
 
     /// Whether no calls are served.
@@ -113,9 +126,12 @@ impl Plan {
 
 fn management(flags: &ManagementArgs, has_admin: bool) -> Management {
     // Who names one address wants no others.
-    let address = |given: Option<SocketAddr>, usual: SocketAddr| {
-        given.or_else(|| (!has_admin && flags.role != RoleArg::Gateway).then_some(usual))
-    };
+    let addresses =
+        |given: &[AdminListen], usual: AdminListen| match has_admin || flags.role == RoleArg::Gateway {
+            true => given.to_vec(),
+            false => vec![usual],
+        };
+    let files = flags.admin_certificate.clone().zip(flags.admin_key.clone());
     let origin = match (&flags.control, &flags.store, &flags.data) {
         (Some(url), ..) => Origin::Control {
             url: url.clone(),
@@ -130,9 +146,14 @@ fn management(flags: &ManagementArgs, has_admin: bool) -> Management {
         origin,
         data: flags.data.clone(),
         store_key: flags.store_key.clone(),
-        kong_admin: address(flags.kong_admin, KONG_ADMIN),
-        apisix_admin: address(flags.apisix_admin, APISIX_ADMIN),
-        console: address(flags.console, CONSOLE),
+        kong_admin: addresses(&flags.kong_admin, KONG_ADMIN),
+        apisix_admin: addresses(&flags.apisix_admin, APISIX_ADMIN),
+        console: addresses(&flags.console, CONSOLE),
+        admin_tls: files.map(|(certificate, key)| TlsFiles {
+            certificate,
+            key,
+            client_authorities: flags.admin_client_ca.clone(),
+        }),
     }
 }
 
@@ -157,7 +178,7 @@ mod tests {
                         Origin::Control { url, .. } => url,
                     };
                     let ports = [it.kong_admin, it.apisix_admin, it.console];
-                    let ports = ports.map(|address| address.map_or(0, |it| it.port()));
+                    let ports = ports.map(|all| all.iter().map(|it| it.address.port()).sum::<u16>());
                     format!("{origin} {ports:?}")
                 }
             })
@@ -186,6 +207,14 @@ mod tests {
             (
                 "--role gateway --store etcd://h:1 --console 127.0.0.1:1",
                 Err("no Admin APIs"),
+            ),
+            (
+                "--kong-admin 127.0.0.1:1 --kong-admin 127.0.0.1:2,tls",
+                Ok("memory: [3, 0, 0]"),
+            ),
+            (
+                "--data /d --admin-certificate c --admin-key k",
+                Err("no Admin API speaks TLS"),
             ),
             ("--role control", Err("needs a store")),
             ("--role control --data /d -c a.yaml", Err("serves no calls")),

@@ -24,14 +24,20 @@ pub fn carry() -> Carry {
     carry
 }
 
-/// What clients are shown for whose server name no certificate is configured.
-pub fn self_signed() -> anyhow::Result<Arc<ServerConfig>> {
+/// A certificate that Weir has signed itself, with its key.
+pub fn own_certificate() -> anyhow::Result<(rcgen::Certificate, KeyPair)> {
     let key = KeyPair::generate().context("a key cannot be made")?;
     let mut params = CertificateParams::new(vec!["localhost".to_owned()])?;
     params
         .distinguished_name
         .push(DnType::CommonName, "weir self-signed");
     let certificate = params.self_signed(&key).context("a certificate cannot be made")?;
+    Ok((certificate, key))
+}
+
+/// What clients are shown for whose server name no certificate is configured.
+pub fn self_signed() -> anyhow::Result<Arc<ServerConfig>> {
+    let (certificate, key) = own_certificate()?;
     let certificate = Certificate {
         names: vec!["*".to_owned()],
         key_pairs: vec![weir_model::KeyPair {

@@ -38,7 +38,16 @@ fn what_cannot_be_shown_is_refused_by_every_door() {
     let folder = tempfile::tempdir().expect("a folder");
     let weir = Weir::start(
         folder.path(),
-        &["--data", "data", "--kong-admin", ANY, "--apisix-admin", ANY],
+        &[
+            "--data",
+            "data",
+            "--kong-admin",
+            ANY,
+            "--apisix-admin",
+            ANY,
+            "--console",
+            ANY,
+        ],
     );
     let ([certificate, key], [_, other]) = (made("a.test", 2100), made("a.test", 2100));
     for (certificate, key, is_good, word) in [
@@ -60,8 +69,13 @@ fn what_cannot_be_shown_is_refused_by_every_door() {
             .make();
         assert_eq!(answer.status < 300, is_good, "APISIX: {answer:?}");
         assert!(answer.body.contains(word), "APISIX: {answer:?}");
-        let native = json!({"weir": 1, "certificates": [
-            {"names": ["a.test"], "key_pairs": [{"certificate": certificate, "key": key}]}]});
+        let shown = json!({"names": ["a.test"], "key_pairs": [{"certificate": certificate, "key": key}]});
+        let answer = Call::new("PUT", &weir.console(), "/api/v1/resources/certificates/shop")
+            .body(&shown.to_string())
+            .make();
+        assert_eq!(answer.status < 300, is_good, "Weir: {answer:?}");
+        assert!(answer.body.contains(word), "Weir: {answer:?}");
+        let native = json!({"weir": 1, "certificates": [shown]});
         let (status, told) = check("weir.yaml", &native);
         assert_eq!(status == Some(0), is_good, "{told}");
         assert!(

@@ -2,6 +2,7 @@
 
 mod access;
 mod acme;
+mod caches;
 mod certificates;
 mod cluster;
 mod crashes;

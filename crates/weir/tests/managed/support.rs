@@ -258,7 +258,8 @@ fn answer(stream: TcpStream, name: &str) -> Option<()> {
             line.clear();
             (reader.read_line(&mut line).ok()? > 0).then_some(())?;
         }
-        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{name}", name.len());
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length";
+        let head = format!("{head}: {}\r\n\r\n{name}", name.len());
         writer.write_all(head.as_bytes()).ok()?;
     }
 }

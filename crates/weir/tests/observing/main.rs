@@ -2,10 +2,11 @@
 //! finds what was counted.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod apisix;
 mod server;
 
 use prost::Message;
-use serde_json::{Value, json};
+use serde_json::json;
 use server::{Taken, Weir, server};
 use std::time::Duration;
 
@@ -129,73 +130,6 @@ fn kongs_plugins_trace_and_count() {
         assert!(text.lines().any(|it| it == line), "{line}\n{text}");
     }
     assert!(!lines(&text, "weir_requests_total").is_empty() || text.contains("weir_"));
-}
-
-#[test]
-fn apisixs_plugins_trace_and_count() {
-    let (upstream, calls) = server();
-    let (collector, taken) = server();
-    let weir = Weir::start(
-        "apisix.yaml",
-        &json!({
-            "routes": [
-                {
-                    "id": "1", "name": "shop", "uris": ["/x/*", "/z"], "host": "h",
-                    "upstream": {"type": "roundrobin", "nodes": {upstream.to_string(): 1}},
-                    "plugins": {
-                        "zipkin": {"endpoint": format!("http://{collector}/api/v2/spans"), "sample_ratio": 1},
-                        "prometheus": {"prefer_name": true},
-                    },
-                },
-                {"id": "2", "uri": "/apisix/prometheus/metrics", "plugins": {"public-api": {}}},
-                {"id": "3", "uri": "/elsewhere", "plugins": {"public-api": {}}},
-            ],
-        }),
-    );
-    weir.get("/x/y?q=1", &[]);
-    let call = calls.recv_timeout(PATIENCE).unwrap();
-    assert_eq!(call.header("x-b3-sampled"), "1");
-    let taken = taken.recv_timeout(PATIENCE).unwrap();
-    assert_eq!(taken.line, "POST /api/v2/spans HTTP/1.1");
-    let spans: Value = serde_json::from_slice(&taken.body).unwrap();
-    let names: Vec<&str> = spans
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter_map(|span| span["name"].as_str())
-        .collect();
-    assert_eq!(names, ["apisix.request", "apisix.proxy", "apisix.response_span"]);
-    assert_eq!(spans[0]["traceId"], call.header("x-b3-traceid"));
-    assert_eq!(spans[1]["id"], call.header("x-b3-spanid"));
-    assert_eq!(spans[1]["parentId"], call.header("x-b3-parentspanid"));
-    assert_eq!(spans[0]["tags"]["http.url"], "/x/y?q=1");
-    assert_eq!(spans[0]["tags"]["apisix.response_source"], "upstream");
-    let expected = format!(
-        "apisix_http_status{{code=\"200\",route=\"shop\",matched_uri=\"/x/*\",matched_host=\"h\",service=\"\",\
-         consumer=\"\",node=\"{}\",request_type=\"traditional_http\",request_llm_model=\"\",llm_model=\"\",\
-         response_source=\"upstream\"}} 1",
-        upstream.ip()
-    );
-    let public = weir.get("/apisix/prometheus/metrics", &[]);
-    for text in [
-        public,
-        weir.scrape("/apisix/prometheus/metrics"),
-        weir.scrape("/metrics"),
-    ] {
-        assert_eq!(lines(&text, "apisix_http_status{"), [expected.as_str()]);
-        for start in [
-            "apisix_http_latency_count{type=\"request\",route=\"shop\"",
-            "apisix_http_latency_count{type=\"upstream\",route=\"shop\"",
-            "apisix_http_latency_count{type=\"apisix\",route=\"shop\"",
-            "apisix_bandwidth{type=\"ingress\",route=\"shop\"",
-            "apisix_bandwidth{type=\"egress\",route=\"shop\"",
-            "apisix_etcd_reachable 1",
-            "apisix_node_info{hostname=",
-        ] {
-            assert_eq!(lines(&text, start).len(), 1, "{start}\n{text}");
-        }
-    }
-    assert!(weir.get("/elsewhere", &[]).starts_with("HTTP/1.1 404"));
 }
 
 #[test]

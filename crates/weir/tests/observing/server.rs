@@ -85,12 +85,18 @@ pub struct Weir {
 impl Weir {
     /// Serves this configuration.
     pub fn start(name: &str, configuration: &Value) -> Self {
+        Self::with(name, configuration, &[])
+    }
+
+    /// Likewise, with more flags.
+    pub fn with(name: &str, configuration: &Value, flags: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         // A door wants to see the end of its document; to the others it is a comment.
         std::fs::write(folder.path().join(name), format!("{configuration}\n#END\n")).unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
             .args(["run", "-c", name, "--workers", "2", "--status", "127.0.0.1:0"])
             .args(["--listen", "127.0.0.1:0"])
+            .args(flags)
             .current_dir(folder.path())
             .env_clear()
             .stdout(Stdio::piped())
@@ -119,6 +125,11 @@ impl Weir {
         get(&self.proxy, path, headers)
     }
 
+    /// Calls the proxy with a method; gives the whole answer.
+    pub fn call(&self, method: &str, path: &str) -> String {
+        ask(&self.proxy, method, path, &[])
+    }
+
     /// Asks the status listener.
     pub fn scrape(&self, path: &str) -> String {
         get(&self.status, path, &[])
@@ -134,8 +145,12 @@ impl Drop for Weir {
 }
 
 fn get(address: &str, path: &str, headers: &[(&str, &str)]) -> String {
+    ask(address, "GET", path, headers)
+}
+
+fn ask(address: &str, method: &str, path: &str, headers: &[(&str, &str)]) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
-    let mut request = format!("GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n");
+    let mut request = format!("{method} {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n");
     for (name, value) in headers {
         request.push_str(&format!("{name}: {value}\r\n"));
     }

@@ -9,7 +9,8 @@ fn kong(upstream: &Upstream, plugin: &str) -> String {
     )
 }
 
-fn apisix(upstream: &Upstream, plugin: &str) -> String {
+/// A document in which all calls go to the upstream after this plugin.
+pub fn apisix(upstream: &Upstream, plugin: &str) -> String {
     let url = upstream.address;
     format!(
         "routes:\n- id: r\n  uri: /*\n  upstream: {{nodes: {{'{url}': 1}}, type: roundrobin}}\n  plugins:\n    {plugin}\n#END\n"

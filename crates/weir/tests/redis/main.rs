@@ -1,6 +1,7 @@
 //! Limits that several gateways share: real gateways and real Redis servers, alone, in a cluster, looked after by
 //! sentinels; and what happens when they go away.
 
+mod apisix;
 mod away;
 mod doors;
 mod places;

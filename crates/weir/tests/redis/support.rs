@@ -30,6 +30,17 @@ pub fn free_port() -> u16 {
     listener.local_addr().expect("bound").port()
 }
 
+/// Likewise, where nobody listens on the port either that nodes of a cluster talk to each other over: 10,000 above it.
+fn free_cluster_port() -> u16 {
+    loop {
+        let port = free_port();
+        let bus = port.checked_add(10_000);
+        if bus.is_some_and(|bus| TcpListener::bind(("127.0.0.1", bus)).is_ok()) {
+            return port;
+        }
+    }
+}
+
 /// Looks again and again until it holds.
 pub fn until(what: &str, holds: impl Fn() -> bool) {
     let start = Instant::now();
@@ -54,7 +65,10 @@ impl Redis {
     }
 
     pub fn start_in(folder: TempDir, options: &[&str]) -> Self {
-        let port = free_port();
+        let port = match options.contains(&"--cluster-enabled") {
+            true => free_cluster_port(),
+            false => free_port(),
+        };
         let mut arguments: Vec<String> = ["--save", "", "--appendonly", "no", "--bind", "127.0.0.1"]
             .map(str::to_owned)
             .into();

@@ -83,18 +83,8 @@ fn over_tls() {
     }
 }
 
-#[test]
-fn sentinels_tell_where_the_master_is() {
-    if !is_installed() {
-        return;
-    }
-    let upstream = Upstream::start("");
-    let mut master = Redis::start(&[]);
-    let port = master.port.to_string();
-    let replica = Redis::start(&["--replicaof", &format!("127.0.0.1 {port}")]);
-    until("the replica follows", || {
-        replica.ask("ROLE").contains("connected")
-    });
+/// A sentinel that looks after the master `weir` on a port, and knows of its replica.
+pub fn sentinel(port: u16, replica: &Redis) -> Redis {
     let folder = tempfile::tempdir().expect("a folder");
     let configuration = folder.path().join("sentinel.conf");
     let text = format!(
@@ -109,6 +99,46 @@ fn sentinels_tell_where_the_master_is() {
             .ask("SENTINEL replicas weir")
             .contains(&replica.port.to_string())
     });
+    sentinel
+}
+
+/// A cluster of three that have a third of the slots each.
+pub fn cluster() -> Vec<Redis> {
+    let options = ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000"];
+    let nodes: Vec<Redis> = (0..3).map(|_| Redis::start(&options)).collect();
+    let ranges = [(0, 5460), (5461, 10_922), (10_923, 16_383)];
+    for (node, (first, last)) in nodes.iter().zip(ranges) {
+        assert_eq!(
+            node.ask(&format!("CLUSTER ADDSLOTSRANGE {first} {last}")),
+            "+OK\r\n"
+        );
+        for other in &nodes {
+            node.ask(&format!("CLUSTER MEET 127.0.0.1 {}", other.port));
+        }
+    }
+    until("the cluster is whole", || {
+        let is_whole = |node: &Redis| {
+            let info = node.ask("CLUSTER INFO");
+            info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:3")
+        };
+        nodes.iter().all(is_whole)
+    });
+    nodes
+}
+
+#[test]
+fn sentinels_tell_where_the_master_is() {
+    if !is_installed() {
+        return;
+    }
+    let upstream = Upstream::start("");
+    let mut master = Redis::start(&[]);
+    let port = master.port.to_string();
+    let replica = Redis::start(&["--replicaof", &format!("127.0.0.1 {port}")]);
+    until("the replica follows", || {
+        replica.ask("ROLE").contains("connected")
+    });
+    let sentinel = sentinel(master.port, &replica);
     let options = format!(
         "sentinel: {{master: weir, sentinels: ['127.0.0.1:{}', '127.0.0.1:{}']}}, connect_timeout_ms: 500, timeout_ms: 300",
         free_port(),
@@ -138,25 +168,7 @@ fn clusters_have_each_key_somewhere() {
         return;
     }
     let upstream = Upstream::start("");
-    let options = ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000"];
-    let nodes: Vec<Redis> = (0..3).map(|_| Redis::start(&options)).collect();
-    let ranges = [(0, 5460), (5461, 10_922), (10_923, 16_383)];
-    for (node, (first, last)) in nodes.iter().zip(ranges) {
-        assert_eq!(
-            node.ask(&format!("CLUSTER ADDSLOTSRANGE {first} {last}")),
-            "+OK\r\n"
-        );
-        for other in &nodes {
-            node.ask(&format!("CLUSTER MEET 127.0.0.1 {}", other.port));
-        }
-    }
-    until("the cluster is whole", || {
-        let is_whole = |node: &Redis| {
-            let info = node.ask("CLUSTER INFO");
-            info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:3")
-        };
-        nodes.iter().all(is_whole)
-    });
+    let nodes = cluster();
     // One known node is enough, and one that is away does not matter.
     let options = format!(
         "cluster: ['127.0.0.1:{}', '127.0.0.1:{}']",

@@ -37,20 +37,20 @@ fn plugins(document: &Value) -> Option<&Map<String, Value>> {
 ///
 /// # Errors
 /// In APISIX's words.
-pub fn check(document: &Value) -> Result<(), String> {
-    each(document, Side::Request)
+pub fn check(document: &Value, around: Surroundings<'_>) -> Result<(), String> {
+    each(document, Side::Request, around)
 }
 
 /// Checks the plugins of a consumer or credential.
 ///
 /// # Errors
 /// In APISIX's words.
-pub fn check_of_consumer(document: &Value) -> Result<(), String> {
-    each(document, Side::Consumer).map_err(|error| format!("invalid plugins configuration: {error}"))
+pub fn check_of_consumer(document: &Value, around: Surroundings<'_>) -> Result<(), String> {
+    each(document, Side::Consumer, around).map_err(|error| format!("invalid plugins configuration: {error}"))
 }
 
-fn each(document: &Value, side: Side) -> Result<(), String> {
-    let mut checker = Checker::default();
+fn each(document: &Value, side: Side, around: Surroundings<'_>) -> Result<(), String> {
+    let mut checker = Checker::new(around.settings);
     for (name, config) in plugins(document).into_iter().flatten() {
         has_parts(name, config)?;
         checker.check(name, &mut config.clone(), side)?;

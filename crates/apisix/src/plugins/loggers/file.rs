@@ -3,11 +3,13 @@
 use super::{base, common, with_entry};
 use crate::plugins::{Mapping, Notes, Surroundings, read};
 use crate::schema::{Shape, any, array, object, text};
+use crate::translate::vars;
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::LazyLock;
-use weir_plugins::logger::Config;
+use weir_model::Predicate;
 use weir_plugins::logger::target::{FileTarget, Target};
+use weir_plugins::logger::{Batch, Config};
 
 /// The plugin.
 pub struct FileLogger;
@@ -15,7 +17,7 @@ pub struct FileLogger;
 #[derive(Deserialize)]
 struct Options {
     path: Option<String>,
-    r#match: Option<Vec<Value>>,
+    r#match: Option<Vec<Vec<Value>>>,
 }
 
 impl Mapping for FileLogger {
@@ -42,12 +44,29 @@ impl Mapping for FileLogger {
             notes.error("path", "property \"path\" is required");
             return Ok(Value::Null);
         };
-        if options.r#match.is_some_and(|rules| !rules.is_empty()) {
-            notes.not_available("match", "a choice of the calls that are logged");
-        }
+        let rules = options.r#match.filter(|rules| !rules.is_empty());
+        let when = rules.map(|rules| any_of(&rules, notes));
         serde_json::to_value(Config {
+            when,
             target: Target::File(FileTarget { path, reopen: true }),
+            // The original writes each entry at once.
+            batch: Batch {
+                delay_ms: 0,
+                ..Batch::default()
+            },
             ..base(self.name(), config, surroundings, notes)?
         })
     }
+}
+
+/// That one of several lists of rules holds.
+fn any_of(lists: &[Vec<Value>], notes: &mut Notes) -> Predicate {
+    let mut any = Vec::with_capacity(lists.len());
+    for rules in lists {
+        match vars::compile(rules) {
+            Ok(condition) => any.push(condition.unwrap_or(Predicate::All(Vec::new()))),
+            Err(fault) => notes.error("match", fault.to_string()),
+        }
+    }
+    Predicate::Any(any)
 }

@@ -116,6 +116,32 @@ fn some_responses_are_not_kept() {
 }
 
 #[test]
+fn what_responses_say_of_their_time_counts_where_wanted() {
+    let cache = cache(&json!({"obey_lifetime": true}));
+    for (index, (response, kept)) in [
+        (vec![], true),
+        (vec![("Cache-Control", "max-age=60")], true),
+        (vec![("Cache-Control", "max-age=0")], false),
+        (vec![("Expires", "Thu, 01 Jan 1970 00:00:01 GMT")], false),
+        (vec![("Cache-Control", "max-age=0, s-maxage=9")], true),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        // What callers say does not count.
+        let asked = [("Cache-Control", "no-cache")];
+        let line = format!("GET /{index}");
+        call(&cache, &line, &asked, &response, "1");
+        let second = if kept { "200 hit 1" } else { "200 miss 2" };
+        assert_eq!(
+            call(&cache, &line, &asked, &response, "2"),
+            second,
+            "{response:?}"
+        );
+    }
+}
+
+#[test]
 fn cache_control_counts_where_wanted() {
     let cache = cache(&json!({"cache_control": true}));
     let aged = [("Cache-Control", "max-age=60")];

@@ -2,6 +2,7 @@
 
 use super::*;
 use std::collections::HashMap;
+use std::sync::Mutex;
 use weir_plugin::{Shelf, ShelfKey, ShelfReader, Shelves};
 
 /// A shelf in memory, which outlives the zones that use it. Reads are done when it is told to.
@@ -49,7 +50,7 @@ impl Shelves for Shared {
 }
 
 fn start(board: &Arc<Board>) -> Cache {
-    let plugin = ProxyCache::on(Arc::new(Shared(Arc::clone(board))));
+    let plugin = ProxyCache::on(Arc::new(Shared(Arc::clone(board))), Caches::default());
     let config = json!({"disk": {"path": "/cache", "size": 1 << 20}, "purge": true});
     build(&plugin, &config).expect("valid")
 }

@@ -5,6 +5,7 @@
 //! further retries are the lane's.
 
 mod batch;
+pub mod fuzzing;
 mod sasl;
 mod wire;
 

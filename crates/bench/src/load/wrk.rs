@@ -1,110 +1,26 @@
-//! The closed-loop load: `wrk`, and the reading of what it prints.
+//! `wrk`: the load of HTTP/1.1, in cleartext, over TLS and through a TCP stream.
 
 use std::ffi::OsString;
-use std::fs;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 
-use crate::cpu;
-use crate::experiment::Experiment;
-use crate::gateway::Stop;
-use crate::process::{Start, Supervisor, find_program};
+use super::Counted;
+use crate::experiment::{Experiment, Speaks};
 use crate::template::{Values, render};
 
-/// What one run of `wrk` counted.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Counted {
-    /// Completed calls, refused ones included.
-    pub calls: u64,
-    /// Completed calls per second.
-    pub calls_per_second: f64,
-    /// Median latency in microseconds, as a closed loop sees it.
-    pub p50_us: f64,
-    /// 90th percentile of the latency in microseconds, as a closed loop sees it.
-    pub p90_us: f64,
-    /// 99th percentile of the latency in microseconds, as a closed loop sees it.
-    pub p99_us: f64,
-    /// Connect, read, write and time-out errors together.
-    pub socket_errors: u64,
-    /// Answers with a status outside 2xx and 3xx.
-    pub refused: u64,
-}
+/// The script that chooses among many routes.
+pub const SCRIPT: &str = "random_route.lua";
 
-impl Counted {
-    /// Calls that did not get a good answer.
-    pub fn errors(&self) -> u64 {
-        self.socket_errors + self.refused
-    }
-}
-
-/// How `wrk` is run: one thread on one core.
-#[derive(Debug)]
-pub struct Wrk {
-    program: PathBuf,
-    supervisor: Supervisor,
-    directory: PathBuf,
-    core: usize,
-}
-
-impl Wrk {
-    /// Finds `wrk`; its script and output go to `directory`.
-    ///
-    /// # Errors
-    /// It is not installed.
-    pub fn new(supervisor: &Supervisor, directory: &Path, core: usize) -> Result<Self> {
-        let program = find_program("wrk").context("not found: wrk (apt-get install wrk)")?;
-        Ok(Self {
-            program,
-            supervisor: supervisor.clone(),
-            directory: directory.to_owned(),
-            core,
-        })
-    }
-
-    /// Asks `target` for the calls of `experiment` during `duration` (whole seconds); with the CPU time that `wrk` used.
-    ///
-    /// # Errors
-    /// `wrk` fails, hangs or prints something unknown.
-    pub fn run(
-        &self,
-        target: SocketAddr,
-        experiment: &Experiment,
-        connections: u32,
-        duration: Duration,
-    ) -> Result<(Counted, Duration)> {
-        let script = self.directory.join("random_route.lua");
-        if experiment.setup.routes > 1 {
-            fs::write(&script, random_routes(experiment)?).context("writing wrk's script")?;
-        }
-        let before = cpu::of_ended_children();
-        let mut wrk = self.supervisor.start(&Start {
-            program: &self.program,
-            arguments: arguments(target, experiment, connections, duration, &script),
-            environment: Vec::new(),
-            core: self.core,
-            log: &self.directory.join("wrk.log"),
-            stop: Stop::Term,
-        })?;
-        let status = wrk.wait(duration + Duration::from_secs(30)).context("wrk")?;
-        if !status.success() {
-            bail!("wrk failed ({status}): {}", wrk.last_words());
-        }
-        let output = wrk.output()?;
-        let counted = parse(&output).with_context(|| format!("unknown output of wrk:\n{output}"))?;
-        Ok((counted, cpu::of_ended_children().saturating_sub(before)))
-    }
-}
-
-/// The arguments of `wrk`; `script` chooses among many routes.
+/// The arguments of `wrk`; its script is in `directory`.
 pub fn arguments(
     target: SocketAddr,
     experiment: &Experiment,
     connections: u32,
     duration: Duration,
-    script: &Path,
+    directory: &Path,
 ) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = ["-t", "1", "--latency", "-c"].map(OsString::from).into();
     arguments.push(connections.to_string().into());
@@ -115,12 +31,16 @@ pub fn arguments(
     }
     let path = if experiment.setup.routes > 1 {
         arguments.push("-s".into());
-        arguments.push(script.into());
+        arguments.push(directory.join(SCRIPT).into());
         "/"
     } else {
         "/hello"
     };
-    arguments.push(format!("http://{target}{path}").into());
+    let scheme = match experiment.setup.speaks {
+        Speaks::Https => "https",
+        _ => "http",
+    };
+    arguments.push(format!("{scheme}://{target}{path}").into());
     arguments
 }
 
@@ -131,11 +51,11 @@ pub fn arguments(
 pub fn random_routes(experiment: &Experiment) -> Result<String> {
     let mut values = Values::default();
     values.text("routes", experiment.setup.routes);
-    render(include_str!("../load/random_route.lua"), &values)
+    render(include_str!("../../load/random_route.lua"), &values)
 }
 
 /// Reads the text that `wrk --latency` prints.
-fn parse(output: &str) -> Option<Counted> {
+pub fn parse(output: &str) -> Option<Counted> {
     let mut counted = Counted::default();
     let (mut calls, mut rate, mut p50, mut p90, mut p99) = (None, None, None, None, None);
     for line in output.lines().map(str::trim) {
@@ -160,9 +80,7 @@ fn parse(output: &str) -> Option<Counted> {
     Some(Counted {
         calls: calls?,
         calls_per_second: rate?,
-        p50_us: p50?,
-        p90_us: p90?,
-        p99_us: p99?,
+        latency_us: vec![("p50", p50?), ("p90", p90?), ("p99", p99?)],
         ..counted
     })
 }
@@ -200,25 +118,26 @@ mod tests {
         let good = Counted {
             calls: 112_400,
             calls_per_second: 56_196.53,
-            p50_us: 250.0,
-            p90_us: 700.0,
-            p99_us: 5800.0,
+            latency_us: vec![("p50", 250.0), ("p90", 700.0), ("p99", 5800.0)],
             ..Counted::default()
         };
         let socket = "  Socket errors: connect 1, read 2, write 0, timeout 3\n";
         let refused = "  Non-2xx or 3xx responses: 77\n";
         let cases = [
-            (format!("{PRINTED}{RATE}"), Some(good)),
+            (format!("{PRINTED}{RATE}"), Some(good.clone())),
             (
                 format!("{PRINTED}{socket}{RATE}"),
                 Some(Counted {
                     socket_errors: 6,
-                    ..good
+                    ..good.clone()
                 }),
             ),
             (
                 format!("{PRINTED}{refused}{RATE}"),
-                Some(Counted { refused: 77, ..good }),
+                Some(Counted {
+                    refused: 77,
+                    ..good.clone()
+                }),
             ),
             (
                 format!("{PRINTED}{socket}{refused}{RATE}"),

@@ -2,8 +2,10 @@
 //! it are in `probe.rs`.
 //!
 //! Names and shapes are those of the published comparisons: N1 to N4 of the NGINX comparison of 2019, A1 to A4 of the
-//! Apache APISIX comparison of 2022, G0 to G4 of the GigaOm comparison of 2021; with three sizes of body and 100,000
-//! routes added.
+//! Apache APISIX comparison of 2022, G0 to G4 of the GigaOm comparison of 2021; with three sizes of body, 100,000 routes
+//! and the other protocols added. The list itself is in `list.rs`.
+
+mod list;
 
 use std::fmt;
 
@@ -12,10 +14,23 @@ use anyhow::{Result, bail};
 use crate::client::Header;
 use crate::token;
 
+pub use list::EXPERIMENTS;
+
 /// The consumer's key in every gateway's configuration, so that each gets the same bytes.
 pub const KEY: &str = "bench-user-key";
 /// The consumer's secret for JSON Web Tokens (APISIX wants 32 bytes for HS256).
 pub const SECRET: &str = "a-secret-of-the-bench-with-more-than-32-bytes";
+
+/// The length of the message that a call of gRPC sends.
+const REQUEST_MESSAGE_BYTES: usize = 32;
+
+/// A message of this length as gRPC frames it. What it says is for nobody to read.
+pub fn grpc_message(length: usize) -> Vec<u8> {
+    let mut message = vec![0];
+    message.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes());
+    message.resize(message.len() + length, b'x');
+    message
+}
 
 /// A rate limit by the client's address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,9 +41,64 @@ pub struct Limit {
     pub seconds: u32,
 }
 
+/// What clients speak with the gateway, and the gateway with the API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speaks {
+    /// HTTP/1.1 on both sides.
+    Http,
+    /// HTTP/1.1 over TLS 1.3 with clients, HTTP/1.1 with the API.
+    Https,
+    /// HTTP/2 in cleartext with clients, HTTP/1.1 with the API.
+    Http2,
+    /// HTTP/2 in cleartext on both sides.
+    Http2Both,
+    /// gRPC in cleartext on both sides.
+    Grpc,
+    /// Nothing that the gateway looks at: a TCP stream, which carries HTTP/1.1 here.
+    Tcp,
+}
+
+impl Speaks {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Http,
+        Self::Https,
+        Self::Http2,
+        Self::Http2Both,
+        Self::Grpc,
+        Self::Tcp,
+    ];
+
+    /// Its name in a gateway's description and templates.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+            Self::Http2 => "h2",
+            Self::Http2Both => "h2-h2",
+            Self::Grpc => "grpc",
+            Self::Tcp => "tcp",
+        }
+    }
+
+    /// Clients speak HTTP/2.
+    pub fn is_http2(self) -> bool {
+        matches!(self, Self::Http2 | Self::Http2Both | Self::Grpc)
+    }
+
+    /// The API is to be spoken to in HTTP/2.
+    pub fn is_http2_upstream(self) -> bool {
+        matches!(self, Self::Http2Both | Self::Grpc)
+    }
+}
+
 /// What the gateway's configuration must do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setup {
+    /// The protocols.
+    pub speaks: Speaks,
+    /// Its certificate, where it needs one, is of RSA with 2,048 bits; else of ECDSA with P-256.
+    pub rsa: bool,
     /// A rate limit by address, high enough never to refuse.
     pub limit: Option<Limit>,
     /// Key authentication.
@@ -50,6 +120,8 @@ pub enum Load {
     Rates(&'static [u32]),
     /// One call at a time, each over a new connection.
     Single,
+    /// Full TLS 1.3 handshakes and nothing more, each over a new connection.
+    Handshakes,
 }
 
 /// Whether the API itself is measured too, without a gateway.
@@ -76,6 +148,8 @@ pub struct Experiment {
     pub load: Load,
     /// Connections of the load.
     pub connections: u32,
+    /// Calls that are under way on each connection at once, where the protocol knows such.
+    pub streams: u32,
     /// Size of the upstream's answer in bytes.
     pub body_bytes: usize,
     /// Whether the API itself is measured too.
@@ -84,223 +158,9 @@ pub struct Experiment {
     pub default: bool,
     /// What was published, on other machines.
     pub published: &'static str,
+    /// Gateways beside NGINX to which ratios are shown.
+    pub bars: &'static [&'static str],
 }
-
-const PLAIN: Setup = Setup {
-    limit: None,
-    key: false,
-    jwt: false,
-    routes: 1,
-    changes: 0,
-};
-const LIMITED: Setup = Setup {
-    limit: Some(Limit {
-        count: 999_999_999,
-        seconds: 60,
-    }),
-    ..PLAIN
-};
-const LIMITED_PER_SECOND: Setup = Setup {
-    limit: Some(Limit {
-        count: 2_999_999,
-        seconds: 1,
-    }),
-    ..PLAIN
-};
-
-const fn closed(id: &'static str, title: &'static str, setup: Setup) -> Experiment {
-    Experiment {
-        id,
-        title,
-        setup,
-        load: Load::Closed,
-        connections: 50,
-        body_bytes: 1024,
-        direct: Direct::No,
-        default: false,
-        published: "",
-    }
-}
-
-const fn apisix(id: &'static str, title: &'static str, setup: Setup, published: &'static str) -> Experiment {
-    Experiment {
-        default: true,
-        published,
-        ..closed(id, title, setup)
-    }
-}
-
-const fn nginx(id: &'static str, title: &'static str, load: Load, body_bytes: usize) -> Experiment {
-    Experiment {
-        load,
-        body_bytes,
-        connections: 300,
-        ..closed(id, title, PLAIN)
-    }
-}
-
-const fn gigaom(
-    id: &'static str,
-    title: &'static str,
-    setup: Setup,
-    rates: &'static [u32],
-    published: &'static str,
-) -> Experiment {
-    Experiment {
-        load: Load::Rates(rates),
-        published,
-        ..closed(id, title, setup)
-    }
-}
-
-/// Every experiment, in the order in which they run.
-pub const EXPERIMENTS: [Experiment; 19] = [
-    Experiment {
-        direct: Direct::Also,
-        published: "Kong 1.0 adds 44 % more than NGINX's module",
-        ..nginx(
-            "N1-0K",
-            "latency added to single calls, empty body",
-            Load::Single,
-            0,
-        )
-    },
-    Experiment {
-        direct: Direct::Also,
-        published: "Kong 1.0 adds 24 % more than NGINX's module",
-        ..nginx(
-            "N1-1K",
-            "latency added to single calls, body of 1 KB",
-            Load::Single,
-            1024,
-        )
-    },
-    nginx(
-        "N2-0K",
-        "one route, no plugin, 300 connections, empty body",
-        Load::Closed,
-        0,
-    ),
-    Experiment {
-        published: "NGINX's module 2.6 times Kong 1.0",
-        ..nginx(
-            "N2-1K",
-            "one route, no plugin, 300 connections, 1 KB",
-            Load::Closed,
-            1024,
-        )
-    },
-    Experiment {
-        connections: 50,
-        published: "Kong 1.0 is full at 5,000 calls/s with 93 % of a core; NGINX's module uses 40 % less",
-        ..nginx(
-            "N3",
-            "CPU use over rising rates",
-            Load::Rates(&[1_000, 2_000, 5_000, 10_000, 15_000, 20_000, 25_000, 30_000]),
-            1024,
-        )
-    },
-    Experiment {
-        setup: Setup { jwt: true, ..PLAIN },
-        connections: 50,
-        default: true,
-        published: "NGINX's module more than 2 times Kong 1.0",
-        ..nginx(
-            "N4",
-            "one route, JSON Web Token (HS256) verified on each call",
-            Load::Closed,
-            1024,
-        )
-    },
-    apisix(
-        "A1",
-        "one route, no plugin",
-        PLAIN,
-        "APISIX 3.0: 14,104; Kong 3.0: 9,857 calls/s",
-    ),
-    apisix(
-        "A2",
-        "one route, rate limit by address",
-        LIMITED,
-        "APISIX 3.0: 9,154; Kong 3.0: 4,810 calls/s",
-    ),
-    apisix(
-        "A3",
-        "one route, rate limit by address, key authentication",
-        Setup { key: true, ..LIMITED },
-        "APISIX 3.0: 8,933; Kong 3.0: 3,977 calls/s",
-    ),
-    apisix(
-        "A4",
-        "5,000 unique routes, no plugin",
-        Setup {
-            routes: 5_000,
-            ..PLAIN
-        },
-        "APISIX 3.0: 13,787; Kong 3.0: 9,840 calls/s",
-    ),
-    Experiment {
-        direct: Direct::Only,
-        ..gigaom(
-            "G0",
-            "the API itself, without a gateway",
-            PLAIN,
-            &[10_000, 20_000],
-            "below all others",
-        )
-    },
-    gigaom(
-        "G1",
-        "10,000 calls/s, rate limit by address",
-        LIMITED_PER_SECOND,
-        &[10_000],
-        "p99.99: API7 1.7 almost 14 times lower than Kong EE 2.2",
-    ),
-    gigaom(
-        "G2",
-        "20,000 calls/s, rate limit by address",
-        LIMITED_PER_SECOND,
-        &[20_000],
-        "p90: API7 1.7 3 ms; Kong EE 2.2 5,681 ms with 9.4 % errors",
-    ),
-    gigaom(
-        "G3",
-        "10,000 calls/s, rate limit by address, JSON Web Token",
-        Setup {
-            jwt: true,
-            ..LIMITED_PER_SECOND
-        },
-        &[10_000],
-        "max: API7 1.7 14 ms; Kong EE 2.2 3,778 ms with 6 % errors",
-    ),
-    gigaom(
-        "G4",
-        "10,000 calls/s over 1,000 routes, rate limit by address",
-        Setup {
-            routes: 1_000,
-            ..LIMITED_PER_SECOND
-        },
-        &[10_000],
-        "API7 1.7: single-digit milliseconds",
-    ),
-    closed(
-        "R100K",
-        "100,000 unique routes, no plugin",
-        Setup {
-            routes: 100_000,
-            ..PLAIN
-        },
-    ),
-    Experiment {
-        body_bytes: 0,
-        ..closed("B0", "A1 with an empty body", PLAIN)
-    },
-    closed("B1K", "A1 with a body of 1 KB", PLAIN),
-    Experiment {
-        body_bytes: 102_400,
-        ..closed("B100K", "A1 with a body of 100 KB", PLAIN)
-    },
-];
 
 /// The experiments named, `all` of them, or the default set when none is named. A name's beginning up to a dash stands
 /// for all that begin so.
@@ -350,6 +210,10 @@ impl Experiment {
         if self.setup.jwt {
             headers.push(("Authorization", format!("Bearer {}", token::hs256(KEY, SECRET))));
         }
+        if self.setup.speaks == Speaks::Grpc {
+            headers.push(("content-type", "application/grpc".to_owned()));
+            headers.push(("te", "trailers".to_owned()));
+        }
         headers
     }
 
@@ -357,8 +221,13 @@ impl Experiment {
     pub fn rates(&self) -> Vec<Option<u32>> {
         match self.load {
             Load::Rates(rates) => rates.iter().copied().map(Some).collect(),
-            Load::Closed | Load::Single => vec![None],
+            Load::Closed | Load::Single | Load::Handshakes => vec![None],
         }
+    }
+
+    /// The body that each call of the load sends, where it sends one: a message of gRPC.
+    pub fn request_body(&self) -> Option<Vec<u8>> {
+        (self.setup.speaks == Speaks::Grpc).then(|| grpc_message(REQUEST_MESSAGE_BYTES))
     }
 }
 
@@ -381,6 +250,8 @@ mod tests {
             (vec!["n1"], Some(vec!["N1-0K", "N1-1K"])),
             (vec!["n2-1k"], Some(vec!["N2-1K"])),
             (vec!["b100k"], Some(vec!["B100K"])),
+            (vec!["https", "TCP"], Some(vec!["https", "tcp", "tcp-100K"])),
+            (vec!["h2"], Some(vec!["h2", "h2-few", "h2-h2", "h2-h2-few"])),
             (vec!["all"], Some(all)),
             (vec!["A9"], None),
             (vec!["A1", ""], None),

@@ -1,5 +1,9 @@
-//! `weir-bench memory`: how much a gateway holds when idle, with many routes, with many idle clients, and while a large
-//! body passes. Resident memory of all its processes, as the kernel counts it.
+//! `weir-bench memory`: how much a gateway holds when idle, with many routes, with many idle clients in cleartext and over
+//! TLS, with many streams on one connection, and while a large body passes. Resident memory of all its processes, as the
+//! kernel counts it.
+
+mod frames;
+mod many;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,6 +14,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 
+use self::frames::SilentServer;
 use crate::bench::Bench;
 use crate::byte_server::{ByteServer, SIZE_HEADER};
 use crate::client::{self, Header, connect, request};
@@ -22,7 +27,7 @@ use crate::running::Running;
 use crate::schedule::ResponseReader;
 use crate::table::Table;
 use crate::terminal::{self, progress};
-use crate::upstream::Upstream;
+use crate::upstream::{Answer, Upstream};
 
 const IDLE_CLIENTS: usize = 1_000;
 /// Memory is read after this long without work.
@@ -38,6 +43,9 @@ struct Memory {
     more_for_clients: f64,
     more_for_response: f64,
     more_for_request: f64,
+    /// None where it does not speak the protocol.
+    more_for_tls_clients: Option<f64>,
+    more_for_streams: Option<f64>,
 }
 
 /// Measures every gateway with bodies of `body_bytes`; `false` when a row has no figure.
@@ -48,12 +56,17 @@ pub fn run(bench: &Bench, body_bytes: u64, results: &mut Results) -> Result<bool
     let directory = bench.directory("memory")?;
     let upstream = Upstream::start(
         &directory.join("upstream"),
-        1024,
+        Answer::Body(1024),
         bench.pinning.upstream,
         &bench.supervisor,
     )?;
     let bytes = ByteServer::start()?;
-    let (one, many) = (named("A1")?, named("A4")?);
+    let silent = SilentServer::start()?;
+    let (one, many, https) = (named("A1")?, named("A4")?, named("https")?);
+    let streams = Experiment {
+        streams: many::STREAMS,
+        ..*named("h2-h2")?
+    };
     let title = format!("Resident memory in MB · large body of {body_bytes} bytes");
     let columns = [
         "gateway",
@@ -62,6 +75,8 @@ pub fn run(bench: &Bench, body_bytes: u64, results: &mut Results) -> Result<bool
         "1,000 idle clients",
         "large response",
         "large request",
+        "5,000 idle TLS clients",
+        "10,000 h2 streams",
     ];
     let mut table = Table::new(title, &columns);
     let mut complete = true;
@@ -79,12 +94,31 @@ pub fn run(bench: &Bench, body_bytes: u64, results: &mut Results) -> Result<bool
             let many_routes = settled(&start(many, upstream.address, "routes")?);
             let (more_for_response, more_for_request) =
                 with_bodies(&start(one, bytes.address, "bodies")?, body_bytes)?;
+            let more_for_tls_clients = match gateway.refuses(https) {
+                Some(_) => None,
+                None => Some(many::with_tls_clients(&start(
+                    https,
+                    upstream.address,
+                    "tls-clients",
+                )?)?),
+            };
+            // Only over HTTP/2 can that many calls wait without as many connections to the API.
+            let more_for_streams = match gateway.refuses(&streams) {
+                None if gateway.speaks_http2_upstream(streams.setup.speaks) => {
+                    let name = name("streams");
+                    let running = bench.start(found, &streams, silent.address, &directory, &name)?;
+                    Some(many::with_streams(&running)?)
+                }
+                _ => None,
+            };
             anyhow::Ok(Memory {
                 idle,
                 many_routes,
                 more_for_clients,
                 more_for_response,
                 more_for_request,
+                more_for_tls_clients,
+                more_for_streams,
             })
         };
         let cells = match measure() {
@@ -99,7 +133,7 @@ pub fn run(bench: &Bench, body_bytes: u64, results: &mut Results) -> Result<bool
         table.row(&gateway.name, cells);
     }
     table.footnote(
-        "The last three columns are growth over the idle gateway; bodies at their peak.".to_owned(),
+        "All columns but the first two are growth over the idle gateway; bodies at their peak.".to_owned(),
     );
     terminal::table(&table)?;
     Ok(complete)
@@ -133,17 +167,19 @@ fn with_clients(running: &Running) -> Result<(f64, f64)> {
     }
     thread::sleep(SETTLE);
     let more = megabytes(running) - idle;
-    let is_open = |client: &&TcpStream| {
-        client.set_nonblocking(true).is_ok()
-            && client
-                .peek(&mut [0])
-                .is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
-    };
-    let open = clients.iter().filter(is_open).count();
+    let open = clients.iter().filter(|client| is_open(client)).count();
     if open < IDLE_CLIENTS {
         bail!("only {open} of {IDLE_CLIENTS} idle clients are still connected");
     }
     Ok((idle, more))
+}
+
+/// Whether nobody has closed a connection, or sent anything on it.
+fn is_open(client: &TcpStream) -> bool {
+    client.set_nonblocking(true).is_ok()
+        && client
+            .peek(&mut [0])
+            .is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
 }
 
 fn call_and_stay(address: SocketAddr) -> Result<TcpStream> {
@@ -156,7 +192,7 @@ fn call_and_stay(address: SocketAddr) -> Result<TcpStream> {
 }
 
 /// Reads a response and keeps the connection; answers the number of body bytes.
-fn read_response(stream: &mut TcpStream) -> Result<u64> {
+fn read_response(stream: &mut impl Read) -> Result<u64> {
     let mut reader = ResponseReader::default();
     let mut buffer = vec![0; PIECE];
     loop {
@@ -244,6 +280,8 @@ impl Memory {
             more(self.more_for_clients),
             more(self.more_for_response),
             more(self.more_for_request),
+            self.more_for_tls_clients.map_or("–".to_owned(), more),
+            self.more_for_streams.map_or("–".to_owned(), more),
         ]
     }
 
@@ -252,6 +290,8 @@ impl Memory {
             "what": "memory", "gateway": gateway.name, "body_bytes": body_bytes, "idle_mb": self.idle,
             "routes_5000_mb": self.many_routes, "clients_1000_more_mb": self.more_for_clients,
             "response_more_mb": self.more_for_response, "request_more_mb": self.more_for_request,
+            "tls_clients_5000_more_mb": self.more_for_tls_clients,
+            "streams_10000_more_mb": self.more_for_streams,
         }))
     }
 }

@@ -1,11 +1,15 @@
 //! `weir plugins`: what the catalogue holds, what Kong and APISIX call each plugin, and where it is described.
 //!
 //! A plugin's line, its short example and its page are read from the table in the guide, which is the one place for
-//! these words. The phases are those of an instance that is built of the example. What options a plugin has stands on
-//! its page and in the schema, not here.
+//! these words. The phases are those of an instance that is built of the example. Of plugins that are asked for by name
+//! the fields are listed too, from the schema of their types; `page` makes the tables of their pages of the same.
+
+mod fields;
+mod page;
 
 use crate::args::PluginsArgs;
 use crate::outcome::Outcome;
+use fields::Field;
 use serde::Serialize;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -13,7 +17,7 @@ use weir_model::{Voice, document};
 use weir_plugin::{BuildContext, Phases, Plugin};
 
 /// The guide, whose table of plugins has a row for each (a test of the house sees to that).
-const GUIDE: &str = include_str!("../../../docs/configuration.md");
+const GUIDE: &str = include_str!("../../../../docs/configuration.md");
 
 /// Where a plugin is described that has no page of its own.
 const NO_PAGE: &str = "configuration.md";
@@ -27,6 +31,9 @@ struct Listed {
     apisix: Vec<&'static str>,
     phases: Vec<&'static str>,
     docs: String,
+    /// Its fields, where it was asked for by name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fields: Vec<Field>,
 }
 
 /// A row of the guide's table.
@@ -53,15 +60,27 @@ pub fn plugins(args: &PluginsArgs) -> Outcome {
     }
     if !args.names.is_empty() {
         listed.retain(|it| args.names.iter().any(|name| it.has_name(name)));
+        let registry = weir_plugins::registry();
+        for plugin in &mut listed {
+            plugin.fields = registry.get(plugin.name).map(page::fields).unwrap_or_default();
+        }
     }
-    let stdout = match args.json {
-        true => format!("{:#}\n", serde_json::json!(listed)),
-        false => listed.iter().map(Listed::text).collect(),
+    let stdout = match (args.json, args.page) {
+        (true, _) => format!("{:#}\n", serde_json::json!(listed)),
+        (_, true) => pages(&listed),
+        _ => listed.iter().map(Listed::text).collect(),
     };
     Outcome {
         stdout,
         ..Outcome::default()
     }
+}
+
+/// What stands on the pages of these plugins below what is written by hand.
+fn pages(listed: &[Listed]) -> String {
+    let registry = weir_plugins::registry();
+    let plugins = listed.iter().filter_map(|it| registry.get(it.name));
+    plugins.map(page::tables).collect()
 }
 
 fn catalogue() -> Vec<Listed> {
@@ -77,6 +96,7 @@ fn catalogue() -> Vec<Listed> {
             apisix: apisix_names(plugin.name()),
             phases: row.map_or_else(Vec::new, |row| phases(plugin, row.example)),
             docs: format!("docs/{page}"),
+            fields: Vec::new(),
         }
     });
     listed.collect()
@@ -154,6 +174,21 @@ impl Listed {
             }
         }
         text.push_str(&format!("  {}\n", self.docs));
+        for Field {
+            path,
+            is,
+            default,
+            meaning,
+        } in &self.fields
+        {
+            let default = match default.as_str() {
+                "" | "required" => default.clone(),
+                default => format!("default {default}"),
+            };
+            let parts = [is.as_str(), &default, meaning];
+            let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+            text.push_str(&format!("  {path}: {}\n", parts.join("; ")));
+        }
         text
     }
 }
@@ -166,6 +201,7 @@ mod tests {
         plugins(&PluginsArgs {
             names: names.iter().map(|name| (*name).to_owned()).collect(),
             json,
+            page: false,
         })
     }
 
@@ -179,11 +215,11 @@ rate-limit: lets so many calls pass in a window
   docs/plugins/rate-limit.md
 ";
         for name in ["rate-limit", "rate-limiting", "limit-count"] {
-            let expected = Outcome {
-                stdout: text.to_owned(),
-                ..Outcome::default()
-            };
-            assert_eq!(said(&[name], false), expected, "{name}");
+            let outcome = said(&[name], false);
+            assert!(outcome.stdout.starts_with(text), "{name}: {}", outcome.stdout);
+            assert_eq!(outcome.code, 0);
+            let field = "\n  status: number, 200 to 599; default `429`; Status of the answer";
+            assert!(outcome.stdout.contains(field), "{name}: {}", outcome.stdout);
         }
         assert_eq!(said(&["rate-limit", "limits"], false).code, 1);
         let json: serde_json::Value =

@@ -1,0 +1,179 @@
+//! What APISIX's `config.yaml` says that changes what routes and plugins do.
+//!
+//! It is read once, when the process starts, as APISIX does. Of what it says about the server itself (addresses, workers,
+//! logs, etcd), nothing is used: those are flags of Weir's own.
+
+mod read;
+#[cfg(test)]
+mod tests;
+mod units;
+mod values;
+
+pub use read::read;
+
+use crate::translate::Router;
+use ipnet::IpNet;
+use serde_json::Value;
+use std::sync::LazyLock;
+
+/// What `config.yaml` says.
+#[derive(Clone, PartialEq)]
+pub struct Settings {
+    /// `apisix.router.http`, where it is given.
+    pub router: Option<Router>,
+    /// `apisix.delete_uri_tail_slash`: a `/` at the end of a path does not count.
+    pub delete_uri_tail_slash: bool,
+    /// `apisix.show_upstream_status_in_response_header`: the upstream's status is told of every answer, not only of
+    /// failures.
+    pub shows_upstream_status: bool,
+    /// `apisix.proxy_cache`.
+    pub cache: CacheSettings,
+    /// `apisix.data_encryption.keyring`, where it is given. These are secrets.
+    pub keyring: Option<Keys>,
+    /// `apisix.trusted_addresses`: whose `X-Forwarded-*` are believed.
+    pub trusted_addresses: Vec<IpNet>,
+    /// `nginx_config.http.real_ip_header` and `real_ip_from`.
+    pub real_ip: RealIpSettings,
+    /// `plugin_attr.prometheus`.
+    pub prometheus: PrometheusSettings,
+    /// `plugin_attr.opentelemetry`: what counts where the plugin has no metadata, as in APISIX before 3.13.
+    pub opentelemetry: Option<Value>,
+    /// `plugin_attr.proxy-mirror.timeout`: milliseconds that a copy may take.
+    pub mirror_timeout_ms: Option<u64>,
+    /// `plugin_attr.redirect.https_port`, or the first port of `apisix.ssl.listen`.
+    pub https_port: Option<u16>,
+}
+
+/// Much of it is secret.
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Settings").finish_non_exhaustive()
+    }
+}
+
+/// Keys that secrets are encrypted with.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Keys(pub Vec<String>);
+
+impl std::fmt::Debug for Keys {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Keys({})", self.0.len())
+    }
+}
+
+/// How responses are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CacheSettings {
+    /// `cache_ttl`: seconds for which a response is fresh that is kept on a disk and does not say so itself.
+    pub ttl_seconds: u64,
+    /// `zones`: the places for responses.
+    pub zones: Vec<CacheZone>,
+}
+
+/// A place for responses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CacheZone {
+    /// Its name.
+    pub name: String,
+    /// The most memory that it takes, in bytes.
+    pub memory_bytes: u64,
+    /// Where it is on a disk; `None`: it is in memory only.
+    pub disk: Option<CacheDisk>,
+}
+
+/// A zone's place on a disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CacheDisk {
+    /// The folder; `None`: the file does not say, and the stock one in `/tmp` is not taken.
+    pub path: Option<String>,
+    /// The most that it holds, in bytes.
+    pub bytes: u64,
+}
+
+/// Whose word on the client's address counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RealIpSettings {
+    /// The request header that names the client.
+    pub header: String,
+    /// The peers that are believed.
+    pub from: Vec<IpNet>,
+}
+
+/// How calls are counted and told of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrometheusSettings {
+    /// `export_uri`: the path at which the metrics are told.
+    pub export_uri: String,
+    /// `metric_prefix`: what the names of all metrics begin with.
+    pub metric_prefix: String,
+    /// `default_buckets`: upper bounds of the buckets of latencies, in milliseconds, ascending.
+    pub buckets: Vec<u32>,
+    /// `metrics.METRIC.extra_labels`: name and variable of further labels, by metric.
+    pub extra_labels: Vec<(String, String, String)>,
+}
+
+impl PrometheusSettings {
+    /// The further labels of a metric: name and text with variables.
+    pub fn extra_labels<'s>(&'s self, metric: &'s str) -> impl Iterator<Item = (&'s str, &'s str)> {
+        let all = self.extra_labels.iter().filter(move |(of, _, _)| of == metric);
+        all.map(|(_, name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
+impl Settings {
+    /// APISIX's stock configuration, but for folders in `/tmp`, which anybody may have made.
+    pub fn stock() -> &'static Self {
+        static STOCK: LazyLock<Settings> = LazyLock::new(Settings::default);
+        &STOCK
+    }
+
+    /// A zone for responses.
+    pub fn zone(&self, name: &str) -> Option<&CacheZone> {
+        self.cache.zones.iter().find(|zone| zone.name == name)
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            router: None,
+            delete_uri_tail_slash: false,
+            shows_upstream_status: false,
+            cache: CacheSettings {
+                ttl_seconds: 10,
+                zones: vec![
+                    CacheZone {
+                        name: "disk_cache_one".to_owned(),
+                        memory_bytes: 50 << 20,
+                        disk: Some(CacheDisk {
+                            path: None,
+                            bytes: 1 << 30,
+                        }),
+                    },
+                    CacheZone {
+                        name: "memory_cache".to_owned(),
+                        memory_bytes: 50 << 20,
+                        disk: None,
+                    },
+                ],
+            },
+            keyring: None,
+            trusted_addresses: Vec::new(),
+            real_ip: RealIpSettings {
+                header: "X-Real-IP".to_owned(),
+                from: vec![IpNet::from(std::net::IpAddr::from([127, 0, 0, 1]))],
+            },
+            prometheus: PrometheusSettings {
+                export_uri: "/apisix/prometheus/metrics".to_owned(),
+                metric_prefix: "apisix_".to_owned(),
+                buckets: vec![
+                    1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000,
+                ],
+                extra_labels: Vec::new(),
+            },
+            opentelemetry: None,
+            mirror_timeout_ms: None,
+            https_port: None,
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! What is read of `config.yaml`, and what is told of the rest.
+
+use super::*;
+
+fn of(text: &str) -> (Settings, Vec<String>) {
+    let (settings, warnings) = read(text, &|name| (name == "PORT").then(|| "8443".to_owned()))
+        .unwrap_or_else(|error| panic!("{}: {}", error.path, error.message));
+    let told = warnings.iter().map(|it| format!("{}: {}", it.path, it.message));
+    (settings, told.collect())
+}
+
+#[test]
+fn nothing_is_as_in_stock() {
+    for text in ["", "apisix:\n", "plugin_attr: {prometheus: {export_uri: }}\n"] {
+        let (settings, told) = of(text);
+        assert!(settings == Settings::default(), "{text}");
+        assert!(told.is_empty(), "{told:?}");
+    }
+}
+
+#[test]
+fn what_changes_routes_and_plugins_is_read() {
+    let (settings, told) = of("
+apisix:
+  router: {http: radixtree_uri, ssl: radixtree_sni}
+  delete_uri_tail_slash: true
+  show_upstream_status_in_response_header: true
+  trusted_addresses: [10.0.0.1, 10.1.0.0/16]
+  data_encryption: {enable_encrypt_fields: true, keyring: edd1c9f0985e76a2}
+  ssl: {enable: true, listen: [{port: 9443}]}
+  proxy_cache:
+    cache_ttl: 1m
+    zones:
+      - {name: one, memory_size: 50m, disk_size: 1G, disk_path: /var/cache/one, cache_levels: '1:2'}
+      - {name: two, memory_size: 1m}
+nginx_config:
+  http:
+    real_ip_header: X-Forwarded-For
+    real_ip_from: [127.0.0.1, '::1', 'unix:']
+plugin_attr:
+  redirect: {https_port: '${{PORT}}'}
+"
+    .replace("'${{PORT}}'", "${{PORT}}")
+    .as_str());
+    assert!(told.is_empty(), "{told:?}");
+    assert_eq!(settings.router, Some(Router::RadixtreeUri));
+    assert!(settings.delete_uri_tail_slash && settings.shows_upstream_status);
+    assert_eq!(settings.trusted_addresses.len(), 2);
+    assert_eq!(settings.keyring, Some(Keys(vec!["edd1c9f0985e76a2".into()])));
+    assert_eq!(settings.https_port, Some(8443));
+    assert_eq!(settings.cache.ttl_seconds, 60);
+    let disk = CacheDisk {
+        path: Some("/var/cache/one".into()),
+        bytes: 1 << 30,
+    };
+    assert_eq!(
+        settings.zone("one").map(|zone| zone.disk.as_ref()),
+        Some(Some(&disk))
+    );
+    assert_eq!(settings.zone("two").map(|zone| zone.memory_bytes), Some(1 << 20));
+    assert_eq!(settings.zone("disk_cache_one"), None);
+    assert_eq!(
+        (settings.real_ip.header.as_str(), settings.real_ip.from.len()),
+        ("X-Forwarded-For", 2)
+    );
+}
+
+#[test]
+fn attributes_of_plugins_are_read() {
+    let (settings, told) = of("
+plugin_attr:
+  prometheus:
+    export_uri: /metrics/apisix
+    metric_prefix: gw_
+    default_buckets: [10, 100]
+    export_addr: {ip: 127.0.0.1, port: 9091}
+    metrics:
+      http_status: {expire: 60, extra_labels: [{upstream: $upstream_addr}, {team: $http_x_team}]}
+  opentelemetry: {collector: {address: 'otel:4318'}}
+  proxy-mirror: {timeout: {connect: 2s, read: 3s, send: 500ms}}
+  zipkin: {set_ngx_var: true}
+  skywalking: {endpoint_addr: 'http://s'}
+");
+    let counted = &settings.prometheus;
+    assert_eq!(
+        (counted.export_uri.as_str(), counted.metric_prefix.as_str()),
+        ("/metrics/apisix", "gw_")
+    );
+    assert_eq!(counted.buckets, [10, 100]);
+    let labels: Vec<_> = counted.extra_labels("http_status").collect();
+    assert_eq!(
+        labels,
+        [("upstream", "${upstream_addr}"), ("team", "${http_x_team}")]
+    );
+    assert_eq!(counted.extra_labels("bandwidth").count(), 0);
+    let collector = settings.opentelemetry.as_ref().map(|it| &it["collector"]);
+    assert_eq!(
+        collector.map(|it| (&it["address"], &it["request_timeout"])),
+        Some((&"otel:4318".into(), &3.into()))
+    );
+    assert_eq!(settings.mirror_timeout_ms, Some(5_500));
+    assert_eq!(
+        told,
+        [
+            "plugin_attr.prometheus.metrics.http_status.expire: is not read by Weir",
+            "plugin_attr.prometheus.export_addr: is not read: --status says where metrics are told",
+            "plugin_attr.skywalking: is not read by Weir",
+        ]
+    );
+}
+
+#[test]
+fn the_rest_is_told_of() {
+    let (settings, told) = of("
+apisix:
+  node_listen: 9080
+  ssl: {ssl_protocols: TLSv1.3}
+  routr: {http: radixtree_uri}
+deployment: {role: traditional}
+plugins: [cors]
+");
+    assert!(settings == Settings::default());
+    assert_eq!(
+        told,
+        [
+            "apisix.node_listen: is not read: --listen says where the proxy listens",
+            "apisix.ssl.ssl_protocols: is not read by Weir",
+            "apisix.routr: is not read by Weir",
+            "deployment: is not read: --store, --apisix-admin and --apisix-admin-key stand in its place",
+            "plugins: is not read: all plugins that are available can be used",
+        ]
+    );
+}
+
+#[test]
+fn what_is_wrong_is_refused_with_its_place() {
+    for (text, place) in [
+        ("- a", ""),
+        ("apisix: {router: {http: linear}}", "apisix.router.http"),
+        (
+            "apisix: {proxy_cache: {zones: [{name: a, disk_size: much}]}}",
+            "apisix.proxy_cache.zones[0].disk_size",
+        ),
+        (
+            "apisix: {proxy_cache: {zones: [{}]}}",
+            "apisix.proxy_cache.zones[0].name",
+        ),
+        (
+            "apisix: {proxy_cache: {cache_ttl: soon}}",
+            "apisix.proxy_cache.cache_ttl",
+        ),
+        (
+            "apisix: {data_encryption: {keyring: [short]}}",
+            "apisix.data_encryption.keyring",
+        ),
+        (
+            "nginx_config: {http: {real_ip_from: [here]}}",
+            "nginx_config.http.real_ip_from",
+        ),
+        (
+            "plugin_attr: {redirect: {https_port: 70000}}",
+            "plugin_attr.redirect.https_port",
+        ),
+        (
+            "plugin_attr: {prometheus: {export_uri: 'no path'}}",
+            "plugin_attr.prometheus.export_uri",
+        ),
+        (
+            "plugin_attr: {prometheus: {metric_prefix: '1-'}}",
+            "plugin_attr.prometheus.metric_prefix",
+        ),
+        (
+            "plugin_attr: {prometheus: {default_buckets: [2, 1]}}",
+            "plugin_attr.prometheus.default_buckets",
+        ),
+        (
+            "plugin_attr: {opentelemetry: {collector: 1}}",
+            "plugin_attr.opentelemetry",
+        ),
+        (
+            "plugin_attr: {prometheus: {metrics: {bandwidth: {extra_labels: [{a: b}]}}}}",
+            "plugin_attr.prometheus.metrics.bandwidth.extra_labels",
+        ),
+    ] {
+        let found = read(text, &|_| None).expect_err(text);
+        assert_eq!(found.path.to_string(), place, "{text}: {}", found.message);
+    }
+    let found = read("apisix: {node_listen: ${{NO_PORT}}}", &|_| None).expect_err("no variable");
+    assert!(found.message.contains("NO_PORT"), "{}", found.message);
+    let settings = of("apisix: {data_encryption: {keyring: edd1c9f0985e76a2}}").0;
+    let shown = format!("{settings:?} {:?}", settings.keyring);
+    assert!(!shown.contains("edd1c9"), "keys are secrets: {shown}");
+}

@@ -1,0 +1,185 @@
+//! What checks of plugins say that a shape cannot; what `config.yaml` changes; and hosts that plugins name.
+
+use serde_json::{Value, json};
+use weir_apisix::{CacheDisk, CacheZone, Options, Settings, translate};
+use weir_model::{Diagnostic, Model, PluginUse};
+
+/// The model, empty where the document is refused, and what is said of it.
+fn read(plugins: Value, settings: Settings) -> (Model, Vec<Diagnostic>) {
+    let document = json!({
+        "routes": [{
+            "id": "r", "uri": "/", "plugins": plugins,
+            "upstream": {"type": "roundrobin", "nodes": {"127.0.0.1:1": 1}},
+        }],
+        "upstreams": [
+            {"id": "u", "type": "roundrobin", "nodes": {"a:1": 1, "b:2": 1}, "pass_host": "node"},
+            {"id": "v", "nodes": {"a:1": 1}, "pass_host": "rewrite", "upstream_host": "v.test"},
+        ],
+    });
+    let options = Options {
+        settings: Box::leak(Box::new(settings)),
+        ..Options::default()
+    };
+    translate(&document, &options).unwrap_or_else(|found| (Model::default(), found))
+}
+
+/// The configuration of the route's one plugin in the catalogue.
+fn catalogue(plugins: Value, settings: Settings) -> Value {
+    let (model, found) = read(plugins, settings);
+    assert_eq!(model.routes.len(), 1, "{found:?}");
+    match model.routes[0].plugins[0].plugin.as_ref().expect("a plugin") {
+        PluginUse::Inline(instance) => instance.config.clone(),
+        PluginUse::Shared(id) => panic!("{id}"),
+    }
+}
+
+#[test]
+fn what_a_shape_cannot_say_is_told_in_the_originals_words() {
+    for (plugin, config, words) in [
+        (
+            "response-rewrite",
+            json!({"headers": {"": 2}}),
+            "invalid field length in header",
+        ),
+        (
+            "response-rewrite",
+            json!({"headers": {"X-Name": []}}),
+            "invalid type as header value",
+        ),
+        (
+            "response-rewrite",
+            json!({"filters": [{"regex": "a", "replace": "b", "options": "jh"}]}),
+            r#"regex "a" validation failed: unknown flag "h" (flags "jh")"#,
+        ),
+        (
+            "response-rewrite",
+            json!({"vars": [{}]}),
+            "failed to validate the 'vars' expression: rule too short",
+        ),
+        (
+            "request-validation",
+            json!({"body_schema": {"type": "object", "required": "a"}}),
+            "table expected, got string",
+        ),
+        (
+            "request-validation",
+            json!({"header_schema": {"type": "object", "properties": {"a": {"enum": "b"}}}}),
+            "table expected, got string",
+        ),
+        (
+            "traffic-label",
+            json!({"rules": [{"actions": [{"add_headers": {"X-A": "1"}}]}]}),
+            "not supported action: add_headers",
+        ),
+        (
+            "proxy-rewrite",
+            json!({"regex_uri": ["^/a/(.*)", "/$`1"]}),
+            "invalid regex_uri(^/a/(.*), /$`1)",
+        ),
+        (
+            "proxy-rewrite",
+            json!({"regex_uri": ["^/a/(.*)", "/$name"]}),
+            "invalid regex_uri(^/a/(.*), /$name)",
+        ),
+        (
+            "proxy-cache",
+            json!({"cache_zone": "nowhere"}),
+            "cache_zone nowhere not found",
+        ),
+    ] {
+        let (_, found) = read(json!({plugin: config}), Settings::default());
+        assert!(
+            found.iter().any(|it| it.message.contains(words)),
+            "{plugin} {config}: {found:?}"
+        );
+    }
+    for replacement in ["/$1", "/${1}x", "/$$", "/plain"] {
+        let (_, found) = read(
+            json!({"proxy-rewrite": {"regex_uri": ["^/a/(.*)", replacement]}}),
+            Settings::default(),
+        );
+        assert!(found.is_empty(), "{replacement}: {found:?}");
+    }
+}
+
+#[test]
+fn zones_say_where_responses_are_kept() {
+    let settings = |path: Option<&str>| {
+        let mut settings = Settings::default();
+        settings.cache.ttl_seconds = 20;
+        settings.cache.zones = vec![CacheZone {
+            name: "z".into(),
+            memory_bytes: 1 << 20,
+            disk: Some(CacheDisk {
+                path: path.map(str::to_owned),
+                bytes: 1 << 24,
+            }),
+        }];
+        settings
+    };
+    let disk = json!({"proxy-cache": {
+        "cache_zone": "z", "cache_strategy": "disk", "cache_ttl": 5, "cache_control": true,
+    }});
+    let found = catalogue(disk.clone(), settings(Some("/var/cache/z")));
+    for (field, value) in [
+        ("disk", json!({"path": "/var/cache/z", "size": 1 << 24})),
+        ("zone_bytes", json!(1 << 20)),
+        // What the response or the server says counts, not the plugin.
+        ("ttl_seconds", json!(20)),
+        ("obey_lifetime", json!(true)),
+        ("cache_control", json!(false)),
+    ] {
+        assert_eq!(found[field], value, "{field}");
+    }
+    let (_, found) = read(disk, settings(None));
+    assert!(found[0].message.contains("kept in memory"), "{found:?}");
+    let memory = json!({"proxy-cache": {
+        "cache_zone": "z", "cache_strategy": "memory", "cache_ttl": 5, "cache_control": true,
+    }});
+    let found = catalogue(memory, settings(Some("/var/cache/z")));
+    assert_eq!((&found["ttl_seconds"], &found["disk"]), (&json!(5), &Value::Null));
+    assert_eq!(
+        (&found["obey_lifetime"], &found["cache_control"]),
+        (&json!(false), &json!(true))
+    );
+}
+
+#[test]
+fn splits_tell_the_host_that_their_upstreams_say() {
+    let split = |upstream: Value| {
+        let weighted = json!([{"weight": 1, "upstream_id": upstream.as_str()}]);
+        let weighted = match upstream {
+            Value::String(_) => weighted,
+            own => json!([{"weight": 1, "upstream": own}]),
+        };
+        json!({"traffic-split": {"rules": [{"weighted_upstreams": weighted}]}})
+    };
+    let nodes = |nodes: Value| json!({"type": "roundrobin", "pass_host": "node", "nodes": nodes});
+    for (upstream, host) in [
+        (json!("u"), json!("target")),
+        (json!("v"), json!({"fixed": "v.test"})),
+        (nodes(json!({"a:1": 1, "b:2": 1})), json!("target")),
+        (nodes(json!({"a.test:81": 1})), json!({"fixed": "a.test"})),
+    ] {
+        let found = catalogue(split(upstream.clone()), Settings::default());
+        assert_eq!(found["rules"][0]["choices"][0]["host"], host, "{upstream}");
+    }
+}
+
+#[test]
+fn metrics_of_a_route_go_before_those_of_a_global_rule() {
+    let steps = |route: Value| {
+        let document = json!({
+            "routes": [{
+                "id": "r", "uri": "/", "plugins": route,
+                "upstream": {"type": "roundrobin", "nodes": {"127.0.0.1:1": 1}},
+            }],
+            "global_rules": [{"id": "1", "plugins": {"prometheus": {}}}],
+        });
+        let (model, _) = translate(&document, &Options::default()).expect("served");
+        model.routes[0].plugins.len()
+    };
+    assert_eq!(steps(json!({})), 1);
+    assert_eq!(steps(json!({"prometheus": {}})), 1);
+    assert_eq!(steps(json!({"prometheus": {"_meta": {"disable": true}}})), 1);
+}

@@ -1,0 +1,224 @@
+//! Listeners of management over TLS: whom they let in, what they show, and that a renewed certificate is shown without a
+//! restart.
+
+use axum::Router;
+use axum::routing::get;
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio_rustls::TlsConnector;
+use weir_control::listen::{Bounds, Listener, Tls, TlsFiles, serve};
+
+/// How long anything may take. Much more than it should: the machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(30);
+const CALL: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+
+/// A certificate and its key, as PEM.
+struct Pair {
+    certificate: String,
+    key: String,
+}
+
+struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    certificate: String,
+}
+
+impl Authority {
+    fn new() -> Self {
+        let key = KeyPair::generate().expect("a key");
+        let mut params = CertificateParams::new(Vec::new()).expect("no names");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let certificate = params.self_signed(&key).expect("signed").pem();
+        Self {
+            issuer: Issuer::new(params, key),
+            certificate,
+        }
+    }
+
+    fn sign(&self, name: &str) -> Pair {
+        let key = KeyPair::generate().expect("a key");
+        let params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
+        Pair {
+            certificate: params.signed_by(&key, &self.issuer).expect("signed").pem(),
+            key: key.serialize_pem(),
+        }
+    }
+}
+
+fn write(folder: &Path, pair: &Pair) {
+    std::fs::write(folder.join("certificate"), &pair.certificate).expect("written");
+    std::fs::write(folder.join("key"), &pair.key).expect("written");
+}
+
+fn files(folder: &Path) -> TlsFiles {
+    TlsFiles {
+        certificate: folder.join("certificate"),
+        key: folder.join("key"),
+        client_authorities: None,
+    }
+}
+
+async fn running(tls: Tls, bounds: Bounds) -> (SocketAddr, watch::Sender<bool>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("bound");
+    let (drain, draining) = watch::channel(false);
+    let router = Router::new().route("/", get(async || "here"));
+    tokio::spawn(serve(
+        Listener::new(listener, Some(Arc::new(tls))),
+        router,
+        bounds,
+        draining,
+    ));
+    (address, drain)
+}
+
+/// A client that trusts an authority, and shows something.
+fn connector(trusted: &Authority, shown: Option<&Pair>) -> TlsConnector {
+    let mut roots = RootCertStore::empty();
+    let certificate = CertificateDer::from_pem_slice(trusted.certificate.as_bytes()).expect("PEM");
+    roots.add(certificate).expect("an authority");
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_root_certificates(roots);
+    let config = match shown {
+        None => builder.with_no_client_auth(),
+        Some(pair) => {
+            let chain = vec![CertificateDer::from_pem_slice(pair.certificate.as_bytes()).expect("PEM")];
+            let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes()).expect("PEM");
+            builder.with_client_auth_cert(chain, key).expect("a pair")
+        }
+    };
+    TlsConnector::from(Arc::new(config))
+}
+
+/// What a call is answered with; `Err`: there is no answer, and why.
+async fn ask(address: SocketAddr, connector: &TlsConnector) -> std::io::Result<String> {
+    let stream = TcpStream::connect(address).await?;
+    let name = ServerName::try_from("localhost").expect("a name");
+    let mut stream = connector.connect(name, stream).await?;
+    stream.write_all(CALL).await?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await?;
+    Ok(String::from_utf8_lossy(&answer).into_owned())
+}
+
+fn is_answered(answer: &std::io::Result<String>) -> bool {
+    answer.as_ref().is_ok_and(|text| text.ends_with("here"))
+}
+
+#[tokio::test]
+async fn clients_must_show_what_is_asked_of_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (servers, clients) = (Authority::new(), Authority::new());
+    write(folder.path(), &servers.sign("localhost"));
+    std::fs::write(folder.path().join("ca"), &clients.certificate).expect("written");
+    let (good, foreign) = (clients.sign("a client"), servers.sign("another"));
+    for (asks, shown, is_let_in) in [
+        (false, None, true),
+        (false, Some(&good), true),
+        (true, None, false),
+        (true, Some(&foreign), false),
+        (true, Some(&good), true),
+    ] {
+        let files = TlsFiles {
+            client_authorities: asks.then(|| folder.path().join("ca")),
+            ..files(folder.path())
+        };
+        let tls = Tls::from_files(files).expect("good files");
+        let (address, _drain) = running(tls, Bounds::default()).await;
+        let answer = ask(address, &connector(&servers, shown)).await;
+        assert_eq!(is_answered(&answer), is_let_in, "{asks} {answer:?}");
+        if asks && shown.is_none() {
+            let told = answer.expect("it is told why");
+            assert!(told.starts_with("HTTP/1.1 400 "), "{told}");
+        }
+        let mut plain = TcpStream::connect(address).await.expect("connected");
+        plain.write_all(CALL).await.expect("sent");
+        let mut answer = Vec::new();
+        let _reset = plain.read_to_end(&mut answer).await;
+        assert!(!answer.starts_with(b"HTTP"), "{answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn renewed_certificates_are_shown_and_bad_ones_are_not() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (former, latter) = (Authority::new(), Authority::new());
+    write(folder.path(), &former.sign("localhost"));
+    let tls = Tls::from_files(files(folder.path())).expect("good files");
+    let (address, _drain) = running(tls, Bounds::default()).await;
+    assert!(is_answered(&ask(address, &connector(&former, None)).await));
+    std::fs::write(folder.path().join("key"), "nothing").expect("written");
+    // Long enough for the files to be looked at again.
+    let begun = SystemTime::now();
+    while begun.elapsed().expect("time goes on") < Duration::from_millis(1100) {
+        let answer = ask(address, &connector(&former, None)).await;
+        assert!(is_answered(&answer), "the former one stays: {answer:?}");
+    }
+    write(folder.path(), &latter.sign("localhost"));
+    let begun = Instant::now();
+    while !is_answered(&ask(address, &connector(&latter, None)).await) {
+        assert!(begun.elapsed() < PATIENCE, "not in time");
+    }
+}
+
+#[tokio::test]
+async fn handshakes_that_take_too_long_are_given_up() {
+    let folder = tempfile::tempdir().expect("a folder");
+    write(folder.path(), &Authority::new().sign("localhost"));
+    let bounds = Bounds {
+        head: Duration::from_millis(50),
+        ..Bounds::default()
+    };
+    let tls = Tls::from_files(files(folder.path())).expect("good files");
+    let (address, _drain) = running(tls, bounds).await;
+    let mut stream = TcpStream::connect(address).await.expect("connected");
+    // The begin of a record that does not come.
+    stream.write_all(&[22, 3, 1, 2]).await.expect("sent");
+    let mut answer = Vec::new();
+    let ended = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut answer)).await;
+    let _reset = ended.expect("in time");
+}
+
+#[test]
+fn files_that_cannot_be_used_are_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let authority = Authority::new();
+    let (one, other) = (authority.sign("localhost"), authority.sign("localhost"));
+    let path = |name: &str| folder.path().join(name);
+    write(folder.path(), &one);
+    std::fs::write(path("other"), &other.key).expect("written");
+    std::fs::write(path("empty"), "").expect("written");
+    for (certificate, key, ca, word) in [
+        ("none", "key", None, "none: "),
+        ("empty", "key", None, "empty: there is nothing of the kind"),
+        (
+            "certificate",
+            "empty",
+            None,
+            "empty: there is nothing of the kind",
+        ),
+        ("certificate", "key", Some("none"), "none: "),
+        ("certificate", "other", None, "keys may not be consistent"),
+    ] {
+        let files = TlsFiles {
+            certificate: path(certificate),
+            key: path(key),
+            client_authorities: ca.map(path),
+        };
+        let error = Tls::from_files(files).expect_err("bad files").to_string();
+        assert!(error.contains(word), "{certificate} {key}: {error}");
+        assert!(!error.contains("PRIVATE"), "{error}");
+    }
+}

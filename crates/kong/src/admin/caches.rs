@@ -1,0 +1,182 @@
+//! `/proxy-cache`: the responses that instances of the plugin `proxy-cache` keep, told and forgotten.
+//!
+//! Responses are kept by gateways, each in its own memory. The one of this process is asked and told directly; others
+//! hear what to forget through the store, from a document that is soon gone ([`PURGES`]). A process that serves no calls
+//! keeps no responses: it tells of none, and passes on what is to be forgotten.
+
+use super::Admin;
+use super::answer::Answer;
+use super::call::Call;
+use super::commit::Writer;
+use super::failure::Failure;
+use super::place::uuid;
+use super::plan::{Plan, Site};
+use crate::document::family::family;
+use axum::http::Method;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use uuid::Uuid;
+use weir_model::Voice;
+use weir_plugin::Headers;
+use weir_plugins::proxy_cache::{CachedResponse, Purge};
+use weir_store::{Change, Key};
+
+/// What the keys of documents begin with that say what is to be forgotten: each a
+/// [`Purge`](weir_plugins::proxy_cache::Purge) as JSON.
+pub const PURGES: &str = "weir/purges/";
+/// For how long such a document stays. Gateways that are away for longer have lost their memory, or keep what they have
+/// until its time is over.
+const LIFE: Duration = Duration::from_secs(60);
+/// The name of the plugin, and of the first segment.
+const NAME: &str = "proxy-cache";
+/// What the original writes into each response that it keeps.
+const FORM: u8 = 1;
+
+/// Whether a call is for the responses that are kept.
+pub fn is_meant(call: &Call) -> bool {
+    call.path.first().is_some_and(|first| first == NAME)
+}
+
+/// Answers a call for the responses that are kept.
+///
+/// # Errors
+/// There is none, or what is to be forgotten cannot be passed on.
+pub async fn answer(admin: &Admin, call: &Call) -> Result<Answer, Failure> {
+    let path: Vec<&str> = call.path.iter().map(String::as_str).collect();
+    let (plugin, key) = match path.as_slice() {
+        [_] => (None, None),
+        [_, key] => (None, Some(*key)),
+        [_, plugin, "caches", key] => (Some(*plugin), Some(*key)),
+        _ => return Err(Failure::not_found()),
+    };
+    let methods = match key {
+        None => "DELETE, OPTIONS",
+        Some(_) => "DELETE, GET, HEAD, OPTIONS",
+    };
+    let zones = zones(admin, call, plugin);
+    match call.method {
+        Method::OPTIONS => Ok(Answer::options(methods)),
+        Method::DELETE => forget(admin, call, &zones, key).await,
+        Method::GET | Method::HEAD if key.is_some() => tell(admin, &zones, key.unwrap_or_default()),
+        _ => Ok(Answer::method_not_allowed()),
+    }
+}
+
+/// The stores of the workspace's instances, or of one.
+fn zones(admin: &Admin, call: &Call, plugin: Option<&str>) -> BTreeSet<String> {
+    let state = admin.state();
+    let site = Site::new(&state, &call.workspace, SystemTime::now());
+    let Some(family) = family("plugins") else {
+        return BTreeSet::new();
+    };
+    let wanted = plugin.map(|id| uuid(id).unwrap_or_default());
+    let instances = site.workspace.table(family).all(Uuid::nil());
+    instances
+        .filter(|kept| wanted.is_none_or(|wanted| wanted == kept.id))
+        .filter_map(|kept| zone(&kept.fields()))
+        .collect()
+}
+
+/// The store of an instance; `None`: it is one of another plugin.
+fn zone(fields: &Map<String, Value>) -> Option<String> {
+    let is_it = fields.get("name").is_some_and(|name| name == NAME);
+    let memory = fields.get("config").filter(|_| is_it)?.get("memory")?;
+    memory.get("dictionary_name")?.as_str().map(str::to_owned)
+}
+
+fn tell(admin: &Admin, zones: &BTreeSet<String>, key: &str) -> Result<Answer, Failure> {
+    let caches = admin.options.node.caches.as_ref();
+    let found = zones
+        .iter()
+        .find_map(|zone| caches?.response(Voice::Kong, zone, key, now_ms()));
+    let response = found.ok_or_else(Failure::not_found)?;
+    Ok(Answer::ok(&told(&response, key)))
+}
+
+fn now_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// A response as the original keeps it.
+fn told(response: &CachedResponse, key: &str) -> Value {
+    let mut headers = headers(&response.headers);
+    headers.insert("X-Cache-Key".to_owned(), key.into());
+    headers.insert("X-Cache-Status".to_owned(), "Miss".into());
+    json!({
+        "status": response.status,
+        "headers": headers,
+        "body": String::from_utf8_lossy(&response.body),
+        "body_len": response.body.len(),
+        "timestamp": response.stored_ms / 1000,
+        "ttl": response.fresh_ms / 1000,
+        "version": FORM,
+        "req_body": "",
+    })
+}
+
+/// One value as a text, several as a list.
+fn headers(headers: &Headers) -> Map<String, Value> {
+    let mut told = Map::new();
+    for header in headers.iter() {
+        let name = String::from_utf8_lossy(header.name).into_owned();
+        let value = Value::from(String::from_utf8_lossy(header.value));
+        match told.get_mut(&name) {
+            None => drop(told.insert(name, value)),
+            Some(Value::Array(values)) => values.push(value),
+            Some(first) => *first = json!([first.take(), value]),
+        }
+    }
+    told
+}
+
+async fn forget(
+    admin: &Admin,
+    call: &Call,
+    zones: &BTreeSet<String>,
+    key: Option<&str>,
+) -> Result<Answer, Failure> {
+    let purge = |zone: &String| Purge {
+        voice: Voice::Kong,
+        zone: zone.clone(),
+        key: key.map(str::to_owned),
+    };
+    let mut purges: Vec<Purge> = zones.iter().map(purge).collect();
+    if let (Some(caches), Some(key)) = (&admin.options.node.caches, key) {
+        purges.retain(|purge| caches.response(Voice::Kong, &purge.zone, key, now_ms()).is_some());
+    }
+    if key.is_some() && purges.is_empty() {
+        return Err(Failure::not_found());
+    }
+    let writer = Writer {
+        author: call.author.clone(),
+        note: call.note(),
+        is_dry: call.dry_run,
+    };
+    let changes: Vec<Change> = purges.iter().filter_map(change).collect();
+    let answer = admin
+        .write(&writer, |_| {
+            Ok(Plan {
+                changes: changes.clone(),
+                answer: Answer::no_content(),
+                has_document: false,
+            })
+        })
+        .await?;
+    if let Some(caches) = admin.options.node.caches.as_ref().filter(|_| !call.dry_run) {
+        for purge in &purges {
+            caches.forget(purge);
+        }
+    }
+    Ok(answer)
+}
+
+/// The document that tells other processes.
+fn change(purge: &Purge) -> Option<Change> {
+    Some(Change::Put {
+        key: Key::new(&format!("{PURGES}{}", Uuid::new_v4())).ok()?,
+        value: serde_json::to_vec(purge).ok()?.into(),
+        time_to_live: Some(LIFE),
+    })
+}

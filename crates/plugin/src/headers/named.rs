@@ -1,0 +1,42 @@
+//! Names of fields that are known before any call is, and so are checked once.
+
+use super::{Entry, Headers, Tag, is_name, is_value};
+
+/// The name of a field, ready to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldName {
+    /// The name, and what stands between it and the value.
+    start: Box<[u8]>,
+    tag: Tag,
+}
+
+impl FieldName {
+    /// Checks a name; `None`: no field can be called that.
+    pub fn new(name: &str) -> Option<Self> {
+        let name = name.as_bytes();
+        is_name(name).then(|| Self {
+            start: [name, b": "].concat().into(),
+            tag: Tag::of(name),
+        })
+    }
+}
+
+impl Headers {
+    /// Adds a header at the end, whose value is made of digits or was checked before.
+    #[inline]
+    pub fn append_named(&mut self, name: &FieldName, value: &[u8]) {
+        debug_assert!(is_value(value));
+        let start = self.arena.len();
+        self.arena.extend_from_slice(&name.start);
+        self.arena.extend_from_slice(value);
+        let value_end = self.arena.len() as u32;
+        self.arena.extend_from_slice(b"\r\n");
+        self.entries.push(Entry {
+            name: start as u32,
+            value: (start + name.start.len()) as u32,
+            value_end,
+            line_end: value_end + 2,
+            tag: name.tag,
+        });
+    }
+}

@@ -1,0 +1,159 @@
+//! The stores of a process, for whoever manages them: what they hold, and forgetting it.
+//!
+//! **What it is not**: it does not reach the stores of other processes, and none on disks.
+
+use super::zone::{Key, Zone};
+use data_encoding::HEXLOWER_PERMISSIVE;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use weir_model::Voice;
+use weir_plugin::Headers;
+
+/// The stores of a process by their names. Cheap to share.
+#[derive(Clone, Default)]
+pub struct Caches(Arc<Mutex<HashMap<String, Arc<Zone>>>>);
+
+/// A response that is kept.
+#[derive(Debug, Clone)]
+pub struct CachedResponse {
+    /// Its status.
+    pub status: u16,
+    /// Its headers.
+    pub headers: Arc<Headers>,
+    /// Its body.
+    pub body: Arc<[u8]>,
+    /// When it was stored, in milliseconds since the Unix epoch.
+    pub stored_ms: u64,
+    /// For how long it is fresh from then on, in milliseconds.
+    pub fresh_ms: u64,
+}
+
+/// What is to be forgotten, as processes tell each other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Purge {
+    /// Whose store: doors have stores of their own.
+    pub voice: Voice,
+    /// The store's name.
+    pub zone: String,
+    /// The key of one response, in hexadecimal digits; absent: all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+}
+
+impl Caches {
+    pub(super) fn zones(&self) -> MutexGuard<'_, HashMap<String, Arc<Zone>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The name of a store among all.
+    pub(super) fn name(voice: Voice, zone: &str) -> String {
+        format!("{}/{zone}", voice.as_str())
+    }
+
+    fn zone(&self, voice: Voice, zone: &str) -> Option<Arc<Zone>> {
+        self.zones().get(&Self::name(voice, zone)).cloned()
+    }
+
+    /// The response under a key, in hexadecimal digits, that can still be used; where responses vary, the latest.
+    pub fn response(&self, voice: Voice, zone: &str, key: &str, now_ms: u64) -> Option<CachedResponse> {
+        let entry = self.zone(voice, zone)?.kept(&read_key(key)?, now_ms)?;
+        Some(CachedResponse {
+            status: entry.status,
+            headers: Arc::clone(&entry.headers),
+            body: Arc::clone(&entry.body),
+            stored_ms: entry.times.stored,
+            fresh_ms: entry.times.fresh,
+        })
+    }
+
+    /// Forgets a response, or a whole store. Says whether there was something.
+    pub fn forget(&self, purge: &Purge) -> bool {
+        let Some(zone) = self.zone(purge.voice, &purge.zone) else {
+            return false;
+        };
+        match &purge.key {
+            None => {
+                zone.clear();
+                true
+            }
+            Some(key) => read_key(key).is_some_and(|key| zone.purge(&key)),
+        }
+    }
+}
+
+impl fmt::Debug for Caches {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Caches({})", self.zones().len())
+    }
+}
+
+/// A key of hexadecimal digits; `None`: it is none.
+fn read_key(text: &str) -> Option<Key> {
+    let bytes = HEXLOWER_PERMISSIVE.decode(text.as_bytes()).ok()?;
+    bytes.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::entry::{Entry, Times};
+    use super::*;
+    use data_encoding::HEXLOWER;
+
+    #[test]
+    fn keys_are_read() {
+        let key: Key = std::array::from_fn(|at| at as u8 * 8);
+        assert_eq!(read_key(&HEXLOWER.encode(&key)), Some(key));
+        assert_eq!(read_key(&HEXLOWER.encode(&key).to_uppercase()), Some(key));
+        for wrong in ["", "00", &"g".repeat(64), &"0".repeat(65), &"é".repeat(32)] {
+            assert_eq!(read_key(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn responses_are_told_and_forgotten() {
+        let caches = Caches::default();
+        let zone = Arc::new(Zone::new(1 << 20, None));
+        let name = Caches::name(Voice::Kong, "z");
+        caches.zones().insert(name, Arc::clone(&zone));
+        let keep = |first: u8, vary: &[String]| {
+            let key: Key = std::array::from_fn(|at| if at == 0 { first } else { 0 });
+            let times = Times {
+                stored: 1_000,
+                fresh: 2_000,
+                keep: 2_000,
+                ..Times::default()
+            };
+            let entry = Entry {
+                status: 200,
+                headers: Arc::default(),
+                body: b"body".as_slice().into(),
+                times,
+            };
+            zone.store(&key, vary, &Headers::default(), entry);
+            HEXLOWER.encode(&key)
+        };
+        let keys = [keep(1, &[]), keep(2, &[]), keep(3, &["accept".to_owned()])];
+        let is_there = |voice, zone: &str, key: &str, now| caches.response(voice, zone, key, now).is_some();
+        assert!(keys.iter().all(|key| is_there(Voice::Kong, "z", key, 1_500)));
+        assert!(!is_there(Voice::Kong, "z", &keys[0], 3_000), "its time is over");
+        assert!(!is_there(Voice::Apisix, "z", &keys[0], 1_500));
+        assert!(!is_there(Voice::Kong, "y", &keys[0], 1_500));
+        let forget = |zone: &str, key: Option<&str>| {
+            caches.forget(&Purge {
+                voice: Voice::Kong,
+                zone: zone.to_owned(),
+                key: key.map(str::to_owned),
+            })
+        };
+        assert!(forget("z", Some(&keys[0])) && !forget("z", Some(&keys[0])));
+        assert!(!forget("y", None) && !forget("z", Some("no key")));
+        assert!(!is_there(Voice::Kong, "z", &keys[0], 1_500));
+        assert!(is_there(Voice::Kong, "z", &keys[1], 1_500));
+        assert!(forget("z", Some(&keys[2])) && !is_there(Voice::Kong, "z", &keys[2], 1_500));
+        assert!(forget("z", None) && !is_there(Voice::Kong, "z", &keys[1], 1_500));
+        assert_eq!(zone.bytes(), 0);
+    }
+}

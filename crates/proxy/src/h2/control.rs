@@ -1,0 +1,155 @@
+//! What the frames of the peer say about the connection as a whole: settings, windows, pings, farewells.
+
+use super::connection::{Going, Side, State};
+use super::frame::{self, Code, Head};
+use super::state::Fault;
+
+/// What the PING says behind the promise to take no more streams.
+const PROMISED: &[u8; 8] = b"promised";
+
+impl State {
+    pub(super) fn take_settings(&mut self, head: Head, payload: &[u8]) -> Result<(), Code> {
+        if head.stream != 0 {
+            return Err(Code::PROTOCOL_ERROR);
+        }
+        if head.has(frame::ACK) {
+            return match payload.is_empty() {
+                true => Ok(()),
+                false => Err(Code::FRAME_SIZE_ERROR),
+            };
+        }
+        let (settings, rest) = payload.as_chunks::<6>();
+        if !rest.is_empty() {
+            return Err(Code::FRAME_SIZE_ERROR);
+        }
+        for [name @ .., a, b, c, d] in settings {
+            self.take_setting(u16::from_be_bytes(*name), u32::from_be_bytes([*a, *b, *c, *d]))?;
+        }
+        self.is_greeted = true;
+        frame::push_head(self.out(), 0, frame::SETTINGS, frame::ACK, 0);
+        self.wake_driver();
+        Ok(())
+    }
+
+    fn take_setting(&mut self, name: u16, value: u32) -> Result<(), Code> {
+        match name {
+            frame::ENABLE_PUSH if value > 1 => return Err(Code::PROTOCOL_ERROR),
+            frame::ENABLE_CONNECT_PROTOCOL if value > 1 => return Err(Code::PROTOCOL_ERROR),
+            frame::MAX_CONCURRENT_STREAMS => self.peer_max_streams = value as usize,
+            frame::MAX_FRAME_SIZE => match value {
+                0x4000..=0x00ff_ffff => self.peer_max_frame = (value as usize).min(frame::MAX_PAYLOAD),
+                _ => return Err(Code::PROTOCOL_ERROR),
+            },
+            frame::INITIAL_WINDOW_SIZE => {
+                let window = i64::from(value);
+                if window > frame::MAX_WINDOW {
+                    return Err(Code::FLOW_CONTROL_ERROR);
+                }
+                let more = window - self.peer_window;
+                self.peer_window = window;
+                for (_, stream) in &mut self.streams {
+                    stream.window_out += more;
+                    if stream.window_out > frame::MAX_WINDOW {
+                        return Err(Code::FLOW_CONTROL_ERROR);
+                    }
+                    if more > 0 {
+                        stream.wake();
+                    }
+                }
+            }
+            // Nothing is kept at the peer, and what it does not want to read of heads it can refuse.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn take_ping(&mut self, head: Head, payload: &[u8]) -> Result<(), Code> {
+        if head.stream != 0 {
+            return Err(Code::PROTOCOL_ERROR);
+        }
+        if payload.len() != 8 {
+            return Err(Code::FRAME_SIZE_ERROR);
+        }
+        if head.has(frame::ACK) {
+            if self.going == Going::Promised && payload == PROMISED {
+                self.go_away();
+            }
+            return Ok(());
+        }
+        let out = self.out();
+        frame::push_head(out, 8, frame::PING, frame::ACK, 0);
+        out.extend_from_slice(payload);
+        self.wake_driver();
+        Ok(())
+    }
+
+    pub(super) fn take_go_away(&mut self, head: Head, payload: &[u8]) -> Result<(), Code> {
+        if head.stream != 0 {
+            return Err(Code::PROTOCOL_ERROR);
+        }
+        let last = frame::number_at(payload, 0).filter(|_| payload.len() >= 8);
+        let last = last.ok_or(Code::FRAME_SIZE_ERROR)? & 0x7fff_ffff;
+        self.peer_is_going = true;
+        if self.side == Side::Client {
+            for (_, stream) in &mut self.streams {
+                if stream.id > last {
+                    stream.fault.get_or_insert(Fault::Unseen);
+                    stream.wake();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn take_window_update(&mut self, head: Head, payload: &[u8]) -> Result<(), Code> {
+        let more = frame::number_at(payload, 0).filter(|_| payload.len() == 4);
+        let more = i64::from(more.ok_or(Code::FRAME_SIZE_ERROR)? & 0x7fff_ffff);
+        if head.stream == 0 {
+            self.window_out += more;
+            if more == 0 {
+                return Err(Code::PROTOCOL_ERROR);
+            }
+            if self.window_out > frame::MAX_WINDOW {
+                return Err(Code::FLOW_CONTROL_ERROR);
+            }
+            self.wake_waiting();
+            return Ok(());
+        }
+        if head.stream > self.highest || head.stream.is_multiple_of(2) {
+            return Err(Code::PROTOCOL_ERROR);
+        }
+        let Some(&key) = self.keys.get(&head.stream) else {
+            return Ok(());
+        };
+        let stream = &mut self.streams[key];
+        stream.window_out += more;
+        if more == 0 {
+            self.break_stream(key, Code::PROTOCOL_ERROR);
+        } else if stream.window_out > frame::MAX_WINDOW {
+            self.break_stream(key, Code::FLOW_CONTROL_ERROR);
+        } else {
+            stream.wake();
+        }
+        Ok(())
+    }
+
+    /// Promises that no more streams are taken; the peer shows that it knows by answering a ping.
+    pub fn promise_to_go(&mut self) {
+        self.going = Going::Promised;
+        let out = self.out();
+        frame::push_go_away(out, frame::MAX_WINDOW as u32, Code::NO_ERROR);
+        frame::push_head(out, 8, frame::PING, 0, 0);
+        out.extend_from_slice(PROMISED);
+        self.wake_driver();
+    }
+
+    /// Says which stream is the last.
+    pub fn go_away(&mut self) {
+        if self.going != Going::Said {
+            self.going = Going::Said;
+            let last = self.last;
+            frame::push_go_away(self.out(), last, Code::NO_ERROR);
+            self.wake_driver();
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! Writes field lists. Nothing is kept at the peer, and strings are plain: a list costs little more than a copy of its
+//! lines, and does not depend on those before.
+
+use super::push_number;
+use crate::h2::frame;
+use crate::multiplex::fields::belongs;
+
+/// Names longer than this are in no table.
+const LONGEST_FIXED: usize = 27;
+/// A name that is longer is no header of anybody's.
+const MAX_NAME: usize = 256;
+
+/// By byte: the lower case of what may stand in a name; 0 for what may not.
+const NAME: [u8; 256] = {
+    let mut table = [0; 256];
+    let marks = b"!#$%&'*+-.^_`|~";
+    let mut index = 0;
+    while index < marks.len() {
+        table[marks[index] as usize] = marks[index];
+        index += 1;
+    }
+    let mut byte = 0;
+    while byte < 256 {
+        if (byte as u8).is_ascii_alphanumeric() {
+            table[byte] = (byte as u8).to_ascii_lowercase();
+        }
+        byte += 1;
+    }
+    table
+};
+
+/// Writes a status.
+pub fn push_status(status: u16, out: &mut Vec<u8>) {
+    let fixed = match status {
+        200 => 8,
+        204 => 9,
+        206 => 10,
+        304 => 11,
+        400 => 12,
+        404 => 13,
+        500 => 14,
+        _ => {
+            out.extend_from_slice(&[8, 3]);
+            let digit = |unit| b'0' + (status / unit % 10) as u8;
+            out.extend_from_slice(&[digit(100), digit(10), digit(1)]);
+            return;
+        }
+    };
+    out.push(0x80 | fixed);
+}
+
+/// Writes a field of the fixed table.
+pub fn push_indexed(number: u8, out: &mut Vec<u8>) {
+    out.push(0x80 | number);
+}
+
+/// Writes a field whose name has a number in the fixed table.
+pub fn push_field(number: u8, value: &[u8], out: &mut Vec<u8>) {
+    push_number(usize::from(number), 4, 0, out);
+    push_value(value, out);
+}
+
+/// Writes header lines. `Host` is left out, and what belongs to an HTTP/1.1 connection.
+pub fn push_lines(lines: &[u8], out: &mut Vec<u8>) {
+    out.reserve(lines.len() + 32);
+    let mut start = 0;
+    for end in memchr::memchr_iter(b'\n', lines) {
+        let line = &lines[start..end];
+        start = end + 1;
+        let Some(colon) = line.iter().position(|byte| *byte == b':') else {
+            continue;
+        };
+        let value = line[colon + 1..].trim_ascii();
+        let from = out.len();
+        if colon > MAX_NAME || !is_value(value) || !push_name(&line[..colon], value, out) {
+            out.truncate(from);
+            continue;
+        }
+        push_value(value, out);
+    }
+}
+
+/// Writes the name of a field; says whether it may stand there.
+fn push_name(name: &[u8], value: &[u8], out: &mut Vec<u8>) -> bool {
+    let from = out.len();
+    out.push(0);
+    push_number(name.len(), 7, 0, out);
+    let start = out.len();
+    out.extend(name.iter().map(|byte| NAME[usize::from(*byte)]));
+    let lower = &out[start..];
+    let is_good = !lower.is_empty() && !lower.contains(&0);
+    if !is_good || !belongs(lower, value) || lower == b"host" {
+        return false;
+    }
+    if let Some(number) = number_of(lower) {
+        out.truncate(from);
+        push_number(usize::from(number), 4, 0, out);
+    }
+    true
+}
+
+fn push_value(value: &[u8], out: &mut Vec<u8>) {
+    push_number(value.len(), 7, 0, out);
+    out.extend_from_slice(value);
+}
+
+fn is_value(value: &[u8]) -> bool {
+    value.iter().fold(true, |is_good, byte| {
+        is_good & !((*byte < 0x20 && *byte != b'\t') || *byte == 0x7f)
+    })
+}
+
+/// Puts the head of a HEADERS frame before the list that begins at `from`, where room was left for it; what is longer
+/// than a frame may be goes on in CONTINUATION frames.
+pub fn end_frame(from: usize, flags: u8, stream: u32, max_frame: usize, out: &mut Vec<u8>) {
+    let at = from - frame::HEAD_BYTES;
+    let length = out.len() - from;
+    if length <= max_frame {
+        frame::put_head(
+            &mut out[at..from],
+            length,
+            frame::HEADERS,
+            flags | frame::END_HEADERS,
+            stream,
+        );
+        return;
+    }
+    let list = out.split_off(from);
+    let (first, rest) = list.split_at(max_frame);
+    frame::put_head(&mut out[at..from], max_frame, frame::HEADERS, flags, stream);
+    out.extend_from_slice(first);
+    let mut parts = rest.chunks(max_frame).peekable();
+    while let Some(part) = parts.next() {
+        let flags = match parts.peek() {
+            Some(_) => 0,
+            None => frame::END_HEADERS,
+        };
+        frame::push_head(out, part.len(), frame::CONTINUATION, flags, stream);
+        out.extend_from_slice(part);
+    }
+}
+
+/// The number of a name in the fixed table.
+fn number_of(name: &[u8]) -> Option<u8> {
+    if name.len() > LONGEST_FIXED {
+        return None;
+    }
+    Some(match name {
+        b"accept-charset" => 15,
+        b"accept-encoding" => 16,
+        b"accept-language" => 17,
+        b"accept-ranges" => 18,
+        b"accept" => 19,
+        b"access-control-allow-origin" => 20,
+        b"age" => 21,
+        b"allow" => 22,
+        b"authorization" => 23,
+        b"cache-control" => 24,
+        b"content-disposition" => 25,
+        b"content-encoding" => 26,
+        b"content-language" => 27,
+        b"content-length" => 28,
+        b"content-location" => 29,
+        b"content-range" => 30,
+        b"content-type" => 31,
+        b"cookie" => 32,
+        b"date" => 33,
+        b"etag" => 34,
+        b"expect" => 35,
+        b"expires" => 36,
+        b"from" => 37,
+        b"if-match" => 39,
+        b"if-modified-since" => 40,
+        b"if-none-match" => 41,
+        b"if-range" => 42,
+        b"if-unmodified-since" => 43,
+        b"last-modified" => 44,
+        b"link" => 45,
+        b"location" => 46,
+        b"max-forwards" => 47,
+        b"proxy-authenticate" => 48,
+        b"proxy-authorization" => 49,
+        b"range" => 50,
+        b"referer" => 51,
+        b"refresh" => 52,
+        b"retry-after" => 53,
+        b"server" => 54,
+        b"set-cookie" => 55,
+        b"strict-transport-security" => 56,
+        b"user-agent" => 58,
+        b"vary" => 59,
+        b"via" => 60,
+        b"www-authenticate" => 61,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Decoder;
+    use super::super::table::FIXED;
+    use super::*;
+
+    fn decoded(block: &[u8]) -> Vec<(String, String)> {
+        let mut all = Vec::new();
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        let take = |name: &[u8], value: &[u8]| all.push((text(name), text(value)));
+        Decoder::default().decode(block, take).unwrap();
+        all
+    }
+
+    #[test]
+    fn numbers_are_those_of_the_table() {
+        for (name, _) in FIXED {
+            if let Some(number) = number_of(name.as_bytes()) {
+                assert_eq!(FIXED[usize::from(number) - 1].0, name);
+            }
+        }
+    }
+
+    #[test]
+    fn lines_become_fields() {
+        let lines = b"Host: a\r\nContent-Type:  text/plain \r\nX-Empty:\r\nConnection: close\r\nTE: gzip\r\nte: trailers\r\n\
+                      X y: 1\r\nX-\xc3: 1\r\nX-Long-Name-That-Nobody-Has-In-A-Table: 2\r\n";
+        let mut out = Vec::new();
+        push_status(200, &mut out);
+        push_status(418, &mut out);
+        push_lines(lines, &mut out);
+        let found = decoded(&out);
+        let found: Vec<(&str, &str)> = found
+            .iter()
+            .map(|(name, value)| (&name[..], &value[..]))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                (":status", "200"),
+                (":status", "418"),
+                ("content-type", "text/plain"),
+                ("x-empty", ""),
+                ("te", "trailers"),
+                ("x-long-name-that-nobody-has-in-a-table", "2"),
+            ]
+        );
+    }
+
+    #[test]
+    fn long_lists_go_on() {
+        let mut out = vec![0; frame::HEAD_BYTES];
+        let line = format!("x-a: {}\r\n", "v".repeat(250));
+        push_lines(line.as_bytes(), &mut out);
+        let list = out[frame::HEAD_BYTES..].to_vec();
+        end_frame(frame::HEAD_BYTES, frame::END_STREAM, 1, 100, &mut out);
+        let mut found = Vec::new();
+        let mut rest = &out[..];
+        let mut kinds = Vec::new();
+        while let Some(head) = frame::Head::read(rest) {
+            kinds.push((head.kind, head.flags));
+            let (this, behind) = rest[frame::HEAD_BYTES..].split_at(head.length);
+            found.extend_from_slice(this);
+            rest = behind;
+        }
+        assert_eq!(found, list);
+        assert_eq!(
+            kinds,
+            [
+                (frame::HEADERS, frame::END_STREAM),
+                (frame::CONTINUATION, 0),
+                (frame::CONTINUATION, frame::END_HEADERS)
+            ]
+        );
+    }
+}

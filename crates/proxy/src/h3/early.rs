@@ -1,0 +1,98 @@
+//! Requests in the first flight of a resumed session (0-RTT; RFC 8470), where they were asked for. What comes so early
+//! may have been recorded and sent once more by somebody else. Requests with a safe method are served all the same,
+//! and upstreams are told; others wait until the handshake has shown who sends them.
+
+use super::lane::code;
+use super::server::note_failure;
+use crate::worker::Worker;
+use h3::error::Code;
+use http::header::{HeaderName, HeaderValue};
+use http::request::Parts;
+use quinn::{Connecting, Connection, ConnectionError, ZeroRttAccepted};
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// Tells an upstream that a request may be a repetition, and that the client understands 425 (RFC 8470, section 5.1).
+const EARLY_DATA: HeaderName = HeaderName::from_static("early-data");
+
+/// Counts a handshake that is under way.
+pub struct Shaking(Rc<Worker>);
+
+impl Shaking {
+    /// One more of this worker's.
+    pub fn new(worker: &Rc<Worker>) -> Self {
+        worker.handshakes.set(worker.handshakes.get() + 1);
+        Self(Rc::clone(worker))
+    }
+}
+
+impl Drop for Shaking {
+    fn drop(&mut self) {
+        self.0.handshakes.set(self.0.handshakes.get() - 1);
+    }
+}
+
+/// Whether a handshake is over by now.
+#[derive(Clone)]
+pub struct Confirmed(watch::Receiver<bool>);
+
+/// Waits for the handshake; where it `may_be_early`, only until it is known who is asked for, and the rest is to come.
+///
+/// # Errors
+/// The handshake has failed.
+pub async fn shake(
+    mut connecting: Connecting,
+    may_be_early: bool,
+) -> Result<(Connection, Option<ZeroRttAccepted>), ConnectionError> {
+    if !may_be_early {
+        return Ok((connecting.await?, None));
+    }
+    connecting.handshake_data().await?;
+    match connecting.into_0rtt() {
+        Ok((connection, rest)) => Ok((connection, Some(rest))),
+        Err(connecting) => Ok((connecting.await?, None)),
+    }
+}
+
+/// Sees to the rest of a handshake.
+pub fn confirm(
+    rest: ZeroRttAccepted,
+    shaking: Shaking,
+    connection: Connection,
+    peer: SocketAddr,
+) -> Confirmed {
+    let (told, confirmed) = watch::channel(false);
+    tokio::task::spawn_local(async move {
+        let patience = shaking.0.shared.limits.header_timeout;
+        let rested = tokio::time::timeout(patience, rest).await;
+        match (rested, connection.close_reason()) {
+            (Ok(_), None) => {
+                told.send_replace(true);
+            }
+            (Ok(_), Some(error)) => note_failure(&shaking.0, peer, &error.into()),
+            (Err(_), _) => {
+                note_failure(&shaking.0, peer, &io::ErrorKind::TimedOut.into());
+                connection.close(code(Code::H3_NO_ERROR), b"");
+            }
+        }
+    });
+    Confirmed(confirmed)
+}
+
+impl Confirmed {
+    /// Lets a request that came early go on, marked or once the handshake is over; whether it may.
+    pub async fn admit(&mut self, head: &mut Parts, patience: Duration) -> bool {
+        if *self.0.borrow() {
+            return true;
+        }
+        if head.method.is_safe() {
+            head.headers.insert(EARLY_DATA, HeaderValue::from_static("1"));
+            return true;
+        }
+        let waited = tokio::time::timeout(patience, self.0.wait_for(|is_over| *is_over)).await;
+        matches!(waited, Ok(Ok(_)))
+    }
+}

@@ -1,0 +1,170 @@
+//! What the gateway tells upstreams of a call, and clients of itself, and what neither side can say in its place.
+
+use super::client::ALL;
+use super::stand::{Stand, address};
+use super::support::answer;
+use serde_json::{Value, json};
+
+/// `(fields of the client, field that the upstream sees, its values)`.
+type Marked = (
+    &'static [(&'static str, &'static str)],
+    &'static str,
+    &'static [&'static str],
+);
+
+#[rustfmt::skip]
+const MARKED: &[Marked] = &[
+    (&[], "Via", &["VERSION weir"]),
+    (&[("via", "1.0 first, 1.1 second")], "Via", &["1.0 first, 1.1 second", "VERSION weir"]),
+    (&[], "X-Forwarded-For", &["127.0.0.1"]),
+    (&[("x-forwarded-for", "1.2.3.4")], "X-Forwarded-For", &["1.2.3.4, 127.0.0.1"]),
+    (&[("x-forwarded-for", "1.2.3.4"), ("x-forwarded-for", "5.6.7.8")], "X-Forwarded-For", &["1.2.3.4, 5.6.7.8, 127.0.0.1"]),
+    (&[("x-forwarded-proto", "gopher")], "X-Forwarded-Proto", &["SCHEME"]),
+    (&[("x-forwarded-host", "evil")], "X-Forwarded-Host", &["client.example"]),
+    (&[("x-forwarded-port", "1")], "X-Forwarded-Port", &["PORT"]),
+    (&[("x-real-ip", "1.2.3.4")], "X-Real-IP", &["127.0.0.1"]),
+    (&[("x-odd!#$%&*+-.^_`|~9", "v")], "X-Odd!#$%&*+-.^_`|~9", &["v"]),
+    (&[("x-inner", "a \t b")], "X-Inner", &["a \\t b"]),
+    (&[("accept", "a"), ("x", "y"), ("accept", "b")], "Accept", &["a", "b"]),
+    (&[("proxy-authorization", "Basic eA==")], "Proxy-Authorization", &["Basic eA=="]),
+];
+
+const HOST: (&str, &str) = ("host", "Client.Example:8000");
+
+#[test]
+fn what_is_told_of_a_call_is_the_gateways_own() {
+    for protocol in ALL {
+        let stand = Stand::new();
+        let port = address(&stand.gateway, protocol).port().to_string();
+        let client = stand.client(protocol);
+        let seen = stand.upstream.serve(|_| answer("ok"));
+        for (fields, name, wanted) in MARKED {
+            let fields = [&[HOST][..], *fields].concat();
+            assert_eq!(
+                client.call("GET", "/path", &fields, b"").unwrap().head.status,
+                200
+            );
+            let request = seen.lock().unwrap().pop().unwrap();
+            let scheme = if protocol.is_tls() { "https" } else { "http" };
+            let found = request.head.all(name);
+            let wanted: Vec<_> = wanted
+                .iter()
+                .map(|value| value.replace("SCHEME", scheme).replace("PORT", &port))
+                .collect();
+            let is_via = |(found, wanted): (&String, &String)| match wanted.strip_prefix("VERSION") {
+                Some(rest) => found.ends_with(rest) && found.len() <= rest.len() + 3,
+                None => found == wanted,
+            };
+            assert!(
+                found.len() == wanted.len() && found.iter().zip(&wanted).all(is_via),
+                "{protocol:?} {name} for {fields:?}: {found:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_a_trusted_peer_says_is_kept() {
+    for protocol in ALL {
+        let other = if protocol.is_tls() { "http" } else { "https" };
+        let told = [
+            HOST,
+            ("x-forwarded-for", "1.2.3.4"),
+            ("x-forwarded-proto", other),
+            ("x-forwarded-host", "outer.example"),
+            ("x-forwarded-port", "444"),
+            ("x-real-ip", "1.2.3.4"),
+        ];
+        for (networks, is_kept) in [(json!(["127.0.0.0/8"]), true), (json!(["10.0.0.0/8"]), false)] {
+            let stand = Stand::with(&json!({"routes": {"forwarded": {"trusted": networks}}}), |_| ());
+            let client = stand.client(protocol);
+            let seen = stand.upstream.serve(|_| answer("ok"));
+            client.call("GET", "/", &told, b"").unwrap();
+            let request = seen.lock().unwrap().pop().unwrap();
+            for (name, value) in &told[2..] {
+                let found = request.head.get(name);
+                assert_eq!(
+                    found.as_deref() == Some(*value),
+                    is_kept,
+                    "{protocol:?} {name}: {found:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn routes_may_leave_their_marks_out() {
+    let changes: Value = json!({"routes": {"forwarded": {"standard": false, "via": null}}});
+    for protocol in ALL {
+        let stand = Stand::with(&changes, |_| ());
+        let client = stand.client(protocol);
+        let seen = stand.upstream.serve(|_| answer("ok"));
+        let told = client.call("GET", "/", &[("x-real-ip", "9.9.9.9")], b"").unwrap();
+        let request = seen.lock().unwrap().pop().unwrap();
+        for name in [
+            "Via",
+            "X-Forwarded-For",
+            "X-Forwarded-Proto",
+            "X-Forwarded-Host",
+            "X-Forwarded-Port",
+        ] {
+            assert_eq!(request.head.all(name), [""; 0], "{protocol:?} {name}");
+        }
+        assert_eq!(
+            request.head.get("X-Real-IP").as_deref(),
+            Some("9.9.9.9"),
+            "{protocol:?}"
+        );
+        assert_eq!(told.get("via"), None, "{protocol:?}");
+    }
+}
+
+#[test]
+fn the_upstreams_host_is_as_the_route_says() {
+    for protocol in ALL {
+        for host in [
+            json!("target"),
+            json!("client"),
+            json!({"fixed": "fixed.example"}),
+        ] {
+            let stand = Stand::with(&json!({"routes": {"upstream_host": host}}), |_| ());
+            let own = stand.upstream.address.to_string();
+            let client = stand.client(protocol);
+            let seen = stand.upstream.serve(|_| answer("ok"));
+            client.call("GET", "/", &[HOST], b"").unwrap();
+            let wanted = match host.as_str() {
+                Some("target") => own.as_str(),
+                Some(_) => HOST.1,
+                None => "fixed.example",
+            };
+            let request = seen.lock().unwrap().pop().unwrap();
+            assert_eq!(
+                request.head.get("Host").as_deref(),
+                Some(wanted),
+                "{protocol:?} {host}"
+            );
+        }
+    }
+}
+
+#[test]
+fn answers_are_marked_too() {
+    for protocol in ALL {
+        for (given, wanted) in [
+            ("Content-Length: 0\r\n", "1.1 weir"),
+            ("Via: 1.1 inner\r\nContent-Length: 0\r\n", "1.1 inner | 1.1 weir"),
+        ] {
+            let stand = Stand::new();
+            let client = stand.client(protocol);
+            stand.upstream.serve(move |_| {
+                format!("HTTP/1.1 299 Odd\r\nServer: own\r\nDate: x\r\n{given}\r\n").into_bytes()
+            });
+            let told = client.get("/");
+            assert_eq!(told.head.status, 299, "{protocol:?}");
+            for (name, value) in [("via", wanted), ("server", "own"), ("date", "x")] {
+                assert_eq!(told.get(name).as_deref(), Some(value), "{protocol:?} {name}");
+            }
+        }
+    }
+}

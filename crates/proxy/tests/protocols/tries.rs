@@ -1,0 +1,363 @@
+//! Tries and targets, and upstreams that misbehave: what a client gets does not depend on the protocol it speaks.
+
+use super::client::{ALL, told};
+use super::stand::{Stand, over_all};
+use super::support::{Upstream, answer, patch, simple_model};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::time::Duration;
+
+/// A model whose upstream has these targets.
+fn balanced(targets: &[(SocketAddr, u32)], changes: &Value) -> Value {
+    let targets: Vec<Value> = targets
+        .iter()
+        .map(|(address, weight)| json!({"host": address.ip().to_string(), "port": address.port(), "weight": weight}))
+        .collect();
+    let model = json!({
+        "upstreams": [{"name": "upstream", "targets": targets}],
+        "services": [{"name": "service", "upstream": "upstream"}],
+        "routes": [{"name": "route", "match": [{}], "to": {"service": "service"}}],
+    });
+    patch(model, changes)
+}
+
+/// An address on which nobody listens.
+fn dead() -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    listener.local_addr().unwrap()
+}
+
+#[test]
+fn tries_are_bounded_and_only_made_where_safe() {
+    for protocol in ALL {
+        // `(method, bytes of a body, whether its length is told, retries, also other methods, tries)`; the upstream
+        // closes without an answer.
+        for (method, size, is_stated, retries, any_method, tries) in [
+            ("GET", 0, false, 0, false, 1),
+            ("GET", 0, false, 2, false, 3),
+            ("OPTIONS", 0, false, 1, false, 2),
+            ("DELETE", 0, false, 2, false, 3),
+            ("POST", 3, true, 2, false, 1),
+            ("POST", 0, false, 2, true, 3),
+            ("PATCH", 0, false, 2, false, 1),
+            // What was passed on as it came cannot be sent again.
+            ("PUT", 300_000, true, 2, true, 1),
+        ] {
+            let changes = json!({"services": {"retries": retries, "retry_non_idempotent": any_method}});
+            let stand = Stand::with(&changes, |_| ());
+            let client = stand.client(protocol);
+            let body = vec![b'x'; size];
+            let length = size.to_string();
+            let fields = [("content-length", length.as_str())];
+            let fields = if is_stated { &fields[..] } else { &[] };
+            std::thread::scope(|scope| {
+                let calling = scope.spawn(|| client.call(method, "/", fields, &body));
+                for _ in 0..tries {
+                    let mut wire = stand.upstream.accept();
+                    wire.request().unwrap();
+                }
+                let told = calling.join().unwrap().unwrap();
+                assert_eq!(told.head.status, 502, "{protocol:?} {method} {size} {retries}");
+            });
+            assert!(
+                stand.upstream.is_untouched(),
+                "{protocol:?} {method} {size}: more tries"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_answer_is_never_tried_again() {
+    for protocol in ALL {
+        let stand = Stand::with(&json!({"services": {"retries": 5}}), |_| ());
+        let client = stand.client(protocol);
+        let seen = stand
+            .upstream
+            .serve(|_| b"HTTP/1.1 503 Busy\r\nContent-Length: 4\r\n\r\nbusy".to_vec());
+        let told = client.get("/");
+        assert_eq!(
+            (told.head.status, told.text().as_str()),
+            (503, "busy"),
+            "{protocol:?}"
+        );
+        assert_eq!(seen.lock().unwrap().len(), 1, "{protocol:?}");
+    }
+}
+
+#[test]
+fn a_target_that_refuses_is_passed_over() {
+    for protocol in ALL {
+        let upstream = Upstream::bind();
+        let model = balanced(
+            &[(upstream.address, 1), (dead(), 1)],
+            &json!({"services": {"retries": 1}}),
+        );
+        let seen = upstream.serve(|_| answer("ok"));
+        let stand = Stand::of(model, |_| ());
+        let client = stand.client(protocol);
+        for _ in 0..10 {
+            // A POST too: it has not been sent anywhere.
+            assert_eq!(
+                client.call("POST", "/", &[], b"abc").unwrap().head.status,
+                200,
+                "{protocol:?}"
+            );
+        }
+        assert_eq!(seen.lock().unwrap().len(), 10, "{protocol:?}");
+    }
+}
+
+#[test]
+fn a_stale_connection_is_replaced_once_where_that_is_safe() {
+    for protocol in ALL {
+        for (method, body, dying_words, is_tried_again) in [
+            ("GET", "", "", true),
+            ("DELETE", "", "", true),
+            ("POST", "abc", "", false),
+            // It did answer, a little.
+            ("GET", "", "HTTP/1.1 2", false),
+        ] {
+            let stand = Stand::with(&json!({"services": {"retries": 0}}), |_| ());
+            let client = &stand.client(protocol);
+            let length = body.len().to_string();
+            let stated = [("content-length", length.as_str())];
+            let fields: &[(&str, &str)] = if body.is_empty() { &[] } else { &stated[..] };
+            std::thread::scope(|scope| {
+                let first = scope.spawn(|| client.get("/"));
+                let mut wire = stand.upstream.accept();
+                wire.request().unwrap();
+                wire.send(answer("first"));
+                assert_eq!(first.join().unwrap().text(), "first", "{protocol:?}");
+                let second = scope.spawn(move || client.call(method, "/", fields, body.as_bytes()));
+                wire.request().unwrap();
+                wire.send(dying_words);
+                drop(wire);
+                if is_tried_again {
+                    let mut wire = stand.upstream.accept();
+                    assert_eq!(
+                        wire.request().unwrap().body,
+                        body.as_bytes(),
+                        "{protocol:?} {method}"
+                    );
+                    wire.send(answer("second"));
+                }
+                let told = second.join().unwrap().unwrap();
+                let wanted = if is_tried_again { 200 } else { 502 };
+                assert_eq!(told.head.status, wanted, "{protocol:?} {method} {dying_words}");
+            });
+            assert!(
+                stand.upstream.is_untouched(),
+                "{protocol:?} {method} was sent twice"
+            );
+        }
+    }
+}
+
+#[test]
+fn failures_are_told_apart() {
+    for protocol in ALL {
+        let silent = Upstream::bind();
+        let service = json!({"services": {"retries": 0, "timeouts": {"connect_ms": 100, "read_ms": 100, "write_ms": 100}}});
+        let elsewhere = patch(
+            service.clone(),
+            &json!({"services": {"url": "http://nothing.invalid:80"}}),
+        );
+        for (what, model, status, says) in [
+            (
+                "nobody listens",
+                patch(simple_model(dead()), &service),
+                502,
+                "connect_failed",
+            ),
+            (
+                "no answer",
+                patch(simple_model(silent.address), &service),
+                504,
+                "upstream_timeout",
+            ),
+            (
+                "no weight",
+                balanced(&[(silent.address, 0)], &service),
+                503,
+                "no_target",
+            ),
+            (
+                "no such name",
+                patch(simple_model(dead()), &elsewhere),
+                503,
+                "name_resolution",
+            ),
+        ] {
+            let stand = Stand::of(model, |_| ());
+            let client = stand.client(protocol);
+            // The client's connection is not to blame.
+            for body in [&b""[..], b"abc"] {
+                let told = client.call("POST", "/", &[], body).unwrap();
+                assert_eq!(
+                    (told.head.status, told.text().as_str()),
+                    (status, says),
+                    "{protocol:?} {what}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_response_that_stalls_is_cut_off() {
+    for protocol in ALL {
+        let changes = json!({"services": {"retries": 0, "timeouts": {"read_ms": 100}}});
+        let stand = Stand::with(&changes, |_| ());
+        let client = stand.client(protocol);
+        for (begun, status) in [
+            ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", None),
+            (
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n",
+                None,
+            ),
+            ("HTTP/1.1 200 OK\r\n\r\nab", None),
+            // Half a head is no answer yet.
+            ("HTTP/1.1 200 OK\r\nA: b", Some(504)),
+        ] {
+            let mut call = client.begin("GET", "/", &[], false).unwrap();
+            let mut wire = stand.upstream.accept();
+            wire.request().unwrap();
+            wire.send(begun);
+            let came = told(call.as_mut());
+            assert_eq!(
+                came.ok().map(|told| told.head.status),
+                status,
+                "{protocol:?} {begun:?}"
+            );
+            wire.rest();
+        }
+    }
+}
+
+#[test]
+fn a_slow_upload_is_no_upstream_timeout() {
+    const READ: Duration = Duration::from_millis(100);
+    for protocol in ALL {
+        let changes = json!({"services": {"retries": 0, "timeouts": {"read_ms": READ.as_millis() as u64}}});
+        let stand = Stand::with(&changes, |_| ());
+        let client = stand.client(protocol);
+        let mut call = client
+            .begin("POST", "/", &[("content-length", "3")], true)
+            .unwrap();
+        call.send(b"a").unwrap();
+        let mut wire = stand.upstream.accept();
+        wire.head().unwrap();
+        assert_eq!(wire.read(1).unwrap(), b"a");
+        // Longer than the upstream may take once it has all.
+        wire.expect_silence(READ * 2);
+        call.send(b"bc").unwrap();
+        call.finish(&[]);
+        assert_eq!(wire.read(2).unwrap(), b"bc", "{protocol:?}");
+        wire.send(answer("ok"));
+        assert_eq!(told(call.as_mut()).unwrap().text(), "ok", "{protocol:?}");
+    }
+}
+
+#[test]
+fn an_upstream_that_does_not_read_is_given_up_in_time() {
+    for protocol in ALL.into_iter().filter(|protocol| !protocol.is_http1()) {
+        let changes = json!({"services": {"retries": 0, "timeouts": {"write_ms": 100, "read_ms": 100}}});
+        let stand = Stand::with(&changes, |_| ());
+        let client = stand.client(protocol);
+        let told = client.call(
+            "POST",
+            "/",
+            &[("content-length", "50000000")],
+            &vec![b'x'; 50_000_000],
+        );
+        assert_eq!(told.map(|told| told.head.status), Ok(504), "{protocol:?}");
+    }
+}
+
+#[test]
+fn heads_of_upstreams_are_bounded() {
+    over_all(|protocol, stand| {
+        let client = stand.client(protocol);
+        for fields in [
+            format!("A: {}\r\n", "a".repeat(128 * 1024)),
+            "A: b\r\n".repeat(129),
+            "a".repeat(128 * 1024),
+        ] {
+            let mut call = client.begin("POST", "/", &[], false).unwrap();
+            let mut wire = stand.upstream.accept();
+            wire.request().unwrap();
+            let _sent = wire.try_send(format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n{fields}\r\n"));
+            assert_eq!(
+                told(call.as_mut()).unwrap().head.status,
+                502,
+                "{protocol:?} {}",
+                &fields[..20]
+            );
+        }
+    });
+}
+
+#[test]
+fn endless_interim_responses_are_given_up() {
+    over_all(|protocol, stand| {
+        let client = stand.client(protocol);
+        let mut call = client.begin("POST", "/", &[], false).unwrap();
+        let mut wire = stand.upstream.accept();
+        wire.request().unwrap();
+        let _sent = wire.try_send("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".repeat(1000));
+        let mut interim = 0;
+        let last = loop {
+            let head = call.next_head().unwrap();
+            if head.status != 103 {
+                break head;
+            }
+            interim += 1;
+        };
+        assert_eq!(last.status, 502, "{protocol:?}");
+        assert!((1..100).contains(&interim), "{protocol:?} {interim}");
+    });
+}
+
+#[test]
+fn calls_are_shared_as_configured() {
+    for protocol in ALL {
+        let servers: Vec<Upstream> = (0..3).map(|_| Upstream::bind()).collect();
+        let addresses: Vec<SocketAddr> = servers.iter().map(|server| server.address).collect();
+        for (name, server) in ["a", "b", "c"].into_iter().zip(servers) {
+            server.serve(move |_| answer(name));
+        }
+        let targets = [(addresses[0], 3), (addresses[1], 1), (addresses[2], 0)];
+        let stand = Stand::of(balanced(&targets, &json!({})), |_| ());
+        let client = stand.client(protocol);
+        let mut counts: HashMap<String, u32> = HashMap::new();
+        for _ in 0..40 {
+            *counts.entry(client.get("/").text()).or_default() += 1;
+        }
+        assert_eq!(
+            (counts["a"], counts["b"], counts.get("c")),
+            (30, 10, None),
+            "{protocol:?}"
+        );
+        // The same value of a hashed header goes to the same target.
+        let hashed =
+            json!({"upstreams": {"algorithm": "consistent-hashing", "hash_on": [{"header": "X-User"}]}});
+        let targets = addresses.iter().map(|address| (*address, 1)).collect::<Vec<_>>();
+        let stand = Stand::of(balanced(&targets, &hashed), |_| ());
+        let client = stand.client(protocol);
+        let mut chosen: HashMap<u32, String> = HashMap::new();
+        for call in 0..60 {
+            let user = (call % 20).to_string();
+            let told = client
+                .call("GET", "/", &[("x-user", user.as_str())], b"")
+                .unwrap();
+            let target = told.text();
+            assert_eq!(
+                chosen.entry(call % 20).or_insert_with(|| target.clone()),
+                &target,
+                "{protocol:?}"
+            );
+        }
+    }
+}

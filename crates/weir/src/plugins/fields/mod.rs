@@ -1,0 +1,80 @@
+//! The fields of a configuration as rows of a table, read from its schema: a JSON Schema, or a description of Kong's.
+//!
+//! A field of a map has the map's name before it (`batch.delay_ms`), one of the maps in a list `[]` between them
+//! (`limits[].count`), one of maps that have names of their own `*` (`pages.*.body`).
+
+mod json_schema;
+mod kong;
+
+pub use json_schema::of_json_schema;
+pub use kong::of_kong_record;
+
+use serde_json::Value;
+
+/// A default that is longer as JSON is left to the schema.
+const LONGEST_DEFAULT: usize = 300;
+
+/// A row.
+#[derive(Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Field {
+    /// Its name, with those of the maps that it is in.
+    pub path: String,
+    /// What its values are.
+    pub is: String,
+    /// Its default, or `required`; empty: it can be left out.
+    pub default: String,
+    /// What it means; empty where the schema does not say.
+    pub meaning: String,
+}
+
+/// A default as it stands in a row.
+fn shown(default: &Value) -> String {
+    let json = default.to_string();
+    match json.len() > LONGEST_DEFAULT {
+        true => "in the schema".to_owned(),
+        false => format!("`{json}`"),
+    }
+}
+
+/// A value as it is written: texts without quotes.
+fn shown_plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("`{text}`"),
+        Value::Null => String::new(),
+        other => format!("`{other}`"),
+    }
+}
+
+/// Several of what a word says.
+fn many(word: &str) -> String {
+    for (one, several) in [
+        ("text", "texts"),
+        ("number", "numbers"),
+        ("map", "maps"),
+        ("list", "lists"),
+    ] {
+        if let Some(rest) = word.strip_prefix(one).filter(|rest| !rest.starts_with('s')) {
+            return format!("{several}{rest}");
+        }
+    }
+    word.to_owned()
+}
+
+fn bounds(least: Option<f64>, most: Option<f64>) -> String {
+    match (least, most) {
+        (Some(least), Some(most)) if least == most => format!(", {least}"),
+        (Some(least), Some(most)) => format!(", {least} to {most}"),
+        (Some(least), None) => format!(", at least {least}"),
+        (None, Some(most)) => format!(", at most {most}"),
+        (None, None) => String::new(),
+    }
+}
+
+#[cfg(test)]
+fn rows(fields: &[Field]) -> Vec<[&str; 4]> {
+    let mut rows = Vec::new();
+    for field in fields {
+        rows.push([&field.path, &field.is, &field.default, &field.meaning].map(String::as_str));
+    }
+    rows
+}

@@ -1,0 +1,128 @@
+//! `weir explain`.
+
+use super::{APISIX, KONG, SHOP, assert_says, folder, weir};
+
+#[test]
+fn explain_tells_route_reasons_and_chain() {
+    let folder = folder(&[("shop.yaml", SHOP)]);
+    for (call, text) in [
+        (
+            "GET http://localhost/orders/7",
+            "\
+GET http://localhost/orders/7 from 127.0.0.1
+
+Route orders (native), shop.yaml:6
+  takes it by path /orders, methods GET or POST
+  and sends it to service shop, upstream pool (2 targets)
+
+Not these
+  all (path /), shop.yaml:18
+    it holds too, but is less specific
+  order (path /orders/{id}, host *.example.com), shop.yaml:15
+    the host is another one
+
+Plugins
+  1. key-auth (shared 'keys'), shop.yaml:35
+  2. rate-limit when [\"arg_free\",\"!\",\"==\",\"yes\"], shop.yaml:11
+",
+        ),
+        (
+            "DELETE http://localhost/orders",
+            "\
+DELETE http://localhost/orders from 127.0.0.1
+
+Route all (native), shop.yaml:18
+  takes it by path /
+  and sends it to service shop, upstream pool (2 targets)
+
+Not these
+  orders (path /orders, methods GET or POST), shop.yaml:6
+    the method is not among the route's
+
+No plugins
+",
+        ),
+        (
+            "GET http://localhost/secure",
+            "\
+GET http://localhost/secure from 127.0.0.1
+
+Route secure (native), shop.yaml:24
+  takes it by path /secure
+  The gateway answers 426 in the native voice: the route takes calls over TLS only
+
+Not these
+  all (path /), shop.yaml:18
+    it holds too, but is less specific
+
+No plugins
+",
+        ),
+        (
+            "GET http://localhost/../x",
+            "\
+GET http://localhost/../x from 127.0.0.1
+
+No route
+  The gateway answers 400 in the native voice: the path leads above the root or holds a broken escape
+
+No plugins
+",
+        ),
+    ] {
+        assert_says(&folder, &["explain", "-c", "shop.yaml", call], text, "", 0);
+    }
+}
+
+#[test]
+fn explain_goes_through_the_voices_in_order() {
+    let folder = folder(&[("kong.yml", KONG), ("apisix.yaml", APISIX)]);
+    let call = [
+        "explain",
+        "-c",
+        "kong.yml",
+        "-c",
+        "apisix.yaml",
+        "http://localhost/hello",
+    ];
+    let output = weir(folder.path(), &call);
+    let text = String::from_utf8_lossy(&output.stdout);
+    for part in [
+        "Route hello (kong), kong.yml\n",
+        "Not these\n  hi (path /h*), apisix.yaml\n    it holds too, but kong routes are looked at first\n",
+        "Plugins\n  1. key-auth (",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in\n{text}");
+    }
+}
+
+#[test]
+fn explain_speaks_json_too() {
+    let folder = folder(&[("shop.yaml", SHOP)]);
+    let call = [
+        "explain",
+        "-c",
+        "shop.yaml",
+        "/off",
+        "-H",
+        "Host: a.example.com",
+        "--client",
+        "10.0.0.1",
+        "--json",
+    ];
+    let output = weir(folder.path(), &call);
+    let said: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(said["client"], "10.0.0.1");
+    assert_eq!(said["route"]["name"], "off");
+    assert_eq!(said["answer"]["status"], 503);
+    assert_eq!(said["others"][0]["name"], "all");
+    assert_eq!(said["plugins"], serde_json::json!([]));
+}
+
+#[test]
+fn secrets_are_not_shown() {
+    let text = SHOP.replace("upstream: pool", "url: http://user:s3cret@127.0.0.1/");
+    let folder = folder(&[("shop.yaml", &text)]);
+    let output = weir(folder.path(), &["explain", "-c", "shop.yaml", "/x"]);
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("s3cret"));
+}

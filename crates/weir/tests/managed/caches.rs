@@ -1,0 +1,113 @@
+//! Kong's `/proxy-cache`: what gateways keep is told and forgotten, at the gateway itself and through a control plane.
+
+use crate::support::{Answer, Call, Weir, free_port, status_of, until, upstream};
+use serde_json::json;
+
+const CACHE: &str = "{\"name\": \"proxy-cache\", \"config\": {\"strategy\": \"memory\", \"content_type\": [\"text/plain\"], \
+                     \"cache_ttl\": 300}}";
+
+/// A route `/a` whose responses are kept.
+fn configure(kong: &str) {
+    let server = upstream("kept");
+    let service = json!({"url": format!("http://{server}")}).to_string();
+    for (method, path, body, status) in [
+        ("PUT", "/services/s", service.as_str(), 200),
+        ("PUT", "/services/s/routes/r", "{\"paths\": [\"/a\"]}", 200),
+        ("PUT", "/plugins/7c19e4f5-1b1c-4a6e-9a44-3a9b8f6e6b4d", CACHE, 200),
+    ] {
+        Call::new(method, kong, path).body(body).make().expect(status);
+    }
+}
+
+fn call(proxy: &str) -> Answer {
+    Call::get(proxy, "/a").make().expect(200)
+}
+
+fn is(answer: &Answer, word: &str) -> bool {
+    answer.header("X-Cache-Status").as_deref() == Some(word)
+}
+
+#[test]
+fn responses_are_told_and_forgotten() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let weir = Weir::start(folder.path(), &["--kong-admin", "127.0.0.1:0"]);
+    let (kong, proxy) = (weir.kong(), weir.proxy());
+    configure(&kong);
+    until("a response is kept", || {
+        status_of(&proxy, "/a") == Some(200) && is(&call(&proxy), "Hit")
+    });
+    let key = call(&proxy).header("X-Cache-Key").expect("a key");
+    let plugin = "/proxy-cache/7c19e4f5-1b1c-4a6e-9a44-3a9b8f6e6b4d/caches";
+    let other = "/proxy-cache/00000000-1b1c-4a6e-9a44-3a9b8f6e6b4d/caches";
+    for path in [format!("/proxy-cache/{key}"), format!("{plugin}/{key}")] {
+        let told = Call::get(&kong, &path).make().expect(200).json();
+        assert_eq!(told["status"], 200, "{path}");
+        assert_eq!(
+            (&told["body"], &told["body_len"], &told["ttl"]),
+            (&json!("kept"), &json!(4), &json!(300)),
+            "{path}"
+        );
+        assert_eq!(told["headers"]["X-Cache-Key"], *key, "{path}");
+    }
+    for (method, path, status) in [
+        ("GET", format!("/proxy-cache/{}", "0".repeat(64)), 404),
+        ("GET", "/proxy-cache/123".to_owned(), 404),
+        ("DELETE", "/proxy-cache/123".to_owned(), 404),
+        ("GET", format!("{other}/{key}"), 404),
+        ("DELETE", format!("{other}/{key}"), 404),
+        ("GET", "/proxy-cache".to_owned(), 405),
+        ("POST", format!("/proxy-cache/{key}"), 405),
+        ("GET", "/proxy-cache/a/b".to_owned(), 404),
+    ] {
+        Call::new(method, &kong, &path).make().expect(status);
+    }
+    assert!(is(&call(&proxy), "Hit"), "nothing was forgotten by all that");
+    for path in [
+        format!("/proxy-cache/{key}"),
+        format!("{plugin}/{key}"),
+        "/proxy-cache".to_owned(),
+    ] {
+        Call::new("DELETE", &kong, &path)
+            .header("Weir-Dry-Run", "true")
+            .make()
+            .expect(204);
+        assert!(is(&call(&proxy), "Hit"), "{path} was only tried");
+        Call::new("DELETE", &kong, &path).make().expect(204);
+        assert!(is(&call(&proxy), "Miss"), "{path}");
+        until("it is kept again", || is(&call(&proxy), "Hit"));
+    }
+}
+
+#[test]
+fn a_control_plane_passes_on_what_is_to_be_forgotten() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let console = format!("127.0.0.1:{}", free_port());
+    let any = "127.0.0.1:0";
+    let plane = Weir::start(
+        folder.path(),
+        &[
+            "--role",
+            "control",
+            "--data",
+            "control",
+            "--console",
+            &console,
+            "--kong-admin",
+            any,
+        ],
+    );
+    configure(&plane.kong());
+    let url = format!("http://{console}");
+    let gateway = Weir::start(folder.path(), &["--role", "gateway", "--control", &url]);
+    let proxy = gateway.proxy();
+    let is_kept = || status_of(&proxy, "/a") == Some(200) && is(&call(&proxy), "Hit");
+    until("a response is kept", is_kept);
+    let key = call(&proxy).header("X-Cache-Key").expect("a key");
+    let path = format!("/proxy-cache/{key}");
+    Call::get(&plane.kong(), &path).make().expect(404);
+    for path in [path.as_str(), "/proxy-cache"] {
+        until("a response is kept", is_kept);
+        Call::new("DELETE", &plane.kong(), path).make().expect(204);
+        until("it is forgotten", || is(&call(&proxy), "Miss"));
+    }
+}

@@ -1,0 +1,79 @@
+//! Any call and any answer through a plugin that takes them apart: tokens, signatures, cookies, forms, GraphQL, XML,
+//! JSON, gRPC's messages, trace headers, cache rules.
+#![no_main]
+
+#[path = "../support/call.rs"]
+mod call;
+#[path = "../support/instances.rs"]
+mod instances;
+
+use arbitrary::Arbitrary;
+use call::Call;
+use instances::instances;
+use weir_plugin::{Exchange, Filter, Headers, Outcome};
+
+/// Fields that plugins look at; a byte chooses one.
+const FIELDS: [&str; 30] = [
+    "Authorization", "Cookie", "Content-Type", "Accept", "Accept-Encoding", "Origin", "Referer", "User-Agent", "X-Api-Key",
+    "X-Forwarded-For", "Date", "X-Date", "Digest", "webhook-id", "webhook-timestamp", "webhook-signature", "traceparent",
+    "tracestate", "b3", "X-B3-TraceId", "uber-trace-id", "x-datadog-trace-id", "X-Amzn-Trace-Id", "Cache-Control", "Vary",
+    "X-Used", "grpc-status", "grpc-message", "Access-Control-Request-Method", "Age",
+];
+
+#[derive(Debug, Arbitrary)]
+struct Input<'a> {
+    which: u8,
+    call: Call<'a>,
+    fields: Vec<(u8, &'a [u8])>,
+    status: u16,
+    told: Vec<(u8, &'a [u8])>,
+    pieces: Vec<&'a [u8]>,
+    trailers: Vec<(u8, &'a [u8])>,
+}
+
+fn put(headers: &mut Headers, fields: &[(u8, &[u8])]) {
+    for (which, value) in fields.iter().take(8) {
+        let name = FIELDS[usize::from(*which) % FIELDS.len()];
+        headers.append(name.as_bytes(), value);
+    }
+}
+
+/// Whether the call goes on to an upstream.
+fn ask(filter: &dyn Filter, exchange: &mut Exchange, body: Option<&[u8]>) -> bool {
+    for _ in 0..3 {
+        match filter.on_request(exchange) {
+            Outcome::Continue | Outcome::Delay(_) => return true,
+            Outcome::NeedBody { max_bytes } => {
+                let body = body.unwrap_or_default();
+                exchange.request.body = (body.len() <= max_bytes).then(|| body.to_vec());
+            }
+            _ => return false,
+        }
+    }
+    false
+}
+
+libfuzzer_sys::fuzz_target!(|input: Input| {
+    let all = instances();
+    let (_, filter) = &all[usize::from(input.which) % all.len()];
+    let mut exchange = input.call.exchange();
+    put(&mut exchange.request.headers, &input.fields);
+    if !ask(filter.as_ref(), &mut exchange, input.call.body) {
+        return;
+    }
+    exchange.response.status = 100 + input.status % 500;
+    put(&mut exchange.response.headers, &input.told);
+    filter.on_response(&mut exchange);
+    let mut filters = std::mem::take(&mut exchange.response.body_filters);
+    let mut out = Vec::new();
+    for piece in &input.pieces {
+        filters.piece(piece, &mut out);
+        filters.pause(&mut out);
+    }
+    let mut trailers = Headers::default();
+    put(&mut trailers, &input.trailers);
+    filters.trailers(&mut trailers);
+    let (mut status, mut headers) = (exchange.response.status, Headers::default());
+    filters.head(&mut status, &mut headers);
+    filters.end(&mut out);
+});

@@ -89,10 +89,8 @@ fn failures_become_statuses() {
             std::thread::park();
         }
     });
-    let nobody = {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.local_addr().unwrap()
-    };
+    // Nobody listens there, and the kernel gives such a port to no other test.
+    let nobody = std::net::SocketAddr::from(([127, 0, 0, 1], 1));
     let no_retries = json!({"services": {"retries": 0, "timeouts": {"read_ms": 200}}});
     for (upstream, status) in [(broken.address, 502), (silent.address, 504), (nobody, 502)] {
         let gateway = TestGateway::start(model(upstream, no_retries.clone()));

@@ -160,6 +160,8 @@ fn calls_in_the_documentation_are_understood() {
         count += 1;
         if let Err(error) = Cli::try_parse_from(&call)
             && error.exit_code() != 0
+            // A flag that reads its file at once misses the reader's file here.
+            && !error.to_string().contains("No such file")
         {
             wrong.push(format!("{place}: {call:?}: {error}"));
         }

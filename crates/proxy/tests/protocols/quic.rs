@@ -258,7 +258,7 @@ fn workers_share_the_port() {
 #[test]
 fn a_port_that_is_taken_is_done_without() {
     // No other test has the port of TCP on this address.
-    let taken = std::net::UdpSocket::bind(([127, 0, 0, 9], 0)).unwrap();
+    let taken = std::net::UdpSocket::bind(std::net::SocketAddr::from(([127, 0, 0, 9], 0))).unwrap();
     let upstream = Upstream::bind();
     let model = simple_model(upstream.address);
     upstream.serve(|_| answer("ok"));

@@ -149,7 +149,7 @@ const HELLO: &[u8] = b"\x81\x85\0\0\0\0hello";
 fn draining_says_good_bye_to_both_ends() {
     for protocol in ALL {
         let stand = Stand::with(&Value::Null, |options| {
-            options.drain_timeout = Duration::from_secs(10);
+            options.drain_timeout = Duration::from_secs(3);
         });
         let client = stand.client(protocol);
         let mut call = client.websocket("/");

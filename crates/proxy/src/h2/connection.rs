@@ -91,6 +91,8 @@ pub struct State {
     pub failed: Option<Code>,
     /// The peer's settings have come.
     pub is_greeted: bool,
+    /// How many settings have come.
+    pub settings_taken: usize,
     pub decoder: Decoder,
     pub block: Option<Block>,
     pub streams: Slab<StreamState>,
@@ -139,6 +141,7 @@ impl Connection {
             is_over: false,
             failed: None,
             is_greeted: false,
+            settings_taken: 0,
             decoder: Decoder::default(),
             block: None,
             streams: Slab::new(),

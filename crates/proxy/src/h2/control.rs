@@ -6,6 +6,8 @@ use super::state::Fault;
 
 /// What the PING says behind the promise to take no more streams.
 const PROMISED: &[u8; 8] = b"promised";
+/// Most settings, and frames of them, that a peer may send over the life of a connection: some ten are usual.
+const MAX_SETTINGS: usize = 4096;
 
 impl State {
     pub(super) fn take_settings(&mut self, head: Head, payload: &[u8]) -> Result<(), Code> {
@@ -21,6 +23,11 @@ impl State {
         let (settings, rest) = payload.as_chunks::<6>();
         if !rest.is_empty() {
             return Err(Code::FRAME_SIZE_ERROR);
+        }
+        // Each may concern all streams.
+        self.settings_taken += settings.len() + 1;
+        if self.settings_taken > MAX_SETTINGS {
+            return Err(Code::ENHANCE_YOUR_CALM);
         }
         for [name @ .., a, b, c, d] in settings {
             self.take_setting(u16::from_be_bytes(*name), u32::from_be_bytes([*a, *b, *c, *d]))?;

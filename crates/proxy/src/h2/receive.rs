@@ -7,7 +7,6 @@ use super::state::{Fault, Receiving, StreamState};
 use crate::buffer::Inbox;
 use crate::multiplex::fields::trailer_lines;
 use crate::multiplex::list::FieldList;
-use bytes::Bytes;
 use std::collections::VecDeque;
 
 /// Most CONTINUATION frames of one field list.
@@ -115,8 +114,7 @@ impl State {
             return Ok(());
         }
         if !data.is_empty() {
-            stream.unread += data.len();
-            stream.pieces.push_back(Bytes::copy_from_slice(data));
+            stream.gather(data);
         }
         stream.wake();
         let padding = payload.len() - data.len();

@@ -7,6 +7,9 @@ use std::collections::VecDeque;
 use std::io;
 use std::task::{Context, Waker};
 
+/// Bytes up to which pieces of a body are joined.
+const SMALL: usize = 1024;
+
 /// Why a stream has ended before its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
@@ -79,5 +82,61 @@ impl StreamState {
             Some(waker) => waker.clone_from(context.waker()),
             None => self.waker = Some(context.waker().clone()),
         }
+    }
+
+    /// Adds to what nobody has read yet. Small pieces join those before: a piece takes more memory than a few bytes,
+    /// and a whole window may come one by one.
+    pub fn gather(&mut self, data: &[u8]) {
+        self.unread += data.len();
+        let is_small = |last: &Bytes| last.len() + data.len() <= SMALL;
+        if self.pieces.back().is_some_and(is_small)
+            && let Some(last) = self.pieces.pop_back()
+        {
+            match last.try_into_mut() {
+                Ok(mut last) => {
+                    last.extend_from_slice(data);
+                    self.pieces.push_back(last.freeze());
+                    return;
+                }
+                // Somebody else holds it too: it stays as it is.
+                Err(last) => self.pieces.push_back(last),
+            }
+        }
+        self.pieces.push_back(Bytes::copy_from_slice(data));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_pieces_join() {
+        let mut stream = StreamState {
+            id: 1,
+            waker: None,
+            window_out: 0,
+            window_in: 0,
+            unread: 0,
+            unannounced: 0,
+            receiving: Receiving::Body,
+            is_sent: false,
+            fault: None,
+            left: None,
+            is_head: false,
+            pieces: VecDeque::new(),
+            heads: VecDeque::new(),
+            trailers: None,
+        };
+        for _ in 0..3 * SMALL {
+            stream.gather(b"a");
+        }
+        assert_eq!(stream.pieces.len(), 3);
+        stream.gather(b"b");
+        let held = stream.pieces.back().cloned();
+        stream.gather(b"c");
+        assert_eq!(held.as_deref(), Some(&b"b"[..]));
+        let all: Vec<u8> = stream.pieces.iter().flatten().copied().collect();
+        assert_eq!((all.len(), &all[3 * SMALL..]), (stream.unread, &b"bc"[..]));
     }
 }

@@ -5,7 +5,9 @@
 const OVER_TLS: bool = false;
 
 mod bodies;
+mod conformance;
 mod connections;
+mod floods;
 mod grpc;
 mod heads;
 mod health;

@@ -6,6 +6,8 @@ const OVER_TLS: bool = true;
 
 #[path = "../http2/bodies.rs"]
 mod bodies;
+#[path = "../http2/conformance.rs"]
+mod conformance;
 #[path = "../http2/connections.rs"]
 mod connections;
 #[path = "../http2/grpc.rs"]

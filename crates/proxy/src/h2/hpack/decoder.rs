@@ -5,6 +5,8 @@ use super::{Malformed, huffman, read_number};
 
 /// How much is kept for a peer (`SETTINGS_HEADER_TABLE_SIZE`): the value that needs no telling.
 const TABLE_BYTES: usize = 4096;
+/// Bytes of a string that are kept room for.
+const USUAL_STRING: usize = 4096;
 
 /// Reads the field lists of one direction of a connection, of which each builds on those before.
 pub struct Decoder {
@@ -53,6 +55,9 @@ impl Decoder {
             }
             may_resize = false;
         }
+        // One large string must not hold memory for as long as the connection lives.
+        self.name.shrink_to(USUAL_STRING);
+        self.value.shrink_to(USUAL_STRING);
         Ok(())
     }
 

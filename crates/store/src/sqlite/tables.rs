@@ -6,7 +6,7 @@ use crate::document::{Change, Document, Key, Recorded, Revision, Transaction};
 use crate::store::{Changes, CommitError, StoreError, WatchError};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, TransactionBehavior, ffi, params};
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The version of the tables, for later ones that find them.
 const VERSION: i64 = 1;
@@ -14,6 +14,8 @@ const VERSION: i64 = 1;
 const APPLICATION: i64 = 0x7765_6972;
 /// How long to wait for another process that writes.
 const BUSY: Duration = Duration::from_secs(10);
+/// Between two tries where SQLite does not wait by itself.
+const AGAIN: Duration = Duration::from_millis(5);
 const TABLES: &str = "
     CREATE TABLE documents (
         key TEXT PRIMARY KEY,
@@ -105,7 +107,14 @@ impl Tables {
         let mut connection = Connection::open(path).map_err(fault)?;
         connection.busy_timeout(BUSY).map_err(fault)?;
         let pragma = |name: &str, value: &str| connection.pragma_update(None, name, value).map_err(fault);
-        pragma("journal_mode", "WAL")?;
+        // The first one to open a file changes it, for which others do not wait as they do otherwise.
+        let begun = Instant::now();
+        while let Err(error) = connection.pragma_update(None, "journal_mode", "WAL") {
+            if error.sqlite_error_code() != Some(ErrorCode::DatabaseBusy) || begun.elapsed() > BUSY {
+                return Err(fault(error));
+            }
+            std::thread::sleep(AGAIN);
+        }
         pragma(
             "synchronous",
             match options.durability {

@@ -4,7 +4,6 @@
 use crate::gateway::Bound;
 use crate::proxy_protocol::Trusted;
 use crate::stream::StreamListen;
-use crate::transport::spare_congestion_control;
 use crate::worker::{Entry, Listener};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
@@ -66,11 +65,7 @@ impl Sockets {
 
     fn listen(&mut self, address: SocketAddr, entry: Entry) -> io::Result<SocketAddr> {
         let socket = open(address, Type::STREAM, Protocol::TCP)
-            .and_then(|socket| {
-                // Connections inherit it.
-                spare_congestion_control(&socket, address.ip());
-                socket.listen(4096).map(|()| socket)
-            })
+            .and_then(|socket| socket.listen(4096).map(|()| socket))
             .map_err(|error| told(address, &error))?;
         let socket = std::net::TcpListener::from(socket);
         let bound = socket.local_addr()?;

@@ -13,6 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
+use tokio::net::TcpStream;
 use weir_model::KeepalivePool;
 use weir_telemetry::metrics::WorkerMetrics;
 
@@ -95,7 +96,7 @@ pub async fn dial(
     address: SocketAddr,
     tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
 ) -> io::Result<(ReadHalf, WriteHalf)> {
-    let stream = transport::connect_tcp(address).await?;
+    let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
     match tls {
         None => Ok(transport::plain(stream)),

@@ -358,7 +358,7 @@ async fn accept(worker: Rc<Worker>, listener: TcpListener, entry: Entry, mut dra
 }
 
 fn take_in(worker: &Rc<Worker>, stream: TcpStream, addresses: Addresses, entry: Entry) {
-    if worker.is_full() || transport::prepare(&stream, addresses.peer.ip(), addresses.local.ip()).is_err() {
+    if worker.is_full() || stream.set_nodelay(true).is_err() {
         return;
     }
     let registration = Registration::new(worker);

@@ -6,13 +6,11 @@
 
 mod handshake;
 mod hello;
-mod local;
 mod tcp;
 mod tls;
 
 pub use handshake::{accept, connect};
 pub use hello::{Hello, read_hello};
-pub use local::{connect_tcp, prepare, spare_congestion_control};
 pub use tls::TlsStream;
 
 use crate::buffer::{Buffers, Inbox};

@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BENCH_ARGS ?=
 # Short enough that a fresh machine of two cores has built and measured within a quarter of an hour.
-BENCH_DEFAULT = --rounds 4 --duration 2
+BENCH_DEFAULT = --gateways nginx,weir,haproxy,envoy --rounds 3 --duration 2
 CLIENT_ARGS ?=
 
 .DEFAULT_GOAL := help
@@ -23,8 +23,8 @@ test: ## Run every test: unit, protocol, recorded answers of Kong and APISIX
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) test --workspace --locked
 	$(CARGO) build --locked -p weir
-	python3 tests/recorded/run.py --weir target/debug/weir
-	python3 tests/recorded/run.py --weir target/debug/weir --through admin --jobs 4
+	scripts/python tests/recorded/run.py --weir target/debug/weir
+	scripts/python tests/recorded/run.py --weir target/debug/weir --through admin --jobs 4
 
 test-clients: ## Run the tests of Kong's clients (go-kong, the calls of decK) against the Admin API
 	@scripts/need build test clients
@@ -42,8 +42,8 @@ check: ## The fast loop: format, lint, unit tests
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) test --workspace --locked --lib --bins
 
-bench: ## The experiments beside NGINX, HAProxy, Envoy, Caddy; BENCH_ARGS="A1 A3 --rounds 3" to choose
-	@scripts/need build bench
+bench: ## A1 to A4 and N4 beside NGINX, HAProxy, Envoy; BENCH_ARGS="all", or "A1 A3 --rounds 3", to choose
+	@scripts/need build bench $(if $(BENCH_ARGS),peers)
 	$(CARGO) build --release --locked -p weir -p weir-bench
 	target/release/weir-bench --weir target/release/weir $(or $(BENCH_ARGS),$(BENCH_DEFAULT))
 

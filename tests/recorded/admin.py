@@ -9,6 +9,7 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import sys
 import time
 import urllib.parse
 
@@ -36,7 +37,7 @@ class Refused(Exception):
 
 def usable() -> str | None:
     """Why it cannot be done here, if so."""
-    return None if yaml else "Python's yaml is not installed (Debian: python3-yaml)"
+    return None if yaml else f"{sys.executable} has no module yaml: run this by scripts/python (Debian: python3-yaml)"
 
 
 def call(port: int, method: str, path: str, body: object = None) -> tuple[int, dict[str, str], str]:

@@ -17,6 +17,7 @@ use crate::process::{Supervisor, find_program};
 use crate::results::Conditions;
 use crate::running::{self, Place, Running};
 use crate::terminal::note;
+use crate::upstream::{Answer, Upstream};
 
 /// The options of every command.
 #[derive(Debug, Clone, clap::Args)]
@@ -191,6 +192,14 @@ impl Bench {
             seconds: self.options.duration,
             body_bytes: experiment.body_bytes,
         }
+    }
+
+    /// Starts the API with its files in a new directory.
+    ///
+    /// # Errors
+    /// It is missing, or does not come up.
+    pub fn upstream(&self, directory: &Path, answer: Answer) -> Result<Upstream> {
+        Upstream::start(directory, answer, self.pinning.upstream, &self.supervisor)
     }
 
     /// Starts a gateway for an experiment in a new directory `name` below `parent`.

@@ -2,12 +2,11 @@
 //! `X-Bench-Bytes: N` is answered with N zeros, without it with 1 KB; a body sent to it is counted and thrown away.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::net::TcpStream;
 
 use anyhow::{Context, Result, bail};
+
+use crate::loopback::LoopbackServer;
 
 /// The header that asks for a body of a size.
 pub const SIZE_HEADER: &str = "X-Bench-Bytes";
@@ -15,46 +14,12 @@ const DEFAULT_BYTES: u64 = 1024;
 const PIECE: usize = 64 << 10;
 const MAX_HEAD_BYTES: u64 = 64 << 10;
 
-/// The server, accepting until dropped; open connections end when their clients close them.
-#[derive(Debug)]
-pub struct ByteServer {
-    /// Where it listens.
-    pub address: SocketAddr,
-    stopping: Arc<AtomicBool>,
-}
-
-impl ByteServer {
-    /// Starts it on a free loopback port.
-    ///
-    /// # Errors
-    /// No port is free.
-    pub fn start() -> Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("listening")?;
-        let address = listener.local_addr().context("reading the port")?;
-        let stopping = Arc::new(AtomicBool::new(false));
-        let stop = stopping.clone();
-        let accept = move || {
-            for stream in listener.incoming().flatten() {
-                if stop.load(Ordering::Relaxed) {
-                    return;
-                }
-                // A connection that breaks is the gateway's affair; the client sees it as a wrong answer.
-                thread::spawn(move || serve(&stream));
-            }
-        };
-        thread::Builder::new()
-            .name("bytes".to_owned())
-            .spawn(accept)
-            .context("starting the byte server")?;
-        Ok(Self { address, stopping })
-    }
-}
-
-impl Drop for ByteServer {
-    fn drop(&mut self) {
-        self.stopping.store(true, Ordering::Relaxed);
-        let _ = TcpStream::connect(self.address);
-    }
+/// Starts the server.
+///
+/// # Errors
+/// No port is free.
+pub fn start() -> Result<LoopbackServer> {
+    LoopbackServer::start("bytes", serve)
 }
 
 /// What a request says about bodies.
@@ -64,7 +29,8 @@ struct Asked {
     gives: u64,
 }
 
-fn serve(mut stream: &TcpStream) -> Result<()> {
+fn serve(stream: TcpStream) -> Result<()> {
+    let mut stream = &stream;
     stream.set_nodelay(true).context("setting TCP_NODELAY")?;
     let mut reader = BufReader::with_capacity(PIECE, stream);
     let zeros = vec![0; PIECE];

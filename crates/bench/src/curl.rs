@@ -20,10 +20,7 @@ pub fn ask(target: SocketAddr, experiment: &Experiment, path: &str, headers: &[H
     if matches!(speaks, Speaks::Http | Speaks::Tcp) {
         return client::get(target, path, headers);
     }
-    let scheme = match speaks {
-        Speaks::Https => "https",
-        _ => "http",
-    };
+    let scheme = speaks.scheme();
     // The certificate of this run is known to nobody else.
     let mut words: Vec<OsString> = ["-s", "-S", "-m", "5", "-k", "-D", "/dev/stderr"]
         .map(OsString::from)

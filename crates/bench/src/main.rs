@@ -19,6 +19,7 @@ mod experiment;
 mod gateway;
 mod html;
 mod load;
+mod loopback;
 mod machine;
 mod measure;
 mod memory;

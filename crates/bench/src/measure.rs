@@ -13,7 +13,7 @@ use crate::bench::Bench;
 use crate::client::request;
 use crate::cpu::{self, CpuTime};
 use crate::experiment::{Experiment, Load};
-use crate::load::{self, Loader};
+use crate::load::{self, Loader, Work};
 use crate::results::{Conditions, Round};
 use crate::sender::{Plan, send};
 use crate::single;
@@ -188,8 +188,13 @@ fn closed_loop(
     conditions: &Conditions,
     loader: &Loader,
 ) -> Result<Counted> {
-    let duration = Duration::from_secs(conditions.seconds.into());
-    let (counted, load_cpu) = loader.run(target.address, experiment, conditions.connections, duration)?;
+    let work = Work {
+        target: target.address,
+        experiment,
+        connections: conditions.connections,
+        duration: Duration::from_secs(conditions.seconds.into()),
+    };
+    let (counted, load_cpu) = loader.run(&work)?;
     if counted.errors() > 0 {
         bail!(
             "of {} calls {} were refused (status not 2xx or 3xx), and {} socket errors",
@@ -198,13 +203,7 @@ fn closed_loop(
             counted.socket_errors
         );
     }
-    let command = load::command(
-        target.address,
-        experiment,
-        conditions.connections,
-        duration,
-        Path::new(""),
-    );
+    let command = load::command(&work, Path::new(""));
     Ok(Counted {
         calls: counted.calls,
         errors: 0,

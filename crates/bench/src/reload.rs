@@ -13,14 +13,14 @@ use serde_json::{Value, json};
 
 use crate::bench::Bench;
 use crate::client::{self, request};
-use crate::experiment::{Direct, Experiment, Load, Setup, Speaks};
+use crate::experiment::{Experiment, PLAIN, Setup, closed};
 use crate::gateway::Gateway;
 use crate::results::{Line, Results};
 use crate::running::{self, Running};
 use crate::sender::{self, Plan, Record, send};
 use crate::table::{Spread, Table};
 use crate::terminal;
-use crate::upstream::{Answer, Upstream};
+use crate::upstream::Answer;
 
 /// Connections of the load, where none are asked for.
 const CONNECTIONS: u32 = 50;
@@ -45,12 +45,7 @@ struct Outcome {
 /// The upstream or the report fails; a gateway's failure is a row of the table.
 pub fn run(bench: &Bench, changes: u32, rate: u32, results: &mut Results) -> Result<bool> {
     let directory = bench.directory("reload")?;
-    let upstream = Upstream::start(
-        &directory.join("upstream"),
-        Answer::Body(1024),
-        bench.pinning.upstream,
-        &bench.supervisor,
-    )?;
+    let upstream = bench.upstream(&directory.join("upstream"), Answer::Body(1024))?;
     let title = format!("Reload · {changes} changes of the configuration file under {rate} calls/s");
     let columns = [
         "gateway",
@@ -95,26 +90,10 @@ pub fn run(bench: &Bench, changes: u32, rate: u32, results: &mut Results) -> Res
 
 /// The configuration after so many changes.
 fn configuration(changes: u32) -> Experiment {
+    let setup = Setup { changes, ..PLAIN };
     Experiment {
-        id: "reload",
-        title: "one route more with each change",
-        setup: Setup {
-            speaks: Speaks::Http,
-            rsa: false,
-            limit: None,
-            key: false,
-            jwt: false,
-            routes: 1,
-            changes,
-        },
-        load: Load::Closed,
         connections: CONNECTIONS,
-        streams: 1,
-        body_bytes: 1024,
-        direct: Direct::No,
-        default: false,
-        published: "",
-        bars: &[],
+        ..closed("reload", "one route more with each change", setup)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::bench::Options;
 use crate::cores;
 use crate::experiment::{EXPERIMENTS, Experiment, Load};
 use crate::gateway::{self, Gateway};
-use crate::load::{self, shell};
+use crate::load::{self, Work, shell};
 use crate::running::{self, Place, open_files};
 use crate::template::render;
 use crate::terminal::note;
@@ -124,8 +124,13 @@ fn by_hand(
     let connections = options.connections.unwrap_or(experiment.connections);
     let load = match experiment.load {
         Load::Closed | Load::Rates(_) | Load::Handshakes => {
-            let duration = Duration::from_secs(options.duration.into());
-            load::command(place.listen, experiment, connections, duration, &place.directory)
+            let work = Work {
+                target: place.listen,
+                experiment,
+                connections,
+                duration: Duration::from_secs(options.duration.into()),
+            };
+            load::command(&work, &place.directory)
         }
         Load::Single => format!(
             "curl -s -o /dev/null -w '%{{time_total}}\\n' http://{}/hello",

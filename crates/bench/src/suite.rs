@@ -43,12 +43,7 @@ pub fn run(bench: &Bench, experiment: &Experiment, results: &mut Results) -> Res
         return conclude(bench, experiment, results);
     }
     let directory = bench.directory(experiment.id)?;
-    let upstream = Upstream::start(
-        &directory.join("upstream"),
-        Answer::of(experiment),
-        bench.pinning.upstream,
-        &bench.supervisor,
-    )?;
+    let upstream = bench.upstream(&directory.join("upstream"), Answer::of(experiment))?;
     let loader = Loader::new(&bench.supervisor, &directory, bench.pinning.load);
     let mut contenders = enter_all(bench, experiment, &upstream, &directory, results)?;
     for rate in experiment.rates() {

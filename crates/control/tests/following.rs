@@ -28,6 +28,7 @@ fn start(kept: Option<KeptFile>) -> Running {
     let engine = Engine {
         registry: weir_plugins::registry(),
         carry: Carry::default(),
+        rest: 1,
         acme: weir_control::acme::Wanted::default(),
         secrets: Secrets::default(),
         followed: followed.clone(),

@@ -1,27 +1,15 @@
 //! Every document of the recorded cases of Kong: those that it refuses are refused, at the same places with the
 //! same words, and those that it accepts are translated.
 
+mod shared;
+
 use serde_json::Value;
+use shared::cases;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use weir_kong::{Options, RouterFlavor, recognises, translate};
 use weir_model::document::parse;
 use weir_model::{Diagnostic, Severity};
 use weir_snapshot::{Carry, compile};
-
-fn cases() -> Vec<Value> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/recorded/kong");
-    let mut cases = Vec::new();
-    for entry in std::fs::read_dir(&folder).expect("the recorded cases") {
-        let path = entry.expect("an entry").path();
-        if path.extension().is_some_and(|it| it == "json") {
-            let text = std::fs::read_to_string(&path).expect("a file");
-            let file: Value = serde_json::from_str(&text).expect("JSON");
-            cases.extend(file.as_array().expect("a list").iter().cloned());
-        }
-    }
-    cases
-}
 
 fn config(case: &Value) -> String {
     let mut text = case["config"].as_str().expect("a text").to_owned();

@@ -46,3 +46,21 @@ pub struct DefaultCharset {
     /// Media types that it is added to.
     pub media_types: Vec<String>,
 }
+
+impl DefaultCharset {
+    /// One of this name, for the texts that NGINX adds it to where it is not told otherwise.
+    pub fn of_texts(name: &str) -> Self {
+        const TEXTS: [&str; 6] = [
+            "text/html",
+            "text/xml",
+            "text/plain",
+            "text/vnd.wap.wml",
+            "application/javascript",
+            "application/rss+xml",
+        ];
+        Self {
+            name: name.to_owned(),
+            media_types: TEXTS.map(str::to_owned).to_vec(),
+        }
+    }
+}

@@ -7,6 +7,7 @@
 use crate::translate;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use weir_model::{Diagnostic, Model};
 
 /// The kinds of documents, each with the field that names its resources. They are the lists of a `weir.yaml`.
@@ -67,22 +68,36 @@ impl Stored {
 
     /// What the good documents say together, in the order of their keys, and the others.
     pub fn model(&mut self) -> (Model, Vec<Broken>) {
-        let mut whole = Model {
-            weir: crate::translate::VERSION,
-            ..Model::default()
-        };
-        let mut broken = Vec::new();
-        for (key, read) in &self.read {
-            match read {
-                Ok(part) => whole.merge(part.clone()),
-                Err(reason) => broken.push(Broken {
-                    key: key.clone(),
-                    reason: reason.clone(),
-                }),
-            }
-        }
-        (whole, broken)
+        let broken = self.read.iter().filter_map(|(key, read)| {
+            Some(Broken {
+                key: key.clone(),
+                reason: read.as_ref().err()?.clone(),
+            })
+        });
+        let broken = broken.collect();
+        (merged(self.read.values()), broken)
     }
+
+    /// What the good documents would say together if one were this, or were gone. What is kept stays as it is.
+    pub fn model_with(&self, key: &str, value: Option<&[u8]>) -> Model {
+        let changed = value.map(|value| read(key, value));
+        let part = |from, to| self.read.range::<str, _>((from, to)).map(|(_, read)| read);
+        let before = part(Bound::Unbounded, Bound::Excluded(key));
+        let behind = part(Bound::Excluded(key), Bound::Unbounded);
+        merged(before.chain(&changed).chain(behind))
+    }
+}
+
+/// What the good ones say together.
+fn merged<'r>(parts: impl Iterator<Item = &'r Result<Model, String>>) -> Model {
+    let mut whole = Model {
+        weir: crate::translate::VERSION,
+        ..Model::default()
+    };
+    for part in parts.flatten() {
+        whole.merge(part.clone());
+    }
+    whole
 }
 
 fn read(key: &str, value: &[u8]) -> Result<Model, String> {
@@ -193,6 +208,12 @@ mod tests {
             reasons[3],
             "services/c: expected 'c', as in the key, in the field 'name'"
         );
+        let names =
+            |model: Model| -> Vec<String> { model.services.iter().map(|it| it.name.clone()).collect() };
+        let fresh = br#"{"name":"aa","url":"http://127.0.0.1:1"}"#;
+        assert_eq!(names(stored.model_with("services/aa", Some(fresh))), ["a", "aa"]);
+        assert_eq!(names(stored.model_with("services/a", None)), [""; 0]);
+        assert_eq!(names(stored.model().0), ["a"]);
         stored.apply("services/a", None);
         assert_eq!(stored.model().0.routes.len(), 0);
     }

@@ -10,14 +10,14 @@ fn the_checked_in_schema_is_up_to_date() {
         "{}\n",
         serde_json::to_string_pretty(&weir_native::schema()).expect("JSON")
     );
-    if std::env::var_os("WEIR_UPDATE_SCHEMA").is_some() {
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(PATH, &text).expect("docs/schema can be written");
     }
     let checked_in = std::fs::read_to_string(PATH).unwrap_or_default();
     assert!(
         checked_in == text,
         "docs/schema/weir.schema.json has drifted from the types; write it anew with \
-         `WEIR_UPDATE_SCHEMA=1 cargo test -p weir-native schema` and check it in"
+         `UPDATE_GOLDEN=1 cargo test -p weir-native schema` and check it in"
     );
 }
 

@@ -20,8 +20,9 @@ pub trait BodyFilter {
         let _ = trailers;
     }
 
-    /// The head of a response whose head was [held back](crate::Response::hold), which may still be changed: the
-    /// trailers are known by now.
+    /// The head of a response whose head was [held back](crate::Response::hold), which may still be changed. All pieces
+    /// have passed, and the trailers are known by now; but for a body that is larger than [`Hold::Begin`](crate::Hold)
+    /// says, of which only the pieces so far have.
     fn head(&mut self, status: &mut u16, headers: &mut Headers) {
         let _ = (status, headers);
     }
@@ -115,17 +116,6 @@ impl BodyFilters {
     pub fn end(&mut self, out: &mut Vec<u8>) {
         self.step(Step::End, out);
         self.clear();
-    }
-
-    /// Lets a whole body pass.
-    pub fn whole(&mut self, body: Vec<u8>) -> Vec<u8> {
-        if self.filters.is_empty() {
-            return body;
-        }
-        let mut out = Vec::with_capacity(body.len());
-        self.piece(&body, &mut out);
-        self.end(&mut out);
-        out
     }
 
     fn step(&mut self, step: Step<'_>, out: &mut Vec<u8>) {

@@ -60,7 +60,7 @@ pub use redis::{
 };
 pub use refusal::{AuthFailure, ClaimFault, Refusal, RefusalKind, TokenFault};
 pub use request::{ABOUT_CLIENT, Request, bit_about_client};
-pub use response::{Reply, Response, SharedReply};
+pub use response::{Hold, Reply, Response, SharedReply};
 pub use shelf::{Shelf, ShelfKey, ShelfReader, Shelves};
 pub use side_call::SideCall;
 pub use template::Template;

@@ -22,14 +22,34 @@ pub struct Response {
     pub replaced_body: Option<Vec<u8>>,
     /// What works on the body as it passes; filters add to it in their response work.
     pub body_filters: BodyFilters,
-    /// The head waits until all of the upstream's body has passed the filters, which may then still
-    /// [change it](crate::BodyFilter::head): so many bytes of a body at most, a larger one is a failure of the upstream.
-    pub hold: Option<usize>,
+    /// The head waits for the body to pass the filters, which may then still [change it](crate::BodyFilter::head).
+    pub hold: Option<Hold>,
     /// Whether the gateway itself answers, rather than an upstream.
     pub is_gateway: bool,
 }
 
+/// How long the head of a response waits for the upstream's body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    /// Until the end of the body. One of more bytes is a failure of the upstream.
+    Whole(usize),
+    /// Until the end of the body, or until more than so many bytes of it have passed.
+    Begin(usize),
+}
+
 impl Response {
+    /// Lets a whole body pass the filters, which may change the head.
+    pub fn filter_whole(&mut self, body: Vec<u8>) -> Vec<u8> {
+        if self.body_filters.is_empty() {
+            return body;
+        }
+        let mut out = Vec::with_capacity(body.len());
+        self.body_filters.piece(&body, &mut out);
+        self.body_filters.head(&mut self.status, &mut self.headers);
+        self.body_filters.end(&mut out);
+        out
+    }
+
     /// Empties the response, keeping its memory.
     pub fn clear(&mut self) {
         self.status = 0;

@@ -241,6 +241,15 @@ pub fn encode_form(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
+/// Encodes a part of a query as scripts of browsers and the originals do: escapes for what is not unreserved, but for
+/// `!`, `'`, `(`, `)` and `*`.
+pub fn encode_component(text: &[u8], out: &mut Vec<u8>) {
+    for &byte in text {
+        let is_plain = is_unreserved(byte) || matches!(byte, b'!' | b'\'' | b'(' | b')' | b'*');
+        push_escaped_unless(byte, is_plain, out);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -297,5 +306,8 @@ mod tests {
         let mut out = Vec::new();
         encode_form(b"a b/2+", &mut out);
         assert_eq!(out, b"a+b%2F2%2B");
+        out.clear();
+        encode_component("a-b_c.d~!*'()&=/ ü".as_bytes(), &mut out);
+        assert_eq!(out, b"a-b_c.d~!*'()%26%3D%2F%20%C3%BC");
     }
 }

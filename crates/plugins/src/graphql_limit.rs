@@ -316,6 +316,14 @@ mod tests {
     use crate::testkit::*;
     use serde_json::json;
 
+    fn asking(query: &str) -> Exchange {
+        let mut exchange = exchange();
+        let headers = [("Content-Type", "application/graphql")];
+        prepare(&mut exchange, "POST /", &headers);
+        exchange.request.body = Some(query.as_bytes().to_vec());
+        exchange
+    }
+
     #[test]
     fn depths_are_counted() {
         let config =
@@ -327,13 +335,7 @@ mod tests {
             ("query { a }", "rate_limited 429", "Left: 0"),
             ("no", "reply 400", ""),
         ] {
-            let mut exchange = exchange();
-            prepare(
-                &mut exchange,
-                "POST /",
-                &[("Content-Type", "application/graphql")],
-            );
-            exchange.request.body = Some(query.as_bytes().to_vec());
+            let mut exchange = asking(query);
             assert_eq!(word(&filter.on_request(&mut exchange)), expected, "{query}");
             let told = lines(&exchange.response_headers);
             assert_eq!(
@@ -358,13 +360,7 @@ mod tests {
             ("{ a }", "rate_limited 429", ["Cost: 2", "Left: 0"]),
             ("{ a { b { c } } }", "forbidden 403", ["Cost: 5", "Left: 0"]),
         ] {
-            let mut exchange = exchange();
-            prepare(
-                &mut exchange,
-                "POST /",
-                &[("Content-Type", "application/graphql")],
-            );
-            exchange.request.body = Some(query.as_bytes().to_vec());
+            let mut exchange = asking(query);
             assert_eq!(word(&filter.on_request(&mut exchange)), expected, "{query}");
             assert_eq!(lines(&exchange.response_headers), told, "{query}");
         }

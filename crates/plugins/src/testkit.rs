@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath, Voice};
 use weir_plugin::{
-    AuthFailure, BuildContext, ConsumerIdentity, Exchange, Filter, Headers, Identity, ModelCredential,
-    Outcome, Plugin, RefusalKind,
+    AuthFailure, BuildContext, CallRecord, ConsumerIdentity, Exchange, Filter, Headers, Identity,
+    ModelCredential, Outcome, Plugin, RefusalKind,
 };
 
 /// 2026-11-20 15:31:00 UTC.
@@ -22,6 +22,32 @@ pub(crate) fn exchange() -> Exchange {
     let mut exchange = Exchange::new(clock, 7);
     prepare(&mut exchange, "GET /", &[]);
     exchange
+}
+
+/// A text in the coding `gzip`.
+pub(crate) fn gzip(text: &[u8]) -> Vec<u8> {
+    let mut coder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    std::io::Write::write_all(&mut coder, text).expect("in memory");
+    coder.finish().expect("in memory")
+}
+
+/// What the engine knows of a call that an upstream has answered.
+pub(crate) fn record() -> CallRecord<'static> {
+    CallRecord {
+        started_ms: NOW_MS,
+        started_us: NOW_MS * 1000,
+        forwarded_us: None,
+        failures: &[],
+        status: 201,
+        bytes_in: 77,
+        bytes_out: 300,
+        total_us: 12_345,
+        upstream_us: Some(10_100),
+        upstream_status: Some(201),
+        failed_tries: &[],
+        upstream: "10.0.0.9:80".parse().ok(),
+        hostname: "gw-1",
+    }
 }
 
 /// Makes the exchange's request anew: `METHOD TARGET` and headers.

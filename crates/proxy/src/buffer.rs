@@ -3,7 +3,7 @@
 //! A connection holds a buffer only while bytes are in it, so an idle connection costs no buffer, and the
 //! buffers in use stay warm in the cache.
 
-use std::cell::RefCell;
+use crate::spares::Spares;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -14,59 +14,59 @@ pub const BUFFER_BYTES: usize = 16 * 1024;
 /// Bytes of a buffer for the bodies of large messages.
 pub const LARGE_BUFFER_BYTES: usize = 128 * 1024;
 /// Spare buffers that a worker keeps of each size.
-const SPARE_BUFFERS: usize = 128;
+const SPARE_BUFFERS: usize = 256;
 const SPARE_LARGE_BUFFERS: usize = 16;
 
 /// A worker's spare buffers. All are fully initialised, so that reading needs no zeroing and no `unsafe`.
-#[derive(Default)]
 pub struct Buffers {
-    usual: RefCell<Vec<Vec<u8>>>,
-    large: RefCell<Vec<Vec<u8>>>,
-    output: RefCell<Vec<Vec<u8>>>,
+    usual: Spares<Vec<u8>>,
+    large: Spares<Vec<u8>>,
+    output: Spares<Vec<u8>>,
+}
+
+impl Default for Buffers {
+    fn default() -> Self {
+        Self {
+            usual: Spares::new(SPARE_BUFFERS),
+            large: Spares::new(SPARE_LARGE_BUFFERS),
+            output: Spares::new(SPARE_BUFFERS),
+        }
+    }
 }
 
 impl Buffers {
     fn take(&self) -> Vec<u8> {
-        self.usual
-            .borrow_mut()
-            .pop()
-            .unwrap_or_else(|| vec![0; BUFFER_BYTES])
+        self.usual.take().unwrap_or_else(|| vec![0; BUFFER_BYTES])
     }
 
     fn take_large(&self) -> Vec<u8> {
-        self.large
-            .borrow_mut()
-            .pop()
-            .unwrap_or_else(|| vec![0; LARGE_BUFFER_BYTES])
+        self.large.take().unwrap_or_else(|| vec![0; LARGE_BUFFER_BYTES])
     }
 
     fn give(&self, buffer: Vec<u8>) {
-        let (spares, bound) = match buffer.len() {
-            BUFFER_BYTES => (&self.usual, SPARE_BUFFERS),
-            LARGE_BUFFER_BYTES => (&self.large, SPARE_LARGE_BUFFERS),
-            _ => return,
-        };
-        let mut spares = spares.borrow_mut();
-        if spares.len() < bound {
-            spares.push(buffer);
+        match buffer.len() {
+            BUFFER_BYTES => self.usual.give(buffer),
+            LARGE_BUFFER_BYTES => self.large.give(buffer),
+            _ => {}
         }
     }
 
     /// An empty buffer to write a head into.
     pub fn take_output(&self) -> Vec<u8> {
-        self.output
-            .borrow_mut()
-            .pop()
-            .unwrap_or_else(|| Vec::with_capacity(4096))
+        self.output.take().unwrap_or_else(|| Vec::with_capacity(4096))
     }
 
     /// Takes back what [`Buffers::take_output`] gave.
     pub fn give_output(&self, mut output: Vec<u8>) {
-        let mut spares = self.output.borrow_mut();
-        if spares.len() < SPARE_BUFFERS && output.capacity() <= 4 * BUFFER_BYTES {
+        if output.capacity() <= 4 * BUFFER_BYTES {
             output.clear();
-            spares.push(output);
+            self.output.give(output);
         }
+    }
+
+    /// Lets go of some that nobody has needed for a while.
+    pub fn trim(&self) {
+        drop((self.usual.trim(), self.large.trim(), self.output.trim()));
     }
 }
 
@@ -233,7 +233,7 @@ mod tests {
         expect(&mut inbox, 0);
         inbox.enlarge(&buffers);
         expect(&mut inbox, 0);
-        assert_eq!(buffers.large.borrow().len(), 1);
+        assert!(buffers.large.take().is_some() && buffers.large.take().is_none());
         let mut context = Context::from_waker(Waker::noop());
         assert!(inbox.poll_fill(&b"ab"[..], &mut context, &buffers, 0).is_ready());
         expect(&mut inbox, LARGE_BUFFER_BYTES);

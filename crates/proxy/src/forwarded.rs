@@ -121,7 +121,8 @@ fn strip(path: &[u8], matched_len: usize, join: PathJoin) -> &[u8] {
 /// [`write_plain`] does for each try, without touching the header list.
 pub fn is_plain(forwarded: &Forwarded, exchange: &Exchange) -> bool {
     let request = &exchange.request;
-    forwarded.standard && !forwarded.drop_forwarded && request.client == request.peer.ip()
+    let drops_some = forwarded.drop_forwarded && request.headers.contains(b"forwarded");
+    forwarded.standard && !drops_some && request.client == request.peer.ip()
 }
 
 /// Whether a header tells about the client, as those do that the gateway sets itself.

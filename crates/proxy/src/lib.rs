@@ -38,6 +38,7 @@ mod request_body;
 mod serve;
 mod shelf;
 mod side_call;
+mod spares;
 mod stamps;
 mod stream;
 mod target;

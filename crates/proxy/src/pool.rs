@@ -161,6 +161,7 @@ impl Pool {
         now: Instant,
         buffers: &Buffers,
     ) {
+        connection.inbox.release(buffers);
         let worn_out =
             (bounds.requests > 0 && connection.calls >= bounds.requests) || connection.write.is_none();
         // A stream carries one call.
@@ -169,7 +170,6 @@ impl Pool {
         if worn_out || bounds.size == 0 || !connection.inbox.is_empty() {
             return;
         }
-        connection.inbox.release(buffers);
         let home = connection.home.take();
         let list = home.unwrap_or_else(|| Rc::clone(self.lists.borrow_mut().entry(key.clone()).or_default()));
         let mut idle = list.0.borrow_mut();

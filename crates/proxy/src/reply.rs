@@ -56,17 +56,20 @@ impl Call<'_> {
         self.exchange.merge_response_headers();
         self.run_response_work(chain);
         let replaced = self.exchange.response.replaced_body.take();
-        let filters = &mut self.exchange.response.body_filters;
-        let is_filtered = !filters.is_empty() && !self.is_head;
+        let response = &mut self.exchange.response;
+        let is_filtered = !response.body_filters.is_empty() && !self.is_head;
         match (replaced, shared) {
             (None, Some(shared)) if is_filtered => {
-                let body = filters.whole(shared.part().to_vec());
+                let body = response.filter_whole(shared.part().to_vec());
                 self.write_reply(&body, route).await
             }
             (None, Some(shared)) => self.write_reply(shared.part(), route).await,
             (replaced, _) => {
                 let body = replaced.unwrap_or(reply.body);
-                let body = if is_filtered { filters.whole(body) } else { body };
+                let body = match is_filtered {
+                    true => response.filter_whole(body),
+                    false => body,
+                };
                 self.write_reply(&body, route).await
             }
         }

@@ -1,7 +1,8 @@
 //! Upgraded connections (WebSocket and the like): bytes both ways until one side ends.
 //!
 //! A WebSocket is told when the gateway drains: both ends get a frame that says so, each between two frames of the
-//! other. For that frames are followed as they pass; of other protocols nothing is known.
+//! other. For that frames are followed as they pass; of other protocols nothing is known. Behind the last frames of both
+//! sides the tunnel ends soon, whether or not they end their connections.
 
 use crate::connection::{Client, LINGER};
 use crate::pool::UpstreamConnection;
@@ -88,12 +89,12 @@ pub async fn run(
         let before = up.carried + down.carried;
         let upward = up.poll(&mut client.reader, &mut upstream_write, context, worker);
         let downward = down.poll(&mut upstream_reader, &mut client.write, context, worker);
-        if up.carried + down.carried != before {
-            timer.set(Instant::now(), timeout);
-        }
-        if up.leaving == Leaving::Said && down.leaving == Leaving::Said && !is_leaving {
+        if !is_leaving && up.is_at_its_end() && down.is_at_its_end() {
+            // The server ends the connection (RFC 6455, 7.1.1), but not all do.
             is_leaving = true;
             timer.set(Instant::now(), LINGER);
+        } else if !is_leaving && up.carried + down.carried != before {
+            timer.set(Instant::now(), timeout);
         }
         match (upward, downward) {
             (Poll::Ready(Err(_)), _) | (_, Poll::Ready(Err(_))) => Poll::Ready(()),
@@ -102,10 +103,25 @@ pub async fn run(
         }
     })
     .await;
+    if is_leaving {
+        end(&mut client.write, &mut upstream_write).await;
+    }
     Carried {
         from_client: up.carried,
         from_upstream: down.carried,
     }
+}
+
+/// Ends both connections properly, as far as that needs no waiting.
+async fn end(client: &mut WriteHalf, upstream: &mut WriteHalf) {
+    std::future::poll_fn(|context| {
+        for write in [&mut *client, &mut *upstream] {
+            // Nobody is left to be told that it is gone already.
+            let _ended = Pin::new(write).poll_shutdown(context);
+        }
+        Poll::Ready(())
+    })
+    .await;
 }
 
 impl Direction {
@@ -122,6 +138,12 @@ impl Direction {
             leaving: Leaving::Not,
             good_bye,
         }
+    }
+
+    /// Whether nothing more is to come: the last frame has passed, or was said in its sender's place.
+    fn is_at_its_end(&self) -> bool {
+        let has_closed = |frames: &Frames| frames.has_closed() && frames.is_between();
+        self.leaving == Leaving::Said || self.frames.as_ref().is_some_and(has_closed)
     }
 
     fn poll(

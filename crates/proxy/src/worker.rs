@@ -11,9 +11,9 @@ use crate::h3::endpoint;
 use crate::pool::Pool;
 use crate::proxy_protocol::{self, Told};
 use crate::redis::Redis;
+use crate::spares::Spares;
 use crate::stream;
 use crate::timer::later;
-use crate::transport;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 /// How often a worker looks after what is idle.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
 /// Spare exchanges that a worker keeps.
-const SPARE_EXCHANGES: usize = 128;
+const SPARE_EXCHANGES: usize = 1024;
 /// Age at which buffered log lines are handed over, in milliseconds.
 const LOG_FLUSH_MS: u64 = 1_000;
 
@@ -52,11 +52,8 @@ pub struct Worker {
     pub metrics: Arc<WorkerMetrics>,
     pub access_log: Option<RefCell<AccessLogHandle>>,
     serving: RefCell<Rc<Serving>>,
-    #[expect(
-        clippy::vec_box,
-        reason = "an exchange is lent to a call as a pointer, and not copied there and back"
-    )]
-    exchanges: RefCell<Vec<Box<Exchange>>>,
+    /// Lent to calls as pointers, and not copied there and back.
+    exchanges: Spares<Box<Exchange>>,
     connections: RefCell<slab::Slab<Option<Waker>>>,
     /// What sessions of streams read into.
     pub piece: RefCell<Vec<u8>>,
@@ -119,7 +116,7 @@ impl Worker {
             metrics,
             access_log: access_log.map(RefCell::new),
             serving: RefCell::new(Rc::new(Serving::new(published, seed))),
-            exchanges: RefCell::default(),
+            exchanges: Spares::new(SPARE_EXCHANGES),
             connections: RefCell::default(),
             piece: RefCell::default(),
             pipes: Rc::default(),
@@ -149,7 +146,7 @@ impl Worker {
 
     /// An empty exchange.
     pub fn take_exchange(&self) -> Box<Exchange> {
-        if let Some(exchange) = self.exchanges.borrow_mut().pop() {
+        if let Some(exchange) = self.exchanges.take() {
             return exchange;
         }
         let seed = self.seeds.get();
@@ -163,12 +160,11 @@ impl Worker {
 
     /// Takes an exchange back.
     pub fn give_exchange(&self, mut exchange: Box<Exchange>) {
-        let mut spares = self.exchanges.borrow_mut();
-        if spares.len() < SPARE_EXCHANGES {
+        if self.exchanges.has_room() {
             exchange.clear();
             exchange.request.headers.shrink_to(16 * 1024);
             exchange.response.headers.shrink_to(16 * 1024);
-            spares.push(exchange);
+            self.exchanges.give(exchange);
         }
     }
 
@@ -321,6 +317,9 @@ fn housekeep(worker: &Rc<Worker>) {
     worker.streams.prune(now);
     worker.redis.prune(now);
     worker.resolver.look_after(now);
+    worker.buffers.trim();
+    worker.runners.trim();
+    drop(worker.exchanges.trim());
     if let Some(log) = &worker.access_log {
         log.borrow_mut().flush_if_older_than(system_clock(), LOG_FLUSH_MS);
     }

@@ -4,12 +4,14 @@
 //! Both follow one pattern. A worker writes into memory of its own, without a lock and without a
 //! read-modify-write; whoever wants to know (a scrape, the log's writer thread) comes and looks from another
 //! thread. [`metrics`] holds names, counters and the Prometheus exposition, [`access_log`] the JSON lines,
-//! [`log_out`] counts what plugins log elsewhere, [`redis`] what is asked of servers that hold counts.
+//! [`log_out`] counts what plugins log elsewhere, [`redis`] what is asked of servers that hold counts. How a log's
+//! JSON is written is in [`json`], for plugins that log too.
 //!
 //! This crate knows no HTTP engine, no snapshot and no plugin: it is told numbers and names, and reads no
 //! clock. It sits beside the data plane and depends on no other crate of the workspace.
 
 pub mod access_log;
+pub mod json;
 pub mod log_out;
 pub mod metrics;
 pub mod redis;

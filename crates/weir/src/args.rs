@@ -3,6 +3,7 @@
 mod apisix;
 mod http3;
 mod limits;
+mod listen;
 mod management;
 mod remote;
 mod streams;
@@ -40,7 +41,7 @@ Examples:
   weir convert kong.yml --to weir > weir.yaml             move to the native form
   weir explain -c weir.yaml 'GET http://localhost/hello'  what happens to this call
 
-Every flag has an environment variable: --status is WEIR_STATUS. `weir COMMAND --help` tells more.";
+Every flag of `weir run` has an environment variable: --status is WEIR_STATUS. `weir COMMAND --help` tells more.";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -129,14 +130,14 @@ Examples:
 /// Flags of `weir run`.
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// A configuration to serve; may be given several times.
+    /// A configuration to serve; may be given several times, in the variable with commas between.
     #[arg(short, long, value_name = "FILE", env = "WEIR_CONFIG", value_delimiter = ',')]
     pub config: Vec<PathBuf>,
-    /// Address of the proxy; may be given several times. Port 0 takes a free one, which the `ready` line tells
-    /// [default: 0.0.0.0:8000 where no other address is given].
+    /// Address of the proxy; may be given several times, in the variable with commas between. Port 0 takes a free one,
+    /// which the `ready` line tells [default: 0.0.0.0:8000 where no other address is given].
     #[arg(long, value_name = "ADDR", env = "WEIR_LISTEN", value_delimiter = ',')]
     pub listen: Vec<SocketAddr>,
-    /// Address of the proxy for TLS; may be given several times [default: 0.0.0.0:8443 where no other address is given].
+    /// Address of the proxy for TLS, likewise [default: 0.0.0.0:8443 where no other address is given].
     #[arg(long, value_name = "ADDR", env = "WEIR_LISTEN_TLS", value_delimiter = ',')]
     pub listen_tls: Vec<SocketAddr>,
     /// Whether and how HTTP/3 is served.

@@ -1,73 +1,29 @@
 //! What `weir run` does with addresses in use and with signals.
 
+#[path = "support/weir.rs"]
+mod weir;
+
+use rustix::process::Signal;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::Stdio;
 use tempfile::TempDir;
+use weir::Weir;
 
-struct Running {
-    child: Child,
-    stdout: BufReader<ChildStdout>,
-    /// The proxy's address.
-    address: String,
-    folder: TempDir,
-}
+const SERVE: [&str; 2] = ["-c", "weir.yaml"];
 
-fn command(folder: &TempDir, listen: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
-    command
-        .args([
-            "run",
-            "-c",
-            "weir.yaml",
-            "--workers",
-            "1",
-            "--status",
-            "127.0.0.1:0",
-            "--listen",
-            listen,
-        ])
-        .current_dir(folder.path())
-        .env_clear()
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    command
-}
-
-fn start(configuration: &str) -> Running {
+/// A folder with a configuration.
+fn folder(configuration: &str) -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("weir.yaml"), configuration).expect("a file");
-    let mut child = command(&folder, "127.0.0.1:0").spawn().expect("the binary runs");
-    let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
-    let mut ready = String::new();
-    stdout.read_line(&mut ready).expect("a line");
-    let (_, rest) = ready.split_once("http://").expect("an address");
-    let (address, _) = rest.split_once(',').expect("an address");
-    Running {
-        address: address.to_owned(),
-        child,
-        stdout,
-        folder,
-    }
-}
-
-impl Running {
-    fn signal(&self, signal: rustix::process::Signal) {
-        let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, signal).expect("it runs");
-    }
-
-    /// Its exit status.
-    fn end(mut self) -> Option<i32> {
-        let mut rest = String::new();
-        self.stdout.read_to_string(&mut rest).expect("readable");
-        self.child.wait().expect("it ends").code()
-    }
+    folder
 }
 
 #[test]
 fn a_second_gateway_takes_no_part_in_the_calls_of_the_first() {
-    let first = start("weir: 1\n");
-    let second = command(&first.folder, &first.address)
+    let folder = folder("weir: 1\n");
+    let mut first = Weir::start(folder.path(), &SERVE);
+    let second = Weir::command(folder.path(), &["-c", "weir.yaml", "--listen", &first.proxy()])
+        .stderr(Stdio::piped())
         .output()
         .expect("the binary runs");
     assert_eq!(second.status.code(), Some(1));
@@ -75,17 +31,17 @@ fn a_second_gateway_takes_no_part_in_the_calls_of_the_first() {
         String::from_utf8_lossy(&second.stderr),
         format!(
             "weir: cannot listen on {}: address in use; is another gateway running?\n",
-            first.address
+            first.proxy()
         )
     );
-    first.signal(rustix::process::Signal::TERM);
+    first.signal(Signal::TERM);
     assert_eq!(first.end(), Some(0));
 }
 
 #[test]
 fn signals_reload_drain_and_cut_short() {
-    use rustix::process::Signal;
-    let quit = start("weir: 1\n");
+    let plain = folder("weir: 1\n");
+    let mut quit = Weir::start(plain.path(), &SERVE);
     quit.signal(Signal::HUP);
     quit.signal(Signal::QUIT);
     assert_eq!(quit.end(), Some(0));
@@ -93,10 +49,11 @@ fn signals_reload_drain_and_cut_short() {
     // An upstream that never answers keeps the drain waiting.
     let upstream = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = upstream.local_addr().expect("bound");
-    let mut cut = start(&format!(
+    let slow = folder(&format!(
         "weir: 1\nservices: [{{name: a, url: 'http://{url}', routes: [{{name: a, paths: [/]}}]}}]\n"
     ));
-    let mut client = std::net::TcpStream::connect(&cut.address).expect("a connection");
+    let mut cut = Weir::run(Weir::command(slow.path(), &SERVE).stderr(Stdio::piped()));
+    let mut client = std::net::TcpStream::connect(cut.proxy()).expect("a connection");
     client
         .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
         .expect("sent");
@@ -112,33 +69,28 @@ fn signals_reload_drain_and_cut_short() {
 fn a_kong_yml_is_served_below_http() {
     let target = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = target.local_addr().expect("bound").port();
-    let folder = tempfile::tempdir().expect("a folder");
-    let document = format!(
+    let folder = folder(&format!(
         "_format_version: '3.0'\nservices:\n- {{name: db, protocol: tcp, host: 127.0.0.1, port: {port}, routes: [\
          {{name: all, protocols: [tcp], sources: [{{ip: 127.0.0.0/8}}]}}]}}\n"
-    );
-    std::fs::write(folder.path().join("weir.yaml"), document).expect("a file");
-    let mut child = command(&folder, "127.0.0.1:0")
-        .args([
+    ));
+    let flags = [
+        &SERVE[..],
+        &[
             "--listen-stream",
             "127.0.0.1:0",
             "--listen-stream",
             "127.0.0.1:0,udp",
-        ])
-        .args(["--proxy-protocol", "127.0.0.1", "--proxy-protocol-on", "stream"])
-        .args(["--access-log", "log"])
-        .spawn()
-        .expect("the binary runs");
-    let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
-    let mut ready = String::new();
-    stdout.read_line(&mut ready).expect("a line");
+        ],
+        &["--proxy-protocol", "127.0.0.1", "--proxy-protocol-on", "stream"],
+        &["--access-log", "log"],
+    ];
+    let mut weir = Weir::start(folder.path(), &flags.concat());
+    let ready = &weir.ready;
     assert!(
         ready.starts_with("ready: 1 routes on http://") && ready.contains(" and udp://127.0.0.1:"),
         "{ready}"
     );
-    let (_, rest) = ready.split_once("tcp://").expect("an address");
-    let (address, _) = rest.split_once(' ').expect("an address");
-    let mut client = std::net::TcpStream::connect(address).expect("a connection");
+    let mut client = std::net::TcpStream::connect(weir.address("tcp://")).expect("a connection");
     client
         .write_all(b"PROXY TCP4 127.9.9.9 127.0.0.1 5 6\r\nhello")
         .expect("sent");
@@ -152,21 +104,15 @@ fn a_kong_yml_is_served_below_http() {
     client.read_to_string(&mut answer).expect("read");
     assert_eq!(answer, "bye");
     drop(client);
-    let running = Running {
-        address: address.to_owned(),
-        child,
-        stdout,
-        folder,
-    };
-    running.signal(rustix::process::Signal::TERM);
-    let log = running.folder.path().join("log");
+    weir.signal(Signal::TERM);
+    let log = folder.path().join("log");
     let kept = std::fs::File::options()
         .read(true)
         .append(true)
         .create(true)
         .open(log)
         .expect("the log");
-    assert_eq!(running.end(), Some(0));
+    assert_eq!(weir.end(), Some(0));
     let mut line = String::new();
     BufReader::new(kept).read_line(&mut line).expect("a line");
     for part in [

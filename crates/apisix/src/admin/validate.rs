@@ -6,6 +6,7 @@ use super::check::{Surroundings, check};
 use super::configs::{LISTS, body, version_field};
 use super::kind::Kind;
 use crate::document::{credential_of, id_text};
+use crate::schema::kind_of;
 use crate::settings::Settings;
 use axum::http::StatusCode;
 use serde::Serialize;
@@ -145,16 +146,6 @@ fn check_item(list: &str, item: &Value, settings: &'static Settings) -> Result<(
         settings,
     };
     check(kind, id.as_deref(), &item, around)
-}
-
-fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "userdata",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) | Value::Object(_) => "table",
-    }
 }
 
 /// `POST /schema/validate/{collection}`.

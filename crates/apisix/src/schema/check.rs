@@ -308,7 +308,8 @@ fn same(option: &Value, value: &Value) -> bool {
     }
 }
 
-fn kind_of(value: &Value) -> &'static str {
+/// What Lua calls a value's type.
+pub fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "userdata",
         Value::Bool(_) => "boolean",

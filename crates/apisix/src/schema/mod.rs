@@ -11,6 +11,7 @@ mod common;
 mod print;
 mod violation;
 
+pub use check::kind_of;
 pub use common::{address, host, id, label_map, long_text, method, methods, short_text, timeout, timestamp};
 
 use regex::Regex;

@@ -217,18 +217,6 @@ fn route_table(settings: &Settings) -> RouteTable {
             header: settings.real_ip.header.clone(),
             trusted: settings.real_ip.from.clone(),
         }),
-        charset: Some(DefaultCharset {
-            name: "utf-8".to_owned(),
-            media_types: [
-                "text/html",
-                "text/xml",
-                "text/plain",
-                "text/vnd.wap.wml",
-                "application/javascript",
-                "application/rss+xml",
-            ]
-            .map(str::to_owned)
-            .to_vec(),
-        }),
+        charset: Some(DefaultCharset::of_texts("utf-8")),
     }
 }

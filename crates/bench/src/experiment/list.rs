@@ -2,7 +2,8 @@
 
 use super::{Direct, Experiment, Limit, Load, Setup, Speaks};
 
-const PLAIN: Setup = Setup {
+/// One route, and nothing to be done.
+pub const PLAIN: Setup = Setup {
     speaks: Speaks::Http,
     rsa: false,
     limit: None,
@@ -26,7 +27,8 @@ const LIMITED_PER_SECOND: Setup = Setup {
     ..PLAIN
 };
 
-const fn closed(id: &'static str, title: &'static str, setup: Setup) -> Experiment {
+/// As many calls of 1 KB as the gateway takes, over 50 connections.
+pub const fn closed(id: &'static str, title: &'static str, setup: Setup) -> Experiment {
     Experiment {
         id,
         title,

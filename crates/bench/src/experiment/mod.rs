@@ -14,7 +14,7 @@ use anyhow::{Result, bail};
 use crate::client::Header;
 use crate::token;
 
-pub use list::EXPERIMENTS;
+pub use list::{EXPERIMENTS, PLAIN, closed};
 
 /// The consumer's key in every gateway's configuration, so that each gets the same bytes.
 pub const KEY: &str = "bench-user-key";
@@ -78,6 +78,14 @@ impl Speaks {
             Self::Http2Both => "h2-h2",
             Self::Grpc => "grpc",
             Self::Tcp => "tcp",
+        }
+    }
+
+    /// The scheme of the URLs that clients ask for.
+    pub fn scheme(self) -> &'static str {
+        match self {
+            Self::Https => "https",
+            _ => "http",
         }
     }
 

@@ -1,30 +1,22 @@
 //! `h2load`: the load of HTTP/2 and gRPC.
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
 use std::path::Path;
-use std::time::Duration;
 
-use super::Counted;
-use crate::experiment::Experiment;
+use super::{Counted, Work};
 
 /// The body that each call sends, where it sends one.
 pub const BODY: &str = "message";
 
 /// The arguments of `h2load`; the body is in `directory`.
-pub fn arguments(
-    target: SocketAddr,
-    experiment: &Experiment,
-    connections: u32,
-    duration: Duration,
-    directory: &Path,
-) -> Vec<OsString> {
+pub fn arguments(work: &Work<'_>, directory: &Path) -> Vec<OsString> {
+    let (target, experiment) = (work.target, work.experiment);
     let mut arguments: Vec<OsString> = ["-t", "1", "-c"].map(OsString::from).into();
-    arguments.push(connections.to_string().into());
+    arguments.push(work.connections.to_string().into());
     arguments.push("-m".into());
     arguments.push(experiment.streams.to_string().into());
     arguments.push("-D".into());
-    arguments.push(duration.as_secs().to_string().into());
+    arguments.push(work.duration.as_secs().to_string().into());
     if experiment.request_body().is_some() {
         arguments.push("-d".into());
         arguments.push(directory.join(BODY).into());

@@ -41,6 +41,19 @@ impl Counted {
     }
 }
 
+/// What is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Work<'a> {
+    /// Who is asked.
+    pub target: SocketAddr,
+    /// For which calls.
+    pub experiment: &'a Experiment,
+    /// Over how many connections.
+    pub connections: u32,
+    /// For how long, in whole seconds.
+    pub duration: Duration,
+}
+
 /// A program that makes load, for one thread on one core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tool {
@@ -89,37 +102,31 @@ impl Loader {
         }
     }
 
-    /// Asks `target` for the calls of `experiment` during `duration` (whole seconds); with the CPU time of the load.
+    /// Does it; with the CPU time of the load.
     ///
     /// # Errors
     /// The program is not installed, fails, hangs or prints something unknown.
-    pub fn run(
-        &self,
-        target: SocketAddr,
-        experiment: &Experiment,
-        connections: u32,
-        duration: Duration,
-    ) -> Result<(Counted, Duration)> {
-        if experiment.load == Load::Handshakes {
-            return handshakes::run(target, connections, duration);
+    pub fn run(&self, work: &Work<'_>) -> Result<(Counted, Duration)> {
+        if work.experiment.load == Load::Handshakes {
+            return handshakes::run(work.target, work.connections, work.duration);
         }
-        let tool = Tool::of(experiment);
+        let tool = Tool::of(work.experiment);
         let (name, package) = (tool.name(), tool.package());
         let program =
             find_program(name).with_context(|| format!("not found: {name} (apt-get install {package})"))?;
-        for (file, text) in files(experiment)? {
+        for (file, text) in files(work.experiment)? {
             fs::write(self.directory.join(file), text).context("writing the load's files")?;
         }
         let before = cpu::of_ended_children();
         let mut load = self.supervisor.start(&Start {
             program: &program,
-            arguments: arguments(target, experiment, connections, duration, &self.directory),
+            arguments: arguments(work, &self.directory),
             environment: Vec::new(),
             core: self.core,
             log: &self.directory.join("load.log"),
             stop: Stop::Term,
         })?;
-        let status = load.wait(duration + Duration::from_secs(30)).context(name)?;
+        let status = load.wait(work.duration + Duration::from_secs(30)).context(name)?;
         if !status.success() {
             bail!("{name} failed ({status}): {}", load.last_words());
         }
@@ -149,36 +156,25 @@ pub fn files(experiment: &Experiment) -> Result<Vec<(&'static str, Vec<u8>)>> {
 }
 
 /// The arguments of the program; its files are in `directory`.
-fn arguments(
-    target: SocketAddr,
-    experiment: &Experiment,
-    connections: u32,
-    duration: Duration,
-    directory: &Path,
-) -> Vec<OsString> {
-    match Tool::of(experiment) {
-        Tool::Wrk => wrk::arguments(target, experiment, connections, duration, directory),
-        Tool::H2load => h2load::arguments(target, experiment, connections, duration, directory),
+fn arguments(work: &Work<'_>, directory: &Path) -> Vec<OsString> {
+    match Tool::of(work.experiment) {
+        Tool::Wrk => wrk::arguments(work, directory),
+        Tool::H2load => h2load::arguments(work, directory),
     }
 }
 
-/// The command line that makes the same load by hand.
-pub fn command(
-    target: SocketAddr,
-    experiment: &Experiment,
-    connections: u32,
-    duration: Duration,
-    directory: &Path,
-) -> String {
-    if experiment.load == Load::Handshakes {
+/// The command line that makes the same load by hand; the program's files are in `directory`.
+pub fn command(work: &Work<'_>, directory: &Path) -> String {
+    if work.experiment.load == Load::Handshakes {
         return format!(
-            "timeout {} sh -c 'while :; do openssl s_client -tls1_3 -groups X25519 -connect {target} </dev/null; done'",
-            duration.as_secs()
+            "timeout {} sh -c 'while :; do openssl s_client -tls1_3 -groups X25519 -connect {} </dev/null; done'",
+            work.duration.as_secs(),
+            work.target
         );
     }
-    let words = arguments(target, experiment, connections, duration, directory);
+    let words = arguments(work, directory);
     shell(
-        Tool::of(experiment).name(),
+        Tool::of(work.experiment).name(),
         words.iter().map(|word| word.to_string_lossy()),
     )
 }
@@ -235,8 +231,13 @@ mod tests {
             ),
         ];
         for (id, expected) in cases {
-            let experiment = crate::experiment::select(&[id.to_owned()]).unwrap()[0];
-            let line = command(target, experiment, 50, Duration::from_secs(2), Path::new("d"));
+            let work = Work {
+                target,
+                experiment: crate::experiment::select(&[id.to_owned()]).unwrap()[0],
+                connections: 50,
+                duration: Duration::from_secs(2),
+            };
+            let line = command(&work, Path::new("d"));
             assert_eq!(line, expected);
         }
     }

@@ -1,30 +1,23 @@
 //! `wrk`: the load of HTTP/1.1, in cleartext, over TLS and through a TCP stream.
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::Result;
 
-use super::Counted;
-use crate::experiment::{Experiment, Speaks};
+use super::{Counted, Work};
+use crate::experiment::Experiment;
 use crate::template::{Values, render};
 
 /// The script that chooses among many routes.
 pub const SCRIPT: &str = "random_route.lua";
 
 /// The arguments of `wrk`; its script is in `directory`.
-pub fn arguments(
-    target: SocketAddr,
-    experiment: &Experiment,
-    connections: u32,
-    duration: Duration,
-    directory: &Path,
-) -> Vec<OsString> {
+pub fn arguments(work: &Work<'_>, directory: &Path) -> Vec<OsString> {
+    let (target, experiment) = (work.target, work.experiment);
     let mut arguments: Vec<OsString> = ["-t", "1", "--latency", "-c"].map(OsString::from).into();
-    arguments.push(connections.to_string().into());
-    arguments.push(format!("-d{}s", duration.as_secs()).into());
+    arguments.push(work.connections.to_string().into());
+    arguments.push(format!("-d{}s", work.duration.as_secs()).into());
     for (name, value) in experiment.headers() {
         arguments.push("-H".into());
         arguments.push(format!("{name}: {value}").into());
@@ -36,10 +29,7 @@ pub fn arguments(
     } else {
         "/hello"
     };
-    let scheme = match experiment.setup.speaks {
-        Speaks::Https => "https",
-        _ => "http",
-    };
+    let scheme = experiment.setup.speaks.scheme();
     arguments.push(format!("{scheme}://{target}{path}").into());
     arguments
 }

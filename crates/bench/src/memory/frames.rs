@@ -2,12 +2,11 @@
 //! most of them. No client or server for anything else.
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::net::{SocketAddr, TcpStream};
 
 use anyhow::{Context, Result, bail};
+
+use crate::loopback::LoopbackServer;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const HEADERS: u8 = 1;
@@ -120,46 +119,12 @@ pub fn ping(stream: &mut TcpStream, word: &[u8; 8]) -> Result<u32> {
     }
 }
 
-/// A server that takes any number of calls over HTTP/2 and answers none, until dropped.
-#[derive(Debug)]
-pub struct SilentServer {
-    /// Where it listens.
-    pub address: SocketAddr,
-    stopping: Arc<AtomicBool>,
-}
-
-impl SilentServer {
-    /// Starts it on a free loopback port.
-    ///
-    /// # Errors
-    /// No port is free.
-    pub fn start() -> Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("listening")?;
-        let address = listener.local_addr().context("reading the port")?;
-        let stopping = Arc::new(AtomicBool::new(false));
-        let stop = stopping.clone();
-        let accept = move || {
-            for stream in listener.incoming().flatten() {
-                if stop.load(Ordering::Relaxed) {
-                    return;
-                }
-                // It ends with the gateway.
-                thread::spawn(move || listen_to(stream));
-            }
-        };
-        thread::Builder::new()
-            .name("silent".to_owned())
-            .spawn(accept)
-            .context("starting the silent server")?;
-        Ok(Self { address, stopping })
-    }
-}
-
-impl Drop for SilentServer {
-    fn drop(&mut self) {
-        self.stopping.store(true, Ordering::Relaxed);
-        let _ = TcpStream::connect(self.address);
-    }
+/// Starts a server that takes any number of calls over HTTP/2 and answers none. Its connections end with the gateway.
+///
+/// # Errors
+/// No port is free.
+pub fn start_silent() -> Result<LoopbackServer> {
+    LoopbackServer::start("silent", listen_to)
 }
 
 fn listen_to(mut stream: TcpStream) -> Result<()> {
@@ -184,7 +149,7 @@ mod tests {
 
     #[test]
     fn streams_stay_open() {
-        let server = SilentServer::start().unwrap();
+        let server = start_silent().unwrap();
         let mut stream = open_streams(server.address, 1_200).unwrap();
         ping(&mut stream, b"still on").unwrap();
     }

@@ -14,9 +14,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 
-use self::frames::SilentServer;
 use crate::bench::Bench;
-use crate::byte_server::{ByteServer, SIZE_HEADER};
+use crate::byte_server::{self, SIZE_HEADER};
 use crate::client::{self, Header, connect, request};
 use crate::experiment::{self, Experiment};
 use crate::gateway::Gateway;
@@ -27,7 +26,7 @@ use crate::running::Running;
 use crate::schedule::ResponseReader;
 use crate::table::Table;
 use crate::terminal::{self, progress};
-use crate::upstream::{Answer, Upstream};
+use crate::upstream::Answer;
 
 const IDLE_CLIENTS: usize = 1_000;
 /// Memory is read after this long without work.
@@ -54,14 +53,9 @@ struct Memory {
 /// The upstream or the report fails; a gateway's failure is a row of the table.
 pub fn run(bench: &Bench, body_bytes: u64, results: &mut Results) -> Result<bool> {
     let directory = bench.directory("memory")?;
-    let upstream = Upstream::start(
-        &directory.join("upstream"),
-        Answer::Body(1024),
-        bench.pinning.upstream,
-        &bench.supervisor,
-    )?;
-    let bytes = ByteServer::start()?;
-    let silent = SilentServer::start()?;
+    let upstream = bench.upstream(&directory.join("upstream"), Answer::Body(1024))?;
+    let bytes = byte_server::start()?;
+    let silent = frames::start_silent()?;
     let (one, many, https) = (named("A1")?, named("A4")?, named("https")?);
     let streams = Experiment {
         streams: many::STREAMS,

@@ -50,14 +50,7 @@ impl Surroundings {
     /// # Errors
     /// A program is missing or does not come up.
     pub fn start(bench: &Bench, directory: &Path) -> Result<Self> {
-        let start = |name: &str, bytes: usize| {
-            Upstream::start(
-                &directory.join(name),
-                Answer::Body(bytes),
-                bench.pinning.upstream,
-                &bench.supervisor,
-            )
-        };
+        let start = |name: &str, bytes| bench.upstream(&directory.join(name), Answer::Body(bytes));
         let page = page();
         let (api, pages) = (start("api", 1024)?, start("pages", page.len())?);
         // The same file, so that NGINX's open one has the page too.

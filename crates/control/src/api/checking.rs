@@ -1,5 +1,8 @@
 //! Whether what a write makes of a configuration could be served.
 
+use crate::follow::name_of;
+use std::collections::HashMap;
+use weir_model::diagnostic::PathStep;
 use weir_model::{Diagnostic, Model, Severity};
 use weir_plugin::Registry;
 use weir_snapshot::{Carry, Pieces};
@@ -10,6 +13,25 @@ pub struct Checker {
     carry: Carry,
     /// What was compiled for an earlier write.
     pieces: Pieces,
+}
+
+/// What makes two findings the same one, in two models that have the same resources at other positions.
+#[derive(PartialEq, Eq, Hash)]
+struct Identity {
+    resource: String,
+    /// The place in the resource.
+    place: Vec<PathStep>,
+    message: String,
+}
+
+impl Identity {
+    fn of(fault: &Diagnostic, model: &Model) -> Self {
+        Self {
+            resource: name_of(fault, model),
+            place: fault.path.0.iter().skip(2).cloned().collect(),
+            message: fault.message.clone(),
+        }
+    }
 }
 
 impl Checker {
@@ -24,13 +46,22 @@ impl Checker {
 
     /// What is wrong with a model that is not wrong with the one before it: only that is the fault of a write.
     pub fn new_faults(&mut self, before: &Model, after: &Model) -> Vec<Diagnostic> {
-        let after = self.faults(after);
-        if after.is_empty() {
-            return after;
+        let mut found = self.faults(after);
+        if found.is_empty() {
+            return found;
         }
-        let before = self.faults(before);
-        let is_new = |fault: &Diagnostic| !before.iter().any(|it| it.message == fault.message);
-        after.into_iter().filter(is_new).collect()
+        let mut known: HashMap<Identity, usize> = HashMap::new();
+        for fault in self.faults(before) {
+            *known.entry(Identity::of(&fault, before)).or_default() += 1;
+        }
+        found.retain(|fault| match known.get_mut(&Identity::of(fault, after)) {
+            Some(count) if *count > 0 => {
+                *count -= 1;
+                false
+            }
+            _ => true,
+        });
+        found
     }
 
     fn faults(&mut self, model: &Model) -> Vec<Diagnostic> {
@@ -41,6 +72,64 @@ impl Checker {
                 let errors = found.into_iter().filter(|it| it.severity == Severity::Error);
                 errors.collect()
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+    use weir_native::stored::Stored;
+
+    /// What a store holds that was not written by this API: a service that leads nowhere, and a plugin that is wrong.
+    fn stored() -> Stored {
+        let mut stored = Stored::new();
+        for (key, value) in [
+            ("services/m", json!({"name": "m", "upstream": "gone"})),
+            ("plugins/m", json!({"id": "m", "rate-limit": {"limits": "x"}})),
+            (
+                "services/good",
+                json!({"name": "good", "url": "http://127.0.0.1:1"}),
+            ),
+        ] {
+            stored.apply(key, Some(value.to_string().as_bytes()));
+        }
+        stored
+    }
+
+    #[test]
+    fn a_write_is_blamed_for_its_own_faults_only() {
+        let gone = |name: &str| json!({"name": name, "upstream": "gone"});
+        let wrong = |name: &str| json!({"id": name, "rate-limit": {"limits": "x"}});
+        let good = |name: &str| json!({"name": name, "url": "http://127.0.0.1:1"});
+        let cases: [(&str, Option<Value>, &[&str]); 9] = [
+            // What was wrong before is not, whether it comes to stand elsewhere or not.
+            ("services/a", Some(good("a")), &[]),
+            ("services/z", Some(good("z")), &[]),
+            ("plugins/a", Some(json!({"id": "a", "cors": {}})), &[]),
+            ("services/good", None, &[]),
+            ("services/m", Some(good("m")), &[]),
+            ("services/m", Some(gone("m")), &[]),
+            // The same words as before, about another resource.
+            ("services/a", Some(gone("a")), &["services[0].upstream"]),
+            ("services/z", Some(gone("z")), &["services[2].upstream"]),
+            ("plugins/a", Some(wrong("a")), &["plugins[0]"]),
+        ];
+        for (key, value, expected) in cases {
+            let mut checker = Checker::new(weir_plugins::registry());
+            let text = value.map(|it| it.to_string());
+            let stored = stored();
+            let after = stored.model_with(key, text.as_deref().map(str::as_bytes));
+            let before = { stored }.model().0;
+            let found = checker.new_faults(&before, &after);
+            let places: Vec<String> = found.iter().map(|it| it.path.to_string()).collect();
+            let is_expected = places.len() == expected.len()
+                && places
+                    .iter()
+                    .zip(expected)
+                    .all(|(place, start)| place.starts_with(start));
+            assert!(is_expected, "{key} {text:?}: {found:?}");
         }
     }
 }

@@ -13,6 +13,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 use tokio::sync::watch;
@@ -34,7 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// All native documents, as they are in the store.
 pub struct Resources {
-    known: Arc<Mutex<Known>>,
+    known: Arc<Known>,
     /// The revision that `known` is of.
     seen: watch::Receiver<Revision>,
     checker: Arc<Mutex<Checker>>,
@@ -44,31 +45,30 @@ pub struct Resources {
 
 #[derive(Default)]
 struct Known {
-    documents: BTreeMap<Key, Document>,
-    /// What they were read as.
-    stored: stored::Stored,
+    /// Locked for moments only: calls wait for it.
+    documents: Mutex<BTreeMap<Key, Document>>,
+    /// What they were read as. Checking a write locks it for as long as a whole model takes.
+    stored: Mutex<stored::Stored>,
 }
 
 impl Known {
-    fn apply(&mut self, key: &Key, document: Option<Document>) {
+    fn apply(&self, key: &Key, document: Option<Document>) {
         if let Some(short) = key.as_str().strip_prefix(PREFIX) {
-            self.stored
-                .apply(short, document.as_ref().map(|it| it.value.as_ref()));
+            let value = document.as_ref().map(|it| it.value.as_ref());
+            lock(&self.stored).apply(short, value);
         }
+        let mut documents = lock(&self.documents);
         match document {
-            Some(document) => self.documents.insert(key.clone(), document),
-            None => self.documents.remove(key),
+            Some(document) => documents.insert(key.clone(), document),
+            None => documents.remove(key),
         };
     }
 
     /// The models without and with a change of one document, which is known to doors as `short`.
-    fn before_and_after(&mut self, key: &Key, short: &str, text: Option<&str>) -> (Model, Model) {
-        let (before, _) = self.stored.model();
-        self.stored.apply(short, text.map(str::as_bytes));
-        let (after, _) = self.stored.model();
-        let kept = self.documents.get(key).map(|it| Arc::clone(&it.value));
-        self.stored.apply(short, kept.as_deref());
-        (before, after)
+    fn before_and_after(&self, short: &str, text: Option<&str>) -> (Model, Model) {
+        let mut stored = lock(&self.stored);
+        let (before, _) = stored.model();
+        (before, stored.model_with(short, text.map(str::as_bytes)))
     }
 }
 
@@ -76,11 +76,10 @@ impl Resources {
     /// Reads them and follows them from then on.
     pub async fn open(store: Arc<dyn Store>, registry: Registry) -> Result<Self, StoreError> {
         let (documents, revision, following) = weir_store::follow::start(store, PREFIX).await?;
-        let mut known = Known::default();
+        let known = Arc::new(Known::default());
         for document in documents {
             known.apply(&document.key.clone(), Some(document));
         }
-        let known = Arc::new(Mutex::new(known));
         let (progress, seen) = watch::channel(revision);
         tokio::spawn(follow(Arc::clone(&known), following, progress));
         Ok(Self {
@@ -91,13 +90,20 @@ impl Resources {
         })
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        lock(&self.known)
-    }
-
     /// A document as it is now.
     pub fn get(&self, key: &Key) -> Option<Document> {
-        self.known().documents.get(key).cloned()
+        lock(&self.known.documents).get(key).cloned()
+    }
+
+    /// The first documents behind a key, in the order of their keys, whose keys begin so.
+    fn page(&self, prefix: &str, begin: &str, size: usize) -> Vec<Document> {
+        let documents = lock(&self.known.documents);
+        let behind = (Bound::Excluded(begin), Bound::Unbounded);
+        (documents.range::<str, _>(behind))
+            .take_while(|(key, _)| key.as_str().starts_with(prefix))
+            .map(|(_, document)| document.clone())
+            .take(size)
+            .collect()
     }
 
     /// Waits until what was committed up to a revision is known here.
@@ -121,10 +127,10 @@ impl Resources {
             let (kind, name) = short.split_once('/').unwrap_or_default();
             stored::resource(kind, name, value).map_err(|found| Problem::invalid(&found))?;
         }
-        let (key, text) = (key.clone(), value.map(Value::to_string));
+        let text = value.map(Value::to_string);
         let (known, checker) = (Arc::clone(&self.known), Arc::clone(&self.checker));
         let checking = tokio::task::spawn_blocking(move || {
-            let (before, after) = lock(&known).before_and_after(&key, &short, text.as_deref());
+            let (before, after) = known.before_and_after(&short, text.as_deref());
             lock(&checker).new_faults(&before, &after)
         });
         let new = checking
@@ -142,14 +148,11 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn follow(known: Arc<Mutex<Known>>, mut following: Following, progress: watch::Sender<Revision>) {
+async fn follow(known: Arc<Known>, mut following: Following, progress: watch::Sender<Revision>) {
     loop {
         let Changes { revision, documents } = following.next().await;
-        {
-            let mut known = lock(&known);
-            for (key, document) in documents {
-                known.apply(&key, document);
-            }
+        for (key, document) in documents {
+            known.apply(&key, document);
         }
         if progress.send(revision).is_err() {
             return;
@@ -277,22 +280,15 @@ pub async fn list(
     key_of(&kind, "x")?;
     let size = page.size.unwrap_or(PAGE).clamp(1, MAX_PAGE);
     let begin = format!("{prefix}{}", page.after.as_deref().unwrap_or_default());
-    let known = api.resources.known();
-    let mut members = known
-        .documents
-        .range::<str, _>((
-            std::ops::Bound::Excluded(begin.as_str()),
-            std::ops::Bound::Unbounded,
-        ))
-        .take_while(|(key, _)| key.as_str().starts_with(&prefix));
-    let page: Vec<(&Key, &Document)> = members.by_ref().take(size).collect();
-    let last = page
-        .last()
-        .map(|(key, _)| key.as_str()[prefix.len()..].to_owned());
-    let next = last.filter(|_| members.next().is_some());
+    // One more tells whether there is another page.
+    let mut page = api.resources.page(&prefix, &begin, size + 1);
+    let has_more = page.len() > size;
+    page.truncate(size);
+    let last = page.last().map(|it| it.key.as_str()[prefix.len()..].to_owned());
+    let next = last.filter(|_| has_more);
     let items = page
         .iter()
-        .map(|(_, document)| serde_json::from_slice::<Value>(&document.value).unwrap_or_default());
+        .map(|document| serde_json::from_slice::<Value>(&document.value).unwrap_or_default());
     Ok(Json(json!({ "items": items.collect::<Vec<_>>(), "next": next })))
 }
 

@@ -55,7 +55,7 @@ pub fn compile(
 }
 
 /// What a person calls the resource that a finding is about.
-fn name_of(found: &Diagnostic, model: &Model) -> String {
+pub fn name_of(found: &Diagnostic, model: &Model) -> String {
     let name = match found.path.0.as_slice() {
         [PathStep::Field(list), PathStep::Index(index), ..] => match list.as_str() {
             "services" => model.services.get(*index).map(|it| ("service", it.name.as_str())),
@@ -70,6 +70,14 @@ fn name_of(found: &Diagnostic, model: &Model) -> String {
                 .map(|it| ("upstream", it.name.as_str())),
             "consumers" => model.consumers.get(*index).map(|it| ("consumer", it.id.as_str())),
             "plugins" => model.plugins.get(*index).map(|it| ("plugin", it.id.as_str())),
+            "consumer_tables" => model
+                .consumer_tables
+                .get(*index)
+                .map(|it| ("consumer table", it.id.as_str())),
+            "route_tables" => model
+                .route_tables
+                .get(*index)
+                .map(|it| ("route table", it.voice.as_str())),
             "acme" => model.acme.get(*index).map(|it| ("acme", it.name.as_str())),
             "certificates" => {
                 let names = model.certificates.get(*index).map(|it| it.names.first());

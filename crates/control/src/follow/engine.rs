@@ -48,6 +48,9 @@ pub struct Engine {
     pub registry: Registry,
     /// What outlives snapshots.
     pub carry: Carry,
+    /// How many times as long as a compile took there is none after it, under a storm of changes: the more there is
+    /// to compile, the more changes a compile takes together.
+    pub rest: u32,
     /// Where references to secrets lead.
     pub secrets: Secrets,
     /// Where it tells how it stands.
@@ -122,9 +125,7 @@ impl Engine {
             } else {
                 work.build();
             }
-            // At most half of a core, however long a compile takes: the more there is to compile, the more changes it
-            // takes together.
-            earliest = (begun + PACE).max(Instant::now() + begun.elapsed());
+            earliest = (begun + PACE).max(Instant::now() + begun.elapsed() * work.engine.rest);
             ended = Some(Instant::now());
         }
     }

@@ -14,6 +14,7 @@ mod source;
 mod state;
 mod stored;
 
+pub(crate) use compile::name_of;
 pub use compile::{LeftOut, compile};
 pub use documents::Documents;
 pub use doors::{Broken, DoorOptions, Doors, PREFIXES, is_served, is_told};

@@ -5,11 +5,11 @@ use super::failure::Failure;
 use super::table::{Kept, Table};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use uuid::Uuid;
+use weir_plugin::uri;
 
 /// The members of a page where a call does not say.
 const DEFAULT_SIZE: usize = 100;
@@ -180,19 +180,9 @@ fn read_tags(text: &str) -> Result<(Vec<String>, bool), Failure> {
     Ok((tags, separator == ','))
 }
 
-/// What does not stand for itself in a query, as the original has it.
-const IN_QUERIES: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~')
-    .remove(b'!')
-    .remove(b'*')
-    .remove(b'\'')
-    .remove(b'(')
-    .remove(b')');
-
 /// A text as it stands in a query.
 pub fn escape(text: &str) -> String {
-    utf8_percent_encode(text, IN_QUERIES).to_string()
+    let mut out = Vec::new();
+    uri::encode_component(text.as_bytes(), &mut out);
+    out.into_iter().map(char::from).collect()
 }

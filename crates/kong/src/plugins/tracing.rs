@@ -1,9 +1,9 @@
 //! What the plugins that trace have in common: which headers are read and written, and how spans wait.
 
+use super::logging::Queue;
 use super::{Unfit, typed};
 use serde::Deserialize;
 use serde_json::Value;
-use weir_plugins::logger::Batch;
 use weir_plugins::tracing::Config;
 use weir_plugins::tracing::propagation::{Format, Inject};
 
@@ -22,17 +22,6 @@ struct Propagation {
     inject: Option<Vec<Inject>>,
     clear: Option<Vec<String>>,
     default_format: Format,
-}
-
-#[derive(Deserialize)]
-struct Queue {
-    max_batch_size: usize,
-    max_coalescing_delay: f64,
-    max_entries: usize,
-    max_bytes: Option<usize>,
-    max_retry_time: f64,
-    initial_retry_delay: f64,
-    max_retry_delay: f64,
 }
 
 /// The configuration that both begin with.
@@ -69,25 +58,4 @@ pub fn base(config: &Value) -> Result<Config, Unfit> {
         }
     };
     Ok(base)
-}
-
-impl Queue {
-    fn batch(&self) -> Batch {
-        let millis = |seconds: f64| (seconds * 1000.0) as u64;
-        Batch {
-            max_entries: self.max_batch_size,
-            delay_ms: match self.max_batch_size {
-                1 => 0,
-                _ => millis(self.max_coalescing_delay),
-            },
-            max_pending: self.max_entries,
-            max_pending_bytes: self
-                .max_bytes
-                .unwrap_or_else(|| Batch::default().max_pending_bytes),
-            retries: u32::MAX,
-            retry_for_ms: millis(self.max_retry_time),
-            retry_delay_ms: millis(self.initial_retry_delay),
-            max_retry_delay_ms: millis(self.max_retry_delay),
-        }
-    }
 }

@@ -58,21 +58,10 @@ pub fn model(
 
 /// What the original's web server does for all routes.
 pub(crate) fn route_table() -> RouteTable {
-    const TEXT_TYPES: [&str; 6] = [
-        "text/html",
-        "text/xml",
-        "text/plain",
-        "text/vnd.wap.wml",
-        "application/javascript",
-        "application/rss+xml",
-    ];
     RouteTable {
         voice: Voice::Kong,
         answer_expect: true,
-        charset: Some(DefaultCharset {
-            name: "UTF-8".to_owned(),
-            media_types: TEXT_TYPES.map(str::to_owned).to_vec(),
-        }),
+        charset: Some(DefaultCharset::of_texts("UTF-8")),
         ..RouteTable::default()
     }
 }

@@ -8,6 +8,8 @@
 mod consistency;
 mod conversation;
 mod recorded;
+#[path = "../shared/mod.rs"]
+mod shared;
 mod speed;
 
 use conversation::Conversation;

@@ -2,10 +2,10 @@
 //! what is taken has the same defaults.
 
 use crate::conversation::Conversation;
+use crate::shared::cases;
 use axum::body::to_bytes;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 /// Cases whose answer is another one, and why.
 const OTHERWISE: &[(&str, &str)] = &[
@@ -16,20 +16,6 @@ const OTHERWISE: &[(&str, &str)] = &[
     ("invalid/tab-indentation", "YAML errors are the parser's"),
     ("invalid/pre-function-syntax", "Weir runs no Lua"),
 ];
-
-fn cases() -> Vec<Value> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/recorded/kong");
-    let mut cases = Vec::new();
-    for entry in std::fs::read_dir(&folder).expect("the recorded cases") {
-        let path = entry.expect("an entry").path();
-        if path.extension().is_some_and(|it| it == "json") {
-            let text = std::fs::read_to_string(&path).expect("a file");
-            let file: Value = serde_json::from_str(&text).expect("JSON");
-            cases.extend(file.as_array().expect("a list").iter().cloned());
-        }
-    }
-    cases
-}
 
 async fn load(conversation: &Conversation, text: &str, query: &str) -> (u16, Value) {
     let body = json!({ "config": text }).to_string();

@@ -278,10 +278,11 @@ impl Headers {
 
     /// Every value of this name, in order.
     pub fn get_all<'h>(&'h self, name: &'h [u8]) -> impl Iterator<Item = &'h [u8]> {
+        let tag = Tag::of(name);
         self.entries
             .iter()
             .filter(move |entry| {
-                entry.tag == Tag::of(name) && is_same_name(Self::header(&self.arena, entry).name, name)
+                entry.tag == tag && is_same_name(Self::header(&self.arena, entry).name, name)
             })
             .map(|entry| Self::header(&self.arena, entry).value)
     }

@@ -9,6 +9,8 @@
 //! In a template `{{ … }}` stands for a value, escaped as in HTML, `{* … *}` for one as it is, and `{% … %}` for `if`,
 //! `for` and `local`; the expressions are Lua's. The members of the old body are names; besides there are `_body`,
 //! `_ctx.var.NAME` for variables, `_escape_json` and `_escape_xml`.
+//!
+//! Responses in `gzip` and `br` are unpacked first; those in other codings pass as they are.
 
 mod decode;
 mod render;
@@ -24,7 +26,9 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use template::Template;
 use weir_model::{Diagnostic, DocPath};
-use weir_plugin::{BodyFilter, BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Reply, parse_config};
+use weir_plugin::{
+    BodyFilter, BuildContext, Exchange, Filter, Headers, Outcome, Phases, Plugin, Reply, parse_config,
+};
 
 /// Configuration of `body-transform`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -247,19 +251,13 @@ impl Filter for TransformFilter {
 
     fn on_response(&self, exchange: &mut Exchange) {
         let Some(work) = &self.response else { return };
-        let length = exchange.response.content_length;
-        if length.is_some_and(|length| length > work.max_bytes as u64) {
+        let Some(gathered) = Gathered::begin(&mut exchange.response, work.max_bytes) else {
             return;
-        }
+        };
         let facts = Facts::of(&work.template, exchange);
         let response = &mut exchange.response;
         let content_type = response.headers.get(b"content-type").unwrap_or_default().to_vec();
-        for name in [
-            &b"Content-Length"[..],
-            b"Content-Encoding",
-            b"ETag",
-            b"Last-Modified",
-        ] {
+        for name in [&b"ETag"[..], b"Last-Modified"] {
             response.headers.remove(name);
         }
         response.body_filters.push(Gatherer {
@@ -267,7 +265,7 @@ impl Filter for TransformFilter {
             input: work.input.or_else(|| told(&content_type)),
             content_type,
             facts,
-            gathered: Gathered::new(work.max_bytes),
+            gathered,
         });
     }
 }
@@ -291,8 +289,12 @@ impl BodyFilter for Gatherer {
         self.gathered.piece(data, out);
     }
 
+    fn head(&mut self, _: &mut u16, headers: &mut Headers) {
+        self.gathered.head(headers);
+    }
+
     fn end(&mut self, out: &mut Vec<u8>) {
-        let Some(body) = self.gathered.whole() else {
+        let Some(body) = self.gathered.whole(out) else {
             return;
         };
         let made = self.work.make(

@@ -186,8 +186,26 @@ fn responses_get_new_bodies() {
             .headers
             .append(b"Content-Type", b"application/json");
         filter.on_response(&mut exchange);
-        let made = exchange.response.body_filters.whole(body.as_bytes().to_vec());
+        let made = exchange.response.filter_whole(body.as_bytes().to_vec());
         assert_eq!(String::from_utf8_lossy(&made), expected, "{config}");
+    }
+}
+
+#[test]
+fn compressed_responses_are_unpacked() {
+    let packed = gzip(br#"{"a":"v1"}"#);
+    for (most, expected, coding) in [
+        (1000, &b"<v1>"[..], None),
+        (9, packed.as_slice(), Some(&b"gzip"[..])),
+    ] {
+        let config =
+            json!({"response": {"input": "json", "template": "<{{a}}>"}, "max_response_bytes": most});
+        let filter = build(&BodyTransform, &config).expect("valid");
+        let mut exchange = exchange();
+        exchange.response.headers.append(b"Content-Encoding", b"gzip");
+        filter.on_response(&mut exchange);
+        assert_eq!(exchange.response.filter_whole(packed.clone()), expected);
+        assert_eq!(exchange.response.headers.get(b"content-encoding"), coding);
     }
 }
 

@@ -12,12 +12,7 @@ fn respond(config: &Value, request: &[(&str, &str)], response: &[(&str, &str)]) 
     prepare(&mut exchange, "GET /", request);
     exchange.response.status = 200;
     exchange.response.content_length = Some(100);
-    for (name, value) in response {
-        exchange
-            .response
-            .headers
-            .append(name.as_bytes(), value.as_bytes());
-    }
+    exchange.response.headers = header_fields(response);
     filter.on_response(&mut exchange);
     exchange
 }

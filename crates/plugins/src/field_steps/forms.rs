@@ -1,10 +1,9 @@
 //! Queries, and bodies of forms, as named values.
 
 use super::{Fields, text_of};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use serde_json::Value;
 use weir_plugin::multipart::parts;
-use weir_plugin::uri::{decode_form, query_pairs};
+use weir_plugin::uri::{decode_form, encode_component, query_pairs};
 
 /// The pairs of a query or of an urlencoded form, decoded.
 #[derive(Debug, Default)]
@@ -40,31 +39,14 @@ impl Pairs {
             if !out.is_empty() {
                 out.push(b'&');
             }
-            escape(name, &mut out);
+            encode_component(name, &mut out);
             if let Some(value) = value {
                 out.push(b'=');
-                escape(value, &mut out);
+                encode_component(value, &mut out);
             }
         }
         out
     }
-}
-
-/// What does not stand for itself in a part of a query; a space does not.
-const IN_QUERIES: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~')
-    .remove(b'!')
-    .remove(b'\'')
-    .remove(b'(')
-    .remove(b')')
-    .remove(b'*');
-
-/// Escapes a part of a query.
-fn escape(text: &[u8], out: &mut Vec<u8>) {
-    percent_encode(text, IN_QUERIES).for_each(|part| out.extend_from_slice(part.as_bytes()));
 }
 
 impl Fields for Pairs {

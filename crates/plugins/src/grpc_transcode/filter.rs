@@ -9,7 +9,9 @@ use crate::request_rewrite::set_body;
 use prost::Message as _;
 use prost_reflect::{DescriptorPool, DynamicMessage, FieldDescriptor, MessageDescriptor};
 use std::sync::Arc;
-use weir_plugin::{BodyFilter, Exchange, Filter, Headers, Outcome, Phases, Refusal, RefusalKind, Reply};
+use weir_plugin::{
+    BodyFilter, Exchange, Filter, Headers, Hold, Outcome, Phases, Refusal, RefusalKind, Reply,
+};
 
 const PLUGIN: &str = "grpc-transcode";
 
@@ -229,7 +231,7 @@ impl Filter for TranscodeFilter {
             // An answer of trailers only: how the call has ended is known.
             body.head(&mut response.status, &mut response.headers);
         } else if !body.pending.is_stream {
-            response.hold = Some(self.config.max_message_bytes.saturating_add(64));
+            response.hold = Some(Hold::Whole(self.config.max_message_bytes.saturating_add(64)));
         }
         response.body_filters.push(body);
     }

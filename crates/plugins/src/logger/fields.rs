@@ -1,11 +1,11 @@
 //! Fields of one's own: texts with variables, at any depth of an object.
 
-use super::json;
 use super::layout::Account;
 use super::mask::{MASKED, Masks};
 use super::time;
 use serde_json::{Map, Value};
 use weir_plugin::{Template, Variable};
+use weir_telemetry::json;
 
 /// Objects within objects at most.
 const MAX_DEPTH: usize = 5;
@@ -182,7 +182,7 @@ impl Fact {
             Self::TimeIso8601 => json::text(out, time::rfc3339(ended_ms, false).as_bytes()),
             Self::RequestLength => json::text(out, record.bytes_in.to_string().as_bytes()),
             Self::BytesSent => json::text(out, record.bytes_out.to_string().as_bytes()),
-            Self::Status => json::number(out, record.status.into()),
+            Self::Status => json::number(out, record.status),
             Self::UpstreamStatus => json::text(out, record.upstream_status?.to_string().as_bytes()),
             Self::RequestUri => json::text(out, &account.masks.uri(request)),
             Self::RequestLine => {

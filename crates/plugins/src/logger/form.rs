@@ -1,6 +1,5 @@
 //! Forms: what an entry looks like within a message, and how entries stand together.
 
-use super::json;
 use super::layout::Account;
 use super::target::quoted;
 use super::time;
@@ -8,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weir_plugin::{LogJoint, Template};
+use weir_telemetry::json;
 
 /// The form of messages.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -328,9 +328,9 @@ impl Wrapper {
             Self::Splunk(source) => {
                 out.extend_from_slice(b"{\"time\":");
                 json::thousandths(&mut out, record.started_ms + record.total_us / 1000);
-                json::key(&mut out, "host");
+                json::name(&mut out, "host");
                 json::text(&mut out, record.hostname.as_bytes());
-                json::key(&mut out, "source");
+                json::name(&mut out, "source");
                 json::text(&mut out, source.as_bytes());
                 out.extend_from_slice(b",\"sourcetype\":\"_json\",\"event\":");
                 write(&mut out);

@@ -1,10 +1,10 @@
 //! The entries that are made where no fields of one's own are named.
 
-use super::json;
 use super::mask::Masks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_plugin::{CallRecord, Exchange};
+use weir_telemetry::json;
 
 /// What an entry tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -47,14 +47,14 @@ impl Layout {
 impl Account<'_> {
     fn full(&self, out: &mut Vec<u8>) {
         let (exchange, record) = (self.exchange, self.record);
-        json::token_key(out, b"request");
+        json::name(out, "request");
         self.request(out);
         if !exchange.request_id().is_empty() {
             out.pop();
             text_field(out, "id", exchange.request_id().as_bytes());
             out.push(b'}');
         }
-        json::token_key(out, b"response");
+        json::name(out, "response");
         self.response(out);
         if let Some(status) = record.upstream_status {
             text_field(
@@ -64,7 +64,7 @@ impl Account<'_> {
             );
         }
         let upstream_us = record.upstream_us.unwrap_or(0).min(record.total_us);
-        json::token_key(out, b"latencies");
+        json::name(out, "latencies");
         out.push(b'{');
         for (name, micros) in [
             ("request", record.total_us),
@@ -75,18 +75,18 @@ impl Account<'_> {
             number_field(out, name, micros / 1000);
         }
         out.push(b'}');
-        json::token_key(out, b"tries");
+        json::name(out, "tries");
         out.push(b'[');
         if let Some(upstream) = record.upstream {
             out.push(b'{');
-            json::token_key(out, b"ip");
+            json::name(out, "ip");
             json::address(out, upstream.ip());
             number_field(out, "port", upstream.port().into());
             out.push(b'}');
         }
         out.push(b']');
         self.names(out);
-        json::token_key(out, b"client_ip");
+        json::name(out, "client_ip");
         json::address(out, exchange.request.client);
         number_field(out, "started_at", record.started_ms);
         let source: &[u8] = match exchange.response.is_gateway {
@@ -100,14 +100,14 @@ impl Account<'_> {
     fn names(&self, out: &mut Vec<u8>) {
         if let Some(facts) = &self.exchange.route {
             for (object, name) in [("route", &facts.name), ("service", &facts.service)] {
-                json::key(out, object);
+                json::name(out, object);
                 out.push(b'{');
                 text_field(out, "name", name.as_bytes());
                 out.push(b'}');
             }
         }
         if let Some(identity) = &self.exchange.identity {
-            json::token_key(out, b"consumer");
+            json::name(out, "consumer");
             out.push(b'{');
             text_field(out, "id", identity.consumer.id.as_bytes());
             for (name, value) in [
@@ -120,7 +120,7 @@ impl Account<'_> {
             }
             out.push(b'}');
             if let Some(credential) = &identity.credential_id {
-                json::token_key(out, b"authenticated_entity");
+                json::name(out, "authenticated_entity");
                 out.push(b'{');
                 text_field(out, "id", credential.as_bytes());
                 out.push(b'}');
@@ -130,11 +130,11 @@ impl Account<'_> {
 
     fn plain(&self, out: &mut Vec<u8>) {
         let (exchange, record) = (self.exchange, self.record);
-        json::token_key(out, b"request");
+        json::name(out, "request");
         self.request(out);
-        json::token_key(out, b"response");
+        json::name(out, "response");
         self.response(out);
-        json::token_key(out, b"server");
+        json::name(out, "server");
         out.push(b'{');
         text_field(out, "hostname", record.hostname.as_bytes());
         text_field(out, "version", env!("CARGO_PKG_VERSION").as_bytes());
@@ -154,22 +154,22 @@ impl Account<'_> {
         }
         if let Some(identity) = &exchange.identity {
             let consumer = &identity.consumer;
-            json::token_key(out, b"consumer");
+            json::name(out, "consumer");
             out.push(b'{');
             let name = consumer.username.as_deref().unwrap_or(&consumer.id);
             text_field(out, "username", name.as_bytes());
             out.push(b'}');
         }
-        json::token_key(out, b"client_ip");
+        json::name(out, "client_ip");
         json::address(out, exchange.request.client);
         number_field(out, "start_time", record.started_ms);
-        json::token_key(out, b"latency");
+        json::name(out, "latency");
         json::millis(out, record.total_us);
         if let Some(upstream_us) = record.upstream_us {
-            json::token_key(out, b"upstream_latency");
+            json::name(out, "upstream_latency");
             json::millis(out, upstream_us);
         }
-        json::token_key(out, b"apisix_latency");
+        json::name(out, "apisix_latency");
         json::millis(
             out,
             record.total_us.saturating_sub(record.upstream_us.unwrap_or(0)),
@@ -178,20 +178,20 @@ impl Account<'_> {
 
     fn event(&self, out: &mut Vec<u8>) {
         let (exchange, record) = (self.exchange, self.record);
-        json::token_key(out, b"request_url");
+        json::name(out, "request_url");
         Masks::write_url(out, &exchange.request, &self.masks.uri(&exchange.request));
         text_field(out, "request_method", &exchange.request.method);
-        json::token_key(out, b"request_headers");
+        json::name(out, "request_headers");
         self.masks.write_headers(out, &exchange.request.headers);
-        json::token_key(out, b"request_query");
+        json::name(out, "request_query");
         let query = exchange.request.query.as_deref().unwrap_or_default();
         self.masks.write_arguments(out, query);
         number_field(out, "request_size", record.bytes_in);
-        json::token_key(out, b"response_headers");
+        json::name(out, "response_headers");
         self.masks.write_headers(out, &exchange.response.headers);
         number_field(out, "response_status", record.status.into());
         number_field(out, "response_size", record.bytes_out);
-        json::token_key(out, b"latency");
+        json::name(out, "latency");
         json::millis(out, record.total_us);
         if let Some(upstream) = record.upstream {
             text_field(out, "upstream", upstream.to_string().as_bytes());
@@ -204,13 +204,13 @@ impl Account<'_> {
         text_field(out, "method", &request.method);
         let uri = self.masks.uri(request);
         text_field(out, "uri", &uri);
-        json::token_key(out, b"url");
+        json::name(out, "url");
         Masks::write_url(out, request, &uri);
         number_field(out, "size", self.record.bytes_in);
-        json::token_key(out, b"querystring");
+        json::name(out, "querystring");
         self.masks
             .write_arguments(out, request.query.as_deref().unwrap_or_default());
-        json::token_key(out, b"headers");
+        json::name(out, "headers");
         self.masks.write_headers(out, &request.headers);
         if let Some(body) = self.request_body {
             text_field(out, "body", body);
@@ -222,7 +222,7 @@ impl Account<'_> {
         out.push(b'{');
         number_field(out, "status", self.record.status.into());
         number_field(out, "size", self.record.bytes_out);
-        json::token_key(out, b"headers");
+        json::name(out, "headers");
         self.masks.write_headers(out, &self.exchange.response.headers);
         if let Some(body) = self.response_body {
             text_field(out, "body", body);
@@ -231,12 +231,12 @@ impl Account<'_> {
     }
 }
 
-fn text_field(out: &mut Vec<u8>, name: &str, text: &[u8]) {
-    json::token_key(out, name.as_bytes());
+fn text_field(out: &mut Vec<u8>, name: &'static str, text: &[u8]) {
+    json::name(out, name);
     json::text(out, text);
 }
 
-fn number_field(out: &mut Vec<u8>, name: &str, number: u64) {
-    json::token_key(out, name.as_bytes());
+fn number_field(out: &mut Vec<u8>, name: &'static str, number: u64) {
+    json::name(out, name);
     json::number(out, number);
 }

@@ -1,8 +1,8 @@
 //! Masks: what must not reach a log.
 
-use super::json;
 use weir_plugin::uri::{decode_form, query_pairs};
 use weir_plugin::{Headers, Request};
+use weir_telemetry::json;
 
 /// What stands in place of a masked value.
 pub const MASKED: &str = "REDACTED";
@@ -128,7 +128,7 @@ impl Masks {
         out.extend_from_slice(b"://");
         json::part(out, &request.host);
         out.push(b':');
-        json::number(out, request.local.port().into());
+        json::number(out, request.local.port());
         json::part(out, uri);
         out.push(b'"');
     }

@@ -17,7 +17,6 @@
 mod fields;
 mod filter;
 pub mod form;
-pub(crate) mod json;
 mod kafka;
 pub mod layout;
 mod mask;

@@ -1,6 +1,5 @@
 //! Where entries go: what configurations say of it, and what the engine is told.
 
-use super::json;
 pub use super::kafka::{Broker, KafkaTarget, Mechanism, Sasl};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,6 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use weir_plugin::headers::{is_name, is_value};
 use weir_plugin::{LogHttp, LogSink};
+use weir_telemetry::json;
 
 /// Where entries go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,27 +1,9 @@
 //! What entries look like, and which configurations are good.
 
 use super::*;
-use crate::testkit::{NOW_MS, build, example, exchange, identity, prepare, refused_at};
+use crate::testkit::{NOW_MS, build, example, exchange, identity, prepare, record, refused_at};
 use serde_json::json;
-use weir_plugin::{CallRecord, Exchange, LogEntry, LogSink, Outcome, Phases, RouteFacts};
-
-fn record() -> CallRecord<'static> {
-    CallRecord {
-        started_ms: NOW_MS,
-        started_us: NOW_MS * 1000,
-        forwarded_us: None,
-        failures: &[],
-        status: 201,
-        bytes_in: 77,
-        bytes_out: 300,
-        total_us: 12_345,
-        upstream_us: Some(10_100),
-        upstream_status: Some(201),
-        failed_tries: &[],
-        upstream: Some("10.0.0.9:80".parse().expect("an address")),
-        hostname: "gw-1",
-    }
-}
+use weir_plugin::{Exchange, LogEntry, LogSink, Outcome, Phases, RouteFacts};
 
 fn call() -> Exchange {
     let mut exchange = exchange();

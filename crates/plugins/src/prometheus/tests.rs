@@ -7,19 +7,16 @@ use weir_plugin::{CallRecord, Exchange, LogEntry, Outcome, RouteFacts};
 
 fn record(status: u16, total_us: u64, upstream_us: Option<u64>) -> CallRecord<'static> {
     CallRecord {
-        started_ms: 0,
-        started_us: 0,
         status,
         bytes_in: 100,
         bytes_out: 1_000,
         total_us,
-        forwarded_us: None,
         upstream_us,
         upstream_status: upstream_us.map(|_| status),
-        failed_tries: &[],
-        failures: &[],
-        upstream: upstream_us.map(|_| "10.0.0.9:80".parse().expect("an address")),
-        hostname: "gw-1",
+        upstream: crate::testkit::record()
+            .upstream
+            .filter(|_| upstream_us.is_some()),
+        ..crate::testkit::record()
     }
 }
 

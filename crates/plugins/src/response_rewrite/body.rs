@@ -2,7 +2,6 @@
 
 use super::Replacement;
 use crate::captures::{CaptureTemplate, Found};
-use crate::compression::{self, Coding};
 use crate::field_steps::{FieldStep, FieldSteps};
 use crate::gathered::Gathered;
 use crate::texts::Dialect;
@@ -10,7 +9,7 @@ use regex::bytes::{Captures, Regex};
 use serde_json::Value;
 use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath};
-use weir_plugin::{BodyFilter, Exchange, Response, system_clock};
+use weir_plugin::{BodyFilter, Exchange, Headers, Response, system_clock};
 
 /// What is put around a body.
 pub(super) struct Around {
@@ -130,7 +129,6 @@ impl Change {
 pub(super) struct Whole {
     change: Arc<Change>,
     gathered: Gathered,
-    coding: Option<Coding>,
     is_json: bool,
 }
 
@@ -141,29 +139,20 @@ impl Whole {
             && response.headers.get(b"content-type").is_some_and(is_json)
             && !response.headers.contains(b"content-encoding");
         let filters = !change.replacements.is_empty();
-        let is_too_large = response
-            .content_length
-            .is_some_and(|length| length > change.max_bytes as u64);
-        if !(filters || is_json) || is_too_large {
+        if !(filters || is_json) {
             return;
         }
-        let coding = response.headers.get(b"content-encoding").map(Coding::of);
-        let coding = match coding {
-            // Nobody can look into it.
-            Some(None) => return,
-            Some(coding) => coding,
-            None => None,
+        let Some(gathered) = Gathered::begin(response, change.max_bytes) else {
+            return;
         };
         if filters {
-            for name in [&b"Content-Encoding"[..], b"ETag", b"Last-Modified"] {
+            for name in [&b"ETag"[..], b"Last-Modified"] {
                 response.headers.remove(name);
             }
         }
-        response.headers.remove(b"content-length");
         response.body_filters.push(Self {
             change: Arc::clone(change),
-            gathered: Gathered::new(change.max_bytes),
-            coding,
+            gathered,
             is_json,
         });
     }
@@ -174,14 +163,14 @@ impl BodyFilter for Whole {
         self.gathered.piece(data, out);
     }
 
+    fn head(&mut self, _: &mut u16, headers: &mut Headers) {
+        self.gathered.head(headers);
+    }
+
     fn end(&mut self, out: &mut Vec<u8>) {
-        let Some(mut body) = self.gathered.whole() else {
+        let Some(mut body) = self.gathered.whole(out) else {
             return;
         };
-        if let Some(coding) = self.coding {
-            // What is no such stream passes as it is, without its coding's name.
-            body = compression::unpacked(coding, &body, self.change.max_bytes).unwrap_or(body);
-        }
         if self.is_json {
             body = self.change.change_json(body);
         }

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! Where a service's body is changed in part (`filters`, `json`), it is read whole first, up to `max_body_bytes`; a
-//! larger one is passed on as it comes. `before` and `after` are added as it passes.
+//! larger one is passed on as it comes. `before` and `after` are added as it passes. For `filters`, bodies in `gzip` and
+//! `br` are unpacked, and the head waits for that: one that is too large passes as it is, with the coding's name.
 //!
 //! Security: a changed status may turn a refusal of the gateway into what looks like success; `when` limits it.
 

@@ -9,17 +9,12 @@ fn rewrite(config: &Value, status: u16) -> Exchange {
     let mut exchange = exchange();
     exchange.response.status = status;
     exchange.response.reason = b"Upstream's words".to_vec();
-    for (name, value) in [
+    exchange.response.headers = header_fields(&[
         ("X-A", "up"),
         ("ETag", "\"e\""),
         ("Content-Encoding", "gzip"),
         ("Last-Modified", "then"),
-    ] {
-        exchange
-            .response
-            .headers
-            .append(name.as_bytes(), value.as_bytes());
-    }
+    ]);
     filter.on_response(&mut exchange);
     exchange
 }
@@ -93,23 +88,26 @@ fn responses_are_rewritten() {
 
 /// The body that comes out of one that goes in, in two pieces.
 fn passed(config: &Value, headers: &[(&str, &str)], body: &[u8]) -> String {
+    String::from_utf8(answered(config, headers, body).0).expect("text")
+}
+
+/// Likewise, and the headers before it.
+fn answered(config: &Value, headers: &[(&str, &str)], body: &[u8]) -> (Vec<u8>, Vec<String>) {
     let filter = build(&ResponseRewrite, config).expect("valid");
     let mut exchange = exchange();
     exchange.response.status = 200;
-    for (name, value) in headers {
-        exchange
-            .response
-            .headers
-            .append(name.as_bytes(), value.as_bytes());
-    }
+    exchange.response.headers = header_fields(headers);
     filter.on_response(&mut exchange);
-    let mut filters = exchange.response.body_filters;
+    let response = &mut exchange.response;
     let (first, second) = body.split_at(body.len() / 2);
     let mut out = Vec::new();
-    filters.piece(first, &mut out);
-    filters.piece(second, &mut out);
-    filters.end(&mut out);
-    String::from_utf8(out).expect("text")
+    response.body_filters.piece(first, &mut out);
+    response.body_filters.piece(second, &mut out);
+    response
+        .body_filters
+        .head(&mut response.status, &mut response.headers);
+    response.body_filters.end(&mut out);
+    (out, lines(&response.headers))
 }
 
 #[test]
@@ -165,13 +163,20 @@ fn bodies_are_changed() {
 
 #[test]
 fn compressed_bodies_are_unpacked() {
-    use std::io::Write;
-    let mut coder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    coder.write_all(b"hello world").expect("in memory");
-    let packed = coder.finish().expect("in memory");
+    let packed = gzip(b"hello world");
     let config = json!({"filters": [{"pattern": "world", "replacement": "you"}]});
     let headers = [("Content-Encoding", "gzip"), ("ETag", "x")];
-    assert_eq!(passed(&config, &headers, &packed), "hello you");
+    let (body, told) = answered(&config, &headers, &packed);
+    assert_eq!((body.as_slice(), told), (&b"hello you"[..], vec![]));
+    // One that is too large passes as it came, with the name of its coding: packed, or unpacked.
+    for most in [packed.len() - 1, 10] {
+        let config = json!({"filters": config["filters"], "max_body_bytes": most});
+        let (body, told) = answered(&config, &headers, &packed);
+        assert_eq!(
+            (body, told),
+            (packed.clone(), vec!["Content-Encoding: gzip".to_owned()])
+        );
+    }
 }
 
 #[test]

@@ -270,7 +270,7 @@ impl StatsdFilter {
             Measure::Count | Measure::Text(_) => (1, false),
         };
         match (is_time, self.decimals) {
-            (true, true) => crate::logger::json::millis(out, number),
+            (true, true) => weir_telemetry::json::millis(out, number),
             (true, false) => write_whole(number / 1000, out),
             (false, _) => write_whole(number, out),
         }

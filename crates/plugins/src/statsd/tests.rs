@@ -7,19 +7,9 @@ use weir_plugin::RouteFacts;
 
 fn record() -> CallRecord<'static> {
     CallRecord {
-        started_ms: NOW_MS,
-        started_us: NOW_MS * 1000,
-        forwarded_us: None,
-        failures: &[],
-        status: 201,
-        bytes_in: 77,
-        bytes_out: 300,
-        total_us: 12_345,
         upstream_us: Some(10_045),
-        upstream_status: Some(201),
-        failed_tries: &[],
-        upstream: "10.0.0.9:80".parse().ok(),
         hostname: "gw.example",
+        ..crate::testkit::record()
     }
 }
 

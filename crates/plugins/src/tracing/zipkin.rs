@@ -3,9 +3,9 @@
 use super::attributes::Value;
 use super::shape::Kind;
 use super::span::Span;
-use crate::logger::json;
 use std::net::IpAddr;
 use weir_plugin::{TraceContext, write_hex};
+use weir_telemetry::json;
 
 /// What Zipkin is told of the gateway itself.
 pub struct Local<'l> {
@@ -50,29 +50,29 @@ fn write_span(span: &Span, trace: &TraceContext, local: &Local<'_>, out: &mut Ve
         Kind::Server => field(out, "kind", b"SERVER"),
         Kind::Client => field(out, "kind", b"CLIENT"),
     }
-    json::key(out, "timestamp");
+    json::name(out, "timestamp");
     json::number(out, span.start_us);
-    json::key(out, "duration");
+    json::name(out, "duration");
     // Zero would mean that it is not known.
     json::number(out, (span.end_us - span.start_us).max(1));
-    json::key(out, "localEndpoint");
+    json::name(out, "localEndpoint");
     endpoint(out, Some(local.service), local.address);
     let service = local.remote_service.filter(|_| span.is_to_service);
     if service.is_some() || span.peer.is_some() {
-        json::key(out, "remoteEndpoint");
+        json::name(out, "remoteEndpoint");
         endpoint(out, service, span.peer);
     }
     if !span.attributes.is_empty() {
-        json::key(out, "tags");
+        json::name(out, "tags");
         tags(out, &span.attributes);
     }
     if !span.events.is_empty() {
-        json::key(out, "annotations");
+        json::name(out, "annotations");
         out.push(b'[');
         for (name, at) in &span.events {
             json::comma(out);
             out.push(b'{');
-            json::key(out, "timestamp");
+            json::name(out, "timestamp");
             json::number(out, *at);
             field(out, "value", name.as_bytes());
             out.push(b'}');
@@ -110,8 +110,8 @@ fn endpoint(out: &mut Vec<u8>, service: Option<&str>, address: Option<(IpAddr, u
     if let Some((ip, port)) = address {
         let name = if ip.is_ipv4() { "ipv4" } else { "ipv6" };
         field(out, name, ip.to_string().as_bytes());
-        json::key(out, "port");
-        json::number(out, port.into());
+        json::name(out, "port");
+        json::number(out, port);
     }
     out.push(b'}');
 }

@@ -2,6 +2,11 @@
 
 use super::answer::Answer;
 use super::*;
+use name_server::NameServer;
+
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "../../tests/support/name_server.rs"]
+mod name_server;
 
 fn endpoint(last: u8, port: Option<u16>, weight: u32, priority: i32) -> Endpoint {
     Endpoint {
@@ -69,6 +74,38 @@ async fn names_that_nobody_asks_for_are_forgotten() {
     assert_eq!(count(), 1);
     resolver.look_after(later + UNUSED);
     assert_eq!(count(), 0);
+}
+
+#[tokio::test(flavor = "local")]
+async fn an_old_answer_will_do_unless_it_has_just_not_done() {
+    let names = NameServer::start();
+    let resolver = Resolver::new(NameServers::Fixed(vec![names.address]), 1);
+    let wanted = |tried: Option<SocketAddr>| Wanted {
+        name: "api.test",
+        port: 80,
+        srv: false,
+        is_again: tried.is_some(),
+        tried,
+    };
+    names.set_addresses("api.test", 1, &[[127, 0, 0, 2].into()]);
+    let now = Instant::now();
+    let (old, new) = (address(2, 80), address(3, 80));
+    assert_eq!(
+        resolver.address(wanted(None), now, |_| true).await.ok(),
+        Some(old)
+    );
+    names.set_addresses("api.test", 1, &[[127, 0, 0, 3].into()]);
+    names.hold();
+    let later = now + 3 * MIN_TTL;
+    assert_eq!(
+        resolver.address(wanted(None), later, |_| true).await.ok(),
+        Some(old)
+    );
+    names.release();
+    assert_eq!(
+        resolver.address(wanted(Some(old)), later, |_| true).await.ok(),
+        Some(new)
+    );
 }
 
 #[test]

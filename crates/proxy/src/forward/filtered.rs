@@ -7,15 +7,6 @@ use std::io;
 use weir_plugin::Headers;
 
 impl Call<'_> {
-    /// A whole body after the filters' work. One that the client does not get is not worked on.
-    pub(super) fn filter_whole(&mut self, body: Vec<u8>) -> Vec<u8> {
-        let filters = &mut self.exchange.response.body_filters;
-        match filters.is_empty() {
-            true => body,
-            false => filters.whole(body),
-        }
-    }
-
     /// Passes on what filters make of a piece.
     pub(super) async fn send_filtered(
         &mut self,

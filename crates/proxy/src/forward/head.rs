@@ -10,11 +10,8 @@ use weir_plugin::headers::is_value;
 use weir_snapshot::Target;
 
 impl Call<'_> {
-    /// Writes the request's head as this target gets it.
-    pub(super) fn write_request_head(&mut self, plan: &Plan<'_>, target: &Target, out: &mut Vec<u8>) {
-        let request = &self.exchange.request;
-        out.extend_from_slice(&request.method);
-        out.push(b' ');
+    /// Writes the request's target as the route's paths have it.
+    pub(super) fn write_target(&self, plan: &Plan<'_>, out: &mut Vec<u8>) {
         forwarded::write_target(
             &plan.forward.path,
             plan.found.matched_len,
@@ -22,6 +19,14 @@ impl Call<'_> {
             self.exchange,
             out,
         );
+    }
+
+    /// Writes the request's head as this target gets it.
+    pub(super) fn write_request_head(&mut self, plan: &Plan<'_>, target: &Target, out: &mut Vec<u8>) {
+        let request = &self.exchange.request;
+        out.extend_from_slice(&request.method);
+        out.push(b' ');
+        self.write_target(plan, out);
         out.extend_from_slice(b" HTTP/1.1\r\n");
         self.write_request_fields(plan, target, out);
         match (&self.exchange.request.body, self.head.framing) {

@@ -1,4 +1,4 @@
-//! Holding the head of a response back until filters have seen all of its body and its trailers.
+//! Holding the head of a response back until filters have seen its body and its trailers.
 
 use super::attempt::Attempt;
 use super::pump::Watch;
@@ -8,7 +8,7 @@ use crate::h1::chunked::Piece;
 use crate::h1::response::ResponseHead;
 use crate::serve::{After, Call, Stop};
 use std::io;
-use weir_plugin::RefusalKind;
+use weir_plugin::{Hold, RefusalKind};
 
 /// Why a response was not passed on whole.
 pub enum Unrelayed {
@@ -24,6 +24,14 @@ impl From<After> for Unrelayed {
     }
 }
 
+/// What has come of a response while its head was held back.
+pub struct Held {
+    /// The body after the filters' work.
+    pub body: Vec<u8>,
+    /// Where its rest begins; `None`: it is whole.
+    pub rest: Option<BodyCursor>,
+}
+
 impl Call<'_> {
     /// The body of a response whose head is held back, after the filters' work, and the head as they leave it.
     ///
@@ -31,12 +39,12 @@ impl Call<'_> {
     /// The answer that the client gets instead.
     pub(super) async fn hold(
         &mut self,
-        most: usize,
+        hold: Hold,
         head: &ResponseHead,
         attempt: &mut Attempt,
         watch: &mut Watch<'_>,
-    ) -> Result<Vec<u8>, Unrelayed> {
-        let held = self.gather(most, head, attempt, watch).await;
+    ) -> Result<Held, Unrelayed> {
+        let held = self.gather(hold, head, attempt, watch).await;
         held.map_err(|error| match error.kind() {
             io::ErrorKind::ConnectionAborted => Unrelayed::Cut(After::Close),
             io::ErrorKind::TimedOut => Unrelayed::Refused(RefusalKind::UpstreamTimeout.into()),
@@ -46,11 +54,12 @@ impl Call<'_> {
 
     async fn gather(
         &mut self,
-        most: usize,
+        hold: Hold,
         head: &ResponseHead,
         attempt: &mut Attempt,
         watch: &mut Watch<'_>,
-    ) -> io::Result<Vec<u8>> {
+    ) -> io::Result<Held> {
+        let (Hold::Whole(most) | Hold::Begin(most)) = hold;
         let mut cursor = BodyCursor::new(head.framing);
         let (mut body, mut read) = (Vec::new(), 0_usize);
         while !cursor.is_done() {
@@ -69,9 +78,15 @@ impl Call<'_> {
                     let filters = &mut self.exchange.response.body_filters;
                     filters.piece(&inbox.bytes()[..count], &mut body);
                     inbox.consume(count);
-                    if read > most {
+                    if read <= most {
+                        continue;
+                    }
+                    if let Hold::Whole(_) = hold {
                         return Err(io::ErrorKind::InvalidData.into());
                     }
+                    self.filter_head();
+                    let rest = Some(cursor);
+                    return Ok(Held { body, rest });
                 }
             }
         }
@@ -80,11 +95,15 @@ impl Call<'_> {
             Some(_) => self.await_trailers(attempt, &mut Vec::new(), watch).await?,
         };
         self.filter_trailers(&mut trailers);
+        self.filter_head();
+        self.exchange.response.body_filters.end(&mut body);
+        Ok(Held { body, rest: None })
+    }
+
+    fn filter_head(&mut self) {
         let response = &mut self.exchange.response;
         response
             .body_filters
             .head(&mut response.status, &mut response.headers);
-        response.body_filters.end(&mut body);
-        Ok(body)
     }
 }

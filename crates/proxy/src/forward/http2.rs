@@ -3,7 +3,6 @@
 use super::attempt::{Attempt, Awaited, failure_of};
 use super::pump::{Pump, Watch};
 use super::{Failure, Plan};
-use crate::forwarded;
 use crate::h1::Framing;
 use crate::h2::send::RequestHead;
 use crate::multiplex::fields;
@@ -25,13 +24,7 @@ impl Call<'_> {
         attempt: &Attempt,
         out: &mut Vec<u8>,
     ) -> io::Result<bool> {
-        forwarded::write_target(
-            &plan.forward.path,
-            plan.found.matched_len,
-            plan.is_decoded,
-            self.exchange,
-            out,
-        );
+        self.write_target(plan, out);
         let target_len = out.len();
         self.write_request_fields(plan, target, out);
         let mut body = self.worker.buffers.take_output();

@@ -49,11 +49,19 @@ impl Call<'_> {
             self.exchange.response.content_length = Some(length);
         }
         self.run_response_work(&plan.route.chain);
+        let mut begun = None;
         let replaced = match self.exchange.response.hold.take() {
-            Some(most) if self.exchange.response.replaced_body.is_none() => {
-                Some(Box::pin(self.hold(most, head, attempt, &mut watch)).await?)
+            Some(hold) if self.exchange.response.replaced_body.is_none() => {
+                let held = Box::pin(self.hold(hold, head, attempt, &mut watch)).await?;
+                match held.rest {
+                    Some(rest) if !self.is_bodyless() => {
+                        begun = Some(Box::new((held.body, rest)));
+                        None
+                    }
+                    _ => Some(held.body),
+                }
             }
-            _ => self.replacement(head).map(|body| self.filter_whole(body)),
+            _ => (self.replacement(head)).map(|body| self.exchange.response.filter_whole(body)),
         };
         let framing = self.outgoing_framing(head, replaced.as_deref());
         if !plan.route.chain.steps.is_empty() {
@@ -73,7 +81,7 @@ impl Call<'_> {
             _ if written.is_err() => Err(io::ErrorKind::BrokenPipe.into()),
             Some(body) => self.send_replacement(&body, head, &mut out, &mut watch).await,
             None => {
-                self.relay_body(head, framing, attempt, &mut out, &mut watch)
+                self.relay_body(head, framing, begun, attempt, &mut out, &mut watch)
                     .await
             }
         };
@@ -183,16 +191,27 @@ impl Call<'_> {
         Ok(head.framing.is_empty())
     }
 
-    /// Passes the body on as it comes. Says whether its end was seen.
+    /// Passes the body on as it comes, behind what of it was held back. Says whether its end was seen.
     async fn relay_body(
         &mut self,
         head: &ResponseHead,
         framing: Framing,
+        begun: Option<Box<(Vec<u8>, BodyCursor)>>,
         attempt: &mut Attempt,
         out: &mut Vec<u8>,
         watch: &mut Watch<'_>,
     ) -> io::Result<bool> {
-        let mut cursor = BodyCursor::new(head.framing);
+        let mut cursor = match begun {
+            None => BodyCursor::new(head.framing),
+            Some(begun) => {
+                let (body, rest) = *begun;
+                // An empty chunk would be the last one.
+                if !body.is_empty() {
+                    self.send_data(&body, framing, out, watch).await?;
+                }
+                rest
+            }
+        };
         let mut relayed = 0usize;
         while !cursor.is_done() {
             let piece = cursor
@@ -201,8 +220,11 @@ impl Call<'_> {
             match piece {
                 Piece::End => break,
                 Piece::Skip(0) => {
-                    // Whoever waits for this part should have it before more is awaited.
-                    self.pause_filters(framing, out);
+                    // Whoever waits for this part should have it before more is awaited. A body of known length is no
+                    // stream of events: it is on its way as a whole, and is compressed better as one.
+                    if !matches!(head.framing, Framing::Length(_)) {
+                        self.pause_filters(framing, out);
+                    }
                     self.flush(out, watch).await?;
                     if cursor.is_long(BUFFER_BYTES as u64) || relayed >= BUFFER_BYTES / 2 {
                         attempt.connection.inbox.enlarge(&self.worker.buffers);

@@ -6,7 +6,7 @@
 
 use super::frame::{self, Code};
 use super::hpack::Decoder;
-use super::state::{Fault, StreamState};
+use super::state::{Fault, Queues, StreamState};
 use crate::buffer::Inbox;
 use crate::multiplex::list::FieldList;
 use crate::transport::{ReadHalf, WriteHalf};
@@ -96,6 +96,8 @@ pub struct State {
     pub decoder: Decoder,
     pub block: Option<Block>,
     pub streams: Slab<StreamState>,
+    /// Of streams that are over; the room in them is used again.
+    pub spare_queues: Vec<Queues>,
     pub keys: HashMap<u32, usize, foldhash::fast::RandomState>,
     pub resets: VecDeque<u32>,
     /// Resets of the peer that came too late to spare any work, and nobody has counted yet.
@@ -145,6 +147,7 @@ impl Connection {
             decoder: Decoder::default(),
             block: None,
             streams: Slab::new(),
+            spare_queues: Vec::new(),
             keys: HashMap::default(),
             resets: VecDeque::new(),
             late_resets: 0,

@@ -4,6 +4,7 @@ use super::hpack::{Decoder, Malformed};
 use crate::h1::parse_length;
 use crate::multiplex::fields::belongs;
 use crate::multiplex::list::{FieldList, Pseudo};
+use weir_plugin::headers::{is_value, token_len};
 
 /// What a field adds to a list's size beyond its name and value (RFC 9113, 6.5.2).
 const FIELD_OVERHEAD: usize = 32;
@@ -88,29 +89,7 @@ pub fn stated_length(list: &FieldList) -> Option<u64> {
     stated.next().is_none().then_some(length)
 }
 
-/// By byte: whether it may stand in a name, which is in lower case here.
-const NAME: [bool; 256] = {
-    let mut table = [false; 256];
-    let marks = b"!#$%&'*+-.^_`|~";
-    let mut index = 0;
-    while index < marks.len() {
-        table[marks[index] as usize] = true;
-        index += 1;
-    }
-    let mut byte = 0;
-    while byte < 256 {
-        table[byte] |= (byte as u8).is_ascii_lowercase() || (byte as u8).is_ascii_digit();
-        byte += 1;
-    }
-    table
-};
-
+/// Whether it may be the name of a field, which is in lower case here.
 fn is_name(name: &[u8]) -> bool {
-    !name.is_empty() && name.iter().all(|byte| NAME[usize::from(*byte)])
-}
-
-fn is_value(value: &[u8]) -> bool {
-    value.iter().fold(true, |is_good, byte| {
-        is_good & !((*byte < 0x20 && *byte != b'\t') || *byte == 0x7f)
-    })
+    token_len(name) == name.len() && !name.is_empty() && !name.iter().any(u8::is_ascii_uppercase)
 }

@@ -7,7 +7,6 @@ use super::state::{Fault, Receiving, StreamState};
 use crate::buffer::Inbox;
 use crate::multiplex::fields::trailer_lines;
 use crate::multiplex::list::FieldList;
-use std::collections::VecDeque;
 
 /// Most CONTINUATION frames of one field list.
 const MAX_CONTINUATIONS: usize = 32;
@@ -255,8 +254,7 @@ impl State {
             fault: None,
             left,
             is_head: false,
-            pieces: VecDeque::new(),
-            heads: VecDeque::new(),
+            waiting: self.spare_queues.pop().unwrap_or_default(),
             trailers: None,
         });
         self.keys.insert(id, key);
@@ -269,7 +267,7 @@ impl State {
         let stream = &mut self.streams[key];
         let is_final = match status {
             Some(101) | None => return self.break_stream(key, Code::PROTOCOL_ERROR),
-            Some(100..200) if ends || stream.heads.len() >= MAX_HEADS => {
+            Some(100..200) if ends || stream.waiting.heads.len() >= MAX_HEADS => {
                 return self.break_stream(key, Code::PROTOCOL_ERROR);
             }
             Some(100..200) => false,
@@ -282,7 +280,7 @@ impl State {
             stream.left = head::stated_length(&list).filter(|_| !stream.is_head);
             stream.receiving = Receiving::Body;
         }
-        stream.heads.push_back(list);
+        stream.waiting.heads.push_back(list);
         stream.wake();
         if ends {
             self.end_receiving(key);

@@ -3,9 +3,12 @@
 use super::connection::{FULL, Side, State};
 use super::frame::{self, Code};
 use super::hpack;
-use super::state::{Fault, Receiving};
+use super::state::{Fault, Queues, Receiving};
 use std::io::{self, IoSlice};
 use std::task::{Context, Poll};
+
+/// Queues of streams that are over, kept for those to come.
+const MAX_SPARE_QUEUES: usize = 128;
 
 /// A request's head for an upstream.
 #[derive(Debug, Clone, Copy)]
@@ -222,8 +225,16 @@ impl State {
         };
         self.reset(key, code);
         self.allow(unread);
-        self.streams.remove(key);
+        let Queues {
+            mut pieces,
+            mut heads,
+        } = self.streams.remove(key).waiting;
         self.keys.remove(&id);
+        if self.spare_queues.len() < MAX_SPARE_QUEUES {
+            pieces.clear();
+            heads.clear();
+            self.spare_queues.push(Queues { pieces, heads });
+        }
     }
 }
 

@@ -62,10 +62,16 @@ pub struct StreamState {
     pub left: Option<u64>,
     /// The answer to a HEAD states a length of what does not come.
     pub is_head: bool,
-    pub pieces: VecDeque<Bytes>,
-    pub heads: VecDeque<FieldList>,
+    pub waiting: Queues,
     /// Header lines.
     pub trailers: Option<Vec<u8>>,
+}
+
+/// What waits on a stream to be read.
+#[derive(Default)]
+pub struct Queues {
+    pub pieces: VecDeque<Bytes>,
+    pub heads: VecDeque<FieldList>,
 }
 
 impl StreamState {
@@ -89,20 +95,20 @@ impl StreamState {
     pub fn gather(&mut self, data: &[u8]) {
         self.unread += data.len();
         let is_small = |last: &Bytes| last.len() + data.len() <= SMALL;
-        if self.pieces.back().is_some_and(is_small)
-            && let Some(last) = self.pieces.pop_back()
+        if self.waiting.pieces.back().is_some_and(is_small)
+            && let Some(last) = self.waiting.pieces.pop_back()
         {
             match last.try_into_mut() {
                 Ok(mut last) => {
                     last.extend_from_slice(data);
-                    self.pieces.push_back(last.freeze());
+                    self.waiting.pieces.push_back(last.freeze());
                     return;
                 }
                 // Somebody else holds it too: it stays as it is.
-                Err(last) => self.pieces.push_back(last),
+                Err(last) => self.waiting.pieces.push_back(last),
             }
         }
-        self.pieces.push_back(Bytes::copy_from_slice(data));
+        self.waiting.pieces.push_back(Bytes::copy_from_slice(data));
     }
 }
 
@@ -124,19 +130,18 @@ mod tests {
             fault: None,
             left: None,
             is_head: false,
-            pieces: VecDeque::new(),
-            heads: VecDeque::new(),
+            waiting: Queues::default(),
             trailers: None,
         };
         for _ in 0..3 * SMALL {
             stream.gather(b"a");
         }
-        assert_eq!(stream.pieces.len(), 3);
+        assert_eq!(stream.waiting.pieces.len(), 3);
         stream.gather(b"b");
-        let held = stream.pieces.back().cloned();
+        let held = stream.waiting.pieces.back().cloned();
         stream.gather(b"c");
         assert_eq!(held.as_deref(), Some(&b"b"[..]));
-        let all: Vec<u8> = stream.pieces.iter().flatten().copied().collect();
+        let all: Vec<u8> = stream.waiting.pieces.iter().flatten().copied().collect();
         assert_eq!((all.len(), &all[3 * SMALL..]), (stream.unread, &b"bc"[..]));
     }
 }

@@ -85,7 +85,7 @@ impl Ends {
         };
         let came = self.connection.with(|state| {
             let stream = &mut state.streams[key];
-            let Some(list) = stream.heads.pop_front() else {
+            let Some(list) = stream.waiting.heads.pop_front() else {
                 return match stream.fault {
                     Some(fault) => Poll::Ready(Err(fault.error())),
                     None => {
@@ -97,7 +97,7 @@ impl Ends {
             if super::head::status(&list).is_some_and(|status| status < 200) {
                 return Poll::Ready(Ok(Came::Interim(list)));
             }
-            let is_whole = stream.receiving == Receiving::Ended && stream.pieces.is_empty();
+            let is_whole = stream.receiving == Receiving::Ended && stream.waiting.pieces.is_empty();
             Poll::Ready(Ok(Came::Final(list, is_whole && stream.trailers.is_none())))
         });
         if matches!(came, Poll::Ready(Ok(Came::Final(..)))) {
@@ -164,7 +164,7 @@ impl Ends {
             (Incoming::Over, _) => true,
             (Incoming::Body, Some(key)) => self.connection.with(|state| {
                 let stream = &state.streams[key];
-                let is_empty = stream.pieces.is_empty() && stream.trailers.is_none();
+                let is_empty = stream.waiting.pieces.is_empty() && stream.trailers.is_none();
                 is_empty && stream.receiving == Receiving::Ended && stream.fault.is_none()
             }),
             _ => false,
@@ -215,7 +215,7 @@ impl Ends {
         };
         let piece = self.connection.with(|state| {
             let stream = &mut state.streams[key];
-            if let Some(data) = stream.pieces.pop_front() {
+            if let Some(data) = stream.waiting.pieces.pop_front() {
                 return Poll::Ready(Ok(Piece::Data(data)));
             }
             if let Some(fault) = stream.fault {

@@ -1,11 +1,14 @@
 //! The fields of a head, or of trailers, as a stream of HTTP/2 or HTTP/3 brings them: all in one piece of memory, with
 //! those that are no header fields apart.
 
-use std::cell::RefCell;
+use crate::spares::Spares;
 
 /// Lists that a worker keeps, and the most bytes of each.
-const MAX_SPARES: usize = 128;
+const MAX_SPARES: usize = 1024;
 const MAX_SPARE_BYTES: usize = 4096;
+/// Room in a new list: bytes, and fields.
+const USUAL_BYTES: usize = 512;
+const USUAL_FIELDS: usize = 16;
 
 /// What a head says besides its fields (RFC 9113, 8.3; RFC 8441, 4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,21 +113,34 @@ impl FieldList {
 }
 
 /// Lists of a worker that wait for their next use.
-#[derive(Default)]
-pub struct SpareLists(RefCell<Vec<FieldList>>);
+pub struct SpareLists(Spares<FieldList>);
+
+impl Default for SpareLists {
+    fn default() -> Self {
+        Self(Spares::new(MAX_SPARES))
+    }
+}
 
 impl SpareLists {
     /// An empty list.
     pub fn take(&self) -> FieldList {
-        self.0.borrow_mut().pop().unwrap_or_default()
+        self.0.take().unwrap_or_else(|| FieldList {
+            bytes: Vec::with_capacity(USUAL_BYTES),
+            fields: Vec::with_capacity(USUAL_FIELDS),
+            ..FieldList::default()
+        })
     }
 
     /// Takes a list back.
     pub fn give(&self, mut list: FieldList) {
-        let mut spares = self.0.borrow_mut();
-        if spares.len() < MAX_SPARES && list.bytes.capacity() <= MAX_SPARE_BYTES {
+        if list.bytes.capacity() <= MAX_SPARE_BYTES {
             list.clear();
-            spares.push(list);
+            self.0.give(list);
         }
+    }
+
+    /// Lets go of some that nobody has needed for a while.
+    pub fn trim(&self) {
+        drop(self.0.trim());
     }
 }

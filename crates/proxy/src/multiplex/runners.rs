@@ -5,12 +5,13 @@ use super::fields::Asked;
 use super::list::SpareLists;
 use super::session::Live;
 use super::stream::Ends;
-use std::cell::RefCell;
+use crate::spares::Spares;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
 /// Most tasks that wait for a call.
-const MAX_IDLE: usize = 256;
+const MAX_IDLE: usize = 1024;
 
 /// A call to be run.
 struct Call {
@@ -24,51 +25,78 @@ struct Call {
 struct Desk {
     call: RefCell<Option<Call>>,
     waker: RefCell<Option<Waker>>,
+    /// There will be no more calls.
+    is_closed: Cell<bool>,
+}
+
+impl Desk {
+    fn wake(&self) {
+        if let Some(waker) = self.waker.borrow_mut().take() {
+            waker.wake();
+        }
+    }
 }
 
 /// A worker's tasks that wait, and lists for the heads of their calls.
-#[derive(Default)]
 pub struct Runners {
-    idle: Rc<RefCell<Vec<Rc<Desk>>>>,
+    idle: Rc<Spares<Rc<Desk>>>,
     pub lists: SpareLists,
+}
+
+impl Default for Runners {
+    fn default() -> Self {
+        Self {
+            idle: Rc::new(Spares::new(MAX_IDLE)),
+            lists: SpareLists::default(),
+        }
+    }
 }
 
 impl Runners {
     /// Has a call run.
     pub fn run(&self, live: Live, asked: Asked, ends: Ends) {
         let call = Call { live, asked, ends };
-        let Some(desk) = self.idle.borrow_mut().pop() else {
+        let Some(desk) = self.idle.take() else {
             let desk = Rc::new(Desk::default());
             tokio::task::spawn_local(work(desk, Rc::clone(&self.idle), call));
             return;
         };
         *desk.call.borrow_mut() = Some(call);
-        if let Some(waker) = desk.waker.borrow_mut().take() {
-            waker.wake();
+        desk.wake();
+    }
+
+    /// Ends some tasks that nobody has needed for a while.
+    pub fn trim(&self) {
+        self.lists.trim();
+        for desk in self.idle.trim() {
+            desk.is_closed.set(true);
+            desk.wake();
         }
     }
 }
 
 /// Runs calls, one after the other, until there are tasks enough.
-async fn work(desk: Rc<Desk>, idle: Rc<RefCell<Vec<Rc<Desk>>>>, first: Call) {
+async fn work(desk: Rc<Desk>, idle: Rc<Spares<Rc<Desk>>>, first: Call) {
     let mut call = first;
     loop {
         let Call { live, asked, ends } = call;
         live.call(asked, ends).await;
-        {
-            let mut idle = idle.borrow_mut();
-            if idle.len() >= MAX_IDLE {
-                return;
-            }
-            idle.push(Rc::clone(&desk));
+        if !idle.has_room() {
+            return;
         }
-        call = std::future::poll_fn(|context| match desk.call.borrow_mut().take() {
-            Some(call) => Poll::Ready(call),
+        idle.give(Rc::clone(&desk));
+        let next = std::future::poll_fn(|context| match desk.call.borrow_mut().take() {
+            Some(call) => Poll::Ready(Some(call)),
+            None if desk.is_closed.get() => Poll::Ready(None),
             None => {
                 *desk.waker.borrow_mut() = Some(context.waker().clone());
                 Poll::Pending
             }
         })
         .await;
+        match next {
+            Some(next) => call = next,
+            None => return,
+        }
     }
 }

@@ -94,6 +94,14 @@ pub async fn connect(
     Ok(TlsStream::new(tcp, tls, readable))
 }
 
+/// The first message, once it is whole. Who does not send a good one is told so.
+pub(super) fn accepted(acceptor: &mut Acceptor, wire: &mut Wire<'_, '_>) -> io::Result<Option<Accepted>> {
+    acceptor.accept().map_err(|(error, mut alert)| {
+        let _is_told = alert.write(wire);
+        io::Error::new(io::ErrorKind::InvalidData, error)
+    })
+}
+
 async fn read_hello(tcp: &mut TcpStream) -> io::Result<Accepted> {
     let mut acceptor = Acceptor::default();
     std::future::poll_fn(|context| {
@@ -105,13 +113,8 @@ async fn read_hello(tcp: &mut TcpStream) -> io::Result<Accepted> {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Poll::Pending,
                 Err(error) => return Poll::Ready(Err(error)),
             }
-            match acceptor.accept() {
-                Ok(Some(accepted)) => return Poll::Ready(Ok(accepted)),
-                Ok(None) => {}
-                Err((error, mut alert)) => {
-                    let _is_told = alert.write(wire);
-                    return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, error)));
-                }
+            if let Some(accepted) = accepted(&mut acceptor, wire)? {
+                return Poll::Ready(Ok(accepted));
             }
         }
     })

@@ -1,7 +1,7 @@
 //! The first message of a TLS handshake, kept as it came: whoever it is for is found out from it, and then it is
 //! answered here or passed on.
 
-use super::handshake::{Handshake, finish};
+use super::handshake::{Handshake, accepted, finish};
 use super::tls::Wire;
 use rustls::ServerConfig;
 use rustls::server::{Accepted, Acceptor};
@@ -78,13 +78,8 @@ pub async fn read_hello(tcp: &mut TcpStream) -> io::Result<Hello> {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Poll::Pending,
                 Err(error) => return Poll::Ready(Err(error)),
             }
-            match acceptor.accept() {
-                Ok(Some(accepted)) => return Poll::Ready(Ok(accepted)),
-                Ok(None) => {}
-                Err((error, mut alert)) => {
-                    let _is_told = alert.write(&mut wire);
-                    return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, error)));
-                }
+            if let Some(accepted) = accepted(&mut acceptor, &mut wire)? {
+                return Poll::Ready(Ok(accepted));
             }
         }
     })

@@ -1,13 +1,12 @@
 //! What probes show: targets go out and come back without a call.
 
 use crate::server::Server;
-use crate::support::TestGateway;
-use crate::{call, eventually, kinds, model, standing};
+use crate::support::{TestGateway, eventually};
+use crate::{call, kinds, model, model_of, standing};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::Arc;
-use std::time::Duration;
 use weir_proxy::health::Which;
 
 /// Checks of this kind, as fast as they can be.
@@ -78,6 +77,18 @@ fn a_connection_may_be_all_that_is_asked_for() {
     });
 }
 
+/// Whether one server gets no requests for as long as the other is probed three times.
+fn is_left_alone(server: &Server, other: &Server) -> bool {
+    server.take_requests();
+    other.take_requests();
+    let mut probes = 0;
+    eventually("the other is probed", || {
+        probes += other.take_requests().len();
+        probes >= 3
+    });
+    server.take_requests().is_empty()
+}
+
 #[test]
 fn probes_follow_the_configuration() {
     let (first, second) = (Server::start("first"), Server::start("second"));
@@ -85,22 +96,15 @@ fn probes_follow_the_configuration() {
     eventually("the target is probed", || !first.take_requests().is_empty());
     gateway.publish(model(&[&second], checks("http")));
     eventually("the new target is probed", || !second.take_requests().is_empty());
-    eventually("the old target is not probed", || {
-        first.take_requests();
-        // As long as the new one is probed three times.
-        second.take_requests();
-        let mut probes = 0;
-        eventually("the new target is probed", || {
-            probes += second.take_requests().len();
-            probes >= 3
-        });
-        first.take_requests().is_empty()
-    });
-    gateway.publish(model(&[&second], json!({})));
-    eventually("nothing is probed", || {
-        second.take_requests();
-        std::thread::sleep(Duration::from_millis(100));
-        second.take_requests().is_empty()
+    eventually("the old target is not probed", || is_left_alone(&first, &second));
+    // Without checks, while another upstream still has some.
+    let mut unchecked = model(&[&second], json!({}));
+    let mut checked = model(&[&first], checks("http"))["upstreams"][0].take();
+    checked["name"] = json!("checked");
+    unchecked["upstreams"].as_array_mut().unwrap().push(checked);
+    gateway.publish(unchecked);
+    eventually("without checks nothing is probed", || {
+        is_left_alone(&second, &first)
     });
 }
 
@@ -113,12 +117,8 @@ fn a_slow_target_times_out() {
         "healthy": {"interval_ms": 10},
         "unhealthy": {"interval_ms": 10, "timeouts": 2},
     });
-    let model = json!({
-        "upstreams": [{"name": "upstream", "targets": [target], "checks": {"active": active}}],
-        "services": [{"name": "service", "upstream": "upstream"}],
-        "routes": [{"name": "route", "match": [{}], "to": {"service": "service"}}],
-    });
-    let gateway = TestGateway::start(model);
+    let checks = json!({"checks": {"active": active}});
+    let gateway = TestGateway::start(model_of(json!([target]), checks));
     eventually("silence takes it out", || standing(&gateway) == ["UNHEALTHY"]);
     let report = gateway.gateway().upstream_health("upstream").unwrap();
     assert_eq!(report.targets[0].addresses[0].health.timeouts, 2);
@@ -176,11 +176,8 @@ fn probes_over_tls_trust_whom_they_are_told_to() {
             "unhealthy": {"interval_ms": 10, "tcp_failures": 1},
         });
         let target = json!({"host": "127.0.0.1", "port": address.port()});
-        let gateway = TestGateway::start(json!({
-            "upstreams": [{"name": "upstream", "targets": [target], "checks": {"active": active}}],
-            "services": [{"name": "service", "upstream": "upstream"}],
-            "routes": [{"name": "route", "match": [{}], "to": {"service": "service"}}],
-        }));
+        let checks = json!({"checks": {"active": active}});
+        let gateway = TestGateway::start(model_of(json!([target]), checks));
         let which = Which {
             upstream: "upstream",
             host: "127.0.0.1",

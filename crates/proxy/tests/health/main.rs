@@ -17,8 +17,7 @@ const OVER_TLS: bool = false;
 
 use serde_json::{Value, json};
 use server::Server;
-use std::time::{Duration, Instant};
-use support::{PATIENCE, TestGateway};
+use support::TestGateway;
 
 /// A service whose upstream has these targets and fields.
 fn model(targets: &[&Server], fields: Value) -> Value {
@@ -26,6 +25,11 @@ fn model(targets: &[&Server], fields: Value) -> Value {
         .iter()
         .map(|it| json!({"host": it.address.ip().to_string(), "port": it.address.port()}))
         .collect();
+    model_of(json!(targets), fields)
+}
+
+/// The same with targets as a model has them.
+fn model_of(targets: Value, fields: Value) -> Value {
     let mut upstream = json!({"name": "upstream", "targets": targets});
     if let (Value::Object(upstream), Value::Object(fields)) = (&mut upstream, fields) {
         upstream.extend(fields);
@@ -51,16 +55,6 @@ fn kinds(gateway: &TestGateway, calls: usize) -> Vec<(u16, String)> {
     kinds.sort();
     kinds.dedup();
     kinds
-}
-
-/// Waits until something is so.
-#[track_caller]
-fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let patience = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < patience, "in vain: {what}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
 }
 
 /// The words for how the targets of the upstream stand.

@@ -1,11 +1,10 @@
 //! What calls show: targets are ejected, and come back; and how many further tries there may be.
 
 use crate::server::Server;
-use crate::support::TestGateway;
-use crate::{call, eventually, kinds, model, standing};
+use crate::support::{TestGateway, eventually};
+use crate::{call, kinds, model, standing};
 use serde_json::json;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 use weir_proxy::health::{NotSet, Which};
 
 #[test]
@@ -138,8 +137,9 @@ fn the_death_of_a_target_loses_no_call() {
 #[test]
 fn a_target_is_put_out_and_in_by_hand() {
     let (first, second) = (Server::start("first"), Server::start("second"));
-    let checks = json!({"passive": {"ejection_ms": 1}});
-    let gateway = TestGateway::start(model(&[&first, &second], json!({"checks": checks})));
+    let third = Server::start("third");
+    let checks = json!({"passive": {"unhealthy": {"http_failures": 1}, "ejection_ms": 1}});
+    let gateway = TestGateway::start(model(&[&first, &second, &third], json!({"checks": checks})));
     let host = first.address.ip().to_string();
     let which = Which {
         upstream: "upstream",
@@ -148,15 +148,16 @@ fn a_target_is_put_out_and_in_by_hand() {
         address: None,
     };
     gateway.gateway().set_health(&which, false).unwrap();
-    assert_eq!(kinds(&gateway, 10), [(200, "second".to_owned())]);
-    std::thread::sleep(Duration::from_millis(50));
-    assert_eq!(
-        standing(&gateway),
-        ["UNHEALTHY", "HEALTHY"],
-        "time alone does not bring it back"
-    );
+    let others = [(200, "second".to_owned()), (200, "third".to_owned())];
+    assert_eq!(kinds(&gateway, 10), others);
+    // Whoever fails after it is back in time, and it is not.
+    third.set_status(500);
+    eventually("it fails", || call(&gateway, "GET").0 == 500);
+    third.set_status(200);
+    eventually("the one that failed is back", || kinds(&gateway, 10) == others);
+    assert_eq!(standing(&gateway), ["UNHEALTHY", "HEALTHY", "HEALTHY"]);
     gateway.gateway().set_health(&which, true).unwrap();
-    assert_eq!(kinds(&gateway, 10).len(), 2);
+    assert_eq!(kinds(&gateway, 10).len(), 3);
     for (which, error) in [
         (
             Which {

@@ -1,6 +1,6 @@
 //! Routes and filters that look into the request's body, and the body afterwards.
 
-use crate::support::{Ended, Message, TestGateway, Upstream, Wire, answer, text};
+use crate::support::{Ended, Message, TestGateway, Upstream, Wire, answer, json_body, text};
 use serde_json::{Value, json};
 
 const MEGABYTE: usize = 1 << 20;
@@ -16,14 +16,6 @@ fn model(upstream: &Upstream, changes: Value) -> Value {
         "services": [service("large"), service("other")],
         "routes": [large, {"name": "other", "match": [{"precedence": 1}], "to": {"service": "other"}}],
     })
-}
-
-/// An object with this `n`, of so many bytes.
-fn body(n: u32, size: usize) -> Vec<u8> {
-    let mut body = format!("{{\"n\": {n}, \"fill\": \"").into_bytes();
-    body.resize(size.max(body.len() + 2) - 2, b'x');
-    body.extend_from_slice(b"\"}");
-    body
 }
 
 fn request(body: &[u8], content_type: &str, is_chunked: bool) -> Vec<u8> {
@@ -51,46 +43,6 @@ fn exchange(client: &mut Wire, request: Vec<u8>) -> Message {
     let answer = client.response().expect("an answer");
     let _ = sending.join().expect("no panic");
     answer
-}
-
-#[test]
-fn bodies_choose_routes_and_arrive_whole() {
-    let upstream = Upstream::bind();
-    let model = model(&upstream, json!({}));
-    let seen = upstream.serve(|_| answer("ok"));
-    let gateway = TestGateway::start(model);
-    let mut client = gateway.connect();
-    const JSON: &str = "application/json";
-    for is_chunked in [false, true] {
-        for (body, content_type, path) in [
-            (body(6, 0), JSON, "/large/x"),
-            (body(5, 0), JSON, "/other/x"),
-            (body(6, 0), "text/plain", "/other/x"),
-            (b"n=6".to_vec(), "application/x-www-form-urlencoded", "/large/x"),
-            (b"no JSON".to_vec(), JSON, "/other/x"),
-            (Vec::new(), JSON, "/other/x"),
-            (body(6, MEGABYTE), JSON, "/large/x"),
-            (body(6, MEGABYTE + 1), JSON, "/other/x"),
-            (body(6, 3 * MEGABYTE), JSON, "/other/x"),
-        ] {
-            let size = body.len();
-            assert_eq!(
-                exchange(&mut client, request(&body, content_type, is_chunked)).status(),
-                200
-            );
-            let request = seen.lock().expect("no panic").pop().expect("a request");
-            assert!(
-                request.head.line.contains(path),
-                "{size} {content_type}: {}",
-                request.head.line
-            );
-            assert!(
-                request.body == body,
-                "{} of {size} bytes arrived",
-                request.body.len()
-            );
-        }
-    }
 }
 
 #[test]
@@ -131,7 +83,7 @@ fn the_routes_bound_holds_for_what_was_read_before() {
         let mut client = gateway.connect();
         let answer = exchange(
             &mut client,
-            request(&body(6, 100), "application/json", is_chunked),
+            request(&json_body(6, 100), "application/json", is_chunked),
         );
         assert_eq!(answer.status(), 413);
     }
@@ -155,11 +107,11 @@ fn filters_read_on_and_conditions_read_too() {
     for is_chunked in [false, true] {
         let own = exchange(
             &mut client,
-            request(&body(7, 100), "application/json", is_chunked),
+            request(&json_body(7, 100), "application/json", is_chunked),
         );
         assert_eq!(text(&own.body), "own");
         for size in [100, MEGABYTE, MEGABYTE + 1, MEGABYTE + 500_000, 2 * MEGABYTE] {
-            let body = body(6, size);
+            let body = json_body(6, size);
             assert_eq!(
                 exchange(&mut client, request(&body, "application/json", is_chunked)).status(),
                 200

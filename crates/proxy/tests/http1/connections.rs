@@ -1,6 +1,6 @@
 //! Client connections: pipelining, persistence, HTTP/1.0.
 
-use crate::support::{Ended, TestGateway, Upstream, answer, text};
+use crate::support::{Ended, TestGateway, Upstream, answer, patch, simple_model, text};
 
 #[test]
 fn pipelined_requests_are_answered_in_order() {
@@ -181,8 +181,8 @@ fn a_response_without_an_end_of_its_own_becomes_chunked() {
 #[test]
 fn a_replaced_body_is_framed_anew() {
     let upstream = Upstream::bind();
-    let model = crate::support::patch(
-        crate::support::simple_model(upstream.address),
+    let model = patch(
+        simple_model(upstream.address),
         &serde_json::json!({"routes": {"plugins": [
             {"use": {"name": "puppet", "config": {"replace": "mine"}}},
         ]}}),
@@ -232,4 +232,20 @@ fn a_replaced_body_is_framed_anew() {
         );
         assert_eq!(answer.head.get("Transfer-Encoding"), None);
     }
+}
+
+#[test]
+fn empty_lines_between_requests_begin_none() {
+    let upstream = Upstream::bind();
+    let model = simple_model(upstream.address);
+    upstream.serve(|_| answer("hello"));
+    let gateway = TestGateway::with(model, |options| {
+        options.limits.header_timeout = std::time::Duration::from_millis(50);
+        options.limits.idle_timeout = std::time::Duration::from_millis(200);
+    });
+    let mut client = gateway.connect();
+    client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n\r\n\r\n");
+    assert_eq!(client.response().unwrap().status(), 200);
+    // No answer to a request that nobody made: the connection just ends when it has been idle long enough.
+    assert!(client.rest().0.is_empty());
 }

@@ -9,13 +9,43 @@ fn model(upstream: &Upstream, config: &Value) -> Value {
     patch(simple_model(upstream.address), &changes)
 }
 
+const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n";
+const LONG: &str = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc";
+const OPEN: &str = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nabc";
+const EMPTY: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+
+/// A call, what the upstream answers, and what comes of its body; its length, where that is told.
+fn check(config: &Value, line: &str, response: &'static str, body: &str, length: Option<&str>) {
+    let upstream = Upstream::bind();
+    let model = model(&upstream, config);
+    let closes = response == OPEN;
+    std::thread::spawn(move || {
+        let mut wire = upstream.accept_whenever();
+        while wire.request().is_ok() {
+            wire.send(response);
+            if closes {
+                return;
+            }
+        }
+    });
+    let gateway = TestGateway::start(model);
+    let mut client = gateway.connect();
+    client.send(format!("{line}\r\nHost: h\r\n\r\n"));
+    let message = client.response().unwrap();
+    assert_eq!(
+        String::from_utf8_lossy(&message.body),
+        body,
+        "{config} {line} {response:?}"
+    );
+    assert_eq!(
+        message.head.get("content-length").as_deref(),
+        length,
+        "{config} {line} {response:?}"
+    );
+}
+
 #[test]
 fn bodies_are_filtered_as_they_pass() {
-    const CHUNKED: &str =
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n";
-    const LONG: &str = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc";
-    const OPEN: &str = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nabc";
-    const EMPTY: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     for (config, line, response, body, length) in [
         (
             json!({"double": true}),
@@ -57,32 +87,51 @@ fn bodies_are_filtered_as_they_pass() {
             None,
         ),
     ] {
-        let upstream = Upstream::bind();
-        let model = model(&upstream, &config);
-        let closes = response == OPEN;
-        std::thread::spawn(move || {
-            let mut wire = upstream.accept_whenever();
-            while wire.request().is_ok() {
-                wire.send(response);
-                if closes {
-                    return;
-                }
-            }
-        });
-        let gateway = TestGateway::start(model);
-        let mut client = gateway.connect();
-        client.send(format!("{line}\r\nHost: h\r\n\r\n"));
-        let message = client.response().unwrap();
-        assert_eq!(
-            String::from_utf8_lossy(&message.body),
-            body,
-            "{config} {line} {response:?}"
-        );
-        assert_eq!(
-            message.head.get("content-length").as_deref(),
-            length,
-            "{config} {line} {response:?}"
-        );
+        check(&config, line, response, body, length);
+    }
+}
+
+#[test]
+fn heads_wait_for_bodies() {
+    for (config, line, response, body, length) in [
+        // A head that waits for the whole body, and for a part of it.
+        (
+            json!({"settle": 3, "lets_go": true}),
+            "GET / HTTP/1.1",
+            LONG,
+            "abc ",
+            Some("4"),
+        ),
+        (
+            json!({"settle": 2, "lets_go": true}),
+            "GET / HTTP/1.1",
+            LONG,
+            "abc ",
+            None,
+        ),
+        (
+            json!({"settle": 1, "lets_go": true}),
+            "GET / HTTP/1.1",
+            CHUNKED,
+            "abc ",
+            None,
+        ),
+        (
+            json!({"settle": 1, "lets_go": true}),
+            "GET / HTTP/1.0",
+            OPEN,
+            "abc ",
+            None,
+        ),
+        (
+            json!({"settle": 1, "lets_go": true, "status": 204}),
+            "GET / HTTP/1.1",
+            LONG,
+            "",
+            None,
+        ),
+    ] {
+        check(&config, line, response, body, length);
     }
 }
 

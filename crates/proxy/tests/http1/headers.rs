@@ -2,7 +2,7 @@
 //! says cannot be said by a client, and everything else passes as it was written.
 
 use crate::support::{Message, TestGateway, Upstream, Wire, answer, patch, simple_model, text};
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// One call: what the upstream saw, and what the client got for `response`.
 fn call(gateway: &TestGateway, upstream: &Upstream, request: &str, response: &str) -> (Message, Message) {
@@ -262,82 +262,6 @@ fn the_upstreams_host_is_as_the_route_says() {
             );
         }
     }
-}
-
-#[test]
-fn what_a_trusted_peer_says_is_kept() {
-    let upstream = Upstream::bind();
-    let fields = "X-Forwarded-For: 1.2.3.4\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: outer.example\r\nX-Forwarded-Port: 444\r\nX-Real-IP: 1.2.3.4\r\nX-Forwarded-Path: /outer\r\nX-Forwarded-Prefix: /pre\r\n";
-    let port = |gateway: &TestGateway| gateway.address.port().to_string();
-    type Wanted = Vec<(&'static str, Option<String>)>;
-    let some = |value: &str| Some(value.to_owned());
-    let trusted: Wanted = vec![
-        ("X-Forwarded-For", some("1.2.3.4, 127.0.0.1")),
-        ("X-Forwarded-Proto", some("https")),
-        ("X-Forwarded-Host", some("outer.example")),
-        ("X-Forwarded-Port", some("444")),
-        ("X-Real-IP", some("1.2.3.4")),
-        ("X-Forwarded-Path", some("/outer")),
-        ("X-Forwarded-Prefix", some("/pre")),
-    ];
-    let own: Wanted = vec![
-        ("X-Forwarded-For", some("1.2.3.4, 127.0.0.1")),
-        ("X-Forwarded-Proto", some("SCHEME")),
-        ("X-Forwarded-Host", some("client.example")),
-        ("X-Forwarded-Port", some("PORT")),
-        ("X-Real-IP", some("127.0.0.1")),
-        ("X-Forwarded-Path", some("/path")),
-        ("X-Forwarded-Prefix", None),
-    ];
-    for (networks, wanted) in [
-        (json!(["127.0.0.0/8"]), &trusted),
-        (json!(["10.0.0.0/8"]), &own),
-        (json!([]), &own),
-    ] {
-        let forwarded = json!({"path": true, "prefix": true, "trusted": networks});
-        let gateway = TestGateway::start(patch(
-            simple_model(upstream.address),
-            &json!({"routes": {"forwarded": forwarded}}),
-        ));
-        let (seen, _) = call(
-            &gateway,
-            &upstream,
-            &get(fields),
-            "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
-        );
-        for (name, wanted) in wanted {
-            let wanted = wanted.as_ref().map(|value| {
-                value
-                    .replace("PORT", &port(&gateway))
-                    .replace("SCHEME", crate::SCHEME)
-            });
-            assert_eq!(seen.head.get(name), wanted, "{name} for {networks}");
-        }
-    }
-}
-
-#[test]
-fn routes_may_leave_their_marks_out() {
-    let upstream = Upstream::bind();
-    let changes: Value = json!({"routes": {"forwarded": {"standard": false, "via": null}}});
-    let gateway = TestGateway::start(patch(simple_model(upstream.address), &changes));
-    let (seen, answer) = call(
-        &gateway,
-        &upstream,
-        &get("X-Real-IP: 9.9.9.9\r\n"),
-        "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
-    );
-    for name in [
-        "Via",
-        "X-Forwarded-For",
-        "X-Forwarded-Proto",
-        "X-Forwarded-Host",
-        "X-Forwarded-Port",
-    ] {
-        assert_eq!(seen.head.all(name), [""; 0], "{name}");
-    }
-    assert_eq!(seen.head.get("X-Real-IP").as_deref(), Some("9.9.9.9"));
-    assert_eq!(answer.head.get("Via"), None);
 }
 
 #[test]

@@ -8,11 +8,9 @@ const SCHEME: &str = "http";
 mod backpressure;
 mod bodies;
 mod body_variables;
-mod chaos;
 mod connections;
 mod expectations;
 mod filtered_bodies;
-mod filtered_framing;
 mod headers;
 mod lifecycle;
 mod pools;
@@ -24,5 +22,6 @@ mod response_framing;
 mod upgrade;
 mod upstreams;
 
+#[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../support/mod.rs"]
 mod support;

@@ -8,6 +8,17 @@ use weir_proxy::Limits;
 const REQUEST: &str = "GET /chat HTTP/1.1\r\nHost: h\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: k\r\n\r\n";
 const SWITCH: &str = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: a\r\n\r\n";
 
+/// Both ends of a new tunnel.
+fn opened(gateway: &TestGateway, upstream: &Upstream) -> (Wire, Wire) {
+    let mut client = gateway.connect();
+    client.send(REQUEST);
+    let mut server = upstream.accept();
+    server.head().unwrap();
+    server.send(SWITCH);
+    client.head().unwrap();
+    (client, server)
+}
+
 #[test]
 fn a_tunnel_carries_bytes_both_ways() {
     let upstream = Upstream::bind();
@@ -56,12 +67,7 @@ fn a_tunnel_carries_bytes_both_ways() {
 fn a_tunnel_carries_much() {
     let upstream = Upstream::bind();
     let gateway = TestGateway::to(upstream.address);
-    let mut client = gateway.connect();
-    client.send(REQUEST);
-    let mut server = upstream.accept();
-    server.head().unwrap();
-    server.send(SWITCH);
-    client.head().unwrap();
+    let (mut client, mut server) = opened(&gateway, &upstream);
     let data: Vec<u8> = (0..4u32 << 20).map(|at| (at % 251) as u8).collect();
     let carry = |from: &Wire, to: &mut Wire| {
         let (mut from, sent) = (from.sender(), data.clone());
@@ -78,16 +84,10 @@ fn either_side_ends_the_tunnel() {
     let upstream = Upstream::bind();
     let gateway = TestGateway::to(upstream.address);
     for is_client in [true, false] {
-        let mut client = gateway.connect();
-        client.send(REQUEST);
-        let mut server = upstream.accept();
-        server.head().unwrap();
-        server.send(SWITCH);
-        client.head().unwrap();
-        let (gone, mut left) = if is_client {
-            (client, server)
-        } else {
-            (server, client)
+        let (client, server) = opened(&gateway, &upstream);
+        let (gone, mut left) = match is_client {
+            true => (client, server),
+            false => (server, client),
         };
         gone.reset();
         left.rest();
@@ -102,12 +102,7 @@ fn a_silent_tunnel_ends_in_time() {
         ..Limits::default()
     };
     let gateway = TestGateway::with(simple_model(upstream.address), |options| options.limits = limits);
-    let mut client = gateway.connect();
-    client.send(REQUEST);
-    let mut server = upstream.accept();
-    server.head().unwrap();
-    server.send(SWITCH);
-    client.head().unwrap();
+    let (mut client, mut server) = opened(&gateway, &upstream);
     client.expect_end();
     server.expect_end();
 }
@@ -152,15 +147,18 @@ fn a_route_may_refuse_to_upgrade() {
     server.rest();
 }
 
+fn without_retries(upstream: &Upstream) -> TestGateway {
+    TestGateway::start(patch(
+        simple_model(upstream.address),
+        &json!({"services": {"retries": 0}}),
+    ))
+}
+
 /// What asks for no upgrade is none, whatever the upstream says.
 #[test]
 fn half_an_upgrade_is_none() {
     let upstream = Upstream::bind();
-    let model = patch(
-        simple_model(upstream.address),
-        &json!({"services": {"retries": 0}}),
-    );
-    let gateway = TestGateway::start(model);
+    let gateway = without_retries(&upstream);
     for request in [
         "GET / HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\n\r\n",
@@ -186,11 +184,7 @@ fn half_an_upgrade_is_none() {
 #[test]
 fn an_upgrade_with_a_body_waits_for_its_end() {
     let upstream = Upstream::bind();
-    let model = patch(
-        simple_model(upstream.address),
-        &json!({"services": {"retries": 0}}),
-    );
-    let gateway = TestGateway::start(model);
+    let gateway = without_retries(&upstream);
     let request = "POST / HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: websocket\r\nTransfer-Encoding: chunked\r\n\r\n";
     let mut client = gateway.connect();
     client.send(format!("{request}3\r\nabc\r\n0\r\n\r\nearly"));

@@ -2,7 +2,6 @@
 
 use super::peer::{Client, run};
 use super::support::{TestGateway, Upstream, answer, simple_model};
-use h2::Reason;
 use std::time::Duration;
 use weir_proxy::Limits;
 
@@ -81,35 +80,6 @@ fn an_idle_connection_ends() {
         let request = client.request("GET", "/", &[]);
         let ended = client.call(request, b"", &[]).await.unwrap_err();
         assert!(ended.is_go_away() || ended.is_io(), "{ended}");
-    });
-}
-
-#[test]
-fn resets_cost_the_client_its_connection_and_nobody_else_anything() {
-    let upstream = Upstream::bind();
-    let gateway = TestGateway::to(upstream.address);
-    upstream.serve(|_| answer("ok"));
-    run(async {
-        let good = Client::connect(gateway.address).await;
-        let bad = Client::connect(gateway.address).await;
-        let mut ended = None;
-        for _ in 0..5000 {
-            let request = bad.request("GET", "/", &[]);
-            match bad.begin(request, true).await {
-                Ok((response, mut stream)) => {
-                    stream.send_reset(Reason::CANCEL);
-                    drop(response);
-                    tokio::task::yield_now().await;
-                }
-                Err(error) => {
-                    ended = Some(error);
-                    break;
-                }
-            }
-        }
-        let ended = ended.expect("the connection ends");
-        assert_eq!(ended.reason(), Some(Reason::ENHANCE_YOUR_CALM), "{ended}");
-        assert_eq!(good.get("/", &[]).await.status, 200);
     });
 }
 

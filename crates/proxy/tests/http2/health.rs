@@ -1,11 +1,10 @@
 //! Probes by gRPC's health service.
 
 use super::peer::{Answer, Upstream};
-use super::support::{PATIENCE, TestGateway};
+use super::support::{TestGateway, eventually};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering::SeqCst};
-use std::time::Instant;
 
 /// What the service says of itself.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -93,11 +92,7 @@ fn services_tell_whether_they_serve() {
         (Says::NotFound, "UNHEALTHY"),
     ] {
         says.store(word as u8, SeqCst);
-        let patience = Instant::now() + PATIENCE;
-        while stands() != expected {
-            assert!(Instant::now() < patience, "in vain: {word:?}");
-            std::thread::sleep(std::time::Duration::from_millis(2));
-        }
+        eventually(&format!("{word:?}"), || stands() == expected);
     }
     let probe = upstream.last();
     assert_eq!(probe.uri, "http://health.test/grpc.health.v1.Health/Check");

@@ -21,17 +21,20 @@ fn trailing() -> Answer {
 #[test]
 fn filters_take_trailers_and_change_heads_that_wait() {
     let upstream = Upstream::serve(|_| trailing());
-    for (config, status, body) in [
-        (json!({"settle": 100}), 409, "body 409"),
-        (json!({"settle": 0}), 200, "body 409"),
+    for (config, status, body, settled) in [
+        (json!({"settle": 100}), 409, "body 409", Some("1")),
+        (json!({"settle": 0}), 200, "body 409", None),
         // More than may be held is a failure of the upstream; the gateway's own answer has no trailers.
-        (json!({"settle": 3}), 502, "upstream_failed "),
+        (json!({"settle": 3}), 502, "upstream_failed ", Some("1")),
+        // Or it goes on, and the head before it knows of trailers.
+        (json!({"settle": 3, "lets_go": true}), 200, "body 409", Some("1")),
     ] {
         let gateway = gateway(&upstream, config);
         run(async {
             let client = Client::connect(gateway.address).await;
             let came = client.get("/", &[]).await;
             assert_eq!((came.status, came.text().as_str()), (status, body));
+            assert_eq!(came.get("x-settled").as_deref(), settled);
             assert_eq!(came.trailer("x-status"), None, "the filter has taken it");
             let is_held = status != 200;
             assert_eq!(came.trailer("x-other").as_deref(), (!is_held).then_some("1"));

@@ -1,10 +1,11 @@
 //! Peers that speak HTTP/2 on both sides of the gateway.
 
-use super::support::{PATIENCE, client_config};
+pub use super::support::list as fields;
+use super::support::{PATIENCE, client_config, joined};
 use bytes::Bytes;
 use h2::client::SendRequest;
 use h2::{RecvStream, SendStream};
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
+use http::{HeaderMap, HeaderValue, Request, Response};
 use rustls::pki_types::ServerName;
 use std::collections::VecDeque;
 use std::future::Future;
@@ -12,6 +13,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Barrier;
 use tokio_rustls::TlsConnector;
 
 /// Runs a test's part of the work, for so long as a test may take.
@@ -22,18 +24,6 @@ pub fn run<T>(work: impl Future<Output = T>) -> T {
             .await
             .expect("it takes too long")
     })
-}
-
-/// A field list.
-pub fn fields(list: &[(&str, &str)]) -> HeaderMap {
-    let mut map = HeaderMap::new();
-    for (name, value) in list {
-        map.append(
-            HeaderName::from_bytes(name.as_bytes()).unwrap(),
-            HeaderValue::from_bytes(value.as_bytes()).unwrap(),
-        );
-    }
-    map
 }
 
 /// What a message came to.
@@ -51,25 +41,16 @@ pub struct Came {
 impl Came {
     /// The values of a field, joined.
     pub fn get(&self, name: &str) -> Option<String> {
-        values(&self.fields, name)
+        joined(&self.fields, name)
     }
 
     pub fn trailer(&self, name: &str) -> Option<String> {
-        values(&self.trailers, name)
+        joined(&self.trailers, name)
     }
 
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
-}
-
-fn values(map: &HeaderMap, name: &str) -> Option<String> {
-    let values: Vec<_> = map
-        .get_all(name)
-        .iter()
-        .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
-        .collect();
-    (!values.is_empty()).then(|| values.join(" | "))
 }
 
 /// A client's connection.
@@ -227,6 +208,8 @@ pub struct Answer {
     pub trailers: Vec<(&'static str, &'static str)>,
     /// Ends the stream in this way instead, before the head or, where there is a body, behind it.
     pub reset: Option<h2::Reason>,
+    /// Whom the answer waits for.
+    pub with: Option<Arc<Barrier>>,
 }
 
 impl Answer {
@@ -303,6 +286,9 @@ async fn serve(tcp: TcpStream, streams: u32, seen: Arc<Mutex<Vec<Came>>>, play: 
             }
             let answer = play(&came);
             seen.lock().unwrap().push(came);
+            if let Some(with) = &answer.with {
+                with.wait().await;
+            }
             reply(answer, &mut respond).await;
         });
     }

@@ -1,45 +1,9 @@
 //! Who is met and shown what: certificates of clients, and of upstreams.
 
-use crate::support::{TestGateway, Upstream, answer, simple_model, text};
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use crate::support::{Made, TestGateway, Upstream, answer, simple_model, text};
 use serde_json::{Value, json};
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n";
-
-/// An authority, and a pair that it has signed for `a.test`.
-struct Made {
-    authority: String,
-    pair: Value,
-}
-
-fn make() -> Made {
-    let mut params = CertificateParams::new(Vec::new()).unwrap();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let key = KeyPair::generate().unwrap();
-    let authority = params.self_signed(&key).unwrap();
-    let issuer = Issuer::new(params, key);
-    let signed_key = KeyPair::generate().unwrap();
-    let signed = CertificateParams::new(["a.test".to_owned()])
-        .unwrap()
-        .signed_by(&signed_key, &issuer)
-        .unwrap();
-    Made {
-        authority: authority.pem(),
-        pair: json!({"certificate": signed.pem(), "key": signed_key.serialize_pem()}),
-    }
-}
-
-/// What marks itself as an authority and is shown all the same.
-fn self_signed_authority() -> Made {
-    let mut params = CertificateParams::new(["a.test".to_owned()]).unwrap();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let key = KeyPair::generate().unwrap();
-    let authority = params.self_signed(&key).unwrap().pem();
-    Made {
-        pair: json!({"certificate": authority, "key": key.serialize_pem()}),
-        authority,
-    }
-}
 
 /// The status that calls get through a gateway whose upstream shows `shown` (and asks clients for a certificate of
 /// `asked`), and is met by the rules of `tls`.
@@ -47,7 +11,7 @@ fn status(shown: &Made, asked: Option<&Made>, tls: Value) -> u16 {
     let upstream = Upstream::bind();
     let mut model = simple_model(upstream.address);
     upstream.serve(|_| answer("ok"));
-    model["certificates"] = json!([{"names": ["*"], "key_pairs": [shown.pair]}]);
+    model["certificates"] = json!([{"names": ["*"], "key_pairs": [shown.pair()]}]);
     if let Some(asked) = asked {
         model["certificates"][0]["client"] = json!({"authorities": asked.authority});
     }
@@ -67,7 +31,11 @@ fn status(shown: &Made, asked: Option<&Made>, tls: Value) -> u16 {
 
 #[test]
 fn upstreams_are_verified_unless_told_otherwise() {
-    let (good, other, own) = (make(), make(), self_signed_authority());
+    let (good, other, own) = (
+        Made::signed_for("a.test"),
+        Made::signed_for("a.test"),
+        Made::self_signed_authority("a.test"),
+    );
     for (shown, asked, tls, wanted) in [
         (
             &good,
@@ -112,13 +80,13 @@ fn upstreams_are_verified_unless_told_otherwise() {
         (
             &good,
             Some(&other),
-            json!({"verify": false, "certificate": other.pair}),
+            json!({"verify": false, "certificate": other.pair()}),
             200,
         ),
         (
             &good,
             Some(&other),
-            json!({"verify": false, "certificate": good.pair}),
+            json!({"verify": false, "certificate": good.pair()}),
             502,
         ),
         (&good, Some(&other), json!({"verify": false}), 502),
@@ -129,11 +97,11 @@ fn upstreams_are_verified_unless_told_otherwise() {
 
 #[test]
 fn connections_made_by_other_rules_are_not_shared() {
-    let good = make();
+    let good = Made::signed_for("a.test");
     let upstream = Upstream::bind();
     let mut model = simple_model(upstream.address);
     upstream.serve(|_| answer("ok"));
-    model["certificates"] = json!([{"names": ["*"], "key_pairs": [good.pair]}]);
+    model["certificates"] = json!([{"names": ["*"], "key_pairs": [good.pair()]}]);
     let behind = TestGateway::start(model);
     let url = format!("https://{}", behind.address);
     let gateway = TestGateway::start(json!({
@@ -155,13 +123,13 @@ fn connections_made_by_other_rules_are_not_shared() {
 
 #[test]
 fn a_host_that_asks_for_certificates_is_met_by_its_own_name_only() {
-    let good = make();
+    let good = Made::signed_for("a.test");
     let upstream = Upstream::bind();
     let mut model = simple_model(upstream.address);
     upstream.serve(|_| answer("ok"));
     model["certificates"] = json!([
-        {"names": ["open.test"], "key_pairs": [good.pair]},
-        {"names": ["closed.test"], "key_pairs": [good.pair], "client": {"authorities": good.authority}},
+        {"names": ["open.test"], "key_pairs": [good.pair()]},
+        {"names": ["closed.test"], "key_pairs": [good.pair()], "client": {"authorities": good.authority}},
     ]);
     let behind = TestGateway::start(model);
     for (name, host, wanted) in [
@@ -174,7 +142,8 @@ fn a_host_that_asks_for_certificates_is_met_by_its_own_name_only() {
     ] {
         let mut model = simple_model(behind.address);
         model["services"][0]["url"] = json!(format!("https://{}", behind.address));
-        model["services"][0]["tls"] = json!({"verify": false, "server_name": name, "certificate": good.pair});
+        model["services"][0]["tls"] =
+            json!({"verify": false, "server_name": name, "certificate": good.pair()});
         model["routes"][0]["upstream_host"] = json!("client");
         let gateway = TestGateway::start(model);
         let mut client = gateway.connect();
@@ -185,13 +154,13 @@ fn a_host_that_asks_for_certificates_is_met_by_its_own_name_only() {
 
 #[test]
 fn connections_that_were_made_before_a_certificate_was_asked_for_do_not_get_by_without() {
-    let (good, other) = (make(), make());
+    let (good, other) = (Made::signed_for("a.test"), Made::signed_for("a.test"));
     let upstream = Upstream::bind();
     let address = upstream.address;
     upstream.serve(|_| answer("ok"));
     let model = |asked: Option<&Made>| {
         let mut model = simple_model(address);
-        model["certificates"] = json!([{"names": ["a.test"], "key_pairs": [good.pair]}]);
+        model["certificates"] = json!([{"names": ["a.test"], "key_pairs": [good.pair()]}]);
         if let Some(asked) = asked {
             model["certificates"][0]["client"] = json!({"authorities": asked.authority});
         }
@@ -200,7 +169,8 @@ fn connections_that_were_made_before_a_certificate_was_asked_for_do_not_get_by_w
     let behind = TestGateway::start(model(None));
     let mut front = simple_model(behind.address);
     front["services"][0]["url"] = json!(format!("https://{}", behind.address));
-    front["services"][0]["tls"] = json!({"verify": false, "server_name": "a.test", "certificate": good.pair});
+    front["services"][0]["tls"] =
+        json!({"verify": false, "server_name": "a.test", "certificate": good.pair()});
     front["routes"][0]["upstream_host"] = json!("client");
     let gateway = TestGateway::start(front);
     let mut client = gateway.connect();

@@ -13,14 +13,10 @@ mod backpressure;
 mod bodies;
 #[path = "../http1/body_variables.rs"]
 mod body_variables;
-#[path = "../http1/chaos.rs"]
-mod chaos;
 #[path = "../http1/connections.rs"]
 mod connections;
 #[path = "../http1/expectations.rs"]
 mod expectations;
-#[path = "../http1/filtered_framing.rs"]
-mod filtered_framing;
 #[path = "../http1/headers.rs"]
 mod headers;
 #[path = "../http1/lifecycle.rs"]
@@ -40,5 +36,6 @@ mod upgrade;
 #[path = "../http1/upstreams.rs"]
 mod upstreams;
 
+#[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../support/mod.rs"]
 mod support;

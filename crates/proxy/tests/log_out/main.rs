@@ -16,7 +16,7 @@ use std::net::{TcpListener, UdpSocket};
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use support::{PATIENCE, TestGateway, Upstream, Wire, answer, simple_model};
+use support::{PATIENCE, TestGateway, Upstream, Wire, answer, eventually, simple_model};
 
 /// A gateway whose calls are answered by the plugin itself and told of to these targets.
 fn gateway(logs: &[Value]) -> TestGateway {
@@ -41,15 +41,6 @@ fn file(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("weir-{}-{name}", std::process::id()));
     let _ = std::fs::remove_file(&path);
     path
-}
-
-#[track_caller]
-fn eventually(what: &str, is_so: impl Fn() -> bool) {
-    let patience = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < patience, "{what} has not come about");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// The value of a series.

@@ -1,8 +1,8 @@
 //! Answers of upstreams, and of the gateway itself.
 
-use super::client::{ALL, Protocol, joined};
+use super::client::{ALL, Protocol};
 use super::stand::{Stand, over_all};
-use super::support::{Upstream, answer, text};
+use super::support::{Upstream, answer, joined, text};
 use serde_json::json;
 
 /// `(method, what the upstream answers, status, body, fields that the client gets)`.

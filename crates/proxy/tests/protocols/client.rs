@@ -1,7 +1,8 @@
 //! A client of any protocol: what a test asks of it is the same for all.
 
+use super::support::{joined, list};
 use super::{http1, http2, http3};
-use http::HeaderMap;
+use http::{HeaderMap, Request};
 use std::net::SocketAddr;
 
 /// A protocol that clients speak.
@@ -69,25 +70,22 @@ impl Told {
     }
 }
 
-/// The values of a field, joined.
-pub fn joined(map: &HeaderMap, name: &str) -> Option<String> {
-    let values: Vec<_> = map
-        .get_all(name)
-        .iter()
-        .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
-        .collect();
-    (!values.is_empty()).then(|| values.join(" | "))
+/// The head of a request on a stream; a `host` among its fields is its authority.
+pub fn stream_head(method: &str, scheme: &str, target: &str, fields: &[(&str, &str)]) -> Request<()> {
+    let host = fields.iter().find(|(name, _)| *name == "host");
+    let host = host.map_or("localhost", |(_, value)| value);
+    let mut request = Request::builder()
+        .method(method)
+        .uri(format!("{scheme}://{host}{target}"))
+        .body(())
+        .unwrap();
+    *request.headers_mut() = list(fields);
+    request.headers_mut().remove("host");
+    request
 }
 
-/// A field list.
-pub fn list(fields: &[(&str, &str)]) -> HeaderMap {
-    let mut map = HeaderMap::new();
-    for (name, value) in fields {
-        let name = http::HeaderName::from_bytes(name.as_bytes()).unwrap();
-        map.append(name, http::HeaderValue::from_bytes(value.as_bytes()).unwrap());
-    }
-    map
-}
+/// A call, where one could be begun.
+pub type Begun<'c> = Result<Box<dyn Call + 'c>, Broken>;
 
 /// A call under way.
 pub trait Call: Send {
@@ -156,13 +154,7 @@ impl Client {
     }
 
     /// Begins a call; `has_body`: more will be sent.
-    pub fn begin(
-        &self,
-        method: &str,
-        target: &str,
-        fields: &[(&str, &str)],
-        has_body: bool,
-    ) -> Result<Box<dyn Call + '_>, Broken> {
+    pub fn begin(&self, method: &str, target: &str, fields: &[(&str, &str)], has_body: bool) -> Begun<'_> {
         match &self.0 {
             Kind::Http1(client) => client.begin(method, target, fields, has_body),
             Kind::Http2(client) => client.begin(method, target, fields, has_body),

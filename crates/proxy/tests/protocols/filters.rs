@@ -2,7 +2,7 @@
 
 use super::client::{ALL, Client, Told, told};
 use super::stand::Stand;
-use super::support::{Upstream, answer};
+use super::support::{Upstream, answer, json_body};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -286,14 +286,6 @@ fn a_question_ends_with_its_call() {
     }
 }
 
-/// A body of an object with this `n`, of so many bytes.
-fn body(n: u32, size: usize) -> Vec<u8> {
-    let mut body = format!("{{\"n\": {n}, \"fill\": \"").into_bytes();
-    body.resize(size.max(body.len() + 2) - 2, b'x');
-    body.extend_from_slice(b"\"}");
-    body
-}
-
 #[test]
 fn bodies_choose_routes_and_arrive_whole() {
     const MEGABYTE: usize = 1 << 20;
@@ -312,31 +304,29 @@ fn bodies_choose_routes_and_arrive_whole() {
         let seen = upstream.serve(|_| answer("ok"));
         let stand = Stand::of(model, |_| ());
         let client = stand.client(protocol);
+        const JSON: &str = "application/json";
         for (body, kind, path) in [
-            (body(6, 0), "application/json", "/large/x"),
-            (body(5, 0), "application/json", "/other/x"),
-            (body(6, 0), "text/plain", "/other/x"),
+            (json_body(6, 0), JSON, "/large/x"),
+            (json_body(5, 0), JSON, "/other/x"),
+            (json_body(6, 0), "text/plain", "/other/x"),
             (b"n=6".to_vec(), "application/x-www-form-urlencoded", "/large/x"),
-            (b"no JSON".to_vec(), "application/json", "/other/x"),
-            (Vec::new(), "application/json", "/other/x"),
-            (body(6, MEGABYTE), "application/json", "/large/x"),
-            (body(6, MEGABYTE + 1), "application/json", "/other/x"),
+            (b"no JSON".to_vec(), JSON, "/other/x"),
+            (Vec::new(), JSON, "/other/x"),
+            (json_body(6, MEGABYTE), JSON, "/large/x"),
+            (json_body(6, MEGABYTE + 1), JSON, "/other/x"),
+            (json_body(6, 3 * MEGABYTE), JSON, "/other/x"),
         ] {
-            let told = client
-                .call("POST", "/x", &[("content-type", kind)], &body)
-                .unwrap();
-            assert_eq!(told.head.status, 200, "{protocol:?} {kind} {path}");
-            let request = seen.lock().unwrap().pop().unwrap();
-            assert!(
-                request.head.line.contains(path),
-                "{protocol:?} {kind}: {}",
-                request.head.line
-            );
-            assert!(
-                request.body == body,
-                "{protocol:?} {kind}: {} bytes",
-                request.body.len()
-            );
+            let length = body.len().to_string();
+            for is_stated in [false, true] {
+                let what = format!("{protocol:?} {kind} {length} {is_stated}");
+                let fields = [("content-type", kind), ("content-length", length.as_str())];
+                let fields = &fields[..1 + usize::from(is_stated)];
+                let told = client.call("POST", "/x", fields, &body).unwrap();
+                assert_eq!(told.head.status, 200, "{what}");
+                let request = seen.lock().unwrap().pop().unwrap();
+                assert!(request.head.line.contains(path), "{what}: {}", request.head.line);
+                assert!(request.body == body, "{what}: {} bytes", request.body.len());
+            }
         }
     }
 }

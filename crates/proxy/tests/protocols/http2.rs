@@ -1,7 +1,7 @@
 //! Calls over HTTP/2, all on one connection.
 
-use super::client::{Broken, Call, Head, list};
-use super::support::{PATIENCE, client_config};
+use super::client::{Begun, Broken, Call, Head, stream_head};
+use super::support::{PATIENCE, client_config, eventually, list};
 use bytes::Bytes;
 use h2::client::{ResponseFuture, SendRequest};
 use h2::ext::Protocol;
@@ -65,44 +65,28 @@ impl Client {
         }
     }
 
-    pub fn begin(
-        &self,
-        method: &str,
-        target: &str,
-        fields: &[(&str, &str)],
-        has_body: bool,
-    ) -> Result<Box<dyn Call + '_>, Broken> {
-        let scheme = if self.is_tls { "https" } else { "http" };
-        let host = fields.iter().find(|(name, _)| *name == "host");
-        let host = host.map_or("localhost", |(_, value)| value);
-        let mut request = Request::builder()
-            .method(method)
-            .uri(format!("{scheme}://{host}{target}"))
-            .body(())
-            .unwrap();
-        *request.headers_mut() = list(fields);
-        request.headers_mut().remove("host");
-        self.send(request, has_body)
+    pub fn begin(&self, method: &str, target: &str, fields: &[(&str, &str)], has_body: bool) -> Begun<'_> {
+        self.send(stream_head(method, self.scheme(), target, fields), has_body)
     }
 
     /// Begins a WebSocket (RFC 8441).
     pub fn websocket(&self, target: &str, fields: &[(&str, &str)]) -> Box<dyn Call + '_> {
         // Only then is it known that the gateway can do this.
-        while !self.sender.is_extended_connect_protocol_enabled() {
-            std::thread::yield_now();
-        }
-        let scheme = if self.is_tls { "https" } else { "http" };
-        let mut request = Request::builder()
-            .method(http::Method::CONNECT)
-            .uri(format!("{scheme}://localhost{target}"))
-            .extension(Protocol::from_static("websocket"))
-            .body(())
-            .unwrap();
-        *request.headers_mut() = list(fields);
+        eventually("streams can become WebSockets", || {
+            self.sender.is_extended_connect_protocol_enabled()
+        });
+        let mut request = stream_head("CONNECT", self.scheme(), target, fields);
+        request
+            .extensions_mut()
+            .insert(Protocol::from_static("websocket"));
         self.send(request, true).unwrap()
     }
 
-    fn send(&self, request: Request<()>, has_body: bool) -> Result<Box<dyn Call + '_>, Broken> {
+    fn scheme(&self) -> &'static str {
+        if self.is_tls { "https" } else { "http" }
+    }
+
+    fn send(&self, request: Request<()>, has_body: bool) -> Begun<'_> {
         let (response, stream) = wait(&self.runtime, async {
             let mut sender = self.sender.clone().ready().await.map_err(|_| Broken)?;
             sender.send_request(request, !has_body).map_err(|_| Broken)

@@ -1,13 +1,13 @@
 //! Calls over HTTP/3, all on one connection.
 
-use super::client::{Broken, Call, Head, list};
+use super::client::{Begun, Broken, Call, Head, stream_head};
 use super::http2::{runtime, wait};
-use super::support::client_config;
+use super::support::{client_config, list};
 use bytes::{Buf, Bytes};
 use h3::client::{RequestStream, SendRequest};
 use h3::error::Code;
 use h3_quinn::{OpenStreams, RecvStream, SendStream};
-use http::{HeaderMap, Request};
+use http::HeaderMap;
 use quinn::crypto::rustls::QuicClientConfig;
 use rustls::ClientConfig;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -55,22 +55,8 @@ impl Client {
         }
     }
 
-    pub fn begin(
-        &self,
-        method: &str,
-        target: &str,
-        fields: &[(&str, &str)],
-        has_body: bool,
-    ) -> Result<Box<dyn Call + '_>, Broken> {
-        let host = fields.iter().find(|(name, _)| *name == "host");
-        let host = host.map_or("localhost", |(_, value)| value);
-        let mut request = Request::builder()
-            .method(method)
-            .uri(format!("https://{host}{target}"))
-            .body(())
-            .unwrap();
-        *request.headers_mut() = list(fields);
-        request.headers_mut().remove("host");
+    pub fn begin(&self, method: &str, target: &str, fields: &[(&str, &str)], has_body: bool) -> Begun<'_> {
+        let request = stream_head(method, "https", target, fields);
         let mut sender = self.sender.lock().unwrap();
         let stream = wait(&self.runtime, async {
             let mut stream = sender.send_request(request).await.map_err(|_| Broken)?;

@@ -1,15 +1,16 @@
-//! Many clients at once, to an upstream that behaves well and badly: every call gets its own answer or a proper failure,
-//! and nothing of it hurts another, nor do floods of calls that are broken.
+//! Many clients at once, well and badly behaved, to an upstream that is too: every call gets its own answer or a proper
+//! failure, and nothing of it hurts another, nor do floods of calls that are given up or broken.
 
-use super::client::{ALL, Call, Client, Protocol, told};
+use super::client::{ALL, Broken, Client, Protocol, told};
 use super::http2::wait;
 use super::http3::connect;
 use super::stand::{Stand, address};
-use super::support::client_config;
-use super::support::{Message, Upstream, Wire, answer, simple_model};
+use super::support::{Message, Upstream, Wire, answer, client_config, simple_model, text};
+use std::net::SocketAddr;
 
-const CLIENTS: u64 = 6;
-const CALLS: usize = 60;
+/// Clients that make one call after the other, and as many that have several under way on one connection.
+const CLIENTS: u64 = 8;
+const CALLS: usize = 100;
 
 /// Random numbers that are the same in every run (splitmix64).
 struct Dice(u64);
@@ -77,42 +78,150 @@ fn serve(upstream: Upstream) {
     });
 }
 
-/// Makes calls, some of which are given up on the way.
-fn call(client: &Client, seed: u64) {
-    let mut dice = Dice(seed);
-    for number in 0..CALLS {
-        let (id, play) = (format!("{seed}-{number}"), PLAYS[dice.roll(PLAYS.len())]);
-        let body = vec![b'a' + dice.roll(26) as u8; [0, 1, 100, 5000, 40_000][dice.roll(5)]];
-        let method = ["GET", "PUT", "POST"][dice.roll(3)];
-        let fields = [("x-id", id.as_str()), ("x-play", play)];
-        let mut call = client.begin(method, "/", &fields, !body.is_empty()).unwrap();
-        let piece = 1 + dice.roll(9000);
-        let sent = body.chunks(piece).try_for_each(|piece| call.send(piece));
-        if dice.roll(10) == 0 {
-            call.cancel();
-            continue;
+/// A call that is going to be made.
+struct Planned {
+    id: String,
+    method: &'static str,
+    play: &'static str,
+    body: Vec<u8>,
+    /// Whether its length is told.
+    is_stated: bool,
+}
+
+impl Planned {
+    fn new(seed: u64, number: usize, dice: &mut Dice) -> Self {
+        Self {
+            id: format!("{seed}-{number}"),
+            method: ["GET", "PUT", "POST"][dice.roll(3)],
+            play: PLAYS[dice.roll(PLAYS.len())],
+            body: vec![b'a' + dice.roll(26) as u8; [0, 1, 100, 5000, 40_000][dice.roll(5)]],
+            is_stated: dice.roll(2) == 0,
         }
-        if sent.is_ok() && !body.is_empty() {
-            call.finish(&[]);
+    }
+
+    /// As HTTP/1.1 has it, in chunks of so many bytes.
+    fn bytes(&self, piece: usize) -> Vec<u8> {
+        let Self { id, method, play, .. } = self;
+        let mut bytes =
+            format!("{method} /{id} HTTP/1.1\r\nHost: h\r\nX-Id: {id}\r\nX-Play: {play}\r\n").into_bytes();
+        if self.is_stated {
+            bytes.extend_from_slice(format!("Content-Length: {}\r\n\r\n", self.body.len()).as_bytes());
+            bytes.extend_from_slice(&self.body);
+            return bytes;
         }
-        expect(call.as_mut(), play, &account(&id, &body));
+        bytes.extend_from_slice(b"Transfer-Encoding: chunked\r\n\r\n");
+        for chunk in self.body.chunks(piece) {
+            bytes.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
+            bytes.extend_from_slice(chunk);
+            bytes.extend_from_slice(b"\r\n");
+        }
+        bytes.extend_from_slice(b"0\r\n\r\n");
+        bytes
+    }
+
+    /// Fails unless this is what is to come of it: a status and a body.
+    fn expect(&self, came: Result<(u16, &[u8]), Broken>) {
+        let play = self.play;
+        match (play, came) {
+            ("cut", Err(_)) => {}
+            ("cut", Ok(_)) => panic!("a cut answer came whole"),
+            ("vanish", Ok((status, _))) => assert_eq!(status, 502),
+            (_, Ok((status, body))) => {
+                assert_eq!(status, 200, "{play}: {}", text(body));
+                let is_own = body == account(&self.id, &self.body).as_bytes();
+                assert!(is_own, "{play}: another answer than its own");
+            }
+            (_, Err(_)) => panic!("{play}: no answer"),
+        }
     }
 }
 
-fn expect(call: &mut dyn Call, play: &str, account: &str) {
-    match (play, told(call)) {
-        ("cut", Err(_)) => {}
-        ("vanish", Ok(told)) => assert_eq!(told.head.status, 502),
-        (play, Ok(told)) => {
-            assert!(play != "cut", "a cut answer came whole");
-            assert_eq!(told.head.status, 200, "{play}: {}", told.text());
-            assert!(
-                told.body == account.as_bytes(),
-                "{play}: another answer than its own"
-            );
+/// Makes calls, some of which are given up on the way, one way or the other.
+fn call(client: &Client, seed: u64) {
+    let mut dice = Dice(seed);
+    for number in 0..CALLS {
+        let planned = Planned::new(seed, number, &mut dice);
+        let length = planned.body.len().to_string();
+        let fields = [
+            ("x-id", planned.id.as_str()),
+            ("x-play", planned.play),
+            ("content-length", length.as_str()),
+        ];
+        let fields = &fields[..2 + usize::from(planned.is_stated)];
+        let has_body = !planned.body.is_empty();
+        let mut call = client.begin(planned.method, "/", fields, has_body).unwrap();
+        let is_given_up = dice.roll(10) == 0;
+        let to_send = match is_given_up {
+            true => dice.roll(planned.body.len() + 1),
+            false => planned.body.len(),
+        };
+        let piece = 1 + dice.roll(9000);
+        let mut pieces = planned.body[..to_send].chunks(piece);
+        let sent = pieces.try_for_each(|piece| call.send(piece));
+        if is_given_up {
+            match dice.roll(2) {
+                0 => call.cancel(),
+                _ => drop(call),
+            }
+            continue;
         }
-        (play, Err(_)) => panic!("{play}: no answer"),
+        if sent.is_ok() && has_body {
+            call.finish(&[]);
+        }
+        let came = told(call.as_mut());
+        planned.expect(
+            came.as_ref()
+                .map_err(Clone::clone)
+                .map(|it| (it.head.status, it.body.as_slice())),
+        );
     }
+}
+
+/// Makes calls over HTTP/1.1, some at once, cut into two anywhere.
+fn call_ahead(gateway: SocketAddr, is_tls: bool, seed: u64) {
+    let mut dice = Dice(seed);
+    let connect = || Wire::to_listener(gateway, is_tls);
+    let mut wire = connect();
+    let mut number = 0;
+    while number < CALLS {
+        let (mut calls, mut bytes) = (Vec::new(), Vec::new());
+        for _ in 0..=dice.roll(3) {
+            let planned = Planned::new(seed, number, &mut dice);
+            bytes.extend_from_slice(&planned.bytes(1 + dice.roll(9000)));
+            calls.push(planned);
+            number += 1;
+        }
+        let second = bytes.split_off(dice.roll(bytes.len()));
+        wire.send(bytes);
+        if dice.roll(10) == 0 {
+            // Gone in the middle of it.
+            let gone = std::mem::replace(&mut wire, connect());
+            if dice.roll(2) == 0 {
+                gone.reset();
+            }
+            continue;
+        }
+        let mut sender = wire.sender();
+        // The gateway may end the connection after an answer that was cut.
+        let sending = std::thread::spawn(move || sender.try_send(second));
+        if !calls.iter().all(|planned| is_answered(&mut wire, planned)) {
+            wire = connect();
+        }
+        let _sent = sending.join().unwrap();
+    }
+}
+
+/// Reads the answer to a call; says whether the connection goes on.
+fn is_answered(wire: &mut Wire, planned: &Planned) -> bool {
+    let answer = loop {
+        match wire.response() {
+            Ok(interim) if interim.status() < 200 => {}
+            answer => break answer.map_err(|_| Broken),
+        }
+    };
+    let came = answer.as_ref().map_err(Clone::clone);
+    planned.expect(came.map(|it| (it.status(), it.body.as_slice())));
+    answer.is_ok_and(|it| it.head.get("Connection").is_none())
 }
 
 #[test]
@@ -126,44 +235,46 @@ fn nobody_suffers_for_another() {
             for seed in 0..CLIENTS {
                 let client = stand.client(protocol);
                 scope.spawn(move || call(&client, seed));
+                if protocol.is_http1() {
+                    let gateway = address(&stand.gateway, protocol);
+                    scope.spawn(move || call_ahead(gateway, protocol.is_tls(), CLIENTS + seed));
+                }
             }
         });
     }
 }
 
-/// A frame of HTTP/2 on a stream.
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let mut frame = (payload.len() as u32).to_be_bytes()[1..].to_vec();
-    frame.extend_from_slice(&[kind, flags]);
-    frame.extend_from_slice(&stream.to_be_bytes());
-    frame.extend_from_slice(payload);
-    frame
-}
-
-/// A client may have the gateway reset streams in place of doing so itself: calls are begun, and then broken by a window
-/// that grows by nothing (RFC 9113, section 6.9).
+/// A client that begins calls and gives them up at once, in great number (CVE-2023-44487), ends with its connection.
 #[test]
-fn a_flood_of_resets_that_the_gateway_is_made_to_send_costs_nobody_else_anything() {
-    let stand = Stand::new();
-    let good = stand.client(Protocol::Http2);
-    let mut wire = Wire::to_listener(address(&stand.gateway, Protocol::Http2), false);
-    stand.upstream.serve(|_| answer("ok"));
-    wire.send([b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(), frame(4, 0, 0, b"")].concat());
-    // By HPACK's static table: GET, http, /, and an authority.
-    let head = b"\x82\x86\x84\x41\x01h";
-    for number in 0..5000 {
-        let stream = 2 * number + 1;
-        let begun = [frame(1, 5, stream, head), frame(8, 0, stream, &[0; 4])].concat();
-        if wire.try_send(begun).is_err() {
-            break;
-        }
+fn a_flood_of_given_up_calls_costs_the_client_its_connection_and_nobody_else_anything() {
+    for protocol in [Protocol::Http2, Protocol::Http2Tls, Protocol::Http3] {
+        let stand = Stand::new();
+        let (good, bad) = (stand.client(protocol), stand.client(protocol));
+        let mut waiting = good.begin("GET", "/", &[], false).unwrap();
+        let mut wire = stand.upstream.accept();
+        wire.request().unwrap();
+        let has_ended = (0..5000).any(|_| match bad.begin("GET", "/", &[], false) {
+            Ok(call) => {
+                call.cancel();
+                false
+            }
+            Err(_) => true,
+        });
+        assert!(has_ended, "{protocol:?}");
+        wire.send(answer("waited for"));
+        assert_eq!(
+            told(waiting.as_mut()).unwrap().text(),
+            "waited for",
+            "{protocol:?}"
+        );
+        // From this one nobody reads any more; the next call must not take it.
+        drop(wire);
+        stand.upstream.serve(|_| answer("ok"));
+        assert_eq!(good.get("/").head.status, 200, "{protocol:?}");
     }
-    let _ended = wire.stream.shutdown(std::net::Shutdown::Write);
-    wire.rest();
-    assert_eq!(good.get("/").head.status, 200);
 }
 
-/// The same by bodies that are not as long as was said, over HTTP/3.
+/// Bodies that are not as long as was said, over HTTP/3.
 #[test]
 fn a_flood_of_broken_calls_over_http3_costs_nobody_else_anything() {
     let stand = Stand::new();

@@ -63,32 +63,55 @@ fn what_is_told_of_a_call_is_the_gateways_own() {
     }
 }
 
+/// `(field, what an outer gateway says in it, what this one says in its place)`.
+#[rustfmt::skip]
+const TOLD: &[(&str, &str, Option<&str>)] = &[
+    ("x-forwarded-proto", "OTHER", Some("SCHEME")),
+    ("x-forwarded-host", "outer.example", Some("client.example")),
+    ("x-forwarded-port", "444", Some("PORT")),
+    ("x-real-ip", "1.2.3.4", Some("127.0.0.1")),
+    ("x-forwarded-path", "/outer", Some("/path")),
+    ("x-forwarded-prefix", "/pre", None),
+];
+
 #[test]
 fn what_a_trusted_peer_says_is_kept() {
     for protocol in ALL {
-        let other = if protocol.is_tls() { "http" } else { "https" };
-        let told = [
-            HOST,
-            ("x-forwarded-for", "1.2.3.4"),
-            ("x-forwarded-proto", other),
-            ("x-forwarded-host", "outer.example"),
-            ("x-forwarded-port", "444"),
-            ("x-real-ip", "1.2.3.4"),
-        ];
-        for (networks, is_kept) in [(json!(["127.0.0.0/8"]), true), (json!(["10.0.0.0/8"]), false)] {
-            let stand = Stand::with(&json!({"routes": {"forwarded": {"trusted": networks}}}), |_| ());
+        let (scheme, other) = match protocol.is_tls() {
+            true => ("https", "http"),
+            false => ("http", "https"),
+        };
+        for (networks, is_kept) in [
+            (json!(["127.0.0.0/8"]), true),
+            (json!(["10.0.0.0/8"]), false),
+            (json!([]), false),
+        ] {
+            let forwarded = json!({"path": true, "prefix": true, "trusted": networks});
+            let stand = Stand::with(&json!({"routes": {"forwarded": forwarded}}), |_| ());
+            let port = address(&stand.gateway, protocol).port().to_string();
+            let fill = |value: &str| {
+                value
+                    .replace("OTHER", other)
+                    .replace("SCHEME", scheme)
+                    .replace("PORT", &port)
+            };
             let client = stand.client(protocol);
             let seen = stand.upstream.serve(|_| answer("ok"));
-            client.call("GET", "/", &told, b"").unwrap();
-            let request = seen.lock().unwrap().pop().unwrap();
-            for (name, value) in &told[2..] {
-                let found = request.head.get(name);
-                assert_eq!(
-                    found.as_deref() == Some(*value),
-                    is_kept,
-                    "{protocol:?} {name}: {found:?}"
-                );
+            let said: Vec<_> = TOLD.iter().map(|(name, outer, _)| (*name, fill(outer))).collect();
+            let said = said.iter().map(|(name, value)| (*name, value.as_str()));
+            let fields: Vec<_> = said.chain([HOST, ("x-forwarded-for", "1.2.3.4")]).collect();
+            client.call("GET", "/path", &fields, b"").unwrap();
+            let head = seen.lock().unwrap().pop().unwrap().head;
+            for (name, outer, own) in TOLD {
+                let wanted = if is_kept { Some(*outer) } else { *own };
+                assert_eq!(head.get(name), wanted.map(fill), "{protocol:?} {name} {networks}");
             }
+            let hops = head.get("x-forwarded-for");
+            assert_eq!(
+                hops.as_deref(),
+                Some("1.2.3.4, 127.0.0.1"),
+                "{protocol:?} {networks}"
+            );
         }
     }
 }

@@ -2,30 +2,12 @@
 
 use super::client::{ALL, told};
 use super::stand::{Stand, over_all};
-use super::support::{Upstream, answer, patch, simple_model};
-use serde_json::{Value, json};
-use std::collections::HashMap;
+use super::support::{Upstream, answer, balanced, dead, patch, simple_model};
+use serde_json::json;
+use socket2::{Domain, Socket, Type};
+use std::collections::{HashMap, HashSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
-
-/// A model whose upstream has these targets.
-fn balanced(targets: &[(SocketAddr, u32)], changes: &Value) -> Value {
-    let targets: Vec<Value> = targets
-        .iter()
-        .map(|(address, weight)| json!({"host": address.ip().to_string(), "port": address.port(), "weight": weight}))
-        .collect();
-    let model = json!({
-        "upstreams": [{"name": "upstream", "targets": targets}],
-        "services": [{"name": "service", "upstream": "upstream"}],
-        "routes": [{"name": "route", "match": [{}], "to": {"service": "service"}}],
-    });
-    patch(model, changes)
-}
-
-/// An address on which nobody listens: the kernel gives such a port to no other test.
-fn dead() -> SocketAddr {
-    (Ipv4Addr::LOCALHOST, 1).into()
-}
 
 #[test]
 fn tries_are_bounded_and_only_made_where_safe() {
@@ -89,10 +71,8 @@ fn an_answer_is_never_tried_again() {
 fn a_target_that_refuses_is_passed_over() {
     for protocol in ALL {
         let upstream = Upstream::bind();
-        let model = balanced(
-            &[(upstream.address, 1), (dead(), 1)],
-            &json!({"services": {"retries": 1}}),
-        );
+        let targets = [(upstream.address, 1), (dead(), 1)];
+        let model = balanced(&targets, &json!({"services": {"retries": 1}}));
         let seen = upstream.serve(|_| answer("ok"));
         let stand = Stand::of(model, |_| ());
         let client = stand.client(protocol);
@@ -105,19 +85,41 @@ fn a_target_that_refuses_is_passed_over() {
             );
         }
         assert_eq!(seen.lock().unwrap().len(), 10, "{protocol:?}");
+        stand
+            .gateway
+            .publish(balanced(&targets, &json!({"services": {"retries": 0}})));
+        let statuses: Vec<u16> = (0..10).map(|_| client.get("/").head.status).collect();
+        let refused = statuses.iter().filter(|status| **status == 502).count();
+        assert_eq!(refused, 5, "{protocol:?} {statuses:?}");
     }
+}
+
+/// How an upstream ends a connection on which a call has come.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Dying {
+    Cleanly,
+    Reset,
+    With(&'static str),
 }
 
 #[test]
 fn a_stale_connection_is_replaced_once_where_that_is_safe() {
+    use Dying::{Cleanly, Reset, With};
     for protocol in ALL {
-        for (method, body, dying_words, is_tried_again) in [
-            ("GET", "", "", true),
-            ("DELETE", "", "", true),
-            ("POST", "abc", "", false),
+        for (method, body, dying, is_tried_again) in [
+            ("GET", "", Cleanly, true),
+            ("GET", "", Reset, true),
+            ("DELETE", "", Cleanly, true),
+            ("DELETE", "", Reset, true),
+            ("POST", "abc", Cleanly, false),
+            ("POST", "abc", Reset, false),
+            ("PATCH", "", Cleanly, false),
+            ("PATCH", "", Reset, false),
             // It did answer, a little.
-            ("GET", "", "HTTP/1.1 2", false),
+            ("GET", "", With("HTTP/1.1 2"), false),
+            ("GET", "", With("HTTP/1.1 103 Early Hints\r\n\r\n"), false),
         ] {
+            let what = format!("{protocol:?} {method} {dying:?}");
             let stand = Stand::with(&json!({"services": {"retries": 0}}), |_| ());
             let client = &stand.client(protocol);
             let length = body.len().to_string();
@@ -128,28 +130,60 @@ fn a_stale_connection_is_replaced_once_where_that_is_safe() {
                 let mut wire = stand.upstream.accept();
                 wire.request().unwrap();
                 wire.send(answer("first"));
-                assert_eq!(first.join().unwrap().text(), "first", "{protocol:?}");
+                assert_eq!(first.join().unwrap().text(), "first", "{what}");
                 let second = scope.spawn(move || client.call(method, "/", fields, body.as_bytes()));
                 wire.request().unwrap();
-                wire.send(dying_words);
-                drop(wire);
+                match dying {
+                    Cleanly => drop(wire),
+                    Reset => wire.reset(),
+                    With(words) => {
+                        wire.send(words);
+                        drop(wire);
+                    }
+                }
                 if is_tried_again {
                     let mut wire = stand.upstream.accept();
-                    assert_eq!(
-                        wire.request().unwrap().body,
-                        body.as_bytes(),
-                        "{protocol:?} {method}"
-                    );
+                    let again = wire.request().unwrap();
+                    assert!(again.head.line.starts_with(method), "{what}");
+                    assert_eq!(again.body, body.as_bytes(), "{what}");
                     wire.send(answer("second"));
                 }
                 let told = second.join().unwrap().unwrap();
                 let wanted = if is_tried_again { 200 } else { 502 };
-                assert_eq!(told.head.status, wanted, "{protocol:?} {method} {dying_words}");
+                assert_eq!(told.head.status, wanted, "{what}");
             });
-            assert!(
-                stand.upstream.is_untouched(),
-                "{protocol:?} {method} was sent twice"
-            );
+            assert!(stand.upstream.is_untouched(), "{what}: it was sent twice");
+        }
+    }
+}
+
+/// A listener whose queue is full, so that further connections are not even refused.
+struct Full {
+    address: SocketAddr,
+    _listener: Socket,
+    _queued: Vec<Socket>,
+}
+
+impl Full {
+    fn new() -> Self {
+        let listener = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        listener
+            .bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into())
+            .unwrap();
+        listener.listen(0).unwrap();
+        let address = listener.local_addr().unwrap().as_socket().unwrap();
+        let mut queued = Vec::new();
+        loop {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+            let connected = socket.connect_timeout(&address.into(), Duration::from_millis(50));
+            queued.push(socket);
+            if connected.is_err() {
+                return Self {
+                    address,
+                    _listener: listener,
+                    _queued: queued,
+                };
+            }
         }
     }
 }
@@ -157,38 +191,22 @@ fn a_stale_connection_is_replaced_once_where_that_is_safe() {
 #[test]
 fn failures_are_told_apart() {
     for protocol in ALL {
-        let silent = Upstream::bind();
+        let (silent, full) = (Upstream::bind(), Full::new());
         let service = json!({"services": {"retries": 0, "timeouts": {"connect_ms": 100, "read_ms": 100, "write_ms": 100}}});
         let elsewhere = patch(
             service.clone(),
             &json!({"services": {"url": "http://nothing.invalid:80"}}),
         );
-        for (what, model, status, says) in [
-            (
-                "nobody listens",
-                patch(simple_model(dead()), &service),
-                502,
-                "connect_failed",
-            ),
-            (
-                "no answer",
-                patch(simple_model(silent.address), &service),
-                504,
-                "upstream_timeout",
-            ),
-            (
-                "no weight",
-                balanced(&[(silent.address, 0)], &service),
-                503,
-                "no_target",
-            ),
-            (
-                "no such name",
-                patch(simple_model(dead()), &elsewhere),
-                503,
-                "name_resolution",
-            ),
-        ] {
+        let simple = |address, changes| patch(simple_model(address), changes);
+        #[rustfmt::skip]
+        let failures = [
+            ("nobody listens", simple(dead(), &service), 502, "connect_failed"),
+            ("no answer", simple(silent.address, &service), 504, "upstream_timeout"),
+            ("no connection", simple(full.address, &service), 504, "upstream_timeout"),
+            ("no weight", balanced(&[(silent.address, 0)], &service), 503, "no_target"),
+            ("no such name", simple(dead(), &elsewhere), 503, "name_resolution"),
+        ];
+        for (what, model, status, says) in failures {
             let stand = Stand::of(model, |_| ());
             let client = stand.client(protocol);
             // The client's connection is not to blame.
@@ -346,17 +364,19 @@ fn calls_are_shared_as_configured() {
         let stand = Stand::of(balanced(&targets, &hashed), |_| ());
         let client = stand.client(protocol);
         let mut chosen: HashMap<u32, String> = HashMap::new();
-        for call in 0..60 {
-            let user = (call % 20).to_string();
+        for call in 0..90 {
+            let user = (call % 30).to_string();
             let told = client
                 .call("GET", "/", &[("x-user", user.as_str())], b"")
                 .unwrap();
             let target = told.text();
             assert_eq!(
-                chosen.entry(call % 20).or_insert_with(|| target.clone()),
+                chosen.entry(call % 30).or_insert_with(|| target.clone()),
                 &target,
                 "{protocol:?}"
             );
         }
+        let used: HashSet<&String> = chosen.values().collect();
+        assert_eq!(used.len(), 3, "{protocol:?}");
     }
 }

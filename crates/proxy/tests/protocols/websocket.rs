@@ -1,7 +1,8 @@
 //! WebSockets through the gateway: what both ends see must be what they would see without it, until it drains.
 
-use super::client::{Call, Protocol};
-use super::stand::Stand;
+use super::client::{Call, Client, Protocol};
+use super::stand::{Stand, address};
+use super::support::{Ended, PATIENCE, Upstream, Wire};
 use super::websocket_cases::cases;
 use serde_json::Value;
 use std::io::{Read, Write};
@@ -142,74 +143,116 @@ fn all_is_as_without_a_gateway() {
     assert!(answered * 10 > cases.len() * 9, "{answered} of {}", cases.len());
 }
 
+/// Both ends of a new WebSocket.
+fn opened<'c>(client: &'c Client, upstream: &Upstream) -> (Box<dyn Call + 'c>, Wire) {
+    let mut call = client.websocket("/");
+    let mut wire = upstream.accept();
+    wire.head().unwrap();
+    wire.send(SWITCH);
+    call.head().unwrap();
+    (call, wire)
+}
+
+/// Waits for the end, before which nothing more may come.
+#[track_caller]
+fn expect_end(call: &mut dyn Call) {
+    while let Ok(Some(rest)) = call.piece() {
+        assert!(rest.is_empty(), "{rest:?}");
+    }
+}
+
 /// A frame of a client.
 const HELLO: &[u8] = b"\x81\x85\0\0\0\0hello";
 
+/// Runs a case over every protocol, side by side, as each takes its time.
+fn side_by_side(case: impl Fn(Protocol) + Copy + Send) {
+    std::thread::scope(|scope| {
+        for protocol in ALL {
+            scope.spawn(move || case(protocol));
+        }
+    });
+}
+
 #[test]
 fn draining_says_good_bye_to_both_ends() {
-    for protocol in ALL {
-        let stand = Stand::with(&Value::Null, |options| {
-            options.drain_timeout = Duration::from_secs(3);
-        });
-        let client = stand.client(protocol);
-        let mut call = client.websocket("/");
-        let mut wire = stand.upstream.accept();
-        wire.head().unwrap();
-        wire.send(SWITCH);
-        call.head().unwrap();
-        call.send(HELLO).unwrap();
-        assert_eq!(wire.read(HELLO.len()).unwrap(), HELLO);
-        // In the middle of a frame of the server's.
-        wire.send(b"\x82\x05ab");
-        assert_eq!(call.take(4).unwrap(), b"\x82\x05ab", "{protocol:?}");
-        let draining = stand.gateway.drain();
-        let said = wire.read(8).unwrap();
-        let unmasked: Vec<u8> = said[6..]
-            .iter()
-            .zip(&said[2..6])
-            .map(|(byte, mask)| byte ^ mask)
-            .collect();
-        assert_eq!(
-            (&said[..2], unmasked.as_slice()),
-            (&b"\x88\x82"[..], &b"\x03\xe9"[..]),
-            "{protocol:?}"
-        );
-        // The frame comes to its end, and then the good-bye.
-        wire.send(b"cde\x88\x02\x03\xe9");
-        assert_eq!(call.take(7).unwrap(), b"cde\x88\x02\x03\xe9", "{protocol:?}");
-        call.send(b"\x88\x82\0\0\0\0\x03\xe9").unwrap();
-        while let Ok(Some(rest)) = call.piece() {
-            assert!(rest.is_empty(), "{protocol:?} {rest:?}");
-        }
-        draining.join().unwrap();
-        wire.expect_end();
-    }
+    side_by_side(says_good_bye);
+}
+
+fn says_good_bye(protocol: Protocol) {
+    let stand = Stand::with(&Value::Null, |options| options.drain_timeout = PATIENCE);
+    let client = stand.client(protocol);
+    let (mut call, mut wire) = opened(&client, &stand.upstream);
+    call.send(HELLO).unwrap();
+    assert_eq!(wire.read(HELLO.len()).unwrap(), HELLO);
+    // In the middle of a frame of the server's.
+    wire.send(b"\x82\x05ab");
+    assert_eq!(call.take(4).unwrap(), b"\x82\x05ab", "{protocol:?}");
+    let draining = stand.gateway.drain();
+    let said = wire.read(8).unwrap();
+    let unmasked: Vec<u8> = said[6..]
+        .iter()
+        .zip(&said[2..6])
+        .map(|(byte, mask)| byte ^ mask)
+        .collect();
+    assert_eq!(
+        (&said[..2], unmasked.as_slice()),
+        (&b"\x88\x82"[..], &b"\x03\xe9"[..]),
+        "{protocol:?}"
+    );
+    // The frame comes to its end, and then the good-bye.
+    wire.send(b"cde\x88\x02\x03\xe9");
+    assert_eq!(call.take(7).unwrap(), b"cde\x88\x02\x03\xe9", "{protocol:?}");
+    call.send(b"\x88\x82\0\0\0\0\x03\xe9").unwrap();
+    assert_eq!(call.piece(), Ok(None), "{protocol:?}");
+    draining.join().unwrap();
+    wire.expect_end();
+}
+
+/// Has both sides say good-bye, and nobody else.
+fn part_in_peace(call: &mut dyn Call, wire: &mut Wire) {
+    call.send(b"\x88\x80\0\0\0\0").unwrap();
+    assert_eq!(wire.read(6).unwrap(), b"\x88\x80\0\0\0\0");
+    wire.send(b"\x88\x00");
+    assert_eq!(call.take(2).unwrap(), b"\x88\x00");
 }
 
 #[test]
 fn draining_does_not_interrupt_a_good_bye() {
     for protocol in ALL {
-        let stand = Stand::with(&Value::Null, |options| {
-            options.drain_timeout = Duration::from_secs(10);
-        });
+        let stand = Stand::with(&Value::Null, |options| options.drain_timeout = PATIENCE);
         let client = stand.client(protocol);
-        let mut call = client.websocket("/");
-        let mut wire = stand.upstream.accept();
-        wire.head().unwrap();
-        wire.send(SWITCH);
-        call.head().unwrap();
-        call.send(b"\x88\x80\0\0\0\0").unwrap();
-        assert_eq!(wire.read(6).unwrap(), b"\x88\x80\0\0\0\0", "{protocol:?}");
-        wire.send(b"\x88\x00");
-        assert_eq!(call.take(2).unwrap(), b"\x88\x00", "{protocol:?}");
+        let (mut call, mut wire) = opened(&client, &stand.upstream);
+        part_in_peace(call.as_mut(), &mut wire);
         let draining = stand.gateway.drain();
         drop(wire);
-        while let Ok(Some(rest)) = call.piece() {
-            assert!(rest.is_empty(), "{protocol:?} {rest:?}");
-        }
+        expect_end(call.as_mut());
         drop(call);
         draining.join().unwrap();
     }
+}
+
+#[test]
+fn behind_the_good_byes_nobody_is_waited_for() {
+    let end = |protocol, is_draining| {
+        let Stand { gateway, upstream } =
+            Stand::with(&Value::Null, |options| options.drain_timeout = PATIENCE);
+        let client = Client::new(protocol, address(&gateway, protocol));
+        let (mut call, mut wire) = opened(&client, &upstream);
+        part_in_peace(call.as_mut(), &mut wire);
+        let (draining, _gateway) = match is_draining {
+            true => (Some(gateway.drain()), None),
+            false => (None, Some(gateway)),
+        };
+        // Neither end does its part.
+        assert_eq!(wire.expect_end(), Ended::Cleanly, "{protocol:?}");
+        assert_eq!(call.piece(), Ok(None), "{protocol:?}");
+        drop(call);
+        if let Some(draining) = draining {
+            draining.join().unwrap();
+        }
+    };
+    side_by_side(|protocol| end(protocol, false));
+    side_by_side(|protocol| end(protocol, true));
 }
 
 #[test]
@@ -219,14 +262,8 @@ fn an_idle_tunnel_ends() {
             options.limits.tunnel_timeout = Duration::from_millis(100);
         });
         let client = stand.client(protocol);
-        let mut call = client.websocket("/");
-        let mut wire = stand.upstream.accept();
-        wire.head().unwrap();
-        wire.send(SWITCH);
-        call.head().unwrap();
+        let (mut call, mut wire) = opened(&client, &stand.upstream);
         wire.expect_end();
-        while let Ok(Some(rest)) = call.piece() {
-            assert!(rest.is_empty(), "{protocol:?} {rest:?}");
-        }
+        expect_end(call.as_mut());
     }
 }

@@ -1,10 +1,9 @@
 //! Both ends of sessions under test, and gateways between them.
 
-use crate::support::{PATIENCE, TestGateway};
+use crate::support::{PATIENCE, TestGateway, eventually};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::time::{Duration, Instant};
 use weir_proxy::{GatewayOptions, StreamListen};
 use weir_snapshot::StreamTransport;
 
@@ -102,13 +101,7 @@ pub fn end(stream: &TcpStream) {
 
 /// Waits until the exposition has this line.
 pub fn wait_for_line(gateway: &TestGateway, line: &str) {
-    let begun = Instant::now();
-    while !gateway.exposition().lines().any(|it| it == line) {
-        let text = gateway.exposition();
-        let about: Vec<&str> = text.lines().filter(|it| it.starts_with("weir_stream")).collect();
-        assert!(begun.elapsed() < PATIENCE, "no '{line}' in {about:#?}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    eventually(line, || gateway.exposition().lines().any(|it| it == line));
 }
 
 /// Waits until so many sessions of a protocol have ended so.

@@ -6,16 +6,16 @@ use std::time::Duration;
 use weir_model::Diagnostic;
 use weir_model::UpstreamHost;
 use weir_plugin::{
-    BodyFilter, BuildContext, CallRecord, Exchange, Filter, Headers, LogEntry, LogTarget, Outcome, Phases,
-    Plugin, Question, Reply, SideCall, Wait,
+    BodyFilter, BuildContext, CallRecord, Exchange, Filter, Headers, Hold, LogEntry, LogTarget, Outcome,
+    Phases, Plugin, Question, Reply, SideCall, Wait,
 };
 
 /// `need_body` (bytes): asks for the body, tells its size in a request header. `reply`: answers with this
 /// body. `replace`: puts this body in place of the response's. `status`: the response's status. `set`: sets these
 /// headers (name, value) on the request and on the response. `double`: doubles every byte of the response's body, with
 /// a `.` at its end. `settle`: takes the trailer `x-status`, tells it at the end of the body and, where the head is held
-/// for so many bytes (0: it is not), makes it the status. `wait_ms`: waits before it goes on. `to`: sends the call to this service. `copy_to`: sends a
-/// message to this port beside the call. `ask`: asks the server at this port for half a second at most, tells the
+/// for so many bytes (0: it is not), makes it the status; with `lets_go` a larger body goes on. `wait_ms`: waits before
+/// it goes on. `to`: sends the call to this service. `copy_to`: sends a message to this port beside the call. `ask`: asks the server at this port for half a second at most, tells the
 /// answer in a request header. `log`: tells of calls in a log (see `log_target`).
 pub struct Puppet;
 
@@ -27,6 +27,7 @@ struct PuppetFilter {
     set: Vec<(String, String)>,
     double: bool,
     settle: Option<usize>,
+    lets_go: bool,
     wait_ms: Option<u64>,
     to: Option<u32>,
     copy_to: Option<u16>,
@@ -64,7 +65,8 @@ impl BodyFilter for Settle {
         trailers.remove(b"x-status");
     }
 
-    fn head(&mut self, status: &mut u16, _: &mut Headers) {
+    fn head(&mut self, status: &mut u16, headers: &mut Headers) {
+        headers.append(b"X-Settled", b"1");
         let told = std::str::from_utf8(&self.0).ok();
         *status = told.and_then(|told| told.parse().ok()).unwrap_or(*status);
     }
@@ -99,6 +101,7 @@ impl Plugin for Puppet {
             set: serde_json::from_value(config["set"].clone()).unwrap_or_default(),
             double: config["double"].as_bool().unwrap_or(false),
             settle: config["settle"].as_u64().map(|bytes| bytes as usize),
+            lets_go: config["lets_go"].as_bool().unwrap_or(false),
             wait_ms: config["wait_ms"].as_u64(),
             to: text("to").map(|service| context.destination(&service, &UpstreamHost::Client)),
             copy_to: config["copy_to"].as_u64().map(|port| port as u16),
@@ -196,7 +199,8 @@ impl Filter for PuppetFilter {
             exchange.response.replaced_body = Some(body.clone().into_bytes());
         }
         if let Some(bytes) = self.settle {
-            exchange.response.hold = Some(bytes).filter(|bytes| *bytes > 0);
+            let hold = if self.lets_go { Hold::Begin } else { Hold::Whole };
+            exchange.response.hold = (bytes > 0).then(|| hold(bytes));
             exchange.response.body_filters.push(Settle::default());
         }
         if self.double {

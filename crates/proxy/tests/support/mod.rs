@@ -4,24 +4,44 @@
 //! happen, and for time to pass only where a time-out is what it is about; [`PATIENCE`] only ends a test that
 //! would hang.
 
+mod fields;
 mod filter;
 mod gateway;
 mod log;
+mod models;
 mod tls;
 mod upstream;
 mod wire;
 
+#[allow(unused_imports, reason = "few tests ask")]
+pub use fields::{joined, list};
 pub use gateway::{TestGateway, patch, simple_model};
 use log::log_target;
 #[allow(unused_imports, reason = "few tests ask")]
-pub use tls::{client_config, server as server_config};
+pub use models::{balanced, dead, json_body};
+#[allow(unused_imports, reason = "few tests ask")]
+pub use tls::{Made, client_config, server as server_config};
 pub use upstream::{Upstream, answer};
 pub use wire::{Ended, Message, Wire};
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a test waits for anything before it fails.
 pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long it is waited before what is expected to come about is looked at again.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+
+/// Waits until something is so.
+#[allow(dead_code, reason = "few tests ask")]
+#[track_caller]
+pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let patience = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < patience, "in vain: {what}");
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
 
 /// Bytes as text for messages of failing tests.
 pub fn text(bytes: &[u8]) -> String {

@@ -7,11 +7,11 @@ use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::str::FromStr;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 /// A name server; it answers until the test's process ends.
 pub struct NameServer {
     pub address: SocketAddr,
+    socket: Arc<UdpSocket>,
     zone: Arc<Mutex<Zone>>,
 }
 
@@ -20,31 +20,39 @@ struct Zone {
     records: HashMap<(String, RecordType), Vec<(u32, RData)>>,
     asked: Vec<(String, RecordType)>,
     is_down: bool,
-    delay: Duration,
+    /// The answers that wait, while it thinks.
+    held: Option<Vec<(Vec<u8>, SocketAddr)>>,
 }
 
 impl NameServer {
     pub fn start() -> Self {
-        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let address = socket.local_addr().unwrap();
-        let zone: Arc<Mutex<Zone>> = Arc::default();
-        let own = Arc::clone(&zone);
+        let socket = Arc::new(UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+        let server = Self {
+            address: socket.local_addr().unwrap(),
+            socket: Arc::clone(&socket),
+            zone: Arc::default(),
+        };
+        let zone = Arc::clone(&server.zone);
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok((count, peer)) = socket.recv_from(&mut buffer) {
                 let Ok(request) = Message::from_vec(&buffer[..count]) else {
                     continue;
                 };
-                let (answer, delay) = {
-                    let mut zone = own.lock().unwrap();
-                    (zone.answer(&request), zone.delay)
+                let mut zone = zone.lock().unwrap();
+                let Some(answer) = zone.answer(&request) else {
+                    continue;
                 };
-                let Some(answer) = answer else { continue };
-                std::thread::sleep(delay);
-                socket.send_to(&answer.to_vec().unwrap(), peer).unwrap();
+                let answer = answer.to_vec().unwrap();
+                match &mut zone.held {
+                    Some(held) => held.push((answer, peer)),
+                    None => {
+                        socket.send_to(&answer, peer).unwrap();
+                    }
+                }
             }
         });
-        Self { address, zone }
+        server
     }
 
     fn zone(&self) -> std::sync::MutexGuard<'_, Zone> {
@@ -74,9 +82,16 @@ impl NameServer {
         self.zone().is_down = is_down;
     }
 
-    /// How long it thinks.
-    pub fn set_delay(&self, delay: Duration) {
-        self.zone().delay = delay;
+    /// Has it think from now on.
+    pub fn hold(&self) {
+        self.zone().held = Some(Vec::new());
+    }
+
+    /// Has it answer, also what it was asked meanwhile.
+    pub fn release(&self) {
+        for (answer, peer) in self.zone().held.take().into_iter().flatten() {
+            self.socket.send_to(&answer, peer).unwrap();
+        }
     }
 
     /// How often it was asked for records of this kind.

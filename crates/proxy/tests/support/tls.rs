@@ -1,7 +1,9 @@
-//! A certificate for gateways under test, and clients that trust it.
+//! A certificate for gateways under test, and clients that trust it; and certificates of authorities.
 
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair as RawPair};
 use rustls::pki_types::{CertificateDer, ServerName, pem::PemObject};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig};
+use serde_json::{Value, json};
 use std::sync::{Arc, LazyLock};
 use weir_model::{Certificate, KeyPair, TlsVersion};
 use weir_snapshot::{Carry, Presented};
@@ -58,4 +60,60 @@ pub fn client() -> ClientConnection {
     let mut connection = ClientConnection::new(Arc::clone(&PAIR.client), name).unwrap();
     connection.set_buffer_limit(None);
     connection
+}
+
+/// An authority, and a pair that it has signed for a name.
+#[allow(dead_code, reason = "few tests ask")]
+pub struct Made {
+    /// The authority's certificate in PEM.
+    pub authority: String,
+    /// What is shown, in PEM.
+    pub certificate: String,
+    pub key: String,
+}
+
+#[allow(dead_code, reason = "few tests ask")]
+impl Made {
+    /// A pair for this name, of an authority of its own.
+    pub fn signed_for(name: &str) -> Self {
+        let params = authority_of(Vec::new());
+        let key = RawPair::generate().unwrap();
+        let authority = params.self_signed(&key).unwrap();
+        let issuer = Issuer::new(params, key);
+        let signed_key = RawPair::generate().unwrap();
+        let signed = CertificateParams::new([name.to_owned()])
+            .unwrap()
+            .signed_by(&signed_key, &issuer)
+            .unwrap();
+        Self {
+            authority: authority.pem(),
+            certificate: signed.pem(),
+            key: signed_key.serialize_pem(),
+        }
+    }
+
+    /// What marks itself as an authority and is shown all the same.
+    pub fn self_signed_authority(name: &str) -> Self {
+        let key = RawPair::generate().unwrap();
+        let authority = authority_of(vec![name.to_owned()])
+            .self_signed(&key)
+            .unwrap()
+            .pem();
+        Self {
+            certificate: authority.clone(),
+            key: key.serialize_pem(),
+            authority,
+        }
+    }
+
+    /// The pair as a model has it.
+    pub fn pair(&self) -> Value {
+        json!({"certificate": self.certificate, "key": self.key})
+    }
+}
+
+fn authority_of(names: Vec<String>) -> CertificateParams {
+    let mut params = CertificateParams::new(names).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params
 }

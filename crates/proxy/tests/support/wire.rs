@@ -156,6 +156,15 @@ impl Wire {
         }
     }
 
+    /// Whether the peer has neither sent more than was read nor ended the connection.
+    #[allow(dead_code, reason = "few tests ask")]
+    pub fn is_quiet(&self) -> bool {
+        self.stream.set_nonblocking(true).unwrap();
+        let peeked = self.stream.peek(&mut [0]);
+        self.stream.set_nonblocking(false).unwrap();
+        self.unused.is_empty() && peeked.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+    }
+
     /// Waits for so long, in which nothing may come.
     #[allow(dead_code, reason = "few tests ask")]
     pub fn expect_silence(&mut self, time: Duration) {

@@ -2,10 +2,10 @@
 
 use super::Shared;
 use super::client::Fault;
-use super::layout::{delete, get, time_of};
+use super::layout::{Span, delete, get, time_of};
 use super::record::Record;
 use super::state::{Pending, number_of, revision_of};
-use super::wire::{CompactionRequest, Done, RangeRequest, TxnRequest};
+use super::wire::{CompactionRequest, Done, RangeRequest, RangeResponse, TxnRequest};
 use crate::document::{Recorded, Revision};
 use crate::store::StoreError;
 use std::collections::HashSet;
@@ -94,18 +94,24 @@ impl Shared {
         }
     }
 
+    /// The next keys of a span, which begins behind them then.
+    async fn next_names(&self, rest: &mut Span) -> Result<RangeResponse, Fault> {
+        let names = RangeRequest {
+            keys_only: true,
+            ..rest.range(NAMES_PAGE, 0)
+        };
+        let page = self.client.range(names).await?;
+        if let Some(last) = page.kvs.last() {
+            *rest = rest.after(&last.key);
+        }
+        Ok(page)
+    }
+
     /// The latest record that is, with all that are older, from before a time.
     async fn latest_before(&self, before: SystemTime) -> Result<Option<Place>, Fault> {
         let (mut rest, mut latest) = (self.layout.records(None), None);
         loop {
-            let names = RangeRequest {
-                keys_only: true,
-                ..rest.range(NAMES_PAGE, 0)
-            };
-            let page = self.client.range(names).await?;
-            if let Some(last) = page.kvs.last() {
-                rest = rest.after(&last.key);
-            }
+            let page = self.next_names(&mut rest).await?;
             for kv in page.kvs {
                 let Some(commit) = self.layout.commit_name(&kv.key) else {
                     continue;
@@ -134,14 +140,7 @@ impl Shared {
         }
         let (mut rest, mut used) = (self.layout.documents(""), HashSet::new());
         loop {
-            let names = RangeRequest {
-                keys_only: true,
-                ..rest.range(NAMES_PAGE, 0)
-            };
-            let page = self.client.range(names).await?;
-            if let Some(last) = page.kvs.last() {
-                rest = rest.after(&last.key);
-            }
+            let page = self.next_names(&mut rest).await?;
             used.extend(
                 page.kvs
                     .iter()

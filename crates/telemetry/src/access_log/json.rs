@@ -1,10 +1,9 @@
 //! An access log line as JSON text, appended to a buffer without any other allocation.
 //!
-//! Written by hand because a peer's bytes need not be UTF-8, which no JSON serialiser takes. The result is one
-//! line whatever those bytes are: nobody can forge a second one.
+//! The result is one line whatever a peer's bytes are: nobody can forge a second one.
 
 use super::entry::AccessEntry;
-use super::text;
+use crate::json::{address, number, socket_address, text_up_to};
 
 /// A text longer than this is cut, which its last character `…` shows.
 const MAX_TEXT: usize = 8 * 1024;
@@ -18,9 +17,7 @@ pub(super) fn push_line(out: &mut Vec<u8>, entry: &AccessEntry<'_>) {
     out.push(b'"');
     if let Some(client) = entry.client {
         push_key(out, "client");
-        out.push(b'"');
-        text::push_ip(out, client);
-        out.push(b'"');
+        address(out, client);
     }
     match entry.protocol {
         None => {
@@ -44,9 +41,7 @@ pub(super) fn push_line(out: &mut Vec<u8>, entry: &AccessEntry<'_>) {
     push_number(out, "duration_us", entry.duration_us);
     if let Some(upstream) = entry.upstream {
         push_key(out, "upstream");
-        out.push(b'"');
-        text::push_address(out, upstream);
-        out.push(b'"');
+        socket_address(out, upstream);
     }
     if let Some(upstream_us) = entry.upstream_us {
         push_number(out, "upstream_us", upstream_us);
@@ -79,9 +74,9 @@ fn push_key(out: &mut Vec<u8>, key: &str) {
     out.extend_from_slice(b"\":");
 }
 
-fn push_number(out: &mut Vec<u8>, key: &str, number: impl itoa::Integer) {
+fn push_number(out: &mut Vec<u8>, key: &str, value: impl itoa::Integer) {
     push_key(out, key);
-    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+    number(out, value);
 }
 
 fn push_optional<T: AsRef<[u8]> + ?Sized>(out: &mut Vec<u8>, key: &str, text: Option<&T>) {
@@ -92,7 +87,7 @@ fn push_optional<T: AsRef<[u8]> + ?Sized>(out: &mut Vec<u8>, key: &str, text: Op
 
 fn push_text(out: &mut Vec<u8>, key: &str, text: &[u8]) {
     push_key(out, key);
-    text::push(out, text, MAX_TEXT);
+    text_up_to(out, text, MAX_TEXT);
 }
 
 /// RFC 3339 in UTC with milliseconds, such as `2026-01-31T23:59:59.999Z`.

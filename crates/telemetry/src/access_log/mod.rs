@@ -8,7 +8,6 @@
 
 mod entry;
 mod json;
-mod text;
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};

@@ -11,7 +11,11 @@ const ROOMS: [(&str, &[&str]); 15] = [
     ("weir-plugin", &["weir-model"]),
     ("weir-telemetry", &[]),
     ("weir-snapshot", &["weir-model", "weir-flow", "weir-plugin"]),
-    ("weir-plugins", &["weir-model", "weir-flow", "weir-plugin"]),
+    // Of telemetry, how the JSON of logs is written.
+    (
+        "weir-plugins",
+        &["weir-model", "weir-flow", "weir-plugin", "weir-telemetry"],
+    ),
     // Naming a plugin or a door here is what this list is there to prevent.
     (
         "weir-proxy",

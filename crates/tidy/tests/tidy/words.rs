@@ -33,7 +33,8 @@ const NO_IO: [&str; 8] = [
     "crates/apisix/",
     "crates/native/",
 ];
-const IO: [&str; 7] = [
+const IO: [&str; 8] = [
+    "weir_telemetry::access_log",
     "std::fs",
     "std::net::Tcp",
     "std::net::Udp",

@@ -1,5 +1,6 @@
 //! Flags of `weir run` that are about the store and the Admin APIs.
 
+use super::listen;
 use clap::{Args, ValueEnum};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -109,13 +110,7 @@ pub struct AdminListen {
 }
 
 fn listen(text: &str) -> Result<AdminListen, String> {
-    let (address, is_tls) = match text.split_once(',') {
-        None => (text, false),
-        Some((address, "tls")) => (address, true),
-        Some((_, other)) => return Err(format!("expected 'tls' behind the address, found '{other}'")),
-    };
-    let address = address.parse::<SocketAddr>();
-    let address = address.map_err(|_| "expected ADDRESS:PORT or ADDRESS:PORT,tls")?;
+    let (address, is_tls) = listen::read(text, false, &[("tls", true)])?;
     Ok(AdminListen { address, is_tls })
 }
 
@@ -128,27 +123,4 @@ pub enum RoleArg {
     Gateway,
     /// Serves the Admin APIs alone.
     Control,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn listeners_are_read() {
-        for (text, wanted) in [
-            ("127.0.0.1:8001", Some(("127.0.0.1:8001", false))),
-            ("[::1]:8444,tls", Some(("[::1]:8444", true))),
-            ("127.0.0.1:8444,ssl", None),
-            ("127.0.0.1:8444,", None),
-            ("8001", None),
-            ("localhost:8001", None),
-        ] {
-            let wanted = wanted.map(|(address, is_tls)| AdminListen {
-                address: address.parse().expect("an address"),
-                is_tls,
-            });
-            assert_eq!(listen(text).ok(), wanted, "{text}");
-        }
-    }
 }

@@ -1,9 +1,10 @@
 //! Flags of `weir run` about streams below HTTP, and about balancers that tell who their clients are.
 
+use super::listen;
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 use ipnet::IpNet;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use weir_proxy::{Limits, StreamListen, Trusted};
 use weir_snapshot::StreamTransport;
 
@@ -82,18 +83,8 @@ impl StreamArgs {
 }
 
 fn listen(text: &str) -> Result<StreamListen, String> {
-    let (address, transport) = match text.split_once(',') {
-        None => (text, StreamTransport::Tcp),
-        Some((address, "tls")) => (address, StreamTransport::Tls),
-        Some((address, "udp")) => (address, StreamTransport::Udp),
-        Some((_, other)) => {
-            return Err(format!(
-                "expected 'tls' or 'udp' behind the address, found '{other}'"
-            ));
-        }
-    };
-    let address = address.parse::<SocketAddr>();
-    let address = address.map_err(|_| "expected ADDRESS:PORT, ADDRESS:PORT,tls or ADDRESS:PORT,udp")?;
+    let words = [("tls", StreamTransport::Tls), ("udp", StreamTransport::Udp)];
+    let (address, transport) = listen::read(text, StreamTransport::Tcp, &words)?;
     Ok(StreamListen { address, transport })
 }
 
@@ -109,22 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn listeners_are_read() {
-        for (text, wanted) in [
-            ("0.0.0.0:9000", Some(("0.0.0.0:9000", StreamTransport::Tcp))),
-            ("[::]:9443,tls", Some(("[::]:9443", StreamTransport::Tls))),
-            ("127.0.0.1:53,udp", Some(("127.0.0.1:53", StreamTransport::Udp))),
-            ("127.0.0.1:53,tcp", None),
-            ("127.0.0.1:53,", None),
-            ("9000", None),
-            ("localhost:9000", None),
-        ] {
-            let wanted = wanted.map(|(address, transport)| StreamListen {
-                address: address.parse().expect("an address"),
-                transport,
-            });
-            assert_eq!(listen(text).ok(), wanted, "{text}");
-        }
+    fn networks_are_read() {
         assert!(network("10.0.0.0/8").is_ok() && network("::1").is_ok() && network("x").is_err());
     }
 }

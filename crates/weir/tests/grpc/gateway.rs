@@ -1,23 +1,15 @@
 //! A running gateway, and calls to it.
 
 use super::server;
-use std::io::{BufRead, BufReader, Read, Write};
+use crate::weir::Weir;
+use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
 /// A gateway that serves one file, and ends with the test.
 pub struct Gateway {
-    child: Child,
-    address: String,
+    weir: Weir,
     _folder: TempDir,
-}
-
-impl Drop for Gateway {
-    fn drop(&mut self) {
-        let _ended = self.child.kill();
-        let _ended = self.child.wait();
-    }
 }
 
 /// A folder with this file and the definitions.
@@ -34,29 +26,15 @@ pub fn folder(name: &str, configuration: &str) -> TempDir {
 impl Gateway {
     pub fn start(name: &str, configuration: &str) -> Self {
         let folder = folder(name, configuration);
-        let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
-            .args(["run", "-c", name, "--workers", "1"])
-            .args(["--status", "127.0.0.1:0", "--listen", "127.0.0.1:0"])
-            .current_dir(folder.path())
-            .env_clear()
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the binary runs");
-        let mut ready = String::new();
-        let stdout = child.stdout.take().expect("piped");
-        BufReader::new(stdout).read_line(&mut ready).expect("a line");
-        let (_, rest) = ready.split_once("http://").expect("an address");
-        let (address, _) = rest.split_once(',').expect("an address");
         Self {
-            address: address.to_owned(),
-            child,
+            weir: Weir::start(folder.path(), &["-c", name]),
             _folder: folder,
         }
     }
 
     /// The status line's code, the head and the body of an answer.
     pub fn call(&self, line: &str, content_type: &str, body: &[u8]) -> (u16, String, Vec<u8>) {
-        let mut stream = TcpStream::connect(&self.address).expect("a connection");
+        let mut stream = TcpStream::connect(self.weir.proxy()).expect("a connection");
         let typed = match content_type {
             "" => String::new(),
             content_type => format!("Content-Type: {content_type}\r\n"),

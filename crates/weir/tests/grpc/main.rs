@@ -1,7 +1,11 @@
 //! gRPC-Web and transcoding through the gateway, by all spellings, to a gRPC server.
 
 mod gateway;
+#[path = "../support/grpc.rs"]
+mod grpc;
 mod server;
+#[path = "../support/weir.rs"]
+mod weir;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,17 +1,14 @@
 //! A gRPC server: one service that greets, by tonic.
 
-use std::convert::Infallible;
-use std::future::Future;
+use crate::grpc::{Answers, serve};
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::task::{Context, Poll};
-use tokio::net::TcpListener;
 use tonic::body::Body;
 use tonic::codegen::tokio_stream;
 use tonic::server::{Grpc, NamedService};
 use tonic::{Request, Response, Status};
 use tonic_prost::ProstCodec;
-use tower::{Service, service_fn};
+use tower::service_fn;
 
 /// The service's definition, for the gateway.
 pub const PROTO: &str = r#"syntax = "proto3";
@@ -85,43 +82,21 @@ async fn greet_often(request: Request<HelloRequest>) -> Result<Response<Replies>
     Ok(Response::new(Box::pin(tokio_stream::iter(replies))))
 }
 
-impl Service<http::Request<Body>> for Greeter {
-    type Response = http::Response<Body>;
-    type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-        Box::pin(async move {
-            let codec = ProstCodec::<HelloResponse, HelloRequest>::default();
-            let mut grpc = Grpc::new(codec);
-            Ok(match request.uri().path() {
-                "/hello.HelloService/SayHello" => grpc.unary(service_fn(greet), request).await,
-                "/hello.HelloService/LotsOfReplies" => {
-                    grpc.server_streaming(service_fn(greet_often), request).await
-                }
-                _ => Status::unimplemented("no such method").into_http(),
-            })
-        })
+impl Answers for Greeter {
+    async fn answer(request: http::Request<Body>) -> http::Response<Body> {
+        let codec = ProstCodec::<HelloResponse, HelloRequest>::default();
+        let mut grpc = Grpc::new(codec);
+        match request.uri().path() {
+            "/hello.HelloService/SayHello" => grpc.unary(service_fn(greet), request).await,
+            "/hello.HelloService/LotsOfReplies" => {
+                grpc.server_streaming(service_fn(greet_often), request).await
+            }
+            _ => Status::unimplemented("no such method").into_http(),
+        }
     }
 }
 
 /// Starts the server on a thread of its own.
 pub fn start() -> SocketAddr {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.set_nonblocking(true).expect("set");
-    let address = listener.local_addr().expect("bound");
-    std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        runtime.expect("a runtime").block_on(async move {
-            let listener = TcpListener::from_std(listener).expect("a listener");
-            let incoming = tonic::transport::server::TcpIncoming::from(listener);
-            let server = tonic::transport::Server::builder().add_service(Greeter);
-            server.serve_with_incoming(incoming).await.expect("it serves");
-        });
-    });
-    address
+    serve::<Greeter>()
 }

@@ -1,20 +1,10 @@
 //! Users and their rights, on every door; and the audit log.
 
-use crate::support::{Call, STOCK_KEY, Weir, until};
+use crate::support::{ALL_APIS, Call, STOCK_KEY, Weir, until};
 use std::process::{Command, Output};
 
 fn user(weir: &Weir, token: Option<&str>, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
-    let url = format!("http://{}", weir.console());
-    command
-        .arg("user")
-        .args(arguments)
-        .env_clear()
-        .env("WEIR_URL", url);
-    if let Some(token) = token {
-        command.env("WEIR_TOKEN", token);
-    }
-    command.output().expect("the binary runs")
+    weir.ask(token, &[&["user"][..], arguments].concat())
 }
 
 #[track_caller]
@@ -22,17 +12,6 @@ fn token_of(output: &Output) -> String {
     assert!(output.status.success(), "{output:?}");
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
-
-const FLAGS: [&str; 8] = [
-    "--data",
-    "data",
-    "--kong-admin",
-    "127.0.0.1:0",
-    "--apisix-admin",
-    "127.0.0.1:0",
-    "--console",
-    "127.0.0.1:0",
-];
 
 fn kong(weir: &Weir, method: &str, path: &str, token: &str) -> u16 {
     Call::new(method, &weir.kong(), path)
@@ -61,7 +40,7 @@ fn native(weir: &Weir, method: &str, path: &str, token: &str) -> u16 {
 #[test]
 fn without_users_this_machine_is_let_in() {
     let folder = tempfile::tempdir().expect("a folder");
-    let weir = Weir::start(folder.path(), &FLAGS);
+    let weir = Weir::start(folder.path(), &ALL_APIS);
     assert_eq!(kong(&weir, "GET", "/services", ""), 200);
     assert_eq!(apisix(&weir, "PUT", STOCK_KEY), 201);
     Call::get(&weir.apisix(), "/apisix/admin/routes")
@@ -78,7 +57,7 @@ fn without_users_this_machine_is_let_in() {
 #[test]
 fn users_may_what_their_roles_say() {
     let folder = tempfile::tempdir().expect("a folder");
-    let weir = Weir::start(folder.path(), &FLAGS);
+    let weir = Weir::start(folder.path(), &ALL_APIS);
     let admin = token_of(&user(&weir, None, &["add", "root", "--role", "admin"]));
     let as_admin = Some(admin.as_str());
     let add = |arguments: &[&str]| token_of(&user(&weir, as_admin, arguments));

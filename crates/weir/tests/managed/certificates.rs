@@ -99,29 +99,16 @@ fn a_certificate_past_its_end_is_shown_and_told_of() {
     );
 
     let folder = tempfile::tempdir().expect("a folder");
-    let mut child = Weir::command(folder.path(), &["--data", "data", "--kong-admin", ANY])
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the binary runs");
-    let mut ready = String::new();
-    BufReader::new(child.stdout.take().expect("piped"))
-        .read_line(&mut ready)
-        .expect("a line");
+    let mut command = Weir::command(folder.path(), &["--data", "data", "--kong-admin", ANY]);
+    let mut weir = Weir::run(command.stderr(Stdio::piped()));
     let log: Arc<Mutex<String>> = Arc::default();
-    let (written, stderr) = (Arc::clone(&log), child.stderr.take().expect("piped"));
+    let (written, stderr) = (Arc::clone(&log), weir.child.stderr.take().expect("piped"));
     std::thread::spawn(move || {
         for line in BufReader::new(stderr).lines().map_while(Result::ok) {
             written.lock().expect("no panic").push_str(&line);
         }
     });
-    let address = |before: &str| {
-        let (_, rest) = ready.split_once(before).expect("an address");
-        rest[..rest.find([',', '/', '\n']).expect("an end")].to_owned()
-    };
-    let (kong, status) = (
-        address("Kong's Admin API on http://"),
-        address("status on http://"),
-    );
+    let (kong, status) = (weir.kong(), weir.status());
     let body = json!({"cert": certificate, "key": key, "snis": ["old.test"]}).to_string();
     Call::new("POST", &kong, "/certificates")
         .body(&body)
@@ -139,6 +126,4 @@ fn a_certificate_past_its_end_is_shown_and_told_of() {
     until("it is logged", || {
         log.lock().expect("no panic").contains("'old.test' ended")
     });
-    child.kill().expect("it runs");
-    child.wait().expect("it ends");
 }

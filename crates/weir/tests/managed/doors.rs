@@ -1,23 +1,12 @@
 //! Writes through every door are served, and are there after a restart.
 
-use crate::support::{Call, STOCK_KEY, Weir, status_of, until, upstream};
-
-const FLAGS: [&str; 8] = [
-    "--data",
-    "data",
-    "--kong-admin",
-    "127.0.0.1:0",
-    "--apisix-admin",
-    "127.0.0.1:0",
-    "--console",
-    "127.0.0.1:0",
-];
+use crate::support::{ALL_APIS, Call, STOCK_KEY, Weir, status_of, until, upstream};
 
 #[test]
 fn writes_are_served_and_outlive_a_restart() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = upstream("a");
-    let weir = Weir::start(folder.path(), &FLAGS);
+    let weir = Weir::start(folder.path(), &ALL_APIS);
     assert_eq!(status_of(&weir.proxy(), "/kong"), Some(404));
     let service = format!("{{\"url\": \"http://{server}\"}}");
     Call::new("PUT", &weir.kong(), "/services/s")
@@ -54,7 +43,7 @@ fn writes_are_served_and_outlive_a_restart() {
     until("the state tells of all", || documents() == 4);
     let hash = weir.hash();
     weir.kill();
-    let weir = Weir::start(folder.path(), &FLAGS);
+    let weir = Weir::start(folder.path(), &ALL_APIS);
     assert!(is_served(&weir), "what is ready serves what is stored");
     assert_eq!(weir.hash(), hash);
     Call::new("DELETE", &weir.kong(), "/routes/r").make().expect(204);
@@ -67,7 +56,7 @@ fn writes_are_served_and_outlive_a_restart() {
 fn a_broken_document_does_not_stop_the_rest() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = upstream("a");
-    let weir = Weir::start(folder.path(), &FLAGS);
+    let weir = Weir::start(folder.path(), &ALL_APIS);
     // What one door takes as good may not fit together with another's: two resources of one name.
     let service = format!(
         "{{\"url\": \"http://{server}\", \"routes\": [{{\"name\": \"n\", \"paths\": [\"/good\"]}}]}}"

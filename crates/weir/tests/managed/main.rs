@@ -12,3 +12,5 @@ mod partition;
 mod roles;
 mod secrets;
 mod support;
+#[path = "../support/weir.rs"]
+mod weir;

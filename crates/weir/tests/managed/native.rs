@@ -1,7 +1,6 @@
 //! Weir's own API: validation, ETags, history, roll back, OpenAPI; and the commands that talk to it.
 
 use crate::support::{Call, Weir, status_of, until, upstream};
-use std::process::{Command, Output};
 
 const FLAGS: [&str; 4] = ["--data", "data", "--console", "127.0.0.1:0"];
 
@@ -13,16 +12,9 @@ fn put(weir: &Weir, body: &str) -> Call {
     Call::new("PUT", &weir.console(), "/api/v1/resources/services/s").body(body)
 }
 
-fn command(weir: &Weir, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
-    let url = format!("http://{}", weir.console());
-    command.args(arguments).env_clear().env("WEIR_URL", url);
-    command.output().expect("the binary runs")
-}
-
 #[track_caller]
 fn says(weir: &Weir, arguments: &[&str]) -> String {
-    let output = command(weir, arguments);
+    let output = weir.ask(None, arguments);
     assert!(output.status.success(), "{arguments:?}: {output:?}");
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
@@ -128,7 +120,7 @@ fn history_diff_and_roll_back() {
     Call::get(&weir.console(), "/api/v1/resources/consumers/c")
         .make()
         .expect(404);
-    let output = command(&weir, &["rollback", "999999"]);
+    let output = weir.ask(None, &["rollback", "999999"]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
 }
 

@@ -1,6 +1,6 @@
 //! Secrets that stand elsewhere: in the environment, in a vault.
 
-use crate::support::{Call, STOCK_KEY, Weir, until, upstream};
+use crate::support::{ALL_APIS, Call, STOCK_KEY, Weir, until, upstream};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener};
 
@@ -37,15 +37,7 @@ fn status(weir: &Weir, path: &str, key: &str) -> u16 {
 fn references_are_resolved_and_never_shown() {
     let folder = tempfile::tempdir().expect("a folder");
     let (server, vault) = (upstream("a"), vault());
-    let flags = [
-        "--data",
-        "data",
-        "--kong-admin",
-        "127.0.0.1:0",
-        "--apisix-admin",
-        "127.0.0.1:0",
-    ];
-    let weir = Weir::start_with(folder.path(), &flags, &[("THE_KEY", "of-the-environment")]);
+    let weir = Weir::start_with(folder.path(), &ALL_APIS, &[("THE_KEY", "of-the-environment")]);
     let kong = |path: &str, body: &str| {
         let call = Call::new("PUT", &weir.kong(), path).body(body);
         call.make().expect(200);

@@ -1,9 +1,9 @@
-//! Running programs, and calls to them.
+//! What the tests ask of a running gateway, and calls to it.
 
+pub use crate::weir::Weir;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 /// How long anything may take. Much more than it should: the machine may be busy.
@@ -12,69 +12,19 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A key that APISIX's documentation has.
 pub const STOCK_KEY: &str = "edd1c9f034335f136f87ad84b625c8f1";
 
-/// A running Weir.
-pub struct Weir {
-    child: Child,
-    ready: String,
-}
+/// The flags of a gateway with a store of its own and all APIs.
+pub const ALL_APIS: [&str; 8] = [
+    "--data",
+    "data",
+    "--kong-admin",
+    "127.0.0.1:0",
+    "--apisix-admin",
+    "127.0.0.1:0",
+    "--console",
+    "127.0.0.1:0",
+];
 
 impl Weir {
-    /// Starts it in a folder and waits until it is ready.
-    pub fn start(folder: &Path, flags: &[&str]) -> Self {
-        Self::start_with(folder, flags, &[])
-    }
-
-    /// Likewise, with variables in its environment.
-    pub fn start_with(folder: &Path, flags: &[&str], variables: &[(&str, &str)]) -> Self {
-        let mut command = Self::command(folder, flags);
-        let mut child = command
-            .envs(variables.iter().copied())
-            .spawn()
-            .expect("the binary runs");
-        let mut ready = String::new();
-        let stdout = child.stdout.take().expect("piped");
-        BufReader::new(stdout).read_line(&mut ready).expect("a line");
-        assert!(ready.starts_with("ready: "), "{flags:?}: {ready:?}");
-        Self { child, ready }
-    }
-
-    /// The command, with what does not matter to any test.
-    pub fn command(folder: &Path, flags: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
-        command
-            .args([
-                "run",
-                "--status",
-                "127.0.0.1:0",
-                "--workers",
-                "1",
-                "--listen",
-                "127.0.0.1:0",
-            ])
-            .args(flags)
-            .current_dir(folder)
-            .env_clear()
-            .stdout(Stdio::piped());
-        if std::env::var_os("WEIR_TEST_LOG").is_none() {
-            command.stderr(Stdio::null());
-        }
-        command
-    }
-
-    fn address(&self, before: &str) -> String {
-        let (_, rest) = self.ready.split_once(before).expect("an address");
-        let end = rest.find([',', ' ', '/', '\n']).expect("an end");
-        rest[..end].to_owned()
-    }
-
-    pub fn proxy(&self) -> String {
-        self.address("routes on http://")
-    }
-
-    pub fn status(&self) -> String {
-        self.address("status on http://")
-    }
-
     pub fn kong(&self) -> String {
         self.address("Kong's Admin API on http://")
     }
@@ -96,18 +46,15 @@ impl Weir {
             .to_owned()
     }
 
-    /// Ends it without a word.
-    pub fn kill(mut self) {
-        self.child.kill().expect("it runs");
-        self.child.wait().expect("it ends");
-    }
-}
-
-impl Drop for Weir {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ended = self.child.kill();
-        let _ended = self.child.wait();
+    /// What a command says that talks to its own API, as whoever has the token.
+    pub fn ask(&self, token: Option<&str>, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+        let url = format!("http://{}", self.console());
+        command.args(arguments).env_clear().env("WEIR_URL", url);
+        if let Some(token) = token {
+            command.env("WEIR_TOKEN", token);
+        }
+        command.output().expect("the binary runs")
     }
 }
 

@@ -1,6 +1,6 @@
 //! APISIX's plugins, with and without its config.yaml.
 
-use crate::server::{Taken, Weir, server};
+use crate::server::{Gateway, Taken, server};
 use crate::{PARENT, PATIENCE, TRACE, hex, lines, spans};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use std::time::Instant;
 fn apisixs_plugins_trace_and_count() {
     let (upstream, calls) = server();
     let (collector, taken) = server();
-    let weir = Weir::start(
+    let weir = Gateway::start(
         "apisix.yaml",
         &json!({
             "routes": [
@@ -128,7 +128,7 @@ fn opentelemetry_sends_spans_to_the_collector_of_its_metadata() {
         "collector": {"address": collector.to_string(), "request_headers": {"Authorization": "let me in"}},
         "batch_span_processor": {"inactive_timeout": 0.01},
     }]);
-    let weir = Weir::start("apisix.yaml", &document);
+    let weir = Gateway::start("apisix.yaml", &document);
     // Its parent decides: nothing is sampled without one.
     assert!(weir.get("/x/none", &[]).starts_with("HTTP/1.1 200"));
     calls.recv_timeout(PATIENCE).unwrap();
@@ -184,7 +184,7 @@ fn attributes_of_plugins_count_where_a_config_yaml_gives_them() {
         .unwrap()
         .extend(more.as_array().unwrap().clone());
     let flags = ["--apisix-config", config.to_str().unwrap()];
-    let weir = Weir::with("apisix.yaml", &document, &flags);
+    let weir = Gateway::with("apisix.yaml", &document, &flags);
     let told = format!("00-{TRACE}-{PARENT}-01");
     let answer = weir.get("/x/y", &[("x-team", "blue"), ("traceparent", &told)]);
     assert!(answer.contains("X-APISIX-Upstream-Status: 200"), "{answer}");
@@ -280,7 +280,7 @@ fn responses_that_are_kept_on_a_disk_outlive_the_process() {
         json!({"proxy-cache": {"cache_strategy": "disk", "cache_zone": "slow"}}),
     );
     let start = || {
-        Weir::with(
+        Gateway::with(
             "apisix.yaml",
             &document,
             &["--apisix-config", config.to_str().unwrap()],
@@ -311,7 +311,7 @@ fn what_a_rewrite_says_of_the_client_counts() {
     let (upstream, calls) = server();
     let changes = json!({"set": {"X-Forwarded-Host": "shop.test"}, "remove": ["X-Forwarded-Port"]});
     let rewrite = json!({"proxy-rewrite": {"headers": changes}});
-    let weir = Weir::start("apisix.yaml", &one_route(upstream, rewrite));
+    let weir = Gateway::start("apisix.yaml", &one_route(upstream, rewrite));
     let sent: [&[(&str, &str)]; 2] = [
         &[],
         &[

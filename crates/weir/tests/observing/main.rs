@@ -4,10 +4,12 @@
 
 mod apisix;
 mod server;
+#[path = "../support/weir.rs"]
+mod weir;
 
 use prost::Message;
 use serde_json::json;
-use server::{Taken, Weir, server};
+use server::{Gateway, Taken, server};
 use std::time::Duration;
 
 /// How long anything may take.
@@ -78,7 +80,7 @@ fn kongs_plugins_trace_and_count() {
             "status_code_metrics": true, "latency_metrics": true, "bandwidth_metrics": true,
         }},
     ]);
-    let weir = Weir::start(
+    let weir = Gateway::start(
         "kong.yml",
         &json!({
             "_format_version": "3.0",
@@ -137,7 +139,7 @@ fn a_collector_that_never_reads_costs_no_call_anything() {
     let (upstream, _calls) = server();
     let deaf = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = deaf.local_addr().unwrap();
-    let weir = Weir::start(
+    let weir = Gateway::start(
         "weir.yaml",
         &json!({
             "weir": 1,

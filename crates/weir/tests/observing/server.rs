@@ -1,9 +1,9 @@
 //! Servers that take calls and tell of them, and a gateway to call them through.
 
+use crate::weir::Weir;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use tempfile::TempDir;
 
@@ -74,15 +74,13 @@ fn answer(stream: TcpStream, tell: &Sender<Taken>) -> Option<()> {
     }
 }
 
-/// A gateway.
-pub struct Weir {
-    child: Child,
-    proxy: String,
-    status: String,
+/// A gateway, and what it serves.
+pub struct Gateway {
+    weir: Weir,
     _folder: TempDir,
 }
 
-impl Weir {
+impl Gateway {
     /// Serves this configuration.
     pub fn start(name: &str, configuration: &Value) -> Self {
         Self::with(name, configuration, &[])
@@ -93,54 +91,28 @@ impl Weir {
         let folder = tempfile::tempdir().unwrap();
         // A door wants to see the end of its document; to the others it is a comment.
         std::fs::write(folder.path().join(name), format!("{configuration}\n#END\n")).unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
-            .args(["run", "-c", name, "--workers", "2", "--status", "127.0.0.1:0"])
-            .args(["--listen", "127.0.0.1:0"])
-            .args(flags)
-            .current_dir(folder.path())
-            .env_clear()
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut ready = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut ready)
-            .unwrap();
-        let mut addresses = ready.split("http://").skip(1);
-        let mut address = || {
-            let rest = addresses.next().unwrap_or_default();
-            let end = rest.find([',', '/', ' ', '\n']).unwrap_or(rest.len());
-            rest[..end].to_owned()
-        };
         Self {
-            proxy: address(),
-            status: address(),
-            child,
+            weir: Weir::start(
+                folder.path(),
+                &[&["-c", name, "--workers", "2"][..], flags].concat(),
+            ),
             _folder: folder,
         }
     }
 
     /// Calls the proxy; gives the whole answer.
     pub fn get(&self, path: &str, headers: &[(&str, &str)]) -> String {
-        get(&self.proxy, path, headers)
+        get(&self.weir.proxy(), path, headers)
     }
 
     /// Calls the proxy with a method; gives the whole answer.
     pub fn call(&self, method: &str, path: &str) -> String {
-        ask(&self.proxy, method, path, &[])
+        ask(&self.weir.proxy(), method, path, &[])
     }
 
     /// Asks the status listener.
     pub fn scrape(&self, path: &str) -> String {
-        get(&self.status, path, &[])
-    }
-}
-
-impl Drop for Weir {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ended = self.child.kill();
-        let _status = self.child.wait();
+        get(&self.weir.status(), path, &[])
     }
 }
 

@@ -9,11 +9,14 @@ mod books;
 #[path = "../../examples/demo_upstream.rs"]
 #[allow(dead_code, reason = "its main is for the example")]
 mod demo_upstream;
+#[path = "../support/grpc.rs"]
+mod grpc;
+#[path = "../support/weir.rs"]
+mod weir;
 
-use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpListener};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
+use weir::Weir;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/plugins");
 /// Where the gateway listens on the pages, where its upstreams do, and where a service of gRPC does.
@@ -80,40 +83,6 @@ fn calls(block: &str) -> Vec<Call> {
     calls
 }
 
-struct Gateway {
-    child: Child,
-    address: String,
-}
-
-impl Gateway {
-    fn start(folder: &Path, configuration: &str) -> Self {
-        std::fs::write(folder.join("weir.yaml"), configuration).expect("a file");
-        let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
-            .args(["run", "-c", "weir.yaml", "--workers", "1"])
-            .args(["--status", "127.0.0.1:0", "--listen", "127.0.0.1:0"])
-            .current_dir(folder)
-            .env_clear()
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the binary runs");
-        let mut ready = String::new();
-        let stdout = child.stdout.take().expect("piped");
-        BufReader::new(stdout).read_line(&mut ready).expect("a line");
-        let (_, rest) = ready
-            .split_once("http://")
-            .unwrap_or_else(|| panic!("it does not start with\n{configuration}"));
-        let address = rest.split_once(',').expect("an address").0.to_owned();
-        Self { child, address }
-    }
-}
-
-impl Drop for Gateway {
-    fn drop(&mut self) {
-        let _ended = self.child.kill();
-        let _ended = self.child.wait();
-    }
-}
-
 /// A server on a free port that says what it got.
 fn upstream() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -131,9 +100,11 @@ fn findings(page: &str, example: &Example, upstream: SocketAddr, grpc: SocketAdd
         text.replace(GRPC, &grpc.to_string())
     };
     let folder = tempfile::tempdir().expect("a folder");
-    let gateway = Gateway::start(folder.path(), &with_servers(&example.configuration));
+    let configuration = with_servers(&example.configuration);
+    std::fs::write(folder.path().join("weir.yaml"), &configuration).expect("a file");
+    let gateway = Weir::start(folder.path(), &["-c", "weir.yaml"]);
     let answered = example.calls.iter().map(|call| {
-        let script = with_servers(&call.script).replace(GATEWAY, &gateway.address);
+        let script = with_servers(&call.script).replace(GATEWAY, &gateway.proxy());
         let mut shell = Command::new("sh");
         shell.args(["-c", &script]).current_dir(folder.path());
         let output = shell.output().expect("a shell");

@@ -8,4 +8,6 @@ mod places;
 mod settled;
 mod support;
 mod topologies;
+#[path = "../support/weir.rs"]
+mod weir;
 mod windows;

@@ -1,5 +1,6 @@
 //! Redis servers, gateways and an upstream, each a process or a thread of this test, on ports that the kernel gave.
 
+use crate::weir::Weir;
 use std::cell::Cell;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -181,9 +182,8 @@ impl Drop for Redis {
 
 /// A running gateway.
 pub struct Gateway {
-    child: Child,
+    weir: Weir,
     pub address: String,
-    status: String,
     folder: TempDir,
 }
 
@@ -198,34 +198,14 @@ impl Gateway {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("weir.yaml"), document).expect("a file");
         let log = std::fs::File::create(folder.path().join("log")).expect("a file");
-        let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
-            .args(["run", "-c", "weir.yaml", "--workers", "2"])
-            .args(["--status", "127.0.0.1:0", "--listen", "127.0.0.1:0"])
-            .current_dir(folder.path())
-            .env_clear()
-            .envs(environment.iter().map(|(name, value)| (name, value)))
-            .stdout(Stdio::piped())
-            .stderr(log)
-            .spawn()
-            .expect("the binary runs");
-        let mut ready = String::new();
-        let stdout = child.stdout.take().expect("piped");
-        BufReader::new(stdout).read_line(&mut ready).expect("a line");
-        let mut addresses = ready.split("http://").skip(1).map(|rest| {
-            rest.split([',', ' ', '\n', '/'])
-                .next()
-                .unwrap_or_default()
-                .to_owned()
-        });
-        let (address, status) = (addresses.next(), addresses.next());
-        let gateway = Self {
-            child,
-            address: address.unwrap_or_default(),
-            status: status.unwrap_or_default(),
+        let mut command = Weir::command(folder.path(), &["-c", "weir.yaml", "--workers", "2"]);
+        command.envs(environment.iter().map(|(name, value)| (name, value)));
+        let weir = Weir::run(command.stderr(log));
+        Self {
+            address: weir.proxy(),
+            weir,
             folder,
-        };
-        assert!(!gateway.status.is_empty(), "{ready:?}: {}", gateway.log());
-        gateway
+        }
     }
 
     /// What it has logged.
@@ -245,7 +225,7 @@ impl Gateway {
 
     /// The number behind a metric with these words.
     pub fn metric(&self, words: &str) -> u64 {
-        let (_, text) = get(&self.status, "/metrics", "");
+        let (_, text) = get(&self.weir.status(), "/metrics", "");
         let line = text.lines().find(|line| line.starts_with(words));
         let number = line.and_then(|line| line.rsplit(' ').next()?.parse().ok());
         number.unwrap_or(0)
@@ -253,21 +233,20 @@ impl Gateway {
 
     /// Ends it without a good-bye.
     pub fn kill(mut self) {
-        self.child.kill().expect("it runs");
+        self.weir.child.kill().expect("it runs");
     }
 
     /// Lets it end properly.
     pub fn end(mut self) {
-        let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
-        self.child.wait().expect("it ends");
+        self.weir.signal(rustix::process::Signal::TERM);
+        self.weir.end();
     }
 }
 
 impl Drop for Gateway {
     fn drop(&mut self) {
-        let _was_running = self.child.kill();
-        let _ended = self.child.wait();
+        let _was_running = self.weir.child.kill();
+        let _ended = self.weir.child.wait();
         let log = self.log();
         if std::thread::panicking() {
             eprintln!("the gateway's log:\n{log}");

@@ -60,7 +60,7 @@ fn answer(
             .append(name.as_bytes(), value.as_bytes());
     }
     cache.on_response(exchange);
-    let whole = exchange.response.body_filters.whole(body.as_bytes().to_vec());
+    let whole = exchange.response.filter_whole(body.as_bytes().to_vec());
     assert_eq!(whole, body.as_bytes());
     let word = exchange
         .response

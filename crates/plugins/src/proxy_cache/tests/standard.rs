@@ -52,7 +52,7 @@ fn tell(cache: &Cache, step: &Step<'_>) -> String {
                 .response
                 .replaced_body
                 .take()
-                .unwrap_or_else(|| exchange.response.body_filters.whole(body.into()));
+                .unwrap_or_else(|| exchange.response.filter_whole(body.into()));
             let response = &exchange.response;
             asked.unwrap_or_default() + &shown(response.status, &response.headers, &body)
         }

@@ -19,19 +19,12 @@ fn filter(config: &Value) -> Arc<dyn Filter> {
 /// A call's record: forwarded after 1 ms, answered after 11 ms, over after 12 ms.
 fn record() -> CallRecord<'static> {
     CallRecord {
-        started_ms: NOW_MS,
-        started_us: NOW_MS * 1000,
         status: 200,
-        bytes_in: 77,
-        bytes_out: 300,
         total_us: 12_000,
         forwarded_us: Some(1_000),
         upstream_us: Some(10_000),
         upstream_status: Some(200),
-        failed_tries: &[],
-        failures: &[],
-        upstream: Some("10.0.0.9:80".parse().expect("an address")),
-        hostname: "gw-1",
+        ..crate::testkit::record()
     }
 }
 

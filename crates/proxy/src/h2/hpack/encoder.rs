@@ -4,30 +4,12 @@
 use super::push_number;
 use crate::h2::frame;
 use crate::multiplex::fields::belongs;
+use weir_plugin::headers::{token_len, value_len};
 
 /// Names longer than this are in no table.
 const LONGEST_FIXED: usize = 27;
 /// A name that is longer is no header of anybody's.
 const MAX_NAME: usize = 256;
-
-/// By byte: the lower case of what may stand in a name; 0 for what may not.
-const NAME: [u8; 256] = {
-    let mut table = [0; 256];
-    let marks = b"!#$%&'*+-.^_`|~";
-    let mut index = 0;
-    while index < marks.len() {
-        table[marks[index] as usize] = marks[index];
-        index += 1;
-    }
-    let mut byte = 0;
-    while byte < 256 {
-        if (byte as u8).is_ascii_alphanumeric() {
-            table[byte] = (byte as u8).to_ascii_lowercase();
-        }
-        byte += 1;
-    }
-    table
-};
 
 /// Writes a status.
 pub fn push_status(status: u16, out: &mut Vec<u8>) {
@@ -63,38 +45,54 @@ pub fn push_field(number: u8, value: &[u8], out: &mut Vec<u8>) {
 /// Writes header lines. `Host` is left out, and what belongs to an HTTP/1.1 connection.
 pub fn push_lines(lines: &[u8], out: &mut Vec<u8>) {
     out.reserve(lines.len() + 32);
-    let mut start = 0;
-    for end in memchr::memchr_iter(b'\n', lines) {
-        let line = &lines[start..end];
-        start = end + 1;
-        let Some(colon) = line.iter().position(|byte| *byte == b':') else {
+    let mut rest = lines;
+    while !rest.is_empty() {
+        let name = &rest[..token_len(rest)];
+        let Some((b':', behind)) = rest[name.len()..].split_first() else {
+            rest = next_line(rest);
             continue;
         };
-        let value = line[colon + 1..].trim_ascii();
-        let from = out.len();
-        if colon > MAX_NAME || !is_value(value) || !push_name(&line[..colon], value, out) {
-            out.truncate(from);
+        let value = &behind[..value_len(behind)];
+        let Some(next) = behind[value.len()..].strip_prefix(b"\r\n") else {
+            rest = next_line(rest);
             continue;
+        };
+        rest = next;
+        let value = value.trim_ascii();
+        if push_name(name, value, out) {
+            push_value(value, out);
         }
-        push_value(value, out);
     }
 }
 
-/// Writes the name of a field; says whether it may stand there.
+/// What is behind a line that makes no field.
+#[cold]
+fn next_line(lines: &[u8]) -> &[u8] {
+    memchr::memchr(b'\n', lines).map_or(&[], |end| &lines[end + 1..])
+}
+
+/// Writes the name of a field, unless it is of none that may stand there; says whether it has.
 fn push_name(name: &[u8], value: &[u8], out: &mut Vec<u8>) -> bool {
+    if name.is_empty() || name.len() > MAX_NAME {
+        return false;
+    }
     let from = out.len();
     out.push(0);
     push_number(name.len(), 7, 0, out);
     let start = out.len();
-    out.extend(name.iter().map(|byte| NAME[usize::from(*byte)]));
+    out.extend_from_slice(name);
+    out[start..].make_ascii_lowercase();
     let lower = &out[start..];
-    let is_good = !lower.is_empty() && !lower.contains(&0);
-    if !is_good || !belongs(lower, value) || lower == b"host" {
-        return false;
-    }
-    if let Some(number) = number_of(lower) {
-        out.truncate(from);
-        push_number(usize::from(number), 4, 0, out);
+    match number_of(lower) {
+        Some(number) => {
+            out.truncate(from);
+            push_number(usize::from(number), 4, 0, out);
+        }
+        None if lower == b"host" || !belongs(lower, value) => {
+            out.truncate(from);
+            return false;
+        }
+        None => {}
     }
     true
 }
@@ -102,12 +100,6 @@ fn push_name(name: &[u8], value: &[u8], out: &mut Vec<u8>) -> bool {
 fn push_value(value: &[u8], out: &mut Vec<u8>) {
     push_number(value.len(), 7, 0, out);
     out.extend_from_slice(value);
-}
-
-fn is_value(value: &[u8]) -> bool {
-    value.iter().fold(true, |is_good, byte| {
-        is_good & !((*byte < 0x20 && *byte != b'\t') || *byte == 0x7f)
-    })
 }
 
 /// Puts the head of a HEADERS frame before the list that begins at `from`, where room was left for it; what is longer

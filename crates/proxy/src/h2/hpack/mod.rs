@@ -33,6 +33,7 @@ fn read_number(bytes: &[u8], bits: u32) -> Result<(usize, &[u8]), Malformed> {
 }
 
 /// Writes a number whose first byte is `first` beside the `bits` bits for it.
+#[inline]
 fn push_number(number: usize, bits: u32, first: u8, out: &mut Vec<u8>) {
     let most = usize::from(u8::MAX >> (8 - bits));
     if number < most {
@@ -40,7 +41,11 @@ fn push_number(number: usize, bits: u32, first: u8, out: &mut Vec<u8>) {
         return;
     }
     out.push(first | most as u8);
-    let mut rest = number - most;
+    push_rest(number - most, out);
+}
+
+/// Writes what its first byte has no room for.
+fn push_rest(mut rest: usize, out: &mut Vec<u8>) {
     while rest >= 0x80 {
         out.push(rest as u8 | 0x80);
         rest >>= 7;

@@ -1,7 +1,8 @@
-//! JSON text, appended to a buffer: a peer's bytes need not be UTF-8, which no JSON serialiser takes, and nothing is
-//! allocated for a value.
+//! JSON text, appended to a buffer, for lines and entries of logs: a peer's bytes need not be UTF-8, which no JSON
+//! serialiser takes, and nothing is allocated for a value. The result holds no line feed, whatever the bytes are: nobody
+//! can forge a second line.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// Appends an object's field name; its value is to follow.
 pub fn key(out: &mut Vec<u8>, name: &str) {
@@ -10,13 +11,21 @@ pub fn key(out: &mut Vec<u8>, name: &str) {
     out.push(b':');
 }
 
+/// Appends a field name that a program has chosen: nothing in it is to be escaped.
+#[inline]
+pub fn name(out: &mut Vec<u8>, name: &'static str) {
+    out.reserve(name.len() + 4);
+    comma(out);
+    out.push(b'"');
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\":");
+}
+
 /// Appends a field name that is a token (RFC 9110, 5.6.2), in lower case.
 pub fn token_key(out: &mut Vec<u8>, name: &[u8]) {
     comma(out);
     out.push(b'"');
-    let start = out.len();
-    out.extend_from_slice(name);
-    out[start..].make_ascii_lowercase();
+    out.extend(name.iter().map(u8::to_ascii_lowercase));
     out.extend_from_slice(b"\":");
 }
 
@@ -28,9 +37,21 @@ pub fn comma(out: &mut Vec<u8>) {
 }
 
 /// Appends a text; what is not UTF-8 in it is replaced.
+#[inline]
 pub fn text(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'"');
     part(out, bytes);
+    out.push(b'"');
+}
+
+/// Appends a text likewise; one longer than so many bytes is cut, which its last character `…` shows.
+#[inline]
+pub fn text_up_to(out: &mut Vec<u8>, bytes: &[u8], most: usize) {
+    out.push(b'"');
+    part(out, &bytes[..bytes.len().min(most)]);
+    if bytes.len() > most {
+        out.extend_from_slice("…".as_bytes());
+    }
     out.push(b'"');
 }
 
@@ -75,25 +96,46 @@ fn is_special(byte: &u8) -> bool {
 }
 
 /// Appends a whole number.
-pub fn number(out: &mut Vec<u8>, number: u64) {
+#[inline]
+pub fn number(out: &mut Vec<u8>, number: impl itoa::Integer) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
 /// Appends an address as a text.
 pub fn address(out: &mut Vec<u8>, address: IpAddr) {
     out.push(b'"');
+    digits(out, address);
+    out.push(b'"');
+}
+
+/// Appends an address and a port as a text.
+pub fn socket_address(out: &mut Vec<u8>, address: SocketAddr) {
+    out.push(b'"');
+    match address {
+        SocketAddr::V4(_) => {
+            digits(out, address.ip());
+            out.push(b':');
+            number(out, address.port());
+        }
+        // It may have a zone.
+        SocketAddr::V6(address) => out.extend_from_slice(address.to_string().as_bytes()),
+    }
+    out.push(b'"');
+}
+
+/// An address as `Display` writes it, which takes ten times as long for those of four octets.
+fn digits(out: &mut Vec<u8>, address: IpAddr) {
     match address {
         IpAddr::V4(address) => {
             for (place, octet) in address.octets().into_iter().enumerate() {
                 if place > 0 {
                     out.push(b'.');
                 }
-                number(out, octet.into());
+                number(out, octet);
             }
         }
         IpAddr::V6(address) => out.extend_from_slice(address.to_string().as_bytes()),
     }
-    out.push(b'"');
 }
 
 /// Appends microseconds as milliseconds with three decimals.
@@ -109,6 +151,7 @@ pub fn thousandths(out: &mut Vec<u8>, count: u64) {
     out.extend([rest / 100, rest / 10 % 10, rest % 10].map(|digit| b'0' + digit as u8));
 }
 
+/// RFC 8259 section 7, and DEL besides, which some terminals act upon.
 fn escaped(out: &mut Vec<u8>, mut bytes: &[u8]) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     while let Some(at) = bytes.iter().position(is_special) {
@@ -134,25 +177,56 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_and_numbers_are_json() {
-        for bytes in [
-            &b"plain"[..],
-            b"a\"b\\c\n\r\t\x01\x7f",
-            b"\xff\xfe",
-            "grün".as_bytes(),
-            b"sixteen plain ones, and then one that is not: \"",
-            b"sixteen plain ones, then \xff and \xc3\xbc, and plain again",
-        ] {
-            let mut out = Vec::new();
+    fn texts_are_escaped() {
+        let cases: [(&[u8], &str); 13] = [
+            (b"/plain", r#""/plain""#),
+            (b"", r#""""#),
+            (b"/sixteen-and-more\"", r#""/sixteen-and-more\"""#),
+            (
+                b"/sixteen-and-more/\xff/and-many-more",
+                "\"/sixteen-and-more/\u{FFFD}/and-many-more\"",
+            ),
+            (
+                b"sixteen plain ones, then \xff and \xc3\xbc, and plain again",
+                "\"sixteen plain ones, then \u{FFFD} and \u{fc}, and plain again\"",
+            ),
+            (br#"/a"b\c"#, r#""/a\"b\\c""#),
+            (b"/\n{\"forged\":1}\r\t", r#""/\n{\"forged\":1}\r\t""#),
+            (b"\x00\x1b[31m\x7f", r#""\u0000\u001b[31m\u007f""#),
+            ("/grüße/✓".as_bytes(), r#""/grüße/✓""#),
+            (b"/\xff\xfe", "\"/\u{FFFD}\u{FFFD}\""),
+            (b"/\xe2\x9c", "\"/\u{FFFD}\""),
+            (b"/ok\xc3/\xc3\xbc", "\"/ok\u{FFFD}/ü\""),
+            (b"/\xed\xa0\x80", "\"/\u{FFFD}\u{FFFD}\u{FFFD}\""),
+        ];
+        for (bytes, expected) in cases {
+            let (mut out, mut bounded) = (Vec::new(), Vec::new());
             text(&mut out, bytes);
-            let read: String = serde_json::from_slice(&out).expect("JSON");
+            text_up_to(&mut bounded, bytes, 100);
+            assert_eq!(out, bounded);
+            assert_eq!(String::from_utf8(out).unwrap(), expected);
+            let read: String = serde_json::from_slice(&bounded).unwrap();
             assert_eq!(read, String::from_utf8_lossy(bytes));
         }
-        for address in ["10.0.0.255", "2001:db8::1"] {
+        let mut out = Vec::new();
+        text_up_to(&mut out, b"abc", 2);
+        assert_eq!(out, "\"ab…\"".as_bytes());
+    }
+
+    #[test]
+    fn addresses_are_written_as_ever() {
+        for text in ["192.0.2.0:80", "255.10.1.100:65535", "[2001:db8::1]:443"] {
+            let address: SocketAddr = text.parse().unwrap();
             let mut out = Vec::new();
-            super::address(&mut out, address.parse().expect("an address"));
-            assert_eq!(out, format!("\"{address}\"").as_bytes());
+            socket_address(&mut out, address);
+            super::address(&mut out, address.ip());
+            let expected = format!("\"{text}\"\"{}\"", address.ip());
+            assert_eq!(String::from_utf8(out).unwrap(), expected);
         }
+    }
+
+    #[test]
+    fn times_have_three_decimals() {
         for (micros, expected) in [(0, "0.000"), (1_234_005, "1234.005"), (60, "0.060")] {
             let mut out = Vec::new();
             millis(&mut out, micros);

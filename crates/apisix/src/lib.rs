@@ -14,6 +14,7 @@
 
 mod admin;
 mod document;
+mod ends;
 pub mod metrics;
 mod plugins;
 mod prepare;
@@ -28,6 +29,7 @@ pub use admin::{
     plugin_schemas,
 };
 pub use document::recognises;
+pub use ends::end_of;
 pub use plugins::spellings;
 pub use prepare::prepare;
 pub use settings::{

@@ -216,7 +216,8 @@ impl Stored {
     }
 
     fn read(&mut self, kind: Kind, key: &str, bytes: &[u8]) -> Result<(), String> {
-        let value: Value = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        let mut value: Value = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        crate::ends::take_out(&mut value);
         let Value::Object(mut map) = value else {
             return Err("expected a map".to_owned());
         };

@@ -23,6 +23,9 @@ pub struct PluginInstance {
     /// What to answer in place of this plugin's own refusals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_refusal: Option<RefusalOverride>,
+    /// The workspace whose consumers it knows. No text form says so: it is for those who share a store.
+    #[serde(skip)]
+    pub workspace: Option<Arc<str>>,
 }
 
 fn empty_object() -> serde_json::Value {

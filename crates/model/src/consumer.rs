@@ -4,6 +4,7 @@ use crate::{Voice, is_default};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Someone (a person, a program, a partner) who calls APIs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +30,19 @@ pub struct Consumer {
     /// Credentials are good on routes of the same voice only.
     #[serde(default, skip_serializing_if = "is_default")]
     pub voice: Voice,
+    /// Credentials are good for plugin instances of the same workspace only. Where there is one, `id` begins with its
+    /// name and `/`. No text form says so: it is for those who share a store.
+    #[serde(skip)]
+    pub workspace: Option<Arc<str>>,
+}
+
+impl Consumer {
+    /// The id that upstreams are told: the consumer's own, without its workspace.
+    pub fn own_id(&self) -> &str {
+        let workspace = self.workspace.as_deref();
+        let own = workspace.and_then(|name| self.id.strip_prefix(name)?.strip_prefix('/'));
+        own.unwrap_or(&self.id)
+    }
 }
 
 /// One credential. `Debug` does not show its configuration, which holds secrets.

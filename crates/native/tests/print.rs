@@ -146,6 +146,7 @@ fn instance() -> impl Strategy<Value = PluginInstance> {
             config,
             when,
             on_refusal: None,
+            workspace: None,
         }
     })
 }
@@ -343,6 +344,7 @@ fn consumer() -> impl Strategy<Value = Consumer> {
             labels,
             credentials,
             voice: Voice::Native,
+            workspace: None,
         })
 }
 

@@ -72,4 +72,6 @@ pub struct ModelCredential<'m> {
     pub identity: Identity,
     /// The voice in which it is good.
     pub voice: Voice,
+    /// The workspace in which it is good.
+    pub workspace: Option<&'m Arc<str>>,
 }

@@ -193,6 +193,12 @@ impl Exchange {
         &self.request_id
     }
 
+    /// Whether a filter knows the caller by anything, other than by [`Exchange::identity`].
+    pub fn is_marked(&self) -> bool {
+        // Marks without content have nothing but their lengths, which are 0.
+        self.caller_marks.iter().any(|byte| *byte != 0)
+    }
+
     /// Notes what a filter knows the caller by, other than by [`Exchange::identity`].
     pub fn mark_caller(&mut self, mark: &[u8]) {
         self.caller_marks

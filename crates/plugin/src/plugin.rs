@@ -161,8 +161,8 @@ impl Outcome {
     }
 }
 
-/// Credential indexes by plugin and voice, each of the type that its plugin gave it.
-pub type CredentialIndexes = RefCell<HashMap<(String, Voice), Arc<dyn Any + Send + Sync>>>;
+/// Credential indexes by plugin, voice and workspace, each of the type that its plugin gave it.
+pub type CredentialIndexes = RefCell<HashMap<(String, Voice, Option<Arc<str>>), Arc<dyn Any + Send + Sync>>>;
 
 /// The services that filters may send calls to, with the Host that each is told.
 pub type Destinations = RefCell<Vec<(String, UpstreamHost)>>;
@@ -173,6 +173,8 @@ pub struct BuildContext<'c> {
     pub instance_id: &'c str,
     /// The voice of the chains in which the instance works.
     pub voice: Voice,
+    /// The workspace whose consumers it knows.
+    pub workspace: Option<&'c Arc<str>>,
     /// All credentials of the configuration by plugin name.
     pub credentials: &'c HashMap<String, Vec<ModelCredential<'c>>>,
     /// All consumers of the voice by id, for anonymous consumers.
@@ -186,7 +188,7 @@ pub struct BuildContext<'c> {
 }
 
 impl BuildContext<'_> {
-    /// The credentials of plugin `plugin` in this context's voice, indexed by the key that `read` finds in
+    /// The credentials of plugin `plugin` in this context's voice and workspace, indexed by the key that `read` finds in
     /// each. Built once for a snapshot, however many instances ask. Credentials that `read` declines are left
     /// out (they have been checked before). Two with the same key are told to
     /// [`credential_diagnostics`](Self::credential_diagnostics).
@@ -195,7 +197,7 @@ impl BuildContext<'_> {
         plugin: &str,
         read: impl Fn(&Value) -> Option<(Vec<u8>, T)>,
     ) -> Arc<CredentialIndex<T>> {
-        let slot = (plugin.to_owned(), self.voice);
+        let slot = (plugin.to_owned(), self.voice, self.workspace.cloned());
         if let Some(index) = self.indexes.borrow().get(&slot)
             && let Ok(index) = Arc::clone(index).downcast::<CredentialIndex<T>>()
         {
@@ -204,6 +206,7 @@ impl BuildContext<'_> {
         let mut index = CredentialIndex::default();
         for credential in self.credentials.get(plugin).into_iter().flatten() {
             if credential.voice == self.voice
+                && credential.workspace == self.workspace
                 && let Some((key, secret)) = read(credential.config)
             {
                 let identity = credential.identity.clone();

@@ -24,7 +24,7 @@ pub(crate) struct CallerLabels(HashMap<u32, Box<[Label]>>);
 impl CallerLabels {
     /// The labels of this configuration's consumers.
     pub(crate) fn of(context: &BuildContext<'_>) -> Arc<Self> {
-        let slot = ("labels of consumers".to_owned(), context.voice);
+        let slot = ("labels of consumers".to_owned(), context.voice, None);
         if let Some(known) = context.indexes.borrow().get(&slot)
             && let Ok(known) = Arc::clone(known).downcast::<Self>()
         {

@@ -125,11 +125,13 @@ pub(crate) fn build_in(
                 credential_id: id.map(Arc::from),
             },
             voice,
+            workspace: None,
         })
         .collect();
     let context = BuildContext {
         instance_id: "instance",
         voice,
+        workspace: None,
         credentials: &HashMap::from([(plugin.name().to_owned(), credentials)]),
         consumers: &consumers,
         indexes: &RefCell::default(),

@@ -15,7 +15,31 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
 use weir_model::KeepalivePool;
+use weir_snapshot::ClientTls;
 use weir_telemetry::metrics::WorkerMetrics;
+
+/// How an upstream is met over TLS; `None`: in the clear.
+pub type Met = Option<(Arc<ClientConfig>, ServerName<'static>)>;
+
+/// The version of HTTP that a target is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speaks {
+    Http1,
+    Http2,
+    /// HTTP/2 where the target chooses it in the TLS handshake, else HTTP/1.1.
+    Either,
+}
+
+impl Speaks {
+    /// How the target is met over TLS.
+    pub fn config(self, tls: &ClientTls) -> &Arc<ClientConfig> {
+        match self {
+            Self::Http1 => &tls.config,
+            Self::Http2 => &tls.http2_config,
+            Self::Either => &tls.either_config,
+        }
+    }
+}
 
 /// What a connection must have in common with another to stand in for it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -67,11 +91,11 @@ impl UpstreamConnection {
     /// `TimedOut` when the timer ran out, else what the system says.
     pub async fn open(
         address: SocketAddr,
-        tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
+        met: Met,
         mut timer: Timer,
         metrics: &Arc<WorkerMetrics>,
     ) -> io::Result<Box<Self>> {
-        let mut connecting = std::pin::pin!(dial(address, tls));
+        let mut connecting = std::pin::pin!(dial(address, met));
         let (read, write) = std::future::poll_fn(|context| match connecting.as_mut().poll(context) {
             Poll::Ready(result) => Poll::Ready(result),
             Poll::Pending => timer
@@ -92,13 +116,10 @@ impl UpstreamConnection {
 }
 
 /// Connects, and shakes hands where there is to be TLS.
-pub async fn dial(
-    address: SocketAddr,
-    tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
-) -> io::Result<(ReadHalf, WriteHalf)> {
+pub async fn dial(address: SocketAddr, met: Met) -> io::Result<(ReadHalf, WriteHalf)> {
     let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
-    match tls {
+    match met {
         None => Ok(transport::plain(stream)),
         Some((config, name)) => {
             let stream = transport::connect(stream, config, name).await?;

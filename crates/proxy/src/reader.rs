@@ -5,6 +5,7 @@ use crate::multiplex::stream::Stream;
 use crate::transport::ReadHalf;
 use crate::worker::Worker;
 use std::io;
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 /// What comes from the client: the connection's read half, and bytes that were read and not used yet. While a
@@ -33,6 +34,14 @@ impl Reader {
     #[inline]
     pub fn stream(&self) -> Option<&Stream> {
         self.half.as_ref().and_then(ReadHalf::stream)
+    }
+
+    /// The same, for whoever asks after it while the reader is away.
+    pub fn shared_stream(&self) -> Option<Rc<Stream>> {
+        match &self.half {
+            Some(ReadHalf::Stream(stream)) => Some(Rc::clone(stream)),
+            _ => None,
+        }
     }
 
     /// Reads once; 0 bytes at the end of the stream.

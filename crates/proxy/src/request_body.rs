@@ -163,10 +163,16 @@ impl Call<'_> {
                 }
                 Poll::Ready(Ok(0) | Err(_)) => Poll::Ready(Err(BodyError::Gone)),
                 Poll::Ready(Ok(_)) => Poll::Ready(Ok(())),
-                Poll::Pending => client
-                    .timer
-                    .poll_expired(context)
-                    .map(|()| Err(BodyError::TimedOut)),
+                Poll::Pending => {
+                    // A connection tells when it is read; a stream's time may be over as well.
+                    if let Some(stream) = client.reader.stream()
+                        && stream.poll_gone(context).is_ready()
+                    {
+                        return Poll::Ready(Err(BodyError::Gone));
+                    }
+                    let expired = client.timer.poll_expired(context);
+                    expired.map(|()| Err(BodyError::TimedOut))
+                }
             },
         )
         .await

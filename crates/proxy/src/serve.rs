@@ -129,7 +129,7 @@ impl<'c> Call<'c> {
         };
         // Where the body of a stream ends is for the stream to say.
         let framing = match client.reader.stream() {
-            Some(stream) if !head.framing.is_empty() && !stream.is_read() => Framing::UntilClose,
+            Some(stream) if head.framing != Framing::None && !stream.is_read() => Framing::UntilClose,
             _ => head.framing,
         };
         let body = RequestBody {

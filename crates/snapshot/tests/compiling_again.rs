@@ -109,6 +109,35 @@ fn without_name(mut consumer: Value) -> Value {
     consumer
 }
 
+/// Whoever sends calls somewhere that is wrong is in the way of nobody else, then and later.
+#[test]
+fn a_destination_that_is_refused_is_forgotten() {
+    let sends = |service: &str, host: &str| json!([{"use": {"name": "phased", "config": {"request": true, "sends_to": {"service": service, "host": {"fixed": host}}}}}]);
+    let services = json!([{"name": "s", "url": "http://a.test"}, {"name": "t", "url": "http://b.test"}]);
+    let with = |routes: Vec<Value>| common::model(json!({"services": services, "routes": routes}));
+    let (registry, carry, mut pieces) = (registry(), Carry::default(), Pieces::default());
+    let mut again = |model: &Model| compile_again(model, 7, &registry, &carry, &mut pieces).map(|it| it.0);
+    let (good, other) = (route("a", "s", sends("s", "x")), route("b", "s", sends("t", "y")));
+    let first = again(&with(vec![good.clone()])).expect("good");
+    assert_eq!(first.destinations.len(), 1);
+    for wrong in [sends("s", "a:b"), sends("gone", "x")] {
+        let refused = again(&with(vec![route("w", "s", wrong), good.clone()]));
+        let found = refused.err().expect("wrong");
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0].path.to_string().starts_with("routes[0].plugins[0]"),
+            "{found:?}"
+        );
+    }
+    let last = again(&with(vec![good, other])).expect("good");
+    let hosts: Vec<_> = last
+        .destinations
+        .iter()
+        .map(|it| format!("{:?}", it.upstream_host))
+        .collect();
+    assert_eq!(hosts, ["Fixed(\"x\")", "Fixed(\"y\")"]);
+}
+
 #[test]
 fn what_is_compiled_again_is_what_is_compiled_anew() {
     let (registry, carry, mut pieces) = (registry(), Carry::default(), Pieces::default());

@@ -15,6 +15,11 @@ fn phased(request: bool, response: bool) -> Value {
     json!({"use": {"name": "phased", "config": {"request": request, "response": response}}})
 }
 
+/// A plugin that sends calls to a service, which is told this Host.
+fn sending(service: &str, host: &str) -> Value {
+    json!({"name": "phased", "config": {"sends_to": {"service": service, "host": {"fixed": host}}}})
+}
+
 /// That each text is refused with one error, which begins so.
 fn refused<const N: usize>(cases: [(Value, &str); N]) {
     for (text, wanted) in cases {
@@ -70,6 +75,15 @@ fn errors_lead_to_their_place() {
         (
             json!({"unmatched": [{"use": {"name": "phased", "config": {"limits": 1}}}]}),
             "unmatched[0].use.config.limits: not expected here",
+        ),
+        (
+            json!({"unmatched": [{"use": sending("gone", "a")}]}),
+            "unmatched[0].use.config: no service is named 'gone', to which a plugin sends calls",
+        ),
+        (
+            json!({"services": [{"name": "s", "url": "http://h"}],
+                "routes": [route_with(json!([{"use": sending("s", "a:b")}]))]}),
+            "routes[0].plugins[0].use.config: expected a host name or an address",
         ),
         (
             json!({"plugins": [{"id": "unused", "name": "phased", "config": {"limits": 1}}]}),

@@ -17,6 +17,9 @@ use tokio::time::Instant;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// The longest pause between attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// Within this time nobody puts another store in the place of one, or sets it back to what was saved of it. A store that
+/// was away for longer is read again, whatever its revision is by now.
+const REPLACED: Duration = Duration::from_secs(5);
 
 /// The documents below a prefix, as they change.
 #[derive(Debug)]
@@ -30,6 +33,8 @@ pub struct Following {
     watch: Option<Joined>,
     /// Whether the next attempt reads everything: the changes in between are not to be had.
     must_read: bool,
+    /// Since when the store is away.
+    lost: Option<Instant>,
     pause: Duration,
     next_attempt: Instant,
     link: Sender<Link>,
@@ -128,6 +133,7 @@ impl Following {
             told: told.collect(),
             watch: None,
             must_read: true,
+            lost: None,
             pause: FIRST_PAUSE,
             next_attempt: Instant::now(),
             link: Sender::new(Link::lost("not reached yet".into())),
@@ -176,6 +182,7 @@ impl Following {
     /// Watches again, from where the last watch ended if that can be.
     async fn join(&mut self) -> Result<Option<Changes>, WatchError> {
         tokio::time::sleep_until(self.next_attempt).await;
+        self.must_read |= self.lost.is_some_and(|lost| lost.elapsed() > REPLACED);
         if !self.must_read {
             let watch = self.store.watch(&self.prefix, self.revision).await?;
             self.joined(watch);
@@ -191,6 +198,7 @@ impl Following {
     }
 
     fn joined(&mut self, watch: Box<dyn Watch>) {
+        self.lost = None;
         self.watch = Some(Joined {
             watch,
             since: Instant::now(),
@@ -208,6 +216,7 @@ impl Following {
         if matches!(error, WatchError::Compacted) {
             self.must_read = true;
         } else {
+            self.lost.get_or_insert_with(Instant::now);
             self.link.send_if_modified(|link| {
                 let is_new = link.is_connected();
                 if is_new {
@@ -245,6 +254,47 @@ impl Following {
                 Some(document) => self.told.insert(key.clone(), Told::new(document)),
                 None => self.told.remove(key),
             };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::{Change, Transaction};
+    use crate::memory::MemoryStore;
+
+    /// A store with a commit for each document.
+    async fn filled(documents: &[(&str, &str)]) -> Arc<dyn Store> {
+        let store = MemoryStore::new();
+        for (revision, (key, value)) in documents.iter().enumerate() {
+            let transaction = Transaction {
+                author: String::new(),
+                note: String::new(),
+                time: SystemTime::UNIX_EPOCH,
+                changes: vec![Change::put(Key::new(key).unwrap(), value.as_bytes())],
+            };
+            store
+                .commit(transaction, Revision(revision as u64))
+                .await
+                .unwrap();
+        }
+        Arc::new(store)
+    }
+
+    #[tokio::test]
+    async fn a_store_that_was_away_for_long_may_be_another_one() {
+        for (away, expected) in [
+            (Duration::ZERO, &["b"][..]),
+            (REPLACED + Duration::from_secs(1), &["a", "b"]),
+        ] {
+            let (_, _, mut following) = start(filled(&[("a", "1")]).await, "").await.unwrap();
+            following.store = filled(&[("a", "2"), ("b", "1")]).await;
+            following.lost = Instant::now().checked_sub(away);
+            let changes = following.next().await;
+            let told: Vec<&str> = changes.documents.iter().map(|(key, _)| key.as_str()).collect();
+            assert_eq!((told.as_slice(), changes.revision), (expected, Revision(2)));
+            assert_eq!(following.lost, None);
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::certificates;
 use crate::doors::{self, Door};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use weir_control::secrets::Secrets;
+use weir_control::secrets::{Forms, Secrets};
 use weir_model::diagnostic::PathStep;
 use weir_model::{Diagnostic, DocPath, Model, Severity};
 use weir_plugin::Registry;
@@ -146,7 +146,7 @@ pub fn load(
     let good = merged.and_then(|model| {
         // What is printed keeps its references.
         let mut resolved = model.clone();
-        let broken = Secrets::default().resolve(&mut resolved);
+        let broken = Secrets::default().resolve(Forms::All, &mut resolved);
         if !broken.is_empty() {
             for it in broken {
                 let text = format!("error: {}: {}", it.document, it.reason);

@@ -2,6 +2,7 @@
 
 use super::answer::{Answer, DRY_RUN, Outcome};
 use super::kind::Kind;
+use super::token::Role;
 use super::words;
 use crate::settings::Settings;
 use axum::http::header::IF_MATCH;
@@ -24,6 +25,8 @@ pub struct Call {
     pub time: SystemTime,
     /// APISIX's `config.yaml`.
     pub settings: &'static Settings,
+    /// What the caller may do.
+    pub role: Role,
 }
 
 /// Headers hold keys, and bodies what is to be kept.
@@ -57,6 +60,7 @@ impl Call {
             author,
             time,
             settings: Settings::stock(),
+            role: Role::Viewer,
         }
     }
 

@@ -5,8 +5,11 @@
 
 use super::answer::{Answer, Outcome};
 use super::call::Call;
+use super::kind::Kind;
 use super::state::State;
+use super::token::Role;
 use super::validate::check_configuration;
+use super::veil::take_private_keys;
 use super::write::Plan;
 use crate::document::id_text;
 use axum::http::header::{CONTENT_TYPE, HeaderName};
@@ -68,7 +71,7 @@ pub fn read(state: &State, call: &Call) -> Answer {
     let field = |name: &str| about.and_then(|about| about.get(name)).filter(|it| !it.is_null());
     let mut answer = match call.method {
         Method::HEAD => Answer::empty(StatusCode::OK),
-        _ => Answer::json(StatusCode::OK, &whole(state, about)),
+        _ => Answer::json(StatusCode::OK, &whole(state, about, call.role)),
     };
     // JSON is YAML.
     if call
@@ -87,11 +90,18 @@ pub fn read(state: &State, call: &Call) -> Answer {
     answer
 }
 
-fn whole(state: &State, about: Option<&Value>) -> Value {
+/// Whoever may put the whole sees the private keys in it: clients compare them with what they are about to put.
+fn whole(state: &State, about: Option<&Value>, role: Role) -> Value {
     let mut whole = Map::new();
     for list in LISTS {
         let prefix = format!("{list}/");
-        let items: Vec<Value> = state.below(&prefix).map(|entry| entry.value.clone()).collect();
+        let mut items: Vec<Value> = state.below(&prefix).map(|entry| entry.value.clone()).collect();
+        if role == Role::Viewer {
+            let is_certificates = list == Kind::Ssl.name();
+            items
+                .iter_mut()
+                .for_each(|item| take_private_keys(item, is_certificates));
+        }
         if !items.is_empty() {
             whole.insert(list.to_owned(), Value::Array(items));
         }

@@ -7,6 +7,7 @@ use super::check::STREAM_PLUGINS;
 use super::kind::Kind;
 use super::schemas;
 use super::state::{Entry, State};
+use super::veil::take_private_keys;
 use crate::document::split_port;
 use crate::plugins::is_known;
 use axum::http::header::CONTENT_TYPE;
@@ -141,6 +142,8 @@ fn dumped(kind: Kind, entry: &Entry) -> Value {
             *nodes = entry.value.pointer(place).cloned().unwrap_or_default();
         }
     }
+    // Whoever asks from this machine shows no key, as in the original.
+    take_private_keys(&mut value, kind == Kind::Ssl);
     json!({
         "key": format!("/apisix/{}", entry.key),
         "value": value,

@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use axum::http::header::ETAG;
 use serde_json::Value;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use weir_store::{Change, Changes, CommitError, Key, Revision, Transaction, WatchError};
 
 /// How often a write is planned again because another writer was faster.
@@ -42,6 +42,12 @@ impl Admin {
             };
             match self.store.commit(transaction, expected).await {
                 Ok(revision) => return self.committed(plan, revision),
+                // The store was set back.
+                Err(CommitError::Conflict { current }) if current < expected => {
+                    if let Err(error) = self.read_again(expected).await {
+                        return unavailable(&error);
+                    }
+                }
                 Err(CommitError::Conflict { current }) => {
                     if let Err(answer) = self.catch_up(current).await {
                         return answer;
@@ -80,15 +86,17 @@ impl Admin {
         let has_come = matches!(tokio::time::timeout(PATIENCE, arrival).await, Ok(Ok(_)));
         match has_come {
             true => Ok(()),
-            false => self.read_again().await.map_err(|error| unavailable(&error)),
+            false => (self.read_again(wanted).await).map_err(|error| unavailable(&error)),
         }
     }
 
-    async fn read_again(&self) -> Result<(), weir_store::StoreError> {
+    /// Reads everything again. `told` is a revision that the store has had: where it has an older one now it was set
+    /// back, and what is known is taken back too.
+    async fn read_again(&self, told: Revision) -> Result<(), weir_store::StoreError> {
         let (documents, revision) = self.store.read(PREFIX).await?;
         let fresh = State::of(&documents, revision);
         let mut state = self.state_mut();
-        if revision >= state.revision {
+        if revision >= state.revision || revision < told {
             *state = fresh;
             self.seen.send_replace(revision);
         }
@@ -141,7 +149,7 @@ pub async fn follow(admin: Weak<Admin>) {
         let Some(admin) = admin.upgrade() else {
             return;
         };
-        if admin.read_again().await.is_err() {
+        if admin.read_again(after).await.is_err() {
             drop(admin);
             tokio::time::sleep(PAUSE).await;
         }
@@ -170,9 +178,7 @@ fn transaction(call: &Call, plan: &Plan) -> Outcome<Transaction> {
             None => Change::Delete { key },
             Some(value) => Change::Put {
                 key,
-                value: serde_json::to_vec(value)
-                    .map_err(|error| Answer::bad(error.to_string()))?
-                    .into(),
+                value: stored(value, plan.time_to_live.and_then(|it| call.time.checked_add(it)))?,
                 time_to_live: plan.time_to_live,
             },
         })
@@ -183,6 +189,20 @@ fn transaction(call: &Call, plan: &Plan) -> Outcome<Transaction> {
         time: call.time,
         changes: changes.collect::<Outcome<_>>()?,
     })
+}
+
+/// A document as the store keeps it, with its end where it has one.
+fn stored(value: &Value, end: Option<SystemTime>) -> Outcome<Arc<[u8]>> {
+    let text = match end {
+        None => serde_json::to_vec(value),
+        Some(end) => {
+            let mut value = value.clone();
+            crate::ends::note(&mut value, end);
+            serde_json::to_vec(&value)
+        }
+    };
+    text.map(Into::into)
+        .map_err(|error| Answer::bad(error.to_string()))
 }
 
 fn unavailable(error: &dyn std::error::Error) -> Answer {

@@ -62,7 +62,8 @@ const MAX_CONFIGS: usize = 128 << 20;
 /// How the API behaves.
 #[derive(Clone)]
 pub struct AdminOptions {
-    /// The keys that let calls in. None: every call is let in.
+    /// The keys that let calls in. None: every call is let in, and a [`Role`] in its extensions tells what its caller
+    /// may see.
     pub keys: Vec<Key>,
     /// The keys by which secrets are encrypted where they are answered to whoever wrote them.
     pub keyring: Keyring,
@@ -180,15 +181,19 @@ async fn admin(Shared(admin): Shared<Arc<Admin>>, request: Request<Body>) -> Res
     let author = author.unwrap_or_else(Author::anonymous);
     let mut call = Call::new(parts.method, &parts.uri, parts.headers, author, time);
     call.settings = admin.options.settings;
+    let told = parts.extensions.get::<Role>().copied();
     let answer = match token::check(&admin.options.keys, &call) {
         Err(answer) => answer,
-        Ok(()) => match body_of(&call, body).await {
-            Err(answer) => answer,
-            Ok(body) => {
-                call.body = body;
-                admin.dispatch(&call).await
+        Ok(role) => {
+            call.role = told.or(role).unwrap_or(Role::Viewer);
+            match body_of(&call, body).await {
+                Err(answer) => answer,
+                Ok(body) => {
+                    call.body = body;
+                    admin.dispatch(&call).await
+                }
             }
-        },
+        }
     };
     answer.into_response()
 }

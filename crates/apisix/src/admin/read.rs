@@ -4,7 +4,9 @@ use super::answer::{Answer, Outcome};
 use super::call::{Call, Target};
 use super::kind::Kind;
 use super::state::{Entry, State};
-use super::write::{etag, shown};
+use super::token::Role;
+use super::veil::shown;
+use super::write::etag;
 use axum::http::StatusCode;
 use axum::http::header::ETAG;
 use regex::Regex;
@@ -25,10 +27,10 @@ struct Item<'e> {
 }
 
 impl<'e> Item<'e> {
-    fn of(kind: Kind, entry: &'e Entry) -> Self {
+    fn of(kind: Kind, entry: &'e Entry, role: Role) -> Self {
         Self {
             key: format!("/apisix/{}", entry.key),
-            value: shown(kind, &entry.value),
+            value: shown(kind, &entry.value, role),
             created_index: entry.created.0,
             modified_index: entry.modified.0,
         }
@@ -48,16 +50,16 @@ struct Listing<'e> {
 /// The answer where there is nothing to read.
 pub fn read(state: &State, call: &Call, target: &Target) -> Outcome {
     match &target.id {
-        Some(id) => one(state, target, id),
+        Some(id) => one(state, call, target, id),
         None => collection(state, call, target),
     }
     .map(Answer::versioned)
     .map_err(Answer::versioned)
 }
 
-fn one(state: &State, target: &Target, id: &str) -> Outcome {
+fn one(state: &State, call: &Call, target: &Target, id: &str) -> Outcome {
     let entry = state.get(&target.key(id)).ok_or_else(Answer::no_key)?;
-    let item = Item::of(target.kind, entry);
+    let item = Item::of(target.kind, entry, call.role);
     Ok(Answer::json(StatusCode::OK, &item).with(ETAG, &etag(entry.modified)))
 }
 
@@ -87,7 +89,7 @@ fn collection(state: &State, call: &Call, target: &Target) -> Outcome {
     };
     let list = list
         .into_iter()
-        .map(|entry| Item::of(target.kind, entry))
+        .map(|entry| Item::of(target.kind, entry, call.role))
         .collect();
     Ok(Answer::json(StatusCode::OK, &Listing { total, list }))
 }

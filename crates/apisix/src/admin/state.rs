@@ -61,12 +61,15 @@ impl State {
             return;
         };
         match serde_json::from_slice(&document.value) {
-            Ok(value) => self.insert(Entry {
-                key: key.into(),
-                value,
-                created: document.created,
-                modified: document.modified,
-            }),
+            Ok(mut value) => {
+                crate::ends::take_out(&mut value);
+                self.insert(Entry {
+                    key: key.into(),
+                    value,
+                    created: document.created,
+                    modified: document.modified,
+                });
+            }
             Err(_) => self.remove(key),
         }
     }

@@ -49,11 +49,12 @@ impl Key {
     }
 }
 
-/// Checks the key that a call shows, as argument `api_key`, header `X-API-KEY` or cookie `x_api_key`.
+/// Checks the key that a call shows, as argument `api_key`, header `X-API-KEY` or cookie `x_api_key`. What its holder
+/// may do is `None` where no key is asked for.
 ///
 /// # Errors
 /// 401 in APISIX's words.
-pub fn check(keys: &[Key], call: &Call) -> Outcome<()> {
+pub fn check(keys: &[Key], call: &Call) -> Outcome<Option<Role>> {
     // Which version this is, and which calls a page in a browser may make, everybody may know.
     let is_public = match call.method {
         Method::HEAD => call.path == "/apisix/admin",
@@ -61,7 +62,7 @@ pub fn check(keys: &[Key], call: &Call) -> Outcome<()> {
         _ => false,
     };
     if keys.is_empty() || is_public {
-        return Ok(());
+        return Ok(None);
     }
     let shown = call
         .arg("api_key")
@@ -75,7 +76,7 @@ pub fn check(keys: &[Key], call: &Call) -> Outcome<()> {
             Some(Key {
                 role: Role::Viewer, ..
             }) if call.method != Method::GET => "invalid method for role viewer",
-            Some(_) => return Ok(()),
+            Some(key) => return Ok(Some(key.role)),
         },
     };
     Err(Answer::json(

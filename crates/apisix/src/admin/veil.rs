@@ -2,8 +2,11 @@
 //!
 //! The store keeps documents in its own safety, so they are stored as they were written. Values that have been
 //! encrypted with the keyring already, in private keys taken from an APISIX, are opened before they are stored.
+//!
+//! And private keys in answers to reads: whoever may only read does not see them.
 
 use super::kind::Kind;
+use super::token::Role;
 use crate::schema::is_secret_reference;
 use aws_lc_rs::cipher::{
     AES_128, AES_256, DecryptionContext, EncryptionContext, PaddedBlockDecryptingKey,
@@ -13,6 +16,7 @@ use aws_lc_rs::iv::FixedLength;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::fmt;
 
 /// The fields of plugins' configurations that are secrets.
@@ -137,6 +141,43 @@ impl Keyring {
     }
 }
 
+/// A document as it is shown to whoever reads it. The private keys of a certificate are shown to nobody, as in APISIX;
+/// others to whoever may write.
+pub fn shown(kind: Kind, value: &Value, role: Role) -> Cow<'_, Value> {
+    let is_certificate = kind == Kind::Ssl;
+    if role == Role::Admin && !is_certificate {
+        return Cow::Borrowed(value);
+    }
+    let mut value = value.clone();
+    take_private_keys(&mut value, is_certificate);
+    Cow::Owned(value)
+}
+
+/// Takes the private keys out of a document, wherever they are in it.
+pub fn take_private_keys(value: &mut Value, is_certificate: bool) {
+    if is_certificate && let Value::Object(map) = value {
+        map.shift_remove("key");
+        map.shift_remove("keys");
+    }
+    match value {
+        Value::Object(map) => {
+            map.retain(|name, value| name != "client_key" && !is_private_key(value));
+            map.values_mut().for_each(|value| take_private_keys(value, false));
+        }
+        Value::Array(items) => {
+            items.retain(|item| !is_private_key(item));
+            items.iter_mut().for_each(|item| take_private_keys(item, false));
+        }
+        _ => {}
+    }
+}
+
+fn is_private_key(value: &Value) -> bool {
+    value
+        .as_str()
+        .is_some_and(|text| text.contains("PRIVATE KEY-----"))
+}
+
 /// The fields of a plugin's configuration that are secrets.
 pub fn secret_fields(plugin: &str) -> impl Iterator<Item = String> {
     FIELDS
@@ -159,6 +200,44 @@ fn cipher_key(key: &str) -> Option<(UnboundCipherKey, [u8; 16])> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn private_keys_are_for_whoever_may_write() {
+        let pem = "-----BEGIN RSA PRIVATE KEY-----\n";
+        let tls = json!({"client_cert": "c", "client_key": "$secret://vault/1/k"});
+        let open = json!({"client_cert": "c"});
+        let split = |tls: &Value| json!({"plugins": {"traffic-split": {"rules": [{"weighted_upstreams": [{"upstream": {"tls": tls}}]}]}}});
+        for (kind, stored, for_admin, for_viewer) in [
+            (
+                Kind::Ssl,
+                json!({"cert": "c", "key": "k", "keys": ["k"], "snis": ["a"]}),
+                json!({"cert": "c", "snis": ["a"]}),
+                json!({"cert": "c", "snis": ["a"]}),
+            ),
+            (
+                Kind::Upstream,
+                json!({"tls": tls}),
+                json!({"tls": tls}),
+                json!({"tls": open}),
+            ),
+            (
+                Kind::Service,
+                json!({"upstream": {"tls": tls}}),
+                json!({"upstream": {"tls": tls}}),
+                json!({"upstream": {"tls": open}}),
+            ),
+            (Kind::Route, split(&tls), split(&tls), split(&open)),
+            (
+                Kind::GlobalRule,
+                json!({"plugins": {"openid-connect": {"client_rsa_private_key": pem}, "x": {"keys": [pem, "a"]}}}),
+                json!({"plugins": {"openid-connect": {"client_rsa_private_key": pem}, "x": {"keys": [pem, "a"]}}}),
+                json!({"plugins": {"openid-connect": {}, "x": {"keys": ["a"]}}}),
+            ),
+        ] {
+            assert_eq!(*shown(kind, &stored, Role::Admin), for_admin);
+            assert_eq!(*shown(kind, &stored, Role::Viewer), for_viewer);
+        }
+    }
 
     #[test]
     fn secrets_are_veiled() {

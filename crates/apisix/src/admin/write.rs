@@ -9,7 +9,6 @@ use super::veil::Keyring;
 use super::{configs, decoration, patch, removal};
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
-use std::borrow::Cow;
 use std::time::Duration;
 use weir_store::Revision;
 
@@ -336,19 +335,6 @@ impl Write<'_> {
             answer: Answer::json(status, &answer),
         }
     }
-}
-
-/// What is shown of a document to whoever reads it: private keys are not.
-pub fn shown(kind: Kind, value: &Value) -> Cow<'_, Value> {
-    if kind != Kind::Ssl {
-        return Cow::Borrowed(value);
-    }
-    let mut value = value.clone();
-    if let Value::Object(map) = &mut value {
-        map.shift_remove("key");
-        map.shift_remove("keys");
-    }
-    Cow::Owned(value)
 }
 
 /// A revision as an entity tag.

@@ -151,6 +151,7 @@ fn consumer(
         labels: item.value.labels.clone(),
         credentials: found,
         voice: Voice::Apisix,
+        workspace: None,
     }
 }
 
@@ -208,6 +209,7 @@ fn without_group(
         config,
         when: None,
         on_refusal: None,
+        workspace: None,
     });
     let table = tables.entry(WITHOUT_GROUP.to_owned()).or_default();
     table.insert(item.id.clone(), Some(WITHOUT_GROUP.to_owned()));

@@ -182,6 +182,7 @@ impl<'d> Instances<'d> {
                 body,
                 content_type: Some(crate::voice::TEXT.to_owned()),
             }),
+            workspace: None,
         })
     }
 

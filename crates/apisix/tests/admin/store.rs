@@ -74,6 +74,20 @@ async fn what_was_written_has_an_author_and_may_go() {
     assert_eq!(api.call("PUT routes/2?ttl=0", body, &[]).await.status, 201);
     let (documents, _) = api.store.read("apisix/").await.expect("documents");
     assert_eq!(documents.len(), 1);
+    // When it goes is known to whoever finds it in the history, and shown to nobody.
+    let put = api.call("PUT routes/3?ttl=100", body, &[]).await;
+    assert_eq!(put.status, 201);
+    let (documents, _) = api.store.read("apisix/routes/3").await.expect("documents");
+    let end = weir_apisix::end_of(&documents[0].value).expect("an end");
+    assert_eq!(end, clock() + std::time::Duration::from_secs(100));
+    assert_eq!(
+        weir_apisix::end_of(&api.store.read("apisix/routes/1").await.expect("documents").0[0].value),
+        None
+    );
+    let again = Api::with(AdminOptions::new(clock), api.store.clone()).await;
+    for shown in [put.text, again.call("GET routes/3", "", &[]).await.text] {
+        assert!(!shown.contains("_ends_at"), "{shown}");
+    }
 }
 
 #[tokio::test]

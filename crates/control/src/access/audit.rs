@@ -220,6 +220,9 @@ impl Log {
         let milliseconds = now
             .duration_since(UNIX_EPOCH)
             .map_or(0, |since| since.as_millis());
+        // The oldest go by their names. Where the clock was set back, this one has to be the newest nevertheless.
+        let newest = keys.last().and_then(|key| time_of(key, self.prefix)).unwrap_or(0);
+        let milliseconds = milliseconds.max(newest + 1);
         self.count += 1;
         // Several processes may write to one store.
         let name = format!(
@@ -249,6 +252,12 @@ impl Log {
         keys.insert(key);
         Ok(())
     }
+}
+
+/// The time in the name of a document of the log, in milliseconds since the Unix epoch.
+fn time_of(key: &Key, prefix: &str) -> Option<u128> {
+    let name = key.as_str().strip_prefix(prefix)?;
+    name.split('-').next()?.parse().ok()
 }
 
 /// The log of a store, the latest entry first, at most `limit` of them.
@@ -312,6 +321,27 @@ mod tests {
         );
         (0..2 * MAX_WAITING as u64).for_each(|number| audit.note(entry(number)));
         assert_eq!(audit.waiting().let_in.len(), MAX_WAITING);
+    }
+
+    #[tokio::test]
+    async fn a_clock_that_was_set_back_takes_nothing_away() {
+        let (store, audit, mut log) = (MemoryStore::new(), Audit::default(), Log::of_writes());
+        // Another process wrote all of these in a time to come.
+        let later = |number: usize| format!("{PREFIX}{:015}-{number:06}-1", u64::MAX / 100_000);
+        let put = |number| Change::put(Key::new(&later(number)).expect("a key"), *b"[]");
+        let full = Transaction {
+            author: String::new(),
+            note: String::new(),
+            time: SystemTime::now(),
+            changes: (1..=MAX_DOCUMENTS).map(put).collect(),
+        };
+        store.commit(full, Revision(0)).await.expect("made");
+        for number in 0..3 {
+            audit.note(entry(number));
+            audit.flush(&store, &mut log).await;
+        }
+        let entries = read(&store, 20).await.expect("entries");
+        assert_eq!(entries.len(), 3);
     }
 
     #[tokio::test]

@@ -5,12 +5,13 @@
 
 use super::audit::{Audit, Entry};
 use super::users::{EVERYWHERE, Role, User, Users};
+use super::words::{apisix_words, kong_words, native_words};
 use axum::Router;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, Method, Response, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::IntoResponse;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -83,6 +84,23 @@ impl Caller {
         }
     }
 
+    /// The same caller as the users are by now; `None`: it would not be let in any more.
+    pub fn by_now(&self, users: &Users) -> Option<Self> {
+        match self {
+            Self::Open => users.is_empty().then_some(Self::Open),
+            Self::Key(role) => Some(Self::Key(*role)),
+            Self::User(user) => users.of_hash(&user.token_hash).map(Self::User),
+        }
+    }
+
+    /// What that is called on APISIX's door.
+    fn in_apisix(&self) -> weir_apisix::Role {
+        match self.may(Role::Write, DEFAULT_WORKSPACE) {
+            true => weir_apisix::Role::Admin,
+            false => weir_apisix::Role::Viewer,
+        }
+    }
+
     /// The name for the record.
     pub fn name(&self) -> String {
         match self {
@@ -94,9 +112,13 @@ impl Caller {
     }
 }
 
+/// In the extensions of an answer: the call has changed nothing of which a record is kept.
+#[derive(Debug, Clone, Copy)]
+pub struct Unrecorded;
+
 /// Why a call is not let in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Refused {
+pub(super) enum Refused {
     NoToken,
     WrongToken,
     FromElsewhere,
@@ -133,10 +155,12 @@ async fn check(
         Ok(caller) => {
             let name = caller.name();
             request.extensions_mut().insert(Author(name.as_str().into()));
+            request.extensions_mut().insert(caller.in_apisix());
             request.extensions_mut().insert(caller);
-            let is_dry = crate::api::is_dry_run(request.headers());
             let answer = next.run(request).await;
-            if is_write && !is_dry {
+            // Only the answer tells that nothing was changed: not every call can be tried.
+            let is_unrecorded = answer.extensions().get::<Unrecorded>().is_some();
+            if is_write && !is_unrecorded && !crate::api::is_dry_run(answer.headers()) {
                 entry.who = name;
                 entry.status = answer.status().as_u16();
                 guard.audit.note(entry);
@@ -320,48 +344,6 @@ fn is_here(host: &str) -> bool {
         None => host.split(':').next().unwrap_or_default(),
     };
     name.eq_ignore_ascii_case("localhost") || name.parse::<std::net::IpAddr>().is_ok()
-}
-
-const FROM_ELSEWHERE: &str = "there are no users yet, so only calls from this machine are let in: `weir user add NAME --role admin` makes one";
-const CROSS_SITE: &str = "a request that another site made a browser send is not let in";
-
-fn kong_words(refused: &Refused) -> String {
-    match refused {
-        Refused::NoToken => "Invalid credentials. Token or User credentials required".to_owned(),
-        Refused::WrongToken => "Unauthorized".to_owned(),
-        Refused::FromElsewhere => FROM_ELSEWHERE.to_owned(),
-        Refused::CrossSite => CROSS_SITE.to_owned(),
-        Refused::MayNot(name, Role::Read) => {
-            format!("{name}, you do not have permissions to read this resource")
-        }
-        Refused::MayNot(name, _) => format!("{name}, you do not have permissions to write this resource"),
-    }
-}
-
-fn apisix_words(refused: &Refused) -> &'static str {
-    match refused {
-        Refused::NoToken => "missing apikey",
-        Refused::WrongToken => "wrong apikey",
-        Refused::FromElsewhere => FROM_ELSEWHERE,
-        Refused::CrossSite => CROSS_SITE,
-        Refused::MayNot(..) => "invalid method for role viewer",
-    }
-}
-
-fn native_words(status: StatusCode, refused: &Refused) -> Value {
-    let detail = match refused {
-        Refused::NoToken => "a token is needed: `Authorization: Bearer TOKEN`".to_owned(),
-        Refused::WrongToken => "nobody has this token".to_owned(),
-        Refused::FromElsewhere => FROM_ELSEWHERE.to_owned(),
-        Refused::CrossSite => CROSS_SITE.to_owned(),
-        Refused::MayNot(name, _) => format!("{name} may not do this"),
-    };
-    json!({
-        "type": "about:blank",
-        "title": status.canonical_reason(),
-        "status": status.as_u16(),
-        "detail": detail,
-    })
 }
 
 #[cfg(test)]

@@ -5,8 +5,10 @@ mod audit;
 mod guard;
 mod token;
 mod users;
+mod words;
 
 pub use audit::{Audit, Entry, read as read_audit};
+pub(crate) use guard::Unrecorded;
 pub use guard::{Caller, Door, Guard, protect};
 pub use token::{Token, TokenHash};
 pub(crate) use users::PREFIX as USERS;

@@ -148,7 +148,12 @@ impl Users {
 
     /// Whose token this is.
     pub fn of_token(&self, token: &str) -> Option<Arc<User>> {
-        self.known().by_token.get(&TokenHash::of(token)).cloned()
+        self.of_hash(&TokenHash::of(token))
+    }
+
+    /// Whose token has this hash.
+    pub fn of_hash(&self, hash: &TokenHash) -> Option<Arc<User>> {
+        self.known().by_token.get(hash).cloned()
     }
 
     /// All of them, by name.

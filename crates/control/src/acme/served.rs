@@ -121,6 +121,7 @@ fn reply(path: &str, body: &str) -> PluginInstance {
             value: path.into(),
         })),
         on_refusal: None,
+        workspace: None,
     }
 }
 

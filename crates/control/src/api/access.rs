@@ -1,10 +1,12 @@
 //! Users and the audit log.
 
 use super::problem::Problem;
-use super::{Api, demand};
+use super::writing::tried;
+use super::{Api, demand, is_dry_run};
 use crate::access::{self, Caller, EVERYWHERE, Right, Role, Token, TokenHash, User};
 use axum::extract::{Path, Query, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -41,8 +43,9 @@ pub async fn add_user(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
+    headers: HeaderMap,
     Json(wanted): Json<Wanted>,
-) -> Result<(StatusCode, Json<Value>), Problem> {
+) -> Result<Response, Problem> {
     demand(&caller, Role::Admin)?;
     let key = access::key_of(&name).map_err(|error| Problem::bad(error.to_string()))?;
     let token = Token::random();
@@ -56,38 +59,47 @@ pub async fn add_user(
     };
     let value = serde_json::to_vec(&user)
         .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
-    let change = Change::put(key.clone(), value.clone());
-    commit(&api, &caller, format!("add user {name}"), change, |known| {
-        leaves_an_admin(known, &key, Some(&user))
-    })
-    .await?;
+    let write = Write {
+        caller: &caller,
+        note: format!("add user {name}"),
+        change: Change::put(key.clone(), value.clone()),
+        is_dry: is_dry_run(&headers),
+    };
+    commit(&api, &write, |known| leaves_an_admin(known, &key, Some(&user))).await?;
+    if write.is_dry {
+        let shown = json!({ "name": name, "rights": user.rights });
+        return Ok(tried((StatusCode::CREATED, Json(shown))));
+    }
     // What follows the store is a moment behind, and the next call may show the token already.
     api.options.users.apply(&key, Some(&value));
     let shown = json!({ "name": name, "rights": user.rights, "token": token.as_str() });
-    Ok((StatusCode::CREATED, Json(shown)))
+    Ok((StatusCode::CREATED, Json(shown)).into_response())
 }
 
 pub async fn remove_user(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
-) -> Result<StatusCode, Problem> {
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
     demand(&caller, Role::Admin)?;
     let key = access::key_of(&name).map_err(|error| Problem::bad(error.to_string()))?;
-    let change = Change::Delete { key: key.clone() };
-    commit(
-        &api,
-        &caller,
-        format!("remove user {name}"),
-        change,
-        |known| match known.iter().any(|it| it.key == key) {
-            true => leaves_an_admin(known, &key, None),
-            false => Err(Problem::not_found(format_args!("the user '{name}'"))),
-        },
-    )
+    let write = Write {
+        caller: &caller,
+        note: format!("remove user {name}"),
+        change: Change::Delete { key: key.clone() },
+        is_dry: is_dry_run(&headers),
+    };
+    commit(&api, &write, |known| match known.iter().any(|it| it.key == key) {
+        true => leaves_an_admin(known, &key, None),
+        false => Err(Problem::not_found(format_args!("the user '{name}'"))),
+    })
     .await?;
+    if write.is_dry {
+        return Ok(tried(StatusCode::NO_CONTENT));
+    }
     api.options.users.apply(&key, None);
-    Ok(StatusCode::NO_CONTENT)
+    Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 /// Whether a user may be what it is `after` (`None`: gone): as long as there are users, one of them is an admin, since
@@ -111,22 +123,32 @@ fn leaves_an_admin(known: &[Document], key: &Key, after: Option<&User>) -> Resul
     Err(Problem::new(StatusCode::CONFLICT, detail))
 }
 
+/// A change of the users.
+struct Write<'c> {
+    caller: &'c Caller,
+    note: String,
+    change: Change,
+    /// Whether it is only asked what would come of it.
+    is_dry: bool,
+}
+
 /// Commits a change of the users, if `may` allows it among those that there are right before.
 async fn commit(
     api: &Api,
-    caller: &Caller,
-    note: String,
-    change: Change,
+    write: &Write<'_>,
     may: impl Fn(&[Document]) -> Result<(), Problem>,
 ) -> Result<(), Problem> {
     for _ in 0..MAX_ATTEMPTS {
         let (known, revision) = api.store.read(access::USERS).await?;
         may(&known)?;
+        if write.is_dry {
+            return Ok(());
+        }
         let transaction = Transaction {
-            author: caller.name(),
-            note: note.clone(),
+            author: write.caller.name(),
+            note: write.note.clone(),
             time: SystemTime::now(),
-            changes: vec![change.clone()],
+            changes: vec![write.change.clone()],
         };
         match api.store.commit(transaction, revision).await {
             Ok(_) => return Ok(()),

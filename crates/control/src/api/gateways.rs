@@ -4,11 +4,13 @@
 //! reports there, under `weir/gateways/NAME`, for a while.
 
 use super::problem::Problem;
-use super::{Api, demand};
-use crate::access::{Caller, Role};
+use super::writing::tried;
+use super::{Api, demand, is_dry_run};
+use crate::access::{Caller, Role, Unrecorded};
 use crate::follow::PREFIXES;
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -30,6 +32,8 @@ const GONE: Duration = Duration::from_secs(24 * 60 * 60);
 const MAX_COMMITS: usize = 10_000;
 /// Gateways that are remembered.
 const MAX_GATEWAYS: usize = 10_000;
+/// The longest name of a gateway, and the longest text of a report, in bytes.
+const MAX_TEXT: usize = 256;
 
 /// What a gateway says of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,6 +54,14 @@ pub struct Report {
     pub time: u64,
 }
 
+impl Report {
+    /// Whether it is as short as reports are. They are kept in memory.
+    fn is_short(&self) -> bool {
+        let texts = [&self.hash, &self.state, &self.version, &self.address];
+        texts.iter().all(|text| text.len() <= MAX_TEXT)
+    }
+}
+
 /// What is known of gateways. Cheap to share.
 #[derive(Debug, Clone, Default)]
 pub struct Gateways(Arc<Mutex<Known>>);
@@ -67,8 +79,11 @@ impl Gateways {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes over a report.
+    /// Takes over a report. One that is too long is passed over.
     pub fn note(&self, name: &str, report: Report, now: SystemTime) {
+        if name.len() > MAX_TEXT || !report.is_short() {
+            return;
+        }
         let mut known = self.known();
         if known.reports.len() < MAX_GATEWAYS || known.reports.contains_key(name) {
             known.reports.insert(name.to_owned(), (report, now));
@@ -186,19 +201,48 @@ pub async fn report(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
+    headers: HeaderMap,
     Json(report): Json<Report>,
-) -> Result<StatusCode, Problem> {
+) -> Result<Response, Problem> {
     demand(&caller, Role::Gateway)?;
-    if name.len() > 256 {
-        return Err(Problem::bad("the name is too long"));
+    if name.len() > MAX_TEXT || !report.is_short() {
+        let detail = format!("the name or a text of the report is longer than {MAX_TEXT} bytes");
+        return Err(Problem::bad(detail));
+    }
+    if is_dry_run(&headers) {
+        return Ok(tried(StatusCode::NO_CONTENT));
     }
     api.options.gateways.note(&name, report, SystemTime::now());
-    Ok(StatusCode::NO_CONTENT)
+    // Each report in the record would be a revision that gateways report in turn.
+    Ok((Extension(Unrecorded), StatusCode::NO_CONTENT).into_response())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_too_long_is_not_kept() {
+        let gateways = Gateways::default();
+        let report = |length: usize| Report {
+            revision: 1,
+            hash: String::new(),
+            left_out: 0,
+            state: SERVING.to_owned(),
+            version: "1".repeat(length),
+            address: String::new(),
+            time: 0,
+        };
+        for (name, length) in [
+            ("a", MAX_TEXT),
+            ("b", MAX_TEXT + 1),
+            (&*"c".repeat(MAX_TEXT + 1), 1),
+        ] {
+            gateways.note(name, report(length), UNIX_EPOCH);
+        }
+        let shown = gateways.to_json(UNIX_EPOCH);
+        assert_eq!((shown.len(), &shown[0]["name"]), (1, &json!("a")));
+    }
 
     #[test]
     fn lag_is_what_was_committed_since() {

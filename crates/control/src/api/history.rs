@@ -1,8 +1,9 @@
 //! What was changed, through whichever door, and the difference between two revisions.
 
 use super::problem::Problem;
+use super::veil::hide_secrets;
 use super::{Api, demand};
-use crate::access::{Caller, Role};
+use crate::access::{Caller, EVERYWHERE, Role};
 use crate::follow::PREFIXES;
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
@@ -31,11 +32,6 @@ pub struct Difference {
     pub after: Option<Arc<[u8]>>,
 }
 
-/// What of the history is of configuration.
-fn is_configuration(key: &Key) -> bool {
-    PREFIXES.iter().any(|prefix| key.as_str().starts_with(prefix))
-}
-
 /// What the documents were right after one revision and after a later one, where that is not the same.
 ///
 /// # Errors
@@ -44,6 +40,16 @@ pub async fn difference(
     store: &dyn Store,
     from: Revision,
     to: Revision,
+) -> Result<BTreeMap<Key, Difference>, Problem> {
+    difference_within(store, from, to, MAX_CHANGES).await
+}
+
+/// Looks through at most so many changes.
+async fn difference_within(
+    store: &dyn Store,
+    from: Revision,
+    to: Revision,
+    mut room: usize,
 ) -> Result<BTreeMap<Key, Difference>, Problem> {
     match store.watch("", from).await {
         Ok(_) => {}
@@ -56,19 +62,14 @@ pub async fn difference(
         Err(WatchError::Store(error)) => return Err(error.into()),
     }
     let mut differences: BTreeMap<Key, Difference> = BTreeMap::new();
-    let mut before = Some(Revision(to.0.saturating_add(1)));
-    let mut seen = 0;
-    loop {
-        // Each commit comes whole, however large it is.
-        let batch = store.history("", before, BATCH).await?;
-        let is_last = batch.len() < BATCH;
-        seen += batch.len();
-        before = batch.last().map(|it| it.revision);
-        for change in &batch {
-            if change.revision <= from {
-                return Ok(changed(differences));
-            }
-            if is_configuration(&change.key) {
+    // Not what gateways and the audit log write all the time.
+    for prefix in PREFIXES {
+        let mut before = Some(Revision(to.0.saturating_add(1)));
+        loop {
+            // Each commit comes whole, however large it is.
+            let batch = store.history(prefix, before, BATCH).await?;
+            let newer: Vec<&Recorded> = batch.iter().take_while(|it| it.revision > from).collect();
+            for change in &newer {
                 // The latest comes first.
                 let known = differences
                     .entry(change.key.clone())
@@ -78,20 +79,20 @@ pub async fn difference(
                     });
                 known.before.clone_from(&change.before);
             }
-        }
-        if is_last {
-            return Ok(changed(differences));
-        }
-        if seen > MAX_CHANGES {
-            let detail = format!("more than {MAX_CHANGES} changes lie in between");
-            return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
+            if newer.len() < batch.len() || batch.len() < BATCH {
+                break;
+            }
+            room = room.checked_sub(newer.len()).ok_or_else(too_many)?;
+            before = batch.last().map(|it| it.revision);
         }
     }
+    differences.retain(|_, it| it.before != it.after);
+    Ok(differences)
 }
 
-fn changed(mut differences: BTreeMap<Key, Difference>) -> BTreeMap<Key, Difference> {
-    differences.retain(|_, it| it.before != it.after);
-    differences
+fn too_many() -> Problem {
+    let detail = format!("more than {MAX_CHANGES} changes lie in between");
+    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
 }
 
 /// Which part of the history.
@@ -176,7 +177,11 @@ pub async fn diff(
     demand(&caller, Role::Read)?;
     let to = Revision(between.to.unwrap_or(u64::MAX));
     let differences = difference(&*api.store, Revision(between.from), to).await?;
-    Ok(Json(json!({ "items": told(&differences) })))
+    let mut items = told(&differences);
+    if !caller.may(Role::Admin, EVERYWHERE) {
+        items.iter_mut().for_each(veil);
+    }
+    Ok(Json(json!({ "items": items })))
 }
 
 /// Differences, for people and their tools.
@@ -184,6 +189,20 @@ pub fn told(differences: &BTreeMap<Key, Difference>) -> Vec<Value> {
     let value = |value: &Option<Arc<[u8]>>| value.as_ref().map(|it| read(it));
     let one = |(key, it): (&Key, &Difference)| json!({ "document": key.as_str(), "before": value(&it.before), "after": value(&it.after) });
     differences.iter().map(one).collect()
+}
+
+/// Hides the secrets of a difference. A document that is no JSON may be a secret as a whole.
+fn veil(item: &mut Value) {
+    let was = item["before"].take();
+    let mut values = [was.clone(), item["after"].take()];
+    for (value, before) in values.iter_mut().zip([None, Some(&was)]) {
+        match value {
+            Value::String(_) => *value = "***".into(),
+            _ => hide_secrets(value, before.filter(|it| !it.is_null())),
+        }
+    }
+    let [before, after] = values;
+    (item["before"], item["after"]) = (before, after);
 }
 
 /// A document that is no JSON is shown as text.
@@ -194,6 +213,7 @@ fn read(value: &[u8]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axum::response::IntoResponse;
     use std::time::SystemTime;
     use weir_store::memory::MemoryStore;
     use weir_store::{Change, Transaction};
@@ -208,6 +228,51 @@ mod tests {
         };
         let made = store.commit(transaction, Revision(expected)).await;
         assert_eq!(made.expect("made"), Revision(expected + 1));
+    }
+
+    #[tokio::test]
+    async fn what_is_no_configuration_does_not_count() {
+        let store = MemoryStore::new();
+        let keys = |prefix: &str, count: usize| -> Vec<String> {
+            (0..count).map(|number| format!("{prefix}{number}")).collect()
+        };
+        commit(&store, 0, &keys("native/routes/", 1), "1").await;
+        let limit = 3 * BATCH;
+        let (log, routes) = (keys("weir/audit/", limit), keys("kong/default/routes/", limit));
+        commit(&store, 1, &log, "1").await;
+        commit(&store, 2, &keys("native/routes/", 1), "2").await;
+        let found = difference_within(&store, Revision(1), Revision(3), limit).await;
+        assert_eq!(found.expect("known").len(), 1);
+        commit(&store, 3, &routes, "1").await;
+        commit(&store, 4, &routes, "2").await;
+        let found = difference_within(&store, Revision(1), Revision(5), limit).await;
+        let status = found.expect_err("too many").into_response().status();
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+    }
+
+    #[test]
+    fn secrets_are_hidden_on_both_sides() {
+        for (before, after, expected) in [
+            (
+                json!(null),
+                json!({"key": "k", "n": 1}),
+                (json!(null), json!({"key": "***", "n": 1})),
+            ),
+            (
+                json!({"key": "k"}),
+                json!({"key": "l"}),
+                (json!({"key": "***"}), json!({"key": "*** (another)"})),
+            ),
+            (
+                json!("text"),
+                json!({"n": "a"}),
+                (json!("***"), json!({"n": "a"})),
+            ),
+        ] {
+            let mut item = json!({"document": "d", "before": before, "after": after});
+            veil(&mut item);
+            assert_eq!((item["before"].take(), item["after"].take()), expected);
+        }
     }
 
     #[tokio::test]

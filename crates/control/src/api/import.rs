@@ -4,11 +4,13 @@
 use super::openapi;
 use super::problem::Problem;
 use super::resources::{PREFIX, Write, tag_of};
-use super::{Api, is_dry_run};
-use crate::access::Caller;
+use super::writing::tried;
+use super::{Api, demand, is_dry_run};
+use crate::access::{Caller, Role};
 use axum::extract::{Query, State};
 use axum::http::header::IF_MATCH;
 use axum::http::{HeaderMap, HeaderValue};
+use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -31,7 +33,8 @@ pub async fn import(
     Query(wanted): Query<Wanted>,
     mut headers: HeaderMap,
     body: String,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Response, Problem> {
+    demand(&caller, Role::Write)?;
     let document = document::parse(&body).map_err(|found| Problem::bad(found.message))?;
     let fresh =
         openapi::service(&document, wanted.name.as_deref(), wanted.url.as_deref()).map_err(Problem::bad)?;
@@ -44,14 +47,14 @@ pub async fn import(
     if let Some(Ok(tag)) = tag.as_deref().map(HeaderValue::from_str) {
         headers.entry(IF_MATCH).or_insert(tag);
     }
-    let is_new = document.is_none();
+    let (is_new, is_dry) = (document.is_none(), is_dry_run(&headers));
     let known: Option<Value> = document.and_then(|it| serde_json::from_slice(&it.value).ok());
     let merged = openapi::merged(fresh, known.as_ref());
     let answer = json!({
         "service": name,
         "is_new": known.is_none(),
         "routes": openapi::difference(known.as_ref(), &merged),
-        "dry_run": is_dry_run(&headers),
+        "dry_run": is_dry,
     });
     if known.as_ref() != Some(&merged) {
         let write = Write {
@@ -64,5 +67,8 @@ pub async fn import(
         };
         api.write(write).await?;
     }
-    Ok(Json(answer))
+    Ok(match is_dry {
+        true => tried(Json(answer)),
+        false => Json(answer).into_response(),
+    })
 }

@@ -19,6 +19,7 @@ mod problem;
 mod resources;
 mod rollback;
 mod sync;
+mod veil;
 mod writing;
 
 pub use gateways::{Gateways, PREFIX as REPORTS, Report};
@@ -31,6 +32,7 @@ use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::{get, post};
 use std::sync::Arc;
+use tokio::sync::Semaphore;
 use weir_plugin::Registry;
 use weir_store::{Store, StoreError};
 
@@ -56,6 +58,8 @@ pub struct Api {
     store: Arc<dyn Store>,
     options: ApiOptions,
     resources: resources::Resources,
+    /// Turns of the streams for which everything is read.
+    reading: Semaphore,
 }
 
 impl Api {
@@ -70,6 +74,7 @@ impl Api {
             store,
             options,
             resources,
+            reading: Semaphore::new(sync::MAX_READING),
         }))
     }
 
@@ -116,7 +121,7 @@ fn demand(caller: &Caller, role: Role) -> Result<(), Problem> {
     }
 }
 
-/// Whether the call only asks what would come of it.
+/// Whether a call only asks what would come of it, or an answer only tells that.
 pub(crate) fn is_dry_run(headers: &HeaderMap) -> bool {
     headers
         .get("weir-dry-run")

@@ -2,9 +2,10 @@
 
 use super::checking::Checker;
 use super::problem::Problem;
+use super::veil::hide_private_keys;
 use super::writing::Written;
 use super::{Api, demand, is_dry_run};
-use crate::access::{Caller, Role};
+use crate::access::{Caller, EVERYWHERE, Role};
 use axum::Extension;
 use axum::Json;
 use axum::extract::{Path, Query, State};
@@ -286,10 +287,17 @@ pub async fn list(
     page.truncate(size);
     let last = page.last().map(|it| it.key.as_str()[prefix.len()..].to_owned());
     let next = last.filter(|_| has_more);
-    let items = page
-        .iter()
-        .map(|document| serde_json::from_slice::<Value>(&document.value).unwrap_or_default());
+    let items = page.iter().map(|document| shown(&caller, document));
     Ok(Json(json!({ "items": items.collect::<Vec<_>>(), "next": next })))
+}
+
+/// A document as it is shown: private keys are for whoever may write.
+fn shown(caller: &Caller, document: &Document) -> Value {
+    let mut value: Value = serde_json::from_slice(&document.value).unwrap_or_default();
+    if !caller.may(Role::Write, EVERYWHERE) {
+        hide_private_keys(&mut value);
+    }
+    value
 }
 
 pub async fn read(
@@ -304,7 +312,7 @@ pub async fn read(
         (header::ETAG, tag_of(document.modified)),
         (header::CONTENT_TYPE, "application/json".to_owned()),
     ];
-    Ok((headers, document.value.to_vec()).into_response())
+    Ok((headers, shown(&caller, &document).to_string()).into_response())
 }
 
 pub async fn put(

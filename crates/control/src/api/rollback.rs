@@ -4,7 +4,7 @@ use super::history::{Difference, difference, told};
 use super::problem::Problem;
 use super::{Api, demand, is_dry_run};
 use crate::access::{Caller, Role};
-use crate::follow::{Broken, Doors, compile};
+use crate::follow::{Broken, Doors, compile, end_of};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -41,7 +41,9 @@ pub async fn rollback(
         if target > head {
             return Err(Problem::not_found(format_args!("revision {target}")));
         }
-        let differences = difference(&*api.store, target, head).await?;
+        let mut differences = difference(&*api.store, target, head).await?;
+        let now = SystemTime::now();
+        differences.retain(|key, it| still_holds(key, it, now));
         let api_checking = Arc::clone(&api);
         let checked = differences.clone();
         // It compiles everything, which takes a while.
@@ -66,8 +68,8 @@ pub async fn rollback(
         let transaction = Transaction {
             author: caller.name(),
             note: format!("roll back to revision {target}"),
-            time: SystemTime::now(),
-            changes: differences.iter().map(|(key, it)| change(key, it)).collect(),
+            time: now,
+            changes: differences.iter().map(|(key, it)| change(key, it, now)).collect(),
         };
         match api.store.commit(transaction, head).await {
             Ok(revision) => {
@@ -84,10 +86,26 @@ pub async fn rollback(
     ))
 }
 
-fn change(key: &Key, difference: &Difference) -> Change {
-    match &difference.before {
-        Some(value) => Change::put(key.clone(), Arc::clone(value)),
-        None => Change::Delete { key: key.clone() },
+/// Makes a document what it was, if that still counts: what was to be gone by now would have gone by itself. Says whether
+/// there is a difference left.
+fn still_holds(key: &Key, difference: &mut Difference, now: SystemTime) -> bool {
+    let is_over = |value: &Arc<[u8]>| end_of(key.as_str(), value).is_some_and(|end| end <= now);
+    if difference.before.as_ref().is_some_and(is_over) {
+        difference.before = None;
+    }
+    difference.before != difference.after
+}
+
+/// The change that undoes a difference. What was to stay for a while stays no longer than that.
+fn change(key: &Key, difference: &Difference, now: SystemTime) -> Change {
+    let Some(value) = &difference.before else {
+        return Change::Delete { key: key.clone() };
+    };
+    let end = end_of(key.as_str(), value);
+    Change::Put {
+        key: key.clone(),
+        value: Arc::clone(value),
+        time_to_live: end.map(|end| end.duration_since(now).unwrap_or_default()),
     }
 }
 
@@ -121,7 +139,7 @@ fn newly_broken(api: &Api, documents: &[Document], differences: &BTreeMap<Key, D
 }
 
 fn broken(api: &Api, doors: &mut Doors) -> Vec<Broken> {
-    let (model, mut broken) = doors.model(|_| Vec::new());
+    let (model, mut broken) = doors.model(|_, _| Vec::new());
     let (carry, mut pieces) = (Carry::default(), Pieces::default());
     match compile(&model, 0, &(api.options.registry)(), &carry, &mut pieces) {
         Ok((_, left_out)) => broken.extend(left_out.into_iter().map(|it| Broken {
@@ -134,4 +152,52 @@ fn broken(api: &Api, doors: &mut Doors) -> Vec<Broken> {
         })),
     }
     broken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, UNIX_EPOCH};
+
+    #[test]
+    fn what_was_to_stay_for_a_while_stays_no_longer() {
+        let key = "kong/default/keyauth_credentials/5f3e1c80-0000-4000-8000-000000000001";
+        let (ends, stays) = (r#"{"created_at":100,"ttl":60}"#, r#"{"created_at":100}"#);
+        let put = |left| Some(Some(left));
+        for (key, before, after, now, expected) in [
+            (key, Some(ends), None, 130, put(Some(30))),
+            (key, Some(ends), Some("{}"), 130, put(Some(30))),
+            // It would have gone by itself.
+            (key, Some(ends), None, 160, None),
+            (key, Some(ends), Some("{}"), 160, Some(None)),
+            (key, Some(stays), None, 160, put(None)),
+            (key, None, Some(ends), 130, Some(None)),
+            (
+                "apisix/routes/1",
+                Some(r#"{"_ends_at":160000}"#),
+                None,
+                150,
+                put(Some(10)),
+            ),
+            ("apisix/routes/1", Some(r#"{"_ends_at":160000}"#), None, 170, None),
+            ("apisix/routes/1", Some("{}"), None, 170, put(None)),
+            ("native/routes/1", Some(ends), None, 170, put(None)),
+        ] {
+            let value = |text: Option<&str>| text.map(|text| Arc::from(text.as_bytes()));
+            let (now, name) = (
+                UNIX_EPOCH + Duration::from_secs(now),
+                Key::new(key).expect("a key"),
+            );
+            let mut difference = Difference {
+                before: value(before),
+                after: value(after),
+            };
+            let is_left = still_holds(&name, &mut difference, now);
+            let made = is_left.then(|| match change(&name, &difference, now) {
+                Change::Put { time_to_live, .. } => Some(time_to_live.map(|it| it.as_secs())),
+                Change::Delete { .. } => None,
+            });
+            assert_eq!(made, expected, "{key} {before:?} {after:?} {now:?}");
+        }
+    }
 }

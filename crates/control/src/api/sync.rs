@@ -5,11 +5,15 @@
 //! on each commit is a line `{"revision":…,"documents":[[KEY,VALUE],…]}`, in which a value of `null` is a document
 //! that is gone. A line `{}` says that the stream still goes on. A gateway that takes too long to read is cut off when
 //! the store is: it asks again.
+//!
+//! With `hash=true` a line that says that the stream goes on tells as well what the control plane would serve:
+//! `{"served":{"revision":…,"hash":…}}`. A gateway that has other documents of that revision has followed another
+//! store, or this one before it was set back, and asks for everything.
 
 use super::problem::Problem;
 use super::{Api, demand};
-use crate::access::{Caller, Role};
-use crate::follow::is_told;
+use crate::access::{Caller, EVERYWHERE, Role};
+use crate::follow::{is_told, told_prefixes};
 use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::{Query, State};
@@ -19,24 +23,32 @@ use futures_core::Stream;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::convert::Infallible;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::mpsc;
-use weir_store::{Changes, Document, Key, Revision, Store, Watch, WatchError};
+use tokio::time::{Instant, Interval, MissedTickBehavior};
+use weir_store::{Changes, Document, Key, Revision, Store, StoreError, Watch, WatchError};
 
-/// Documents on a line.
+/// Documents on a line, at most, and bytes of their values: the one that goes beyond is the line's last.
 const BATCH: usize = 200;
+const BATCH_BYTES: usize = 4 << 20;
 /// Lines that are written before the gateway has taken them.
 const MAX_WAITING: usize = 8;
-/// How often something is said.
+/// How often something is said, and the caller's right asked for again.
 const HEARTBEAT: Duration = Duration::from_secs(2);
+/// Streams for which everything is read at a time.
+pub const MAX_READING: usize = 4;
+/// How often everything is read part by part, until nothing was committed meanwhile.
+const ATTEMPTS: usize = 4;
 
 /// From where.
 #[derive(Deserialize)]
 pub struct From {
     after: Option<u64>,
+    #[serde(default)]
+    hash: bool,
 }
 
 /// What is written, as it comes.
@@ -59,12 +71,21 @@ pub async fn sync(
 ) -> Result<Response, Problem> {
     demand(&caller, Role::Gateway)?;
     let (lines, taken) = mpsc::channel(MAX_WAITING);
-    let store = Arc::clone(&api.store);
+    let mut beats = tokio::time::interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
+    beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let writer = Writer {
+        api,
+        caller,
+        wants_hash: from.hash,
+        lines,
+        beats,
+    };
     tokio::spawn(async move {
-        let after = from.after.map(Revision);
         // An error is the gateway's being gone, or the store's: it asks again.
-        if let Err(Ended::Store(error)) = write(&*store, after, &lines).await {
-            tracing::debug!(%error, "a gateway's stream ends");
+        match writer.write(from.after.map(Revision)).await {
+            Err(Ended::Store(error)) => tracing::debug!(%error, "a gateway's stream ends"),
+            Err(Ended::Refused) => tracing::info!("a gateway's stream ends: it may not follow any more"),
+            Err(Ended::Gone) | Ok(()) => {}
         }
     });
     let body = Body::from_stream(Lines(taken));
@@ -75,6 +96,8 @@ pub async fn sync(
 enum Ended {
     /// The gateway takes no more.
     Gone,
+    /// The caller has lost the right to it.
+    Refused,
     Store(WatchError),
 }
 
@@ -84,53 +107,121 @@ impl<E: Into<WatchError>> std::convert::From<E> for Ended {
     }
 }
 
-async fn write(
-    store: &dyn Store,
-    after: Option<Revision>,
-    lines: &mpsc::Sender<String>,
-) -> Result<(), Ended> {
-    let resumed = match after {
-        Some(after) => match store.watch("", after).await {
-            Ok(watch) => Some(watch),
-            Err(WatchError::Compacted) => None,
-            Err(error) => return Err(error.into()),
-        },
-        None => None,
-    };
-    let mut watch = match resumed {
-        Some(watch) => watch,
-        None => begin(store, lines).await?,
-    };
-    loop {
-        match tokio::time::timeout(HEARTBEAT, watch.next()).await {
-            Ok(changes) => say_changes(changes?, lines).await?,
-            Err(_) => say(json!({}), lines).await?,
+/// Who writes a stream.
+struct Writer {
+    api: Arc<Api>,
+    caller: Caller,
+    wants_hash: bool,
+    lines: mpsc::Sender<String>,
+    beats: Interval,
+}
+
+impl Writer {
+    async fn write(mut self, after: Option<Revision>) -> Result<(), Ended> {
+        let store = Arc::clone(&self.api.store);
+        let resumed = match after {
+            Some(after) => match store.watch("", after).await {
+                Ok(watch) => Some(watch),
+                Err(WatchError::Compacted) => None,
+                Err(error) => return Err(error.into()),
+            },
+            None => None,
+        };
+        let mut watch = match resumed {
+            Some(watch) => watch,
+            None => self.begin(&*store).await?,
+        };
+        loop {
+            let changes = self.meanwhile(watch.next()).await??;
+            self.say_changes(&changes).await?;
         }
     }
-}
 
-/// Everything that is there, and a watch of what comes after.
-async fn begin(store: &dyn Store, lines: &mpsc::Sender<String>) -> Result<Box<dyn Watch>, Ended> {
-    let (documents, revision) = store.read("").await?;
-    let watch = store.watch("", revision).await?;
-    say(json!({ "begin": true }), lines).await?;
-    let served: Vec<&Document> = documents.iter().filter(|it| is_told(&it.key)).collect();
-    for batch in served.chunks(BATCH) {
-        let pairs = batch.iter().map(|it| pair(&it.key, Some(&it.value)));
-        say(json!({ "documents": pairs.collect::<Vec<_>>() }), lines).await?;
+    /// Everything that is there, and a watch of what comes after.
+    async fn begin(&mut self, store: &dyn Store) -> Result<Box<dyn Watch>, Ended> {
+        let api = Arc::clone(&self.api);
+        let reading = async {
+            // When many come at once, each waits rather than that all are held at once.
+            let _turn = api.reading.acquire().await;
+            read_told(store).await
+        };
+        let (documents, revision) = self.meanwhile(reading).await??;
+        let watch = store.watch("", revision).await?;
+        self.say(json!({ "begin": true })).await?;
+        let (mut pairs, mut bytes) = (Vec::new(), 0);
+        for document in &documents {
+            pairs.push(pair(&document.key, Some(&document.value)));
+            bytes += document.value.len();
+            if pairs.len() >= BATCH || bytes >= BATCH_BYTES {
+                self.say(json!({ "documents": std::mem::take(&mut pairs) }))
+                    .await?;
+                bytes = 0;
+            }
+        }
+        self.say(json!({ "documents": pairs })).await?;
+        self.say(json!({ "revision": revision.0 })).await?;
+        Ok(watch)
     }
-    say(json!({ "revision": revision.0 }), lines).await?;
-    Ok(watch)
+
+    /// Does something that may take long; the gateway hears meanwhile that the stream goes on.
+    async fn meanwhile<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Ended> {
+        let mut work = pin!(work);
+        loop {
+            tokio::select! {
+                done = &mut work => return Ok(done),
+                () = self.lines.closed() => return Err(Ended::Gone),
+                _ = self.beats.tick() => self.beat().await?,
+            }
+        }
+    }
+
+    /// Says that the stream goes on, if the caller may still follow it.
+    async fn beat(&self) -> Result<(), Ended> {
+        let caller = self.caller.by_now(&self.api.options.users);
+        if !caller.is_some_and(|it| it.may(Role::Gateway, EVERYWHERE)) {
+            return Err(Ended::Refused);
+        }
+        let state = self.api.options.followed.state();
+        let is_known = self.wants_hash && state.served_at.is_some() && !state.is_last_known_good;
+        self.say(match is_known {
+            true => json!({ "served": { "revision": state.revision.0, "hash": state.hash } }),
+            false => json!({}),
+        })
+        .await
+    }
+
+    async fn say_changes(&self, changes: &Changes) -> Result<(), Ended> {
+        let told = changes.documents.iter().filter(|(key, _)| is_told(key));
+        let pairs = told.map(|(key, document)| pair(key, document.as_ref().map(|it| it.value.as_ref())));
+        self.say(json!({ "revision": changes.revision.0, "documents": pairs.collect::<Vec<_>>() }))
+            .await
+    }
+
+    async fn say(&self, line: Value) -> Result<(), Ended> {
+        let said = self.lines.send(format!("{line}\n")).await;
+        said.map_err(|_| Ended::Gone)
+    }
 }
 
-async fn say_changes(changes: Changes, lines: &mpsc::Sender<String>) -> Result<(), Ended> {
-    let served = changes.documents.iter().filter(|(key, _)| is_told(key));
-    let pairs = served.map(|(key, document)| pair(key, document.as_ref().map(|it| it.value.as_ref())));
-    say(
-        json!({ "revision": changes.revision.0, "documents": pairs.collect::<Vec<_>>() }),
-        lines,
-    )
-    .await
+/// All documents that gateways are told of, and the revision that they are of. What others keep in the store may be
+/// many times as much.
+async fn read_told(store: &dyn Store) -> Result<(Vec<Document>, Revision), StoreError> {
+    'again: for _ in 0..ATTEMPTS {
+        let (mut documents, mut known) = (Vec::new(), None);
+        for prefix in told_prefixes() {
+            let (some, revision) = store.read(prefix).await?;
+            if *known.get_or_insert(revision) != revision {
+                continue 'again;
+            }
+            documents.extend(some);
+        }
+        if let Some(revision) = known {
+            return Ok((documents, revision));
+        }
+    }
+    let (mut documents, revision) = store.read("").await?;
+    documents.retain(|it| is_told(&it.key));
+    Ok((documents, revision))
 }
 
 /// Documents are text. One that is not is broken, and stays so.
@@ -138,6 +229,30 @@ fn pair(key: &Key, value: Option<&[u8]>) -> Value {
     json!([key.as_str(), value.map(String::from_utf8_lossy)])
 }
 
-async fn say(line: Value, lines: &mpsc::Sender<String>) -> Result<(), Ended> {
-    lines.send(format!("{line}\n")).await.map_err(|_| Ended::Gone)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::SystemTime;
+    use weir_store::memory::MemoryStore;
+    use weir_store::{Change, Transaction};
+
+    #[tokio::test]
+    async fn only_what_is_told_is_read() {
+        let store = MemoryStore::new();
+        let told = ["kong/default/routes/1", "native/routes/1", "weir/purges/1"];
+        let others = ["weir/audit/1", "weir/gateways/1", "weir/users/1"];
+        let put = |key: &str| Change::put(Key::new(key).expect("a key"), *b"{}");
+        let transaction = Transaction {
+            author: String::new(),
+            note: String::new(),
+            time: SystemTime::UNIX_EPOCH,
+            changes: told.into_iter().chain(others).map(put).collect(),
+        };
+        store.commit(transaction, Revision(0)).await.expect("made");
+        let (documents, revision) = read_told(&store).await.expect("documents");
+        let mut keys: Vec<&str> = documents.iter().map(|it| it.key.as_str()).collect();
+        keys.sort_unstable();
+        assert_eq!((keys.as_slice(), revision), (&told[..], Revision(1)));
+        assert!(documents.iter().all(|it| is_told(&it.key)));
+    }
 }

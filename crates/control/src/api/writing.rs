@@ -35,6 +35,14 @@ impl Written {
     }
 }
 
+/// The answer to a call that only asked what would come of it: nothing was changed.
+pub fn tried(answer: impl IntoResponse) -> Response {
+    let mut answer = answer.into_response();
+    let headers = answer.headers_mut();
+    headers.insert("weir-dry-run", HeaderValue::from_static("true"));
+    answer
+}
+
 fn status(was_there: bool, is_there: bool) -> StatusCode {
     match (was_there, is_there) {
         (false, true) => StatusCode::CREATED,
@@ -49,17 +57,12 @@ impl IntoResponse for Written {
             Some(value) => (self.status, Json(value)).into_response(),
             None => self.status.into_response(),
         };
-        let headers = answer.headers_mut();
-        match self.revision {
-            Some(revision) => {
-                // Digits between quotes.
-                if let Ok(tag) = HeaderValue::from_str(&tag_of(revision)) {
-                    headers.insert(header::ETAG, tag);
-                }
-            }
-            None => {
-                headers.insert("weir-dry-run", HeaderValue::from_static("true"));
-            }
+        let Some(revision) = self.revision else {
+            return tried(answer);
+        };
+        // Digits between quotes.
+        if let Ok(tag) = HeaderValue::from_str(&tag_of(revision)) {
+            answer.headers_mut().insert(header::ETAG, tag);
         }
         answer
     }

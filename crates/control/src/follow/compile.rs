@@ -248,6 +248,65 @@ mod tests {
         "consumers": [{"name": "c", "credentials": [{"key-auth": {"key": 1}}, {"key-auth": {"key": "k"}}]}],
         "unmatched": [{"use": "wrong"}]}"#;
 
+    /// Models in each of which one thing is wrong that no door may have found. Whatever it is, the rest is served.
+    #[test]
+    fn nothing_stops_everything() {
+        let good = serde_json::json!({"name": "good", "match": [{"path": "/good"}], "to": {"service": "s"}});
+        let with = |part: serde_json::Value| {
+            let mut model =
+                serde_json::json!({"services": [{"name": "s", "url": "http://h"}], "routes": [good]});
+            for (list, items) in part.as_object().expect("lists") {
+                let known = model[list].as_array().cloned().unwrap_or_default();
+                let items = items.as_array().expect("a list").clone();
+                model[list] = [known, items].concat().into();
+            }
+            model
+        };
+        let split = |service: &str, host: &str| {
+            let choice = serde_json::json!({"service": service, "host": {"fixed": host}});
+            serde_json::json!({"id": "p", "name": "traffic-split", "config": {"rules": [{"choices": [choice]}]}})
+        };
+        let route = |step: serde_json::Value| serde_json::json!({"name": "r", "match": [{"path": "/r"}], "to": {"service": "s"}, "plugins": [step]});
+        let two = |item: &str| {
+            let item: serde_json::Value = serde_json::from_str(item).expect("JSON");
+            serde_json::json!([item, item])
+        };
+        for wrong in [
+            serde_json::json!({"routes": [route(serde_json::json!({"use": split("s", "a:b")}))]}),
+            serde_json::json!({"routes": [route(serde_json::json!({"use": split("gone", "a")}))]}),
+            serde_json::json!({"routes": [route(serde_json::json!({"use": "p"}))], "plugins": [split("s", "a:b")]}),
+            serde_json::json!({"routes": [route(serde_json::json!({"use": split("t", "a")}))],
+                "services": [{"name": "t", "upstream": "gone"}]}),
+            serde_json::json!({"routes": [route(serde_json::json!({"overrides": ["t"]}))],
+                "plugins": [split("s", "a:b")], "consumer_tables": [{"id": "t", "instances": {"c": "p"}}]}),
+            serde_json::json!({"plugins": [split("s", "a:b")]}),
+            serde_json::json!({"unmatched": [{"use": split("s", "a:b")}]}),
+            serde_json::json!({"stream_routes": [{"name": "l", "service": "s"}, {"name": "m", "service": "gone"}]}),
+            serde_json::json!({"stream_routes": [{"name": "l", "plugins": [{"use": split("s", "a:b")}]}]}),
+            serde_json::json!({"services": two(r#"{"name": "t", "url": "http://"}"#)}),
+            serde_json::json!({"upstreams": two(r#"{"name": "u", "targets": [{"host": " ", "port": 0}]}"#)}),
+            serde_json::json!({"consumers": two(r#"{"id": "c", "credentials": [{"plugin": "key-auth", "config": {"key": "k"}}]}"#),
+                "routes": [route(serde_json::json!({"use": {"name": "key-auth"}}))]}),
+            serde_json::json!({"consumers": [{"id": "c", "credentials": [{"plugin": "cors", "config": {}}]}]}),
+            serde_json::json!({"certificates": [{"names": ["a"], "key_pairs": [{"certificate": "", "key": ""}]}]}),
+            serde_json::json!({"route_tables": two(r#"{"voice": "native", "charset": {"name": "\n", "media_types": []}}"#)}),
+            serde_json::json!({"routes": [{"name": "", "match": [], "to": {"service": ""},
+                "https_only_status": 1, "request_stamps": [{"name": " ", "value": {"text": "\n"}}]}]}),
+        ] {
+            let model: Model = serde_json::from_value(with(wrong.clone()))
+                .unwrap_or_else(|error| panic!("{error}: {wrong}"));
+            let registry = weir_plugins::registry();
+            let mut pieces = Pieces::default();
+            // Twice: what was compiled before must not be in the way.
+            for _ in 0..2 {
+                let made = compile(&model, 7, &registry, &Carry::default(), &mut pieces);
+                let (snapshot, left_out) = made.unwrap_or_else(|found| panic!("{wrong}: {found:?}"));
+                let is_served = snapshot.routes.iter().any(|it| &*it.series_names.1 == "good");
+                assert!(is_served && !left_out.is_empty(), "{wrong}: {left_out:?}");
+            }
+        }
+    }
+
     #[test]
     fn the_good_is_served_without_the_bad() {
         let document: serde_json::Value = serde_json::from_str(DOCUMENT).expect("JSON");

@@ -1,7 +1,9 @@
 //! The stored documents of all doors, and the one model that they make.
 
 use crate::acme;
+use crate::secrets::Forms;
 use std::borrow::Cow;
+use std::time::SystemTime;
 use weir_model::{Model, Voice};
 use weir_store::Key;
 
@@ -113,6 +115,15 @@ impl Door {
             broken: Vec::new(),
         }
     }
+
+    /// What may refer to secrets in its documents. Whoever writes a file may do all that Weir can.
+    fn forms(&self) -> Forms {
+        match self.prefix {
+            "kong/" => Forms::Kong,
+            "apisix/" => Forms::Apisix,
+            _ => Forms::All,
+        }
+    }
 }
 
 /// What the keys of served documents begin with that are configuration.
@@ -124,9 +135,24 @@ pub fn is_served(key: &Key) -> bool {
     prefixes.any(|prefix| key.as_str().starts_with(prefix))
 }
 
+/// When a document goes by itself; `None`: it stays.
+pub fn end_of(key: &str, value: &[u8]) -> Option<SystemTime> {
+    match key.split_once('/')? {
+        ("kong", key) => weir_kong::stored::end_of(key, value),
+        ("apisix", _) => weir_apisix::end_of(value),
+        _ => None,
+    }
+}
+
 /// Whether a document tells caches what to forget. It is no configuration, and is soon gone.
 pub fn is_purge(key: &Key) -> bool {
     key.as_str().starts_with(weir_kong::admin::PURGES)
+}
+
+/// What the keys begin with of the documents that gateways are told of, those that are the most last.
+pub fn told_prefixes() -> impl Iterator<Item = &'static str> {
+    let others = [weir_kong::admin::PURGES].into_iter().chain(acme::FOLLOWED);
+    others.chain(PREFIXES)
 }
 
 /// Whether gateways are told of a document.
@@ -182,6 +208,11 @@ impl Doors {
         self.files = Some(Door::new("", Box::new(model)));
     }
 
+    /// What the files say stands in the one where it stood in the other.
+    pub(super) fn swap_files(&mut self, other: &mut Self) {
+        std::mem::swap(&mut self.files, &mut other.files);
+    }
+
     /// Reads again what was read, because what it refers to has changed.
     pub fn refresh(&mut self) {
         let all = self.files.iter_mut().chain(&mut self.doors);
@@ -196,12 +227,12 @@ impl Doors {
     /// All documents as one model, passed through `finish` door by door, and those that had to be left out.
     pub fn model(
         &mut self,
-        mut finish: impl FnMut(&mut Model) -> Vec<Broken>,
+        mut finish: impl FnMut(Forms, &mut Model) -> Vec<Broken>,
     ) -> (Cow<'_, Model>, Vec<Broken>) {
         let all = self.files.iter_mut().chain(&mut self.doors);
         for door in all.filter(|door| door.is_stale) {
             (door.model, door.broken) = door.read.model();
-            door.broken.extend(finish(&mut door.model));
+            door.broken.extend(finish(door.forms(), &mut door.model));
             door.is_stale = false;
         }
         let all = || self.files.iter().chain(&self.doors);

@@ -4,7 +4,7 @@ use super::background::Background;
 use super::compile;
 use super::documents::Documents;
 use super::doors::{Broken, DoorOptions, Doors, is_purge, is_served};
-use super::kept::Keeper;
+use super::kept::{Keeper, KeptFile};
 use super::source::Heard;
 use super::state::{Contact, Followed};
 use crate::acme::Wanted;
@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::mpsc;
-use weir_model::Model;
+use weir_model::{Diagnostic, Model};
 use weir_plugin::Registry;
 use weir_snapshot::{Carry, Pieces, Snapshot};
 use weir_store::{Key, Revision};
@@ -29,6 +29,8 @@ const MAX_NAMED: usize = 100;
 pub enum Input {
     /// Something from the source.
     Heard(Heard),
+    /// The end of these documents has come.
+    Over(Vec<Key>),
     /// The documents that were served before this process began, because the source is away.
     LastKnownGood(Vec<(Key, Arc<[u8]>)>, Revision),
     /// What the files say.
@@ -68,6 +70,9 @@ pub(super) struct Work {
     engine: Engine,
     /// Keeps, for the next start, what is served.
     keeper: Option<Keeper>,
+    /// Where that is.
+    kept: Option<KeptFile>,
+    options: DoorOptions,
     doors: Doors,
     documents: Documents,
     /// Hash of what the files say.
@@ -86,21 +91,11 @@ impl Engine {
     pub(super) fn run(
         self,
         options: &DoorOptions,
-        keeper: Option<Keeper>,
+        (keeper, kept): (Option<Keeper>, Option<KeptFile>),
         background: &Background<Work>,
         mut inputs: mpsc::Receiver<Input>,
     ) {
-        let mut work = Work {
-            engine: self,
-            keeper,
-            doors: Doors::new(options),
-            documents: Documents::default(),
-            files_hash: 0,
-            pieces: Pieces::default(),
-            revision: Revision(0),
-            is_due: false,
-            is_heard: false,
-        };
+        let mut work = Work::new(self, options, keeper, kept);
         // When the last compile ended, and the next may begin.
         let (mut ended, mut earliest) = (None::<Instant>, Instant::now());
         while let Some(input) = inputs.blocking_recv() {
@@ -132,6 +127,22 @@ impl Engine {
 }
 
 impl Work {
+    fn new(engine: Engine, options: &DoorOptions, keeper: Option<Keeper>, kept: Option<KeptFile>) -> Self {
+        Self {
+            engine,
+            keeper,
+            kept,
+            options: *options,
+            doors: Doors::new(options),
+            documents: Documents::default(),
+            files_hash: 0,
+            pieces: Pieces::default(),
+            revision: Revision(0),
+            is_due: false,
+            is_heard: false,
+        }
+    }
+
     fn take(&mut self, input: Input) {
         match input {
             Input::Heard(Heard::Whole { documents, revision }) => {
@@ -152,6 +163,11 @@ impl Work {
                     Contact::Away { reason: known, .. } => *known = reason,
                     contact => *contact = Contact::Away { since, reason },
                 });
+            }
+            Input::Over(documents) => {
+                for key in documents {
+                    self.apply(&key, None);
+                }
             }
             Input::LastKnownGood(documents, revision) => {
                 if !self.is_heard {
@@ -245,7 +261,7 @@ impl Work {
             acme,
             ..
         } = &mut self.engine;
-        let (model, mut left_out) = self.doors.model(|model| secrets.resolve(model));
+        let (model, mut left_out) = self.doors.model(|forms, model| secrets.resolve(forms, model));
         let translated = begun.elapsed();
         let hash = self.documents.number() ^ self.files_hash;
         let wanted = crate::acme::wanted(&model);
@@ -266,15 +282,62 @@ impl Work {
                 left_out.truncate(MAX_NAMED);
                 self.serve(snapshot, left_out);
             }
-            Err(found) => {
-                let reason = found.first().map_or_else(
-                    || "too much is wrong with it".to_owned(),
-                    |first| format!("{}: {}", first.path, first.message),
-                );
-                tracing::error!(%reason, revision = %self.revision, "the store's configuration is refused; the last good one goes on serving");
-                self.engine.followed.update(|state| state.refusal = Some(reason));
-            }
+            Err(found) => self.refuse(&found),
         }
+    }
+
+    fn refuse(&mut self, found: &[Diagnostic]) {
+        let reason = found.first().map_or_else(
+            || "too much is wrong with it".to_owned(),
+            |first| format!("{}: {}", first.path, first.message),
+        );
+        tracing::error!(%reason, revision = %self.revision, "the store's configuration is refused; the last good one goes on serving");
+        self.engine.followed.update(|state| state.refusal = Some(reason));
+        if self.engine.followed.state().served_at.is_none() {
+            self.serve_kept();
+        }
+    }
+
+    /// Serves the last known good documents, where there are any, instead of nothing.
+    fn serve_kept(&mut self) {
+        let (documents, revision) = match self.kept.as_ref().map(KeptFile::load) {
+            Some(Ok(Some(kept))) => kept,
+            None | Some(Ok(None)) => return,
+            Some(Err(error)) => {
+                tracing::error!(%error, "the last known good configuration cannot be read");
+                return;
+            }
+        };
+        let mut known = Documents::default();
+        let mut doors = Doors::new(&self.options);
+        doors.swap_files(&mut self.doors);
+        for (key, value) in documents.into_iter().filter(|(key, _)| is_served(key)) {
+            doors.apply(key.as_str(), Some(&value));
+            known.apply(&key, Some(value));
+        }
+        let Engine {
+            registry,
+            carry,
+            secrets,
+            ..
+        } = &mut self.engine;
+        let (model, mut left_out) = doors.model(|forms, model| secrets.resolve(forms, model));
+        left_out.truncate(MAX_NAMED);
+        let hash = known.number() ^ self.files_hash;
+        let compiled = compile::compile(&model, hash, registry, carry, &mut Pieces::default());
+        drop(model);
+        doors.swap_files(&mut self.doors);
+        let Ok((snapshot, _)) = compiled else { return };
+        (self.engine.serve)(snapshot);
+        let (hash, documents) = (known.hash(), known.len());
+        self.engine.followed.update(|state| {
+            state.revision = revision;
+            state.hash = hash;
+            state.documents = documents;
+            state.served_at = Some(SystemTime::now());
+            state.is_last_known_good = true;
+            state.left_out = left_out;
+        });
     }
 
     fn serve(&mut self, snapshot: Snapshot, left_out: Vec<Broken>) {
@@ -305,3 +368,6 @@ impl Work {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

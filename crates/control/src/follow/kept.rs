@@ -26,6 +26,8 @@ pub const FILE_NAME: &str = "last-known-good";
 const FORM: u64 = 1;
 /// From the end of one writing to the begin of the next.
 const PAUSE: Duration = Duration::from_secs(1);
+/// From a writing that failed to the begin of the next.
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(5);
 
 /// A file for documents.
 #[derive(Debug, Clone)]
@@ -48,17 +50,22 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Writes into this file. `ask` is called when it is to be given the newest again.
+    /// Writes into this file. `ask` is called when it is to be given the newest again, `told` with each revision that
+    /// was written.
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub fn start(file: KeptFile, ask: impl Fn() + Send + 'static) -> io::Result<Self> {
+    pub fn start(
+        file: KeptFile,
+        ask: impl Fn() + Send + 'static,
+        told: impl Fn(Revision) + Send + 'static,
+    ) -> io::Result<Self> {
         let (newest, given) = sync_channel(1);
         let is_owed = Arc::new(AtomicBool::new(false));
         let owed = Arc::clone(&is_owed);
         std::thread::Builder::new()
             .name("weir-keep".to_owned())
-            .spawn(move || keep(&file, &given, &owed, &ask))?;
+            .spawn(move || keep(&file, &given, &owed, &ask, &told))?;
         Ok(Self { newest, is_owed })
     }
 
@@ -73,18 +80,43 @@ impl Keeper {
     }
 }
 
-fn keep(file: &KeptFile, given: &Receiver<(Documents, Revision)>, is_owed: &AtomicBool, ask: &impl Fn()) {
+fn keep(
+    file: &KeptFile,
+    given: &Receiver<(Documents, Revision)>,
+    is_owed: &AtomicBool,
+    ask: &impl Fn(),
+    told: &impl Fn(Revision),
+) {
     lower_priority();
     while let Ok((documents, revision)) = given.recv() {
-        match file.write(&documents, revision) {
-            Ok(()) => tracing::debug!(%revision, "the configuration is kept as the last known good one"),
-            Err(error) => {
-                tracing::error!(%error, file = %file.path.display(), "the last known good configuration cannot be written");
-            }
-        }
-        std::thread::sleep(PAUSE);
+        let pause = write(file, &documents, revision, is_owed, told);
+        // They may be many, and older ones by now.
+        drop(documents);
+        std::thread::sleep(pause);
         if is_owed.swap(false, Ordering::AcqRel) {
             ask();
+        }
+    }
+}
+
+/// Writes documents, and says how long there is no other writing.
+fn write(
+    file: &KeptFile,
+    documents: &Documents,
+    revision: Revision,
+    is_owed: &AtomicBool,
+    told: &impl Fn(Revision),
+) -> Duration {
+    match file.write(documents, revision) {
+        Ok(()) => {
+            tracing::debug!(%revision, "the configuration is kept as the last known good one");
+            told(revision);
+            PAUSE
+        }
+        Err(error) => {
+            tracing::error!(%error, file = %file.path.display(), "the last known good configuration cannot be written; it is tried again");
+            is_owed.store(true, Ordering::Release);
+            PAUSE_AFTER_FAILURE
         }
     }
 }
@@ -188,6 +220,26 @@ impl KeptFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_failed_writing_is_owed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let missing = folder.path().join("missing");
+        let file = KeptFile {
+            path: missing.join(FILE_NAME),
+            keys: None,
+        };
+        let (is_owed, told) = (AtomicBool::new(false), std::sync::Mutex::new(Vec::new()));
+        let note = |revision| told.lock().expect("whole").push(revision);
+        let documents = Documents::default();
+        let pause = write(&file, &documents, Revision(7), &is_owed, &note);
+        assert_eq!(pause, PAUSE_AFTER_FAILURE);
+        assert!(is_owed.swap(false, Ordering::AcqRel), "it is tried again");
+        std::fs::create_dir(missing).expect("a folder");
+        let pause = write(&file, &documents, Revision(8), &is_owed, &note);
+        assert_eq!((pause, is_owed.load(Ordering::Acquire)), (PAUSE, false));
+        assert_eq!(told.into_inner().expect("whole"), [Revision(8)]);
+    }
 
     #[test]
     fn what_was_written_is_read_and_damage_is_seen() {

@@ -7,6 +7,7 @@ mod background;
 mod compile;
 mod documents;
 mod doors;
+mod ends;
 mod engine;
 mod kept;
 mod remote;
@@ -17,7 +18,7 @@ mod stored;
 pub(crate) use compile::name_of;
 pub use compile::{LeftOut, compile};
 pub use documents::Documents;
-pub use doors::{Broken, DoorOptions, Doors, PREFIXES, is_served, is_told};
+pub use doors::{Broken, DoorOptions, Doors, PREFIXES, end_of, is_served, is_told, told_prefixes};
 pub use engine::{Engine, Forget, Input};
 pub use kept::{FILE_NAME as KEPT_FILE_NAME, KeptFile};
 pub use remote::ControlSource;
@@ -26,9 +27,10 @@ pub use state::{Contact, Followed, State};
 pub use stored::{OpenStore, StoreSource, open as open_store};
 
 use background::Background;
+use ends::Ends;
 use engine::Work;
 use kept::Keeper;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::sync::mpsc;
 
 /// What is heard but not taken yet, at most.
@@ -59,11 +61,16 @@ pub fn start(engine: Engine, options: DoorOptions, kept: Option<KeptFile>) -> st
             let _ended = sender.blocking_send(Input::Keep);
         }
     };
-    let keeper = kept.map(|file| Keeper::start(file, ask)).transpose()?;
+    let followed = engine.followed.clone();
+    let told = move |revision| followed.update(|state| state.kept = Some(revision));
+    let keeper = kept
+        .clone()
+        .map(|file| Keeper::start(file, ask, told))
+        .transpose()?;
     let background = Background::start("weir-compile-low", Work::build)?;
     std::thread::Builder::new()
         .name("weir-compile".to_owned())
-        .spawn(move || engine.run(&options, keeper, &background, receiver))?;
+        .spawn(move || engine.run(&options, (keeper, kept), &background, receiver))?;
     Ok(Inputs(sender))
 }
 
@@ -72,9 +79,11 @@ pub fn start(engine: Engine, options: DoorOptions, kept: Option<KeptFile>) -> st
 pub async fn follow(mut source: Box<dyn Source>, inputs: Inputs, kept: Option<KeptFile>) {
     let first = tokio::time::timeout(PATIENCE, source.next()).await;
     let is_away = !matches!(first, Ok(Heard::Whole { .. }));
+    let mut ends = Ends::default();
     if is_away && let Some(file) = kept {
         match tokio::task::spawn_blocking(move || file.load()).await {
-            Ok(Ok(Some((documents, revision)))) => {
+            Ok(Ok(Some((mut documents, revision)))) => {
+                ends.hear_whole(&mut documents, SystemTime::now());
                 tracing::warn!(%revision, documents = documents.len(), "the store is away: the last known good configuration is served");
                 inputs.tell(Input::LastKnownGood(documents, revision)).await;
             }
@@ -85,15 +94,32 @@ pub async fn follow(mut source: Box<dyn Source>, inputs: Inputs, kept: Option<Ke
     }
     let mut next = match first {
         Ok(heard) => heard,
-        Err(_) => source.next().await,
+        Err(_) => hear(&mut *source, &mut ends, &inputs).await,
     };
     loop {
+        ends.hear(&mut next, SystemTime::now());
         if let Heard::Away(reason) = &next {
             tracing::warn!(%reason, "the store is away");
         }
         if inputs.0.send(Input::Heard(next)).await.is_err() {
             return;
         }
-        next = source.next().await;
+        next = hear(&mut *source, &mut ends, &inputs).await;
+    }
+}
+
+/// What the source tells next. Until then, documents go whose end has come.
+async fn hear(source: &mut dyn Source, ends: &mut Ends, inputs: &Inputs) -> Heard {
+    let mut next = source.next();
+    loop {
+        tokio::select! {
+            heard = &mut next => return heard,
+            () = ends.next() => {
+                let over = ends.over(SystemTime::now());
+                if !over.is_empty() {
+                    inputs.tell(Input::Over(over)).await;
+                }
+            }
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! A control plane as a source: the stream that it offers gateways ([`crate::api`]).
 
+use super::documents::Documents;
+use super::doors::is_served;
 use super::source::{Heard, Source};
 use crate::http::{Call, HttpError};
 use async_trait::async_trait;
@@ -27,7 +29,11 @@ pub struct ControlSource {
     token: Option<String>,
     /// What was heard up to now is of this revision.
     revision: Option<Revision>,
+    /// What is served of it, to be compared with what the control plane has.
+    documents: Documents,
     stream: Option<Incoming>,
+    /// Whether the stream goes on where another one ended.
+    is_resumed: bool,
     /// What was read and is no whole line yet.
     rest: Vec<u8>,
     /// How much of the rest is known to hold no end of a line.
@@ -44,8 +50,16 @@ struct Line {
     #[serde(default)]
     begin: bool,
     revision: Option<u64>,
+    served: Option<Served>,
     #[serde(default)]
     documents: Vec<(String, Option<String>)>,
+}
+
+/// What the control plane would serve.
+#[derive(Deserialize)]
+struct Served {
+    revision: u64,
+    hash: String,
 }
 
 /// A token is a secret.
@@ -65,7 +79,9 @@ impl ControlSource {
             url: url.trim_end_matches('/').to_owned(),
             token,
             revision: None,
+            documents: Documents::default(),
             stream: None,
+            is_resumed: false,
             rest: Vec::new(),
             searched: 0,
             whole: None,
@@ -81,8 +97,9 @@ impl ControlSource {
             self.pause
                 .map_or(FIRST_PAUSE, |pause| (pause * 2).min(LONGEST_PAUSE)),
         );
-        let after = self.revision.map_or(String::new(), |it| format!("?after={it}"));
-        let call = Call::get(format!("{}/api/v1/sync{after}", self.url)).token(self.token.as_deref());
+        let after = self.revision.map_or(String::new(), |it| format!("&after={it}"));
+        let call =
+            Call::get(format!("{}/api/v1/sync?hash=true{after}", self.url)).token(self.token.as_deref());
         let answer = call.open().await?;
         if !answer.status().is_success() {
             return Err(HttpError::Status {
@@ -92,6 +109,7 @@ impl ControlSource {
             });
         }
         (self.rest, self.searched, self.whole) = (Vec::new(), 0, None);
+        self.is_resumed = self.revision.is_some();
         self.stream = Some(answer.into_body());
         Ok(())
     }
@@ -114,11 +132,19 @@ impl ControlSource {
                 .ok_or("it has ended the stream")?
                 .map_err(|error| error.to_string())?;
             let data: Bytes = frame.into_data().unwrap_or_default();
-            if self.rest.len() + data.len() > MAX_LINE {
-                return Err("a line is too long".to_owned());
-            }
-            self.rest.extend_from_slice(&data);
+            self.take(&data)?;
         }
+    }
+
+    /// Takes more of a line.
+    fn take(&mut self, data: &[u8]) -> Result<(), String> {
+        if self.rest.len() + data.len() > MAX_LINE {
+            // It would come again. A whole comes in short lines.
+            self.revision = None;
+            return Err("a line is too long: everything is asked for again".to_owned());
+        }
+        self.rest.extend_from_slice(data);
+        Ok(())
     }
 
     /// What a line tells; `None`: nothing yet.
@@ -127,6 +153,10 @@ impl ControlSource {
         self.pause = None;
         if line.begin {
             self.whole = Some(Vec::new());
+            self.is_resumed = false;
+        }
+        if let Some(served) = &line.served {
+            self.compare(served)?;
         }
         let mut documents = Vec::with_capacity(line.documents.len());
         for (key, value) in line.documents {
@@ -145,9 +175,43 @@ impl ControlSource {
         };
         self.revision = Some(revision);
         Ok(Some(match self.whole.take() {
-            Some(documents) => Heard::Whole { documents, revision },
-            None => Heard::Changed { revision, documents },
+            Some(documents) => {
+                self.documents = Documents::default();
+                for (key, value) in documents.iter().filter(|(key, _)| is_served(key)) {
+                    self.documents.apply(key, Some(Arc::clone(value)));
+                }
+                Heard::Whole { documents, revision }
+            }
+            None => {
+                for (key, value) in documents.iter().filter(|(key, _)| is_served(key)) {
+                    self.documents.apply(key, value.clone());
+                }
+                Heard::Changed { revision, documents }
+            }
         }))
+    }
+
+    /// Sees whether what was heard is what the control plane has. Where a stream was resumed it may not be: the store
+    /// may be another one by now, or have been set back, and have come to the same revision.
+    fn compare(&mut self, served: &Served) -> Result<(), String> {
+        let is_other = self.whole.is_none()
+            && self.revision == Some(Revision(served.revision))
+            && self.documents.hash() != served.hash;
+        match (is_other, self.is_resumed) {
+            (false, _) => Ok(()),
+            (true, true) => {
+                self.revision = None;
+                Err("it has other documents by now: everything is asked for again".to_owned())
+            }
+            (true, false) => {
+                // What came whole would come so again.
+                tracing::debug!(
+                    revision = served.revision,
+                    "the control plane serves something else"
+                );
+                Ok(())
+            }
+        }
     }
 
     async fn hear(&mut self) -> Result<Heard, String> {
@@ -186,6 +250,49 @@ impl Source for ControlSource {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_store_that_is_another_one_is_read_whole() {
+        let whole = [
+            r#"{"begin":true}"#,
+            r#"{"documents":[["kong/a","1"],["weir/purges/b","2"]]}"#,
+            r#"{"revision":7}"#,
+        ];
+        let mut known = Documents::default();
+        known.apply(&Key::new("kong/a").expect("a key"), Some(Arc::from(&b"1"[..])));
+        let (same, other) = (known.hash(), Documents::default().hash());
+        for (is_resumed, revision, hash, expected) in [
+            (true, 7, &same, Some(Revision(7))),
+            (true, 7, &other, None),
+            (true, 8, &other, Some(Revision(7))),
+            (false, 7, &other, Some(Revision(7))),
+        ] {
+            let mut source = ControlSource::new("http://h/", None);
+            for line in whole {
+                source.read(line.as_bytes()).expect("understood");
+            }
+            source.is_resumed = is_resumed;
+            let line = format!(r#"{{"served":{{"revision":{revision},"hash":"{hash}"}}}}"#);
+            let read = source.read(line.as_bytes());
+            assert_eq!(
+                read.is_err(),
+                expected.is_none(),
+                "{is_resumed} {revision} {hash}"
+            );
+            assert_eq!(source.revision, expected, "{is_resumed} {revision} {hash}");
+        }
+    }
+
+    #[test]
+    fn a_commit_that_is_too_long_is_not_asked_for_again() {
+        let mut source = ControlSource::new("http://h/", None);
+        source.revision = Some(Revision(7));
+        source.take(b"{").expect("short");
+        assert_eq!(source.revision, Some(Revision(7)));
+        source.rest = vec![0; MAX_LINE];
+        assert!(source.take(b"}").is_err());
+        assert_eq!(source.revision, None);
+    }
 
     #[test]
     fn lines_make_wholes_and_changes() {

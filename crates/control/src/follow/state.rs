@@ -40,6 +40,8 @@ pub struct State {
     pub left_out: Vec<Broken>,
     /// Why the newest documents are not served at all; `None`: they are.
     pub refusal: Option<String>,
+    /// The revision that was kept on disk last; `None`: none was yet.
+    pub kept: Option<Revision>,
     /// How it stands with the source.
     pub contact: Contact,
 }
@@ -54,6 +56,7 @@ impl Default for State {
             is_last_known_good: false,
             left_out: Vec::new(),
             refusal: None,
+            kept: None,
             contact: Contact::Starting,
         }
     }
@@ -76,6 +79,7 @@ impl State {
             "documents": self.documents,
             "served_at": self.served_at.map(seconds),
             "last_known_good": self.is_last_known_good,
+            "kept_revision": self.kept.map(|it| it.0),
             "left_out": self.left_out,
             "refused_because": self.refusal,
         })

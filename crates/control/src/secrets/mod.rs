@@ -11,6 +11,7 @@ mod reference;
 mod vaults;
 
 pub use cache::Cache;
+pub use reference::Forms;
 
 use crate::follow::Broken;
 use reference::{Reference, each, field_of};
@@ -39,41 +40,45 @@ impl Secrets {
         self.vaults.apply(key, value)
     }
 
-    /// Puts secrets in the place of references. What refers to nothing is left out, and named. May wait a moment for
+    /// Puts secrets in the place of references of these forms. What refers to nothing is left out, and named. May wait a moment for
     /// values that are not known yet; not to be called on a thread of a runtime.
-    pub fn resolve(&mut self, model: &mut Model) -> Vec<Broken> {
+    pub fn resolve(&mut self, forms: Forms, model: &mut Model) -> Vec<Broken> {
         let mut leads = Vec::new();
         let mut are_there = false;
-        for_each_config(model, &mut |_, config| {
+        for_each_config(forms, model, &mut |_, config| {
             are_there = true;
-            each(config, &mut |_, reference| {
+            each(forms, config, &mut |_, reference| {
                 leads.extend(self.lead(&reference).ok())
             });
         });
         let texts = model.certificates.iter_mut().flat_map(texts_of);
         for text in texts.chain(model.acme.iter_mut().filter_map(text_of)) {
-            leads.extend(Reference::of(text).and_then(|reference| self.lead(&reference).ok()));
+            leads.extend(forms.read(text).and_then(|reference| self.lead(&reference).ok()));
         }
         if !leads.is_empty() {
             self.cache.want(leads);
         }
         let mut broken = Vec::new();
         if are_there {
-            broken = self.resolve_configs(model);
+            broken = self.resolve_configs(forms, model);
         }
-        broken.extend(self.resolve_certificates(model));
+        broken.extend(self.resolve_certificates(forms, model));
         broken
     }
 
-    fn resolve_configs(&self, model: &mut Model) -> Vec<Broken> {
+    fn resolve_configs(&self, forms: Forms, model: &mut Model) -> Vec<Broken> {
         let mut broken = Vec::new();
         let mut faulty = HashSet::new();
-        for_each_config(model, &mut |owner, config| {
+        for_each_config(forms, model, &mut |owner, config| {
             let mut fault = None;
-            each(config, &mut |text, reference| match self.value(&reference) {
-                Ok(value) => *text = value,
-                Err(reason) => fault = Some(reason),
-            });
+            each(
+                forms,
+                config,
+                &mut |text, reference| match self.value(&reference) {
+                    Ok(value) => *text = value,
+                    Err(reason) => fault = Some(reason),
+                },
+            );
             if let Err(reason) = definitions::bring_in(config) {
                 fault = Some(reason);
             }
@@ -91,12 +96,12 @@ impl Secrets {
         broken
     }
 
-    fn resolve_certificates(&self, model: &mut Model) -> Vec<Broken> {
+    fn resolve_certificates(&self, forms: Forms, model: &mut Model) -> Vec<Broken> {
         let mut broken = Vec::new();
         model.certificates.retain_mut(|certificate| {
             let name = certificate.names.first().cloned().unwrap_or_default();
             for text in texts_of(certificate) {
-                let Some(reference) = Reference::of(text) else {
+                let Some(reference) = forms.read(text) else {
                     continue;
                 };
                 match self.value(&reference) {
@@ -112,7 +117,7 @@ impl Secrets {
         });
         model.acme.retain_mut(|entry| {
             let document = format!("acme '{}'", entry.name);
-            let reference = text_of(entry).and_then(|text| Some((Reference::of(text)?, text)));
+            let reference = text_of(entry).and_then(|text| Some((forms.read(text)?, text)));
             match reference.map(|(reference, text)| self.value(&reference).map(|value| *text = value)) {
                 Some(Err(reason)) => {
                     broken.push(Broken { document, reason });
@@ -172,22 +177,23 @@ impl Owner {
 }
 
 /// Calls `visit` with every configuration of a plugin and every credential that refers to something elsewhere.
-fn for_each_config(model: &mut Model, visit: &mut impl FnMut(Owner, &mut serde_json::Value)) {
+fn for_each_config(forms: Forms, model: &mut Model, visit: &mut impl FnMut(Owner, &mut serde_json::Value)) {
     let inline = |steps: &mut [ChainStep], visit: &mut dyn FnMut(&mut serde_json::Value)| {
         for step in steps {
             if let Some(PluginUse::Inline(instance)) = &mut step.plugin
-                && refers_elsewhere(&instance.config)
+                && refers_elsewhere(forms, &instance.config)
             {
                 visit(&mut std::sync::Arc::make_mut(instance).config);
             }
         }
     };
-    for instance in model.plugins.iter_mut().filter(|it| refers_elsewhere(&it.config)) {
+    let plugins = model.plugins.iter_mut();
+    for instance in plugins.filter(|it| refers_elsewhere(forms, &it.config)) {
         visit(Owner::Plugin(instance.id.clone()), &mut instance.config);
     }
     for (at, route) in model.routes.iter_mut().enumerate() {
         // Those without a reference stay shared.
-        if !route.plugins.iter().any(has_reference) {
+        if !route.plugins.iter().any(|step| has_reference(forms, step)) {
             continue;
         }
         let route = std::sync::Arc::make_mut(route);
@@ -201,7 +207,7 @@ fn for_each_config(model: &mut Model, visit: &mut impl FnMut(Owner, &mut serde_j
     });
     for (at, consumer) in model.consumers.iter_mut().enumerate() {
         for (position, credential) in consumer.credentials.iter_mut().enumerate() {
-            if refers_elsewhere(&credential.config) {
+            if refers_elsewhere(forms, &credential.config) {
                 visit(
                     Owner::Credential(at, position, consumer.id.clone()),
                     &mut credential.config,
@@ -211,20 +217,20 @@ fn for_each_config(model: &mut Model, visit: &mut impl FnMut(Owner, &mut serde_j
     }
 }
 
-fn has_reference(step: &ChainStep) -> bool {
-    matches!(&step.plugin, Some(PluginUse::Inline(instance)) if refers_elsewhere(&instance.config))
+fn has_reference(forms: Forms, step: &ChainStep) -> bool {
+    matches!(&step.plugin, Some(PluginUse::Inline(instance)) if refers_elsewhere(forms, &instance.config))
 }
 
-fn refers_elsewhere(config: &serde_json::Value) -> bool {
-    holds_reference(config) || definitions::names_file(config)
+fn refers_elsewhere(forms: Forms, config: &serde_json::Value) -> bool {
+    holds_reference(forms, config) || definitions::names_file(config)
 }
 
-fn holds_reference(config: &serde_json::Value) -> bool {
+fn holds_reference(forms: Forms, config: &serde_json::Value) -> bool {
     use serde_json::Value;
     match config {
-        Value::String(text) => text.starts_with(['{', '$']) && Reference::of(text).is_some(),
-        Value::Array(items) => items.iter().any(holds_reference),
-        Value::Object(fields) => fields.values().any(holds_reference),
+        Value::String(text) => text.starts_with(['{', '$']) && forms.read(text).is_some(),
+        Value::Array(items) => items.iter().any(|it| holds_reference(forms, it)),
+        Value::Object(fields) => fields.values().any(|it| holds_reference(forms, it)),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
@@ -281,7 +287,7 @@ mod tests {
     fn values_take_the_place_of_references_and_the_rest_is_left_out() {
         let document: serde_json::Value = serde_json::from_str(DOCUMENT).expect("JSON");
         let (mut model, _) = weir_native::translate(&document).expect("a model");
-        let broken = Secrets::default().resolve(&mut model);
+        let broken = Secrets::default().resolve(Forms::All, &mut model);
         let names: Vec<&str> = broken.iter().map(|it| it.document.as_str()).collect();
         assert_eq!(
             names,
@@ -293,5 +299,19 @@ mod tests {
         assert_eq!(model.consumers[0].credentials.len(), 1);
         assert_eq!(model.consumers[0].credentials[0].config["key"], path.as_str());
         assert!(broken.iter().all(|it| !it.reason.contains(&path)));
+    }
+
+    #[test]
+    fn what_is_a_reference_in_another_door_is_a_text() {
+        let document: serde_json::Value = serde_json::from_str(DOCUMENT).expect("JSON");
+        let (mut model, _) = weir_native::translate(&document).expect("a model");
+        let broken = Secrets::default().resolve(Forms::Kong, &mut model);
+        let names: Vec<&str> = broken.iter().map(|it| it.document.as_str()).collect();
+        assert_eq!(names, ["route 'bad'"]);
+        assert_eq!(model.plugins[0].config["body"], "$secret://vault/1/a/b");
+        let Some(PluginUse::Inline(plugin)) = &model.routes[1].plugins[0].plugin else {
+            panic!("{:?}", model.routes[1]);
+        };
+        assert_eq!(plugin.config["body"], "$env://PATH");
     }
 }

@@ -34,6 +34,28 @@ pub enum Reference {
     },
 }
 
+/// Which references a door's documents may hold; another text is only a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Forms {
+    /// Kong's.
+    Kong,
+    /// APISIX's.
+    Apisix,
+    /// All of them.
+    All,
+}
+
+impl Forms {
+    /// What a text refers to in these forms.
+    pub fn read(self, text: &str) -> Option<Reference> {
+        Reference::of(text).filter(|reference| match self {
+            Self::Kong => matches!(reference, Reference::Kong { .. }),
+            Self::Apisix => !matches!(reference, Reference::Kong { .. }),
+            Self::All => true,
+        })
+    }
+}
+
 impl Reference {
     /// What a text refers to; `None`: it is no reference. One that is broken refers to what is not there.
     pub fn of(text: &str) -> Option<Self> {
@@ -91,15 +113,15 @@ impl Reference {
 }
 
 /// Calls `visit` with every text of a value that is a reference.
-pub fn each(value: &mut Value, visit: &mut impl FnMut(&mut String, Reference)) {
+pub fn each(forms: Forms, value: &mut Value, visit: &mut impl FnMut(&mut String, Reference)) {
     match value {
         Value::String(text) => {
-            if let Some(reference) = Reference::of(text) {
+            if let Some(reference) = forms.read(text) {
                 visit(text, reference);
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| each(item, visit)),
-        Value::Object(fields) => fields.values_mut().for_each(|field| each(field, visit)),
+        Value::Array(items) => items.iter_mut().for_each(|item| each(forms, item, visit)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| each(forms, field, visit)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
@@ -163,6 +185,20 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(Reference::of(text), reference, "{text}");
+        }
+    }
+
+    #[test]
+    fn each_door_has_its_own_forms() {
+        for (text, kong, apisix) in [
+            ("{vault://env/a}", true, false),
+            ("$env://A", false, true),
+            ("$secret://vault/1/a/b", false, true),
+            ("a", false, false),
+        ] {
+            let read = |forms: Forms| forms.read(text).is_some();
+            assert_eq!((read(Forms::Kong), read(Forms::Apisix)), (kong, apisix), "{text}");
+            assert_eq!(read(Forms::All), kong || apisix, "{text}");
         }
     }
 

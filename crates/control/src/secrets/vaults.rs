@@ -8,6 +8,11 @@ use std::time::Duration;
 /// How long a value counts as fresh, where its vault says nothing.
 const LIFE: Duration = Duration::from_secs(60);
 
+/// What the names of Weir's own variables begin with.
+const OWN: &str = "WEIR_";
+/// What the keys of Kong's documents begin with that are of the workspace that is always there.
+const DEFAULT_WORKSPACE: &str = "kong/default/";
+
 /// Where a value is.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Place {
@@ -22,6 +27,21 @@ pub enum Place {
         /// `X-Vault-Namespace`.
         namespace: Option<String>,
     },
+}
+
+impl Place {
+    /// A variable of the environment. Those that set up Weir itself hold the keys of its Admin APIs, which are nobody's
+    /// to read who may write documents.
+    ///
+    /// # Errors
+    /// It is one of those.
+    pub fn variable(name: &str) -> Result<Self, String> {
+        let written = name.to_ascii_uppercase().replace('-', "_");
+        match written.starts_with(OWN) {
+            true => Err(format!("the variable {name} is Weir's own")),
+            false => Ok(Self::Variable(name.to_owned())),
+        }
+    }
 }
 
 /// Tokens are secrets.
@@ -102,7 +122,7 @@ impl Vaults {
     ) -> Result<Lead, String> {
         match reference {
             Reference::Variable { name, field } => Ok(Lead {
-                place: Place::Variable(name.clone()),
+                place: Place::variable(name)?,
                 field: field.clone(),
                 life: LIFE,
             }),
@@ -127,8 +147,12 @@ impl Vaults {
         let (kind, config) = match vault {
             "env" => ("env", &none),
             _ => {
-                let found = self.kong.values().find(|(prefix, ..)| prefix == vault);
-                let (_, kind, config) = found.ok_or_else(|| format!("no vault has the prefix '{vault}'"))?;
+                // As in Kong, vaults serve all workspaces. No other workspace may take the place of a vault of the
+                // one that is always there.
+                let known = self.kong.iter().filter(|(_, (prefix, ..))| prefix == vault);
+                let found = known.min_by_key(|(key, _)| (!key.starts_with(DEFAULT_WORKSPACE), *key));
+                let (_, (_, kind, config)) =
+                    found.ok_or_else(|| format!("no vault has the prefix '{vault}'"))?;
                 (kind.as_str(), config)
             }
         };
@@ -140,7 +164,7 @@ impl Vaults {
                 let prefix = prefix.or_else(|| text("prefix")).unwrap_or_default();
                 let name = format!("{prefix}{resource}").to_uppercase().replace('-', "_");
                 Ok(Lead {
-                    place: Place::Variable(name),
+                    place: Place::variable(&name)?,
                     field: field.map(str::to_owned),
                     life,
                 })
@@ -191,7 +215,10 @@ impl Vaults {
         let token = text("token").unwrap_or_default();
         // A vault's token may stand in the environment.
         let token = match Reference::of(token) {
-            Some(Reference::Variable { name, .. }) => environment(&name).unwrap_or_default(),
+            Some(Reference::Variable { name, .. }) => {
+                Place::variable(&name)?;
+                environment(&name).unwrap_or_default()
+            }
             _ => token.to_owned(),
         };
         let (uri, prefix) = (
@@ -233,6 +260,18 @@ mod tests {
         );
         describe("kong/default/vaults/3", r#"{"prefix":"aw","name":"aws"}"#);
         describe(
+            "kong/alpha/vaults/0",
+            r#"{"prefix":"mine","name":"env","config":{"prefix":"THEIRS_"}}"#,
+        );
+        describe(
+            "kong/default/vaults/4",
+            r#"{"prefix":"own","name":"env","config":{"prefix":"we"}}"#,
+        );
+        describe(
+            "apisix/secrets/vault/3",
+            r#"{"uri":"http://v:8200","prefix":"kv","token":"$env://WEIR_TOKEN"}"#,
+        );
+        describe(
             "apisix/secrets/vault/1",
             r#"{"uri":"http://v:8200","prefix":"kv/apisix","token":"$env://T"}"#,
         );
@@ -256,6 +295,21 @@ mod tests {
                 "http://v:8200/v1/kv/apisix/jack Some(\"key\") 60",
             ),
             ("$secret://vault/2/jack/key", "there is no 'vault/2'"),
+            (
+                "$secret://vault/3/jack/key",
+                "the variable WEIR_TOKEN is Weir's own",
+            ),
+            ("$env://WEIR_STORE/a", "the variable WEIR_STORE is Weir's own"),
+            ("$ENV://weir-token", "the variable weir-token is Weir's own"),
+            (
+                "{vault://env/weir-apisix-admin-key}",
+                "the variable WEIR_APISIX_ADMIN_KEY is Weir's own",
+            ),
+            ("{vault://own/ir-token}", "the variable WEIR_TOKEN is Weir's own"),
+            (
+                "{vault://mine/token?prefix=Weir_}",
+                "the variable WEIR_TOKEN is Weir's own",
+            ),
         ] {
             let reference = Reference::of(text).expect("a reference");
             let lead = vaults.lead(&reference, &environment);

@@ -89,6 +89,11 @@ impl Answer {
         self
     }
 
+    /// The same answer to a call that only asked what would come of it: nothing was changed.
+    pub fn tried(self) -> Self {
+        self.with(super::call::DRY_RUN, HeaderValue::from_static("true"))
+    }
+
     /// The same answer with the revision of the document that it holds.
     pub fn with_revision(self, revision: Revision) -> Self {
         match HeaderValue::from_str(&format!("\"{revision}\"")) {

@@ -42,7 +42,10 @@ impl Admin {
                 let state = self.state();
                 (plan(&state)?, state.revision)
             };
-            if writer.is_dry || plan.changes.is_empty() {
+            if writer.is_dry {
+                return Ok(plan.answer.tried());
+            }
+            if plan.changes.is_empty() {
                 return Ok(plan.answer);
             }
             let transaction = Transaction {
@@ -59,6 +62,13 @@ impl Admin {
                     } else {
                         plan.answer
                     });
+                }
+                // The store was set back.
+                Err(CommitError::Conflict { current }) if current < expected => {
+                    self.read_again().await.map_err(|error| {
+                        tracing::error!(%error, "a change was not stored");
+                        Failure(Answer::unexpected())
+                    })?;
                 }
                 Err(CommitError::Conflict { current }) => self.catch_up(current).await?,
                 Err(error) => {

@@ -98,6 +98,7 @@ pub(super) fn answer(call: &Call, site: Site<'_>, node: &Node) -> Option<Result<
             rest @ ..,
             mark @ ("healthy" | "unhealthy"),
         ] if rest.len() <= 1 && call.method == Method::PUT => set(
+            call,
             site,
             node,
             upstream,
@@ -221,6 +222,7 @@ fn data_of(target: &TargetHealth, node_weight: u64) -> Value {
 
 /// Marks a target, named by its id or its text.
 fn set(
+    call: &Call,
     site: Site<'_>,
     node: &Node,
     upstream: &str,
@@ -239,6 +241,9 @@ fn set(
         .find(|(id, name)| uuid(target) == Some(*id) || name == target)
         .map(|(_, name)| name)
         .ok_or_else(Failure::not_found)?;
+    if call.dry_run {
+        return Ok(Answer::no_content().tried());
+    }
     // Without a source no calls go anywhere from here.
     if let Some(source) = &node.health {
         source

@@ -56,7 +56,7 @@ use place::Place;
 use plan::Site;
 use state::{PREFIX, State};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::{Mutex, watch};
 use weir_store::follow::{self, Following};
 use weir_store::{Changes, Revision, Store, StoreError};
@@ -67,6 +67,8 @@ pub use state::DEFAULT_WORKSPACE;
 /// The version of Kong whose Admin API this is.
 pub const VERSION: &str = "3.9.1";
 
+/// How long until a store that cannot be read is tried again.
+const PAUSE: Duration = Duration::from_millis(500);
 const OF_COLLECTIONS: &str = "GET, HEAD, OPTIONS, POST";
 const OF_OTHERS: &str = "GET, HEAD, OPTIONS";
 const OF_MEMBERS: &str = "DELETE, GET, HEAD, OPTIONS, PATCH, PUT";
@@ -101,12 +103,7 @@ impl Admin {
     /// The store cannot be reached or read.
     pub async fn open(store: Arc<dyn Store>, options: AdminOptions) -> Result<Arc<Self>, StoreError> {
         let (documents, revision, following) = follow::start(Arc::clone(&store), PREFIX).await?;
-        let mut state = State::default();
-        for document in &documents {
-            state.apply(&document.key, Some(document));
-        }
-        state.revision = revision;
-        state.changed = revision;
+        let state = State::of(&documents, revision);
         let admin = Arc::new(Self {
             store,
             options,
@@ -156,7 +153,6 @@ impl Admin {
         let is_options = request.method() == Method::OPTIONS;
         let origin = request.headers().get(ORIGIN).cloned();
         let asked = request.headers().get(ACCESS_CONTROL_REQUEST_HEADERS).cloned();
-        let is_dry = request.headers().get(call::DRY_RUN).cloned();
         let answer = match Call::read(request).await {
             Ok(call) => self.answer(call).await,
             Err(Failure(answer)) => answer,
@@ -172,15 +168,20 @@ impl Admin {
             let asked = asked.unwrap_or(HeaderValue::from_static("Content-Type"));
             headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, asked);
         }
-        if let Some(is_dry) = is_dry {
-            headers.insert(call::DRY_RUN, is_dry);
-        }
         headers.insert(SERVER, HeaderValue::from_static("kong/3.9.1"));
         let latency = begin.elapsed().as_millis().to_string();
         if let Ok(latency) = HeaderValue::from_str(&latency) {
             headers.insert(HeaderName::from_static("x-kong-admin-latency"), latency);
         }
         response
+    }
+
+    /// Takes the store's documents in the place of what was known.
+    async fn read_again(&self) -> Result<(), StoreError> {
+        let (documents, revision) = self.store.read(PREFIX).await?;
+        *self.state_mut() = State::of(&documents, revision);
+        self.progress.send_replace(revision);
+        Ok(())
     }
 
     /// Answers a call.
@@ -266,19 +267,36 @@ async fn keep_up(admin: Weak<Admin>, mut following: Following) {
     let Some(mut progress) = admin.upgrade().map(|admin| admin.progress.subscribe()) else {
         return;
     };
+    let mut told = following.revision();
+    let mut link = following.link();
     loop {
         let changes = tokio::select! {
-            changes = following.next() => changes,
+            changes = following.next() => Some(changes),
+            // The sender lives in what is followed.
+            _ = link.changed() => None,
             // What it tells of does not matter: it ends with the Admin API.
             told = progress.changed() => match told {
                 Ok(()) => continue,
                 Err(_) => return,
             },
         };
-        let Changes { revision, documents } = changes;
+        let is_back = changes.is_none() && link.borrow_and_update().is_connected();
+        let is_set_back = changes.as_ref().is_some_and(|it| it.revision < told);
         let Some(admin) = admin.upgrade() else {
             return;
         };
+        // A store that was away may have been set back, or be another one. What this process committed may be among
+        // what it has forgotten, and cannot be told apart.
+        if is_back || is_set_back {
+            while let Err(error) = admin.read_again().await {
+                tracing::warn!(%error, "the store is back and cannot be read");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+        let Some(Changes { revision, documents }) = changes else {
+            continue;
+        };
+        told = revision;
         {
             let mut state = admin.state_mut();
             // What this process committed itself is there already.

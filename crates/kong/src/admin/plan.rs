@@ -6,14 +6,12 @@ use super::state::{self, State, Workspace};
 use super::table::{Kept, foreign_id};
 use crate::document::family::{FAMILIES, Family, family};
 use crate::schema::Kind;
+use crate::stored::{TTL, end};
 use axum::http::StatusCode;
 use serde_json::{Map, Value};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
 use weir_store::{Change, Key};
-
-/// The field that says how long an entity stays.
-const TTL: &str = "ttl";
 
 /// The changes that a call asks for, and its answer once they are made.
 pub struct Plan {
@@ -247,14 +245,9 @@ pub fn id_of(fields: &Map<String, Value>) -> Uuid {
     id.and_then(|id| Uuid::try_parse(id).ok()).unwrap_or_default()
 }
 
-/// Some credentials stay only so many seconds after they were made. How long one stays now; `None`: until it is
-/// removed.
+/// How long an entity stays from now on; `None`: until it is removed.
 fn time_left(family: &Family, fields: &Map<String, Value>, now: SystemTime) -> Option<Duration> {
-    family.record.field(TTL)?;
-    let seconds = fields.get(TTL)?.as_u64().filter(|seconds| *seconds > 0)?;
-    let end = fields.get("created_at")?.as_u64()?.saturating_add(seconds);
-    let now = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    Some(Duration::from_secs(end).saturating_sub(now))
+    Some(end(family, fields)?.duration_since(now).unwrap_or_default())
 }
 
 /// What a call gives is how long a credential is to stay from now on; what is kept, from when it was made.

@@ -92,6 +92,19 @@ impl Default for State {
 }
 
 impl State {
+    /// What is in these documents, which are of a revision.
+    pub fn of(documents: &[Document], revision: Revision) -> Self {
+        let mut state = Self {
+            revision,
+            changed: revision,
+            ..Self::default()
+        };
+        for document in documents {
+            state.apply(&document.key, Some(document));
+        }
+        state
+    }
+
     /// Takes over what became of a document.
     pub fn apply(&mut self, key: &Key, document: Option<&Document>) {
         let Some(name) = key.as_str().strip_prefix(PREFIX) else {

@@ -11,12 +11,16 @@ mod workspace;
 use crate::document::family::{Family, family};
 use crate::{Options, RouterFlavor};
 use numbers::Numbers;
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
 use weir_model::diagnostic::PathStep;
 use weir_model::{DocPath, Model};
 use workspace::Workspace;
 
+/// The field that says how long an entity stays.
+pub(crate) const TTL: &str = "ttl";
 /// The workspace whose resources have the names that they are given.
 const DEFAULT_WORKSPACE: &str = "default";
 
@@ -146,6 +150,21 @@ fn key_of(path: &DocPath) -> Option<String> {
     (segments.len() == 3).then(|| segments.join("/"))
 }
 
+/// When an entity goes by itself: some credentials stay only so many seconds after they were made.
+pub(crate) fn end(family: &Family, fields: &Map<String, Value>) -> Option<SystemTime> {
+    family.record.field(TTL)?;
+    let seconds = fields.get(TTL)?.as_u64().filter(|seconds| *seconds > 0)?;
+    let end = fields.get("created_at")?.as_u64()?.saturating_add(seconds);
+    UNIX_EPOCH.checked_add(Duration::from_secs(end))
+}
+
+/// When a document goes by itself; `None`: it stays. `key` is as in [`Stored::apply`].
+pub fn end_of(key: &str, value: &[u8]) -> Option<SystemTime> {
+    let (_, family, _) = parse(key)?;
+    family.record.field(TTL)?;
+    end(family, &serde_json::from_slice(value).ok()?)
+}
+
 /// What a resource of a workspace is called in the model of all.
 pub(crate) fn name_in(workspace: &str, name: &str) -> String {
     match workspace {
@@ -218,6 +237,28 @@ mod tests {
     }
 
     #[test]
+    fn keys_that_do_not_stay_have_an_end() {
+        let key = format!("default/keyauth_credentials/{PLUGIN}");
+        let at = |seconds| Some(UNIX_EPOCH + Duration::from_secs(seconds));
+        for (key, value, expected) in [
+            (key.as_str(), r#"{"created_at":100,"ttl":60}"#, at(160)),
+            (&key, r#"{"created_at":100,"ttl":0}"#, None),
+            (&key, r#"{"created_at":100,"ttl":null}"#, None),
+            (&key, r#"{"created_at":100}"#, None),
+            (&key, "{", None),
+            (&key, r#"{"created_at":18446744073709551615,"ttl":60}"#, None),
+            (
+                &format!("default/consumers/{PLUGIN}"),
+                r#"{"created_at":100,"ttl":60}"#,
+                None,
+            ),
+            ("odd", "{}", None),
+        ] {
+            assert_eq!(end_of(key, value.as_bytes()), expected, "{key} {value}");
+        }
+    }
+
+    #[test]
     fn workspaces_do_not_meet() {
         let route_text = format!(r#"{{"name":"r","paths":["/r"],"service":{{"id":"{SERVICE}"}}}}"#);
         let documents: Vec<(String, String)> = ["default", "team"]
@@ -238,5 +279,81 @@ mod tests {
         let names: Vec<&str> = model.routes.iter().map(|route| route.name.as_str()).collect();
         assert_eq!(names, ["r", "team/r"]);
         assert_eq!(model.services[1].name, "team/s");
+    }
+
+    /// Whoever writes to one workspace chooses ids: those of another one's plugins and consumers are no way into it.
+    #[test]
+    fn what_is_called_alike_in_two_workspaces_is_told_apart() {
+        const OTHER: &str = "5f3e1c80-0000-4000-8000-000000000004";
+        let mut stored = Stored::new(Options::default());
+        for workspace in ["default", "team"] {
+            let consumer = format!(r#"{{"consumer":{{"id":"{SERVICE}"}}"#);
+            for (family, id, value) in [
+                (
+                    "routes",
+                    ROUTE,
+                    r#"{"name":"r","paths":["/r"],"protocols":["http"]}"#.to_owned(),
+                ),
+                ("consumers", SERVICE, r#"{"username":"alice"}"#.to_owned()),
+                (
+                    "keyauth_credentials",
+                    PLUGIN,
+                    format!(r#"{consumer},"key":"k"}}"#),
+                ),
+                (
+                    "plugins",
+                    PLUGIN,
+                    format!(
+                        r#"{{"name":"key-auth","config":{{"key_names":["{workspace}"],"anonymous":"alice"}}}}"#
+                    ),
+                ),
+                (
+                    "plugins",
+                    OTHER,
+                    format!(r#"{consumer},"name":"cors","config":{{"max_age":1}}}}"#),
+                ),
+            ] {
+                stored.apply(&format!("{workspace}/{family}/{id}"), Some(value.as_bytes()));
+            }
+        }
+        let (model, broken) = stored.model();
+        assert!(
+            broken.is_empty() && model.validate().is_empty(),
+            "{broken:?} {:?}",
+            model.validate()
+        );
+        let [one, other] = [&model.consumers[0], &model.consumers[1]];
+        assert_eq!((one.own_id(), other.own_id()), (SERVICE, SERVICE));
+        assert_eq!(
+            (one.workspace.as_deref(), other.workspace.as_deref()),
+            (None, Some("team"))
+        );
+        for (route, prefix) in model.routes.iter().zip(["", "team/"]) {
+            let steps = route.plugins.iter();
+            let used: Vec<_> = steps.clone().filter_map(|it| it.plugin.clone()).collect();
+            assert_eq!(used, [weir_model::PluginUse::Shared(format!("{prefix}{PLUGIN}"))]);
+            let tables: Vec<_> = steps.flat_map(|it| it.overrides.clone()).collect();
+            assert_eq!(tables, [format!("{prefix}cors by consumer")]);
+            let table = model
+                .consumer_tables
+                .iter()
+                .find(|it| it.id == tables[0])
+                .expect("a table");
+            let listed: Vec<_> = table.instances.iter().collect();
+            let expected = (format!("{prefix}{SERVICE}"), Some(format!("{prefix}{OTHER}")));
+            assert_eq!(listed, [(&expected.0, &expected.1)]);
+            let plugin = model
+                .plugins
+                .iter()
+                .find(|it| it.id == format!("{prefix}{PLUGIN}"));
+            let plugin = plugin.expect("a plugin");
+            assert_eq!(
+                plugin.config["identity"]["anonymous"],
+                format!("{prefix}{SERVICE}"),
+                "{:?}",
+                plugin.config
+            );
+            assert_eq!(plugin.workspace.is_some(), !prefix.is_empty());
+        }
     }
 }

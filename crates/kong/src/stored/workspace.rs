@@ -7,7 +7,7 @@ mod routes;
 mod streams;
 mod unserved;
 
-use super::apart::{tell_service_apart, tell_upstream_apart};
+use super::apart;
 use super::numbers::{Key, Numbers};
 use super::{Broken, DEFAULT_WORKSPACE, key_of, name_in};
 use crate::RouterFlavor;
@@ -27,7 +27,7 @@ use weir_model::{Certificate, Consumer, Diagnostic, DocPath, Model, Service, Sev
 /// The documents of a workspace.
 pub struct Workspace {
     /// Its name; `None`: it is the one whose resources have the names that they are given.
-    prefix: Option<String>,
+    prefix: Option<Arc<str>>,
     /// The name again, as keys of matches hold it.
     name: Arc<str>,
     shelf: Shelf,
@@ -84,7 +84,7 @@ impl Workspace {
     /// Without documents.
     pub fn new(name: &str) -> Self {
         Self {
-            prefix: (name != DEFAULT_WORKSPACE).then(|| name.to_owned()),
+            prefix: (name != DEFAULT_WORKSPACE).then(|| name.into()),
             name: name.into(),
             shelf: Shelf::default(),
             changed: Changed::default(),
@@ -207,16 +207,11 @@ impl Workspace {
     pub fn model(&mut self, numbers: &Numbers, all_are_numbered: bool, broken: &mut Vec<Broken>) -> Model {
         broken.extend(self.services_broken.iter().cloned());
         broken.extend(self.plugins_broken.values().cloned());
-        let (plugins, mut consumer_tables) = self.chains.as_ref().map(Chains::parts).unwrap_or_default();
+        let (mut plugins, mut consumer_tables) = self.chains.as_ref().map(Chains::parts).unwrap_or_default();
         let unmatched = self.chains.as_ref().map(Chains::unmatched).unwrap_or_default();
         let mut acme = acme::entries(self.shelf.document.plugins.iter().map(|it| &it.value));
         if let Some(prefix) = &self.prefix {
-            for table in &mut consumer_tables {
-                table.id = name_in(prefix, &table.id);
-            }
-            for entry in &mut acme {
-                entry.name = format!("{prefix}:{}", entry.name);
-            }
+            apart::tell_parts_apart(&mut plugins, &mut consumer_tables, &mut acme, prefix);
         }
         Model {
             weir: 1,
@@ -247,6 +242,9 @@ impl Workspace {
         }
         if changed.consumers {
             self.consumers = consumer::translate(&self.shelf.document, &mut Vec::new());
+            if let Some(prefix) = &self.prefix {
+                apart::tell_consumers_apart(&mut self.consumers, prefix);
+            }
         }
         if changed.certificates {
             self.certificates = certificate::translate(&self.shelf.document);
@@ -276,10 +274,10 @@ impl Workspace {
         if let Some(prefix) = &self.prefix {
             services
                 .iter_mut()
-                .for_each(|it| tell_service_apart(Arc::make_mut(it), prefix));
+                .for_each(|it| apart::tell_service_apart(Arc::make_mut(it), prefix));
             upstreams
                 .iter_mut()
-                .for_each(|it| tell_upstream_apart(Arc::make_mut(it), prefix));
+                .for_each(|it| apart::tell_upstream_apart(Arc::make_mut(it), prefix));
         }
         keep_equal(&mut services, &self.services, |it| &it.name);
         keep_equal(&mut upstreams, &self.upstreams, |it| &it.name);
@@ -304,7 +302,13 @@ impl Workspace {
                 && is_there("consumers", plugin.consumer);
             let config = self.configs.entry(plugin.id).or_insert_with(|| {
                 let finder = finder.get_or_insert_with(|| chain::consumer_finder(&document.consumers));
-                make_config(plugin, finder)
+                make_config(plugin, &|name| {
+                    let found = finder(name);
+                    match &self.prefix {
+                        None => found,
+                        Some(prefix) => Some(name_in(prefix, found.as_deref().unwrap_or(name))),
+                    }
+                })
             });
             let reason = match &config.made {
                 _ if !has_all => Some("refers to an entity that is not there".to_owned()),

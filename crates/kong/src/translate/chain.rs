@@ -241,6 +241,7 @@ fn instance(definition: &Definition, id: Uuid, config: Value) -> PluginInstance 
         config,
         when: None,
         on_refusal: None,
+        workspace: None,
     }
 }
 

@@ -78,6 +78,7 @@ pub fn translate(document: &Document, found: &mut Vec<Diagnostic>) -> Vec<Consum
             labels: labels(consumer.id).into_iter().collect(),
             credentials: credentials.remove(&consumer.id).unwrap_or_default(),
             voice: Voice::Kong,
+            workspace: None,
         })
         .collect()
 }

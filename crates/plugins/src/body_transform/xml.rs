@@ -8,6 +8,9 @@ use serde_json::{Map, Value};
 /// Elements nest at most this deep.
 const MAX_DEPTH: usize = 128;
 
+/// Bytes of the name of an entity at most, or of the number of a character.
+const MAX_ENTITY: usize = 8;
+
 /// An element that is open.
 struct Open {
     name: String,
@@ -83,9 +86,8 @@ fn after<'d>(text: &'d str, mark: &str) -> Result<&'d str, &'static str> {
 
 /// Passes over a document type, whose declarations may stand in brackets.
 fn document_type(text: &str) -> Result<&str, &'static str> {
-    let bracket = text.find('[').unwrap_or(text.len());
     let end = text.find('>').ok_or("an open markup")?;
-    match bracket < end {
+    match text[..end].contains('[') {
         true => after(after(text, "]")?, ">"),
         false => Ok(&text[end + 1..]),
     }
@@ -170,10 +172,9 @@ fn unescape(text: &str, out: &mut String) {
     let mut rest = text;
     while let Some(mark) = rest.find('&') {
         out.push_str(&rest[..mark]);
-        let entity = rest[mark + 1..]
-            .split_once(';')
-            .map(|(name, _)| name)
-            .filter(|name| name.len() <= 8);
+        let behind = &rest[mark + 1..];
+        let mut letters = behind.bytes().take(MAX_ENTITY + 1);
+        let entity = letters.position(|byte| byte == b';').map(|end| &behind[..end]);
         let letter = entity.and_then(|name| match name {
             "lt" => Some('<'),
             "gt" => Some('>'),
@@ -238,5 +239,9 @@ mod tests {
             assert_eq!(parse(document.as_bytes()), expected, "{document}");
         }
         assert_eq!(parse("<a>".repeat(1000).as_bytes()), Err("too many levels"));
+        // Each of them is looked at by itself, and not for what may stand at the end of all.
+        let marks = "&".repeat(1 << 20);
+        let document = format!("{}<a>{marks};</a>", "<!x>".repeat(1 << 18));
+        assert_eq!(parse(document.as_bytes()), Ok(json!({"a": format!("{marks};")})));
     }
 }

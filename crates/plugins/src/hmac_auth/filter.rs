@@ -110,7 +110,12 @@ impl SignatureFilter {
             true => &[b"x-date", b"date"],
             false => &[b"date"],
         };
-        names.iter().any(|name| {
+        let required = &self.config.required_headers;
+        let is_required = |name: &&[u8]| required.iter().any(|it| it.as_bytes().eq_ignore_ascii_case(name));
+        // A time that is not signed says nothing about a call that was to have one that is.
+        let is_free = !names.iter().any(is_required);
+        let mut counting = names.iter().filter(|name| is_free || is_required(name));
+        counting.any(|name| {
             let time = request.headers.get(name).and_then(unix_seconds);
             time.is_some_and(|time| now.abs_diff(time) <= most)
         })

@@ -182,7 +182,7 @@ impl Default for Config {
             key: vec![
                 "$route_id".into(),
                 "$scheme".into(),
-                "$host".into(),
+                "$http_host".into(),
                 "$request_uri".into(),
             ],
             query: QueryKey::None,

@@ -139,8 +139,8 @@ impl CacheFilter {
         let is_private = obeys && (control.forbids() || control.no_cache && !is_full)
             || !config.store_cookies && headers.contains(b"set-cookie")
             || any_is_set(&self.no_store, exchange);
-        let is_own =
-            config.per_consumer && (exchange.identity.is_some() || !exchange.caller_marks.is_empty());
+        let is_known = (exchange.identity.as_ref()).is_some_and(|identity| identity.credential_id.is_some());
+        let is_own = config.per_consumer && (is_known || exchange.is_marked());
         let is_for_one = config.cache_control
             && !is_own
             && fetch.request.contains(b"authorization")

@@ -60,6 +60,8 @@ pub(super) struct KeyMaker {
     with_body: bool,
     /// Callers whom nobody but the service knows are told apart by what they show it.
     by_authorization: bool,
+    /// More than GET and HEAD, which have the same answers.
+    tells_methods: bool,
 }
 
 impl KeyMaker {
@@ -76,6 +78,7 @@ impl KeyMaker {
             per_consumer: config.per_consumer,
             with_body: config.graphql,
             // With `cache_control`, what they get is kept only where it is for all.
+            tells_methods: (config.methods.iter()).any(|method| !matches!(method.as_str(), "GET" | "HEAD")),
             by_authorization: config.per_authorization && !config.cache_control,
         }
     }
@@ -95,9 +98,18 @@ impl KeyMaker {
             b""
         };
         digest.part(marks);
-        let is_told_by_what_it_shows = self.by_authorization && consumer.is_none();
-        let shown = exchange.request.headers.get(b"authorization");
-        digest.part(shown.filter(|_| is_told_by_what_it_shows).unwrap_or_default());
+        // An anonymous consumer is whoever has shown nothing that the gateway knows.
+        let is_known = consumer.is_some_and(|identity| identity.credential_id.is_some());
+        let shown = (exchange.request.headers)
+            .get_all(b"authorization")
+            .filter(|_| self.by_authorization && !is_known);
+        digest.values(shown);
+        if self.tells_methods {
+            digest.part(match exchange.request.method.as_slice() {
+                b"HEAD" => b"GET",
+                method => method,
+            });
+        }
         for template in &self.templates {
             digest.written(|text| {
                 let start = text.len();

@@ -1,23 +1,21 @@
 //! One try: sends the request on a connection, waits for the response's head, and passes the answer on.
 
 use super::held::Unrelayed;
-use super::pump::{Pump, Watch};
+use super::pump::{Pump, Watch, write_all};
 use super::{Busy, Failure, Plan, Tried};
 use crate::buffer::Inbox;
 use crate::h1::body::BodyCursor;
 use crate::h1::response::{self, ResponseHead};
 use crate::h1::{self, Framing};
+use crate::multiplex::stream::Stream;
 use crate::pool::{PoolKey, UpstreamConnection};
 use crate::request_body::RequestBody;
 use crate::serve::{After, Call, Stop};
-use crate::timer::Timer;
-use crate::transport::{ReadHalf, WriteHalf};
+use crate::transport::ReadHalf;
 use crate::worker::Worker;
 use std::io;
-use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
-use tokio::io::AsyncWrite;
 use weir_plugin::{RefusalKind, Response};
 use weir_snapshot::Target;
 use weir_telemetry::metrics::ProtocolError;
@@ -75,7 +73,7 @@ impl Call<'_> {
         };
         let mut pump = match self.send(plan, target, &mut attempt, write_timeout).await {
             Ok(pump) => pump,
-            Err(error) => return Tried::Failed(failure_of(&error, is_reused)),
+            Err(error) => return Tried::Failed(attempt.failure(&error)),
         };
         attempt.connection.timer.set(started, read_timeout);
         let mut interim = 0;
@@ -151,7 +149,11 @@ impl Call<'_> {
         };
         let sent = write_all(write, &out, timer, write_timeout).await;
         self.worker.buffers.give_output(out);
-        sent?;
+        match sent {
+            // The answer may be there already. Where it is not, waiting for it tells what the stream died of.
+            Err(error) if is_stream && error.kind() != io::ErrorKind::TimedOut => {}
+            sent => sent?,
+        }
         if !is_whole && self.head.expects_continue && self.answers_expect() {
             self.head.expects_continue = false;
             // Whoever cannot be told to go on has gone; the pump will find that out.
@@ -180,14 +182,18 @@ impl Call<'_> {
         let Framing::Length(length) = self.head.framing else {
             return self.head.framing == Framing::None;
         };
-        let inbox = &mut self.client.reader.inbox;
-        let is_at_hand = length <= MAX_JOINED_BODY && inbox.bytes().len() as u64 >= length;
-        let fits = is_at_hand && self.body.received == 0 && !self.head.expects_continue;
+        let reader = &mut self.client.reader;
+        let is_at_hand = length <= MAX_JOINED_BODY && reader.inbox.bytes().len() as u64 >= length;
+        let fits = is_at_hand
+            && self.body.received == 0
+            && !self.head.expects_continue
+            // Behind the body of a stream trailers may yet come.
+            && reader.stream().is_none_or(Stream::is_read);
         if fits && length > 0 {
             // Kept, so that another try can send it again.
-            let body = inbox.bytes()[..length as usize].to_vec();
+            let body = reader.inbox.bytes()[..length as usize].to_vec();
             out.extend_from_slice(&body);
-            inbox.consume(length as usize);
+            reader.inbox.consume(length as usize);
             self.body.cursor = BodyCursor::Length(0);
             self.body.received = length;
             self.report.bytes_in += length;
@@ -296,7 +302,7 @@ impl Call<'_> {
                 Ok(Ok(0)) => return Awaited::Failed(Failure::NoResponse),
                 // A connection that answers is alive, however the answer goes on.
                 Ok(Ok(_)) => attempt.is_reused = false,
-                Ok(Err(error)) => return Awaited::Failed(failure_of(&error, attempt.is_reused)),
+                Ok(Err(error)) => return Awaited::Failed(attempt.failure(&error)),
                 Err(stop) => return Awaited::Cancelled(stop),
             }
         }
@@ -304,6 +310,19 @@ impl Call<'_> {
 }
 
 impl Attempt {
+    /// What an error while the request was sent, or its answer awaited, makes of the try.
+    pub fn failure(&self, error: &io::Error) -> Failure {
+        // That a stream was reset, or its answer is none, says nothing of the connection.
+        let is_lost = || self.connection.read.stream().is_none() || error.kind() == io::ErrorKind::BrokenPipe;
+        match error.kind() {
+            io::ErrorKind::TimedOut => Failure::ResponseTimeout,
+            // Of streams only; a connection that cannot be made is another matter.
+            io::ErrorKind::ConnectionRefused => Failure::Unprocessed,
+            _ if self.is_reused && is_lost() => Failure::StaleConnection,
+            _ => Failure::NoResponse,
+        }
+    }
+
     /// Reads once from the upstream; the outer error is a reason to give the call up.
     pub async fn fill(
         &mut self,
@@ -356,45 +375,4 @@ impl Attempt {
 /// Whether a response is one of those that come before the final one.
 fn is_interim(response: &Response) -> bool {
     (100..200).contains(&response.status) && response.status != 101
-}
-
-pub(super) fn failure_of(error: &io::Error, is_reused: bool) -> Failure {
-    match error.kind() {
-        io::ErrorKind::TimedOut => Failure::ResponseTimeout,
-        // Of streams only; a connection that cannot be made is another matter.
-        io::ErrorKind::ConnectionRefused => Failure::Unprocessed,
-        _ if is_reused => Failure::StaleConnection,
-        _ => Failure::NoResponse,
-    }
-}
-
-/// Writes all of `bytes`, waiting at most `timeout` between two writes.
-pub(super) async fn write_all(
-    write: &mut WriteHalf,
-    bytes: &[u8],
-    timer: &mut Timer,
-    timeout: Duration,
-) -> io::Result<()> {
-    let mut written = 0;
-    std::future::poll_fn(|context| {
-        while written < bytes.len() {
-            match Pin::new(&mut *write).poll_write(context, &bytes[written..]) {
-                Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                Poll::Ready(Ok(count)) => {
-                    written += count;
-                    if written < bytes.len() {
-                        timer.set(Instant::now(), timeout);
-                    }
-                }
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                Poll::Pending => {
-                    return timer
-                        .poll_expired(context)
-                        .map(|()| Err(io::ErrorKind::TimedOut.into()));
-                }
-            }
-        }
-        Poll::Ready(Ok(()))
-    })
-    .await
 }

@@ -1,6 +1,6 @@
 //! One try over HTTP/2: sending the request's head on a stream, and waiting for that of the response.
 
-use super::attempt::{Attempt, Awaited, failure_of};
+use super::attempt::{Attempt, Awaited};
 use super::pump::{Pump, Watch};
 use super::{Failure, Plan};
 use crate::h1::Framing;
@@ -92,10 +92,12 @@ impl Call<'_> {
                 if error.kind() == io::ErrorKind::TimedOut {
                     give_up(&attempt.connection.read);
                 }
-                return Awaited::Failed(failure_of(&error, attempt.is_reused));
+                return Awaited::Failed(attempt.failure(&error));
             }
             Err(stop) => return Awaited::Cancelled(stop),
         };
+        // A connection that answers is alive, however the answer goes on.
+        attempt.is_reused = false;
         let to_head = self.exchange.request.method == b"HEAD";
         let (list, is_whole) = match came {
             Came::Interim(list) => (list, false),

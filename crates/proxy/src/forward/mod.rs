@@ -15,11 +15,10 @@ pub use pump::Watch;
 
 use crate::forwarded;
 use crate::h1;
-use crate::h2::pool::{Speaks, Streams};
-use crate::pool::{PoolKey, UpstreamConnection};
+use crate::h2::pool::Streams;
+use crate::pool::{Met, PoolKey, Speaks, UpstreamConnection};
 use crate::serve::{After, Call, Stop};
 use crate::timer::Timer;
-use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use std::io;
 use std::sync::Arc;
@@ -302,7 +301,7 @@ impl Call<'_> {
         &mut self,
         plan: &Plan<'_>,
         key: &PoolKey,
-        tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
+        tls: Met,
         speaks: Speaks,
     ) -> io::Result<Option<Box<UpstreamConnection>>> {
         let timeouts = &plan.forward.timeouts;

@@ -2,9 +2,9 @@
 
 use crate::buffer::BUFFER_BYTES;
 use crate::connection::Client;
-use crate::forward::attempt::write_all;
 use crate::h1::body::BodyCursor;
 use crate::h1::chunked::{self, Piece};
+use crate::multiplex::stream::Stream;
 use crate::reader::Reader;
 use crate::request_body::{BodyError, RequestBody};
 use crate::serve::Stop;
@@ -18,6 +18,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
+use tokio::io::AsyncWrite;
 use weir_plugin::Refusal;
 
 /// What has to go on, or be looked out for, while a call waits for something else.
@@ -38,6 +39,10 @@ impl Watch<'_> {
             Self::Client(client) => client.reader.poll_gone(context, worker).map(|()| Stop::Gone),
             Self::Pump(pump) => {
                 pump.poll(context);
+                let has_gone = |stream: &Rc<Stream>| stream.poll_gone(context).is_ready();
+                if pump.client.as_ref().is_some_and(has_gone) {
+                    return Poll::Ready(Stop::Gone);
+                }
                 let Some(pumped) = &mut pump.done else {
                     return Poll::Pending;
                 };
@@ -80,6 +85,8 @@ pub struct Pump {
     sending: Pin<Box<dyn Future<Output = Pumped>>>,
     is_cut: Rc<Cell<bool>>,
     done: Option<Pumped>,
+    /// The stream that the body comes on, which tells by itself that its client has gone.
+    client: Option<Rc<Stream>>,
 }
 
 /// A body that was sent, or not, and what had been lent for it.
@@ -100,6 +107,7 @@ impl Pump {
         is_chunked: bool,
         write_timeout: Duration,
     ) -> Self {
+        let client = reader.shared_stream();
         let mut sender = Sender {
             worker: Rc::clone(worker),
             reader,
@@ -130,6 +138,7 @@ impl Pump {
             sending,
             is_cut,
             done: None,
+            client,
         }
     }
 
@@ -210,7 +219,8 @@ impl Sender {
             }
         }
         let trailers = match self.reader.stream() {
-            Some(stream) => stream.take_trailers(),
+            // They stay, for another try of a request without a body.
+            Some(stream) => stream.trailers(),
             // Few servers that are sent chunks look behind them.
             None if self.is_chunked => Vec::new(),
             None => self.body.cursor.take_trailers(),
@@ -268,4 +278,35 @@ fn frame(is_chunked: bool, data: &[u8], out: &mut Vec<u8>) {
     } else {
         out.extend_from_slice(data);
     }
+}
+
+/// Writes all of `bytes`, waiting at most `timeout` between two writes.
+pub(super) async fn write_all(
+    write: &mut WriteHalf,
+    bytes: &[u8],
+    timer: &mut Timer,
+    timeout: Duration,
+) -> io::Result<()> {
+    let mut written = 0;
+    std::future::poll_fn(|context| {
+        while written < bytes.len() {
+            match Pin::new(&mut *write).poll_write(context, &bytes[written..]) {
+                Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                Poll::Ready(Ok(count)) => {
+                    written += count;
+                    if written < bytes.len() {
+                        timer.set(Instant::now(), timeout);
+                    }
+                }
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => {
+                    return timer
+                        .poll_expired(context)
+                        .map(|()| Err(io::ErrorKind::TimedOut.into()));
+                }
+            }
+        }
+        Poll::Ready(Ok(()))
+    })
+    .await
 }

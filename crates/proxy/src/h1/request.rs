@@ -117,6 +117,7 @@ impl From<Broken> for RefusalKind {
 struct Fields<'h> {
     host: Option<&'h [u8]>,
     length: Option<u64>,
+    has_authorization: bool,
     chunked: bool,
     close: bool,
     keep_alive: bool,
@@ -155,6 +156,12 @@ impl<'h> Fields<'h> {
             }
             10 if is(b"Connection") => return self.note_connection(value).map(|()| false),
             10 if is(b"Keep-Alive") => return Ok(false),
+            13 if is(b"Authorization") => {
+                // Who checks it might look at another one than who acts upon it.
+                if std::mem::replace(&mut self.has_authorization, true) {
+                    return Err(bad("more than one Authorization"));
+                }
+            }
             14 if is(b"Content-Length") => {
                 let length = parse_length(value).ok_or_else(|| bad("the Content-Length"))?;
                 if self.length.replace(length).is_some() {

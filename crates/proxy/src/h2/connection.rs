@@ -6,7 +6,7 @@
 
 use super::frame::{self, Code};
 use super::hpack::Decoder;
-use super::state::{Fault, Queues, StreamState};
+use super::state::{Fault, StreamState, Waiting};
 use crate::buffer::Inbox;
 use crate::multiplex::list::FieldList;
 use crate::transport::{ReadHalf, WriteHalf};
@@ -83,6 +83,9 @@ pub struct State {
     pub awaits_preface: bool,
     pub out: Vec<u8>,
     written: usize,
+    /// Bytes that the peer's own frames have had this side write since `out` was last empty: its bodies are not among
+    /// them, which wait for room.
+    pub owed: usize,
     driver: Waker,
     is_woken: bool,
     /// Nothing is read any more.
@@ -96,8 +99,6 @@ pub struct State {
     pub decoder: Decoder,
     pub block: Option<Block>,
     pub streams: Slab<StreamState>,
-    /// Of streams that are over; the room in them is used again.
-    pub spare_queues: Vec<Queues>,
     pub keys: HashMap<u32, usize, foldhash::fast::RandomState>,
     pub resets: VecDeque<u32>,
     /// Resets of the peer that came too late to spare any work, and nobody has counted yet.
@@ -110,13 +111,15 @@ pub struct State {
     pub window_out: i64,
     pub window_in: i64,
     pub unannounced: usize,
-    /// Streams that wait for the connection's window, or for room in `out`.
-    pub waiting: Vec<usize>,
+    pub waiting: Waiting,
     /// What the peer has said.
     pub peer_window: i64,
     pub peer_max_frame: usize,
     pub peer_max_streams: usize,
     pub peer_is_going: bool,
+    /// What its HPACK decoder may keep, and whether it is still to be told that nothing need be.
+    pub peer_table: u32,
+    pub table_is_due: bool,
 }
 
 impl Connection {
@@ -138,6 +141,7 @@ impl Connection {
             awaits_preface: side == Side::Server,
             out: worker.buffers.take_output(),
             written: 0,
+            owed: 0,
             driver: Waker::noop().clone(),
             is_woken: false,
             is_over: false,
@@ -147,7 +151,6 @@ impl Connection {
             decoder: Decoder::default(),
             block: None,
             streams: Slab::new(),
-            spare_queues: Vec::new(),
             keys: HashMap::default(),
             resets: VecDeque::new(),
             late_resets: 0,
@@ -158,11 +161,13 @@ impl Connection {
             window_out: i64::from(frame::USUAL_WINDOW),
             window_in: i64::from(settings.connection_window),
             unannounced: 0,
-            waiting: Vec::new(),
+            waiting: Waiting::default(),
             peer_window: i64::from(frame::USUAL_WINDOW),
             peer_max_frame: frame::MAX_PAYLOAD,
             peer_max_streams: usize::MAX,
             peer_is_going: false,
+            peer_table: frame::USUAL_TABLE,
+            table_is_due: false,
         };
         state.greet();
         Rc::new(Self(RefCell::new(state)))
@@ -235,12 +240,14 @@ impl State {
                 self.fail(code);
                 break;
             }
-            // Who does not read what it asks for gets nothing more done.
+            // Who does not read what it asks for gets nothing more done. Bodies are no reason: two sides that both wait
+            // for the other to read first would wait for ever (RFC 9113, 5.2.2).
             if self.pending_out() > FULL {
                 match self.poll_out(context) {
                     Poll::Ready(Ok(())) => {}
                     Poll::Ready(Err(_)) => break,
-                    Poll::Pending => return Poll::Pending,
+                    Poll::Pending if self.owed > FULL => return Poll::Pending,
+                    Poll::Pending => {}
                 }
             }
             let worker = Rc::clone(&self.worker);
@@ -286,11 +293,12 @@ impl State {
             }
         }
         self.written = 0;
+        self.owed = 0;
         if self.out.capacity() > 0 {
             self.worker.buffers.give_output(std::mem::take(&mut self.out));
         }
         if !self.waiting.is_empty() && self.window_out > 0 {
-            self.wake_waiting();
+            self.waiting.wake(&mut self.streams);
         }
         Poll::Ready(Ok(()))
     }
@@ -303,19 +311,23 @@ impl State {
         &mut self.out
     }
 
+    /// Where a frame of so many bytes is written to that the peer is the reason of.
+    pub fn owe(&mut self, bytes: usize) -> &mut Vec<u8> {
+        self.owed += bytes;
+        self.out()
+    }
+
+    /// Whether bodies have to wait until more of what there is was written. Once what is owed is too much, all of it goes
+    /// out before they go on.
+    pub fn is_full(&self) -> bool {
+        self.pending_out() > FULL || self.owed > FULL
+    }
+
     /// Has the driver write what there is, once it is its turn.
     pub fn wake_driver(&mut self) {
         if !self.is_woken {
             self.is_woken = true;
             self.driver.wake_by_ref();
-        }
-    }
-
-    pub fn wake_waiting(&mut self) {
-        for key in std::mem::take(&mut self.waiting) {
-            if let Some(stream) = self.streams.get_mut(key) {
-                stream.wake();
-            }
         }
     }
 
@@ -339,9 +351,9 @@ impl State {
         let worker = Rc::clone(&self.worker);
         self.inbox.consume(self.inbox.bytes().len());
         self.inbox.release(&worker.buffers);
+        self.waiting.wake(&mut self.streams);
         for (_, stream) in &mut self.streams {
-            stream.fault.get_or_insert(Fault::Lost);
-            stream.wake();
+            stream.end(self.side, Fault::Lost);
         }
         self.wake_driver();
     }

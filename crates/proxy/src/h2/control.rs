@@ -33,13 +33,18 @@ impl State {
             self.take_setting(u16::from_be_bytes(*name), u32::from_be_bytes([*a, *b, *c, *d]))?;
         }
         self.is_greeted = true;
-        frame::push_head(self.out(), 0, frame::SETTINGS, frame::ACK, 0);
+        frame::push_head(self.owe(frame::HEAD_BYTES), 0, frame::SETTINGS, frame::ACK, 0);
         self.wake_driver();
         Ok(())
     }
 
     fn take_setting(&mut self, name: u16, value: u32) -> Result<(), Code> {
         match name {
+            frame::HEADER_TABLE_SIZE => {
+                // The peer may insist on hearing so (RFC 9113, 4.3.1).
+                self.table_is_due |= value < self.peer_table;
+                self.peer_table = value;
+            }
             frame::ENABLE_PUSH if value > 1 => return Err(Code::PROTOCOL_ERROR),
             frame::ENABLE_CONNECT_PROTOCOL if value > 1 => return Err(Code::PROTOCOL_ERROR),
             frame::MAX_CONCURRENT_STREAMS => self.peer_max_streams = value as usize,
@@ -64,7 +69,7 @@ impl State {
                     }
                 }
             }
-            // Nothing is kept at the peer, and what it does not want to read of heads it can refuse.
+            // What it does not want to read of heads it can refuse.
             _ => {}
         }
         Ok(())
@@ -83,7 +88,7 @@ impl State {
             }
             return Ok(());
         }
-        let out = self.out();
+        let out = self.owe(frame::HEAD_BYTES + payload.len());
         frame::push_head(out, 8, frame::PING, frame::ACK, 0);
         out.extend_from_slice(payload);
         self.wake_driver();
@@ -100,8 +105,7 @@ impl State {
         if self.side == Side::Client {
             for (_, stream) in &mut self.streams {
                 if stream.id > last {
-                    stream.fault.get_or_insert(Fault::Unseen);
-                    stream.wake();
+                    stream.end(self.side, Fault::Unseen);
                 }
             }
         }
@@ -119,7 +123,7 @@ impl State {
             if self.window_out > frame::MAX_WINDOW {
                 return Err(Code::FLOW_CONTROL_ERROR);
             }
-            self.wake_waiting();
+            self.waiting.wake(&mut self.streams);
             return Ok(());
         }
         if head.stream > self.highest || head.stream.is_multiple_of(2) {

@@ -2,12 +2,16 @@
 
 /// Bytes of a frame's head.
 pub const HEAD_BYTES: usize = 9;
+/// Bytes of a frame whose payload is one number.
+pub const NUMBER_BYTES: usize = HEAD_BYTES + 4;
 /// Most bytes of a frame's payload that are taken, and that are sent: what needs no telling.
 pub const MAX_PAYLOAD: usize = 16 * 1024;
 /// The largest window.
 pub const MAX_WINDOW: i64 = (1 << 31) - 1;
 /// The window that a stream, and a connection, has when nobody says otherwise.
 pub const USUAL_WINDOW: u32 = 65_535;
+/// Bytes that an HPACK decoder keeps when nobody says otherwise.
+pub const USUAL_TABLE: u32 = 4096;
 
 pub const DATA: u8 = 0;
 pub const HEADERS: u8 = 1;
@@ -28,6 +32,7 @@ pub const PADDED: u8 = 8;
 pub const WITH_PRIORITY: u8 = 0x20;
 
 /// Settings (RFC 9113, 6.5.2; RFC 8441, 3).
+pub const HEADER_TABLE_SIZE: u16 = 1;
 pub const ENABLE_PUSH: u16 = 2;
 pub const MAX_CONCURRENT_STREAMS: u16 = 3;
 pub const INITIAL_WINDOW_SIZE: u16 = 4;

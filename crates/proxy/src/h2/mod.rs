@@ -5,8 +5,10 @@
 //! are one [`connection`], which [`receive`] and [`control`] feed with what the peer's frames say, and [`send`] with what
 //! streams have to say. Why it is Weir's own: `docs/adr/0009-own-http2-engine.md`.
 
+mod choices;
 pub mod connection;
 mod control;
+mod driver;
 mod frame;
 pub mod fuzzing;
 mod head;
@@ -15,5 +17,5 @@ pub mod pool;
 mod receive;
 pub mod send;
 pub mod server;
-mod state;
+pub mod state;
 pub mod stream;

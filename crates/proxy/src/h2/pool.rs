@@ -1,57 +1,36 @@
 //! HTTP/2 connections to upstreams. Each carries many calls at once; each worker has its own.
 
+use super::choices::Choices;
 use super::connection::{self, Settings, Side};
+use super::driver;
 use crate::buffer::Inbox;
 use crate::multiplex::stream::Stream;
-use crate::pool::{CountedOpen, PoolKey, UpstreamConnection, dial};
+use crate::pool::{CountedOpen, Met, PoolKey, Speaks, UpstreamConnection, dial};
 use crate::timer::{Timer, later};
 use crate::transport::{ReadHalf, WriteHalf};
 use crate::worker::Worker;
-use rustls::ClientConfig;
-use rustls::pki_types::ServerName;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::future::Future;
 use std::io;
-use std::rc::{Rc, Weak};
-use std::sync::Arc;
+use std::rc::Rc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use weir_model::KeepalivePool;
-use weir_snapshot::ClientTls;
 
-/// Data that an upstream may send ahead on a stream, and on all streams of a connection.
+/// Data that an upstream may send ahead on a stream.
 const STREAM_WINDOW: u32 = 128 * 1024;
-const CONNECTION_WINDOW: u32 = 2 * 1024 * 1024;
+/// The same on all streams of a connection. They alone are the bound: calls of many clients share a connection, and
+/// those who do not read must not be in the way of those who do.
+const CONNECTION_WINDOW: u32 = 1 << 30;
+/// Bytes that wait to be written beyond which a connection gets no further calls: more than bodies alone come to.
+const MAX_BEHIND: usize = 3 * connection::FULL;
 /// The number of the last stream of a connection.
 const MAX_STREAM: u32 = (1 << 31) - 1;
 
 /// Most connections that are made, one after another, until there is room for a call.
 const MAX_OPENINGS: usize = 64;
-
-/// How an upstream is met over TLS; `None`: in the clear.
-pub type Met = Option<(Arc<ClientConfig>, ServerName<'static>)>;
-
-/// The version of HTTP that a target is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Speaks {
-    Http1,
-    Http2,
-    /// HTTP/2 where the target chooses it in the TLS handshake, else HTTP/1.1.
-    Either,
-}
-
-impl Speaks {
-    /// How the target is met over TLS.
-    pub fn config(self, tls: &ClientTls) -> &Arc<ClientConfig> {
-        match self {
-            Self::Http1 => &tls.config,
-            Self::Http2 => &tls.http2_config,
-            Self::Either => &tls.either_config,
-        }
-    }
-}
 
 /// A connection that takes calls.
 struct Connection {
@@ -70,7 +49,8 @@ impl Connection {
         let is_worn = bounds.requests > 0 && self.calls.get() >= bounds.requests;
         let has_stream = |state: &mut connection::State| {
             let is_open = !state.is_over && !state.peer_is_going && state.highest < MAX_STREAM;
-            is_open && self.active.get() < state.peer_max_streams
+            let keeps_up = state.pending_out() <= MAX_BEHIND;
+            is_open && keeps_up && self.active.get() < state.peer_max_streams
         };
         !self.is_closed.get() && !is_worn && self.wire.with(has_stream)
     }
@@ -116,16 +96,15 @@ struct Opening {
 struct Entry {
     open: Vec<Rc<Connection>>,
     opening: Option<Rc<Opening>>,
-    /// How long the last call wanted idle connections to be kept.
-    idle_timeout: Duration,
-    /// The target has chosen HTTP/1.1 when it was last asked.
-    chose_http1: bool,
+    /// What the last call wanted of connections.
+    bounds: KeepalivePool,
 }
 
 /// A worker's connections.
 #[derive(Default)]
 pub struct Streams {
     entries: RefCell<HashMap<PoolKey, Entry, foldhash::fast::RandomState>>,
+    choices: Choices,
 }
 
 impl Streams {
@@ -138,16 +117,16 @@ impl Streams {
     ) -> Option<Box<UpstreamConnection>> {
         let mut entries = self.entries.borrow_mut();
         let entry = entries.get_mut(key)?;
-        entry.idle_timeout = Duration::from_millis(bounds.idle_timeout_ms);
+        entry.bounds = *bounds;
         let connection = Rc::clone(entry.open.iter().find(|it| it.has_room(bounds))?);
         Some(begin(connection, now))
     }
 
-    /// A stream on a connection that is made for it, and for all that wait for one; or a connection of its own, where
-    /// the target has chosen HTTP/1.1.
+    /// A stream on a connection that takes more, or is made for it and all that wait for one; or a connection of its
+    /// own, where the target has chosen HTTP/1.1.
     ///
     /// # Errors
-    /// See [`Streams::open`].
+    /// See [`Streams::open`]. `ConnectionRefused` when connections that are made take no calls.
     pub async fn connect(
         worker: &Rc<Worker>,
         key: &PoolKey,
@@ -156,22 +135,29 @@ impl Streams {
         bounds: &KeepalivePool,
     ) -> io::Result<Box<UpstreamConnection>> {
         let now = Instant::now();
+        // Where one stream was refused, the connection may well take others.
+        if let Some(stream) = worker.streams.take(key, bounds, now) {
+            return Ok(stream);
+        }
         // A connection may be full again once all that waited have been there.
         for _ in 0..MAX_OPENINGS {
             let timer = Timer::new(now, timeout);
-            if speaks == Speaks::Either && worker.streams.chose_http1(key) {
+            if speaks == Speaks::Either && worker.streams.choices.is_http1(key, now) {
                 let opened =
                     UpstreamConnection::open(key.address, met.clone(), timer, &worker.metrics).await?;
                 if !opened.read.speaks_http2() {
                     return Ok(opened);
                 }
                 // It has changed its mind: what was opened is of no use, but all can share the next one.
-                worker.streams.note_choice(key, false);
+                worker.streams.choices.note(key, false, now);
                 continue;
             }
             let opening = Self::open(worker, key, (met.clone(), speaks), timer).await?;
             if let Some(stream) = worker.streams.take(key, bounds, now) {
                 return Ok(stream);
+            }
+            if worker.streams.drop_useless(key) {
+                break;
             }
             if let Some((read, write)) = opening.http1.take() {
                 return Ok(Box::new(UpstreamConnection {
@@ -188,16 +174,16 @@ impl Streams {
         Err(io::ErrorKind::ConnectionRefused.into())
     }
 
-    fn chose_http1(&self, key: &PoolKey) -> bool {
-        self.entries
-            .borrow()
-            .get(key)
-            .is_some_and(|entry| entry.chose_http1)
-    }
-
-    fn note_choice(&self, key: &PoolKey, chose_http1: bool) {
+    /// Lets go of connections that have carried no call and take none; whether there are such. The next one would be no
+    /// better.
+    fn drop_useless(&self, key: &PoolKey) -> bool {
         let mut entries = self.entries.borrow_mut();
-        entries.entry(key.clone()).or_default().chose_http1 = chose_http1;
+        let Some(Entry { open, bounds, .. }) = entries.get_mut(key) else {
+            return false;
+        };
+        let before = open.len();
+        open.retain(|it| it.calls.get() > 0 || it.has_room(bounds));
+        open.len() < before
     }
 
     /// Waits until there is a connection more, which all that wait share.
@@ -235,13 +221,16 @@ impl Streams {
         }
     }
 
-    /// Lets go of connections that have gone or whose time is up; they end with their last call.
+    /// Lets go of connections that have gone, that take no more calls, or whose time is up; they end with their last
+    /// call.
     pub fn prune(&self, now: Instant) {
+        self.choices.prune(now);
         self.entries.borrow_mut().retain(|_, entry| {
-            let idle_timeout = entry.idle_timeout;
+            let bounds = &entry.bounds;
+            let idle_timeout = Duration::from_millis(bounds.idle_timeout_ms);
             entry.open.retain(|it| {
-                let is_idle = it.active.get() == 0 && now >= later(it.idle_since.get(), idle_timeout);
-                !it.is_closed.get() && !is_idle
+                let is_over = || !it.has_room(bounds) || now >= later(it.idle_since.get(), idle_timeout);
+                !it.is_closed.get() && (it.active.get() > 0 || !is_over())
             });
             !entry.open.is_empty() || entry.opening.is_some()
         });
@@ -302,13 +291,15 @@ async fn open(worker: Rc<Worker>, key: PoolKey, met: (Met, Speaks), mut timer: T
     };
     {
         let mut entries = worker.streams.entries.borrow_mut();
-        let entry = entries.entry(key).or_default();
+        let entry = entries.entry(key.clone()).or_default();
         entry.opening = None;
         opening
             .result
             .set(Some(result.as_ref().map(|_| ()).map_err(|kind| *kind)));
-        entry.chose_http1 = matches!(result, Ok(None));
-        entry.open.extend(result.ok().flatten());
+        if let Ok(made) = result {
+            worker.streams.choices.note(&key, made.is_none(), Instant::now());
+            entry.open.extend(made);
+        }
     }
     opening.is_over.notify_waiters();
     let Some((kept, wire)) = driven else {
@@ -316,7 +307,7 @@ async fn open(worker: Rc<Worker>, key: PoolKey, met: (Met, Speaks), mut timer: T
     };
     let metrics = &worker.metrics;
     let _open = CountedOpen::new(metrics);
-    drive(&wire, &kept).await;
+    driver::drive(&wire, || kept.strong_count() > 0).await;
     if let Some(kept) = kept.upgrade() {
         kept.is_closed.set(true);
     }
@@ -340,52 +331,6 @@ async fn shake(worker: &Rc<Worker>, key: &PoolKey, (met, speaks): (Met, Speaks))
         max_head_bytes: worker.shared.limits.max_head_bytes,
     };
     let wire = connection::Connection::new(worker, halves, Inbox::default(), Side::Client, settings);
-    greet(&wire).await?;
+    driver::greet(&wire).await?;
     Ok(Shaken::Http2(wire))
-}
-
-/// Waits until the server has said how many calls it takes at once.
-async fn greet(wire: &connection::Connection) -> io::Result<()> {
-    std::future::poll_fn(|context| {
-        let is_over = wire.poll_in(context).is_ready();
-        if let Poll::Ready(Err(error)) = wire.poll_out(context) {
-            return Poll::Ready(Err(error));
-        }
-        match is_over {
-            true => Poll::Ready(Err(io::ErrorKind::ConnectionReset.into())),
-            false if wire.with(|state| state.is_greeted) => Poll::Ready(Ok(())),
-            false => Poll::Pending,
-        }
-    })
-    .await
-}
-
-/// Lets the connection work until it ends, which it does once nobody holds on to it and no call is left.
-async fn drive(wire: &connection::Connection, kept: &Weak<Connection>) {
-    let ended = std::future::poll_fn(|context| {
-        let is_over = wire.poll_in(context).is_ready();
-        if kept.strong_count() == 0 {
-            wire.with(connection::State::go_away);
-        }
-        match wire.poll_out(context) {
-            Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-            Poll::Ready(Ok(())) if is_over || kept.strong_count() == 0 => return Poll::Ready(Ok(())),
-            Poll::Ready(Ok(())) => {}
-            Poll::Pending if is_over => return Poll::Ready(Ok(())),
-            Poll::Pending => {}
-        }
-        Poll::Pending
-    })
-    .await;
-    wire.with(connection::State::lose);
-    if let Err(error) = ended {
-        tracing::debug!(%error, "an upstream's HTTP/2 connection has ended");
-        return;
-    }
-    // Whoever does not take the good-bye will not miss it.
-    std::future::poll_fn(|context| {
-        let _is_told = wire.poll_end(context);
-        Poll::Ready(())
-    })
-    .await;
 }

@@ -254,7 +254,8 @@ impl State {
             fault: None,
             left,
             is_head: false,
-            waiting: self.spare_queues.pop().unwrap_or_default(),
+            is_waiting: false,
+            waiting: self.worker.runners.queues.take().unwrap_or_default(),
             trailers: None,
         });
         self.keys.insert(id, key);
@@ -326,15 +327,7 @@ impl State {
         };
         // It counts among the open ones no more.
         self.keys.remove(&head.stream);
-        let is_client = self.side == Side::Client;
-        let stream = &mut self.streams[key];
-        // What has come whole is still good: an upstream may not want the rest of the request.
-        if is_client && stream.receiving == Receiving::Ended {
-            stream.is_sent = true;
-        } else {
-            stream.fault.get_or_insert(Fault::Reset(code));
-        }
-        stream.wake();
+        self.streams[key].end(self.side, Fault::Reset(code));
         Ok(())
     }
 
@@ -350,7 +343,7 @@ impl State {
 
     pub fn push_reset(&mut self, id: u32, code: Code) {
         self.note_reset(id);
-        frame::push_number(self.out(), frame::RST_STREAM, id, code.0);
+        frame::push_number(self.owe(frame::NUMBER_BYTES), frame::RST_STREAM, id, code.0);
         self.wake_driver();
     }
 }

@@ -3,12 +3,15 @@
 use super::connection::{FULL, Side, State};
 use super::frame::{self, Code};
 use super::hpack;
-use super::state::{Fault, Queues, Receiving};
+use super::state::{Fault, Receiving};
+use slab::Slab;
 use std::io::{self, IoSlice};
 use std::task::{Context, Poll};
 
-/// Queues of streams that are over, kept for those to come.
-const MAX_SPARE_QUEUES: usize = 128;
+/// Says that the peer's decoder need keep nothing (RFC 7541, 6.3): nothing that is written here depends on it.
+const KEEP_NOTHING: u8 = 0x20;
+/// Streams whose room a connection without any keeps.
+const MAX_SPARE_STREAMS: usize = 32;
 
 /// A request's head for an upstream.
 #[derive(Debug, Clone, Copy)]
@@ -37,9 +40,7 @@ impl State {
         let stream = &mut self.streams[key];
         stream.is_head = request.method == b"HEAD";
         stream.is_sent = is_whole;
-        let max_frame = self.peer_max_frame;
-        let out = self.out();
-        let from = begin_frame(out);
+        let (from, out) = self.begin_block();
         match request.method {
             b"GET" => hpack::push_indexed(2, out),
             b"POST" => hpack::push_indexed(3, out),
@@ -52,7 +53,7 @@ impl State {
             target => hpack::push_field(4, target, out),
         }
         hpack::push_lines(request.lines, out);
-        hpack::end_frame(from, ends(is_whole), id, max_frame, out);
+        self.end_block(from, is_whole, id);
         self.wake_driver();
         Ok(key)
     }
@@ -60,12 +61,10 @@ impl State {
     /// Sends a response's head; `is_whole`: nothing follows it.
     pub fn send_head(&mut self, key: usize, status: u16, lines: &[u8], is_whole: bool) -> io::Result<()> {
         let id = self.sendable(key)?;
-        let max_frame = self.peer_max_frame;
-        let out = self.out();
-        let from = begin_frame(out);
+        let (from, out) = self.begin_block();
         hpack::push_status(status, out);
         hpack::push_lines(lines, out);
-        hpack::end_frame(from, ends(is_whole), id, max_frame, out);
+        self.end_block(from, is_whole, id);
         self.note_sent(key, is_whole);
         Ok(())
     }
@@ -73,13 +72,32 @@ impl State {
     /// Sends trailers, which end the direction.
     pub fn send_trailers(&mut self, key: usize, lines: &[u8]) -> io::Result<()> {
         let id = self.sendable(key)?;
-        let max_frame = self.peer_max_frame;
-        let out = self.out();
-        let from = begin_frame(out);
+        let (from, out) = self.begin_block();
         hpack::push_lines(lines, out);
-        hpack::end_frame(from, frame::END_STREAM, id, max_frame, out);
+        self.end_block(from, true, id);
         self.note_sent(key, true);
         Ok(())
+    }
+
+    /// Begins a field list: gives where it begins, behind the room for a frame's head, and where it goes on.
+    fn begin_block(&mut self) -> (usize, &mut Vec<u8>) {
+        let is_due = std::mem::take(&mut self.table_is_due);
+        let out = self.out();
+        out.extend_from_slice(&[0; frame::HEAD_BYTES]);
+        let from = out.len();
+        if is_due {
+            out.push(KEEP_NOTHING);
+        }
+        (from, out)
+    }
+
+    /// Ends a field list that begins there.
+    fn end_block(&mut self, from: usize, ends_stream: bool, id: u32) {
+        hpack::end_frame(from, ends(ends_stream), id, self.peer_max_frame, &mut self.out);
+        // An answer is what a client has asked for.
+        if self.side == Side::Server {
+            self.owed += frame::HEAD_BYTES + self.out.len() - from;
+        }
     }
 
     /// Ends the direction.
@@ -109,16 +127,16 @@ impl State {
                 Ok(0)
             });
         }
-        if self.pending_out() > FULL {
+        if self.is_full() {
             self.flush();
         }
         let room = self.streams[key].window_out.min(self.window_out).max(0) as usize;
-        let is_full = self.pending_out() > FULL;
+        let is_full = self.is_full();
         if room == 0 || is_full {
             let stream = &mut self.streams[key];
             stream.wait(context);
             if is_full || stream.window_out > 0 {
-                self.waiting.push(key);
+                self.waiting.add(key, stream);
             }
             return Poll::Pending;
         }
@@ -188,13 +206,15 @@ impl State {
         self.allow_stream(key, count);
     }
 
-    /// Lets the peer send so many bytes more on the connection.
+    /// Lets the peer send so many bytes more on the connection. It is told of little at a time: what it is not told of
+    /// is missing where bodies that nobody reads have taken the rest.
     pub fn allow(&mut self, count: usize) {
         self.unannounced += count;
-        if self.unannounced >= self.settings.connection_window as usize / 2 && !self.is_over {
+        if self.unannounced >= self.settings.stream_window as usize && !self.is_over {
             let more = std::mem::take(&mut self.unannounced);
             self.window_in += more as i64;
-            frame::push_number(self.out(), frame::WINDOW_UPDATE, 0, more as u32);
+            let out = self.owe(frame::NUMBER_BYTES);
+            frame::push_number(out, frame::WINDOW_UPDATE, 0, more as u32);
             self.wake_driver();
         }
     }
@@ -209,7 +229,8 @@ impl State {
         }
         let (id, more) = (stream.id, std::mem::take(&mut stream.unannounced));
         stream.window_in += more as i64;
-        frame::push_number(self.out(), frame::WINDOW_UPDATE, id, more as u32);
+        let out = self.owe(frame::NUMBER_BYTES);
+        frame::push_number(out, frame::WINDOW_UPDATE, id, more as u32);
         self.wake_driver();
     }
 
@@ -225,23 +246,17 @@ impl State {
         };
         self.reset(key, code);
         self.allow(unread);
-        let Queues {
-            mut pieces,
-            mut heads,
-        } = self.streams.remove(key).waiting;
+        let stream = self.streams.remove(key);
+        self.waiting.remove(key, &stream);
         self.keys.remove(&id);
-        if self.spare_queues.len() < MAX_SPARE_QUEUES {
-            pieces.clear();
-            heads.clear();
-            self.spare_queues.push(Queues { pieces, heads });
+        if let Some(queues) = stream.waiting.emptied() {
+            self.worker.runners.queues.give(queues);
+        }
+        if self.streams.is_empty() && self.streams.capacity() > MAX_SPARE_STREAMS {
+            self.streams = Slab::new();
+            self.keys.shrink_to(MAX_SPARE_STREAMS);
         }
     }
-}
-
-/// Leaves room for a frame's head; gives where its payload begins.
-fn begin_frame(out: &mut Vec<u8>) -> usize {
-    out.extend_from_slice(&[0; frame::HEAD_BYTES]);
-    out.len()
 }
 
 fn ends(is_last: bool) -> u8 {

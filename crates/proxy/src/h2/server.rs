@@ -21,6 +21,8 @@ pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n";
 /// Data that a client may send ahead on a stream, and on all streams of a connection.
 const STREAM_WINDOW: u32 = 64 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
+/// Requests that come at once for which the room is kept.
+const MAX_SPARE_ACCEPTED: usize = 32;
 
 /// Serves a client that speaks HTTP/2 until the connection ends.
 pub async fn serve(worker: &Rc<Worker>, client: Client) {
@@ -101,7 +103,9 @@ impl Streams {
             };
             session.call(asked, Ends::Http2(ends));
         }
-        self.connection.with(|state| state.accepted = accepted);
+        if accepted.capacity() <= MAX_SPARE_ACCEPTED {
+            self.connection.with(|state| state.accepted = accepted);
+        }
     }
 }
 

@@ -1,14 +1,18 @@
 //! What a connection knows of each of its streams.
 
+use super::connection::Side;
 use super::frame::Code;
 use crate::multiplex::list::FieldList;
 use bytes::Bytes;
+use slab::Slab;
 use std::collections::VecDeque;
 use std::io;
 use std::task::{Context, Waker};
 
 /// Bytes up to which pieces of a body are joined.
 const SMALL: usize = 1024;
+/// Most room in queues that are kept for another stream.
+const MAX_SPARE_ROOM: usize = 8;
 
 /// Why a stream has ended before its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +66,8 @@ pub struct StreamState {
     pub left: Option<u64>,
     /// The answer to a HEAD states a length of what does not come.
     pub is_head: bool,
+    /// It is among [`Waiting`].
+    pub is_waiting: bool,
     pub waiting: Queues,
     /// Header lines.
     pub trailers: Option<Vec<u8>>,
@@ -74,7 +80,67 @@ pub struct Queues {
     pub heads: VecDeque<FieldList>,
 }
 
+impl Queues {
+    /// Empties them, for another stream; `None` where keeping them is not worth it.
+    pub fn emptied(mut self) -> Option<Self> {
+        let (pieces, heads) = (self.pieces.capacity(), self.heads.capacity());
+        let is_worth_it = pieces + heads > 0 && pieces.max(heads) <= MAX_SPARE_ROOM;
+        is_worth_it.then(|| {
+            self.pieces.clear();
+            self.heads.clear();
+            self
+        })
+    }
+}
+
+/// Streams that wait for the connection's window, or for room in what it writes. Each is there once, however often it
+/// has been woken for nothing.
+#[derive(Default)]
+pub struct Waiting(Vec<usize>);
+
+impl Waiting {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds a stream.
+    pub fn add(&mut self, key: usize, stream: &mut StreamState) {
+        if !std::mem::replace(&mut stream.is_waiting, true) {
+            self.0.push(key);
+        }
+    }
+
+    /// Takes a stream out that is over.
+    pub fn remove(&mut self, key: usize, stream: &StreamState) {
+        if stream.is_waiting {
+            self.0.retain(|it| *it != key);
+        }
+    }
+
+    /// Wakes all, and lets go of them.
+    pub fn wake(&mut self, streams: &mut Slab<StreamState>) {
+        for key in self.0.drain(..) {
+            if let Some(stream) = streams.get_mut(key) {
+                stream.is_waiting = false;
+                stream.wake();
+            }
+        }
+    }
+}
+
 impl StreamState {
+    /// The peer, or the connection, has ended it before its time. What has come whole of an upstream is still good:
+    /// it may not want the rest of the request.
+    pub fn end(&mut self, side: Side, fault: Fault) {
+        if side == Side::Client && self.receiving == Receiving::Ended {
+            self.is_sent = true;
+        } else {
+            self.fault.get_or_insert(fault);
+        }
+        self.wake();
+    }
+
     /// Wakes whoever waits for it.
     pub fn wake(&mut self) {
         if let Some(waker) = self.waker.take() {
@@ -116,9 +182,8 @@ impl StreamState {
 mod tests {
     use super::*;
 
-    #[test]
-    fn small_pieces_join() {
-        let mut stream = StreamState {
+    fn stream() -> StreamState {
+        StreamState {
             id: 1,
             waker: None,
             window_out: 0,
@@ -130,9 +195,51 @@ mod tests {
             fault: None,
             left: None,
             is_head: false,
+            is_waiting: false,
             waiting: Queues::default(),
             trailers: None,
-        };
+        }
+    }
+
+    /// A client that gives each stream a byte more, and the connection none, wakes them for nothing.
+    #[test]
+    fn streams_wait_once() {
+        let mut streams = Slab::new();
+        let keys = [streams.insert(stream()), streams.insert(stream())];
+        let mut waiting = Waiting::default();
+        for _ in 0..1000 {
+            for key in keys {
+                streams[key].wake();
+                waiting.add(key, &mut streams[key]);
+            }
+        }
+        assert_eq!(waiting.0, keys);
+        // Another stream gets the place of one that is over.
+        let over = streams.remove(keys[0]);
+        waiting.remove(keys[0], &over);
+        assert_eq!(streams.insert(stream()), keys[0]);
+        assert_eq!(waiting.0, keys[1..]);
+        waiting.wake(&mut streams);
+        assert!(waiting.is_empty() && !streams[keys[1]].is_waiting);
+        waiting.add(keys[1], &mut streams[keys[1]]);
+        assert_eq!(waiting.0, keys[1..]);
+    }
+
+    #[test]
+    fn queues_of_usual_size_are_kept() {
+        assert!(Queues::default().emptied().is_none());
+        for (count, is_kept) in [(1, true), (4, true), (100, false)] {
+            let mut queues = Queues::default();
+            queues.pieces.extend((0..count).map(|_| Bytes::from_static(b"a")));
+            let kept = queues.emptied();
+            assert_eq!(kept.is_some(), is_kept, "{count}");
+            assert!(kept.is_none_or(|kept| kept.pieces.is_empty()));
+        }
+    }
+
+    #[test]
+    fn small_pieces_join() {
+        let mut stream = stream();
         for _ in 0..3 * SMALL {
             stream.gather(b"a");
         }

@@ -210,6 +210,7 @@ struct Fields {
     expects_continue: bool,
     has_forwarded: bool,
     has_cookies: bool,
+    has_authorization: bool,
 }
 
 impl Fields {
@@ -227,6 +228,10 @@ impl Fields {
                 }
                 self.expects_continue = true;
                 return Ok(false);
+            }
+            // Who checks it might look at another one than who acts upon it.
+            b"authorization" if std::mem::replace(&mut self.has_authorization, true) => {
+                return Err(bad("more than one Authorization"));
             }
             b"content-length" => {
                 let length = parse_length(value).ok_or_else(|| bad("the Content-Length"))?;

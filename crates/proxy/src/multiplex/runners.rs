@@ -5,12 +5,13 @@ use super::fields::Asked;
 use super::list::SpareLists;
 use super::session::Live;
 use super::stream::Ends;
+use crate::h2::state::Queues;
 use crate::spares::Spares;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
-/// Most tasks that wait for a call.
+/// Most tasks that wait for a call, and queues for a stream.
 const MAX_IDLE: usize = 1024;
 
 /// A call to be run.
@@ -41,6 +42,8 @@ impl Desk {
 pub struct Runners {
     idle: Rc<Spares<Rc<Desk>>>,
     pub lists: SpareLists,
+    /// Of streams of HTTP/2 that are over.
+    pub queues: Spares<Queues>,
 }
 
 impl Default for Runners {
@@ -48,6 +51,7 @@ impl Default for Runners {
         Self {
             idle: Rc::new(Spares::new(MAX_IDLE)),
             lists: SpareLists::default(),
+            queues: Spares::new(MAX_IDLE),
         }
     }
 }
@@ -65,9 +69,10 @@ impl Runners {
         desk.wake();
     }
 
-    /// Ends some tasks that nobody has needed for a while.
+    /// Ends some tasks that nobody has needed for a while, and lets go of some of the rest.
     pub fn trim(&self) {
         self.lists.trim();
+        drop(self.queues.trim());
         for desk in self.idle.trim() {
             desk.is_closed.set(true);
             desk.wake();

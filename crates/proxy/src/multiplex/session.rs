@@ -24,6 +24,8 @@ use weir_telemetry::metrics::ProtocolError;
 const MAX_GIVEN_UP: u32 = 200;
 /// Small bodies are taken in at once, so that they can go out with their head.
 const SMALL_BODY: usize = 16 * 1024;
+/// Of [`Session::spare_lines`], those that are kept while there is no call.
+const MAX_SPARE_LINES: usize = 8;
 
 /// How a protocol carries the streams of a connection.
 pub trait Carrier {
@@ -232,6 +234,9 @@ impl Drop for Live {
         let live = self.0.live.get() - 1;
         self.0.live.set(live);
         if live == 0 {
+            let mut spare_lines = self.0.spare_lines.borrow_mut();
+            spare_lines.truncate(MAX_SPARE_LINES);
+            spare_lines.shrink_to(MAX_SPARE_LINES);
             self.0.waker.borrow().wake_by_ref();
         }
     }

@@ -161,7 +161,12 @@ impl Stream {
         state.unread.is_empty() && state.trailers.is_empty() && each!(&state.ends, ends => ends.is_read())
     }
 
-    /// The trailers that came, as header lines. They are there once the end of the body was read.
+    /// A copy of the trailers that came, as header lines. They are there once the end of the body was read.
+    pub fn trailers(&self) -> Vec<u8> {
+        self.0.borrow().trailers.clone()
+    }
+
+    /// The trailers that came, as header lines, which then are there no more.
     pub fn take_trailers(&self) -> Vec<u8> {
         std::mem::take(&mut self.0.borrow_mut().trailers)
     }

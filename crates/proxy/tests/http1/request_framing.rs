@@ -87,6 +87,11 @@ const REFUSED: &[(&str, u16, &str)] = &[
     ("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400, "more than one Host"),
     ("GET / HTTP/1.1\r\nHost: a\r\nhost: a\r\n\r\n", 400, "more than one Host"),
     ("GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n", 400, "more than one Host"),
+    (
+        "GET / HTTP/1.1\r\nHost: a\r\nAuthorization: b\r\nauthorization: b\r\n\r\n",
+        400,
+        "more than one Authorization",
+    ),
     ("GET / HTTP/1.1\r\nHost:\r\n\r\n", 400, "the Host"),
     ("GET / HTTP/1.1\r\nHost:   \r\n\r\n", 400, "the Host"),
     ("GET / HTTP/1.1\r\nHost: .\r\n\r\n", 400, "the Host"),

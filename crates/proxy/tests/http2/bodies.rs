@@ -92,8 +92,17 @@ fn trailers_pass_both_ways() {
     let gateway = TestGateway::start(http2_model(upstream.address));
     run(async {
         let client = Client::connect(gateway.address).await;
-        for size in [0, 3, 100_000] {
-            let request = client.request("POST", "/", &[]);
+        for (size, is_stated) in [
+            (0, false),
+            (3, false),
+            (100_000, false),
+            (0, true),
+            (3, true),
+            (100_000, true),
+        ] {
+            let length = size.to_string();
+            let stated = [("content-length", length.as_str())];
+            let request = client.request("POST", "/", if is_stated { &stated } else { &[] });
             let came = client
                 .call_with_trailers(request, &pattern(size), fields(&TRAILERS))
                 .await
@@ -101,7 +110,7 @@ fn trailers_pass_both_ways() {
             let request = upstream.last();
             assert_eq!(request.body.len(), size);
             for came in [&came, &request] {
-                assert_eq!(came.trailer("x-sum").as_deref(), Some("1"), "{size}");
+                assert_eq!(came.trailer("x-sum").as_deref(), Some("1"), "{size} {is_stated}");
                 assert_eq!(came.trailer("grpc-status").as_deref(), Some("0"));
                 assert_eq!(came.trailer("content-length"), None);
             }
@@ -275,12 +284,19 @@ fn an_upstream_that_does_not_read_holds_the_client_back() {
     run(async {
         let client = Client::connect(gateway.address).await;
         let request = client.request("POST", "/", &[]);
-        let (_response, mut stream) = client.begin(request, false).await.unwrap();
+        let (response, mut stream) = client.begin(request, false).await.unwrap();
         let wire = upstream.accept();
         let body = Bytes::from(vec![7; 64 << 20]);
         let sending = send_all(&mut stream, body, true);
         let sent = tokio::time::timeout(std::time::Duration::from_millis(300), sending).await;
         assert!(sent.is_err(), "more was taken than there is room for");
+        assert_eq!(gateway.totals().upstream_connections_active, 1);
+        // Who gives it up need not wait for the upstream.
+        stream.send_reset(Reason::CANCEL);
+        drop(response);
+        support::eventually("the upstream's part ends", || {
+            gateway.totals().upstream_connections_active == 0
+        });
         drop(wire);
     });
 }

@@ -1,21 +1,11 @@
 //! Floods: frames that cost the gateway more than their sender. They end the connection, and concern nobody else.
 
+use super::frames::{PREFACE, REQUEST, frame};
 use crate::support::{TestGateway, Upstream, Wire, answer};
 
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// GET http / of an authority, by HPACK's static table.
-const REQUEST: &[u8] = b"\x82\x86\x84\x41\x01h";
 /// RFC 9113, section 7.
 const ENHANCE_YOUR_CALM: u32 = 11;
 const CANCEL: [u8; 4] = 8u32.to_be_bytes();
-
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let mut frame = (payload.len() as u32).to_be_bytes()[1..].to_vec();
-    frame.extend_from_slice(&[kind, flags]);
-    frame.extend_from_slice(&stream.to_be_bytes());
-    frame.extend_from_slice(payload);
-    frame
-}
 
 /// The code of the GOAWAY among these frames.
 fn farewell(mut frames: &[u8]) -> Option<u32> {

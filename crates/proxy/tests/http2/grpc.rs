@@ -1,7 +1,8 @@
 //! gRPC: its statuses where the gateway answers itself, its deadlines, and answers of trailers only.
 
-use super::peer::{Answer, Came, Client, Upstream, run};
+use super::peer::{Answer, Came, Client, Upstream, receive, run};
 use super::support::{self, TestGateway, patch, simple_model};
+use bytes::Bytes;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -93,6 +94,38 @@ fn deadlines_are_kept() {
             assert_eq!(status.as_deref(), Some("4"), "{begins}");
         }
     });
+}
+
+#[test]
+fn deadlines_are_kept_while_the_request_is_under_way() {
+    let reads = json!({"routes": {"plugins": [{"use": {"name": "puppet", "config": {"need_body": 100}}}]}});
+    // `(whether a filter wants the body, whether the upstream has begun to answer)`.
+    for (is_read, begins) in [(false, false), (false, true), (true, false)] {
+        let upstream = support::Upstream::bind();
+        let changes = if is_read { reads.clone() } else { json!({}) };
+        let gateway = TestGateway::start(patch(simple_model(upstream.address), &changes));
+        run(async {
+            let client = Client::connect(gateway.address).await;
+            let request = client.request("POST", "/", &[GRPC, ("grpc-timeout", "200m")]);
+            let (response, mut stream) = client.begin(request, false).await.unwrap();
+            stream.send_data(Bytes::from_static(b"\0\0"), false).unwrap();
+            let playing = tokio::task::spawn_blocking(move || {
+                let mut wire = (!is_read).then(|| upstream.accept());
+                if let Some(wire) = &mut wire {
+                    wire.head().unwrap();
+                }
+                if let (Some(wire), true) = (&mut wire, begins) {
+                    wire.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n");
+                }
+                (upstream, wire)
+            });
+            let (response, _played) = tokio::join!(response, playing);
+            let (parts, body) = response.unwrap().into_parts();
+            let came = receive(parts, body).await.unwrap();
+            let status = came.get("grpc-status").or(came.trailer("grpc-status"));
+            assert_eq!(status.as_deref(), Some("4"), "{is_read} {begins}");
+        });
+    }
 }
 
 #[test]

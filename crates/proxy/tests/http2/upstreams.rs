@@ -1,6 +1,6 @@
 //! HTTP/2 to upstreams: connections that calls share, refusals, and tries.
 
-use super::peer::{Answer, Client, Upstream, in_order, run};
+use super::peer::{Answer, Client, Upstream, fields, in_order, run};
 use super::support::{TestGateway, patch, simple_model};
 use h2::Reason;
 use serde_json::{Value, json};
@@ -79,6 +79,26 @@ fn what_an_upstream_did_not_look_at_is_tried_again() {
             assert_eq!(came.status, wanted, "{method}");
         });
     }
+}
+
+#[test]
+fn trailers_without_a_body_are_sent_again() {
+    let refuse = Answer {
+        reset: Some(Reason::REFUSED_STREAM),
+        ..Answer::default()
+    };
+    let upstream = Upstream::serve(in_order(vec![refuse, Answer::ok("ok")]));
+    let gateway = TestGateway::start(model(upstream.address, json!({"services": {"retries": 1}})));
+    run(async {
+        let client = Client::connect(gateway.address).await;
+        let request = client.request("POST", "/", &[]);
+        let trailers = fields(&[("x-sum", "1")]);
+        let came = client.call_with_trailers(request, b"", trailers).await.unwrap();
+        assert_eq!(came.text(), "ok");
+    });
+    let seen = upstream.seen.lock().unwrap();
+    let trailers: Vec<_> = seen.iter().map(|it| it.trailer("x-sum")).collect();
+    assert_eq!(trailers, [Some("1".to_owned()), Some("1".to_owned())]);
 }
 
 #[test]

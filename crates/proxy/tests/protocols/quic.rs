@@ -3,7 +3,7 @@
 use super::client::{Client, Protocol};
 use super::http2::wait;
 use super::http3::connect;
-use super::stand::{Stand, address, listen_for_all};
+use super::stand::{Stand, address, listen_for_all, start};
 use super::support::{Made, TestGateway, Upstream, answer, client_config, eventually, simple_model};
 use h3::error::Code;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
@@ -44,7 +44,7 @@ fn gateway(certificates: Value) -> (TestGateway, Value) {
     let mut model = simple_model(upstream.address);
     upstream.serve(|_| answer("ok"));
     model["certificates"] = certificates;
-    (TestGateway::with(model.clone(), listen_for_all), model)
+    (start(&model, |_| ()), model)
 }
 
 /// Whether a client gets a connection for this name.

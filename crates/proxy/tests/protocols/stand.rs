@@ -62,7 +62,7 @@ impl Stand {
 }
 
 /// Starts a gateway. Beside a free port of TCP somebody may have that of UDP; then another is looked for.
-fn start(model: &Value, change: impl Fn(&mut GatewayOptions)) -> TestGateway {
+pub fn start(model: &Value, change: impl Fn(&mut GatewayOptions)) -> TestGateway {
     loop {
         let gateway = TestGateway::with(model.clone(), |options| {
             listen_for_all(options);

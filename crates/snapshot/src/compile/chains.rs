@@ -1,12 +1,14 @@
 //! Chains: builds plugin instances, each shared one once for each voice that uses it, and strings them together.
 
 use super::pieces::Known;
+use super::url::check_host_header;
 use crate::chain::{Chain, ConsumerTable, Instance, RefusalBody, Step};
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use weir_model::{
-    ChainStep, Diagnostic, DocPath, Model, PluginInstance, PluginUse, RefusalOverride, Severity, Voice,
+    ChainStep, Diagnostic, DocPath, Model, PluginInstance, PluginUse, RefusalOverride, Severity,
+    UpstreamHost, Voice,
 };
 use weir_plugin::{
     BuildContext, Condition, ConsumerIdentity, CredentialIndexes, Destinations, Identity, ModelCredential,
@@ -25,6 +27,8 @@ pub(super) struct Chains<'m> {
     indexes: CredentialIndexes,
     credential_diagnostics: RefCell<Vec<Diagnostic>>,
     destinations: Destinations,
+    /// The names of all services, once a filter asks for one.
+    services: OnceCell<HashSet<&'m str>>,
     shared_by_id: HashMap<&'m str, usize>,
     tables_by_id: HashMap<&'m str, usize>,
     /// Shared instances; `None`: could not be built.
@@ -55,6 +59,7 @@ impl<'m> Chains<'m> {
             indexes: RefCell::default(),
             credential_diagnostics: RefCell::default(),
             destinations: RefCell::new(destinations),
+            services: OnceCell::new(),
             shared_by_id: positions(model.plugins.iter().map(|it| it.id.as_str())),
             tables_by_id: positions(model.consumer_tables.iter().map(|it| it.id.as_str())),
             shared: instances.map(|(place, it)| (place, Some(it))).collect(),
@@ -66,7 +71,7 @@ impl<'m> Chains<'m> {
             let labels = consumer.labels.iter();
             let identity = Arc::new(ConsumerIdentity {
                 index: index as u32,
-                id: consumer.id.clone(),
+                id: consumer.own_id().to_owned(),
                 username: consumer.username.clone(),
                 custom_id: consumer.custom_id.clone(),
                 group: consumer.group.clone(),
@@ -98,6 +103,7 @@ impl<'m> Chains<'m> {
                         credential_id: credential.id.as_deref().map(Into::into),
                     },
                     voice: consumer.voice,
+                    workspace: consumer.workspace.as_ref(),
                 });
             }
             chains
@@ -275,6 +281,7 @@ impl<'m> Chains<'m> {
         let context = BuildContext {
             instance_id: &id,
             voice,
+            workspace: instance.workspace.as_ref(),
             credentials: &self.credentials,
             consumers: &self.consumers,
             indexes: &self.indexes,
@@ -287,7 +294,9 @@ impl<'m> Chains<'m> {
         } else {
             &instance.config
         };
-        match plugin.build(config, &context) {
+        let known = self.destinations.borrow().len();
+        let built = plugin.build(config, &context);
+        match built.and_then(|filter| self.check_destinations(known).map(|()| filter)) {
             Ok(filter) => Some(Arc::new(Instance {
                 plugin: plugin.name(),
                 phases: filter.phases(),
@@ -297,10 +306,34 @@ impl<'m> Chains<'m> {
                 id,
             })),
             Err(found) => {
+                // Nobody else has asked for them.
+                self.destinations.borrow_mut().truncate(known);
                 self.diagnostics.extend(within(&place().field("config"), found));
                 None
             }
         }
+    }
+
+    /// Checks the destinations behind the first so many, for which a filter has asked. What is wrong is wrong with the
+    /// filter: without it, nobody asks for them.
+    fn check_destinations(&self, known: usize) -> Result<(), Vec<Diagnostic>> {
+        let asked = self.destinations.borrow();
+        let mut found = Vec::new();
+        for (name, host) in asked.iter().skip(known) {
+            let services = self
+                .services
+                .get_or_init(|| self.model.services.iter().map(|it| it.name.as_str()).collect());
+            if !services.contains(name.as_str()) {
+                let message = format!("no service is named '{name}', to which a plugin sends calls");
+                found.push(Diagnostic::error(DocPath::root(), message));
+            }
+            if let UpstreamHost::Fixed(host) | UpstreamHost::WithTargetPort(host) = host
+                && let Err(message) = check_host_header(host)
+            {
+                found.push(Diagnostic::error(DocPath::root(), message));
+            }
+        }
+        if found.is_empty() { Ok(()) } else { Err(found) }
     }
 }
 

@@ -64,7 +64,7 @@ pub fn compile_again(
     let unmatched = chains.chain(&model.unmatched, model.voice, "unmatched", &place);
     let (found, known) = chains.finish();
     diagnostics.extend(found);
-    let destinations = routes::destinations(&services, &known.destinations, &mut diagnostics);
+    let destinations = routes::destinations(&services, &known.destinations);
     pieces.learn(known);
     let mut tls = ServerTls::compile(&model.certificates, carry, &mut diagnostics);
     tls.add_challenges(&model.tls_challenges);

@@ -239,31 +239,18 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
     }
 }
 
-/// Where filters send calls: services with the Host that each is told.
-pub(super) fn destinations(
-    services: &Services<'_>,
-    asked: &[(String, UpstreamHost)],
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Vec<Forward> {
-    let mut destinations = Vec::with_capacity(asked.len());
-    for (name, host) in asked {
-        let Some(compiled) = services.get(name) else {
-            let message = format!("no service is named '{name}', to which a plugin sends calls");
-            diagnostics.push(Diagnostic::error(DocPath::root().field("services"), message));
-            continue;
-        };
-        if let UpstreamHost::Fixed(host) | UpstreamHost::WithTargetPort(host) = host
-            && let Err(message) = check_host_header(host)
-        {
-            diagnostics.push(Diagnostic::error(DocPath::root().field("services"), message));
-        }
+/// Where filters send calls: services with the Host that each is told. They were checked when a filter asked for them;
+/// a service that is broken has been reported, and nothing is served.
+pub(super) fn destinations(services: &Services<'_>, asked: &[(String, UpstreamHost)]) -> Vec<Forward> {
+    let reached = asked.iter().filter_map(|(name, host)| {
+        let compiled = services.get(name)?;
         let path = PathRewrite {
             base: compiled.path.clone(),
             ..PathRewrite::default()
         };
-        destinations.push(forward(compiled, path, host));
-    }
-    destinations
+        Some(forward(compiled, path, host))
+    });
+    reached.collect()
 }
 
 /// How calls and sessions reach a service.

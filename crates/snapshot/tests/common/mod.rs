@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use std::sync::Arc;
-use weir_model::{Diagnostic, DocPath, Model};
+use weir_model::{Diagnostic, DocPath, Model, UpstreamHost};
 use weir_plugin::{BuildContext, CredentialKind, Exchange, Filter, Phases, Plugin, Registry, system_clock};
 use weir_snapshot::{Carry, Snapshot, compile};
 
@@ -39,6 +39,11 @@ impl Plugin for Phased {
                         let key = credential.get("key")?.as_str()?;
                         Some((key.as_bytes().to_vec(), ()))
                     });
+                }
+                "sends_to" => {
+                    let host: UpstreamHost =
+                        serde_json::from_value(value["host"].clone()).unwrap_or_default();
+                    context.destination(value["service"].as_str().unwrap_or_default(), &host);
                 }
                 other => {
                     let place = DocPath::root().field(other);

@@ -135,6 +135,7 @@ fn phases(plugin: &dyn Plugin, example: &str) -> Vec<&'static str> {
     let context = BuildContext {
         instance_id: plugin.name(),
         voice: Voice::Native,
+        workspace: None,
         credentials: &HashMap::new(),
         consumers: &HashMap::new(),
         indexes: &RefCell::default(),

@@ -187,8 +187,8 @@ fn engine(
     Engine {
         registry: weir_plugins::registry_on(Arc::new(weir_proxy::DiskShelves::default()), caches.clone()),
         carry: super::trust::carry(),
-        // A quarter of a core at most where there are calls, and little where nobody waits for it.
-        rest: if serving.is_some() { 3 } else { 15 },
+        // Half of a core at most where somebody waits for a change to be served, and little where nobody does.
+        rest: if serving.is_some() { 1 } else { 15 },
         secrets: Secrets::new(cache),
         followed,
         acme,

@@ -62,11 +62,13 @@ fn responses_are_told_and_forgotten() {
         Call::new(method, &kong, &path).make().expect(status);
     }
     assert!(is(&call(&proxy), "Hit"), "nothing was forgotten by all that");
+    let heard = || Call::get(&weir.status(), "/status").make().json()["store"]["revision"].as_u64();
     for path in [
         format!("/proxy-cache/{key}"),
         format!("{plugin}/{key}"),
         "/proxy-cache".to_owned(),
     ] {
+        let before = heard();
         Call::new("DELETE", &kong, &path)
             .header("Weir-Dry-Run", "true")
             .make()
@@ -74,6 +76,8 @@ fn responses_are_told_and_forgotten() {
         assert!(is(&call(&proxy), "Hit"), "{path} was only tried");
         Call::new("DELETE", &kong, &path).make().expect(204);
         assert!(is(&call(&proxy), "Miss"), "{path}");
+        // What is told through the store is heard here too, a little later.
+        until("it is heard", || heard() > before);
         until("it is kept again", || is(&call(&proxy), "Hit"));
     }
 }

@@ -52,6 +52,44 @@ fn writes_are_served_and_outlive_a_restart() {
     });
 }
 
+/// APISIX's Admin API looks at shapes. What only the gateway finds to be wrong costs the route that asks for it.
+#[test]
+fn a_destination_that_is_none_stops_nothing_else() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = upstream("a");
+    let weir = Weir::start(folder.path(), &ALL_APIS);
+    let put = |weir: &Weir, id: &str, plugins: &str| {
+        let route = format!(
+            "{{\"uri\": \"/{id}\", \"plugins\": {{{plugins}}}, \"upstream\": {{\"nodes\": {{\"{server}\": 1}}, \"type\": \"roundrobin\"}}}}"
+        );
+        let call = Call::new("PUT", &weir.apisix(), &format!("/apisix/admin/routes/{id}"));
+        call.header("X-API-KEY", STOCK_KEY)
+            .body(&route)
+            .make()
+            .expect(201);
+    };
+    let upstream = "{\"type\": \"roundrobin\", \"pass_host\": \"rewrite\", \"upstream_host\": \"a:b\", \"nodes\": {\"127.0.0.1:1\": 1}}";
+    put(
+        &weir,
+        "wrong",
+        &format!(
+            "\"traffic-split\": {{\"rules\": [{{\"weighted_upstreams\": [{{\"weight\": 1, \"upstream\": {upstream}}}]}}]}}"
+        ),
+    );
+    put(&weir, "good", "");
+    until("the other is served", || {
+        status_of(&weir.proxy(), "/good") == Some(200)
+    });
+    until("what is wrong is named", || {
+        let status = Call::get(&weir.status(), "/status").make().json();
+        status["store"]["left_out"].to_string().contains("'a:b'")
+    });
+    weir.kill();
+    let weir = Weir::start(folder.path(), &ALL_APIS);
+    assert_eq!(status_of(&weir.proxy(), "/good"), Some(200));
+    assert_eq!(status_of(&weir.proxy(), "/wrong"), Some(404));
+}
+
 #[test]
 fn a_broken_document_does_not_stop_the_rest() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -9,8 +9,10 @@ mod crashes;
 mod doors;
 mod native;
 mod partition;
+mod rights;
 mod roles;
 mod secrets;
 mod support;
 #[path = "../support/weir.rs"]
 mod weir;
+mod workspaces;

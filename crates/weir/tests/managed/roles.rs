@@ -102,3 +102,43 @@ fn gateways_follow_live_on_and_come_back() {
         until("they are the same", || gateway.hash() == plane.hash());
     }
 }
+
+#[test]
+fn a_gateway_sees_that_the_store_is_another_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = upstream("a").to_string();
+    let console = format!("127.0.0.1:{}", free_port());
+    let plane = control(folder.path(), &console);
+    put(&console, &server, "/old");
+    let gateway = gateway(folder.path(), &console, "first");
+    until("it is served", || {
+        status_of(&gateway.proxy(), "/old") == Some(200)
+    });
+    let revision = |weir: &Weir| {
+        let status = Call::get(&weir.status(), "/status").make().json();
+        status["store"]["revision"].as_u64().expect("a number")
+    };
+    let reached = revision(&plane);
+    plane.kill();
+    // In its place comes one whose store was filled anew, and goes on from the very same revision.
+    let other = folder.path().join("other");
+    std::fs::create_dir(&other).expect("a folder");
+    let elsewhere = format!("127.0.0.1:{}", free_port());
+    let filled = control(&other, &elsewhere);
+    put(&elsewhere, &server, "/new");
+    while revision(&filled) <= reached + 5 {
+        let body = format!("{{\"url\": \"http://{server}\"}}");
+        Call::new("PUT", &elsewhere, "/api/v1/resources/services/other")
+            .body(&body)
+            .make();
+    }
+    filled.kill();
+    let plane = control(&other, &console);
+    until("what is there is served", || {
+        status_of(&gateway.proxy(), "/new") == Some(200)
+    });
+    until("what is not is not", || {
+        status_of(&gateway.proxy(), "/old") == Some(404)
+    });
+    until("they are the same", || gateway.hash() == plane.hash());
+}

@@ -34,6 +34,57 @@ fn status(weir: &Weir, path: &str, key: &str) -> u16 {
 }
 
 #[test]
+fn weirs_own_variables_are_nobodys_secrets() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let weir = Weir::start_with(
+        folder.path(),
+        &ALL_APIS,
+        &[("WEIR_NAME", "edge-1"), ("A_NAME", "b")],
+    );
+    let put = |address: &str, path: &str, body: &str| {
+        let call = Call::new("PUT", address, path).header("X-API-KEY", STOCK_KEY);
+        let answer = call.body(body).make();
+        assert!([200, 201].contains(&answer.status), "{path}: {answer:?}");
+    };
+    for (name, body) in [
+        ("own", "{vault://env/weir-name}"),
+        ("prefixed", "{vault://env/name?prefix=weir-}"),
+        ("other", "{vault://env/a-name}"),
+        ("text", "$env://A_NAME"),
+    ] {
+        put(
+            &weir.kong(),
+            &format!("/routes/{name}"),
+            &format!("{{\"paths\": [\"/{name}\"]}}"),
+        );
+        let id = format!("/plugins/5f3e1c80-0000-4000-8000-00000000000{}", name.len());
+        let plugin = format!(
+            "{{\"name\": \"request-termination\", \"route\": {{\"name\": \"{name}\"}}, \"config\": {{\"body\": \"{body}\", \"content_type\": \"text/plain\", \"status_code\": 200}}}}"
+        );
+        put(&weir.kong(), &id, &plugin);
+    }
+    put(
+        &weir.apisix(),
+        "/apisix/admin/consumers/jack",
+        "{\"username\": \"jack\", \"plugins\": {\"key-auth\": {\"key\": \"$env://WEIR_NAME\"}}}",
+    );
+    let get = |path: &str| Call::get(&weir.proxy(), path).make();
+    until("all is named", || {
+        let status = Call::get(&weir.status(), "/status").make().json();
+        status["store"]["left_out"]
+            .to_string()
+            .matches("WEIR_NAME is Weir's own")
+            .count()
+            == 3
+    });
+    assert_eq!((get("/own").status, get("/prefixed").status), (404, 404));
+    assert_eq!(
+        (get("/other").body.as_str(), get("/text").body.as_str()),
+        ("b", "$env://A_NAME")
+    );
+}
+
+#[test]
 fn references_are_resolved_and_never_shown() {
     let folder = tempfile::tempdir().expect("a folder");
     let (server, vault) = (upstream("a"), vault());

@@ -4,9 +4,9 @@
 use super::{Changed, Route, Workspace, left_out};
 use crate::RouterFlavor;
 use crate::document::Upstream;
-use crate::stored::apart::told_apart;
+use crate::stored::Broken;
+use crate::stored::apart::{tell_steps_apart, told_apart};
 use crate::stored::numbers::{Key, Numbers};
-use crate::stored::{Broken, name_in};
 use crate::translate::route;
 use crate::translate::service::Backend;
 use std::collections::HashMap;
@@ -92,8 +92,7 @@ impl Workspace {
         let steps = self.chains.as_mut().map(|chains| chains.steps(id, service));
         let mut steps = steps.unwrap_or_default();
         if let Some(prefix) = &self.prefix {
-            let tables = steps.iter_mut().flat_map(|step| &mut step.overrides);
-            tables.for_each(|table| *table = name_in(prefix, table));
+            tell_steps_apart(&mut steps, prefix);
         }
         if let Some(made) = self.routes.get_mut(&id).and_then(|route| route.made.as_mut())
             && made.plugins != steps

@@ -2,6 +2,7 @@
 
 use super::{Broken, Workspace, left_out, name_in};
 use crate::document::Upstream;
+use crate::stored::apart::tell_steps_apart;
 use crate::translate::service::Backend;
 use crate::translate::stream::{self, Single};
 use std::collections::HashMap;
@@ -60,6 +61,7 @@ impl Workspace {
                 .map(|chains| chains.stream_steps(id, service));
             single.route.plugins = steps.unwrap_or_default();
             if let Some(prefix) = &self.prefix {
+                tell_steps_apart(&mut single.route.plugins, prefix);
                 single.route.name = name_in(prefix, &single.route.name);
                 let service = single.route.service.as_mut();
                 if let Some(service) = service {

@@ -227,6 +227,40 @@ fn variants_and_consumers_are_told_apart() {
         };
         assert_eq!(found, expected);
     }
+    // Whoever shows nothing that the gateway knows is not the same caller as the next one; nor is who is marked by nothing.
+    for (is_marked, header, expected) in [
+        (false, "Bearer alice", "200 miss Bearer alice"),
+        (false, "Bearer bob", "200 miss Bearer bob"),
+        (false, "Bearer alice", "reply 200"),
+        (true, "Bearer alice", "200 miss Bearer alice"),
+        (true, "Bearer bob", "200 miss Bearer bob"),
+    ] {
+        let mut exchange = exchange();
+        prepare(&mut exchange, "GET /guest", &[("Authorization", header)]);
+        match is_marked {
+            true => exchange.mark_caller(b""),
+            false => exchange.identity = Some(identity("guest", None)),
+        }
+        assert!(!exchange.is_marked());
+        let found = match cache.on_request(&mut exchange) {
+            Outcome::Continue => answer(&cache, &mut exchange, 200, &[], header),
+            other => word(&other),
+        };
+        assert_eq!(found, expected, "{is_marked} {header}");
+    }
+}
+
+#[test]
+fn methods_are_told_apart_where_more_than_reading_is_answered() {
+    let cache = cache(&json!({"methods": ["GET", "HEAD", "POST"]}));
+    for (line, expected) in [
+        ("POST /m", "200 miss POST /m"),
+        ("GET /m", "200 miss GET /m"),
+        ("POST /m", "200 hit POST /m"),
+        ("HEAD /m", "200 hit GET /m"),
+    ] {
+        assert_eq!(call(&cache, line, &[], &[], line), expected, "{line}");
+    }
 }
 
 #[test]

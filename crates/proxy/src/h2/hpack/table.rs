@@ -23,16 +23,20 @@ pub const FIXED: [(&str, &str); 61] = [
     ("via", ""), ("www-authenticate", ""),
 ];
 
-/// A field that was kept.
+/// A field that was kept: where its name and its value are, one behind the other.
+#[derive(Clone, Copy)]
 struct Kept {
-    /// Name and value, one behind the other.
-    bytes: Box<[u8]>,
+    start: usize,
     name_len: usize,
+    len: usize,
 }
 
-/// The fields that were kept, the newest first.
+/// The fields that were kept.
 pub struct Kepts {
+    /// The newest first.
     fields: VecDeque<Kept>,
+    /// Their names and values, the oldest first, behind what is kept no more.
+    bytes: Vec<u8>,
     size: usize,
     max_size: usize,
 }
@@ -42,6 +46,7 @@ impl Kepts {
     pub fn new(max_size: usize) -> Self {
         Self {
             fields: VecDeque::new(),
+            bytes: Vec::new(),
             size: 0,
             max_size,
         }
@@ -55,36 +60,81 @@ impl Kepts {
 
     /// Keeps a field; one that is larger than all the room only empties it.
     pub fn keep(&mut self, name: &[u8], value: &[u8]) {
-        let size = name.len() + value.len() + OVERHEAD;
-        self.make_room(size);
-        if size <= self.max_size {
-            self.size += size;
-            self.fields.push_front(Kept {
-                bytes: [name, value].concat().into(),
-                name_len: name.len(),
-            });
+        let len = name.len() + value.len();
+        self.make_room(len + OVERHEAD);
+        if len + OVERHEAD > self.max_size {
+            return;
         }
+        // Now and then, so that a byte is moved about once.
+        if self.bytes.len() + len > 2 * self.max_size {
+            self.move_to_front();
+        }
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(name);
+        self.bytes.extend_from_slice(value);
+        self.size += len + OVERHEAD;
+        self.fields.push_front(Kept {
+            start,
+            name_len: name.len(),
+            len,
+        });
     }
 
     fn make_room(&mut self, wanted: usize) {
         while self.size + wanted > self.max_size
             && let Some(oldest) = self.fields.pop_back()
         {
-            self.size -= oldest.bytes.len() + OVERHEAD;
+            self.size -= oldest.len + OVERHEAD;
+        }
+    }
+
+    /// Overwrites what is kept no more.
+    fn move_to_front(&mut self) {
+        let gone = self.fields.back().map_or(self.bytes.len(), |oldest| oldest.start);
+        self.bytes.drain(..gone);
+        for field in &mut self.fields {
+            field.start -= gone;
         }
     }
 
     /// The field of a number: name and value.
     pub fn get(&self, number: usize) -> Option<(&[u8], &[u8])> {
         match number.checked_sub(FIXED.len() + 1) {
-            Some(place) => self
-                .fields
-                .get(place)
-                .map(|kept| kept.bytes.split_at(kept.name_len)),
+            Some(place) => {
+                let kept = self.fields.get(place)?;
+                let bytes = &self.bytes[kept.start..kept.start + kept.len];
+                Some(bytes.split_at(kept.name_len))
+            }
             None => {
                 let (name, value) = FIXED.get(number.checked_sub(1)?)?;
                 Some((name.as_bytes(), value.as_bytes()))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_stay_what_they_are_however_many_come() {
+        let mut kepts = Kepts::new(200);
+        let field = |number: usize| (format!("name-{number}"), "v".repeat(number % 60));
+        for number in 0..500 {
+            let (name, value) = field(number);
+            kepts.keep(name.as_bytes(), value.as_bytes());
+            for back in 0..kepts.fields.len() {
+                let (name, value) = field(number - back);
+                let wanted = (name.as_bytes(), value.as_bytes());
+                assert_eq!(kepts.get(62 + back), Some(wanted), "{number} {back}");
+            }
+            assert_eq!(kepts.get(62 + kepts.fields.len()), None);
+            assert!(!kepts.fields.is_empty() && kepts.size <= 200 && kepts.bytes.len() <= 400);
+        }
+        kepts.keep(&[b'n'; 200], b"");
+        assert_eq!(kepts.get(62), None);
+        kepts.keep(b"a", b"b");
+        assert_eq!(kepts.get(62), Some((&b"a"[..], &b"b"[..])));
     }
 }

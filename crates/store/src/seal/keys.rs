@@ -1,18 +1,8 @@
-//! A store whose values are encrypted where they lie: keys, tokens and passwords are in documents, and whoever copies
-//! the store's disk, or may read the etcd, is not to have them.
-//!
-//! A sealed value is [`MAGIC`], which key sealed it (4 bytes), a nonce (12 bytes), and the value encrypted with
-//! AES-256-GCM together with its tag (16 bytes). The document's key is authenticated with it, so that a sealed value
-//! cannot be moved to another document. Values in the history are sealed likewise.
-//!
-//! **What it does not do**: names of documents, authors, notes and times are readable. A value that is not sealed is
-//! handed on as it is, so that a store can be sealed from now on: who may write to the store can write what is not
-//! sealed. A value that none of the keys opens is handed on as it is too; its door finds it broken, and the others
-//! go on.
+//! The keys of a sealed store: where they come from, and what they do to one value.
 
-use crate::document::{Change, Document, Key, Recorded, Revision, Transaction};
-use crate::store::{Changes, CommitError, Store, StoreError, Watch, WatchError};
-use async_trait::async_trait;
+use super::MAGIC;
+use crate::document::Key;
+use crate::store::StoreError;
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use aws_lc_rs::digest::{SHA256, digest};
 use aws_lc_rs::rand;
@@ -22,29 +12,37 @@ use std::fmt;
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::SystemTime;
 
-/// What a sealed value begins with. No text does.
-pub const MAGIC: &[u8] = b"\0weir-sealed-1\0";
 /// The length of a key.
 const KEY_LENGTH: usize = 32;
 const NAME_LENGTH: usize = 4;
 
-/// The keys that open values; the last of them seals new ones.
+/// The keys that open values; the last of them seals new ones. Cheap to share.
 #[derive(Clone)]
-pub struct SealingKeys(Arc<Vec<SealingKey>>);
+pub struct SealingKeys(Arc<Ring>);
 
+/// Keys, and where more of them come from.
+struct Ring {
+    keys: RwLock<Arc<Vec<SealingKey>>>,
+    /// The file that they were read from. Others may use a new key before this process has read it.
+    file: Option<PathBuf>,
+    /// As what the file was read again last, because of a key that is not among these: its time and length.
+    looked: Mutex<Option<(SystemTime, u64)>>,
+}
+
+#[derive(Clone)]
 struct SealingKey {
     /// By which a sealed value tells which key it needs: the start of the key's SHA-256.
     name: [u8; NAME_LENGTH],
-    key: LessSafeKey,
+    key: Arc<LessSafeKey>,
 }
 
 impl fmt::Debug for SealingKeys {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "SealingKeys({})", self.0.len())
+        write!(formatter, "SealingKeys({})", self.keys().len())
     }
 }
 
@@ -72,29 +70,60 @@ impl SealingKeys {
     /// # Errors
     /// A part of it is no key, or there is none.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
-        let mut keys = Vec::new();
-        for (number, line) in text.lines().enumerate() {
-            if line.trim_start().starts_with('#') {
-                continue;
-            }
-            let words = line.split([',', ' ', '\t']).filter(|word| !word.is_empty());
-            for word in words {
-                keys.push(SealingKey::parse(word).ok_or(KeyError::NoKey(number + 1))?);
-            }
-        }
-        match keys.is_empty() {
-            true => Err(KeyError::Empty),
-            false => Ok(Self(Arc::new(keys))),
-        }
+        Ok(Self::new(parse(text)?, None))
     }
 
-    /// The keys of a file.
+    fn new(keys: Vec<SealingKey>, file: Option<PathBuf>) -> Self {
+        Self(Arc::new(Ring {
+            keys: RwLock::new(Arc::new(keys)),
+            file,
+            looked: Mutex::default(),
+        }))
+    }
+
+    fn keys(&self) -> Arc<Vec<SealingKey>> {
+        Arc::clone(&self.0.keys.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Reads the file again, where it is another one by now. What was known stays.
+    fn look_again(&self) {
+        let Some(file) = &self.0.file else {
+            return;
+        };
+        let mut looked = self.0.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        let about = fs::metadata(file).and_then(|about| Ok((about.modified()?, about.len())));
+        if about.as_ref().is_ok_and(|about| *looked == Some(*about)) {
+            return;
+        }
+        let read = match about.and_then(|about| Ok((about, fs::read_to_string(file)?))) {
+            Ok((about, text)) => {
+                *looked = Some(about);
+                parse(&text)
+            }
+            Err(error) => Err(KeyError::File(error.to_string())),
+        };
+        let mut fresh = match read {
+            Ok(fresh) => fresh,
+            Err(error) => {
+                tracing::warn!(%error, file = %file.display(), "the keys of the store cannot be read again");
+                return;
+            }
+        };
+        let known = self.keys();
+        let is_gone = |key: &&SealingKey| fresh.iter().all(|it| it.name != key.name);
+        let mut keys: Vec<SealingKey> = known.iter().filter(is_gone).cloned().collect();
+        keys.append(&mut fresh);
+        *self.0.keys.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(keys);
+    }
+
+    /// The keys of a file. It is read again when a value was sealed with a key that was not in it.
     ///
     /// # Errors
     /// It cannot be read, or holds none.
     pub fn read(path: &Path) -> Result<Self, KeyError> {
         let text = fs::read_to_string(path);
-        Self::parse(&text.map_err(|error| KeyError::File(format!("{}: {error}", path.display())))?)
+        let text = text.map_err(|error| KeyError::File(format!("{}: {error}", path.display())))?;
+        Ok(Self::new(parse(&text)?, Some(path.to_owned())))
     }
 
     /// The keys of a file, which is made with one new key, readable for its owner only, where it is missing.
@@ -142,7 +171,8 @@ impl SealingKeys {
     /// The system gives no random numbers.
     pub fn seal(&self, key: &Key, value: &[u8]) -> Result<Arc<[u8]>, StoreError> {
         let failed = || StoreError::Failed("a value cannot be encrypted".into());
-        let sealing = self.0.last().ok_or_else(failed)?;
+        let keys = self.keys();
+        let sealing = keys.last().ok_or_else(failed)?;
         let mut nonce = [0; NONCE_LEN];
         rand::fill(&mut nonce).map_err(|_| failed())?;
         let mut text = value.to_vec();
@@ -158,25 +188,45 @@ impl SealingKeys {
         let Some(sealed) = value.strip_prefix(MAGIC) else {
             return value;
         };
-        let opened = self.open_sealed(key, sealed);
+        let opened = open_sealed(&self.keys(), key, sealed).or_else(|| {
+            self.look_again();
+            open_sealed(&self.keys(), key, sealed)
+        });
         opened.unwrap_or_else(|| {
             tracing::warn!(%key, "a sealed document that none of the keys opens");
             value.clone()
         })
     }
+}
 
-    fn open_sealed(&self, key: &Key, sealed: &[u8]) -> Option<Arc<[u8]>> {
-        let (name, sealed) = sealed.split_first_chunk::<NAME_LENGTH>()?;
-        let (nonce, text) = sealed.split_first_chunk::<NONCE_LEN>()?;
-        // Two keys may have one name.
-        let mut keys = self.0.iter().rev().filter(|it| it.name == *name);
-        keys.find_map(|opening| {
-            let nonce = Nonce::assume_unique_for_key(*nonce);
-            let mut text = text.to_vec();
-            let opened = opening.key.open_in_place(nonce, bound_to(key), &mut text).ok()?;
-            Some(Arc::from(&*opened))
-        })
+fn parse(text: &str) -> Result<Vec<SealingKey>, KeyError> {
+    let mut keys = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        if line.trim_start().starts_with('#') {
+            continue;
+        }
+        let words = line.split([',', ' ', '\t']).filter(|word| !word.is_empty());
+        for word in words {
+            keys.push(SealingKey::parse(word).ok_or(KeyError::NoKey(number + 1))?);
+        }
     }
+    match keys.is_empty() {
+        true => Err(KeyError::Empty),
+        false => Ok(keys),
+    }
+}
+
+fn open_sealed(keys: &[SealingKey], key: &Key, sealed: &[u8]) -> Option<Arc<[u8]>> {
+    let (name, sealed) = sealed.split_first_chunk::<NAME_LENGTH>()?;
+    let (nonce, text) = sealed.split_first_chunk::<NONCE_LEN>()?;
+    // Two keys may have one name.
+    let mut keys = keys.iter().rev().filter(|it| it.name == *name);
+    keys.find_map(|opening| {
+        let nonce = Nonce::assume_unique_for_key(*nonce);
+        let mut text = text.to_vec();
+        let opened = opening.key.open_in_place(nonce, bound_to(key), &mut text).ok()?;
+        Some(Arc::from(&*opened))
+    })
 }
 
 fn bound_to(key: &Key) -> Aad<&[u8]> {
@@ -190,91 +240,8 @@ impl SealingKey {
         let name = digest(&SHA256, bytes);
         Some(Self {
             name: *name.as_ref().first_chunk()?,
-            key: LessSafeKey::new(UnboundKey::new(&AES_256_GCM, bytes).ok()?),
+            key: Arc::new(LessSafeKey::new(UnboundKey::new(&AES_256_GCM, bytes).ok()?)),
         })
-    }
-}
-
-/// A store whose values are sealed.
-#[derive(Debug, Clone)]
-pub struct Sealed {
-    store: Arc<dyn Store>,
-    keys: SealingKeys,
-}
-
-impl Sealed {
-    /// Seals what is written to a store from now on.
-    pub fn new(store: Arc<dyn Store>, keys: SealingKeys) -> Self {
-        Self { store, keys }
-    }
-}
-
-#[async_trait]
-impl Store for Sealed {
-    async fn read(&self, prefix: &str) -> Result<(Vec<Document>, Revision), StoreError> {
-        let (mut documents, revision) = self.store.read(prefix).await?;
-        for document in &mut documents {
-            document.value = self.keys.open(&document.key, document.value.clone());
-        }
-        Ok((documents, revision))
-    }
-
-    async fn watch(&self, prefix: &str, after: Revision) -> Result<Box<dyn Watch>, WatchError> {
-        Ok(Box::new(SealedWatch {
-            watch: self.store.watch(prefix, after).await?,
-            keys: self.keys.clone(),
-        }))
-    }
-
-    async fn commit(
-        &self,
-        mut transaction: Transaction,
-        expected: Revision,
-    ) -> Result<Revision, CommitError> {
-        for change in &mut transaction.changes {
-            if let Change::Put { key, value, .. } = change {
-                *value = self.keys.seal(key, value)?;
-            }
-        }
-        self.store.commit(transaction, expected).await
-    }
-
-    async fn history(
-        &self,
-        prefix: &str,
-        before: Option<Revision>,
-        limit: usize,
-    ) -> Result<Vec<Recorded>, StoreError> {
-        let mut history = self.store.history(prefix, before, limit).await?;
-        for recorded in &mut history {
-            let key = &recorded.key;
-            let open = |value: Arc<[u8]>| self.keys.open(key, value);
-            recorded.before = recorded.before.take().map(open);
-            recorded.after = recorded.after.take().map(open);
-        }
-        Ok(history)
-    }
-
-    async fn compact(&self, before: SystemTime) -> Result<(), StoreError> {
-        self.store.compact(before).await
-    }
-}
-
-struct SealedWatch {
-    watch: Box<dyn Watch>,
-    keys: SealingKeys,
-}
-
-#[async_trait]
-impl Watch for SealedWatch {
-    async fn next(&mut self) -> Result<Changes, WatchError> {
-        let mut changes = self.watch.next().await?;
-        for (key, document) in &mut changes.documents {
-            if let Some(document) = document {
-                document.value = self.keys.open(key, document.value.clone());
-            }
-        }
-        Ok(changes)
     }
 }
 
@@ -327,9 +294,26 @@ mod tests {
         ];
         for (text, count) in cases {
             let keys = SealingKeys::parse(&text);
-            assert_eq!(keys.as_ref().ok().map(|keys| keys.0.len()), count);
+            assert_eq!(keys.as_ref().ok().map(|keys| keys.keys().len()), count);
             assert!(!format!("{keys:?}").contains(&key));
         }
+    }
+
+    #[test]
+    fn a_key_that_others_use_already_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store.key");
+        let (one, two) = (SealingKeys::generate().unwrap(), SealingKeys::generate().unwrap());
+        fs::write(&path, &one).unwrap();
+        let (old, here) = (SealingKeys::read(&path).unwrap(), Key::new("a/1").unwrap());
+        let value: Arc<[u8]> = Arc::from(&b"1"[..]);
+        let sealed_before = old.seal(&here, &value).unwrap();
+        // Another process was started with one more key; then the first one goes from the file.
+        let sealed = keys(&[&one, &two]).seal(&here, &value).unwrap();
+        assert_eq!(keys(&[&one]).open(&here, sealed.clone()), sealed);
+        fs::write(&path, &two).unwrap();
+        assert_eq!(old.open(&here, sealed), value);
+        assert_eq!(old.open(&here, sealed_before), value);
     }
 
     #[test]
@@ -341,6 +325,6 @@ mod tests {
         let made = SealingKeys::read_or_create(&path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let again = SealingKeys::read_or_create(&path).unwrap();
-        assert_eq!(made.0[0].name, again.0[0].name);
+        assert_eq!(made.keys()[0].name, again.keys()[0].name);
     }
 }

@@ -1,0 +1,176 @@
+//! A store that is set back to what was saved of it, while doors work on it: what came after that is nowhere any more.
+
+use async_trait::async_trait;
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::Request;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+use tokio::sync::watch;
+use tower::ServiceExt as _;
+use weir_store::memory::MemoryStore;
+use weir_store::{
+    Change, Changes, CommitError, Document, Recorded, Revision, Store, StoreError, Transaction, Watch,
+    WatchError,
+};
+
+/// How long anything may take. Much more than it should: the machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A store that another one can take the place of.
+#[derive(Debug, Clone)]
+struct Place {
+    store: Arc<Mutex<MemoryStore>>,
+    other: watch::Sender<()>,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self {
+            store: Arc::default(),
+            other: watch::Sender::new(()),
+        }
+    }
+
+    fn store(&self) -> MemoryStore {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What is there, as a store of its own, of which it is the first revision.
+    async fn saved(&self) -> MemoryStore {
+        let (documents, _) = self.store().read("").await.expect("documents");
+        let put = |it: Document| Change::put(it.key, it.value);
+        let transaction = Transaction {
+            author: String::new(),
+            note: String::new(),
+            time: SystemTime::now(),
+            changes: documents.into_iter().map(put).collect(),
+        };
+        let saved = MemoryStore::new();
+        saved.commit(transaction, Revision(0)).await.expect("made");
+        saved
+    }
+
+    fn set_back(&self, saved: MemoryStore) {
+        *self.store.lock().unwrap_or_else(PoisonError::into_inner) = saved;
+        self.other.send_replace(());
+    }
+}
+
+struct PlaceWatch {
+    watch: Box<dyn Watch>,
+    other: watch::Receiver<()>,
+}
+
+#[async_trait]
+impl Watch for PlaceWatch {
+    async fn next(&mut self) -> Result<Changes, WatchError> {
+        tokio::select! {
+            biased;
+            _ = self.other.changed() => Err(StoreError::Unreachable("it is another one".to_owned()).into()),
+            next = self.watch.next() => next,
+        }
+    }
+}
+
+#[async_trait]
+impl Store for Place {
+    async fn read(&self, prefix: &str) -> Result<(Vec<Document>, Revision), StoreError> {
+        self.store().read(prefix).await
+    }
+
+    async fn watch(&self, prefix: &str, after: Revision) -> Result<Box<dyn Watch>, WatchError> {
+        Ok(Box::new(PlaceWatch {
+            other: self.other.subscribe(),
+            watch: self.store().watch(prefix, after).await?,
+        }))
+    }
+
+    async fn commit(&self, transaction: Transaction, expected: Revision) -> Result<Revision, CommitError> {
+        self.store().commit(transaction, expected).await
+    }
+
+    async fn history(
+        &self,
+        prefix: &str,
+        before: Option<Revision>,
+        limit: usize,
+    ) -> Result<Vec<Recorded>, StoreError> {
+        self.store().history(prefix, before, limit).await
+    }
+
+    async fn compact(&self, before: SystemTime) -> Result<(), StoreError> {
+        self.store().compact(before).await
+    }
+}
+
+/// The status of a call.
+async fn call(router: &Router, method: &str, path: &str) -> u16 {
+    let body = match (method, path.contains("apisix")) {
+        ("GET", _) => "",
+        (_, true) => "{\"uri\": \"/\", \"plugins\": {}}",
+        (_, false) => "{\"url\": \"http://h\"}",
+    };
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header("Content-Type", "application/json")
+        .body(Body::from(body))
+        .expect("a request");
+    let answer = router.clone().oneshot(request).await.expect("an answer");
+    let status = answer.status().as_u16();
+    let _body = to_bytes(answer.into_body(), usize::MAX).await.expect("a body");
+    status
+}
+
+/// Both doors, with what their resources' paths begin with and what a new one is answered with.
+async fn doors(place: &Place) -> [(Router, &'static str, u16); 2] {
+    let store = || Arc::new(place.clone()) as Arc<dyn Store>;
+    let kong = weir_kong::admin::Admin::open(store(), weir_kong::admin::AdminOptions::default());
+    let mut options = weir_apisix::AdminOptions::new(SystemTime::now);
+    options.keys.clear();
+    let apisix = weir_apisix::Admin::open(store(), options);
+    [
+        (kong.await.expect("opened").router(), "/services/", 200),
+        (
+            apisix.await.expect("opened").router(),
+            "/apisix/admin/routes/",
+            201,
+        ),
+    ]
+}
+
+/// Waits until a call is answered so.
+async fn until(router: &Router, path: &str, status: u16) {
+    let answered = async {
+        while call(router, "GET", path).await != status {
+            tokio::task::yield_now().await;
+        }
+    };
+    let answered = tokio::time::timeout(PATIENCE, answered).await;
+    answered.unwrap_or_else(|_| panic!("{path}: not {status} in time"));
+}
+
+#[tokio::test]
+async fn doors_forget_what_the_store_has_forgotten() {
+    let place = Place::new();
+    let others = doors(&place).await;
+    for ((router, prefix, new), (other, ..)) in doors(&place).await.into_iter().zip(others) {
+        let of = |name: &str| format!("{prefix}{name}");
+        assert_eq!(call(&router, "PUT", &of("1a")).await, new);
+        let saved = place.saved().await;
+        for name in ["1b", "1c"] {
+            assert_eq!(call(&router, "PUT", &of(name)).await, new);
+        }
+        // It follows the store, up to here.
+        assert_eq!(call(&other, "PUT", &of("1d")).await, new);
+        until(&router, &of("1d"), 200).await;
+        place.set_back(saved);
+        until(&router, &of("1d"), 404).await;
+        for (name, expected) in [("1a", 200), ("1b", 404), ("1c", 404)] {
+            assert_eq!(call(&router, "GET", &of(name)).await, expected, "{prefix}{name}");
+        }
+        assert_eq!(call(&router, "PUT", &of("1e")).await, new);
+        assert_eq!(call(&router, "GET", &of("1e")).await, 200);
+    }
+}

@@ -1,0 +1,63 @@
+//! What the task of a connection to an upstream does, from the first words until it ends. Which calls go on it is
+//! [`super::pool`]'s to say.
+
+use super::connection::{Connection, State};
+use crate::connection::LINGER;
+use crate::timer::Timer;
+use std::io;
+use std::task::Poll;
+use std::time::Instant;
+
+/// Waits until the server has said how many calls it takes at once.
+///
+/// # Errors
+/// `ConnectionReset` when it says something else, or goes.
+pub async fn greet(wire: &Connection) -> io::Result<()> {
+    std::future::poll_fn(|context| {
+        let is_over = wire.poll_in(context).is_ready();
+        if let Poll::Ready(Err(error)) = wire.poll_out(context) {
+            return Poll::Ready(Err(error));
+        }
+        match is_over {
+            true => Poll::Ready(Err(io::ErrorKind::ConnectionReset.into())),
+            // None at all is for a moment only (RFC 9113, 5.1.2).
+            false if wire.with(|state| state.is_greeted && state.peer_max_streams > 0) => Poll::Ready(Ok(())),
+            false => Poll::Pending,
+        }
+    })
+    .await
+}
+
+/// Lets the connection work until it ends, which it does once nobody keeps it and no call is left.
+pub async fn drive(wire: &Connection, is_kept: impl Fn() -> bool) {
+    let mut farewell: Option<Timer> = None;
+    let ended = std::future::poll_fn(|context| {
+        let is_over = wire.poll_in(context).is_ready();
+        let is_done = is_over || !is_kept();
+        if !is_over && is_done {
+            wire.with(State::go_away);
+        }
+        match wire.poll_out(context) {
+            Poll::Ready(written) if is_done || written.is_err() => Poll::Ready(written),
+            Poll::Pending if is_over => Poll::Ready(Ok(())),
+            Poll::Pending if is_done => {
+                // It may never read what is left.
+                let timer = farewell.get_or_insert_with(|| Timer::new(Instant::now(), LINGER));
+                timer.poll_expired(context).map(Ok)
+            }
+            _ => Poll::Pending,
+        }
+    })
+    .await;
+    wire.with(State::lose);
+    if let Err(error) = ended {
+        tracing::debug!(%error, "an upstream's HTTP/2 connection has ended");
+        return;
+    }
+    // Whoever does not take the good-bye will not miss it.
+    std::future::poll_fn(|context| {
+        let _is_told = wire.poll_end(context);
+        Poll::Ready(())
+    })
+    .await;
+}

@@ -1,0 +1,122 @@
+//! Room that streams share: those that nobody reads must not be in the way of the others.
+
+use super::frames::{
+    self, BOTH, DATA, HEADERS, INITIAL_WINDOW_SIZE, MAX_WINDOW, MORE_WINDOW, REQUEST, frame,
+};
+use super::peer::{Answer, Client, Upstream, receive, run, send_all};
+use super::support::{self, TestGateway, answer, patch, simple_model};
+use bytes::Bytes;
+use serde_json::{Value, json};
+use std::net::SocketAddr;
+
+fn model(upstream: SocketAddr) -> Value {
+    let url = format!("h2c://{upstream}");
+    patch(simple_model(upstream), &json!({"services": {"url": url}}))
+}
+
+#[test]
+fn clients_that_do_not_read_hold_nobody_else_back() {
+    const LONG: usize = 3 << 20;
+    let upstream = Upstream::serve(|_| Answer::ok(vec![7; LONG]));
+    let gateway = TestGateway::start(model(upstream.address));
+    run(async {
+        let idle = Client::connect(gateway.address).await;
+        let mut unread = Vec::new();
+        for _ in 0..40 {
+            let request = idle.request("GET", "/", &[]);
+            let (response, _) = idle.begin(request, true).await.unwrap();
+            unread.push(response.await.unwrap());
+        }
+        let client = Client::connect(gateway.address).await;
+        assert_eq!(client.get("/", &[]).await.body.len(), LONG);
+        // What was not read is still there.
+        let (parts, body) = unread.remove(0).into_parts();
+        drop(unread);
+        assert_eq!(receive(parts, body).await.unwrap().body.len(), LONG);
+    });
+    assert_eq!(*upstream.connections.lock().unwrap(), 1);
+}
+
+/// Bodies on their way to an upstream that does not take them leave room on their client's connection, which has to be
+/// told of what the others have had taken.
+#[test]
+fn bodies_that_are_stuck_hold_no_other_back() {
+    const STUCK: u32 = 14;
+    const LONG: usize = 4 << 20;
+    let upstream = support::Upstream::bind();
+    let gateway = TestGateway::start(model(upstream.address));
+    run(async {
+        let client = Client::connect(gateway.address).await;
+        let mut calls = Vec::new();
+        let mut begin = async |size: usize| {
+            let request = client.request("POST", "/", &[]);
+            let (response, mut stream) = client.begin(request, false).await.unwrap();
+            tokio::spawn(async move { send_all(&mut stream, Bytes::from(vec![7; size]), true).await });
+            calls.push(response);
+        };
+        begin(64 << 10).await;
+        let none = frames::settings(&[(INITIAL_WINDOW_SIZE, 0)]);
+        let accepted = tokio::task::spawn_blocking(move || frames::accept(&upstream, &[none]));
+        let mut wire = accepted.await.unwrap();
+        for _ in 1..STUCK {
+            begin(64 << 10).await;
+        }
+        begin(LONG).await;
+        let playing = tokio::task::spawn_blocking(move || {
+            let last = loop {
+                let head = frames::next_of(&mut wire, HEADERS);
+                if head.stream == 2 * STUCK + 1 {
+                    break head.stream;
+                }
+            };
+            wire.send([frames::window(0, MORE_WINDOW), frames::window(last, 16 << 20)].concat());
+            assert_eq!(frames::body(&mut wire, last), Ok(LONG));
+            wire.send(frame(HEADERS, BOTH, last, b"\x89"));
+            wire
+        });
+        let other = calls.pop().unwrap();
+        let (other, _wire) = tokio::join!(other, playing);
+        assert_eq!(other.unwrap().status(), 204);
+    });
+}
+
+/// Streams that wait for their connection's window are woken by their own for nothing; some are given up meanwhile, and
+/// others take their place.
+#[test]
+fn streams_that_wait_for_their_connection_go_on_once_it_has_room() {
+    const LONG: usize = 100_000;
+    let upstream = support::Upstream::bind();
+    let gateway = TestGateway::to(upstream.address);
+    upstream.serve(|_| answer(vec![7; LONG]));
+    let begin = |stream| frame(HEADERS, BOTH, stream, REQUEST);
+    let mut client = frames::connect(
+        &gateway,
+        &[frames::settings(&[(INITIAL_WINDOW_SIZE, 1 << 20)]), begin(1)],
+    );
+    let mut length = 0;
+    while length < 65_535 {
+        length += frames::next_of(&mut client, DATA).payload.len();
+    }
+    for number in 1..50 {
+        let stream = 4 * number - 1;
+        client.send([begin(stream), begin(stream + 2)].concat());
+        for _ in 0..2 {
+            frames::next_of(&mut client, HEADERS);
+        }
+        let more = [
+            frames::window(1, 1),
+            frames::window(stream, 1),
+            frames::window(stream + 2, 1),
+        ]
+        .concat();
+        for _ in 0..20 {
+            client.send(&more);
+        }
+        client.send(frame(frames::RST_STREAM, 0, stream, &[0, 0, 0, 8]));
+    }
+    client.send(frames::window(0, MAX_WINDOW));
+    let mut open = 50;
+    while open > 0 {
+        open -= usize::from(frames::next_of(&mut client, DATA).ends_stream());
+    }
+}

@@ -197,10 +197,7 @@ fn workers_share_the_port() {
     let upstream = Upstream::bind();
     let model = simple_model(upstream.address);
     upstream.serve(|_| answer("ok"));
-    let gateway = TestGateway::with(model, |options| {
-        listen_for_all(options);
-        options.workers = 4;
-    });
+    let gateway = start(&model, |options| options.workers = 4);
     let clients: Vec<_> = (0..16)
         .map(|_| Client::new(Protocol::Http3, address(&gateway, Protocol::Http3)))
         .collect();

@@ -44,7 +44,8 @@ check: ## The fast loop: format, lint, unit tests
 
 bench: ## A1 to A4 and N4 beside NGINX, HAProxy, Envoy; BENCH_ARGS="all", or "A1 A3 --rounds 3", to choose
 	@scripts/need build bench $(if $(BENCH_ARGS),peers)
-	$(CARGO) build --release --locked -p weir -p weir-bench
+	$(CARGO) build --release --locked -p weir
+	$(CARGO) build --release --locked -p weir-bench
 	target/release/weir-bench --weir target/release/weir $(or $(BENCH_ARGS),$(BENCH_DEFAULT))
 
 bench-micro: ## What the pieces of a call cost by themselves; BENCH_ARGS="plugins" to choose

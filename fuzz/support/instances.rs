@@ -36,7 +36,7 @@ service Books {
 fn configurations() -> Vec<(&'static str, Value)> {
     let all = json!([{"count": 5, "per": "second"}]);
     vec![
-        ("key-auth", json!({"look_in": [{"header": "X-Api-Key"}, {"query": "key"}, {"cookie": "key"}, {"body": "key"}]})),
+        ("key-auth", json!({"look_in": [{"header": "X-Api-Key"}, {"query": "key"}, {"body": "key"}]})),
         ("basic-auth", json!({"any_case": true, "ignore_spaces": true, "hide": true})),
         ("hmac-auth", json!({"form": "hmac", "check_body": true, "clock_skew_seconds": 0})),
         ("hmac-auth", json!({"form": "signature", "clock_skew_seconds": 300})),
@@ -50,7 +50,7 @@ fn configurations() -> Vec<(&'static str, Value)> {
         ("uri-restriction", json!({"deny": ["\\.(git|env)(/|$)", "^/admin"], "ignore_case": true})),
         ("real-ip", json!({"from": "http_x_forwarded_for", "trusted": ["0.0.0.0/0", "::/0"], "recursive": true})),
         ("ip-restriction", json!({"deny": ["10.1.2.3"]})),
-        ("graphql-limit", json!({"limit": 100, "window_seconds": 60, "by": "client-ip"})),
+        ("graphql-limit", json!({"limit": 100, "window_seconds": 60, "by": "ip"})),
         ("degraphql", json!({"query": "query ($name: String!) { user(name: $name) { id } }", "variables": ["name"]})),
         ("request-validation", json!({"body_schema": {"type": "object", "required": ["name"],
             "properties": {"name": {"type": "string", "pattern": "^a+$"}, "list": {"type": "array", "uniqueItems": true}}}})),
@@ -104,6 +104,7 @@ fn build() -> Vec<(&'static str, Arc<dyn Filter>)> {
                 place: DocPath::root(),
                 identity: Identity { consumer: Arc::clone(&consumer), credential_id: None },
                 voice: Voice::Native,
+                workspace: None,
             };
             ((*plugin).to_owned(), vec![credential])
         })
@@ -111,6 +112,7 @@ fn build() -> Vec<(&'static str, Arc<dyn Filter>)> {
     let context = BuildContext {
         instance_id: "instance",
         voice: Voice::Native,
+        workspace: None,
         credentials: &known,
         consumers: &HashMap::from([((Voice::Native, "alice".to_owned()), consumer)]),
         indexes: &RefCell::default(),

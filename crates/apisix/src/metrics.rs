@@ -17,8 +17,8 @@ pub struct Figures {
     pub accepted_connections: u64,
     /// Requests that were answered or given up.
     pub requests: u64,
-    /// Whether the store of the configuration can be reached.
-    pub is_store_reachable: bool,
+    /// Whether the store of the configuration can be reached; `None`: there is none, and nothing to tell of it.
+    pub is_store_reachable: Option<bool>,
     /// Revisions of the store by the original's key; none where there is no Admin API.
     pub modify_indexes: Vec<(&'static str, u64)>,
     /// The machine's name.
@@ -32,11 +32,13 @@ pub fn write(figures: &Figures, out: &mut String) {
     let mut family = |name: &str, help: &str, samples: &[(String, u64)]| {
         write_gauges(&format!("{}{name}", figures.prefix), help, samples, out);
     };
-    family(
-        "etcd_reachable",
-        "Config server etcd reachable from APISIX, 0 is unreachable",
-        &[(String::new(), u64::from(figures.is_store_reachable))],
-    );
+    if let Some(is_reachable) = figures.is_store_reachable {
+        family(
+            "etcd_reachable",
+            "Config server etcd reachable from APISIX, 0 is unreachable",
+            &[(String::new(), u64::from(is_reachable))],
+        );
+    }
     if !figures.modify_indexes.is_empty() {
         let indexes = figures.modify_indexes.iter();
         let samples: Vec<_> = indexes
@@ -95,7 +97,7 @@ mod tests {
             open_connections: 2,
             accepted_connections: 7,
             requests: 30,
-            is_store_reachable: true,
+            is_store_reachable: Some(true),
             modify_indexes: vec![("routes", 12)],
             hostname: "gw-1".into(),
             targets: vec![("/upstreams/1".into(), "10.0.0.1".into(), 80, false)],

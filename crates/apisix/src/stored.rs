@@ -4,7 +4,7 @@
 //! read and translated before is kept: after a change, only what the change is about is translated again. A
 //! document that cannot be served is left out and named; it never stops the rest.
 
-mod lack;
+pub mod lack;
 
 use crate::admin::Kind;
 use crate::document::{
@@ -167,7 +167,13 @@ impl Stored {
                 self.memory.forget_routes();
             }
             // Any plugin may name one.
-            Kind::PluginMetadata | Kind::Proto => self.memory.forget_plugins_and_routes(),
+            Kind::PluginMetadata | Kind::Proto => {
+                self.memory.forget_plugins_and_routes();
+                for reasons in self.untranslated.values_mut() {
+                    reasons.retain(|reason| !reason.starts_with("plugins."));
+                }
+                self.untranslated.retain(|_, reasons| !reasons.is_empty());
+            }
             Kind::Ssl => {
                 let known = self.documents.ssls.iter().find(|ssl| ssl.id == id);
                 if known.is_none_or(|ssl| ssl.value.kind == "client") {

@@ -135,7 +135,7 @@ consumer_groups:
         [
             "routes/r/key-auth@1",
             "routes/r/proxy-rewrite@2",
-            "-|consumers/without-group@5",
+            "-|consumers/refused@5",
             "-|consumers/cors@0",
             "routes/r/limit-count|consumers/limit-count@3",
             "-|consumers/response-rewrite!@4",
@@ -159,8 +159,8 @@ consumer_groups:
             "consumers/cors: a=consumers/a/cors",
             "consumers/limit-count: a=consumers/a/limit-count b=consumer_groups/g/limit-count",
             "consumers/proxy-rewrite: a=consumers/a/proxy-rewrite",
+            "consumers/refused: c=consumers/refused",
             "consumers/response-rewrite: a=consumer_groups/g/response-rewrite b=-",
-            "consumers/without-group: c=consumers/without-group",
         ]
     );
     let credentials: Vec<String> = model

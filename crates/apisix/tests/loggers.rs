@@ -88,6 +88,7 @@ fn servers_and_forms() {
         };
         assert_eq!(http.url, url);
         assert_eq!(serde_json::to_value(&found.form).expect("JSON"), form, "{plugin}");
+        assert_eq!(found.own_name, "apisix", "{plugin}");
         assert_eq!((found.batch.retries, found.batch.max_pending), (0, 8192));
     }
 }
@@ -243,4 +244,15 @@ fn datadog_is_where_metadata_says() {
         (udp.host.as_str(), udp.port, udp.line_bytes),
         ("agent", 8125, Some(0))
     );
+}
+
+#[test]
+fn formats_end_where_they_nest_too_deep() {
+    let deep = json!({"a": {"b": {"c": {"d": {"e": {"f": {"g": "$host"}}}, "x": "$uri"}}}});
+    let cut = json!({"a": {"b": {"c": {"d": {"e": {}}, "x": "$uri"}}}});
+    let config = json!({"host": "l", "port": 1, "log_format": deep, "log_format_extra": {"in": deep}});
+    let found = catalogue("tcp-logger", &config);
+    assert_eq!(found.fields.expect("a format")["a"], cut["a"]);
+    let deepest = &found.extra_fields["in"]["a"]["b"]["c"];
+    assert_eq!(*deepest, json!({"d": {}, "x": "$uri"}));
 }

@@ -16,7 +16,7 @@ use tokio_rustls::TlsConnector;
 
 /// Until the head of the answer is there, and then until its end, unless the call says otherwise.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The largest body of an answer that is read whole, in bytes.
+/// The largest body of an answer that is read whole, unless the call says otherwise, in bytes.
 const MAX_BODY: usize = 256 << 20;
 
 /// What calls go over.
@@ -79,6 +79,8 @@ pub struct Call {
     pub body: Vec<u8>,
     /// Until the head of the answer is there, and then until its end.
     pub patience: Duration,
+    /// The largest body of an answer that is read whole, in bytes.
+    pub max_body: usize,
     /// Whom a call over TLS trusts; `None`: the system's authorities.
     pub trust: Option<Arc<ClientConfig>>,
 }
@@ -92,6 +94,7 @@ impl Call {
             headers: Vec::new(),
             body: Vec::new(),
             patience: PATIENCE,
+            max_body: MAX_BODY,
             trust: None,
         }
     }
@@ -100,12 +103,10 @@ impl Call {
     pub fn json(method: Method, url: impl Into<String>, body: &serde_json::Value) -> Self {
         Self {
             method,
-            url: url.into(),
-            headers: vec![("content-type", "application/json".to_owned())],
             body: body.to_string().into_bytes(),
-            patience: PATIENCE,
-            trust: None,
+            ..Self::get(url)
         }
+        .header("content-type", "application/json")
     }
 
     /// With a header.
@@ -141,10 +142,10 @@ impl Call {
     /// # Errors
     /// Without an answer, or when it is too long or breaks off.
     pub async fn make(self) -> Result<(StatusCode, Bytes), HttpError> {
-        let (host, patience) = (host_of(&self.url)?, self.patience);
+        let (host, patience, max_body) = (host_of(&self.url)?, self.patience, self.max_body);
         let answer = self.open().await?;
         let status = answer.status();
-        let body = http_body_util::Limited::new(answer.into_body(), MAX_BODY);
+        let body = http_body_util::Limited::new(answer.into_body(), max_body);
         match tokio::time::timeout(patience, body.collect()).await {
             Ok(Ok(body)) => Ok((status, body.to_bytes())),
             Ok(Err(error)) => Err(HttpError::Connection {
@@ -199,12 +200,49 @@ impl Call {
     }
 }
 
-fn host_of(url: &str) -> Result<String, HttpError> {
+/// Whom a URL names, as `Host` has it, and as errors and logs tell it.
+///
+/// # Errors
+/// It is none that can be asked. What stands before an `@` is a secret that nobody is sent: it would only be told.
+pub(crate) fn host_of(url: &str) -> Result<String, HttpError> {
     let url: Uri = url.parse().map_err(|_| HttpError::Call("not a URL".to_owned()))?;
     match (url.scheme_str(), url.authority()) {
+        (Some("http" | "https"), Some(authority)) if authority.as_str().contains('@') => Err(
+            HttpError::Call("expected a URL without user and password".to_owned()),
+        ),
         (Some("http" | "https"), Some(authority)) => Ok(authority.to_string()),
         _ => Err(HttpError::Call(
             "expected a URL http://HOST:PORT/ or https://HOST/".to_owned(),
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_told_without_secrets() {
+        for (url, expected) in [
+            ("http://h/a@b", Ok("h")),
+            ("https://h:1?a@b", Ok("h:1")),
+            ("http://[::1]:80/", Ok("[::1]:80")),
+            (
+                "http://jack:secret@h/",
+                Err("expected a URL without user and password"),
+            ),
+            (
+                "http://jack@h:1/",
+                Err("expected a URL without user and password"),
+            ),
+            (
+                "ftp://jack:secret@h/",
+                Err("expected a URL http://HOST:PORT/ or https://HOST/"),
+            ),
+            ("http://jack:sec ret@h/", Err("not a URL")),
+        ] {
+            let host = host_of(url).map_err(|error| error.to_string());
+            assert_eq!(host.as_deref().map_err(String::as_str), expected, "{url}");
+        }
     }
 }

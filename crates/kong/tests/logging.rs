@@ -48,6 +48,7 @@ fn targets_and_forms() {
             vec![
                 ("/target/file", json!({"path": "/tmp/x.log", "reopen": true})),
                 ("/form", json!("lines")),
+                ("/own_name", json!("kong")),
             ],
         ),
         (

@@ -117,7 +117,7 @@ fn exchange(request: &Map<String, Value>) -> Exchange {
         }
     }
     call.is_tls = text("scheme") == "https";
-    call.sni = request.get("sni").and_then(Value::as_str).map(str::to_owned);
+    call.sni = request.get("sni").and_then(Value::as_str).map(Into::into);
     exchange
 }
 

@@ -76,9 +76,14 @@ impl Voice {
         }
     }
 
-    /// Whether several credentials of a plugin may have the same key, as APISIX lets them: the last one counts.
+    /// Whether several credentials of a plugin may have the same key: the last one counts then.
     pub fn keys_may_repeat(self) -> bool {
         self == Voice::Apisix
+    }
+
+    /// Whether configurations may name a consumer that there is not. Calls that need it are answered as failures.
+    pub fn consumers_may_be_missing(self) -> bool {
+        self != Voice::Native
     }
 }
 

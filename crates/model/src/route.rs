@@ -193,7 +193,8 @@ pub struct ForwardedHeaders {
     /// port, the listener's). Otherwise: the host in lower case without a port, and the listener's port.
     #[serde(skip_serializing_if = "is_default")]
     pub host_as_written: bool,
-    /// The client's own `Forwarded` (RFC 7239) is not passed on.
+    /// What a peer that is not trusted says of others is not passed on: its `Forwarded` (RFC 7239) and, where some peers
+    /// are trusted, its `X-Forwarded-For`.
     #[serde(skip_serializing_if = "is_default")]
     pub drop_forwarded: bool,
 }

@@ -88,6 +88,40 @@ impl Request {
         self.parsed.operation.get_or_init(read).as_ref()
     }
 
+    /// Whether the request carries more GraphQL operations than the one that [`Self::graphql_operation`] finds: in
+    /// its document, in a list of such requests, or in a second place where servers look too.
+    pub(crate) fn has_several_operations(&self) -> bool {
+        let is_post = self.method == b"POST";
+        if !is_post && self.method != b"GET" {
+            return false;
+        }
+        let found = self.graphql_operation();
+        if found.is_some_and(|operation| !operation.is_alone) {
+            return true;
+        }
+        let is_query = |item: &Value| item.get("query").is_some_and(Value::is_string);
+        let is_elsewhere = match (self.content_type().and_then(Form::of), self.body_fields()) {
+            (Some(Form::Json), Some(Value::Array(items))) => items.iter().any(is_query),
+            (Some(Form::UrlEncoded | Form::Multipart), Some(fields)) => {
+                is_query(fields) || fields.get("operations").is_some()
+            }
+            _ => false,
+        };
+        if is_post && is_elsewhere {
+            return true;
+        }
+        let pairs = self.query.as_deref().into_iter().flat_map(query_pairs);
+        let mut queries = pairs.filter(|(name, _)| decode_form(name) == &b"query"[..]);
+        // Of a GET, the first has been taken.
+        if !is_post {
+            queries.next();
+        }
+        queries.any(|(_, value)| {
+            let document = decode_form(value.unwrap_or_default());
+            std::str::from_utf8(&document).is_ok_and(|document| Operation::read(document).is_some())
+        })
+    }
+
     /// Lets go of what variables have read out of the body; they read it again when they are asked again. It may
     /// take many times the memory of the body itself.
     pub fn forget_parsed_body(&mut self) {

@@ -39,9 +39,10 @@ pub struct CredentialEntry<T> {
     pub identity: Identity,
 }
 
-/// Credentials of one plugin and voice by the key that calls carry.
+/// Credentials of one plugin and voice by the key that calls carry. They are found by a hash that is keyed with a secret
+/// of the process: keys are secrets, and whoever calls chooses what is looked for.
 #[derive(Debug)]
-pub struct CredentialIndex<T>(HashMap<Box<[u8]>, CredentialEntry<T>, foldhash::fast::RandomState>);
+pub struct CredentialIndex<T>(HashMap<Box<[u8]>, CredentialEntry<T>>);
 
 impl<T> Default for CredentialIndex<T> {
     fn default() -> Self {

@@ -33,6 +33,7 @@ mod response;
 mod shelf;
 mod side_call;
 mod trace;
+mod undecided;
 mod variable;
 mod wait;
 
@@ -65,5 +66,6 @@ pub use shelf::{Shelf, ShelfKey, ShelfReader, Shelves};
 pub use side_call::SideCall;
 pub use template::Template;
 pub use trace::{TraceContext, write_hex};
+pub use undecided::Undecided;
 pub use variable::Variable;
 pub use wait::Wait;

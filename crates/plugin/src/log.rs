@@ -36,6 +36,8 @@ pub struct CallRecord<'c> {
     pub failures: &'c [FailedTry],
     /// The target that was asked last.
     pub upstream: Option<SocketAddr>,
+    /// That target's host as it is configured: an address, or a name before it is resolved.
+    pub upstream_host: Option<&'c str>,
     /// The gateway's host name.
     pub hostname: &'c str,
 }

@@ -7,6 +7,7 @@ use crate::question::Question;
 use crate::redis::RedisWork;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::response::Reply;
+use crate::undecided::Undecided;
 use crate::wait::Wait;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -64,6 +65,19 @@ pub trait Filter: Send + Sync {
     /// [`MAX_VARIABLE_BODY`](crate::MAX_VARIABLE_BODY) bytes before the chain begins its request work.
     fn needs_body(&self) -> bool {
         false
+    }
+
+    /// Whether a call loses no more than an account of it where this instance is left out. The conditions of all others
+    /// must be decided: calls on which they cannot be are refused.
+    fn only_tells(&self) -> bool {
+        false
+    }
+
+    /// Why it cannot do its work on this call, which is refused then: what it refuses or counts calls by is in a body
+    /// that cannot be judged. Asked only of those that need the body.
+    fn undecided(&self, exchange: &Exchange) -> Option<Undecided> {
+        let _ = exchange;
+        None
     }
 
     /// Works on the request before it is forwarded.

@@ -57,7 +57,7 @@ pub struct Request {
     /// Whether the client's connection is over TLS.
     pub is_tls: bool,
     /// The server name of the TLS handshake.
-    pub sni: Option<String>,
+    pub sni: Option<Arc<str>>,
     /// The certificate that the client has shown in the TLS handshake and that was found good, in DER.
     pub client_certificate: Option<Arc<[u8]>>,
     /// The client: the connection's peer, or the address that a trusted peer names.
@@ -68,8 +68,13 @@ pub struct Request {
     pub local: SocketAddr,
     /// The memory of the last query, for the next one.
     spare_query: Vec<u8>,
+    /// The memory of the last body that was kept, for the next one.
+    spare_body: Vec<u8>,
     pub(crate) parsed: ParsedBody,
 }
+
+/// Larger bodies leave no memory behind.
+const MAX_SPARE_BODY: usize = 16 * 1024;
 
 impl Default for Request {
     fn default() -> Self {
@@ -96,6 +101,7 @@ impl Default for Request {
             peer: nobody,
             local: nobody,
             spare_query: Vec::new(),
+            spare_body: Vec::new(),
             parsed: ParsedBody::default(),
         }
     }
@@ -116,15 +122,14 @@ impl Request {
 
     /// The value of cookie `name`, as written.
     pub fn cookie(&self, name: &[u8]) -> Option<&[u8]> {
-        self.headers
-            .iter()
-            .filter(|header| header.name.eq_ignore_ascii_case(b"cookie"))
-            .find_map(|header| {
-                header.value.split(|byte| *byte == b';').find_map(|pair| {
-                    let pair = pair.trim_ascii();
-                    pair.strip_prefix(name)?.strip_prefix(b"=")
-                })
-            })
+        self.cookies(name).next()
+    }
+
+    /// The values of all cookies of this name, in order.
+    pub fn cookies<'r>(&'r self, name: &[u8]) -> impl Iterator<Item = &'r [u8]> {
+        let headers = self.headers.get_all(b"cookie");
+        let pairs = headers.flat_map(|value| value.split(|byte| *byte == b';'));
+        pairs.filter_map(|pair| pair.trim_ascii().strip_prefix(name)?.strip_prefix(b"="))
     }
 
     /// Sets the query, using memory of an earlier one.
@@ -136,6 +141,13 @@ impl Request {
         memory.clear();
         memory.extend_from_slice(query);
         self.query = Some(memory);
+    }
+
+    /// Sets the body to a copy of `body`, using memory of an earlier one.
+    pub fn keep_body(&mut self, body: &[u8]) {
+        let mut memory = std::mem::take(&mut self.spare_body);
+        memory.extend_from_slice(body);
+        self.body = Some(memory);
     }
 
     /// Empties the request for the next one on the same connection, keeping its memory.
@@ -154,7 +166,12 @@ impl Request {
         self.client_certificate = None;
         self.headers.clear();
         self.decided = 0;
-        self.body = None;
+        if let Some(mut body) = self.body.take()
+            && body.capacity() <= MAX_SPARE_BODY
+        {
+            body.clear();
+            self.spare_body = body;
+        }
         self.has_body = false;
         self.expects_continue = false;
         self.max_body_bytes = None;

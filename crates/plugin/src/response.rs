@@ -1,4 +1,4 @@
-//! The response side of an exchange.
+//! The response side of an exchange: what upstreams have answered, and what filters answer in their place.
 
 use crate::body_filter::BodyFilters;
 use crate::headers::Headers;

@@ -1,4 +1,4 @@
-//! Texts with `$variables` in them.
+//! Texts with `$variables` in them, made ready once and filled in for a call. They compute nothing.
 
 use crate::exchange::Exchange;
 use crate::variable::Variable;
@@ -63,9 +63,14 @@ impl Template {
 
     /// Whether any of its variables is in the request's body.
     pub fn needs_body(&self) -> bool {
-        self.0.iter().any(|part| match part {
-            Part::Text(_) => false,
-            Part::Variable(variable) | Part::VariableOr(variable, _) => variable.needs_body(),
+        self.variables().any(Variable::needs_body)
+    }
+
+    /// The variables, in order.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = &Variable> {
+        self.0.iter().filter_map(|part| match part {
+            Part::Text(_) => None,
+            Part::Variable(variable) | Part::VariableOr(variable, _) => Some(variable),
         })
     }
 

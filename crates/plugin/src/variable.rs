@@ -191,14 +191,18 @@ impl Variable {
 
     /// Whether its value for this request may be in a body that has not been read.
     pub(crate) fn awaits_body(&self, request: &Request) -> bool {
-        request.body.is_none()
-            && match self {
-                Self::FormField(_) | Self::PostArg(_) => request.has_fields(),
-                Self::GraphqlOperation | Self::GraphqlName | Self::GraphqlRootFields => {
-                    request.has_body && request.method == b"POST"
-                }
-                _ => false,
+        request.body.is_none() && self.is_in_body(request)
+    }
+
+    /// Whether its value for this request may be in the body.
+    pub(crate) fn is_in_body(&self, request: &Request) -> bool {
+        match self {
+            Self::FormField(_) | Self::PostArg(_) => request.has_fields(),
+            Self::GraphqlOperation | Self::GraphqlName | Self::GraphqlRootFields => {
+                request.has_body && request.method == b"POST"
             }
+            _ => false,
+        }
     }
 
     /// The variable's value for this call, with its type.

@@ -5,7 +5,8 @@
 //!   - {name: X-Team, value: {consumer-label: team}}
 //! ```
 //!
-//! Security: copies of these headers that a caller sends never get through.
+//! Security: copies of these headers that a caller sends never get through, nor those whose names differ only in `_` and
+//! `-`.
 
 use crate::checks::Faults;
 use crate::identity::IdentityHeader;
@@ -56,7 +57,7 @@ impl Filter for Tell {
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         for header in &self.0 {
-            exchange.request.headers.remove(header.name.as_bytes());
+            exchange.request.headers.remove_owned(header.name.as_bytes());
             if let Some(identity) = &exchange.identity
                 && let Some(value) = header.value.read(identity)
             {
@@ -85,7 +86,11 @@ mod tests {
             (None, &[]),
         ] {
             let mut exchange = exchange();
-            prepare(&mut exchange, "GET /", &[("X-Team", "spoof")]);
+            prepare(
+                &mut exchange,
+                "GET /",
+                &[("X-Team", "spoof"), ("x_team", "spoof")],
+            );
             exchange.identity = caller.map(|caller| identity(caller, None));
             assert_eq!(word(&filter.on_request(&mut exchange)), "continue");
             assert_eq!(lines(&exchange.request.headers), told, "{caller:?}");

@@ -2,10 +2,11 @@
 
 use data_encoding::HEXLOWER;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::net::IpAddr;
 use weir_flow::rate_limit::KeyStart;
-use weir_plugin::{Exchange, Template};
+use weir_plugin::{Exchange, Template, Undecided};
 
 /// What calls are counted by.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -24,6 +25,13 @@ pub enum CountBy {
     Route,
     /// Nothing: all calls together.
     Everybody,
+    /// The client's address; of IPv6 only so many bits (1 to 128), as whoever has one address has a network of them:
+    /// mostly 64 bits.
+    IpNetwork(
+        #[serde(deserialize_with = "prefix_length")]
+        #[schemars(range(min = 1, max = 128))]
+        u8,
+    ),
     /// The value of this request header.
     Header(String),
     /// All calls to exactly this path (as the client wrote it) together; others are counted by `otherwise`.
@@ -31,6 +39,13 @@ pub enum CountBy {
     /// A text with variables, such as `$remote_addr $http_x_tenant`. It counts as absent when none of its variables
     /// has a value, or when it is empty.
     Template(String),
+}
+
+fn prefix_length<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
+    match u8::deserialize(deserializer)? {
+        bits @ 1..=128 => Ok(bits),
+        other => Err(D::Error::custom(format!("expected 1 to 128 bits, found {other}"))),
+    }
 }
 
 /// What a call is counted by when there is no value to count by.
@@ -85,6 +100,14 @@ impl Number {
         matches!(self, Self::PerCall(template) if template.needs_body())
     }
 
+    /// Why the number for this call cannot be believed.
+    pub(crate) fn undecided(&self, exchange: &Exchange) -> Option<Undecided> {
+        match self {
+            Self::Fixed(_) => None,
+            Self::PerCall(template) => template.undecided(exchange),
+        }
+    }
+
     /// The number for this call, at most 2^53-1; `None` where a variable has no good value.
     pub(crate) fn read(&self, exchange: &Exchange) -> Option<u64> {
         match self {
@@ -117,6 +140,8 @@ pub(crate) struct Counted {
 
 enum Key {
     Ip,
+    /// The bits of an address of IPv6 that count.
+    Network(u128),
     Consumer,
     Credential,
     Service,
@@ -131,6 +156,7 @@ impl Key {
     fn new(by: CountBy) -> Self {
         match by {
             CountBy::Ip => Self::Ip,
+            CountBy::IpNetwork(bits) => Self::Network(!u128::MAX.checked_shr(bits.into()).unwrap_or(0)),
             CountBy::Consumer => Self::Consumer,
             CountBy::Credential => Self::Credential,
             CountBy::Service => Self::Service,
@@ -160,6 +186,14 @@ impl Counted {
         matches!(&self.by, Key::Variables(template) if template.needs_body())
     }
 
+    /// Why what the call is counted by cannot be believed.
+    pub(crate) fn undecided(&self, exchange: &Exchange) -> Option<Undecided> {
+        match &self.by {
+            Key::Variables(template) => template.undecided(exchange),
+            _ => None,
+        }
+    }
+
     /// The key of the call's counters; `None` where it has nothing to count by.
     pub(crate) fn key(&self, exchange: &Exchange) -> Option<u128> {
         self.with_value(exchange, |kind, value| self.key_of(kind, value))
@@ -178,6 +212,13 @@ impl Counted {
         let of = |kind, value: &[u8]| (!value.is_empty()).then(|| make(kind, value));
         match &self.by {
             Key::Ip => Some(with_address(request.client, make)),
+            Key::Network(mask) => {
+                let network = match request.client.to_canonical() {
+                    IpAddr::V6(address) => IpAddr::V6((address.to_bits() & mask).into()),
+                    address => address,
+                };
+                Some(with_address(network, make))
+            }
             Key::Consumer => of(b'c', consumer()?.id.as_bytes()),
             Key::Credential => {
                 let id = exchange.identity.as_ref()?.credential_id.as_deref()?;
@@ -282,5 +323,53 @@ pub(crate) mod settled {
     pub(crate) fn is_settled(exchange: &mut Exchange, plugin: &str) -> bool {
         let list: Option<&mut List> = exchange.kept.get_mut(&OWNER);
         list.is_some_and(|list| list.iter().flatten().any(|settled| *settled == plugin))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testkit::exchange;
+    use serde_json::json;
+
+    #[test]
+    fn addresses_of_a_network_count_as_one() {
+        const SAME: &str = "2001:db8:0:1::1";
+        for (by, address, is_same) in [
+            (json!("ip"), SAME, true),
+            (json!("ip"), "2001:db8:0:1::2", false),
+            (json!({"ip-network": 64}), "2001:db8:0:1:ffff::2", true),
+            (json!({"ip-network": 64}), "2001:db8:0:2::1", false),
+            (json!({"ip-network": 48}), "2001:db8:0:ffff::1", true),
+            (json!({"ip-network": 128}), "2001:db8:0:1::2", false),
+            (json!({"ip-network": 128}), SAME, true),
+            (json!({"ip-network": 1}), "192.0.2.1", false),
+        ] {
+            let counted = Counted::new("s", 0, serde_json::from_value(by.clone()).expect("valid"));
+            let of = |address: &str| {
+                let mut exchange = exchange();
+                exchange.request.client = address.parse().expect("an address");
+                (counted.key(&exchange), counted.name(&exchange))
+            };
+            let ((key, name), (same_key, same_name)) = (of(address), of(SAME));
+            assert_eq!(
+                (key == same_key, name == same_name),
+                (is_same, is_same),
+                "{by} {address}"
+            );
+        }
+        let by = serde_json::from_value(json!({"ip-network": 8})).expect("valid");
+        let counted = Counted::new("s", 0, by);
+        let of = |address: &str| {
+            let mut exchange = exchange();
+            exchange.request.client = address.parse().expect("an address");
+            counted.key(&exchange)
+        };
+        assert_ne!(of("192.0.2.1"), of("192.0.2.2"), "IPv4 is told apart whole");
+        assert_eq!(of("192.0.2.1"), of("::ffff:192.0.2.1"));
+        for bits in [json!(0), json!(129), json!("64")] {
+            let read: Result<CountBy, _> = serde_json::from_value(json!({"ip-network": bits}));
+            assert!(read.is_err(), "{bits}");
+        }
     }
 }

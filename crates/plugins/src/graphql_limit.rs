@@ -21,7 +21,7 @@ use weir_flow::rate_limit::{Limiter, Window, WindowLimit, WindowState};
 use weir_model::Diagnostic;
 use weir_plugin::{
     BuildContext, Exchange, Filter, Outcome, Phases, Plugin, RedisLedger, RedisWork, Refusal, RefusalKind,
-    parse_config,
+    Undecided, parse_config,
 };
 
 /// Configuration of `graphql-limit`.
@@ -287,6 +287,10 @@ impl Filter for DepthFilter {
 
     fn needs_body(&self) -> bool {
         self.by.needs_body()
+    }
+
+    fn undecided(&self, exchange: &Exchange) -> Option<Undecided> {
+        self.by.undecided(exchange)
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {

@@ -1,12 +1,13 @@
 //! Who calls, as upstreams are told: what all authentication plugins have in common.
 //!
 //! Upstreams trust the headers that are set here, so a client's own copies never get through: whenever a plugin has
-//! looked at a call, headers about which it has nothing to say are taken out.
+//! looked at a call, headers about which it has nothing to say are taken out, and with them those whose names differ only
+//! in `_` and `-`, as many servers take them for the same.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use weir_model::{Diagnostic, DocPath, Voice};
+use weir_model::{Diagnostic, DocPath};
 use weir_plugin::headers::{is_name, is_value};
 use weir_plugin::{
     AuthFailure, BuildContext, ConsumerIdentity, Exchange, Identity, Outcome, Refusal, RefusalKind,
@@ -143,8 +144,7 @@ impl Gate {
                 "expected a header name",
             ));
         }
-        // The originals take such a configuration, and answer the calls in question 500.
-        if context.voice == Voice::Native
+        if !context.voice.consumers_may_be_missing()
             && let Some(id) = &config.anonymous
             && context.consumer(id).is_none()
         {
@@ -197,7 +197,7 @@ impl Gate {
             .get_or_insert_with(|| Arc::clone(&self.unnamed));
         self.tell(exchange, &identity);
         if let Some(name) = &self.anonymous_header {
-            exchange.request.headers.remove(name.as_bytes());
+            exchange.request.headers.remove_owned(name.as_bytes());
         }
         exchange.identity = Some(identity);
         Outcome::Continue
@@ -227,7 +227,7 @@ impl Gate {
             Some(Some(identity)) => {
                 self.tell(exchange, identity);
                 if let Some(name) = &self.anonymous_header {
-                    exchange.request.headers.set(name.as_bytes(), b"true");
+                    exchange.request.headers.set_owned(name.as_bytes(), b"true");
                 }
                 exchange.identity = Some(identity.clone());
                 Outcome::Continue
@@ -238,7 +238,7 @@ impl Gate {
     fn tell(&self, exchange: &mut Exchange, identity: &Identity) {
         let headers = &mut exchange.request.headers;
         for header in &self.headers {
-            headers.remove(header.name.as_bytes());
+            headers.remove_owned(header.name.as_bytes());
             if let Some(value) = header.value.read(identity).filter(|value| !value.is_empty()) {
                 headers.append(header.name.as_bytes(), value.as_bytes());
             }
@@ -248,7 +248,7 @@ impl Gate {
     fn clear(&self, exchange: &mut Exchange) {
         let names = self.headers.iter().map(|header| &header.name);
         for name in names.chain(&self.anonymous_header) {
-            exchange.request.headers.remove(name.as_bytes());
+            exchange.request.headers.remove_owned(name.as_bytes());
         }
     }
 }

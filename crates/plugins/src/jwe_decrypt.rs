@@ -162,6 +162,10 @@ impl TokenFilter {
         let fields: Value = decode(header)
             .and_then(|header| serde_json::from_slice(&header).ok())
             .ok_or(AuthFailure::Malformed)?;
+        // Whatever it names, nothing of that is understood here (RFC 7516, 4.1.13).
+        if fields.get("crit").is_some() {
+            return Err(AuthFailure::Malformed);
+        }
         let key = fields
             .get("kid")
             .and_then(Value::as_str)
@@ -223,7 +227,7 @@ impl Filter for TokenFilter {
             Ok(plain) => {
                 exchange.mark_caller(&plain);
                 let headers = &mut exchange.request.headers;
-                headers.set(self.config.forward_header.as_bytes(), &plain);
+                headers.set_owned(self.config.forward_header.as_bytes(), &plain);
                 Outcome::Continue
             }
             Err(failure) => self.refuse(failure),
@@ -261,6 +265,7 @@ mod tests {
         let apisix = json!({"header_is_protected": false});
         let other = json!({"header_is_protected": false, "forward_header": "X-Plain", "required": false});
         let unknown = "eyJhbGciOiAiZGlyIiwgImVuYyI6ICJBMjU2R0NNIiwgImtpZCI6ICJub2JvZHkifQ..AQEB.AQ.AQ";
+        let critical = "eyJhbGciOiJkaXIiLCJraWQiOiJ1c2VyLWtleSIsImNyaXQiOlsieCJdfQ..AQEB.AQ.AQ";
         let nameless = "eyJhbGciOiJkaXIifQ..AQEB.AQ.AQ";
         let bearer = format!("Bearer {TOKEN}");
         for (config, token, expected) in [
@@ -272,6 +277,7 @@ mod tests {
             (&apisix, None, "Missing"),
             (&apisix, Some("junk"), "Malformed"),
             (&apisix, Some("a.b.c.d.e"), "Malformed"),
+            (&apisix, Some(critical), "Malformed"),
             (&apisix, Some(nameless), "NoKeyClaim(\"kid\")"),
             (
                 &apisix,

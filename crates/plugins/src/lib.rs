@@ -31,6 +31,7 @@ pub mod jwe_decrypt;
 pub mod jwt;
 pub mod key_auth;
 pub mod logger;
+pub mod lua_json;
 pub mod mirror;
 pub mod mocking;
 pub mod multi_auth;

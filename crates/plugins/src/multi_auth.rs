@@ -7,6 +7,8 @@
 //! ```
 //!
 //! They are tried in order; the first that knows the caller ends the search.
+//!
+//! Security: calls get in by the weakest of the ways. One with an anonymous consumer lets everybody in.
 
 use crate::checks::within;
 use schemars::JsonSchema;

@@ -1,4 +1,5 @@
-//! Regular expressions of configurations.
+//! Regular expressions of configurations, compiled within a bound of memory; refused at their place where they are
+//! none.
 
 use regex::bytes::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 use weir_model::{Diagnostic, DocPath};

@@ -1,4 +1,4 @@
-//! Taking arguments out of a query.
+//! Taking arguments out of a request's query, the rest as it was or encoded anew. Reading them is the contract's.
 
 use weir_plugin::Request;
 use weir_plugin::uri::{decode_form, encode_form, query_pairs};

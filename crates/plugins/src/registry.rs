@@ -1,4 +1,4 @@
-//! The list of plugins: one line each.
+//! The list of plugins, one line each. What they do stands in a module of each one's own.
 
 use crate::proxy_cache::{Caches, ProxyCache};
 use std::sync::Arc;

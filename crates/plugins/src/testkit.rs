@@ -46,6 +46,7 @@ pub(crate) fn record() -> CallRecord<'static> {
         upstream_status: Some(201),
         failed_tries: &[],
         upstream: "10.0.0.9:80".parse().ok(),
+        upstream_host: Some("shop.example"),
         hostname: "gw-1",
     }
 }

@@ -7,6 +7,9 @@
 //! ```
 //!
 //! It is a leaky bucket: up to `burst` calls wait, each until its turn at the rate comes.
+//!
+//! Security: calls that wait hold their connections, so a large `burst` is work that anybody can pile up. Callers are as
+//! good as what they are told apart by: a header is theirs to choose.
 
 use crate::checks::Faults;
 use crate::counting::settled::is_settled;
@@ -20,7 +23,7 @@ use std::time::Duration;
 use weir_flow::leaky_bucket::{LeakyBuckets, Rate};
 use weir_model::Diagnostic;
 use weir_plugin::{
-    BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Refusal, RefusalKind, parse_config,
+    BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Refusal, RefusalKind, Undecided, parse_config,
 };
 
 /// Buckets that are held at most, for all instances together.
@@ -200,6 +203,10 @@ impl Filter for Bucket {
         self.by.needs_body()
     }
 
+    fn undecided(&self, exchange: &Exchange) -> Option<Undecided> {
+        self.by.undecided(exchange)
+    }
+
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         if is_settled(exchange, "throttle") {
             return Outcome::Continue;
@@ -245,6 +252,10 @@ impl Filter for SharedBucket {
 
     fn needs_body(&self) -> bool {
         self.bucket.needs_body()
+    }
+
+    fn undecided(&self, exchange: &Exchange) -> Option<Undecided> {
+        self.bucket.undecided(exchange)
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {

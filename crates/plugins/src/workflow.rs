@@ -21,7 +21,7 @@ use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath, Predicate};
 use weir_plugin::{
     BuildContext, Condition, Exchange, Filter, Outcome, Phases, Plugin, RedisWork, Refusal, RefusalKind,
-    parse_config,
+    Undecided, parse_config,
 };
 
 /// Configuration of `workflow`.
@@ -191,6 +191,21 @@ impl Filter for Rules {
         })
     }
 
+    /// A rule that cannot be judged stands before all that follow.
+    fn undecided(&self, exchange: &Exchange) -> Option<Undecided> {
+        for rule in &self.0 {
+            match rule.when.as_ref().map_or(Ok(true), |when| when.judge(exchange)) {
+                Ok(false) => {}
+                Ok(true) => match &rule.then {
+                    Then::Run(_, filter) if filter.needs_body() => return filter.undecided(exchange),
+                    _ => return None,
+                },
+                Err(why) => return Some(why),
+            }
+        }
+        None
+    }
+
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         let holds = |rule: &&Compiled| rule.when.as_ref().is_none_or(|when| when.holds(exchange));
         match self.0.iter().find(holds).map(|rule| &rule.then) {
@@ -247,6 +262,45 @@ mod tests {
             let mut exchange = exchange();
             prepare(&mut exchange, line, &[]);
             assert_eq!(word(&filter.on_request(&mut exchange)), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn rules_that_cannot_be_judged_let_nothing_pass() {
+        let config = json!({"rules": [
+            {"when": ["arg_free", "==", "1"], "then": {"plugin": {"throttle": {"rate_per_second": 9}}}},
+            {"when": [["post_arg.role", "==", "admin"], ["uri", "==", "/"]], "then": {"refuse": {"status": 403}}},
+            {"when": ["graphql_operation", "==", "mutation"], "then": {"refuse": {"status": 403}}},
+            {"then": {"plugin": {"rate-limit": {"limits": [{"count": 9, "per": "hour"}], "by": {"template": "$post_arg.k"}}}}},
+        ]});
+        let filter = build(&workflow().0, &config).expect("valid");
+        assert!(filter.needs_body());
+        let two = r#"{"query": "{a} mutation m {b}", "operationName": "m"}"#;
+        const JSON: &str = "application/json";
+        for (line, content_type, body, expected) in [
+            ("POST /", JSON, None, Some(Undecided::TooLarge)),
+            ("POST /?free=1", JSON, None, None),
+            ("POST /x", JSON, None, Some(Undecided::TooLarge)),
+            ("PUT /x", JSON, None, Some(Undecided::TooLarge)),
+            ("PUT /x", "text/plain", None, None),
+            ("POST /", JSON, Some("{}"), None),
+            ("POST /", JSON, Some(two), Some(Undecided::Ambiguous)),
+            (
+                "POST /",
+                JSON,
+                Some(r#"{"role": "admin", "query": "{a} {b}"}"#),
+                None,
+            ),
+        ] {
+            let mut exchange = exchange();
+            prepare(&mut exchange, line, &[("Content-Type", content_type)]);
+            exchange.request.has_body = true;
+            exchange.request.body = body.map(|body| body.as_bytes().to_vec());
+            assert_eq!(
+                filter.undecided(&exchange),
+                expected,
+                "{line} {content_type} {body:?}"
+            );
         }
     }
 

@@ -25,7 +25,14 @@ impl Call<'_> {
             let Some(instance) = step.instance(self.exchange.identity.as_ref()) else {
                 continue;
             };
-            if instance.phases.request && self.applies(instance) {
+            if !instance.phases.request {
+                continue;
+            }
+            let applies = match chain.needs_body {
+                true => self.judge(instance)?,
+                false => self.applies(instance),
+            };
+            if applies {
                 self.run_instance(instance).await?;
             }
         }
@@ -40,6 +47,22 @@ impl Call<'_> {
             .when
             .as_ref()
             .is_none_or(|condition| condition.holds(self.exchange))
+    }
+
+    /// Whether an instance works on the call, where that or what it does may hang on the body. A call that nobody can
+    /// judge is refused: whoever may refuse it is not to be passed by with a large body.
+    fn judge(&self, instance: &Instance) -> Result<bool, Stop> {
+        let filter = &instance.filter;
+        let applies = match &instance.when {
+            None => true,
+            Some(condition) if filter.only_tells() => condition.holds(self.exchange),
+            Some(condition) => condition.judge(self.exchange).map_err(RefusalKind::from)?,
+        };
+        let undecided = match applies && filter.needs_body() {
+            true => filter.undecided(self.exchange),
+            false => None,
+        };
+        undecided.map_or(Ok(applies), |why| Err(RefusalKind::from(why).into()))
     }
 
     async fn run_instance(&mut self, instance: &Instance) -> Result<(), Stop> {

@@ -1,5 +1,7 @@
 //! A client's connection: reads request heads, serves them in order, keeps the connection alive or ends it.
 
+pub mod fuzzing;
+
 use crate::buffer::Inbox;
 use crate::forward::Watch;
 use crate::forwarded;
@@ -30,6 +32,8 @@ use weir_telemetry::metrics::ProtocolError;
 /// answer before the reset that unread bytes would cause.
 pub const LINGER: Duration = Duration::from_secs(2);
 pub const LINGER_BYTES: usize = 1 << 20;
+/// Bytes that a client must take before the write time-out begins anew: one now and then holds a call as none does.
+const LEAST_TAKEN: usize = 1024;
 
 /// The two directions of a client's connection.
 pub struct Client {
@@ -54,7 +58,7 @@ pub struct Addresses {
 /// What a TLS handshake has told about the client.
 pub struct Agreed {
     /// The server name that it asked for.
-    pub server_name: Option<String>,
+    pub server_name: Option<Arc<str>>,
     /// The certificate that it has shown.
     pub certificate: Option<Arc<[u8]>>,
     /// The rules by which it was made; `None`: nothing is configured for its name.
@@ -271,7 +275,9 @@ impl Client {
                 }
             }
             looked_at = bytes.len();
-            if looked_at > limits.max_target_bytes + 64 && memchr::memchr(b'\n', bytes).is_none() {
+            if looked_at > limits.max_target_bytes.saturating_add(64)
+                && memchr::memchr(b'\n', bytes).is_none()
+            {
                 return Next::Refused(Refusal::new(RefusalKind::UriTooLong));
             }
             if looked_at > 0 && first_byte_at.is_none() {
@@ -318,8 +324,8 @@ impl Client {
         self.write.reset();
     }
 
-    /// Writes `first` and then `second` to the client, within the write time-out between two writes.
-    /// What `watch` watches goes on meanwhile.
+    /// Writes `first` and then `second` to the client. While it waits, [`LEAST_TAKEN`] bytes or the rest must go within
+    /// each `timeout`, and a stream's own time must not be over. What `watch` watches goes on meanwhile.
     pub async fn write(
         &mut self,
         first: &[u8],
@@ -327,8 +333,7 @@ impl Client {
         timeout: Duration,
         watch: &mut Watch<'_>,
     ) -> io::Result<()> {
-        let mut written = 0;
-        let mut timer_set = false;
+        let (mut written, mut due): (usize, Option<usize>) = (0, None);
         std::future::poll_fn(|context| {
             while written < first.len() + second.len() {
                 let write = Pin::new(&mut self.write);
@@ -344,16 +349,19 @@ impl Client {
                     Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                     Poll::Ready(Ok(count)) => {
                         written += count;
-                        timer_set = false;
+                        due = due.filter(|due| written < *due);
                     }
                     Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                     Poll::Pending => {
-                        if !timer_set {
+                        if due.is_none() {
                             self.timer.set(Instant::now(), timeout);
-                            timer_set = true;
+                            due = Some(written + LEAST_TAKEN);
                         }
                         watch.poll_progress(context);
-                        ready!(self.timer.poll_expired(context));
+                        let stream = self.reader.stream();
+                        if stream.is_none_or(|it| it.poll_gone(context).is_pending()) {
+                            ready!(self.timer.poll_expired(context));
+                        }
                         return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
                     }
                 }

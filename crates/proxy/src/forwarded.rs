@@ -2,8 +2,10 @@
 
 use crate::reply::push_header;
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::net::IpAddr;
 use std::ops::Range;
+use std::rc::Rc;
 use weir_model::{PathJoin, PathRewrite};
 use weir_plugin::headers::is_value;
 use weir_plugin::{Exchange, Request, bit_about_client, uri};
@@ -137,16 +139,19 @@ pub fn is_forwarded(name: &[u8]) -> bool {
 }
 
 /// The `X-Forwarded-*` lines of a connection's last call, but those that tell of its path: most of its calls have the
-/// same.
+/// same. Calls that are under way at once share them.
+#[derive(Default, Clone)]
+pub struct Lines(Rc<RefCell<Kept>>);
+
 #[derive(Default)]
-pub struct Lines {
+struct Kept {
     text: Vec<u8>,
     /// Where in `text` the value of `X-Forwarded-Host` is.
     host: Range<usize>,
     port: u16,
 }
 
-impl Lines {
+impl Kept {
     fn write(&mut self, request: &Request, host: &[u8], port: u16, out: &mut Vec<u8>) {
         if self.text.is_empty() || self.port != port || &self.text[self.host.clone()] != host {
             self.renew(request, host, port);
@@ -182,7 +187,7 @@ pub fn write_plain(
     forwarded: &Forwarded,
     stripped: Option<usize>,
     exchange: &Exchange,
-    lines: &mut Lines,
+    lines: &Lines,
     out: &mut Vec<u8>,
 ) {
     let request = &exchange.request;
@@ -191,7 +196,7 @@ pub fn write_plain(
         host = request.headers.get(b"host").unwrap_or(host);
         port = request.host_port.unwrap_or(port);
     }
-    lines.write(request, host, port, out);
+    lines.0.borrow_mut().write(request, host, port, out);
     if forwarded.path {
         push_header(out, b"X-Forwarded-Path", &request.raw_path);
     }
@@ -226,7 +231,8 @@ pub fn apply(forwarded: &Forwarded, has_forwarded: bool, stripped: Option<usize>
             return;
         }
         if has_forwarded {
-            if is_trusted && request.headers.contains(name) {
+            // An empty one tells nothing.
+            if is_trusted && request.headers.get(name).is_some_and(|told| !told.is_empty()) {
                 return;
             }
             request.headers.remove(name);
@@ -236,15 +242,18 @@ pub fn apply(forwarded: &Forwarded, has_forwarded: bool, stripped: Option<usize>
         }
         request.headers.append_checked(name, value);
     };
+    if forwarded.drop_forwarded && !forwarded.trusts(request.peer.ip()) {
+        request.headers.remove(b"Forwarded");
+        if has_forwarded && !forwarded.trusted.is_empty() && !is_decided(request, b"X-Forwarded-For") {
+            request.headers.remove(b"X-Forwarded-For");
+        }
+    }
     if forwarded.standard {
         append_forwarded_for(request, has_forwarded);
         let scheme = request.scheme();
         set(request, b"X-Forwarded-Proto", scheme.as_bytes());
         set_host(request, forwarded.host_as_written, set);
         with_address_text(request.client, |address| set(request, b"X-Real-IP", address));
-    }
-    if forwarded.drop_forwarded {
-        request.headers.remove(b"Forwarded");
     }
     if forwarded.path {
         let path = std::mem::take(&mut request.raw_path);
@@ -341,7 +350,8 @@ mod tests {
             join,
         };
         use PathJoin::{Concatenate as Bytes, Segments};
-        for (base, matched, strip, path, join_mode, wanted) in [
+        #[rustfmt::skip]
+        let cases = [
             ("/", "/route", true, "/route", Segments, "/"),
             ("/", "/route", true, "/route/", Segments, "/"),
             ("/", "/route", true, "/routereq", Segments, "/req"),
@@ -354,22 +364,8 @@ mod tests {
             ("/service", "/", true, "/route", Segments, "/service/route"),
             ("/service", "/route", true, "/route/", Segments, "/service/"),
             ("/service", "/route/", true, "/route/", Segments, "/service/"),
-            (
-                "/service",
-                "/route/",
-                true,
-                "/route/req",
-                Segments,
-                "/service/req",
-            ),
-            (
-                "/service",
-                "/route",
-                true,
-                "/route./req",
-                Segments,
-                "/service/req",
-            ),
+            ("/service", "/route/", true, "/route/req", Segments, "/service/req"),
+            ("/service", "/route", true, "/route./req", Segments, "/service/req"),
             ("/service", "/route", true, "/route", Bytes, "/service"),
             ("/service", "/route/", true, "/route/req", Bytes, "/servicereq"),
             ("/srv/", "/rou", true, "/rou", Bytes, "/srv/"),
@@ -379,7 +375,8 @@ mod tests {
             ("/srv", "", true, "/x", Segments, "/srv/x"),
             ("/srv", "", true, "/", Segments, "/srv"),
             ("/srv", "", true, "/x", Bytes, "/srvx"),
-        ] {
+        ];
+        for (base, matched, strip, path, join_mode, wanted) in cases {
             let mut out = Vec::new();
             join(
                 &rewrite(base, strip, join_mode),

@@ -294,7 +294,8 @@ impl Gateway {
     }
 }
 
-fn publish(metrics: &Registry, snapshot: Snapshot, generation: u64) -> Published {
+/// Makes a snapshot ready to be served.
+pub fn publish(metrics: &Registry, snapshot: Snapshot, generation: u64) -> Published {
     let names = snapshot
         .routes
         .iter()

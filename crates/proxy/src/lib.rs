@@ -15,6 +15,7 @@ mod bind;
 mod buffer;
 mod chain;
 mod connection;
+mod date;
 mod dns;
 mod forward;
 mod forwarded;
@@ -48,6 +49,7 @@ mod tunnel;
 mod websocket;
 mod worker;
 
+pub use connection::fuzzing as connection_fuzzing;
 pub use dns::NameServers;
 pub use gateway::{Bound, Gateway, GatewayOptions, Published, Voices};
 pub use h1::fuzzing;

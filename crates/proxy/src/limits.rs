@@ -17,7 +17,7 @@ pub struct Limits {
     pub idle_timeout: Duration,
     /// Between two reads of a request body.
     pub body_timeout: Duration,
-    /// Between two writes to a client.
+    /// For a client to take 1 KiB, or what is left of a piece that is written.
     pub write_timeout: Duration,
     /// Without a byte in either direction of an upgraded connection.
     pub tunnel_timeout: Duration,

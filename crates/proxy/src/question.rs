@@ -1,4 +1,4 @@
-//! Asking other servers for filters.
+//! Asking other servers for filters: one call with a bounded answer, over the worker's pool.
 
 use crate::buffer::Buffers;
 use crate::h1::body::BodyCursor;

@@ -84,11 +84,8 @@ impl Call<'_> {
         self.start_head(&mut out);
         // What was made by another server, and kept, has that one's date (RFC 9110, 6.6.1).
         if !self.exchange.response.headers.contains(b"date") {
-            push_header(
-                &mut out,
-                b"Date",
-                httpdate::fmt_http_date(SystemTime::now()).as_bytes(),
-            );
+            let date = self.worker.date.at(SystemTime::now());
+            push_header(&mut out, b"Date", &date);
         }
         self.exchange.response.headers.write_lines(&mut out);
         if let Some(route) = route {

@@ -18,6 +18,8 @@ pub struct Report {
     pub forwarded_at: Option<Instant>,
     /// What each failed try stands for, as a status.
     pub tries: Vec<u16>,
+    /// Whom the last try was for: the upstream, and its target, by their places in the snapshot.
+    pub target: Option<(u32, usize)>,
     /// The failed tries: who was asked, and when it was given up.
     pub failures: Vec<(Option<SocketAddr>, Instant)>,
     /// The status of the upstream's answer, and when its head had come.
@@ -120,6 +122,11 @@ impl Call<'_> {
             upstream_status: self.report.answered,
             failed_tries: &self.report.tries,
             upstream: self.exchange.upstream,
+            upstream_host: self.report.target.map(|(upstream, target)| {
+                snapshot.upstreams[upstream as usize].targets[target]
+                    .host
+                    .as_str()
+            }),
             hostname: log_out.hostname(),
         };
         let mut entries = Vec::new();

@@ -3,6 +3,7 @@
 use crate::bind::Sockets;
 use crate::buffer::Buffers;
 use crate::connection::{self, Addresses};
+use crate::date::Date;
 use crate::dns::Resolver;
 use crate::gateway::{Published, Shared};
 use crate::h2::pool::Streams;
@@ -22,6 +23,7 @@ use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
+use tokio::task::spawn_local;
 use weir_flow::balancer::BalancerState;
 use weir_plugin::{Exchange, system_clock};
 use weir_telemetry::access_log::AccessLogHandle;
@@ -44,6 +46,8 @@ pub struct Worker {
     pub streams: Streams,
     pub runners: crate::multiplex::runners::Runners,
     pub buffers: Buffers,
+    /// For answers of the gateway's own.
+    pub date: Date,
     pub resolver: Rc<Resolver>,
     /// Servers that hold counts for filters.
     pub redis: Redis,
@@ -96,7 +100,8 @@ impl Serving {
 }
 
 impl Worker {
-    fn new(
+    /// A worker of the calling thread, whose runtime it needs. Nothing comes to it by itself.
+    pub fn new(
         shared: Arc<Shared>,
         metrics: Arc<WorkerMetrics>,
         access_log: Option<AccessLogHandle>,
@@ -110,6 +115,7 @@ impl Worker {
             streams: Streams::default(),
             runners: Default::default(),
             buffers: Buffers::default(),
+            date: Date::default(),
             side_calls: Rc::default(),
             redis: Redis::new(&shared, &resolver),
             resolver,
@@ -364,16 +370,10 @@ fn take_in(worker: &Rc<Worker>, stream: TcpStream, addresses: Addresses, entry: 
     let is_told = entry.is_told
         && (worker.shared.proxy_protocol.as_ref()).is_some_and(|it| it.trusts(addresses.peer.ip()));
     match (is_told, entry.is_stream) {
-        (true, _) => {
-            tokio::task::spawn_local(told(registration, stream, addresses, entry));
-        }
-        (false, false) => {
-            tokio::task::spawn_local(connection::serve(registration, stream, addresses, entry.is_tls));
-        }
-        (false, true) => {
-            tokio::task::spawn_local(stream::serve(registration, stream, addresses, entry.is_tls));
-        }
-    }
+        (true, _) => spawn_local(told(registration, stream, addresses, entry)),
+        (false, false) => spawn_local(connection::serve(registration, stream, addresses, entry.is_tls)),
+        (false, true) => spawn_local(stream::serve(registration, stream, addresses, entry.is_tls)),
+    };
 }
 
 /// Serves a connection whose peer tells first who its client is.

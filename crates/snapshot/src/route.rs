@@ -1,4 +1,4 @@
-//! Routes as they are executed.
+//! Routes as they are executed: what happens to a call once it is found. How they match stands in the table.
 
 use crate::chain::Chain;
 use crate::tls::ClientTls;
@@ -111,7 +111,7 @@ pub struct Forwarded {
     pub trusted: Vec<IpNet>,
     /// `X-Forwarded-Host` and `-Port` repeat the client's `Host` as written.
     pub host_as_written: bool,
-    /// The client's own `Forwarded` is not passed on.
+    /// Of peers that are not trusted, `Forwarded` is not passed on; nor, where some are trusted, `X-Forwarded-For`.
     pub drop_forwarded: bool,
 }
 

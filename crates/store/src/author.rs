@@ -1,4 +1,4 @@
-//! Who writes.
+//! Who writes: the name under which the record of a change stands. Whether they may is decided before.
 
 use std::sync::Arc;
 

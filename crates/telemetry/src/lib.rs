@@ -5,12 +5,13 @@
 //! read-modify-write; whoever wants to know (a scrape, the log's writer thread) comes and looks from another
 //! thread. [`metrics`] holds names, counters and the Prometheus exposition, [`access_log`] the JSON lines,
 //! [`log_out`] counts what plugins log elsewhere, [`redis`] what is asked of servers that hold counts. How a log's
-//! JSON is written is in [`json`], for plugins that log too.
+//! JSON is written is in [`json`], and its dates in [`calendar`], for plugins that log too.
 //!
 //! This crate knows no HTTP engine, no snapshot and no plugin: it is told numbers and names, and reads no
 //! clock. It sits beside the data plane and depends on no other crate of the workspace.
 
 pub mod access_log;
+pub mod calendar;
 pub mod json;
 pub mod log_out;
 pub mod metrics;

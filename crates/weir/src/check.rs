@@ -1,4 +1,4 @@
-//! `weir check` and `weir convert`.
+//! `weir check` and `weir convert`: what a configuration is worth, and the same in `weir.yaml`. Nothing is served.
 
 use crate::args::{CheckArgs, ConvertArgs, Form};
 use crate::load::{Loaded, Unreadable, load};

@@ -1,4 +1,4 @@
-//! Times on the command line.
+//! Times on the command line, in seconds with a fraction. No other units, so that none is confused.
 
 use std::time::Duration;
 

@@ -72,10 +72,10 @@ impl Status {
         &self.metrics
     }
 
-    /// Whether the store that is followed can be reached; where files are served, there is none to miss.
-    pub fn is_store_reachable(&self) -> bool {
-        let followed = self.followed.get();
-        followed.is_none_or(|followed| followed.state().contact == Contact::Following)
+    /// Whether the store that is followed can be reached; `None` where files are served.
+    pub fn reaches_store(&self) -> Option<bool> {
+        let followed = self.followed.get()?;
+        Some(followed.state().contact == Contact::Following)
     }
 
     /// APISIX's Admin API, where it is served.

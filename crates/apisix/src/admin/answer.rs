@@ -1,4 +1,4 @@
-//! What the Admin API answers.
+//! What the Admin API answers: status, body and headers. What is asked, and of what, stands elsewhere.
 
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, HeaderName, HeaderValue, SERVER};

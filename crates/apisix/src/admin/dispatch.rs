@@ -1,4 +1,4 @@
-//! Which call is for what.
+//! Which call to the Admin API is for what: by method and path. What comes of it is others' work.
 
 use super::answer::{Answer, Outcome};
 use super::call::{Call, Target};

@@ -1,4 +1,4 @@
-//! Changing a part of a document.
+//! Changing a part of a document, as PATCH asks. Whether the result is a good one is checked elsewhere.
 
 use serde_json::{Map, Value};
 

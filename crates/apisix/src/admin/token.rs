@@ -1,4 +1,4 @@
-//! The keys that let calls in.
+//! The keys that let calls in to the Admin API, and what their holders may do. Users of Weir's own are not among them.
 
 use super::answer::{Answer, Outcome};
 use super::call::Call;

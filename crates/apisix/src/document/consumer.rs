@@ -1,4 +1,4 @@
-//! Consumers and their credentials.
+//! Consumers and their credentials, as documents hold them. What plugins make of them stands with the plugins.
 
 use super::{Id, Plugins};
 use crate::schema::{Shape, id, label_map, long_text, object, one_of, short_text, text, timestamp};

@@ -1,4 +1,4 @@
-//! Routes.
+//! Routes as documents hold them: their fields, defaults and shape. How they match is settled in the translation.
 
 use super::{Id, Plugins, Timeout, Upstream};
 use crate::schema::{

@@ -1,4 +1,4 @@
-//! `acl`: `acl` of the catalogue.
+//! `acl`: APISIX's fields and defaults for `acl` of the catalogue.
 
 use super::uri_blocker::answerable;
 use super::{Mapping, Notes, Phases, Surroundings, meta, read};

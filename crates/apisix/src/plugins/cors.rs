@@ -1,4 +1,4 @@
-//! `cors`: `cors` of the catalogue.
+//! `cors`: APISIX's fields and defaults for `cors` of the catalogue.
 
 use super::{Mapping, Notes, Phases, Surroundings, check_regex, meta, read};
 use crate::schema::{Shape, array, boolean, integer, object, text};

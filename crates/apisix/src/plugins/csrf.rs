@@ -1,4 +1,4 @@
-//! `csrf`: `csrf` of the catalogue.
+//! `csrf`: APISIX's fields and defaults for `csrf` of the catalogue.
 
 use super::{Mapping, Notes, Phases, Surroundings, meta, read};
 use crate::schema::{Shape, integer, object, text};

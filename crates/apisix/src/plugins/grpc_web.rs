@@ -1,4 +1,4 @@
-//! `grpc-web`: that of the catalogue.
+//! `grpc-web`: APISIX's fields and defaults for `grpc-web` of the catalogue.
 
 use super::{Mapping, Notes, Phases, Surroundings, meta, read};
 use crate::schema::{Shape, integer, object, text};

@@ -1,4 +1,4 @@
-//! `jwt-auth`: `jwt` of the catalogue.
+//! `jwt-auth`: APISIX's fields and defaults for `jwt` of the catalogue, and its credentials.
 
 use super::key_auth::realm;
 use super::{CredentialMapping, Mapping, Notes, Phases, Surroundings, headers, meta, read};

@@ -1,4 +1,4 @@
-//! `mocking`: `mocking` of the catalogue.
+//! `mocking`: APISIX's fields and defaults for `mocking` of the catalogue.
 
 use super::{Mapping, Notes, Phases, Surroundings, headers, meta, read};
 use crate::schema::{Shape, boolean, having, integer, number, object, one_of, text};

@@ -40,6 +40,52 @@ const OF_OTHERS: [&str; 7] = [
     "llm_model",
 ];
 
+/// Metrics of language models, of which the metadata may speak; none of them is told.
+const OF_MODELS: [&str; 5] = [
+    "llm_latency",
+    "llm_prompt_tokens",
+    "llm_completion_tokens",
+    "llm_prompt_tokens_dist",
+    "llm_completion_tokens_dist",
+];
+const OF_MODEL_CACHES: [&str; 4] = [
+    "ai_cache_hits_total",
+    "ai_cache_misses_total",
+    "ai_cache_bypasses_total",
+    "ai_cache_embedding_latency",
+];
+const MODEL_LABELS: [&str; 11] = [
+    "route_id",
+    "service_id",
+    "consumer",
+    "node",
+    "request_type",
+    "request_llm_model",
+    "llm_model",
+    "route",
+    "service",
+    "matched_uri",
+    "matched_host",
+];
+
+/// The metadata's lists of labels, by metric.
+fn disabled_labels() -> Shape {
+    let of = |labels: &[&'static str]| array(text().options(labels.iter().copied()));
+    let mut shape = object([
+        ("http_status", of(&OF_STATUS)),
+        ("http_latency", of(&OF_OTHERS)),
+        ("bandwidth", of(&OF_OTHERS)),
+        ("llm_active_connections", of(&MODEL_LABELS)),
+    ]);
+    for metric in OF_MODELS {
+        shape = shape.field(metric, of(&MODEL_LABELS[..7]));
+    }
+    for metric in OF_MODEL_CACHES {
+        shape = shape.field(metric, of(&MODEL_LABELS[..9]));
+    }
+    shape.closed()
+}
+
 impl Mapping for Prometheus {
     fn name(&self) -> &'static str {
         "prometheus"
@@ -67,18 +113,7 @@ impl Mapping for Prometheus {
     }
 
     fn metadata_shape(&self) -> Option<&'static Shape> {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
-            let others = || array(text().options(OF_OTHERS));
-            object([(
-                "disabled_labels",
-                object([
-                    ("http_status", array(text().options(OF_STATUS))),
-                    ("http_latency", others()),
-                    ("bandwidth", others()),
-                ])
-                .closed(),
-            )])
-        });
+        static SHAPE: LazyLock<Shape> = LazyLock::new(|| object([("disabled_labels", disabled_labels())]));
         Some(&SHAPE)
     }
 

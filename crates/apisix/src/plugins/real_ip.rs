@@ -1,4 +1,4 @@
-//! `real-ip`: `real-ip` of the catalogue.
+//! `real-ip`: APISIX's fields and defaults for `real-ip` of the catalogue.
 
 use super::ip_restriction::check_addresses;
 use super::{Mapping, Notes, Phases, Surroundings, meta, read};

@@ -187,8 +187,8 @@ impl Shape {
 
     /// One of these values.
     #[must_use]
-    pub fn options<const N: usize>(mut self, options: [&'static str; N]) -> Self {
-        self.options = options.map(Value::from).into();
+    pub fn options(mut self, options: impl IntoIterator<Item = &'static str>) -> Self {
+        self.options = options.into_iter().map(Value::from).collect();
         self
     }
 

@@ -1,4 +1,4 @@
-//! Shapes as JSON Schema.
+//! Shapes as JSON Schema, for those who ask the Admin API for it. Values are checked by the shapes themselves.
 
 use super::Shape;
 use serde_json::{Map, Number, Value, json};

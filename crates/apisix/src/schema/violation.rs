@@ -1,4 +1,4 @@
-//! What is wrong with a value.
+//! What is wrong with a value, in the words of APISIX's checker. What is found, and when, is the checker's.
 
 use super::{Kind, Shape};
 use std::fmt;

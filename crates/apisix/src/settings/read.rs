@@ -1,4 +1,4 @@
-//! Reading `config.yaml`.
+//! Reading the text of a `config.yaml`, and what in it is not used. What the settings mean stands elsewhere.
 
 use super::values::{
     addresses, buckets, cache_zone, export_uri, extra_labels, first_port, header_name, keyring, metric_prefix,

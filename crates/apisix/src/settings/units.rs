@@ -1,4 +1,4 @@
-//! Sizes and times as NGINX writes them.
+//! Sizes and times as NGINX writes them: numbers with a unit behind. No other units, and no arithmetic.
 
 use serde_json::Value;
 

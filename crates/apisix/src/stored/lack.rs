@@ -53,6 +53,11 @@ const HARMLESS: [&str; 45] = [
     "graphql-proxy-cache",
 ];
 
+/// Whether calls may be served without this plugin.
+pub fn is_harmless(plugin: &str) -> bool {
+    HARMLESS.contains(&plugin)
+}
+
 /// The plugins that a document lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lack {
@@ -70,7 +75,7 @@ impl Lack {
             .filter(|(name, config)| is_known(name) && mapping(name).is_none() && !Meta::of(config).disable)
             .map(|(name, _)| name.clone())
             .collect();
-        let refuses = names.iter().any(|name| !HARMLESS.contains(&name.as_str()));
+        let refuses = names.iter().any(|name| !is_harmless(name));
         (!names.is_empty()).then_some(Self { names, refuses })
     }
 }

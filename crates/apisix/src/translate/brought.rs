@@ -1,4 +1,4 @@
-//! Upstreams to which plugins send calls.
+//! Upstreams to which plugins send calls: those that their configurations bring along, or name.
 
 use super::Translation;
 use crate::document::{self, Documents, Item, Route};

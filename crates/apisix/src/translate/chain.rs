@@ -6,11 +6,12 @@
 //! only those work that the route lacks, after the route's own. Response work is one pass: global rules first, then
 //! by priority.
 
-use super::consumers::{Consumers, WITHOUT_GROUP, table_id};
+use super::consumers::{Consumers, REFUSED, table_id};
 use super::instances::{Instances, Owner, Written, chain_step};
 use super::names::Names;
 use crate::document::{self, Item, Plugins};
 use crate::plugins::{self, Mapping};
+use crate::stored::lack::is_harmless;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use weir_model::{ChainStep, Diagnostic, PluginUse};
@@ -50,12 +51,20 @@ pub struct Sources<'d> {
     pub service: Option<&'d Item<document::Service>>,
 }
 
+/// A route's chain.
+pub struct Chain {
+    pub steps: Vec<ChainStep>,
+    /// Whether a plugin could not be made without which no call must be served.
+    pub is_lacking: bool,
+}
+
 /// What the chains of all routes have in common.
 pub struct Chains {
     global: Vec<Placed>,
+    global_is_lacking: bool,
     global_authenticates: bool,
     consumer_plugins: Vec<&'static dyn Mapping>,
-    some_without_group: bool,
+    some_refused: bool,
 }
 
 impl Chains {
@@ -71,6 +80,7 @@ impl Chains {
             *counts.entry(name).or_default() += 1;
         }
         let mut global = Vec::new();
+        let mut global_is_lacking = false;
         let mut global_authenticates = false;
         for rule in rules {
             let owner = Owner {
@@ -97,14 +107,17 @@ impl Chains {
                     let priority = meta.priority.unwrap_or_else(|| written.mapping.priority());
                     let step = chain_step(Some(PluginUse::Shared(id)), Vec::new());
                     global.push(placed(written.mapping, true, priority, step));
+                } else {
+                    global_is_lacking |= !is_harmless(name);
                 }
             }
         }
         Self {
             global,
+            global_is_lacking,
             global_authenticates,
             consumer_plugins: consumers.plugins.clone(),
-            some_without_group: consumers.has_some_without_group(),
+            some_refused: consumers.has_some_refused(),
         }
     }
 
@@ -119,7 +132,7 @@ impl Chains {
         sources: &Sources<'_>,
         instances: &mut Instances<'_>,
         diagnostics: &mut Vec<Diagnostic>,
-    ) -> Vec<ChainStep> {
+    ) -> Chain {
         let owner = sources.owner();
         let merged = sources.merged();
         let names = sources.names();
@@ -133,6 +146,7 @@ impl Chains {
         };
         let global = self.global.iter().filter(|it| !it.yields_to.is_some_and(is_on));
         let mut steps: Vec<Placed> = global.cloned().collect();
+        let mut is_lacking = self.global_is_lacking;
         for written in &merged {
             let mapping = written.mapping;
             let meta = written.meta();
@@ -140,6 +154,7 @@ impl Chains {
                 true => None,
                 false => instances.step(*written, names.fill(written.config), owner, diagnostics),
             };
+            is_lacking |= plugin.is_none() && !meta.disable && !is_harmless(mapping.name());
             // What rewrites has done so before the consumer is known.
             let replaceable = authenticates && !mapping.phases().rewrite && self.has_table(mapping);
             let overrides: Vec<String> = replaceable
@@ -154,7 +169,10 @@ impl Chains {
         if authenticates {
             self.add_consumers_own(&merged, &mut steps);
         }
-        ordered(steps)
+        Chain {
+            steps: ordered(steps),
+            is_lacking,
+        }
     }
 
     fn has_table(&self, mapping: &dyn Mapping) -> bool {
@@ -165,14 +183,14 @@ impl Chains {
 
     /// Adds steps for plugins that consumers have and the route lacks.
     fn add_consumers_own(&self, merged: &[Written<'_>], steps: &mut Vec<Placed>) {
-        if self.some_without_group {
+        if self.some_refused {
             steps.push(Placed {
                 stage: Stage::GroupCheck,
                 is_last: false,
                 is_global: false,
                 yields_to: None,
                 priority: 0,
-                step: chain_step(None, vec![WITHOUT_GROUP.to_owned()]),
+                step: chain_step(None, vec![REFUSED.to_owned()]),
             });
         }
         for mapping in &self.consumer_plugins {

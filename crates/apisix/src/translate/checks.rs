@@ -1,4 +1,4 @@
-//! Health checks of upstreams.
+//! Health checks of upstreams: from APISIX's `checks` to those of the model. Probes are made by the data plane.
 
 use serde::Deserialize;
 use serde_json::Value;

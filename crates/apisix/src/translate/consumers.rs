@@ -3,13 +3,15 @@
 use super::instances::{Instances, Owner, Written};
 use crate::document::{self, Documents, Item, Plugins};
 use crate::plugins::{self, Mapping};
+use crate::stored::lack::is_harmless;
 use crate::voice;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use weir_model::{Consumer, ConsumerTable, Credential, Diagnostic, DocPath, PluginInstance, Voice};
 
-/// The table of consumers whose group does not exist: they are answered with 503 once they are recognised.
-pub const WITHOUT_GROUP: &str = "consumers/without-group";
+/// The table of consumers whose group does not exist, or a plugin of whom cannot be served: they are answered with 503
+/// once they are recognised.
+pub const REFUSED: &str = "consumers/refused";
 
 /// The consumers, and for each plugin that one of them has, the table of instances.
 #[derive(Default)]
@@ -49,7 +51,9 @@ impl Consumers {
             let group_id = item.value.group_id.as_ref();
             let group = group_id.and_then(|id| groups.get(id.0.as_str()).copied());
             if group_id.is_some() && group.is_none() {
-                without_group(item, &mut tables, instances, diagnostics);
+                let message = "no consumer group has this id: calls of this consumer are answered with 503";
+                diagnostics.push(Diagnostic::warning(item.path.field("group_id"), message));
+                refuse(item, &mut tables, instances);
             }
             for (mapping, written) in effective(item, group) {
                 let instance = match written.meta() {
@@ -64,7 +68,11 @@ impl Consumers {
                                 message,
                             ));
                         }
-                        instances.shared(written, diagnostics)
+                        let made = instances.shared(written, diagnostics);
+                        if made.is_none() && !is_harmless(mapping.name()) {
+                            refuse(item, &mut tables, instances);
+                        }
+                        made
                     }
                 };
                 let table = tables.entry(table_id(mapping.name())).or_default();
@@ -81,9 +89,9 @@ impl Consumers {
         found
     }
 
-    /// Whether there are consumers without their group.
-    pub fn has_some_without_group(&self) -> bool {
-        self.tables.iter().any(|table| table.id == WITHOUT_GROUP)
+    /// Whether there are consumers whose calls are refused.
+    pub fn has_some_refused(&self) -> bool {
+        self.tables.iter().any(|table| table.id == REFUSED)
     }
 }
 
@@ -187,14 +195,12 @@ fn credentials_of(
     found
 }
 
-fn without_group(
+/// Has the calls of a consumer answered with 503.
+fn refuse(
     item: &Item<document::Consumer>,
     tables: &mut BTreeMap<String, BTreeMap<String, Option<String>>>,
     instances: &mut Instances<'_>,
-    diagnostics: &mut Vec<Diagnostic>,
 ) {
-    let message = "no consumer group has this id: calls of this consumer are answered with 503";
-    diagnostics.push(Diagnostic::warning(item.path.field("group_id"), message));
     let answer = weir_plugins::request_termination::Config {
         status: 503,
         body: Some(voice::page(503)),
@@ -204,13 +210,13 @@ fn without_group(
     // A struct of texts and numbers has a JSON form.
     let config = serde_json::to_value(answer).unwrap_or_default();
     instances.add(PluginInstance {
-        id: WITHOUT_GROUP.to_owned(),
+        id: REFUSED.to_owned(),
         name: "request-termination".to_owned(),
         config,
         when: None,
         on_refusal: None,
         workspace: None,
     });
-    let table = tables.entry(WITHOUT_GROUP.to_owned()).or_default();
-    table.insert(item.id.clone(), Some(WITHOUT_GROUP.to_owned()));
+    let table = tables.entry(REFUSED.to_owned()).or_default();
+    table.insert(item.id.clone(), Some(REFUSED.to_owned()));
 }

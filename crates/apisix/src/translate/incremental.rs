@@ -97,7 +97,7 @@ impl Memory {
         );
         let common = (
             consumers.plugins.iter().map(|mapping| mapping.name()).collect(),
-            consumers.has_some_without_group(),
+            consumers.has_some_refused(),
         );
         if common != self.common {
             self.common = common;

@@ -2,10 +2,11 @@
 
 use crate::document::{Documents, Item, Upstream};
 use crate::plugins::{Mapping, Meta, Note, Notes, Surroundings};
+use crate::stored::lack::is_harmless;
 use crate::translate::{Options, vars};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
-use weir_model::{ChainStep, Diagnostic, DocPath, PluginInstance, PluginUse, RefusalOverride};
+use weir_model::{ChainStep, Diagnostic, DocPath, PluginInstance, PluginUse, RefusalOverride, Severity};
 
 /// What is written about a plugin, and where.
 #[derive(Clone, Copy)]
@@ -150,6 +151,7 @@ impl<'d> Instances<'d> {
             drops_tail_slash: self.options.delete_uri_tail_slash,
             settings: self.options.settings,
         };
+        let told = diagnostics.len();
         let translated = written.mapping.translate(config, &surroundings, &mut notes);
         report(notes, &place, diagnostics);
         let config = match translated {
@@ -173,6 +175,13 @@ impl<'d> Instances<'d> {
                 return None;
             }
         };
+        // What would do less than it is told to does not stand in for the plugin.
+        let is_faulty = diagnostics[told..]
+            .iter()
+            .any(|it| it.severity == Severity::Error);
+        if is_faulty && !is_harmless(written.mapping.name()) {
+            return None;
+        }
         Some(PluginInstance {
             id,
             name: written.mapping.plugin().to_owned(),

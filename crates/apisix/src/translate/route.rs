@@ -68,12 +68,16 @@ impl<'d> Translation<'d> {
         let destination = self.destination(item);
         let sources = self.sources(item);
         let websocket = item.value.enable_websocket;
-        let plugins = chains.of_route(&sources, &mut self.instances, self.diagnostics);
+        let chain = chains.of_route(&sources, &mut self.instances, self.diagnostics);
+        let plugins = chain.steps;
         let route = Route {
             name: item.id.clone(),
             voice: Voice::Apisix,
             matches,
-            target: destination.target,
+            target: match chain.is_lacking {
+                true => RouteTarget::Broken(503),
+                false => destination.target,
+            },
             https_only_status: None,
             grpc_only_status: None,
             path: PathRewrite::default(),

@@ -178,6 +178,18 @@ fn what_is_broken_is_named_and_stops_nothing() {
         ),
         (
             "routes/x",
+            r#"{"uri": "/", "plugins": {"grpc-transcode": {"proto_id": "9", "service": "s", "method": "m"}}}"#,
+            "plugins.grpc-transcode: failed to find proto by id: 9",
+            whole + 1,
+        ),
+        (
+            "routes/x",
+            r#"{"uri": "/", "plugins": {"file-logger": {}}}"#,
+            "plugins.file-logger.path: property \"path\" is required",
+            whole + 1,
+        ),
+        (
+            "routes/x",
             r#"{"uri": "/", "plugins": {}, "modifiedIndex": 7}"#,
             "",
             whole + 1,
@@ -217,8 +229,61 @@ fn what_is_broken_is_named_and_stops_nothing() {
             .routes
             .iter()
             .any(|it| it.target == RouteTarget::Broken(503));
-        assert_eq!(refused, key == "routes/x" && value.contains("opa"), "{value}");
+        let must_not_pass = value.contains("opa") || value.contains("grpc-transcode");
+        assert_eq!(refused, key == "routes/x" && must_not_pass, "{value}");
         assert!(model.consumers.iter().all(|consumer| consumer.id != "x"));
+    }
+}
+
+#[test]
+fn calls_are_refused_that_lack_a_plugin_which_cannot_be_made() {
+    let plugins = json!({"grpc-transcode": {"proto_id": "9", "service": "h.S", "method": "Run"}});
+    let definitions = "syntax = \"proto3\"; package h; service S { rpc Run (M) returns (M) {} } message M {}";
+    let second = json!({"id": "e", "uri": "/e", "service_id": "s"});
+    for (key, refused, consumers) in [
+        ("services/s", vec!["a", "e"], vec![]),
+        ("plugin_configs/p", vec!["b"], vec![]),
+        ("global_rules/1", vec!["a", "b", "c", "e"], vec![]),
+        ("consumers/jill", vec![], vec!["jill"]),
+        ("consumer_groups/g", vec![], vec!["jack"]),
+    ] {
+        let mut stored = Stored::new(Options::default());
+        apply(&mut stored, "routes/e", &second);
+        for (known, mut value) in documents() {
+            if known == key {
+                value["plugins"]
+                    .as_object_mut()
+                    .expect("plugins")
+                    .extend(plugins.as_object().cloned().unwrap_or_default());
+            }
+            apply(&mut stored, known, &value);
+        }
+        let found = |model: &Model| {
+            let routes = model.routes.iter();
+            let routes = routes.filter(|route| route.target == RouteTarget::Broken(503));
+            let table = model
+                .consumer_tables
+                .iter()
+                .find(|table| table.id == "consumers/refused");
+            let consumers = table.map(|table| table.instances.keys().cloned().collect());
+            (
+                routes.map(|route| route.name.clone()).collect::<Vec<_>>(),
+                consumers.unwrap_or_else(Vec::<String>::new),
+            )
+        };
+        let wanted = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let (model, broken) = stored.model();
+        assert_eq!(found(&model), (wanted(&refused), wanted(&consumers)), "{key}");
+        assert_eq!(broken.len(), 1, "{broken:?}");
+        assert_eq!(broken[0].key, key);
+        assert_eq!(found(&stored.model().0), found(&model), "again, {key}");
+        apply(
+            &mut stored,
+            "protos/9",
+            &json!({"id": "9", "content": definitions}),
+        );
+        let (model, broken) = stored.model();
+        assert_eq!((found(&model), broken), ((vec![], vec![]), vec![]), "{key}");
     }
 }
 

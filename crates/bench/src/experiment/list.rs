@@ -1,4 +1,4 @@
-//! The list of the experiments.
+//! The list of the experiments: what each sets up and loads. How they are run stands elsewhere.
 
 use super::{Direct, Experiment, Limit, Load, Setup, Speaks};
 

@@ -1,4 +1,4 @@
-//! `h2load`: the load of HTTP/2 and gRPC.
+//! `h2load`, the load of HTTP/2 and gRPC: its arguments, and what its output tells. HTTP/1.1 has a load of its own.
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Users and the audit log.
+//! Users and the audit log, in Weir's own API. Whether a call is let in is decided before it comes here.
 
 use super::problem::Problem;
 use super::writing::tried;

@@ -1,4 +1,4 @@
-//! What is answered to a write.
+//! What Weir's own API answers to a write, made or only tried. The commit itself is made elsewhere.
 
 use super::resources::tag_of;
 use axum::Json;

@@ -329,14 +329,9 @@ impl Work {
         doors.swap_files(&mut self.doors);
         let Ok((snapshot, _)) = compiled else { return };
         (self.engine.serve)(snapshot);
-        let (hash, documents) = (known.hash(), known.len());
         self.engine.followed.update(|state| {
-            state.revision = revision;
-            state.hash = hash;
-            state.documents = documents;
-            state.served_at = Some(SystemTime::now());
+            state.note_served(&known, revision, left_out);
             state.is_last_known_good = true;
-            state.left_out = left_out;
         });
     }
 
@@ -346,15 +341,9 @@ impl Work {
             tracing::error!(document = %broken.document, reason = %broken.reason, "a document is left out");
         }
         (self.engine.serve)(snapshot);
-        let (revision, hash, documents) = (self.revision, self.documents.hash(), self.documents.len());
-        let is_last_known_good = !self.is_heard;
         self.engine.followed.update(|state| {
-            state.revision = revision;
-            state.hash = hash;
-            state.documents = documents;
-            state.served_at = Some(SystemTime::now());
-            state.is_last_known_good = is_last_known_good;
-            state.left_out = left_out;
+            state.note_served(&self.documents, self.revision, left_out);
+            state.is_last_known_good = !self.is_heard;
             state.refusal = None;
         });
         self.keep();

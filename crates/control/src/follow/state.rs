@@ -63,6 +63,20 @@ impl Default for State {
 }
 
 impl State {
+    /// Notes that documents are served from now on, all but those left out.
+    pub(super) fn note_served(
+        &mut self,
+        documents: &super::Documents,
+        revision: Revision,
+        left_out: Vec<Broken>,
+    ) {
+        self.revision = revision;
+        self.hash = documents.hash();
+        self.documents = documents.len();
+        self.served_at = Some(SystemTime::now());
+        self.left_out = left_out;
+    }
+
     /// For people and their tools.
     pub fn to_json(&self) -> Value {
         let (contact, since, reason) = match &self.contact {

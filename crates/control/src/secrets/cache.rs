@@ -1,10 +1,11 @@
-//! The values of secrets, as they were last had.
+//! The values of secrets, as they were last had, and how vaults are asked for them. Which vault a reference means is
+//! found elsewhere.
 
 use super::vaults::{Lead, Place};
 use crate::follow::{Input, Inputs};
-use crate::http::Call;
+use crate::http::{Call, HttpError, host_of};
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
@@ -18,6 +19,12 @@ const TICK: Duration = Duration::from_secs(1);
 const RETRY: Duration = Duration::from_secs(5);
 /// Most values that are kept. They stay as long as the process: whatever refers to one may come back.
 const MAX_KNOWN: usize = 10_000;
+/// Most values that are asked for at once.
+const MAX_ASKED: usize = 32;
+/// The largest answer of a vault, in bytes.
+const MAX_ANSWER: usize = 1 << 20;
+/// Most secrets whose faults are told one by one when they are new; the others are counted.
+const MAX_TOLD: usize = 8;
 
 /// The values. Cheap to share.
 #[derive(Clone, Default)]
@@ -37,7 +44,7 @@ impl std::fmt::Debug for Cache {
 struct Known {
     /// What was last had; `None`: nothing yet.
     value: Option<String>,
-    /// Why it could not be had the last time.
+    /// Why it could not be had the last time; `None`: it could, or nobody has answered yet.
     fault: Option<String>,
     asked: Instant,
     life: Duration,
@@ -45,12 +52,48 @@ struct Known {
 
 impl Known {
     fn is_due(&self, now: Instant) -> bool {
-        let life = if self.fault.is_some() {
+        let life = if self.fault.is_some() || self.value.is_none() {
             RETRY.min(self.life)
         } else {
             self.life
         };
         now.duration_since(self.asked) >= life
+    }
+}
+
+/// What came of asking for some values.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Round {
+    /// Whether any is another one than before.
+    is_other: bool,
+    /// How many could not be had.
+    faults: usize,
+    /// Of these, those that could be had before, or were never asked for.
+    new_faults: usize,
+}
+
+/// Why a value cannot be had.
+struct Fault {
+    reason: String,
+    /// Whether the vault lets its callers wait in vain, which costs each of them its whole patience.
+    is_silent: bool,
+}
+
+impl From<&str> for Fault {
+    fn from(reason: &str) -> Self {
+        Self {
+            reason: reason.to_owned(),
+            is_silent: false,
+        }
+    }
+}
+
+impl From<HttpError> for Fault {
+    fn from(error: HttpError) -> Self {
+        Self {
+            reason: error.to_string(),
+            is_silent: matches!(error, HttpError::Late(_)),
+        }
     }
 }
 
@@ -70,36 +113,36 @@ impl Cache {
 
     /// Notes that values are wanted, and waits a moment for those that were never asked for.
     pub fn want(&self, leads: Vec<Lead>) {
+        let fresh = self.note(leads);
+        if let (false, Some(runtime)) = (fresh.is_empty(), &self.runtime) {
+            // What comes later comes with the next refresh.
+            let _late = runtime.block_on(async { tokio::time::timeout(PATIENCE, self.ask(fresh)).await });
+        }
+    }
+
+    /// Notes that values are wanted; gives those that were never asked for.
+    fn note(&self, leads: Vec<Lead>) -> Vec<Place> {
         let now = Instant::now();
         let mut fresh = Vec::new();
-        {
-            let mut known = self.known();
-            let room = MAX_KNOWN.saturating_sub(known.len());
-            for lead in leads
-                .into_iter()
-                .filter(|it| matches!(it.place, Place::Http { .. }))
-            {
-                match known.get_mut(&lead.place) {
-                    Some(known) => known.life = lead.life,
-                    None if fresh.len() < room => fresh.push(lead),
-                    None => {}
-                }
+        let mut known = self.known();
+        for Lead { place, life, .. } in leads {
+            if !matches!(place, Place::Http { .. }) {
+                continue;
             }
-            for lead in &fresh {
+            if let Some(known) = known.get_mut(&place) {
+                known.life = life;
+            } else if known.len() < MAX_KNOWN {
                 let entry = Known {
                     value: None,
-                    fault: Some("it was not asked for yet".to_owned()),
+                    fault: None,
                     asked: now,
-                    life: lead.life,
+                    life,
                 };
-                known.entry(lead.place.clone()).or_insert(entry);
+                known.insert(place.clone(), entry);
+                fresh.push(place);
             }
         }
-        if let (false, Some(runtime)) = (fresh.is_empty(), &self.runtime) {
-            let places = fresh.into_iter().map(|it| it.place).collect();
-            // What comes later comes with the next refresh.
-            let _late = runtime.block_on(async { tokio::time::timeout(PATIENCE, self.ask(places)).await });
-        }
+        fresh
     }
 
     /// The value at a place.
@@ -113,40 +156,75 @@ impl Cache {
                 Some(Known {
                     fault: Some(fault), ..
                 }) => Err(fault.clone()),
-                _ => Err(format!("{place:?} was not asked for")),
+                _ => Err(format!("{place:?} has not answered yet")),
             },
         }
     }
 
-    /// Asks for values; says whether any is another one than before.
-    async fn ask(&self, places: Vec<Place>) -> bool {
+    /// Asks for values, so many at once. A vault that is silent is left alone for the rest of the round: what waits for
+    /// it would hold up what other vaults have.
+    async fn ask(&self, places: Vec<Place>) -> Round {
+        let mut round = Round::default();
+        let mut waiting = places.into_iter();
+        let mut silent: HashSet<String> = HashSet::new();
         let mut asking = JoinSet::new();
-        for place in places {
-            asking.spawn(async move {
-                let value = fetch(&place).await;
-                (place, value)
-            });
-        }
-        let mut is_other = false;
-        while let Some(asked) = asking.join_next().await {
-            let Ok((place, value)) = asked else { continue };
-            let mut known = self.known();
-            let Some(entry) = known.get_mut(&place) else {
-                continue;
-            };
-            entry.asked = Instant::now();
-            match value {
-                Ok(value) => {
-                    is_other |= entry.value.as_ref() != Some(&value);
-                    (entry.value, entry.fault) = (Some(value), None);
-                }
-                Err(fault) => {
-                    tracing::warn!(secret = ?place, %fault, is_known = entry.value.is_some(), "a secret cannot be had");
-                    entry.fault = Some(fault);
+        loop {
+            while asking.len() < MAX_ASKED {
+                let Some(place) = waiting.next() else { break };
+                match host(&place).filter(|host| silent.contains(host)) {
+                    Some(host) => self.failed(&place, format!("{host}: it is silent"), &mut round),
+                    None => drop(asking.spawn(async move {
+                        let value = fetch(&place).await;
+                        (place, value)
+                    })),
                 }
             }
+            let Some(asked) = asking.join_next().await else {
+                break;
+            };
+            match asked {
+                Ok((place, Ok(value))) => self.had(&place, value, &mut round),
+                Ok((place, Err(fault))) => {
+                    silent.extend(host(&place).filter(|_| fault.is_silent));
+                    self.failed(&place, fault.reason, &mut round);
+                }
+                // The runtime ends.
+                Err(_) => {}
+            }
         }
-        is_other
+        if round.new_faults > 0 {
+            let Round {
+                faults, new_faults, ..
+            } = round;
+            tracing::warn!(faults, new_faults, "secrets cannot be had");
+        }
+        round
+    }
+
+    fn had(&self, place: &Place, value: String, round: &mut Round) {
+        let mut known = self.known();
+        let Some(entry) = known.get_mut(place) else {
+            return;
+        };
+        entry.asked = Instant::now();
+        round.is_other |= entry.value.as_ref() != Some(&value);
+        (entry.value, entry.fault) = (Some(value), None);
+    }
+
+    fn failed(&self, place: &Place, reason: String, round: &mut Round) {
+        let mut known = self.known();
+        let Some(entry) = known.get_mut(place) else {
+            return;
+        };
+        entry.asked = Instant::now();
+        round.faults += 1;
+        if entry.fault.is_none() {
+            round.new_faults += 1;
+            if round.new_faults <= MAX_TOLD {
+                tracing::warn!(secret = ?place, fault = %reason, is_known = entry.value.is_some(), "a secret cannot be had");
+            }
+        }
+        entry.fault = Some(reason);
     }
 
     /// Keeps values fresh, and tells the engine of those that have changed, until the process ends.
@@ -164,32 +242,41 @@ impl Cache {
                     .map(|(place, _)| place.clone())
                     .collect()
             };
-            if !due.is_empty() && self.ask(due).await {
+            if !due.is_empty() && self.ask(due).await.is_other {
                 inputs.tell(Input::Secrets).await;
             }
         }
     }
 }
 
+/// Whom a place's vault is called.
+fn host(place: &Place) -> Option<String> {
+    match place {
+        Place::Http { url, .. } => host_of(url).ok(),
+        Place::Variable(_) => None,
+    }
+}
+
 /// Asks a vault that speaks as HashiCorp's does, with secrets of version 1 or 2. Gives the secret's fields as JSON.
-async fn fetch(place: &Place) -> Result<String, String> {
+async fn fetch(place: &Place) -> Result<String, Fault> {
     let Place::Http {
         url,
         token,
         namespace,
     } = place
     else {
-        return Err("not kept in a vault".to_owned());
+        return Err("not kept in a vault".into());
     };
     let mut call = Call::get(url.clone()).header("x-vault-token", token.clone());
+    call.max_body = MAX_ANSWER;
     if let Some(namespace) = namespace {
         call = call.header("x-vault-namespace", namespace.clone());
     }
-    let (status, body) = call.make().await.map_err(|error| error.to_string())?;
+    let (status, body) = call.make().await?;
     if !status.is_success() {
-        return Err(format!("the vault answers {status}"));
+        return Err(format!("the vault answers {status}").as_str().into());
     }
-    let answer: Value = serde_json::from_slice(&body).map_err(|_| "the vault answers no JSON".to_owned())?;
+    let answer: Value = serde_json::from_slice(&body).map_err(|_| "the vault answers no JSON")?;
     let data = answer.get("data").ok_or("the vault answers without data")?;
     let is_versioned = data.get("metadata").is_some_and(Value::is_object);
     match data.get("data").filter(|_| is_versioned) {
@@ -199,63 +286,4 @@ async fn fetch(place: &Place) -> Result<String, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io::{BufRead, BufReader, Write};
-    use std::net::TcpListener;
-
-    /// A vault that answers so many calls, each with its own body, and is gone then.
-    fn vault(bodies: &'static [(u16, &'static str)]) -> Place {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = listener.local_addr().expect("bound");
-        std::thread::spawn(move || {
-            for (status, body) in bodies {
-                let (mut stream, _) = listener.accept().expect("a call");
-                let mut lines = BufReader::new(stream.try_clone().expect("a stream")).lines();
-                let has_token = lines
-                    .by_ref()
-                    .map_while(Result::ok)
-                    .take_while(|line| !line.is_empty())
-                    .any(|line| line == "x-vault-token: t");
-                assert!(has_token);
-                let length = body.len();
-                let answer = format!("HTTP/1.1 {status} X\r\nContent-Length: {length}\r\n\r\n{body}");
-                stream.write_all(answer.as_bytes()).expect("sent");
-            }
-        });
-        Place::Http {
-            url: format!("http://{address}/v1/kv/jack"),
-            token: "t".to_owned(),
-            namespace: None,
-        }
-    }
-
-    #[test]
-    fn the_last_good_value_stays() {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .expect("a runtime");
-        let place = vault(&[
-            (200, r#"{"data":{"key":"one"}}"#),
-            (200, r#"{"data":{"data":{"key":"two"},"metadata":{"version":2}}}"#),
-            (403, "{}"),
-        ]);
-        let cache = Cache::new(runtime.handle().clone());
-        assert!(cache.get(&place).is_err());
-        cache.want(vec![Lead {
-            place: place.clone(),
-            field: None,
-            life: Duration::from_secs(60),
-        }]);
-        assert_eq!(cache.get(&place).as_deref(), Ok(r#"{"key":"one"}"#));
-        let ask = || runtime.block_on(cache.ask(vec![place.clone()]));
-        assert!(ask(), "another value");
-        // Refused, and gone.
-        for _ in 0..2 {
-            assert!(!ask());
-            assert_eq!(cache.get(&place).as_deref(), Ok(r#"{"key":"two"}"#));
-        }
-    }
-}
+mod tests;

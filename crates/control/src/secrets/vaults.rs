@@ -1,6 +1,7 @@
 //! The vaults that documents describe, and where a reference leads in them.
 
 use super::reference::Reference;
+use crate::http::host_of;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::time::Duration;
@@ -41,6 +42,19 @@ impl Place {
             true => Err(format!("the variable {name} is Weir's own")),
             false => Ok(Self::Variable(name.to_owned())),
         }
+    }
+
+    /// Behind a URL of a vault.
+    ///
+    /// # Errors
+    /// The URL is none that can be asked.
+    fn http(url: String, token: String, namespace: Option<&str>) -> Result<Self, String> {
+        host_of(&url).map_err(|error| error.to_string())?;
+        Ok(Self::Http {
+            url,
+            token,
+            namespace: namespace.map(str::to_owned),
+        })
     }
 }
 
@@ -178,13 +192,10 @@ impl Vaults {
                     Some("v2") => "/data",
                     _ => "",
                 };
-                let place = Place::Http {
-                    url: format!("{protocol}://{host}:{port}/v1/{mount}{kind}/{resource}"),
-                    token: text("token").unwrap_or_default().to_owned(),
-                    namespace: text("namespace").map(str::to_owned),
-                };
+                let url = format!("{protocol}://{host}:{port}/v1/{mount}{kind}/{resource}");
+                let token = text("token").unwrap_or_default().to_owned();
                 Ok(Lead {
-                    place,
+                    place: Place::http(url, token, text("namespace"))?,
                     field: field.map(str::to_owned),
                     life,
                 })
@@ -225,16 +236,13 @@ impl Vaults {
             text("uri").unwrap_or_default(),
             text("prefix").unwrap_or_default(),
         );
+        let url = format!(
+            "{}/v1/{}/{path}",
+            uri.trim_end_matches('/'),
+            prefix.trim_matches('/')
+        );
         Ok(Lead {
-            place: Place::Http {
-                url: format!(
-                    "{}/v1/{}/{path}",
-                    uri.trim_end_matches('/'),
-                    prefix.trim_matches('/')
-                ),
-                token,
-                namespace: text("namespace").map(str::to_owned),
-            },
+            place: Place::http(url, token, text("namespace"))?,
             field: Some(field.to_owned()),
             life: LIFE,
         })
@@ -275,6 +283,10 @@ mod tests {
             "apisix/secrets/vault/1",
             r#"{"uri":"http://v:8200","prefix":"kv/apisix","token":"$env://T"}"#,
         );
+        describe(
+            "apisix/secrets/vault/4",
+            r#"{"uri":"http://jack:secret@v:8200","prefix":"kv","token":"t"}"#,
+        );
         assert!(!vaults.apply("kong/default/routes/1", Some(b"{}")));
         let environment = |name: &str| (name == "T").then(|| "of-env".to_owned());
         for (text, expected) in [
@@ -298,6 +310,10 @@ mod tests {
             (
                 "$secret://vault/3/jack/key",
                 "the variable WEIR_TOKEN is Weir's own",
+            ),
+            (
+                "$secret://vault/4/jack/key",
+                "expected a URL without user and password",
             ),
             ("$env://WEIR_STORE/a", "the variable WEIR_STORE is Weir's own"),
             ("$ENV://weir-token", "the variable weir-token is Weir's own"),

@@ -81,12 +81,6 @@ impl Thresholds {
             Signal::Timeout => self.timeouts,
         }
     }
-
-    /// Whether any failure counts.
-    #[must_use]
-    pub fn can_fail(&self) -> bool {
-        self.http_failures > 0 || self.tcp_failures > 0 || self.timeouts > 0
-    }
 }
 
 /// What is remembered of a target.

@@ -100,6 +100,7 @@ const DAYS_TO_EPOCH: u64 = 719_468;
 /// The year and the month (1 to 12) of a day, counted from 1970-01-01, in the proleptic Gregorian calendar.
 ///
 /// Years are taken to begin in March, so that a leap day is the last of its year and months follow a fixed pattern.
+/// Algorithms build on no other crate, so the one that writes dates into logs has a calendar of its own.
 fn year_and_month(day: u64) -> (u64, u64) {
     let day = day + DAYS_TO_EPOCH;
     let day_of_era = day % ERA_DAYS;

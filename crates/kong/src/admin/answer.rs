@@ -1,4 +1,4 @@
-//! Answers of the Admin API.
+//! Answers of the Admin API: status, headers and a JSON body. What they are about is made elsewhere.
 
 use axum::body::Body;
 use axum::http::header::{ALLOW, CONTENT_TYPE, ETAG};

@@ -1,4 +1,4 @@
-//! Lists of entities, page by page.
+//! Lists of entities, page by page: what a call asks for, and where the next page begins.
 
 use super::call::Call;
 use super::failure::Failure;

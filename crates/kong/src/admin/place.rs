@@ -1,4 +1,4 @@
-//! What a path of the Admin API leads to.
+//! What a path of the Admin API leads to: a list, an entity or one of its parts. Nothing is looked up here.
 
 use super::failure::Failure;
 use super::special::full_target;

@@ -1,4 +1,4 @@
-//! Calls that only ask.
+//! Calls to the Admin API that only ask: entities and lists of them. Those that change something stand beside.
 
 use super::answer::Answer;
 use super::call::Call;

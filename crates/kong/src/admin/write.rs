@@ -1,4 +1,4 @@
-//! Calls that change entities.
+//! Calls to the Admin API that change entities: what each is to write. The commit is made by whoever asks.
 
 use super::answer::Answer;
 use super::call::{Call, Given};

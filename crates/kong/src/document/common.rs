@@ -1,4 +1,4 @@
-//! Fields that many entities share.
+//! Fields that many entities share, such as ids, times and tags. Those of one kind stand with that kind.
 
 use crate::schema::{Check, Default, Field, Kind, text};
 

@@ -1,4 +1,4 @@
-//! `datadog`: metrics to a Datadog agent.
+//! `datadog`: Kong's fields and defaults for `statsd` of the catalogue, as Datadog's agent takes metrics.
 
 use super::described::shared::{PORT, QUEUE};
 use super::logging::{Queue, consumer_fact, metric_part};

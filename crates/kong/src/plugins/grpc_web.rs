@@ -1,4 +1,4 @@
-//! `grpc-web`: that of the catalogue.
+//! `grpc-web`: Kong's fields and defaults for `grpc-web` of the catalogue.
 
 use super::grpc_gateway::{JSON, MOST, definitions};
 use super::{Consumers, Definition, Unfit, typed, untyped};

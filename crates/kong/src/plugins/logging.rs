@@ -14,7 +14,10 @@ pub fn base(config: &Value) -> Result<Config, Unfit> {
             what: "code in Lua".to_owned(),
         });
     }
-    Ok(Config::default())
+    Ok(Config {
+        own_name: "kong".to_owned(),
+        ..Config::default()
+    })
 }
 
 /// How accounts wait for being sent, as the field `queue` tells it.

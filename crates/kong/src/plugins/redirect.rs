@@ -1,4 +1,4 @@
-//! `redirect`: sends callers elsewhere.
+//! `redirect`: Kong's fields and defaults for `redirect` of the catalogue, which sends callers elsewhere.
 
 use super::{Consumers, Definition, Unfit, typed, untyped};
 use crate::schema::{Check, Default, Field, Kind, Record};

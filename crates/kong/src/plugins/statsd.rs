@@ -1,4 +1,4 @@
-//! `statsd`: metrics to a StatsD server.
+//! `statsd`: Kong's fields and defaults for `statsd` of the catalogue, which sends metrics to a StatsD server.
 
 use super::described::shared::{PORT, QUEUE};
 use super::logging::{Queue, consumer_fact, metric_part};

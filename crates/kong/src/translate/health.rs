@@ -1,4 +1,4 @@
-//! Health checks of upstreams.
+//! Health checks of upstreams: from Kong's `healthchecks` to those of the model. Probes are made by the data plane.
 
 use crate::document::Upstream;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! Kong's words for each refusal.
+//! Kong's words for each refusal, with status and headers. In which form they go out is decided elsewhere.
 
 use crate::translate::NOT_GRPC;
 use serde_json::{Map, Value, json};

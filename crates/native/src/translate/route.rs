@@ -1,4 +1,4 @@
-//! Routes of a `weir.yaml`.
+//! Routes of a `weir.yaml`, as the model has them. Whether they fit together is checked by the compiler.
 
 use super::reader::{Reader, only};
 use crate::words::{FIELDS, MATCH_WORDS, RouteWords};

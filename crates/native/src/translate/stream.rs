@@ -1,4 +1,4 @@
-//! Stream routes of a `weir.yaml`.
+//! Stream routes of a `weir.yaml`, as the model has them: those below HTTP, which match no paths.
 
 use super::reader::{Reader, only};
 use crate::words::FIELDS;

@@ -1,4 +1,4 @@
-//! Upstreams of a `weir.yaml`.
+//! Upstreams of a `weir.yaml` and their targets, as the model has them. Names are resolved by the data plane.
 
 use super::reader::{Reader, only};
 use crate::words::FIELDS;

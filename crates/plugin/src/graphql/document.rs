@@ -139,16 +139,18 @@ impl<'d> Reader<'d> {
         let mut set = Set::default();
         // For each set that is open: whether it is that of an inline fragment, which is no level of its own.
         let mut open = vec![false];
+        // How many of them are levels below the first.
+        let mut level = 0usize;
         let mut is_inline = false;
         while !open.is_empty() {
-            let level = open.iter().skip(1).filter(|is_inline| !**is_inline).count();
             match self.next()? {
                 Token::Mark('}') => {
-                    open.pop();
+                    let is_level = open.pop() == Some(false);
+                    level = level.saturating_sub(usize::from(is_level));
                 }
                 Token::Mark('{') => {
                     open.push(is_inline);
-                    let level = level + usize::from(!is_inline);
+                    level += usize::from(!is_inline);
                     set.levels = set.levels.max(level);
                     is_inline = false;
                     if open.len() > MAX_LEVELS {
@@ -245,6 +247,14 @@ mod tests {
                 Ok((1, false, 2)),
             ),
             ("{ ...None }", Ok((1, false, 1))),
+            (
+                "{ a { b { c } ... on T { d } } ...F } fragment F on T { e { f } }",
+                Ok((1, false, 3)),
+            ),
+            (
+                "{ a { ... on T { b { c } ...F } } } fragment F on T { d { e { f } } }",
+                Ok((1, false, 4)),
+            ),
             ("{ ...F } fragment F on T { a { ...F } }", Err(Fault::Cycle)),
             ("fragment F on T { a }", Err(Fault::Empty)),
             ("", Err(Fault::Empty)),

@@ -22,15 +22,21 @@ pub(crate) struct Operation {
     /// The names of the fields that it selects, as a list of strings; not their aliases, and not what fragments
     /// select.
     pub(crate) root_fields: Value,
+    /// Whether it selects further fields by fragments.
+    pub(crate) has_fragments: bool,
+    /// Whether the document holds nothing else but fragments.
+    pub(crate) is_alone: bool,
 }
 
 impl Operation {
     /// Reads the first operation; `None` where there is none or the document is broken.
     pub(crate) fn read(document: &str) -> Option<Self> {
         let mut reader = Reader(document);
-        let operation = loop {
+        let mut operation = loop {
             match reader.next()? {
-                Token::Mark('{') => break reader.selection("query", ""),
+                // A description.
+                Token::Value => {}
+                Token::Mark('{') => break reader.selection("query", "")?,
                 Token::Name("fragment") => {
                     reader.skip_to_selection()?;
                     reader.skip_brackets('{')?;
@@ -41,13 +47,13 @@ impl Operation {
                         .find(|kind| *kind == word)?;
                     let name = reader.optional_name().unwrap_or_default();
                     reader.skip_to_selection()?;
-                    break reader.selection(kind, name);
+                    break reader.selection(kind, name)?;
                 }
                 _ => return None,
             }
         };
-        reader.check_rest()?;
-        operation
+        operation.is_alone = reader.check_rest()?;
+        Some(operation)
     }
 }
 
@@ -148,7 +154,7 @@ impl<'d> Reader<'d> {
 
     /// The fields of the selection set whose `{` has been read.
     fn selection(&mut self, kind: &'static str, name: &str) -> Option<Operation> {
-        let mut root_fields = Vec::new();
+        let (mut root_fields, mut has_fragments) = (Vec::new(), false);
         loop {
             match self.next()? {
                 Token::Mark('}') => break,
@@ -159,10 +165,12 @@ impl<'d> Reader<'d> {
                     }
                     root_fields.push(Value::from(field));
                 }
-                Token::Spread => match self.optional_name() {
-                    Some("on") => drop(self.optional_name()?),
-                    _ => continue,
-                },
+                Token::Spread => {
+                    has_fragments = true;
+                    if self.optional_name() == Some("on") {
+                        self.optional_name()?;
+                    }
+                }
                 Token::Mark('@') => drop(self.optional_name()?),
                 Token::Mark(bracket @ ('(' | '{')) => self.skip_brackets(bracket)?,
                 _ => return None,
@@ -172,18 +180,29 @@ impl<'d> Reader<'d> {
             kind,
             name: name.to_owned(),
             root_fields: root_fields.into(),
+            has_fragments,
+            is_alone: true,
         })
     }
 
-    /// Checks that what follows is made of tokens, with brackets that match.
-    fn check_rest(&mut self) -> Option<()> {
+    /// Checks that what follows is made of tokens, with brackets that match. Says whether it is all fragments.
+    fn check_rest(&mut self) -> Option<bool> {
+        let mut is_all_fragments = true;
         loop {
             match self.next()? {
-                Token::End => return Some(()),
+                Token::End => return Some(is_all_fragments),
+                Token::Name("fragment") if is_all_fragments => {
+                    self.skip_to_selection()?;
+                    self.skip_brackets('{')?;
+                    continue;
+                }
+                // A description.
+                Token::Value => continue,
                 Token::Mark(')' | ']' | '}') => return None,
                 Token::Mark(bracket @ ('(' | '[' | '{')) => self.skip_brackets(bracket)?,
                 _ => {}
             }
+            is_all_fragments = false;
         }
     }
 }
@@ -218,6 +237,32 @@ fn text_length(document: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_else_a_document_holds_is_seen() {
+        for (document, has_fragments, is_alone) in [
+            ("{ a }", false, true),
+            (
+                "{ a } fragment query on T @d { b } \"x\" fragment f on T { c }",
+                false,
+                true,
+            ),
+            ("fragment f on T { x } mutation { ...f }", true, true),
+            ("{ ... on T { x } }", true, true),
+            ("{ a { ...f } }", false, true),
+            ("{ a } { b }", false, false),
+            ("query { a } mutation m { b }", false, false),
+            ("{ a } fragment f on T { x } subscription { b }", false, false),
+            ("\"x\" query { a } \"\"\"y\"\"\" mutation { b }", false, false),
+        ] {
+            let read = Operation::read(document).expect(document);
+            assert_eq!(
+                (read.has_fragments, read.is_alone),
+                (has_fragments, is_alone),
+                "{document}"
+            );
+        }
+    }
 
     #[test]
     fn operations_are_read() {
@@ -269,6 +314,8 @@ mod tests {
                 kind,
                 name: name.to_owned(),
                 root_fields: fields.into(),
+                has_fragments: document.contains("{ ...f "),
+                is_alone: !document.contains("query r"),
             });
             assert_eq!(seen, wanted, "{document}");
         }

@@ -5,6 +5,7 @@
 //! kept. Names compare without regard to case.
 
 mod named;
+mod owned;
 mod syntax;
 
 pub use named::FieldName;
@@ -136,18 +137,17 @@ impl Headers {
         if other.entries.is_empty() {
             return;
         }
-        if other.iter().any(|header| self.contains(header.name)) {
-            for header in other.iter() {
-                let own: Vec<Vec<u8>> = self.get_all(header.name).map(<[u8]>::to_vec).collect();
-                self.remove(header.name);
-                self.append_parsed(header.name, header.value);
-                for value in own {
-                    self.append_parsed(header.name, &value);
-                }
+        // Hardly ever any, and then no memory is taken.
+        let mut behind = Vec::new();
+        let Self { arena, entries } = self;
+        for entry in entries.iter_mut().filter(|entry| !entry.is_removed()) {
+            if other.contains(Self::header(arena, entry).name) {
+                behind.push(*entry);
+                entry.tag = Tag::REMOVED;
             }
-        } else {
-            self.append_new(other);
         }
+        self.append_new(other);
+        self.entries.append(&mut behind);
         other.clear();
     }
 
@@ -178,8 +178,8 @@ impl Headers {
         };
     }
 
-    /// Names one line of a head that [`Headers::load`] will bring, by offsets into that: the name, where it is, where
-    /// the value without surrounding white space is, and the offset behind the line's CRLF.
+    /// Names one line of a head that [`Headers::load`] will bring, or [`Headers::load_behind`] has brought, by offsets:
+    /// the name, where it is, where the value without surrounding white space is, and what is behind the line's CRLF.
     #[inline]
     pub fn push_line(&mut self, name: &[u8], at: usize, value: std::ops::Range<usize>, line_end: usize) {
         debug_assert!(at + name.len() <= value.start && value.start <= value.end && value.end <= line_end);
@@ -197,6 +197,15 @@ impl Headers {
     pub fn load(&mut self, head: &[u8]) {
         debug_assert!(self.arena.is_empty(), "named lines begin a list");
         self.arena.extend_from_slice(head);
+    }
+
+    /// Brings lines behind what the list has, of which those that are well-formed are named then; gives where they
+    /// begin.
+    #[inline]
+    pub fn load_behind(&mut self, lines: &[u8]) -> usize {
+        let from = self.arena.len();
+        self.arena.extend_from_slice(lines);
+        from
     }
 
     /// Writes all headers as HTTP/1.1 lines.

@@ -1,4 +1,4 @@
-//! Which bytes may stand in a header.
+//! Which bytes may stand in a header's name and value (RFC 9110, 5.5 and 5.6.2). What they mean is not asked.
 
 /// Whether `name` is a token (RFC 9110, 5.6.2) of a length that a header name can have.
 pub fn is_name(name: &[u8]) -> bool {

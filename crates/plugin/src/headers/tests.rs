@@ -56,7 +56,17 @@ fn loaded_lines_are_written_as_they_came() {
 fn lists_join_with_the_others_values_first() {
     for (own, other, joined) in [
         ("a: 1\r\n", "b: 2\r\nc: 3\r\n", "a: 1\r\nb: 2\r\nc: 3\r\n"),
-        ("A: 1\r\nb: 2\r\n", "a: 3\r\n", "b: 2\r\na: 3\r\na: 1\r\n"),
+        ("A: 1\r\nb: 2\r\n", "a: 3\r\n", "b: 2\r\na: 3\r\nA: 1\r\n"),
+        (
+            "a: 1\r\nb: 2\r\nA: 3\r\n",
+            "c: 4\r\na: 5\r\na: 6\r\n",
+            "b: 2\r\nc: 4\r\na: 5\r\na: 6\r\na: 1\r\nA: 3\r\n",
+        ),
+        (
+            "a: 1\r\nb: 2\r\n",
+            "b: 3\r\na: 4\r\n",
+            "b: 3\r\na: 4\r\na: 1\r\nb: 2\r\n",
+        ),
         ("a: 1\r\n", "", "a: 1\r\n"),
         ("", "a: 1\r\n", "a: 1\r\n"),
     ] {

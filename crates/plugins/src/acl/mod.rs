@@ -238,10 +238,8 @@ impl AclFilter {
         let headers = &mut exchange.request.headers;
         let label = |identity: &Identity| self.labels.get(identity, &tell.label);
         match exchange.identity.as_ref().and_then(label) {
-            Some(label) => headers.set(tell.header.as_bytes(), label.joined.as_bytes()),
-            None => {
-                headers.remove(tell.header.as_bytes());
-            }
+            Some(label) => headers.set_owned(tell.header.as_bytes(), label.joined.as_bytes()),
+            None => headers.remove_owned(tell.header.as_bytes()),
         }
     }
 }

@@ -8,7 +8,11 @@ use weir_plugin::RouteFacts;
 /// A call of this method by this caller, who has a credential unless the name ends in `?`.
 fn call(line: &str, caller: &str) -> Exchange {
     let mut exchange = exchange();
-    prepare(&mut exchange, line, &[("X-Groups", "spoof")]);
+    prepare(
+        &mut exchange,
+        line,
+        &[("X-Groups", "spoof"), ("x_groups", "spoof")],
+    );
     exchange.route = Some(Arc::new(RouteFacts {
         name: "r".into(),
         service: "s".into(),

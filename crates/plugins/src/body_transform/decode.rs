@@ -1,4 +1,4 @@
-//! What bodies hold, as JSON.
+//! What bodies hold, as JSON: from JSON, XML, forms and texts. What is made of it is the template's.
 
 use super::{Input, xml};
 use serde_json::{Map, Value};

@@ -1,4 +1,4 @@
-//! Filling templates in.
+//! Filling templates in with what a call and its body hold, within bounds of work and size.
 
 use super::decode;
 use super::template::{Node, Template};

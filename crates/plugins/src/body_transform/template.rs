@@ -1,4 +1,4 @@
-//! Reading templates.
+//! Reading templates once, when a configuration is made ready: texts, expressions, conditions and loops.
 
 use crate::expression::Expression;
 

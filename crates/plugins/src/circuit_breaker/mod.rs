@@ -10,6 +10,9 @@
 //!
 //! What was counted outlives a reload of the configuration. Failures that the gateway answers for the service (502,
 //! 504) count by their status as well.
+//!
+//! Security: whoever can make a service fail can close it to everybody who shares the count. By path, anybody can make
+//! counts; their number is bounded.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

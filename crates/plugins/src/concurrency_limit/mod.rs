@@ -8,6 +8,9 @@
 //!
 //! A call counts until its response has been sent, or it has broken off. Calls within the burst wait a while first. Counts
 //! are exact over all workers.
+//!
+//! Security: a slow client holds its place for as long as it is slow; where callers share a count, one can use up the
+//! places of all.
 
 mod shared;
 
@@ -25,7 +28,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use weir_model::Diagnostic;
 use weir_plugin::{
-    BuildContext, Exchange, Filter, Outcome, Permit, Phases, Plugin, Refusal, RefusalKind, parse_config,
+    BuildContext, Exchange, Filter, Outcome, Permit, Phases, Plugin, Refusal, RefusalKind, Undecided,
+    parse_config,
 };
 
 /// Configuration of `concurrency-limit`.
@@ -340,6 +344,14 @@ impl Filter for PlacesFilter {
     fn needs_body(&self) -> bool {
         let mut limits = self.limits.iter();
         limits.any(|it| it.by.needs_body() || it.count.needs_body() || it.burst.needs_body())
+    }
+
+    fn undecided(&self, exchange: &Exchange) -> Option<Undecided> {
+        self.limits.iter().find_map(|limit| {
+            let numbers = [&limit.count, &limit.burst].into_iter();
+            let by = limit.by.undecided(exchange);
+            by.or_else(|| numbers.into_iter().find_map(|number| number.undecided(exchange)))
+        })
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {

@@ -4,7 +4,7 @@ use super::{Asked, PlacesFilter, Stop, pass};
 use crate::counting::settled::is_settled;
 use crate::redis::{Shared, answer, run, scripts};
 use std::rc::Rc;
-use weir_plugin::{Exchange, Filter, Outcome, Phases, RedisCall, RedisOutlet};
+use weir_plugin::{Exchange, Filter, Outcome, Phases, RedisCall, RedisOutlet, Undecided};
 
 /// An instance whose places several gateways share.
 pub(super) struct SharedPlaces {
@@ -98,6 +98,10 @@ impl Filter for SharedPlaces {
 
     fn needs_body(&self) -> bool {
         self.places.needs_body()
+    }
+
+    fn undecided(&self, exchange: &Exchange) -> Option<Undecided> {
+        self.places.undecided(exchange)
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {

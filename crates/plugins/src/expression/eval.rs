@@ -1,4 +1,4 @@
-//! Evaluating expressions.
+//! Evaluating expressions over values of a call, within bounds. They are read elsewhere.
 
 use super::builtin;
 use super::parse::Expression;

@@ -1,4 +1,4 @@
-//! Reading expressions.
+//! Reading expressions into trees of bounded depth. What they come to is found elsewhere.
 
 use super::eval::Value;
 

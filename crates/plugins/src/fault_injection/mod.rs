@@ -17,7 +17,7 @@ use std::time::Duration;
 use weir_model::{Diagnostic, DocPath, Predicate};
 use weir_plugin::{
     BuildContext, Condition, Exchange, Filter, Headers, Outcome, Phases, Plugin, Refusal, RefusalKind, Reply,
-    Template, Wait, parse_config,
+    Template, Undecided, Wait, parse_config,
 };
 
 /// Configuration of `fault-injection`.
@@ -232,6 +232,11 @@ impl AbortWork {
 impl Filter for FaultFilter {
     fn phases(&self) -> Phases {
         Phases::REQUEST
+    }
+
+    fn undecided(&self, exchange: &Exchange) -> Option<Undecided> {
+        let when = self.abort.as_ref()?.odds.when.as_ref()?;
+        when.judge(exchange).err()
     }
 
     fn needs_body(&self) -> bool {

@@ -25,7 +25,7 @@ use std::time::Duration;
 use weir_model::Diagnostic;
 use weir_plugin::{
     Answer, BuildContext, Exchange, Filter, Headers, Outcome, Phases, Plugin, Question, Refusal, RefusalKind,
-    Reply, Template, Verify, parse_config,
+    Reply, Template, Undecided, Verify, parse_config,
 };
 
 /// Configuration of `forward-auth`.
@@ -262,7 +262,7 @@ impl AskFilter {
                 true => {
                     // Nobody has vouched for what the caller says of itself.
                     for name in &self.config.upstream_headers {
-                        exchange.request.headers.remove(name.as_bytes());
+                        exchange.request.headers.remove_owned(name.as_bytes());
                     }
                     Outcome::Continue
                 }
@@ -288,8 +288,8 @@ impl AskFilter {
         for name in &self.config.upstream_headers {
             let name = name.as_bytes();
             match answer.headers.get(name) {
-                Some(value) => exchange.request.headers.set(name, value),
-                None => drop(exchange.request.headers.remove(name)),
+                Some(value) => exchange.request.headers.set_owned(name, value),
+                None => exchange.request.headers.remove_owned(name),
             }
         }
         Outcome::Continue
@@ -326,6 +326,11 @@ impl Filter for AskFilter {
         self.extra_headers
             .iter()
             .any(|(_, template)| template.needs_body())
+    }
+
+    fn undecided(&self, exchange: &Exchange) -> Option<Undecided> {
+        let mut texts = self.extra_headers.iter();
+        texts.find_map(|(_, template)| template.undecided(exchange))
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {

@@ -100,7 +100,11 @@ fn the_answer_decides() {
     for (headers, left) in [(&[("X-User", "u")][..], &["X-User: u"][..]), (&[], &[])] {
         let filter = build(&ForwardAuth, &strict).expect("valid");
         let mut exchange = exchange();
-        prepare(&mut exchange, "GET /", &[("x-user", "spoof")]);
+        prepare(
+            &mut exchange,
+            "GET /",
+            &[("x-user", "spoof"), ("X_User", "spoof")],
+        );
         exchange.answer = answer(204, headers);
         assert_eq!(word(&filter.on_request(&mut exchange)), "continue");
         assert_eq!(lines(&exchange.request.headers), left);

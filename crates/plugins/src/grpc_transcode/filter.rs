@@ -1,4 +1,4 @@
-//! An instance of `grpc-transcode`.
+//! An instance of `grpc-transcode` at work: which method a call is for, and its answer's way back.
 
 use super::rules::{Body, Rules, Target};
 use super::{Config, Errors, Refusals, request};

@@ -1,4 +1,4 @@
-//! From a call of HTTP to a message.
+//! From a call of HTTP to a message of gRPC: by a rule's path and query, by fields, and by the body.
 
 use super::rules::{Body, FoundRule, Target};
 use crate::protobuf::{FieldPath, JsonForm, Mapping, read_message};

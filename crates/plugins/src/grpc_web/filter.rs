@@ -1,4 +1,4 @@
-//! An instance of `grpc-web`.
+//! An instance of `grpc-web` at work: bodies both ways, and trailers as a last frame.
 
 use super::body::{JsonBody, WebBody};
 use super::text::{self, Encoder};

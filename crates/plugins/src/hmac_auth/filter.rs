@@ -1,4 +1,4 @@
-//! An instance of `hmac-auth` at work.
+//! An instance of `hmac-auth` at work: which signature a call carries, and whether it holds.
 
 use super::read::{Signature, read};
 use super::sign::{Keys, Text, names};

@@ -1,4 +1,4 @@
-//! Checking values.
+//! Checking values by a schema that was made ready, and filling in its defaults. Schemas are read beside.
 
 use super::equality::{check_unique, is_same};
 use super::{Dependency, Fields, Items, Kind, MAX_DEPTH, Name, Node, Numbers, Rules, Schema, Text};

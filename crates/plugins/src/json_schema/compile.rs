@@ -1,4 +1,4 @@
-//! Reading schemas.
+//! Reading schemas once, and refusing what they ask for that is not understood. Values are checked beside.
 
 use super::formats::Format;
 use super::{Dependency, Fields, Items, Kind, Name, Node, Numbers, Property, Rules, Schema, Text};

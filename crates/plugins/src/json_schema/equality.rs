@@ -1,4 +1,4 @@
-//! When values are the same.
+//! When values are the same, as JSON Schema sees it: 1 and 1.0 are, whatever the order of fields.
 
 use serde_json::Value;
 use std::collections::HashMap;

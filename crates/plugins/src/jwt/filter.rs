@@ -1,4 +1,4 @@
-//! An instance of `jwt` at work.
+//! An instance of `jwt` at work: finds a call's token, and accepts or rejects it. Signatures are verified beside.
 
 use super::token::{ClaimValue, Parts, Room, algorithm, read};
 use super::verifier::Verifier;
@@ -44,13 +44,19 @@ impl TokenFilter {
             Some((place, token))
         });
         if self.config.several == Several::First {
-            return Ok(tokens.next());
+            return match tokens.next() {
+                Some((place, token)) if self.repeats_differ(place, request, &token) => {
+                    Err(AuthFailure::Duplicate)
+                }
+                found => Ok(found),
+            };
         }
         let mut tokens = tokens.filter(|(_, token)| !token.is_empty());
         let Some(first) = tokens.next() else {
             return Ok(None);
         };
-        match tokens.all(|(_, token)| token == first.1) && !self.repeats_differ(request, &first.1) {
+        let repeats_differ = |place| self.repeats_differ(place, request, &first.1);
+        match tokens.all(|(_, token)| token == first.1) && !self.config.look_in.iter().any(repeats_differ) {
             true => Ok(Some(first)),
             false => Err(AuthFailure::Duplicate),
         }
@@ -60,37 +66,40 @@ impl TokenFilter {
         match place {
             TokenPlace::Header(name) => {
                 let value = request.headers.get(name.as_bytes())?;
-                let mut schemes = self.config.schemes.iter();
-                let token = schemes.find_map(|scheme| {
-                    let rest = value.strip_prefix(scheme.as_bytes())?;
-                    rest.first()
-                        .is_some_and(u8::is_ascii_whitespace)
-                        .then(|| rest.trim_ascii())
-                });
-                match token {
-                    Some(token) => Some(token.into()),
-                    None => (!self.config.scheme_required).then_some(value.into()),
-                }
+                self.token_of(value).map(Cow::Borrowed)
             }
             TokenPlace::Query(name) => request.query_arg(name.as_bytes()),
             TokenPlace::Cookie(name) => request.cookie(name.as_bytes()).map(Cow::Borrowed),
         }
     }
 
-    /// Whether a query argument is there several times with another token.
-    fn repeats_differ(&self, request: &Request, token: &[u8]) -> bool {
-        let Some(query) = request.query.as_deref() else {
-            return false;
-        };
-        let mut pairs = query_pairs(query);
-        pairs.any(|(key, value)| {
-            let key = decode_form(key);
-            let mut places = self.config.look_in.iter();
-            let is_place =
-                places.any(|it| matches!(it, TokenPlace::Query(name) if name.as_bytes() == key.as_ref()));
-            let value = decode_form(value.unwrap_or_default());
-            is_place && !value.is_empty() && value != token
-        })
+    /// The token in the value of a header.
+    fn token_of<'x>(&self, value: &'x [u8]) -> Option<&'x [u8]> {
+        let mut schemes = self.config.schemes.iter();
+        let token = schemes.find_map(|scheme| {
+            let rest = value.strip_prefix(scheme.as_bytes())?;
+            let has_end = rest.first().is_some_and(u8::is_ascii_whitespace);
+            has_end.then(|| rest.trim_ascii())
+        });
+        token.or_else(|| (!self.config.scheme_required).then_some(value))
+    }
+
+    /// Whether a place holds a further token, and another one: the upstream might believe that.
+    fn repeats_differ(&self, place: &TokenPlace, request: &Request, token: &[u8]) -> bool {
+        let differs = |other: &[u8]| !other.is_empty() && other != token;
+        match place {
+            TokenPlace::Header(name) => {
+                let mut values = request.headers.get_all(name.as_bytes());
+                values.any(|value| self.token_of(value).is_some_and(differs))
+            }
+            TokenPlace::Query(name) => {
+                let mut pairs = query_pairs(request.query.as_deref().unwrap_or_default());
+                pairs.any(|(key, value)| {
+                    decode_form(key) == name.as_bytes() && differs(&decode_form(value.unwrap_or_default()))
+                })
+            }
+            TokenPlace::Cookie(name) => request.cookies(name.as_bytes()).any(differs),
+        }
     }
 
     /// The credential whose token this is.
@@ -102,9 +111,17 @@ impl TokenFilter {
         let header = header_room
             .decode(parts.header)
             .ok_or(TokenFault::Malformed("JSON"))?;
-        let mut parameters = [None, None, None];
-        read(header, &["alg", "typ", &config.key_claim], &mut parameters)?;
-        let [alg, typ, key_parameter] = parameters;
+        let mut parameters = [None, None, None, None];
+        read(
+            header,
+            &["alg", "typ", "crit", &config.key_claim],
+            &mut parameters,
+        )?;
+        let [alg, typ, crit, key_parameter] = parameters;
+        // Whatever it names, nothing of that is understood here (RFC 7515, 4.1.11).
+        if crit.is_some() {
+            return Err(TokenFault::Malformed("crit"));
+        }
 
         let claims = claims_room
             .decode(parts.claims)

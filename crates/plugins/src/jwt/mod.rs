@@ -157,7 +157,7 @@ pub enum Several {
     /// Tokens that differ are refused; empty ones count as none.
     #[default]
     Refuse,
-    /// The first place that is there counts, even if it is empty.
+    /// The first place that is there counts, even if it is empty; other tokens in that very place are refused.
     First,
 }
 

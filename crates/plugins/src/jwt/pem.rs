@@ -1,4 +1,4 @@
-//! Public keys in PEM (RFC 7468).
+//! Public keys in PEM (RFC 7468), taken out of keys and certificates. No signature or date of these is checked.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

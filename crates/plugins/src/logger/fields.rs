@@ -36,6 +36,7 @@ enum Fact {
     BytesSent,
     Status,
     UpstreamStatus,
+    UpstreamHost,
     RequestUri,
     RequestLine,
     Args,
@@ -54,7 +55,7 @@ impl Fields {
     }
 
     fn at_depth(object: &Map<String, Value>, masks: &Masks, depth: usize) -> Result<Self, String> {
-        if depth > MAX_DEPTH {
+        if depth > MAX_DEPTH && !object.is_empty() {
             return Err(format!("expected at most {MAX_DEPTH} objects within each other"));
         }
         let fields = object.iter().map(|(name, value)| {
@@ -148,6 +149,7 @@ impl Fact {
             "bytes_sent" | "body_bytes_sent" => Self::BytesSent,
             "status" => Self::Status,
             "upstream_status" => Self::UpstreamStatus,
+            "upstream_unresolved_host" => Self::UpstreamHost,
             "request_uri" => Self::RequestUri,
             "request" => Self::RequestLine,
             "args" | "query_string" => Self::Args,
@@ -184,6 +186,7 @@ impl Fact {
             Self::BytesSent => json::text(out, record.bytes_out.to_string().as_bytes()),
             Self::Status => json::number(out, record.status),
             Self::UpstreamStatus => json::text(out, record.upstream_status?.to_string().as_bytes()),
+            Self::UpstreamHost => json::text(out, record.upstream_host?.as_bytes()),
             Self::RequestUri => json::text(out, &account.masks.uri(request)),
             Self::RequestLine => {
                 let mut line = request.method.clone();

@@ -24,6 +24,8 @@ pub struct LoggerFilter {
     pub fields: Option<Fields>,
     pub extra: Fields,
     pub layout: Layout,
+    /// What the layout calls the gateway.
+    pub own_name: String,
     pub masks: Masks,
     pub request_body: Option<Body>,
     pub response_body: Option<Body>,
@@ -73,6 +75,10 @@ impl BodyFilter for Look {
 }
 
 impl Filter for LoggerFilter {
+    fn only_tells(&self) -> bool {
+        true
+    }
+
     fn phases(&self) -> Phases {
         Phases {
             request: self.request_body.is_some(),
@@ -134,6 +140,7 @@ impl Filter for LoggerFilter {
             exchange,
             record,
             masks: &self.masks,
+            own_name: &self.own_name,
             request_body: request_body.as_ref().map(|RequestBody(body)| body.as_slice()),
             response_body: response_body.as_deref(),
         };

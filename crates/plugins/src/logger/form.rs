@@ -76,6 +76,13 @@ impl Default for LocalSyslog {
     }
 }
 
+impl LocalSyslog {
+    /// Those of success, of the client's and the server's errors, and the least that is told.
+    fn severities(&self) -> [u8; 4] {
+        [self.success, self.client_error, self.server_error, self.least]
+    }
+}
+
 /// Entries of RFC 5424 with structured data. `Debug` does not show the data, which may hold a token.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -140,14 +147,18 @@ impl StructuredSyslog {
         element + "]"
     }
 
+    /// Those of success, of the client's and the server's errors, and the least that is told.
+    fn severities(&self) -> [u8; 4] {
+        [self.success, self.client_error, self.server_error, self.least]
+    }
+
     fn is_good(&self) -> bool {
-        let severities = [self.success, self.client_error, self.server_error, self.least];
         let is_name = |name: &str| {
             let is_plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'=' | b']' | b'"');
             !name.is_empty() && name.bytes().all(is_plain)
         };
         self.facility <= 23
-            && severities.iter().all(|severity| *severity <= 7)
+            && self.severities().iter().all(|severity| *severity <= 7)
             && is_name(&self.data_id)
             && is_name(&self.name)
             && self
@@ -192,8 +203,7 @@ impl Form {
     pub fn is_good(&self) -> bool {
         match self {
             Self::LocalSyslog(it) => {
-                let severities = [it.success, it.client_error, it.server_error, it.least];
-                it.facility <= 23 && severities.iter().all(|severity| *severity <= 7)
+                it.facility <= 23 && it.severities().iter().all(|severity| *severity <= 7)
             }
             Self::StructuredSyslog(options) => options.is_good(),
             _ => true,
@@ -270,16 +280,8 @@ impl Wrapper {
                 out.push(b'\n');
             }
             Self::StructuredSyslog(options, data) => {
-                let severity = match record.status {
-                    0..400 => options.success,
-                    400..500 => options.client_error,
-                    _ => options.server_error,
-                };
-                if severity > options.least {
-                    return None;
-                }
+                let priority = priority(options.facility, options.severities(), record.status)?;
                 let at = time::rfc3339(record.started_ms + record.total_us / 1000, true);
-                let priority = u16::from(options.facility) * 8 + u16::from(severity);
                 let host = if record.hostname.is_empty() {
                     "-"
                 } else {
@@ -289,16 +291,8 @@ impl Wrapper {
                 write(&mut out);
             }
             Self::LocalSyslog(options) => {
-                let severity = match record.status {
-                    0..400 => options.success,
-                    400..500 => options.client_error,
-                    _ => options.server_error,
-                };
-                if severity > options.least {
-                    return None;
-                }
+                let priority = priority(options.facility, options.severities(), record.status)?;
                 let at = time::rfc3164(record.started_ms + record.total_us / 1000);
-                let priority = u16::from(options.facility) * 8 + u16::from(severity);
                 out.extend(format!("<{priority}>{at} {}: ", options.name).bytes());
                 write(&mut out);
             }
@@ -312,13 +306,7 @@ impl Wrapper {
                 out.push(b'\n');
             }
             Self::Loki(labels) => {
-                out.extend_from_slice(b"{\"stream\":{");
-                for (label, value) in labels {
-                    let mut text = Vec::new();
-                    value.render(account.exchange, &mut text);
-                    json::key(&mut out, label);
-                    json::text(&mut out, &text);
-                }
+                push_labels(&mut out, labels, account);
                 out.extend(format!("}},\"values\":[[\"{}000000\",", record.started_ms).bytes());
                 let mut line = Vec::with_capacity(1024);
                 write(&mut line);
@@ -338,5 +326,28 @@ impl Wrapper {
             }
         }
         Some(out)
+    }
+}
+
+/// The priority (RFC 5424, 6.2.1) of an entry on a call that was answered with this status; `None`: it is not severe
+/// enough.
+fn priority(facility: u8, severities: [u8; 4], status: u16) -> Option<u16> {
+    let [success, client_error, server_error, least] = severities;
+    let severity = match status {
+        0..400 => success,
+        400..500 => client_error,
+        _ => server_error,
+    };
+    (severity <= least).then(|| u16::from(facility) * 8 + u16::from(severity))
+}
+
+/// Appends the beginning of a stream of Loki's, up to what is in its labels.
+fn push_labels(out: &mut Vec<u8>, labels: &[(String, Template)], account: &Account<'_>) {
+    out.extend_from_slice(b"{\"stream\":{");
+    for (label, value) in labels {
+        let mut text = Vec::new();
+        value.render(account.exchange, &mut text);
+        json::key(out, label);
+        json::text(out, &text);
     }
 }

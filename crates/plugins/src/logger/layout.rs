@@ -3,7 +3,7 @@
 use super::mask::Masks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_plugin::{CallRecord, Exchange};
+use weir_plugin::{CallRecord, Exchange, Variable};
 use weir_telemetry::json;
 
 /// What an entry tells.
@@ -27,6 +27,8 @@ pub struct Account<'a> {
     pub record: &'a CallRecord<'a>,
     /// What must not be told.
     pub masks: &'a Masks,
+    /// What layouts call the gateway itself.
+    pub own_name: &'a str,
     /// The request's body, where it is to be told.
     pub request_body: Option<&'a [u8]>,
     /// The response's.
@@ -66,14 +68,11 @@ impl Account<'_> {
         let upstream_us = record.upstream_us.unwrap_or(0).min(record.total_us);
         json::name(out, "latencies");
         out.push(b'{');
-        for (name, micros) in [
-            ("request", record.total_us),
-            ("kong", record.total_us - upstream_us),
-            ("proxy", upstream_us),
-            ("receive", 0),
-        ] {
-            number_field(out, name, micros / 1000);
-        }
+        number_field(out, "request", record.total_us / 1000);
+        json::key(out, self.own_name);
+        json::number(out, (record.total_us - upstream_us) / 1000);
+        number_field(out, "proxy", upstream_us / 1000);
+        number_field(out, "receive", 0);
         out.push(b'}');
         json::name(out, "tries");
         out.push(b'[');
@@ -89,11 +88,11 @@ impl Account<'_> {
         json::name(out, "client_ip");
         json::address(out, exchange.request.client);
         number_field(out, "started_at", record.started_ms);
-        let source: &[u8] = match exchange.response.is_gateway {
-            true => b"kong",
-            false => b"upstream",
+        let source = match exchange.response.is_gateway {
+            true => self.own_name,
+            false => "upstream",
         };
-        text_field(out, "source", source);
+        text_field(out, "source", source.as_bytes());
     }
 
     /// Route, service, consumer and credential, each as an object.
@@ -144,7 +143,8 @@ impl Account<'_> {
         }
         match &exchange.route {
             Some(facts) => {
-                text_field(out, "service_id", facts.service.as_bytes());
+                let service = Variable::ServiceId.read(exchange).unwrap_or_default();
+                text_field(out, "service_id", &service);
                 text_field(out, "route_id", facts.name.as_bytes());
             }
             None => {
@@ -169,7 +169,10 @@ impl Account<'_> {
             json::name(out, "upstream_latency");
             json::millis(out, upstream_us);
         }
-        json::name(out, "apisix_latency");
+        json::comma(out);
+        out.push(b'"');
+        json::part(out, self.own_name.as_bytes());
+        out.extend_from_slice(b"_latency\":");
         json::millis(
             out,
             record.total_us.saturating_sub(record.upstream_us.unwrap_or(0)),

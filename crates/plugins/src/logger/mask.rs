@@ -1,4 +1,4 @@
-//! Masks: what must not reach a log.
+//! Masks: which headers and query arguments must not reach a log. Bodies are told as they are, where they are.
 
 use weir_plugin::uri::{decode_form, query_pairs};
 use weir_plugin::{Headers, Request};

@@ -53,6 +53,9 @@ pub struct Config {
     pub when: Option<Predicate>,
     /// What an entry tells, where `fields` does not say it.
     pub layout: Layout,
+    /// What layouts call the gateway: in `full` a part of `latencies` and the `source` of its own answers, in `plain`
+    /// what `_latency` stands behind.
+    pub own_name: String,
     /// The entry's fields: texts, with variables (`$remote_addr`), within objects if need be. A text that is one
     /// variable without a value is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,6 +89,7 @@ impl Default for Config {
             form: Form::default(),
             when: None,
             layout: Layout::default(),
+            own_name: "gateway".into(),
             fields: None,
             extra_fields: Map::new(),
             mask_headers: names(&[
@@ -201,27 +205,10 @@ impl Plugin for Logger {
         };
         let fields = config.fields.as_ref().map(|object| compile("fields", object));
         let extra = compile("extra_fields", &config.extra_fields);
-        let mut body = |field: &str, bytes: usize, when: &Option<Predicate>| {
-            if bytes > MAX_BODY {
-                faults.tell(field, format!("expected at most {MAX_BODY}"));
-            }
-            let when = when.as_ref().map(Condition::compile).transpose();
-            let when = when.unwrap_or_else(|message| {
-                faults.tell(&field.replace("bytes", "when"), message);
-                None
-            });
-            (bytes > 0).then_some(Body { bytes, when })
-        };
-        let request_body = body(
-            "request_body_bytes",
-            config.request_body_bytes,
-            &config.request_body_when,
-        );
-        let response_body = body(
-            "response_body_bytes",
-            config.response_body_bytes,
-            &config.response_body_when,
-        );
+        let (bytes, when) = (config.request_body_bytes, &config.request_body_when);
+        let request_body = told_body(&mut faults, "request_body_bytes", bytes, when);
+        let (bytes, when) = (config.response_body_bytes, &config.response_body_when);
+        let response_body = told_body(&mut faults, "response_body_bytes", bytes, when);
         if config.batch.max_pending_bytes > MAX_PENDING_BYTES {
             faults.tell(
                 "batch",
@@ -264,9 +251,23 @@ impl Plugin for Logger {
             fields,
             extra,
             layout: config.layout,
+            own_name: config.own_name,
             masks,
             request_body,
             response_body,
         }))
     }
+}
+
+/// What is told of a body; `None`: nothing.
+fn told_body(faults: &mut Faults, field: &str, bytes: usize, when: &Option<Predicate>) -> Option<Body> {
+    if bytes > MAX_BODY {
+        faults.tell(field, format!("expected at most {MAX_BODY}"));
+    }
+    let when = when.as_ref().map(Condition::compile).transpose();
+    let when = when.unwrap_or_else(|message| {
+        faults.tell(&field.replace("bytes", "when"), message);
+        None
+    });
+    (bytes > 0).then_some(Body { bytes, when })
 }

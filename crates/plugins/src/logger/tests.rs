@@ -65,7 +65,7 @@ fn layouts_tell_of_calls_without_secrets() {
                 ("/response/status", json!(201)),
                 (
                     "/latencies",
-                    json!({"request": 12, "kong": 2, "proxy": 10, "receive": 0}),
+                    json!({"request": 12, "gw\"": 2, "proxy": 10, "receive": 0}),
                 ),
                 ("/tries/0/ip", json!("10.0.0.9")),
                 ("/route/name", json!("r1")),
@@ -85,7 +85,7 @@ fn layouts_tell_of_calls_without_secrets() {
                 ("/upstream", json!("10.0.0.9:80")),
                 ("/latency", json!(12.345)),
                 ("/upstream_latency", json!(10.1)),
-                ("/apisix_latency", json!(2.245)),
+                ("/gw\"_latency", json!(2.245)),
                 ("/route_id", json!("r1")),
                 ("/consumer/username", json!("ALICE")),
             ],
@@ -98,7 +98,9 @@ fn layouts_tell_of_calls_without_secrets() {
             ],
         ),
     ] {
-        let text = text(json!({"layout": layout, "extra_fields": {"more": "$arg_b-$arg_a"}}));
+        let text = text(json!({
+            "layout": layout, "own_name": "gw\"", "extra_fields": {"more": "$arg_b-$arg_a"},
+        }));
         let entry: Value = serde_json::from_str(&text).expect("JSON");
         assert!(text.ends_with("}\n") && !text.contains("secret"), "{text}");
         assert_eq!(entry["more"], "-1");
@@ -109,18 +111,40 @@ fn layouts_tell_of_calls_without_secrets() {
 }
 
 #[test]
+fn services_are_told_by_their_ids() {
+    for (label, told) in [(None, "s1"), (Some("s-id"), "s-id"), (Some(""), "")] {
+        let mut call = call();
+        call.route = Some(Arc::new(RouteFacts {
+            name: "r1".into(),
+            service: "s1".into(),
+            labels: label
+                .map(|id| ("service_id".to_owned(), id.to_owned()))
+                .into_iter()
+                .collect(),
+            ..RouteFacts::default()
+        }));
+        let entry = entries(json!({"layout": "plain"}), &mut call)
+            .pop()
+            .expect("an entry");
+        let entry: Value = serde_json::from_slice(&entry.bytes).expect("JSON");
+        assert_eq!(entry["service_id"], told);
+    }
+}
+
+#[test]
 fn fields_of_ones_own() {
     let fields = json!({
         "at": "$time_iso8601", "n": 1, "host": "$host", "none": "$arg_none", "auth": "$http_authorization",
         "in": {"status": "$status", "text": "a ${host} b"}, "args": "$args", "t": "$request_time",
-        "line": "$request", "key": "$arg_apikey", "up": "$upstream_status"
+        "line": "$request", "key": "$arg_apikey", "up": "$upstream_status", "node": "$upstream_unresolved_host"
     });
     let text = text(json!({"fields": fields}));
     let entry: Value = serde_json::from_str(&text).expect("JSON");
     let expected = json!({
         "at": "2026-11-20T15:31:00+00:00", "n": 1, "host": "api.example", "auth": "REDACTED",
         "in": {"status": 201, "text": "a api.example b"}, "args": "a=1&apikey=REDACTED&a=2&b", "t": "0.012",
-        "line": "GET /p?a=1&apikey=REDACTED&a=2&b HTTP/1.1", "key": "REDACTED", "up": "201"
+        "line": "GET /p?a=1&apikey=REDACTED&a=2&b HTTP/1.1", "key": "REDACTED", "up": "201",
+        "node": "shop.example"
     });
     assert_eq!(entry, expected);
 }

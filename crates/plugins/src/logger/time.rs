@@ -1,7 +1,6 @@
-//! Times as texts.
+//! Times as texts, in the forms that servers of logs ask for. They are told the time.
 
-/// The last millisecond that a year of four digits can express.
-const MAX_MS: u64 = 253_402_300_799_999;
+use weir_telemetry::calendar::{MAX_TIME_MS, civil_date};
 
 /// A date and a time of day in UTC.
 struct Civil {
@@ -13,24 +12,13 @@ struct Civil {
 }
 
 impl Civil {
-    /// Reckoned in years that begin in March, where the leap day comes last.
     fn of(unix_ms: u64) -> Self {
-        let unix_ms = unix_ms.min(MAX_MS);
-        let days = unix_ms / 86_400_000 + 719_468;
-        let (era, day_of_era) = (days / 146_097, days % 146_097);
-        let year_of_era =
-            (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let from_march = (5 * day_of_year + 2) / 153;
-        let month = if from_march < 10 {
-            from_march + 3
-        } else {
-            from_march - 9
-        };
+        let unix_ms = unix_ms.min(MAX_TIME_MS);
+        let (year, month, day) = civil_date(unix_ms / 86_400_000);
         Self {
-            year: era * 400 + year_of_era + u64::from(month <= 2),
+            year,
             month,
-            day: day_of_year - (153 * from_march + 2) / 5 + 1,
+            day,
             second_of_day: unix_ms / 1000 % 86_400,
             ms: unix_ms % 1000,
         }

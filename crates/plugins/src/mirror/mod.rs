@@ -186,6 +186,10 @@ impl MirrorFilter {
 struct Chosen;
 
 impl Filter for MirrorFilter {
+    fn only_tells(&self) -> bool {
+        true
+    }
+
     fn phases(&self) -> Phases {
         Phases::REQUEST
     }

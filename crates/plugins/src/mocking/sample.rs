@@ -1,4 +1,4 @@
-//! Values made up by a JSON Schema.
+//! Values made up by a JSON Schema, for answers without an upstream. They are examples; nothing is checked by them.
 
 use serde_json::{Map, Value, json};
 

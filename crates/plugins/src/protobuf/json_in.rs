@@ -1,4 +1,4 @@
-//! Messages from JSON.
+//! Messages from JSON, by the JSON mapping of Protocol Buffers. The other way stands beside.
 
 use super::fields::field;
 use super::{JsonForm, Mapping};

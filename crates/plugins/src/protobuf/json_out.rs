@@ -1,4 +1,4 @@
-//! Messages as JSON.
+//! Messages as JSON, by the JSON mapping of Protocol Buffers. The other way stands beside.
 
 use super::{Enums, Integers, JsonForm, Mapping, Names};
 use base64::Engine as _;

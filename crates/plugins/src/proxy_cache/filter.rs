@@ -297,6 +297,9 @@ impl Filter for CacheFilter {
         if let Some(told) = self.passes(exchange, &control) {
             return self.pass_on(exchange, told);
         }
+        if self.keys.is_undecided(exchange) {
+            return self.pass_on(exchange, Told::Bypass);
+        }
         let now_ms = exchange.unix_ms();
         let key = self.keys.of(exchange);
         let (told, stored, place, shares) = match self.zone.look(&key, &exchange.request.headers, now_ms) {

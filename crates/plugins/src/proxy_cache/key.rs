@@ -1,4 +1,4 @@
-//! Keys: what tells responses apart.
+//! Keys: what tells responses apart, as a digest over parts of a call. Whether one may be kept is decided elsewhere.
 
 use super::zone::Key;
 use super::{Config, QueryKey};
@@ -60,14 +60,17 @@ pub(super) struct KeyMaker {
     with_body: bool,
     /// Callers whom nobody but the service knows are told apart by what they show it.
     by_authorization: bool,
+    reads_body: bool,
     /// More than GET and HEAD, which have the same answers.
     tells_methods: bool,
 }
 
 impl KeyMaker {
     pub(super) fn new(config: &Config) -> Self {
+        let templates: Vec<_> = config.key.iter().map(|text| Template::parse(text)).collect();
         Self {
-            templates: config.key.iter().map(|text| Template::parse(text)).collect(),
+            reads_body: templates.iter().any(Template::needs_body),
+            templates,
             query: config.query.clone(),
             headers: config
                 .headers
@@ -84,7 +87,13 @@ impl KeyMaker {
     }
 
     pub(super) fn needs_body(&self) -> bool {
-        self.templates.iter().any(Template::needs_body)
+        self.reads_body
+    }
+
+    /// Whether the call's body cannot be judged, so that it would have the key of others.
+    pub(super) fn is_undecided(&self, exchange: &Exchange) -> bool {
+        let mut templates = self.templates.iter();
+        self.reads_body && templates.any(|template| template.undecided(exchange).is_some())
     }
 
     /// The key of a call.

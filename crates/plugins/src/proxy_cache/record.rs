@@ -1,4 +1,4 @@
-//! Keeping a response while it passes.
+//! Keeping a response while it passes: what of its head and body is kept, and when it is given up.
 
 use super::Config;
 use super::entry::{Entry, Times};

@@ -3,8 +3,8 @@
 use super::{Limit, LimitHeaders, Per, SummaryHeaders};
 use crate::counting::Number;
 use weir_flow::rate_limit::{Window, WindowLimit};
-use weir_plugin::Exchange;
 use weir_plugin::headers::FieldName;
+use weir_plugin::{Exchange, Undecided};
 
 /// A limit made ready for many calls.
 pub(super) struct CompiledLimit {
@@ -78,6 +78,15 @@ impl CompiledLimit {
             Span::FromFirst(seconds) | Span::Sliding(seconds) => seconds.needs_body(),
         };
         span || self.count.needs_body()
+    }
+
+    /// Why the limit for this call cannot be believed.
+    pub(super) fn undecided(&self, exchange: &Exchange) -> Option<Undecided> {
+        let span = match &self.window {
+            Span::Fixed(_) => None,
+            Span::FromFirst(seconds) | Span::Sliding(seconds) => seconds.undecided(exchange),
+        };
+        span.or_else(|| self.count.undecided(exchange))
     }
 
     /// The limit for this call; `None` where a variable has no good value.

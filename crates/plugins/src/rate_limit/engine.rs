@@ -7,7 +7,7 @@ use crate::counting::settled::is_settled;
 use std::sync::Arc;
 use weir_flow::rate_limit::{Limiter, MAX_LIMITS, Verdict, Window, WindowLimit, WindowState};
 use weir_plugin::headers::FieldName;
-use weir_plugin::{Exchange, Filter, Headers, Outcome, Phases, Refusal, RefusalKind};
+use weir_plugin::{Exchange, Filter, Headers, Outcome, Phases, Refusal, RefusalKind, Undecided};
 
 /// An instance of `rate-limit` whose counters are those of this process.
 pub(super) struct Limits {
@@ -305,6 +305,14 @@ impl Filter for Limits {
         self.groups
             .iter()
             .any(|group| group.by.needs_body() || group.limits.iter().any(CompiledLimit::needs_body))
+    }
+
+    fn undecided(&self, exchange: &Exchange) -> Option<Undecided> {
+        self.groups.iter().find_map(|group| {
+            let mut limits = group.limits.iter();
+            let by = group.by.undecided(exchange);
+            by.or_else(|| limits.find_map(|limit| limit.undecided(exchange)))
+        })
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {

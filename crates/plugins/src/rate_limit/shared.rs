@@ -6,7 +6,7 @@ use crate::counting::settled::is_settled;
 use crate::redis::{Ledger, Shared, answer, run, windows};
 use std::sync::Arc;
 use weir_flow::rate_limit::{MAX_LIMITS, WindowState};
-use weir_plugin::{Exchange, Filter, Outcome, Phases, RedisWork};
+use weir_plugin::{Exchange, Filter, Outcome, Phases, RedisWork, Undecided};
 
 /// An instance of which each call asks the Redis.
 pub(super) struct AskedLimits {
@@ -81,6 +81,10 @@ impl Filter for AskedLimits {
         self.limits.needs_body()
     }
 
+    fn undecided(&self, exchange: &Exchange) -> Option<Undecided> {
+        self.limits.undecided(exchange)
+    }
+
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         if is_settled(exchange, "rate-limit") {
             return Outcome::Continue;
@@ -122,6 +126,10 @@ impl Filter for SettledLimits {
 
     fn needs_body(&self) -> bool {
         self.limits.needs_body()
+    }
+
+    fn undecided(&self, exchange: &Exchange) -> Option<Undecided> {
+        self.limits.undecided(exchange)
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {

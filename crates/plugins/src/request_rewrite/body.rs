@@ -1,4 +1,4 @@
-//! Changing the fields of request bodies.
+//! Changing the fields of request bodies, JSON or forms. Steps over headers and query stand elsewhere.
 
 use crate::expression::Fault;
 use crate::field_steps::{FieldSteps, Fields, Multipart, Pairs};

@@ -9,11 +9,13 @@
 //!
 //! Bodies are JSON, or a form where `Content-Type` says so. What a schema has defaults for is filled in, and the upstream
 //! gets the JSON that was checked, written anew: what two readers of JSON could see in different ways does not get through.
-
-mod json_words;
+//!
+//! Security: a schema lets pass what it does not forbid: without `additionalProperties: false` and bounds on texts and
+//! lists, a call can carry anything besides.
 
 use crate::checks::Faults;
 use crate::json_schema::Schema;
+use crate::lua_json;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -153,8 +155,7 @@ impl SchemaFilter {
         if is_form {
             return schema.check(&mut form(body)).map_err(Some);
         }
-        let mut value: Value =
-            serde_json::from_slice(body).map_err(|error| Some(json_words::of(&error, body)))?;
+        let mut value: Value = serde_json::from_slice(body).map_err(|_| Some(lua_json::fault(body)))?;
         schema.check(&mut value)?;
         let written = value.to_string().into_bytes();
         request.forget_parsed_body();

@@ -1,4 +1,4 @@
-//! Changing bodies as they pass.
+//! Changing bodies of responses as they pass, or whole where that is needed, within a bound.
 
 use super::Replacement;
 use crate::captures::{CaptureTemplate, Found};

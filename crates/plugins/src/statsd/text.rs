@@ -1,4 +1,4 @@
-//! Texts with facts of a call in braces.
+//! Texts with facts of a call in braces, free of bytes that mean something to the server.
 
 use std::borrow::Cow;
 use weir_plugin::{CallRecord, Exchange};

@@ -1,4 +1,4 @@
-//! Where traces go.
+//! Where traces go: collectors, and the form that each takes. What a trace tells is made elsewhere.
 
 use super::attributes::Value;
 use super::otlp;

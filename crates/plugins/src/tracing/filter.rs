@@ -120,6 +120,10 @@ impl TraceFilter {
 }
 
 impl Filter for TraceFilter {
+    fn only_tells(&self) -> bool {
+        true
+    }
+
     fn phases(&self) -> Phases {
         Phases {
             request: true,

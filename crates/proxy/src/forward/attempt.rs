@@ -191,13 +191,13 @@ impl Call<'_> {
             && reader.stream().is_none_or(Stream::is_read);
         if fits && length > 0 {
             // Kept, so that another try can send it again.
-            let body = reader.inbox.bytes()[..length as usize].to_vec();
-            out.extend_from_slice(&body);
+            let body = &reader.inbox.bytes()[..length as usize];
+            out.extend_from_slice(body);
+            self.exchange.request.keep_body(body);
             reader.inbox.consume(length as usize);
             self.body.cursor = BodyCursor::Length(0);
             self.body.received = length;
             self.report.bytes_in += length;
-            self.exchange.request.body = Some(body);
         }
         fits
     }
@@ -235,7 +235,9 @@ impl Call<'_> {
                 return Tried::Stopped(stop);
             }
         };
-        if relayed.upstream_keeps && is_sent {
+        if connection.read.stream().is_some() {
+            self.worker.streams.give(connection, &self.worker.buffers);
+        } else if relayed.upstream_keeps && is_sent {
             let bounds = &plan.upstream.keepalive;
             self.worker
                 .pool

@@ -55,7 +55,7 @@ impl Call<'_> {
         self.write_host(plan, target, out);
         self.exchange.request.headers.write_lines(out);
         if plan.tells_plainly {
-            let lines = &mut self.client.forwarded_lines;
+            let lines = &self.client.forwarded_lines;
             forwarded::write_plain(&plan.route.forwarded, plan.stripped, self.exchange, lines, out);
         }
         if let Some(via) = &plan.route.forwarded.via {

@@ -119,15 +119,16 @@ impl Call<'_> {
 }
 
 /// The value of `Host` among header lines.
-fn host_of(lines: &[u8]) -> &[u8] {
-    let mut lines = lines.split(|byte| *byte == b'\n');
-    let value = |line: &'_ [u8]| -> Option<usize> {
-        let (name, _) = line.split_at_checked(5)?;
-        name.eq_ignore_ascii_case(b"host:").then_some(name.len())
-    };
-    lines
-        .find_map(|line| Some(line[value(line)?..].trim_ascii()))
-        .unwrap_or_default()
+fn host_of(mut lines: &[u8]) -> &[u8] {
+    loop {
+        let end = memchr::memchr(b'\n', lines).map_or(lines.len(), |end| end + 1);
+        let (line, behind) = lines.split_at(end);
+        match line.split_at_checked(5) {
+            Some((name, value)) if name.eq_ignore_ascii_case(b"host:") => return value.trim_ascii(),
+            _ if behind.is_empty() => return b"",
+            _ => lines = behind,
+        }
+    }
 }
 
 /// A connection on which nothing comes in time may be dead; it gets no further calls.

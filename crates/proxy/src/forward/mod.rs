@@ -16,12 +16,11 @@ pub use pump::Watch;
 use crate::forwarded;
 use crate::h1;
 use crate::h2::pool::Streams;
-use crate::pool::{Met, PoolKey, Speaks, UpstreamConnection};
+use crate::pool::{PoolKey, Speaks, UpstreamConnection};
 use crate::serve::{After, Call, Stop};
 use crate::timer::Timer;
 use rustls::pki_types::ServerName;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -143,6 +142,7 @@ impl Call<'_> {
             let Some(index) = self.pick(&plan, &tried) else {
                 return Err(RefusalKind::NoTarget.into());
             };
+            self.report.target = Some((forward.upstream, index));
             let failure = match self.try_target(&plan, &upstream.targets[index]).await {
                 Tried::Done(after) => return Ok(after),
                 Tried::Stopped(stop) => return Err(stop),
@@ -235,15 +235,11 @@ impl Call<'_> {
         let tls = match &plan.forward.tls {
             None => None,
             Some(tls) => match tls.name.clone().or_else(|| self.server_name(plan, target)) {
-                Some(name) => Some((Arc::clone(speaks.config(tls)), name)),
+                Some(name) => Some((tls.id, name)),
                 None => return Tried::Failed(Failure::Connect),
             },
         };
-        let id = plan.forward.tls.as_ref().map_or(0, |tls| tls.id);
-        let key = PoolKey {
-            address,
-            tls: tls.as_ref().map(|(_, name)| (id, name.clone())),
-        };
+        let key = PoolKey { address, tls };
         let bounds = &plan.upstream.keepalive;
         let http1 = || self.worker.pool.take(&key, bounds, now);
         let reused = match speaks {
@@ -259,7 +255,7 @@ impl Call<'_> {
                 other => return other,
             }
         }
-        match self.connect(plan, &key, tls, speaks).await {
+        match self.connect(plan, &key, speaks).await {
             Ok(Some(connection)) => self.attempt(plan, target, &key, connection, false).await,
             Ok(None) => Tried::Stopped(Stop::Gone),
             Err(error) if error.kind() == io::ErrorKind::TimedOut => Tried::Failed(Failure::ConnectTimeout),
@@ -301,9 +297,11 @@ impl Call<'_> {
         &mut self,
         plan: &Plan<'_>,
         key: &PoolKey,
-        tls: Met,
         speaks: Speaks,
     ) -> io::Result<Option<Box<UpstreamConnection>>> {
+        let rules = plan.forward.tls.as_ref().map(|tls| speaks.config(tls));
+        let name = key.tls.as_ref().map(|(_, name)| name.clone());
+        let met = rules.cloned().zip(name);
         let timeouts = &plan.forward.timeouts;
         let timeout = Duration::from_millis(timeouts.connect_ms);
         let (client, worker) = (&mut *self.client, self.worker);
@@ -311,13 +309,13 @@ impl Call<'_> {
             match speaks {
                 Speaks::Http1 => {
                     let timer = Timer::new(Instant::now(), timeout);
-                    UpstreamConnection::open(key.address, tls, timer, &worker.metrics).await
+                    UpstreamConnection::open(key.address, met, timer, &worker.metrics).await
                 }
                 Speaks::Http2 | Speaks::Either => {
                     Box::pin(Streams::connect(
                         worker,
                         key,
-                        (tls, speaks),
+                        (met, speaks),
                         timeout,
                         &plan.upstream.keepalive,
                     ))

@@ -1,4 +1,4 @@
-//! Passing a response on to the client.
+//! Passing a response on to the client: head and body, as they come. Asking for it stands beside.
 
 use super::Plan;
 use super::attempt::Attempt;

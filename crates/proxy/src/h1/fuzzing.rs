@@ -185,6 +185,35 @@ pub fn response_head(bytes: &[u8]) {
     }
 }
 
+/// Checks what a client hears that has made one call: nothing, or interim heads and one answer whose framing is right as far
+/// as it goes.
+///
+/// # Panics
+/// Where that does not hold.
+pub fn http1_answer(mut heard: &[u8], to_head: bool) {
+    while !heard.is_empty() {
+        let mut response = Response::default();
+        let parsed = response::parse(heard, to_head, &mut response);
+        let Ok(Some(head)) = parsed else {
+            panic!("{parsed:?} for {}", heard.escape_ascii());
+        };
+        check_fields(&response.headers);
+        heard = &heard[head.length..];
+        if (100..200).contains(&response.status) && response.status != 101 {
+            assert!(!heard.is_empty(), "no answer behind an interim one");
+            continue;
+        }
+        match head.framing {
+            Framing::None if response.status == 101 => {}
+            Framing::None => assert!(heard.is_empty(), "a body where there is none"),
+            Framing::Length(length) => assert!(heard.len() as u64 <= length, "too long a body"),
+            Framing::Chunked => assert!(decode_all(&[heard]).is_ok(), "{}", heard.escape_ascii()),
+            Framing::UntilClose => {}
+        }
+        return;
+    }
+}
+
 fn write_response(head: &ResponseHead, response: &Response) -> Vec<u8> {
     let mut out = Vec::new();
     status::write_line(response.status, &response.reason, 1, &mut out);

@@ -1,4 +1,4 @@
-//! Request heads.
+//! Request heads: reading one from bytes, and what the connection must know of it. Its body is read elsewhere.
 
 use super::head::{self, Broken, MAX_FIELDS};
 use super::{Framing, list_items, parse_length};

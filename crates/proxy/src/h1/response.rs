@@ -1,4 +1,4 @@
-//! Response heads from upstreams.
+//! Response heads from upstreams: reading one from bytes, and what the connection must know of it.
 
 use super::head::{self, Broken, MAX_FIELDS};
 use super::{Framing, list_items, parse_length};

@@ -1,4 +1,4 @@
-//! Reason phrases.
+//! Reason phrases of HTTP/1.1, and status lines. What a status means is nothing to it.
 
 /// The standard reason phrase of a status, or an empty text.
 pub fn reason(status: u16) -> &'static str {

@@ -43,7 +43,7 @@ pub enum Side {
 /// A request of a client.
 pub struct Accepted {
     pub key: usize,
-    pub list: FieldList,
+    pub list: Box<FieldList>,
 }
 
 /// The two steps of taking no more streams (RFC 9113, 6.8).
@@ -297,10 +297,22 @@ impl State {
         if self.out.capacity() > 0 {
             self.worker.buffers.give_output(std::mem::take(&mut self.out));
         }
-        if !self.waiting.is_empty() && self.window_out > 0 {
-            self.waiting.wake(&mut self.streams);
-        }
+        self.wake_waiting();
         Poll::Ready(Ok(()))
+    }
+
+    /// Wakes streams that wait with data, as many as can send some.
+    pub fn wake_waiting(&mut self) {
+        if self.waiting.is_empty() || self.is_full() {
+            return;
+        }
+        let window = usize::try_from(self.window_out).unwrap_or(0);
+        let room = window.min(1 + FULL - self.pending_out());
+        self.waiting.wake(&mut self.streams, room);
+        if room > 0 && !self.waiting.is_empty() {
+            // Those that were woken may not want to send any more: then it is the turn of the next.
+            self.wake_driver();
+        }
     }
 
     /// Where frames are written to.
@@ -351,7 +363,7 @@ impl State {
         let worker = Rc::clone(&self.worker);
         self.inbox.consume(self.inbox.bytes().len());
         self.inbox.release(&worker.buffers);
-        self.waiting.wake(&mut self.streams);
+        self.waiting.wake(&mut self.streams, usize::MAX);
         for (_, stream) in &mut self.streams {
             stream.end(self.side, Fault::Lost);
         }

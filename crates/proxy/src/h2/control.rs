@@ -123,7 +123,7 @@ impl State {
             if self.window_out > frame::MAX_WINDOW {
                 return Err(Code::FLOW_CONTROL_ERROR);
             }
-            self.waiting.wake(&mut self.streams);
+            self.wake_waiting();
             return Ok(());
         }
         if head.stream > self.highest || head.stream.is_multiple_of(2) {
@@ -138,7 +138,8 @@ impl State {
             self.break_stream(key, Code::PROTOCOL_ERROR);
         } else if stream.window_out > frame::MAX_WINDOW {
             self.break_stream(key, Code::FLOW_CONTROL_ERROR);
-        } else {
+        } else if !stream.is_waiting {
+            // One that waits for the connection is woken once that has room.
             stream.wake();
         }
         Ok(())

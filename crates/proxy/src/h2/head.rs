@@ -1,6 +1,6 @@
 //! Heads and trailers as HTTP/2 has them: which field lists make one (RFC 9113, 8.1.1, 8.2, 8.3).
 
-use super::hpack::{Decoder, Malformed};
+use super::hpack::{Decoder, Known, Malformed};
 use crate::h1::parse_length;
 use crate::multiplex::fields::belongs;
 use crate::multiplex::list::{FieldList, Pseudo};
@@ -19,25 +19,33 @@ pub fn read(
     decoder: &mut Decoder,
     block: &[u8],
     max_bytes: usize,
-    mut list: FieldList,
-) -> Result<(FieldList, bool), Malformed> {
+    list: &mut FieldList,
+) -> Result<bool, Malformed> {
     let mut is_well_formed = true;
-    decoder.decode(block, |name, value| {
+    decoder.decode(block, |name, value, known| {
         let size = list.bytes() + name.len() + value.len() + FIELD_OVERHEAD * list.len();
         if size > max_bytes || list.len() >= MAX_KEPT {
             list.is_too_large = true;
-            return;
+            return false;
         }
-        if name.first() == Some(&b':') {
+        let is_pseudo = name.first() == Some(&b':');
+        let is_good = match known {
+            Known::Field => true,
+            _ if is_pseudo => is_value(value),
+            Known::Name => is_value(value) && belongs(name, value),
+            Known::Nothing => is_name(name) && is_value(value) && belongs(name, value),
+        };
+        is_well_formed &= is_good;
+        if is_pseudo {
             // They stand before all others, and once.
-            let is_first = list.len() == 0 && is_value(value);
+            let is_first = list.len() == 0;
             is_well_formed &= is_first && Pseudo::of(name).is_some_and(|which| list.set(which, value));
-            return;
+        } else {
+            list.push(name, value);
         }
-        is_well_formed &= is_name(name) && is_value(value) && belongs(name, value);
-        list.push(name, value);
+        is_good
     })?;
-    Ok((list, is_well_formed))
+    Ok(is_well_formed)
 }
 
 /// Whether a well-formed list is the head of a request.
@@ -82,6 +90,11 @@ pub fn status(list: &FieldList) -> Option<u16> {
     }
 }
 
+/// Whether the head of a response, which has a [`status`], is an interim one.
+pub fn is_interim(list: &FieldList) -> bool {
+    matches!(list.get(Pseudo::Status), Some([b'1', ..]))
+}
+
 /// The length that the body is to have, where it is stated clearly. What is not clear is refused with the other fields.
 pub fn stated_length(list: &FieldList) -> Option<u64> {
     let mut stated = list.all(b"content-length");
@@ -92,4 +105,87 @@ pub fn stated_length(list: &FieldList) -> Option<u64> {
 /// Whether it may be the name of a field, which is in lower case here.
 fn is_name(name: &[u8]) -> bool {
     token_len(name) == name.len() && !name.is_empty() && !name.iter().any(u8::is_ascii_uppercase)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `(what, a list, how much is kept of it, whether it is well-formed; and another one of the same connection)`.
+    type Case = (&'static str, &'static [u8], usize, bool, &'static [u8], bool);
+
+    /// A field that the peer has had kept is as good as it was when it came.
+    #[test]
+    fn fields_are_judged_once() {
+        let cases: [Case; 9] = [
+            ("good", b"\x40\x01a\x01b", 100, true, b"\xbe", true),
+            ("a name", b"\x40\x01A\x01b", 100, false, b"\xbe", false),
+            ("a value", b"\x40\x01a\x01\n", 100, false, b"\xbe", false),
+            (
+                "a value of a fixed name",
+                b"\x4f\x01\n",
+                100,
+                false,
+                b"\xbe",
+                false,
+            ),
+            (
+                "a name with another value",
+                b"\x40\x01A\x01b",
+                100,
+                false,
+                b"\x0f\x2f\x01c",
+                false,
+            ),
+            (
+                "a good name",
+                b"\x40\x01a\x01b",
+                100,
+                true,
+                b"\x0f\x2f\x01\n",
+                false,
+            ),
+            (
+                "what nobody has looked at",
+                b"\x40\x01A\x01b",
+                0,
+                true,
+                b"\xbe",
+                false,
+            ),
+            ("of a connection", b"\x40\x02te\x01b", 100, false, b"\xbe", false),
+            (
+                "of a connection, by its number",
+                b"\xb9",
+                100,
+                false,
+                b"\x8f",
+                true,
+            ),
+        ];
+        for (what, first, most, is_first_good, second, is_second_good) in cases {
+            let mut decoder = Decoder::default();
+            let mut read =
+                |block: &[u8], most| super::read(&mut decoder, block, most, &mut FieldList::default());
+            assert_eq!(read(first, most), Ok(is_first_good), "{what}");
+            assert_eq!(read(second, 100), Ok(is_second_good), "{what}, again");
+        }
+    }
+
+    /// What a head says besides its fields stands there before them and once, whether it was kept or not.
+    #[test]
+    fn pseudo_fields_have_their_place() {
+        for (block, is_good) in [
+            (&b"\x82\x84\x41\x01h"[..], true),
+            (b"\x82\x41\x01h\xbe", false),
+            (b"\x41\x01h\x82\x90", true),
+            (b"\x41\x01h\x90\x82", false),
+            (b"\x41\x01\n", false),
+            (b"\x40\x02:a\x01b", false),
+        ] {
+            let mut list = FieldList::default();
+            let read = read(&mut Decoder::default(), block, 1000, &mut list);
+            assert_eq!(read, Ok(is_good), "{block:x?}");
+        }
+    }
 }

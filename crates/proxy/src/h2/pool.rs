@@ -2,10 +2,11 @@
 
 use super::choices::Choices;
 use super::connection::{self, Settings, Side};
-use super::driver;
-use crate::buffer::Inbox;
-use crate::multiplex::stream::Stream;
+use super::{driver, stream};
+use crate::buffer::{Buffers, Inbox};
+use crate::multiplex::stream::{Ends, Stream};
 use crate::pool::{CountedOpen, Met, PoolKey, Speaks, UpstreamConnection, dial};
+use crate::spares::Spares;
 use crate::timer::{Timer, later};
 use crate::transport::{ReadHalf, WriteHalf};
 use crate::worker::Worker;
@@ -29,6 +30,8 @@ const MAX_BEHIND: usize = 3 * connection::FULL;
 /// The number of the last stream of a connection.
 const MAX_STREAM: u32 = (1 << 31) - 1;
 
+/// Most places for streams that are kept.
+const MAX_SPARES: usize = 1024;
 /// Most connections that are made, one after another, until there is room for a call.
 const MAX_OPENINGS: usize = 64;
 
@@ -101,10 +104,21 @@ struct Entry {
 }
 
 /// A worker's connections.
-#[derive(Default)]
 pub struct Streams {
     entries: RefCell<HashMap<PoolKey, Entry, foldhash::fast::RandomState>>,
     choices: Choices,
+    /// What streams are made in that are over.
+    spares: Spares<Box<UpstreamConnection>>,
+}
+
+impl Default for Streams {
+    fn default() -> Self {
+        Self {
+            entries: RefCell::default(),
+            choices: Choices::default(),
+            spares: Spares::new(MAX_SPARES),
+        }
+    }
 }
 
 impl Streams {
@@ -119,7 +133,7 @@ impl Streams {
         let entry = entries.get_mut(key)?;
         entry.bounds = *bounds;
         let connection = Rc::clone(entry.open.iter().find(|it| it.has_room(bounds))?);
-        Some(begin(connection, now))
+        Some(self.begin(connection, now))
     }
 
     /// A stream on a connection that takes more, or is made for it and all that wait for one; or a connection of its
@@ -221,16 +235,23 @@ impl Streams {
         }
     }
 
-    /// Lets go of connections that have gone, that take no more calls, or whose time is up; they end with their last
-    /// call.
+    /// Lets go of connections that have gone, that take no more calls, or whose time is up, and of those that are idle
+    /// beyond what is to be kept; they end with their last call.
     pub fn prune(&self, now: Instant) {
         self.choices.prune(now);
+        drop(self.spares.trim());
         self.entries.borrow_mut().retain(|_, entry| {
             let bounds = &entry.bounds;
             let idle_timeout = Duration::from_millis(bounds.idle_timeout_ms);
+            let mut idle = 0;
+            // Calls take the first that has room, so the last ones are the least of use.
             entry.open.retain(|it| {
                 let is_over = || !it.has_room(bounds) || now >= later(it.idle_since.get(), idle_timeout);
-                !it.is_closed.get() && (it.active.get() > 0 || !is_over())
+                let mut is_kept = || {
+                    idle += 1;
+                    idle <= bounds.size
+                };
+                !it.is_closed.get() && (it.active.get() > 0 || (!is_over() && is_kept()))
             });
             !entry.open.is_empty() || entry.opening.is_some()
         });
@@ -240,23 +261,43 @@ impl Streams {
     pub fn clear(&self) {
         self.entries.borrow_mut().clear();
     }
-}
 
-fn begin(connection: Rc<Connection>, now: Instant) -> Box<UpstreamConnection> {
-    connection.active.set(connection.active.get() + 1);
-    let calls = connection.calls.get();
-    connection.calls.set(calls + 1);
-    let wire = Rc::clone(&connection.wire);
-    let stream = Rc::new(Stream::to_upstream(&wire, Lease(connection)));
-    Box::new(UpstreamConnection {
-        read: ReadHalf::Stream(Rc::clone(&stream)),
-        write: Some(WriteHalf::Stream(stream)),
-        inbox: Default::default(),
-        timer: Timer::new(now, Duration::ZERO),
-        calls,
-        open: None,
-        home: None,
-    })
+    fn begin(&self, connection: Rc<Connection>, now: Instant) -> Box<UpstreamConnection> {
+        connection.active.set(connection.active.get() + 1);
+        let calls = connection.calls.get();
+        connection.calls.set(calls + 1);
+        let wire = Rc::clone(&connection.wire);
+        let ends = Ends::Http2(stream::Ends::to_upstream(&wire, Lease(connection)));
+        let mut made = self.spares.take().unwrap_or_else(|| {
+            Box::new(UpstreamConnection {
+                read: ReadHalf::Stream(Rc::default()),
+                write: None,
+                inbox: Inbox::default(),
+                timer: Timer::new(now, Duration::ZERO),
+                calls,
+                open: None,
+                home: None,
+            })
+        });
+        made.calls = calls;
+        if let ReadHalf::Stream(stream) = &mut made.read {
+            Stream::begin(stream, ends, None);
+            made.write = Some(WriteHalf::Stream(Rc::clone(stream)));
+        }
+        made
+    }
+
+    /// Takes back a stream whose call is over.
+    pub fn give(&self, mut stream: Box<UpstreamConnection>, buffers: &Buffers) {
+        stream.inbox.consume(stream.inbox.bytes().len());
+        stream.inbox.release(buffers);
+        stream.write = None;
+        if let ReadHalf::Stream(it) = &mut stream.read
+            && Stream::end_use(it)
+        {
+            self.spares.give(stream);
+        }
+    }
 }
 
 /// Makes a connection, tells those that wait for it, and drives it until it ends.

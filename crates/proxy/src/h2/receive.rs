@@ -1,4 +1,4 @@
-//! What the frames of the peer say.
+//! What the frames of the peer say, taken over into the connection's state. What is sent stands beside.
 
 use super::connection::{Accepted, Block, Going, PREFACE, Side, State};
 use super::frame::{self, Code, Head};
@@ -113,7 +113,7 @@ impl State {
             return Ok(());
         }
         if !data.is_empty() {
-            stream.gather(data);
+            stream.gather(data, &self.worker.runners.queues);
         }
         stream.wake();
         let padding = payload.len() - data.len();
@@ -186,10 +186,12 @@ impl State {
 
     /// Takes in a field list that has come whole.
     fn take_list(&mut self, id: u32, ends: bool, block: &[u8]) -> Result<(), Code> {
-        let (most, space) = (2 * self.settings.max_head_bytes, self.worker.runners.lists.take());
-        let (list, is_well_formed) =
-            head::read(&mut self.decoder, block, most, space).map_err(|_| Code::COMPRESSION_ERROR)?;
-        if let Some(&key) = self.keys.get(&id) {
+        let (most, mut list) = (2 * self.settings.max_head_bytes, self.worker.runners.lists.take());
+        let is_well_formed =
+            head::read(&mut self.decoder, block, most, &mut list).map_err(|_| Code::COMPRESSION_ERROR)?;
+        // Most lists are the first word on their stream.
+        let is_first = self.is_idle(id);
+        if let Some(&key) = (!is_first).then(|| self.keys.get(&id)).flatten() {
             let stream = &self.streams[key];
             if stream.fault.is_some() {
                 return Ok(());
@@ -218,7 +220,7 @@ impl State {
     }
 
     /// A client has opened a stream.
-    fn accept(&mut self, id: u32, ends: bool, list: FieldList, is_well_formed: bool) {
+    fn accept(&mut self, id: u32, ends: bool, list: Box<FieldList>, is_well_formed: bool) {
         self.highest = id;
         if self.going == Going::Said {
             // It has been told that this is not looked at.
@@ -255,7 +257,8 @@ impl State {
             left,
             is_head: false,
             is_waiting: false,
-            waiting: self.worker.runners.queues.take().unwrap_or_default(),
+            wanted: 0,
+            waiting: None,
             trailers: None,
         });
         self.keys.insert(id, key);
@@ -263,25 +266,24 @@ impl State {
     }
 
     /// An upstream's head has come.
-    fn take_answer(&mut self, key: usize, ends: bool, list: FieldList, is_well_formed: bool) {
+    fn take_answer(&mut self, key: usize, ends: bool, list: Box<FieldList>, is_well_formed: bool) {
         let status = head::status(&list).filter(|_| is_well_formed && !list.is_too_large);
         let stream = &mut self.streams[key];
+        let queues = stream.queues(&self.worker.runners.queues);
         let is_final = match status {
             Some(101) | None => return self.break_stream(key, Code::PROTOCOL_ERROR),
-            Some(100..200) if ends || stream.waiting.heads.len() >= MAX_HEADS => {
+            Some(100..200) if ends || queues.heads.len() >= MAX_HEADS => {
                 return self.break_stream(key, Code::PROTOCOL_ERROR);
             }
-            Some(100..200) => false,
-            Some(status) => {
-                stream.is_head |= matches!(status, 204 | 304);
-                true
-            }
+            Some(status) => status >= 200,
         };
+        let stated = head::stated_length(&list).filter(|_| is_final);
+        queues.heads.push_back(list);
         if is_final {
-            stream.left = head::stated_length(&list).filter(|_| !stream.is_head);
+            stream.is_head |= matches!(status, Some(204 | 304));
+            stream.left = stated.filter(|_| !stream.is_head);
             stream.receiving = Receiving::Body;
         }
-        stream.waiting.heads.push_back(list);
         stream.wake();
         if ends {
             self.end_receiving(key);

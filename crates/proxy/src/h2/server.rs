@@ -22,7 +22,7 @@ pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n";
 const STREAM_WINDOW: u32 = 64 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
 /// Requests that come at once for which the room is kept.
-const MAX_SPARE_ACCEPTED: usize = 32;
+const MAX_SPARE_ACCEPTED: usize = 128;
 
 /// Serves a client that speaks HTTP/2 until the connection ends.
 pub async fn serve(worker: &Rc<Worker>, client: Client) {

@@ -3,11 +3,13 @@
 use super::connection::Side;
 use super::frame::Code;
 use crate::multiplex::list::FieldList;
+use crate::spares::Spares;
 use bytes::Bytes;
 use slab::Slab;
 use std::collections::VecDeque;
 use std::io;
 use std::task::{Context, Waker};
+use tokio::io::ReadBuf;
 
 /// Bytes up to which pieces of a body are joined.
 const SMALL: usize = 1024;
@@ -66,9 +68,11 @@ pub struct StreamState {
     pub left: Option<u64>,
     /// The answer to a HEAD states a length of what does not come.
     pub is_head: bool,
-    /// It is among [`Waiting`].
+    /// It is among [`Waiting`], for so many bytes; 0 where it has got them since.
     pub is_waiting: bool,
-    pub waiting: Queues,
+    pub wanted: usize,
+    /// None as long as nothing has come.
+    pub waiting: Option<Box<Queues>>,
     /// Header lines.
     pub trailers: Option<Vec<u8>>,
 }
@@ -76,27 +80,64 @@ pub struct StreamState {
 /// What waits on a stream to be read.
 #[derive(Default)]
 pub struct Queues {
-    pub pieces: VecDeque<Bytes>,
-    pub heads: VecDeque<FieldList>,
+    pieces: VecDeque<Bytes>,
+    /// Small pieces behind those, as one: each for itself takes more memory than a few bytes, and a whole window may come
+    /// one by one.
+    small: Vec<u8>,
+    pub heads: VecDeque<Box<FieldList>>,
 }
 
 impl Queues {
-    /// Empties them, for another stream; `None` where keeping them is not worth it.
-    pub fn emptied(mut self) -> Option<Self> {
-        let (pieces, heads) = (self.pieces.capacity(), self.heads.capacity());
-        let is_worth_it = pieces + heads > 0 && pieces.max(heads) <= MAX_SPARE_ROOM;
-        is_worth_it.then(|| {
-            self.pieces.clear();
-            self.heads.clear();
-            self
-        })
+    /// Empties them, for another stream; whether keeping them is worth it.
+    pub fn empty(&mut self) -> bool {
+        self.pieces.clear();
+        self.small.clear();
+        self.heads.clear();
+        self.pieces.capacity().max(self.heads.capacity()) <= MAX_SPARE_ROOM
+    }
+
+    /// Whether there is data.
+    pub fn has_data(&self) -> bool {
+        !self.small.is_empty() || !self.pieces.is_empty()
+    }
+
+    fn push(&mut self, data: &[u8]) {
+        if self.small.len() + data.len() > SMALL && !self.small.is_empty() {
+            self.pieces.push_back(Bytes::copy_from_slice(&self.small));
+            self.small.clear();
+        }
+        match data.len() <= SMALL {
+            true => self.small.extend_from_slice(data),
+            false => self.pieces.push_back(Bytes::copy_from_slice(data)),
+        }
+    }
+
+    /// The next data.
+    pub fn pop(&mut self) -> Option<Bytes> {
+        if let Some(piece) = self.pieces.pop_front() {
+            return Some(piece);
+        }
+        let small = (!self.small.is_empty()).then(|| Bytes::copy_from_slice(&self.small));
+        self.small.clear();
+        small
+    }
+
+    /// Reads all the data there is, where that is small and fits; gives the number of bytes.
+    pub fn read_small(&mut self, space: &mut ReadBuf<'_>) -> Option<usize> {
+        let count = self.small.len();
+        if count == 0 || count > space.remaining() || !self.pieces.is_empty() {
+            return None;
+        }
+        space.put_slice(&self.small);
+        self.small.clear();
+        Some(count)
     }
 }
 
-/// Streams that wait for the connection's window, or for room in what it writes. Each is there once, however often it
-/// has been woken for nothing.
+/// Streams that wait for the connection's window, or for room in what it writes, in the order in which they get some.
+/// Each is there once, however often it has been woken for nothing.
 #[derive(Default)]
-pub struct Waiting(Vec<usize>);
+pub struct Waiting(VecDeque<usize>);
 
 impl Waiting {
     /// Whether there is none.
@@ -104,10 +145,11 @@ impl Waiting {
         self.0.is_empty()
     }
 
-    /// Adds a stream.
-    pub fn add(&mut self, key: usize, stream: &mut StreamState) {
+    /// Adds a stream that has so many bytes to send.
+    pub fn add(&mut self, key: usize, stream: &mut StreamState, wanted: usize) {
+        stream.wanted = wanted;
         if !std::mem::replace(&mut stream.is_waiting, true) {
-            self.0.push(key);
+            self.0.push_back(key);
         }
     }
 
@@ -118,11 +160,18 @@ impl Waiting {
         }
     }
 
-    /// Wakes all, and lets go of them.
-    pub fn wake(&mut self, streams: &mut Slab<StreamState>) {
-        for key in self.0.drain(..) {
-            if let Some(stream) = streams.get_mut(key) {
-                stream.is_waiting = false;
+    /// Wakes as many as there is room for, and lets go of them; the others could only wait again.
+    pub fn wake(&mut self, streams: &mut Slab<StreamState>, mut room: usize) {
+        while room > 0
+            && let Some(key) = self.0.pop_front()
+        {
+            let Some(stream) = streams.get_mut(key) else {
+                continue;
+            };
+            stream.is_waiting = false;
+            if stream.wanted > 0 {
+                let window = usize::try_from(stream.window_out).unwrap_or(0);
+                room -= stream.wanted.min(window).min(room);
                 stream.wake();
             }
         }
@@ -156,31 +205,31 @@ impl StreamState {
         }
     }
 
-    /// Adds to what nobody has read yet. Small pieces join those before: a piece takes more memory than a few bytes,
-    /// and a whole window may come one by one.
-    pub fn gather(&mut self, data: &[u8]) {
+    /// What waits to be read, whether there is any yet or not.
+    pub fn queues(&mut self, spares: &Spares<Box<Queues>>) -> &mut Queues {
+        self.waiting
+            .get_or_insert_with(|| spares.take().unwrap_or_default())
+    }
+
+    /// Whether data waits to be read.
+    pub fn has_data(&self) -> bool {
+        self.waiting.as_ref().is_some_and(|queues| queues.has_data())
+    }
+
+    /// Adds to what nobody has read yet.
+    pub fn gather(&mut self, data: &[u8], spares: &Spares<Box<Queues>>) {
         self.unread += data.len();
-        let is_small = |last: &Bytes| last.len() + data.len() <= SMALL;
-        if self.waiting.pieces.back().is_some_and(is_small)
-            && let Some(last) = self.waiting.pieces.pop_back()
-        {
-            match last.try_into_mut() {
-                Ok(mut last) => {
-                    last.extend_from_slice(data);
-                    self.waiting.pieces.push_back(last.freeze());
-                    return;
-                }
-                // Somebody else holds it too: it stays as it is.
-                Err(last) => self.waiting.pieces.push_back(last),
-            }
-        }
-        self.waiting.pieces.push_back(Bytes::copy_from_slice(data));
+        self.queues(spares).push(data);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::Ordering::Relaxed;
+    use std::task::Wake;
 
     fn stream() -> StreamState {
         StreamState {
@@ -196,7 +245,8 @@ mod tests {
             left: None,
             is_head: false,
             is_waiting: false,
-            waiting: Queues::default(),
+            wanted: 0,
+            waiting: None,
             trailers: None,
         }
     }
@@ -210,7 +260,7 @@ mod tests {
         for _ in 0..1000 {
             for key in keys {
                 streams[key].wake();
-                waiting.add(key, &mut streams[key]);
+                waiting.add(key, &mut streams[key], 1);
             }
         }
         assert_eq!(waiting.0, keys);
@@ -218,37 +268,91 @@ mod tests {
         let over = streams.remove(keys[0]);
         waiting.remove(keys[0], &over);
         assert_eq!(streams.insert(stream()), keys[0]);
-        assert_eq!(waiting.0, keys[1..]);
-        waiting.wake(&mut streams);
+        assert_eq!(waiting.0, [keys[1]]);
+        waiting.wake(&mut streams, 1);
         assert!(waiting.is_empty() && !streams[keys[1]].is_waiting);
-        waiting.add(keys[1], &mut streams[keys[1]]);
-        assert_eq!(waiting.0, keys[1..]);
+        waiting.add(keys[1], &mut streams[keys[1]], 1);
+        assert_eq!(waiting.0, [keys[1]]);
+    }
+
+    /// A client that gives the connection a byte more gets a byte of one stream, and not all of them woken.
+    #[test]
+    fn no_more_wake_than_there_is_room_for() {
+        let wakes = || Arc::new(Wakes::default());
+        let mut streams = Slab::new();
+        let mut waiting = Waiting::default();
+        // What each wants, and has a window for.
+        let all: Vec<_> = [(10, 100), (10, 4), (10, 0), (0, 100), (10, 100), (10, 100)]
+            .map(|(wanted, window_out)| {
+                let wakes = wakes();
+                let key = streams.insert(StreamState {
+                    window_out,
+                    waker: Some(Waker::from(Arc::clone(&wakes))),
+                    ..stream()
+                });
+                waiting.add(key, &mut streams[key], wanted);
+                wakes
+            })
+            .into();
+        let woken = || -> Vec<usize> { all.iter().map(|it| it.0.load(Relaxed)).collect() };
+        waiting.wake(&mut streams, 0);
+        assert_eq!(woken(), [0; 6]);
+        for (room, wanted) in [
+            (1, [1, 0, 0, 0, 0, 0]),
+            // The second takes 4 of these, the third has no window of its own, the fourth has got what it wanted.
+            (5, [1, 1, 1, 0, 1, 0]),
+            (1000, [1, 1, 1, 0, 1, 1]),
+        ] {
+            waiting.wake(&mut streams, room);
+            assert_eq!(woken(), wanted, "{room}");
+        }
+        assert!(waiting.is_empty());
+    }
+
+    #[derive(Default)]
+    struct Wakes(AtomicUsize);
+
+    impl Wake for Wakes {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Relaxed);
+        }
     }
 
     #[test]
     fn queues_of_usual_size_are_kept() {
-        assert!(Queues::default().emptied().is_none());
-        for (count, is_kept) in [(1, true), (4, true), (100, false)] {
+        for (count, is_kept) in [(0, true), (4, true), (100, false)] {
             let mut queues = Queues::default();
             queues.pieces.extend((0..count).map(|_| Bytes::from_static(b"a")));
-            let kept = queues.emptied();
-            assert_eq!(kept.is_some(), is_kept, "{count}");
-            assert!(kept.is_none_or(|kept| kept.pieces.is_empty()));
+            queues.push(b"b");
+            assert_eq!(queues.empty(), is_kept, "{count}");
+            assert!(!queues.has_data());
         }
     }
 
     #[test]
     fn small_pieces_join() {
+        let spares = Spares::new(1);
         let mut stream = stream();
         for _ in 0..3 * SMALL {
-            stream.gather(b"a");
+            stream.gather(b"a", &spares);
         }
-        assert_eq!(stream.waiting.pieces.len(), 3);
-        stream.gather(b"b");
-        let held = stream.waiting.pieces.back().cloned();
-        stream.gather(b"c");
-        assert_eq!(held.as_deref(), Some(&b"b"[..]));
-        let all: Vec<u8> = stream.waiting.pieces.iter().flatten().copied().collect();
-        assert_eq!((all.len(), &all[3 * SMALL..]), (stream.unread, &b"bc"[..]));
+        stream.gather(b"bc", &spares);
+        stream.gather(&[b'd'; SMALL + 1], &spares);
+        stream.gather(b"e", &spares);
+        let queues = stream.queues(&spares);
+        assert_eq!(queues.pieces.len(), 5);
+        let mut space = [0; 8];
+        let mut space = ReadBuf::new(&mut space);
+        assert_eq!(queues.read_small(&mut space), None, "it is not the next");
+        let pieces: Vec<Bytes> = (0..5).filter_map(|_| queues.pop()).collect();
+        let lengths: Vec<usize> = pieces.iter().map(Bytes::len).collect();
+        assert_eq!(lengths, [SMALL, SMALL, SMALL, 2, SMALL + 1]);
+        assert_eq!(queues.read_small(&mut space), Some(1));
+        assert_eq!(space.filled(), b"e");
+        assert!(!queues.has_data() && queues.pop().is_none());
+        queues.push(b"123456789");
+        assert_eq!(queues.read_small(&mut space), None, "there is no room");
+        assert_eq!(queues.pop().as_deref(), Some(&b"123456789"[..]));
+        assert!(!queues.has_data() && stream.unread == 4 * SMALL + 4);
     }
 }

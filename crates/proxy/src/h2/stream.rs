@@ -9,6 +9,7 @@ use crate::multiplex::stream::{Came, Piece};
 use std::io::{self, IoSlice};
 use std::rc::Rc;
 use std::task::{Context, Poll};
+use tokio::io::ReadBuf;
 
 /// Both directions of a stream.
 pub struct Ends {
@@ -85,7 +86,8 @@ impl Ends {
         };
         let came = self.connection.with(|state| {
             let stream = &mut state.streams[key];
-            let Some(list) = stream.waiting.heads.pop_front() else {
+            let queues = stream.waiting.as_mut();
+            let Some(list) = queues.and_then(|queues| queues.heads.pop_front()) else {
                 return match stream.fault {
                     Some(fault) => Poll::Ready(Err(fault.error())),
                     None => {
@@ -94,10 +96,10 @@ impl Ends {
                     }
                 };
             };
-            if super::head::status(&list).is_some_and(|status| status < 200) {
+            if super::head::is_interim(&list) {
                 return Poll::Ready(Ok(Came::Interim(list)));
             }
-            let is_whole = stream.receiving == Receiving::Ended && stream.waiting.pieces.is_empty();
+            let is_whole = stream.receiving == Receiving::Ended && !stream.has_data();
             Poll::Ready(Ok(Came::Final(list, is_whole && stream.trailers.is_none())))
         });
         if matches!(came, Poll::Ready(Ok(Came::Final(..)))) {
@@ -164,7 +166,7 @@ impl Ends {
             (Incoming::Over, _) => true,
             (Incoming::Body, Some(key)) => self.connection.with(|state| {
                 let stream = &state.streams[key];
-                let is_empty = stream.waiting.pieces.is_empty() && stream.trailers.is_none();
+                let is_empty = !stream.has_data() && stream.trailers.is_none();
                 is_empty && stream.receiving == Receiving::Ended && stream.fault.is_none()
             }),
             _ => false,
@@ -215,7 +217,7 @@ impl Ends {
         };
         let piece = self.connection.with(|state| {
             let stream = &mut state.streams[key];
-            if let Some(data) = stream.waiting.pieces.pop_front() {
+            if let Some(data) = stream.waiting.as_mut().and_then(|queues| queues.pop()) {
                 return Poll::Ready(Ok(Piece::Data(data)));
             }
             if let Some(fault) = stream.fault {
@@ -234,6 +236,17 @@ impl Ends {
             self.incoming = Incoming::Over;
         }
         piece
+    }
+
+    /// Reads all there is of the body, where that is little; gives the number of bytes.
+    pub fn read_small(&mut self, space: &mut ReadBuf<'_>) -> Option<usize> {
+        let key = self.key.filter(|_| self.incoming == Incoming::Body)?;
+        self.connection.with(|state| {
+            let queues = state.streams[key].waiting.as_mut()?;
+            let count = queues.read_small(space)?;
+            state.note_read(key, count);
+            Some(count)
+        })
     }
 
     /// Lets the peer send as much more.

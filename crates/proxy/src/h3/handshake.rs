@@ -82,7 +82,7 @@ impl Rules {
 #[derive(Clone, Default)]
 pub struct Told {
     /// The server name that it asked for, in lower case.
-    pub server_name: Option<String>,
+    pub server_name: Option<Arc<str>>,
     /// What it was shown; `None`: nothing is configured for its name.
     pub presented: Option<Arc<Presented>>,
 }
@@ -158,7 +158,7 @@ impl Hello {
         let Some(name) = server_name(&self.came)? else {
             return Ok(false);
         };
-        let server_name = name.map(|name| name.to_ascii_lowercase());
+        let server_name = name.map(|name| Arc::<str>::from(name.to_ascii_lowercase()));
         let Some((presented, config)) = self.rules.find(server_name.as_deref()) else {
             let what = "no certificate for the server name";
             return Err(alert(rustls::AlertDescription::UnrecognisedName, what));

@@ -229,7 +229,7 @@ fn push(sending: &RefCell<Sending>, data: impl Into<WriteBuf<Bytes>>) {
 }
 
 fn id_of(id: u64) -> StreamId {
-    StreamId::try_from(id).unwrap_or_else(|_| unreachable!("quinn's numbers fit"))
+    StreamId::try_from(id).unwrap_or_else(|_| unreachable!("invariant: quinn's numbers fit"))
 }
 
 impl quic::SendStream<Bytes> for Own {

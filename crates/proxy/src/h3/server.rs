@@ -9,6 +9,7 @@ use super::stream;
 use crate::connection::{Agreed, LINGER};
 use crate::h1::MAX_FIELDS;
 use crate::multiplex::fields::Asked;
+use crate::multiplex::runners::Kept;
 use crate::multiplex::session::{Carrier, GoAway, Live, Session};
 use crate::multiplex::stream::Ends;
 use crate::timer::Timer;
@@ -201,7 +202,8 @@ async fn call(
             let protocol = protocol.map(|protocol| protocol.as_str().as_bytes().to_vec());
             let ends = stream::Ends::new(stream, lane, &parts.headers);
             let asked = Asked::of(&parts, (3, 0), protocol);
-            live.call(asked, Ends::Http3(Box::new(ends))).await;
+            live.call(asked, Ends::Http3(Box::new(ends)), Kept::default())
+                .await;
         }
         Ok(Err(error)) => refuse(&session, &lane, &error).await,
         Err(_) => {

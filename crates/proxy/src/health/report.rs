@@ -21,19 +21,6 @@ pub enum Status {
     ChecksOff,
 }
 
-impl Status {
-    /// The status's word, as in reports.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Healthy => "HEALTHY",
-            Self::Unhealthy => "UNHEALTHY",
-            Self::DnsError => "DNS_ERROR",
-            Self::ChecksOff => "HEALTHCHECKS_OFF",
-        }
-    }
-}
-
 /// How all targets stand.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {

@@ -50,6 +50,7 @@ pub fn to_map(lines: &[u8]) -> (HeaderMap, Option<HeaderValue>) {
 }
 
 /// Whether a field may stand in a message of HTTP/2 or HTTP/3 (RFC 9113, 8.2.2; RFC 9114, 4.2).
+#[inline]
 pub fn belongs(name: &[u8], value: &[u8]) -> bool {
     match name {
         b"te" => value == b"trailers",
@@ -79,7 +80,7 @@ pub fn of_map(map: &HeaderMap) -> impl Iterator<Item = (&[u8], &[u8])> {
 /// The head of a request as its stream brought it.
 pub struct Asked {
     /// Method, target and fields.
-    pub list: FieldList,
+    pub list: Box<FieldList>,
     /// The version of HTTP.
     pub version: (u8, u8),
     /// What the stream is to be used for in place of a call (`:protocol`; RFC 8441, 4).
@@ -89,7 +90,7 @@ pub struct Asked {
 impl Asked {
     /// Of a head that has been taken apart already.
     pub fn of(parts: &request::Parts, version: (u8, u8), protocol: Option<Vec<u8>>) -> Self {
-        let mut list = FieldList::default();
+        let mut list = Box::<FieldList>::default();
         list.set(Pseudo::Method, parts.method.as_str().as_bytes());
         if let Some(target) = parts.uri.path_and_query() {
             list.set(Pseudo::Path, target.as_str().as_bytes());
@@ -154,15 +155,13 @@ pub fn read_request(
         (None, None) => return Err(bad("no Host")),
     };
     read_host(host, request)?;
-    request.headers.append(b"Host", host);
+    request.headers.append_checked(b"Host", host);
     let mut fields = Fields::default();
     let mut length = method.len() + target.len() + host.len() + LINE_OVERHEAD;
-    for (name, value) in list.iter() {
+    list.add_to(&mut request.headers, |name, value| {
         length += name.len() + value.len() + LINE_OVERHEAD;
-        if fields.note(name, value)? {
-            request.headers.append(name, value);
-        }
-    }
+        fields.note(name, value)
+    })?;
     if length > limits.max_head_bytes {
         return Err(RefusalKind::HeadTooLarge);
     }
@@ -283,16 +282,16 @@ pub fn read_response(
         return Err(InvalidResponse("too many fields"));
     }
     let mut length = None;
-    for (name, value) in list.iter() {
+    list.add_to(&mut response.headers, |name, value| {
         if name == b"content-length" {
             let stated = parse_length(value).ok_or(InvalidResponse("the Content-Length"))?;
             if length.replace(stated).is_some_and(|other| other != stated) {
                 return Err(InvalidResponse("two lengths"));
             }
-        } else if belongs(name, value) {
-            response.headers.append(name, value);
+            return Ok(false);
         }
-    }
+        Ok(belongs(name, value))
+    })?;
     let is_bodyless = to_head || response.status < 200 || matches!(response.status, 204 | 304);
     if is_bodyless
         && response.status >= 200

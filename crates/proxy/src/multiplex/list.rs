@@ -2,6 +2,7 @@
 //! those that are no header fields apart.
 
 use crate::spares::Spares;
+use weir_plugin::Headers;
 
 /// Lists that a worker keeps, and the most bytes of each.
 const MAX_SPARES: usize = 1024;
@@ -41,14 +42,25 @@ impl Pseudo {
 /// A list of fields.
 #[derive(Debug, Clone, Default)]
 pub struct FieldList {
-    /// Names and values, one behind the other.
+    /// A line of each field, as a header list has it, and what a head says besides.
     bytes: Vec<u8>,
-    /// Where each field begins, its name ends, and its value ends.
-    fields: Vec<(u32, u32, u32)>,
+    fields: Vec<Place>,
     pseudo: [Option<(u32, u32)>; Pseudo::COUNT],
     /// There was more than a head may have; it was not kept.
     pub is_too_large: bool,
 }
+
+/// Where a field begins, its value begins, and its value ends.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    start: u32,
+    value: u32,
+    end: u32,
+}
+
+/// What a line has beyond name and value: between them, and behind.
+const BETWEEN: &[u8; 2] = b": ";
+const BEHIND: &[u8; 2] = b"\r\n";
 
 impl FieldList {
     /// Empties it; its room is kept.
@@ -59,9 +71,9 @@ impl FieldList {
         self.is_too_large = false;
     }
 
-    /// Bytes of all that it has.
+    /// Bytes of all names and values that it has.
     pub fn bytes(&self) -> usize {
-        self.bytes.len()
+        self.bytes.len() - self.fields.len() * (BETWEEN.len() + BEHIND.len())
     }
 
     /// The number of fields, those that are no header fields left out.
@@ -70,12 +82,22 @@ impl FieldList {
     }
 
     /// Adds a field.
+    #[inline]
     pub fn push(&mut self, name: &[u8], value: &[u8]) {
-        let start = self.bytes.len() as u32;
+        let start = self.bytes.len();
+        let beyond = BETWEEN.len() + BEHIND.len();
+        self.bytes.reserve(name.len() + value.len() + beyond);
         self.bytes.extend_from_slice(name);
-        let middle = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(BETWEEN);
+        let place = self.bytes.len();
         self.bytes.extend_from_slice(value);
-        self.fields.push((start, middle, self.bytes.len() as u32));
+        let end = self.bytes.len();
+        self.bytes.extend_from_slice(BEHIND);
+        self.fields.push(Place {
+            start: start as u32,
+            value: place as u32,
+            end: end as u32,
+        });
     }
 
     /// Sets what a head says besides its fields; says whether it was not there yet.
@@ -99,10 +121,34 @@ impl FieldList {
 
     /// The fields: name, in lower case, and value.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        self.fields.iter().map(|(start, middle, end)| {
-            let part = |from: u32, to: u32| &self.bytes[from as usize..to as usize];
-            (part(*start, *middle), part(*middle, *end))
-        })
+        self.fields.iter().map(|place| self.field(*place))
+    }
+
+    fn field(&self, place: Place) -> (&[u8], &[u8]) {
+        let part = |from: u32, to: u32| &self.bytes[from as usize..to as usize];
+        let name_end = place.value - BETWEEN.len() as u32;
+        (part(place.start, name_end), part(place.value, place.end))
+    }
+
+    /// Adds fields to a header list, all in one copy: those that `keep` says.
+    ///
+    /// # Errors
+    /// The first that `keep` gives.
+    pub fn add_to<E>(
+        &self,
+        headers: &mut Headers,
+        mut keep: impl FnMut(&[u8], &[u8]) -> Result<bool, E>,
+    ) -> Result<(), E> {
+        let from = headers.load_behind(&self.bytes);
+        for place in &self.fields {
+            let (name, value) = self.field(*place);
+            if keep(name, value)? {
+                let at = |offset: u32| from + offset as usize;
+                let line_end = at(place.end) + BEHIND.len();
+                headers.push_line(name, at(place.start), at(place.value)..at(place.end), line_end);
+            }
+        }
+        Ok(())
     }
 
     /// The values of a field.
@@ -113,7 +159,7 @@ impl FieldList {
 }
 
 /// Lists of a worker that wait for their next use.
-pub struct SpareLists(Spares<FieldList>);
+pub struct SpareLists(Spares<Box<FieldList>>);
 
 impl Default for SpareLists {
     fn default() -> Self {
@@ -123,16 +169,18 @@ impl Default for SpareLists {
 
 impl SpareLists {
     /// An empty list.
-    pub fn take(&self) -> FieldList {
-        self.0.take().unwrap_or_else(|| FieldList {
-            bytes: Vec::with_capacity(USUAL_BYTES),
-            fields: Vec::with_capacity(USUAL_FIELDS),
-            ..FieldList::default()
+    pub fn take(&self) -> Box<FieldList> {
+        self.0.take().unwrap_or_else(|| {
+            Box::new(FieldList {
+                bytes: Vec::with_capacity(USUAL_BYTES),
+                fields: Vec::with_capacity(USUAL_FIELDS),
+                ..FieldList::default()
+            })
         })
     }
 
     /// Takes a list back.
-    pub fn give(&self, mut list: FieldList) {
+    pub fn give(&self, mut list: Box<FieldList>) {
         if list.bytes.capacity() <= MAX_SPARE_BYTES {
             list.clear();
             self.0.give(list);

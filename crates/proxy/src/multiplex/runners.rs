@@ -4,12 +4,14 @@
 use super::fields::Asked;
 use super::list::SpareLists;
 use super::session::Live;
-use super::stream::Ends;
+use super::stream::{Ends, Stream};
 use crate::h2::state::Queues;
 use crate::spares::Spares;
+use crate::timer::Timer;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::task::{Poll, Waker};
+use std::time::{Duration, Instant};
 
 /// Most tasks that wait for a call, and queues for a stream.
 const MAX_IDLE: usize = 1024;
@@ -19,6 +21,21 @@ struct Call {
     live: Live,
     asked: Asked,
     ends: Ends,
+}
+
+/// What a task keeps for its next call, as making it anew costs more.
+pub struct Kept {
+    pub timer: Timer,
+    pub stream: Rc<Stream>,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self {
+            timer: Timer::new(Instant::now(), Duration::ZERO),
+            stream: Rc::default(),
+        }
+    }
 }
 
 /// Where a task that waits is told of its call.
@@ -43,7 +60,7 @@ pub struct Runners {
     idle: Rc<Spares<Rc<Desk>>>,
     pub lists: SpareLists,
     /// Of streams of HTTP/2 that are over.
-    pub queues: Spares<Queues>,
+    pub queues: Spares<Box<Queues>>,
 }
 
 impl Default for Runners {
@@ -83,9 +100,10 @@ impl Runners {
 /// Runs calls, one after the other, until there are tasks enough.
 async fn work(desk: Rc<Desk>, idle: Rc<Spares<Rc<Desk>>>, first: Call) {
     let mut call = first;
+    let mut kept = Kept::default();
     loop {
         let Call { live, asked, ends } = call;
-        live.call(asked, ends).await;
+        kept = live.call(asked, ends, kept).await;
         if !idle.has_room() {
             return;
         }

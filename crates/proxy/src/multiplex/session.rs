@@ -1,6 +1,7 @@
 //! A client's connection that carries many calls: takes streams in, lets each be a call, and ends in order.
 
 use super::fields::{self, Asked};
+use super::runners::Kept;
 use super::stream::{Ends, Stream};
 use crate::buffer::Inbox;
 use crate::connection::{Agreed, Client, LINGER};
@@ -24,8 +25,6 @@ use weir_telemetry::metrics::ProtocolError;
 const MAX_GIVEN_UP: u32 = 200;
 /// Small bodies are taken in at once, so that they can go out with their head.
 const SMALL_BODY: usize = 16 * 1024;
-/// Of [`Session::spare_lines`], those that are kept while there is no call.
-const MAX_SPARE_LINES: usize = 8;
 
 /// How a protocol carries the streams of a connection.
 pub trait Carrier {
@@ -72,7 +71,7 @@ pub struct Session {
     given_up: Cell<u32>,
     given_up_since: Cell<Instant>,
     /// See [`Client::forwarded_lines`].
-    spare_lines: RefCell<Vec<Lines>>,
+    forwarded_lines: Lines,
 }
 
 impl Session {
@@ -92,7 +91,7 @@ impl Session {
             waker: RefCell::new(Waker::noop().clone()),
             given_up: Cell::new(0),
             given_up_since: Cell::new(Instant::now()),
-            spare_lines: RefCell::default(),
+            forwarded_lines: Lines::default(),
         })
     }
 
@@ -185,23 +184,28 @@ impl Live {
         &self.0
     }
 
-    /// Serves the stream.
-    pub async fn call(self, asked: Asked, ends: Ends) {
+    /// Serves the stream; gives back what the task keeps.
+    pub async fn call(self, asked: Asked, ends: Ends, kept: Kept) -> Kept {
+        let Kept {
+            mut timer,
+            mut stream,
+        } = kept;
         let session = &*self.0;
         let worker = &session.worker;
         let started = Instant::now();
         let deadline = grpc::deadline(&asked).map(|time| Timer::new(started, time));
-        let stream = Rc::new(Stream::from_client(ends, deadline));
+        Stream::begin(&mut stream, ends, deadline);
         let mut reader = Reader::new(ReadHalf::Stream(Rc::clone(&stream)), Inbox::default());
         if asked.protocol.is_none() {
             take_small_body(&mut reader, &stream, worker).await;
         }
         let at_hand = stream.is_read().then(|| reader.inbox.bytes().len());
+        timer.set(started, worker.shared.limits.idle_timeout);
         let mut client = Client {
             reader,
             write: WriteHalf::Stream(Rc::clone(&stream)),
-            timer: Timer::new(started, worker.shared.limits.idle_timeout),
-            forwarded_lines: session.spare_lines.borrow_mut().pop().unwrap_or_default(),
+            timer,
+            forwarded_lines: session.forwarded_lines.clone(),
             peer: session.peer,
             local: session.local,
             tls: session.tls.clone(),
@@ -218,7 +222,6 @@ impl Live {
         worker.give_exchange(exchange);
         client.reader.inbox.consume(client.reader.inbox.bytes().len());
         client.reader.inbox.release(&worker.buffers);
-        session.spare_lines.borrow_mut().push(client.forwarded_lines);
         let timer = &mut client.timer;
         timer.set(Instant::now(), worker.shared.limits.write_timeout);
         std::future::poll_fn(|context| match stream.poll_settled(context) {
@@ -226,6 +229,13 @@ impl Live {
             Poll::Pending => timer.poll_expired(context),
         })
         .await;
+        let timer = client.timer;
+        drop((client.reader, client.write));
+        if !Stream::end_use(&mut stream) {
+            // It is over for whoever still has it, too.
+            stream = Rc::default();
+        }
+        Kept { timer, stream }
     }
 }
 
@@ -234,9 +244,6 @@ impl Drop for Live {
         let live = self.0.live.get() - 1;
         self.0.live.set(live);
         if live == 0 {
-            let mut spare_lines = self.0.spare_lines.borrow_mut();
-            spare_lines.truncate(MAX_SPARE_LINES);
-            spare_lines.shrink_to(MAX_SPARE_LINES);
             self.0.waker.borrow().wake_by_ref();
         }
     }

@@ -5,8 +5,6 @@
 
 use super::fields;
 use super::list::FieldList;
-use crate::h2::connection::Connection;
-use crate::h2::pool::Lease;
 use crate::h2::send::RequestHead;
 use crate::h2::stream as http2;
 use crate::h3::stream as http3;
@@ -41,6 +39,8 @@ pub enum Ends {
     Http2(http2::Ends),
     /// HTTP/3.
     Http3(Box<http3::Ends>),
+    /// Those of no stream any more.
+    None,
 }
 
 /// What is read of a stream.
@@ -56,48 +56,53 @@ pub enum Piece {
 /// A head from an upstream.
 pub enum Came {
     /// An interim one.
-    Interim(FieldList),
+    Interim(Box<FieldList>),
     /// The final one, and whether nothing follows it.
-    Final(FieldList, bool),
+    Final(Box<FieldList>, bool),
 }
 
 /// Does the same with either kind of stream.
 macro_rules! each {
-    ($ends:expr, $it:ident => $work:expr) => {
+    ($ends:expr, $it:ident => $work:expr, $none:expr) => {
         match $ends {
             Ends::Http2($it) => $work,
             Ends::Http3($it) => $work,
+            Ends::None => $none,
         }
     };
 }
 
+impl Default for Stream {
+    /// No stream yet.
+    fn default() -> Self {
+        Self(RefCell::new(State::new(Ends::None, None)))
+    }
+}
+
 impl Stream {
-    fn new(ends: Ends, deadline: Option<Timer>) -> Self {
-        Self(RefCell::new(State {
-            ends,
-            unread: Bytes::new(),
-            trailers: Vec::new(),
-            ends_with_write: false,
-            deadline,
-            is_late: false,
-        }))
+    /// Begins another stream, in the place of one that is over where nobody else has that.
+    pub fn begin(place: &mut Rc<Self>, ends: Ends, deadline: Option<Timer>) {
+        let state = State::new(ends, deadline);
+        match Rc::get_mut(place) {
+            Some(stream) => *stream.0.get_mut() = state,
+            None => *place = Rc::new(Self(RefCell::new(state))),
+        }
     }
 
-    /// A stream that a client has opened.
-    pub fn from_client(ends: Ends, deadline: Option<Timer>) -> Self {
-        Self::new(ends, deadline)
-    }
-
-    /// A stream to an upstream on which nothing was sent yet.
-    pub fn to_upstream(connection: &Rc<Connection>, lease: Lease) -> Self {
-        Self::new(Ends::Http2(http2::Ends::to_upstream(connection, lease)), None)
+    /// Lets go of a stream; its place is kept for another, where nobody else has it.
+    pub fn end_use(place: &mut Rc<Self>) -> bool {
+        let Some(stream) = Rc::get_mut(place) else {
+            return false;
+        };
+        *stream.0.get_mut() = State::new(Ends::None, None);
+        true
     }
 
     /// Sends a request's head; `is_whole`: there is no body.
     pub fn send_request(&self, request: RequestHead<'_>, is_whole: bool) -> io::Result<()> {
         match &mut self.0.borrow_mut().ends {
             Ends::Http2(ends) => ends.send_request(request, is_whole),
-            Ends::Http3(_) => Err(io::ErrorKind::NotConnected.into()),
+            _ => Err(io::ErrorKind::NotConnected.into()),
         }
     }
 
@@ -105,7 +110,7 @@ impl Stream {
     pub fn poll_head(&self, context: &mut Context<'_>) -> Poll<io::Result<Came>> {
         match &mut self.0.borrow_mut().ends {
             Ends::Http2(ends) => ends.poll_head(context),
-            Ends::Http3(_) => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
+            _ => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
         }
     }
 
@@ -121,6 +126,7 @@ impl Stream {
         match &mut self.0.borrow_mut().ends {
             Ends::Http2(ends) => ends.send_interim(status, lines),
             Ends::Http3(ends) => ends.send_interim(head(status, lines)?),
+            Ends::None => Err(io::ErrorKind::NotConnected.into()),
         }
     }
 
@@ -129,6 +135,7 @@ impl Stream {
         match &mut self.0.borrow_mut().ends {
             Ends::Http2(ends) => ends.send_head(status, lines, is_whole),
             Ends::Http3(ends) => ends.send_head(head(status, lines)?, is_whole),
+            Ends::None => Err(io::ErrorKind::NotConnected.into()),
         }
     }
 
@@ -142,23 +149,26 @@ impl Stream {
         match &mut self.0.borrow_mut().ends {
             Ends::Http2(ends) => ends.end(trailers),
             Ends::Http3(ends) => ends.end((!trailers.is_empty()).then(|| fields::to_map(trailers).0)),
+            Ends::None => Err(io::ErrorKind::NotConnected.into()),
         }
     }
 
     /// Whether all of the answer, or of the request, has been given to the connection.
     pub fn is_ended(&self) -> bool {
-        each!(&self.0.borrow().ends, ends => ends.is_ended())
+        each!(&self.0.borrow().ends, ends => ends.is_ended(), true)
     }
 
     /// Whether no head has been sent yet.
     pub fn is_unanswered(&self) -> bool {
-        each!(&self.0.borrow().ends, ends => ends.is_unanswered())
+        each!(&self.0.borrow().ends, ends => ends.is_unanswered(), false)
     }
 
     /// Whether all that comes has been read, trailers and all, or is known to be nothing.
     pub fn is_read(&self) -> bool {
         let state = self.0.borrow();
-        state.unread.is_empty() && state.trailers.is_empty() && each!(&state.ends, ends => ends.is_read())
+        state.unread.is_empty()
+            && state.trailers.is_empty()
+            && each!(&state.ends, ends => ends.is_read(), true)
     }
 
     /// A copy of the trailers that came, as header lines. They are there once the end of the body was read.
@@ -173,13 +183,13 @@ impl Stream {
 
     /// Ends the stream both ways: the peer must not take what it got for the whole.
     pub fn reset(&self) {
-        each!(&mut self.0.borrow_mut().ends, ends => ends.reset());
+        each!(&mut self.0.borrow_mut().ends, ends => ends.reset(), ());
     }
 
     /// Ready once the peer has given the stream up, or the time for it is over.
     pub fn poll_gone(&self, context: &mut Context<'_>) -> Poll<()> {
         let state = &mut *self.0.borrow_mut();
-        if each!(&mut state.ends, ends => ends.poll_reset(context)).is_ready() {
+        if each!(&mut state.ends, ends => ends.poll_reset(context), Poll::Ready(())).is_ready() {
             return Poll::Ready(());
         }
         if let Some(deadline) = &mut state.deadline {
@@ -199,7 +209,7 @@ impl Stream {
     pub fn poll_settled(&self, context: &mut Context<'_>) -> Poll<()> {
         match &mut self.0.borrow_mut().ends {
             // The connection does not end before its streams have.
-            Ends::Http2(_) => Poll::Ready(()),
+            Ends::Http2(_) | Ends::None => Poll::Ready(()),
             Ends::Http3(ends) => ends.poll_settled(context),
         }
     }
@@ -212,31 +222,57 @@ impl Stream {
     /// Reads data; nothing at its end. The peer may send more as far as it has been read.
     pub fn poll_read(&self, context: &mut Context<'_>, space: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let state = &mut *self.0.borrow_mut();
+        if state.unread.is_empty()
+            && let Ends::Http2(ends) = &mut state.ends
+            && ends.read_small(space).is_some()
+        {
+            return Poll::Ready(Ok(()));
+        }
         if !ready!(state.poll_more(context))? {
             return Poll::Ready(Ok(()));
         }
         let count = state.unread.len().min(space.remaining());
         space.put_slice(&state.unread[..count]);
         state.unread.advance(count);
-        each!(&mut state.ends, ends => ends.note_read(count));
+        each!(&mut state.ends, ends => ends.note_read(count), ());
         Poll::Ready(Ok(()))
     }
 
     /// Writes as much as the peer has room for. What was not written is tried again with the same bytes.
     pub fn poll_write(&self, context: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         let state = &mut *self.0.borrow_mut();
-        each!(&mut state.ends, ends => ends.poll_write(context, parts, state.ends_with_write))
+        each!(
+            &mut state.ends,
+            ends => ends.poll_write(context, parts, state.ends_with_write),
+            Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()))
+        )
     }
 }
 
 impl State {
+    fn new(ends: Ends, deadline: Option<Timer>) -> Self {
+        Self {
+            ends,
+            unread: Bytes::new(),
+            trailers: Vec::new(),
+            ends_with_write: false,
+            deadline,
+            is_late: false,
+        }
+    }
+
     /// Waits for data; whether there is some, and not its end.
     fn poll_more(&mut self, context: &mut Context<'_>) -> Poll<io::Result<bool>> {
         while self.unread.is_empty() {
-            if each!(&self.ends, ends => ends.is_over()) {
+            if each!(&self.ends, ends => ends.is_over(), true) {
                 return Poll::Ready(Ok(false));
             }
-            match ready!(each!(&mut self.ends, ends => ends.poll_piece(context)))? {
+            let piece = each!(
+                &mut self.ends,
+                ends => ends.poll_piece(context),
+                Poll::Ready(Ok(Piece::End(None)))
+            );
+            match ready!(piece)? {
                 Piece::Data(data) => self.unread = data,
                 Piece::End(None) => {}
                 Piece::End(Some(trailers)) => {

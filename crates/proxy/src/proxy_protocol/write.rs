@@ -1,4 +1,4 @@
-//! Writing headers of the PROXY protocol.
+//! Writing headers of the PROXY protocol, both versions, for upstreams. Those of clients are read elsewhere.
 
 use super::parse::SIGNATURE;
 use std::net::{IpAddr, SocketAddr};

@@ -29,7 +29,7 @@ pub async fn ask(
     request.client = addresses.peer.ip();
     request.local = addresses.local;
     request.is_tls = is_tls;
-    request.sni = server_name.map(str::to_owned);
+    request.sni = server_name.map(Arc::from);
     exchange.route = Some(Arc::clone(&route.facts));
     for step in route.chain.steps.iter().filter(|step| !step.response_only) {
         let Some(instance) = step.instance(None) else {

@@ -15,7 +15,7 @@ pub struct Report {
     worker: Rc<Worker>,
     kind: StreamKind,
     pub client: SocketAddr,
-    pub server_name: Option<String>,
+    pub server_name: Option<Arc<str>>,
     /// The route that has taken it.
     pub facts: Option<Arc<RouteFacts>>,
     /// The target that was tried last.

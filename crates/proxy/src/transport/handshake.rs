@@ -14,7 +14,7 @@ pub struct Handshake {
     /// The connection.
     pub stream: TlsStream,
     /// The server name that the client asked for, in lower case.
-    pub server_name: Option<String>,
+    pub server_name: Option<Arc<str>>,
     /// The protocol that was agreed on.
     pub protocol: Option<Vec<u8>>,
     /// The certificate that the client showed, and that was found good.
@@ -32,7 +32,7 @@ pub async fn accept(
 ) -> io::Result<Handshake> {
     let accepted = read_hello(&mut tcp).await?;
     let hello = accepted.client_hello();
-    let server_name = hello.server_name().map(str::to_ascii_lowercase);
+    let server_name = hello.server_name().map(|name| name.to_ascii_lowercase().into());
     let Some(config) = choose(&hello, server_name.as_deref()) else {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
@@ -49,7 +49,7 @@ pub async fn accept(
 pub(super) async fn finish(
     mut tcp: TcpStream,
     accepted: Accepted,
-    server_name: Option<String>,
+    server_name: Option<Arc<str>>,
     config: Arc<ServerConfig>,
 ) -> io::Result<Handshake> {
     let tls = match accepted.into_connection(config) {

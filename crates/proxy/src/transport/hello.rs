@@ -23,9 +23,9 @@ pub struct Hello {
 
 impl Hello {
     /// The server name that the client asks for, in lower case.
-    pub fn server_name(&self) -> Option<String> {
+    pub fn server_name(&self) -> Option<Arc<str>> {
         let hello = self.accepted.client_hello();
-        hello.server_name().map(str::to_ascii_lowercase)
+        hello.server_name().map(|name| name.to_ascii_lowercase().into())
     }
 
     /// Answers it, and goes on with the handshake.

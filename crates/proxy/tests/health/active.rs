@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::Arc;
-use weir_proxy::health::Which;
+use weir_proxy::health::{Status, Which};
 
 /// Checks of this kind, as fast as they can be.
 fn checks(kind: &str) -> Value {
@@ -40,20 +40,22 @@ fn probes_take_a_target_out_and_back() {
     for round in 0..2 {
         bad.set_status(500);
         eventually("a status takes it out", || {
-            standing(&gateway) == ["HEALTHY", "UNHEALTHY"]
+            standing(&gateway) == [Status::Healthy, Status::Unhealthy]
         });
         assert_eq!(kinds(&gateway, 10), [(200, "good".to_owned())], "{round}");
         bad.set_status(204);
-        eventually("a status brings it back", || standing(&gateway) == ["HEALTHY"; 2]);
+        eventually("a status brings it back", || {
+            standing(&gateway) == [Status::Healthy; 2]
+        });
         bad.set_status(200);
         bad.kill();
         eventually("a closed port takes it out", || {
-            standing(&gateway) == ["HEALTHY", "UNHEALTHY"]
+            standing(&gateway) == [Status::Healthy, Status::Unhealthy]
         });
         assert_eq!(call(&gateway, "POST"), (200, "good".to_owned()), "{round}");
         bad.restart();
         eventually("an open port brings it back", || {
-            standing(&gateway) == ["HEALTHY"; 2]
+            standing(&gateway) == [Status::Healthy; 2]
         });
         assert_eq!(kinds(&gateway, 10).len(), 2, "{round}");
     }
@@ -65,15 +67,15 @@ fn a_connection_may_be_all_that_is_asked_for() {
     only.set_status(500);
     let gateway = TestGateway::start(model(&[&only], checks("tcp")));
     eventually("the target is probed", || only.times_connected() > 2);
-    assert_eq!(standing(&gateway), ["HEALTHY"]);
+    assert_eq!(standing(&gateway), [Status::Healthy]);
     assert!(only.take_requests().is_empty());
     only.kill();
     eventually("a closed port takes it out", || {
-        standing(&gateway) == ["UNHEALTHY"]
+        standing(&gateway) == [Status::Unhealthy]
     });
     only.restart();
     eventually("an open port brings it back", || {
-        standing(&gateway) == ["HEALTHY"]
+        standing(&gateway) == [Status::Healthy]
     });
 }
 
@@ -119,7 +121,9 @@ fn a_slow_target_times_out() {
     });
     let checks = json!({"checks": {"active": active}});
     let gateway = TestGateway::start(model_of(json!([target]), checks));
-    eventually("silence takes it out", || standing(&gateway) == ["UNHEALTHY"]);
+    eventually("silence takes it out", || {
+        standing(&gateway) == [Status::Unhealthy]
+    });
     let report = gateway.gateway().upstream_health("upstream").unwrap();
     assert_eq!(report.targets[0].addresses[0].health.timeouts, 2);
 }
@@ -157,16 +161,16 @@ fn secure_server() -> (std::net::SocketAddr, String) {
 fn probes_over_tls_trust_whom_they_are_told_to() {
     let (address, pem) = secure_server();
     for (tls, expected) in [
-        (json!({"verify": false}), "HEALTHY"),
+        (json!({"verify": false}), Status::Healthy),
         (
             json!({"authorities": pem, "server_name": "alive.test"}),
-            "HEALTHY",
+            Status::Healthy,
         ),
         (
             json!({"authorities": pem, "server_name": "other.test"}),
-            "UNHEALTHY",
+            Status::Unhealthy,
         ),
-        (json!({"server_name": "alive.test"}), "UNHEALTHY"),
+        (json!({"server_name": "alive.test"}), Status::Unhealthy),
     ] {
         let active = json!({
             "type": "https",
@@ -187,7 +191,7 @@ fn probes_over_tls_trust_whom_they_are_told_to() {
         // From the other side, so that it is a probe that says so.
         gateway
             .gateway()
-            .set_health(&which, expected == "UNHEALTHY")
+            .set_health(&which, expected == Status::Unhealthy)
             .unwrap();
         eventually("a probe has said so", || standing(&gateway) == [expected]);
     }

@@ -18,6 +18,7 @@ const OVER_TLS: bool = false;
 use serde_json::{Value, json};
 use server::Server;
 use support::TestGateway;
+use weir_proxy::health::Status;
 
 /// A service whose upstream has these targets and fields.
 fn model(targets: &[&Server], fields: Value) -> Value {
@@ -57,8 +58,8 @@ fn kinds(gateway: &TestGateway, calls: usize) -> Vec<(u16, String)> {
     kinds
 }
 
-/// The words for how the targets of the upstream stand.
-fn standing(gateway: &TestGateway) -> Vec<&'static str> {
+/// How the targets of the upstream stand.
+fn standing(gateway: &TestGateway) -> Vec<Status> {
     let report = gateway.gateway().upstream_health("upstream").unwrap();
-    report.targets.iter().map(|it| it.status.as_str()).collect()
+    report.targets.iter().map(|it| it.status).collect()
 }

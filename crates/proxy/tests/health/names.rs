@@ -8,6 +8,7 @@ use hickory_resolver::proto::rr::RecordType;
 use serde_json::{Value, json};
 use std::net::Ipv4Addr;
 use weir_proxy::NameServers;
+use weir_proxy::health::Status;
 
 /// A service whose one target is a name.
 fn named(name: &str, port: u16, fields: Value) -> Value {
@@ -145,18 +146,18 @@ fn each_address_of_a_name_has_its_own_health() {
     bad.set_status(500);
     eventually("one of them is out", || {
         let report = gateway.gateway().upstream_health("upstream").unwrap();
-        let words = report.targets[0].addresses.iter().map(|it| it.status.as_str());
-        words.collect::<Vec<_>>() == ["HEALTHY", "UNHEALTHY"]
+        let stand = report.targets[0].addresses.iter().map(|it| it.status);
+        stand.collect::<Vec<_>>() == [Status::Healthy, Status::Unhealthy]
     });
-    assert_eq!(standing(&gateway), ["HEALTHY"]);
+    assert_eq!(standing(&gateway), [Status::Healthy]);
     assert_eq!(kinds(&gateway, 10), [(200, "good".to_owned())]);
     good.set_status(500);
-    eventually("all are out", || standing(&gateway) == ["UNHEALTHY"]);
+    eventually("all are out", || standing(&gateway) == [Status::Unhealthy]);
     assert_eq!(call(&gateway, "GET").0, 503);
     good.set_status(200);
-    eventually("one is back", || standing(&gateway) == ["HEALTHY"]);
+    eventually("one is back", || standing(&gateway) == [Status::Healthy]);
     names.set_addresses("api.test", 1, &[]);
-    eventually("the name is gone", || standing(&gateway) == ["DNS_ERROR"]);
+    eventually("the name is gone", || standing(&gateway) == [Status::DnsError]);
     assert_eq!(
         call(&gateway, "GET"),
         (200, "good".to_owned()),

@@ -5,7 +5,7 @@ use crate::support::{TestGateway, eventually};
 use crate::{call, kinds, model, standing};
 use serde_json::json;
 use std::sync::atomic::{AtomicBool, Ordering};
-use weir_proxy::health::{NotSet, Which};
+use weir_proxy::health::{NotSet, Status, Which};
 
 #[test]
 fn a_failing_target_is_ejected_and_comes_back_in_time() {
@@ -19,12 +19,12 @@ fn a_failing_target_is_ejected_and_comes_back_in_time() {
     bad.set_status(500);
     let failures = (0..10).filter(|_| call(&gateway, "GET").0 == 500).count();
     assert_eq!(failures, 2, "two failures are enough");
-    assert_eq!(standing(&gateway), ["HEALTHY", "UNHEALTHY"]);
+    assert_eq!(standing(&gateway), [Status::Healthy, Status::Unhealthy]);
     bad.set_status(200);
     eventually("the target gets calls again", || {
         kinds(&gateway, 10).iter().any(|(_, name)| name == "bad")
     });
-    assert_eq!(standing(&gateway), ["HEALTHY", "HEALTHY"]);
+    assert_eq!(standing(&gateway), [Status::Healthy, Status::Healthy]);
 }
 
 #[test]
@@ -39,10 +39,10 @@ fn states_outlive_reloads_and_end_with_their_checks() {
     while call(&gateway, "GET").0 != 503 {}
     gateway.publish(checked.clone());
     bad.set_status(200);
-    assert_eq!(standing(&gateway), ["HEALTHY", "UNHEALTHY"]);
+    assert_eq!(standing(&gateway), [Status::Healthy, Status::Unhealthy]);
     assert_eq!(kinds(&gateway, 10), [(200, "good".to_owned())]);
     gateway.publish(model(&[&good, &bad], json!({})));
-    assert_eq!(standing(&gateway), ["HEALTHCHECKS_OFF"; 2]);
+    assert_eq!(standing(&gateway), [Status::ChecksOff; 2]);
     assert_eq!(kinds(&gateway, 10).len(), 2, "without checks all are called");
 }
 
@@ -155,7 +155,10 @@ fn a_target_is_put_out_and_in_by_hand() {
     eventually("it fails", || call(&gateway, "GET").0 == 500);
     third.set_status(200);
     eventually("the one that failed is back", || kinds(&gateway, 10) == others);
-    assert_eq!(standing(&gateway), ["UNHEALTHY", "HEALTHY", "HEALTHY"]);
+    assert_eq!(
+        standing(&gateway),
+        [Status::Unhealthy, Status::Healthy, Status::Healthy]
+    );
     gateway.gateway().set_health(&which, true).unwrap();
     assert_eq!(kinds(&gateway, 10).len(), 3);
     for (which, error) in [

@@ -110,10 +110,18 @@ fn filters_read_on_and_conditions_read_too() {
             request(&json_body(7, 100), "application/json", is_chunked),
         );
         assert_eq!(text(&own.body), "own");
-        for size in [100, MEGABYTE, MEGABYTE + 1, MEGABYTE + 500_000, 2 * MEGABYTE] {
+        const JSON: &str = "application/json";
+        // What has no fields hangs on none.
+        for (kind, size) in [
+            (JSON, 100),
+            (JSON, MEGABYTE),
+            ("text/plain", MEGABYTE + 1),
+            ("text/plain", MEGABYTE + 500_000),
+            ("text/plain", 2 * MEGABYTE),
+        ] {
             let body = json_body(6, size);
             assert_eq!(
-                exchange(&mut client, request(&body, "application/json", is_chunked)).status(),
+                exchange(&mut client, request(&body, kind, is_chunked)).status(),
                 200
             );
             let request = seen.lock().expect("no panic").pop().expect("a request");
@@ -129,4 +137,25 @@ fn filters_read_on_and_conditions_read_too() {
             );
         }
     }
+}
+
+#[test]
+fn a_body_that_cannot_be_judged_passes_no_condition() {
+    let upstream = Upstream::bind();
+    let plugins =
+        json!([{"use": {"name": "puppet", "when": ["post_arg.n", "==", 7], "config": {"reply": "own"}}}]);
+    let model = json!({
+        "services": [{"name": "s", "url": format!("http://{}", upstream.address)}],
+        "routes": [{"name": "r", "match": [{}], "to": {"service": "s"}, "plugins": plugins}],
+    });
+    let gateway = TestGateway::start(model);
+    for is_chunked in [false, true] {
+        for n in [6, 7] {
+            let mut client = gateway.connect();
+            let body = json_body(n, MEGABYTE + 1);
+            let answer = exchange(&mut client, request(&body, "application/json", is_chunked));
+            assert_eq!(answer.status(), 413, "{n} {is_chunked}");
+        }
+    }
+    assert!(upstream.is_untouched());
 }

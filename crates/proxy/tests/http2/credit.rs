@@ -7,7 +7,9 @@ use super::peer::{Answer, Client, Upstream, receive, run, send_all};
 use super::support::{self, TestGateway, answer, patch, simple_model};
 use bytes::Bytes;
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 fn model(upstream: SocketAddr) -> Value {
     let url = format!("h2c://{upstream}");
@@ -119,4 +121,66 @@ fn streams_that_wait_for_their_connection_go_on_once_it_has_room() {
     while open > 0 {
         open -= usize::from(frames::next_of(&mut client, DATA).ends_stream());
     }
+}
+
+/// What a client has room for is used, however little it is and whoever has been given up meanwhile: of those that wait
+/// only as many are woken as can go on, and one that cannot leaves its share to the next.
+#[test]
+fn room_that_comes_bit_by_bit_is_all_used() {
+    const LONG: usize = 10_000;
+    const CALLS: u32 = 20;
+    let upstream = support::Upstream::bind();
+    let gateway = TestGateway::to(upstream.address);
+    upstream.serve(|_| answer(vec![7; LONG]));
+    let mut client = frames::connect(&gateway, &[frames::settings(&[(INITIAL_WINDOW_SIZE, 1 << 20)])]);
+    let calls = (0..CALLS).map(|number| frame(HEADERS, BOTH, 2 * number + 1, REQUEST));
+    client.send(calls.collect::<Vec<_>>().concat());
+    let mut room = 65_535;
+    let mut left: HashMap<u32, usize> = (0..CALLS).map(|number| (2 * number + 1, LONG)).collect();
+    let mut step = 0;
+    while let Some(next) = left.keys().copied().min() {
+        while room > 0 && left.values().sum::<usize>() > 0 {
+            let data = frames::next_of(&mut client, DATA);
+            room -= data.payload.len();
+            if let Some(left) = left.get_mut(&data.stream) {
+                *left -= data.payload.len();
+            }
+        }
+        left.retain(|_, left| *left > 0);
+        step += 1;
+        let bits = 1 + 700 * (step % 3);
+        let mut more = vec![frames::window(0, bits)];
+        if step % 10 == 0 && left.len() > 2 {
+            // In the same read it is woken and given up.
+            left.remove(&next);
+            more.push(frame(frames::RST_STREAM, 0, next, &[0, 0, 0, 8]));
+        }
+        client.send(more.concat());
+        room += bits as usize;
+    }
+}
+
+/// A byte now and then holds a call, with its upstream's connection, no longer than none does.
+#[test]
+fn clients_that_give_room_by_the_byte_are_given_up() {
+    let upstream = support::Upstream::bind();
+    let gateway = TestGateway::with(simple_model(upstream.address), |options| {
+        options.limits.write_timeout = Duration::from_millis(200);
+    });
+    upstream.serve(|_| answer(vec![7; 100_000]));
+    let no_room = frames::settings(&[(INITIAL_WINDOW_SIZE, 0)]);
+    let mut client = frames::connect(&gateway, &[no_room, frame(HEADERS, BOTH, 1, REQUEST)]);
+    frames::next_of(&mut client, HEADERS);
+    client
+        .stream
+        .set_read_timeout(Some(Duration::from_millis(20)))
+        .unwrap();
+    let is_given_up = (0..200).any(|_| {
+        client.send(frames::window(1, 1));
+        let came = frames::next(&mut client);
+        // The next byte has time.
+        let _ = client.stream.peek(&mut [0]);
+        came.is_ok_and(|frame| frame.kind == frames::RST_STREAM)
+    });
+    assert!(is_given_up);
 }

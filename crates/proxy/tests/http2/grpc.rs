@@ -129,6 +129,31 @@ fn deadlines_are_kept_while_the_request_is_under_way() {
 }
 
 #[test]
+fn deadlines_are_kept_while_the_client_does_not_read() {
+    let upstream = support::Upstream::bind();
+    let gateway = TestGateway::to(upstream.address);
+    const LONG: usize = 16 << 20;
+    upstream.serve(|_| {
+        let head = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{LONG:x}\r\n");
+        [head.as_bytes(), &vec![7; LONG], b"\r\n0\r\n\r\n"].concat()
+    });
+    run(async {
+        let client = Client::connect(gateway.address).await;
+        let request = client.request("POST", "/", &[GRPC, ("grpc-timeout", "200m")]);
+        let (response, _) = client.begin(request, true).await.unwrap();
+        let mut body = response.await.unwrap().into_body();
+        // What was read makes no room. Trailers need none.
+        let mut length = 0;
+        while let Some(data) = body.data().await {
+            length += data.unwrap().len();
+        }
+        assert!(length < LONG, "it had room for all");
+        let trailers = body.trailers().await.unwrap().unwrap();
+        assert_eq!(trailers.get("grpc-status").unwrap(), "4");
+    });
+}
+
+#[test]
 fn routes_may_take_grpc_only() {
     let upstream = Upstream::serve(|_| Answer::ok("ok"));
     let only = json!({"routes": {"grpc_only_status": 415}});

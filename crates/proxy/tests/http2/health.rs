@@ -5,6 +5,7 @@ use super::support::{TestGateway, eventually};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering::SeqCst};
+use weir_proxy::health::Status;
 
 /// What the service says of itself.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -76,20 +77,16 @@ fn services_tell_whether_they_serve() {
         "services": [{"name": "service", "upstream": "upstream"}],
         "routes": [{"name": "route", "match": [{}], "to": {"service": "service"}}],
     }));
-    let stands = || {
-        gateway.gateway().upstream_health("upstream").unwrap().targets[0]
-            .status
-            .as_str()
-    };
+    let stands = || gateway.gateway().upstream_health("upstream").unwrap().targets[0].status;
     for (word, expected) in [
-        (Says::NotServing, "UNHEALTHY"),
-        (Says::Serving, "HEALTHY"),
-        (Says::NoSuchService, "UNHEALTHY"),
+        (Says::NotServing, Status::Unhealthy),
+        (Says::Serving, Status::Healthy),
+        (Says::NoSuchService, Status::Unhealthy),
         // Who has no such service cannot say; that it answers is enough.
-        (Says::Unimplemented, "HEALTHY"),
-        (Says::Nothing, "UNHEALTHY"),
-        (Says::Serving, "HEALTHY"),
-        (Says::NotFound, "UNHEALTHY"),
+        (Says::Unimplemented, Status::Healthy),
+        (Says::Nothing, Status::Unhealthy),
+        (Says::Serving, Status::Healthy),
+        (Says::NotFound, Status::Unhealthy),
     ] {
         says.store(word as u8, SeqCst);
         eventually(&format!("{word:?}"), || stands() == expected);

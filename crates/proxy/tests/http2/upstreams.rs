@@ -1,7 +1,7 @@
 //! HTTP/2 to upstreams: connections that calls share, refusals, and tries.
 
 use super::peer::{Answer, Client, Upstream, fields, in_order, run};
-use super::support::{TestGateway, patch, simple_model};
+use super::support::{TestGateway, balanced, eventually, patch, simple_model};
 use h2::Reason;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
@@ -56,6 +56,35 @@ fn a_connection_carries_no_more_than_its_upstream_allows() {
         }
     });
     assert!(*upstream.connections.lock().unwrap() >= 10);
+}
+
+#[test]
+fn idle_connections_are_kept_as_many_as_are_wanted() {
+    for size in [0, 2] {
+        let all = Arc::new(Barrier::new(8));
+        let upstream = Upstream::serve_up_to(1, move |request| Answer {
+            with: (request.uri.ends_with("/together")).then(|| Arc::clone(&all)),
+            ..Answer::ok("")
+        });
+        let group = json!({"upstreams": {"scheme": "h2c", "keepalive": {"size": size}}});
+        let gateway = TestGateway::start(balanced(&[(upstream.address, 1)], &group));
+        run(async {
+            let client = Client::connect(gateway.address).await;
+            assert_eq!(client.get("/", &[]).await.status, 200);
+            let mut calls = tokio::task::JoinSet::new();
+            for _ in 0..8 {
+                let client = client.clone();
+                calls.spawn(async move { client.get("/together", &[]).await.status });
+            }
+            while let Some(status) = calls.join_next().await {
+                assert_eq!(status.unwrap(), 200);
+            }
+        });
+        eventually("the others are closed", || {
+            gateway.totals().upstream_connections_active <= size
+        });
+        assert_eq!(gateway.totals().upstream_connections_active, size);
+    }
 }
 
 #[test]

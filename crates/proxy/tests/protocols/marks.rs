@@ -117,6 +117,46 @@ fn what_a_trusted_peer_says_is_kept() {
 }
 
 #[test]
+fn what_a_stranger_says_of_others_may_be_dropped() {
+    for (networks, hops, forwarded) in [
+        (json!(["127.0.0.0/8"]), "1.2.3.4, 127.0.0.1", Some("for=1.2.3.4")),
+        (json!(["10.0.0.0/8"]), "127.0.0.1", None),
+        (json!([]), "1.2.3.4, 127.0.0.1", None),
+    ] {
+        let rules = json!({"trusted": networks, "drop_forwarded": true});
+        for protocol in ALL {
+            let stand = Stand::with(&json!({"routes": {"forwarded": &rules}}), |_| ());
+            let client = stand.client(protocol);
+            let port = address(&stand.gateway, protocol).port().to_string();
+            let seen = stand.upstream.serve(|_| answer("ok"));
+            let fields = [
+                HOST,
+                ("x-forwarded-for", "1.2.3.4"),
+                ("forwarded", "for=1.2.3.4"),
+                ("x-forwarded-port", ""),
+            ];
+            client.call("GET", "/path", &fields, b"").unwrap();
+            let head = seen.lock().unwrap().pop().unwrap().head;
+            assert_eq!(
+                head.get("x-forwarded-for").as_deref(),
+                Some(hops),
+                "{protocol:?} {networks}"
+            );
+            assert_eq!(
+                head.get("forwarded").as_deref(),
+                forwarded,
+                "{protocol:?} {networks}"
+            );
+            assert_eq!(
+                head.get("x-forwarded-port"),
+                Some(port),
+                "{protocol:?} {networks}"
+            );
+        }
+    }
+}
+
+#[test]
 fn routes_may_leave_their_marks_out() {
     let changes: Value = json!({"routes": {"forwarded": {"standard": false, "via": null}}});
     for protocol in ALL {

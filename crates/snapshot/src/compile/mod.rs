@@ -1,4 +1,4 @@
-//! From the model to a snapshot.
+//! From the model to a snapshot: references are checked, filters built, routes indexed. Nothing is served here.
 
 mod chains;
 mod health;

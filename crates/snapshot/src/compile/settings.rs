@@ -1,4 +1,4 @@
-//! The settings of route tables.
+//! The settings of route tables, one for each voice. The tables themselves are made elsewhere.
 
 use crate::settings::{Charset, RealIp, VoiceSettings};
 use weir_model::{Diagnostic, DocPath, Model, Voice};

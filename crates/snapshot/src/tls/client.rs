@@ -1,4 +1,4 @@
-//! How upstreams are met over TLS.
+//! How upstreams are met over TLS: trust, names and own certificates, ready for handshakes. No socket is touched.
 
 use super::{Unusable, authorities, certificates, certified_key, provider};
 use crate::carry::Carry;

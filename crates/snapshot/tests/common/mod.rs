@@ -159,7 +159,7 @@ pub fn call(text: &str) -> Exchange {
             ("client", address) => request.client = address.parse().expect("an address"),
             ("sni", name) => {
                 request.is_tls = true;
-                request.sni = (!name.is_empty()).then(|| name.to_owned());
+                request.sni = (!name.is_empty()).then(|| name.into());
             }
             (name, value) => request.headers.append(name.as_bytes(), value.as_bytes()),
         }

@@ -1,4 +1,4 @@
-//! Making a commit.
+//! Making a commit in etcd, in as many of its transactions as needed, so that readers see all of it or nothing.
 
 use super::Shared;
 use super::client::Fault;

@@ -1,4 +1,4 @@
-//! What is in the file.
+//! What is in the file of a SQLite store: its tables, their version, and how revisions and times stand in them.
 
 use super::write::write;
 use super::{Durability, Options};

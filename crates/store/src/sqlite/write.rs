@@ -1,4 +1,4 @@
-//! How a transaction gets into the tables.
+//! How a transaction gets into the tables: documents, and the record of what was changed.
 
 use super::tables::{fault, from_number, to_millis, to_number};
 use crate::document::{Change, Document, Key, Revision, Transaction};

@@ -3,12 +3,11 @@
 //! The result is one line whatever a peer's bytes are: nobody can forge a second one.
 
 use super::entry::AccessEntry;
+use crate::calendar::{MAX_TIME_MS, civil_date};
 use crate::json::{address, number, socket_address, text_up_to};
 
 /// A text longer than this is cut, which its last character `…` shows.
 const MAX_TEXT: usize = 8 * 1024;
-/// The last millisecond that RFC 3339's four-digit year can express.
-const MAX_TIME_MS: u64 = 253_402_300_799_999;
 
 /// Appends one line, its line feed included.
 pub(super) fn push_line(out: &mut Vec<u8>, entry: &AccessEntry<'_>) {
@@ -117,26 +116,6 @@ fn push_digits(out: &mut Vec<u8>, number: u64, width: u32) {
             .rev()
             .map(|place| b'0' + (number / 10_u64.pow(place) % 10) as u8),
     );
-}
-
-/// Year, month and day of a day since 1970-01-01 in the proleptic Gregorian calendar. Reckoned in years that
-/// begin in March, where the leap day comes last and months repeat a pattern of 153 days in five.
-fn civil_date(unix_days: u64) -> (u64, u64, u64) {
-    const DAYS_PER_ERA: u64 = 146_097; // 400 years
-    const EPOCH_FROM_MARCH_0000: u64 = 719_468;
-    let days = unix_days + EPOCH_FROM_MARCH_0000;
-    let (era, day_of_era) = (days / DAYS_PER_ERA, days % DAYS_PER_ERA);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 {
-        month_from_march + 3
-    } else {
-        month_from_march - 9
-    };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    (year, month, day)
 }
 
 #[cfg(test)]

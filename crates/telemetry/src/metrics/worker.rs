@@ -1,4 +1,4 @@
-//! What one worker counts.
+//! What one worker counts, in memory of its own. The names stand elsewhere, and so does the sum over workers.
 
 use std::sync::OnceLock;
 

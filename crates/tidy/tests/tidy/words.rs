@@ -33,6 +33,8 @@ const NO_IO: [&str; 8] = [
     "crates/apisix/",
     "crates/native/",
 ];
+/// What panics whenever it is reached.
+const PANICS: [&str; 4] = ["panic!", "unreachable!", "todo!", "unimplemented!"];
 const IO: [&str; 8] = [
     "weir_telemetry::access_log",
     "std::fs",
@@ -69,6 +71,21 @@ fn nothing_is_unwrapped() {
             // A method of that name whose argument is no text is another one.
             if argument.starts_with('"') && !argument.starts_with("\"invariant: ") {
                 breaches.push(format!("{}: .expect without an invariant", source.place(at)));
+            }
+        }
+    }
+    // What fuzzing calls is there to panic.
+    for source in sources
+        .iter()
+        .filter(|source| !source.path.ends_with("/fuzzing.rs"))
+    {
+        for call in PANICS {
+            for at in words(&source.shipped, call) {
+                let argument = source.text[at + call.len()..]
+                    .trim_start_matches(|it: char| it == '(' || it.is_whitespace());
+                if !argument.starts_with("\"invariant: ") {
+                    breaches.push(format!("{}: {call} without an invariant", source.place(at)));
+                }
             }
         }
     }

@@ -103,7 +103,7 @@ impl Call {
         request.host = host.to_ascii_lowercase().into_bytes();
         request.host_port = port;
         request.is_tls = self.is_tls;
-        request.sni = self.is_tls.then(|| host.to_ascii_lowercase());
+        request.sni = self.is_tls.then(|| host.to_ascii_lowercase().into());
         request.client = self.client;
         request.peer.set_ip(self.client);
         if !self.authority.is_empty() {

@@ -1,4 +1,4 @@
-//! An explanation as people read it.
+//! An explanation as people read it, in lines. What is explained is found elsewhere.
 
 use super::Explanation;
 use super::chain::{Instance, PluginStep};

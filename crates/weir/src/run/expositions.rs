@@ -67,7 +67,8 @@ fn kong(status: &Status, targets: bool) -> weir_kong::metrics::Figures {
         open_connections: totals.connections_active,
         accepted_connections: totals.connections_accepted,
         requests: totals.requests,
-        is_store_reachable: status.is_store_reachable(),
+        // Where files are served, there is none to miss.
+        is_store_reachable: status.reaches_store().unwrap_or(true),
         targets: told.collect(),
     }
 }
@@ -90,7 +91,7 @@ fn apisix(status: &Status, targets: bool, prefix: &str) -> weir_apisix::metrics:
         open_connections: totals.connections_active,
         accepted_connections: totals.connections_accepted,
         requests: totals.requests,
-        is_store_reachable: status.is_store_reachable(),
+        is_store_reachable: status.reaches_store(),
         modify_indexes: status.apisix().map_or(Vec::new(), |admin| admin.modify_indexes()),
         hostname: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         targets: told.collect(),

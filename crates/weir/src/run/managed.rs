@@ -86,6 +86,34 @@ pub struct Files {
     pub doors: Vec<Door>,
 }
 
+/// What is opened before anything runs, so that what cannot be opened ends the start.
+struct Opened {
+    options: DoorOptions,
+    keys: Option<SealingKeys>,
+    listeners: Listeners,
+    store: OpenStore,
+    kept: Option<KeptFile>,
+}
+
+impl Opened {
+    async fn of(
+        starter: &Starter<'_>,
+        management: &Management,
+        files: Option<&Files>,
+    ) -> anyhow::Result<Self> {
+        let options = door_options(starter, management, files)?;
+        let keys = management.store_key.as_deref().map(SealingKeys::read_or_create);
+        let keys = keys.transpose().context("--store-key")?;
+        Ok(Self {
+            options,
+            listeners: Listeners::bind(management)?,
+            store: open_local(&management.origin, keys.as_ref()).await?,
+            kept: kept_file(management, keys.as_ref())?,
+            keys,
+        })
+    }
+}
+
 /// Serves until it is told to stop.
 pub async fn serve(
     control: &mut Control,
@@ -93,51 +121,37 @@ pub async fn serve(
     management: &Management,
     files: Option<Files>,
 ) -> anyhow::Result<End> {
-    let options = door_options(starter, management, files.as_ref())?;
-    let keys = management.store_key.as_deref().map(SealingKeys::read_or_create);
-    let keys = keys.transpose().context("--store-key")?;
-    let listeners = Listeners::bind(management)?;
-    let addresses = listeners.addresses()?;
-    let store = open_local(&management.origin, keys.as_ref()).await?;
+    let opened = Opened::of(starter, management, files.as_ref()).await?;
+    let addresses = opened.listeners.addresses()?;
+    let store = opened.store;
     let followed = Followed::default();
     control.status.set_followed(followed.clone());
+    let is_gateway = management.role != RoleArg::Control;
     let serving = Arc::new(Serving {
         status: Arc::clone(&control.status),
         waiting: Mutex::default(),
         came: Notify::new(),
     });
-    let is_gateway = management.role != RoleArg::Control;
-    let kept = kept_file(management, keys.as_ref())?;
+    let (wanted, gateways, caches) = (Wanted::default(), Gateways::default(), Caches::default());
+    if let Origin::Store(_) = &management.origin {
+        issue(control, &store, &wanted, &followed, &gateways);
+    }
     let cache = Cache::new(tokio::runtime::Handle::current());
     let taking = is_gateway.then(|| Arc::clone(&serving));
-    let wanted = Wanted::default();
-    let gateways = Gateways::default();
-    if let Origin::Store(_) = &management.origin {
-        let issuer = Issuer {
-            store: store.clone(),
-            wanted: wanted.subscribe(),
-            followed: followed.clone(),
-            gateways: gateways.clone(),
-            standing: weir_control::acme::Standing::default(),
-        };
-        control.status.set_acme(issuer.standing.clone());
-        tokio::spawn(issuer.run());
-    }
-    let caches = Caches::default();
     let engine = engine(taking, cache.clone(), followed.clone(), wanted, caches.clone());
-    let inputs = follow::start(engine, options, kept.clone())?;
+    let inputs = follow::start(engine, opened.options, opened.kept.clone())?;
     tokio::spawn(cache.refresh(inputs.clone()));
     let mut watched = None;
     if let Some(files) = files {
         inputs.tell(Input::Files(Box::new(files.model))).await;
         watched = Some(files.watched);
     }
-    let source = source(&management.origin, keys, &store);
-    tokio::spawn(follow::follow(source, inputs.clone(), kept));
+    let source = source(&management.origin, opened.keys, &store);
+    tokio::spawn(follow::follow(source, inputs.clone(), opened.kept));
     let shared = Shared {
         access: Access::of(&starter.args.management),
         routers: starter.args.routers,
-        doors: options,
+        doors: opened.options,
         followed: followed.clone(),
         gateways: gateways.clone(),
         history: Duration::from_secs(86_400 * u64::from(starter.args.management.history)),
@@ -145,25 +159,22 @@ pub async fn serve(
         health: Arc::new(Health(Arc::clone(&control.status))),
         caches: is_gateway.then_some(caches),
     };
-    let mut doors = tokio::spawn(open_doors(listeners.serve(control)?, store.clone(), shared));
+    let doors = tokio::spawn(open_doors(
+        opened.listeners.serve(control)?,
+        store.clone(),
+        shared,
+    ));
     if is_gateway {
-        let snapshot = tokio::select! {
-            snapshot = serving.first() => snapshot,
-            () = control.stop.asked() => return Ok(End::Drained),
+        let Some(speaker) = start_workers(control, starter, &serving).await? else {
+            return Ok(End::Drained);
         };
-        let gateway = starter.start(snapshot)?;
-        let speaker = speaker(starter, &gateway);
-        serving.begin(gateway);
-        tokio::spawn(report(
-            speaker,
-            followed.clone(),
-            sink(management, &store, gateways),
-        ));
+        let sink = sink(management, &store, gateways);
+        tokio::spawn(report(speaker, followed.clone(), sink));
     }
     if !(is_gateway && followed.state().is_last_known_good) {
         // Whoever waits for the `ready` line may write at once.
         tokio::select! {
-            opened = &mut doors => opened??,
+            opened = doors => opened??,
             () = control.stop.asked() => return Ok(End::Drained),
         }
         tokio::select! {
@@ -174,6 +185,35 @@ pub async fn serve(
     control.tell_ready(&addresses)?;
     attend(control, watched, &inputs).await;
     control.drain().await
+}
+
+/// Starts the workers once there is something to serve; `None`: it is told to stop before.
+async fn start_workers(
+    control: &mut Control,
+    starter: &Starter<'_>,
+    serving: &Serving,
+) -> anyhow::Result<Option<Speaker>> {
+    let snapshot = tokio::select! {
+        snapshot = serving.first() => snapshot,
+        () = control.stop.asked() => return Ok(None),
+    };
+    let gateway = starter.start(snapshot)?;
+    let speaker = speaker(starter, &gateway);
+    serving.begin(gateway);
+    Ok(Some(speaker))
+}
+
+/// Orders certificates where the engine says that some are wanted, and keeps them in the store.
+fn issue(control: &Control, store: &OpenStore, wanted: &Wanted, followed: &Followed, gateways: &Gateways) {
+    let issuer = Issuer {
+        store: store.clone(),
+        wanted: wanted.subscribe(),
+        followed: followed.clone(),
+        gateways: gateways.clone(),
+        standing: weir_control::acme::Standing::default(),
+    };
+    control.status.set_acme(issuer.standing.clone());
+    tokio::spawn(issuer.run());
 }
 
 /// What makes snapshots of documents. Where no calls are served, it only finds out what is wrong with them.

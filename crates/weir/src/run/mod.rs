@@ -34,9 +34,7 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
         .with_env_filter(
-            // What peers do wrong in HTTP/2 is counted; a line for each would be theirs to write.
-            tracing_subscriber::EnvFilter::try_from_env("WEIR_LOG")
-                .unwrap_or_else(|_| "info,h2=error".into()),
+            tracing_subscriber::EnvFilter::try_from_env("WEIR_LOG").unwrap_or_else(|_| "info".into()),
         )
         .init();
     let plan = Plan::of(&args)?;

@@ -1,32 +1,18 @@
 //! Secrets that stand elsewhere: in the environment, in a vault.
 
-use crate::support::{ALL_APIS, Call, STOCK_KEY, Weir, until, upstream};
-use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener};
+use crate::support::{ALL_APIS, Call, STOCK_KEY, Weir, server, until, upstream};
+use std::net::SocketAddr;
 
 /// A server that speaks as HashiCorp's vault does, with one secret of version 1.
 fn vault() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = listener.local_addr().expect("bound");
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            let lines = BufReader::new(stream.try_clone().expect("a stream")).lines();
-            let head: Vec<String> = lines
-                .map_while(Result::ok)
-                .take_while(|line| !line.is_empty())
-                .collect();
-            let is_right = head[0].starts_with("GET /v1/kv/apisix/jack ")
-                && head.contains(&"x-vault-token: root".to_owned());
-            let answer = match is_right {
-                true => "HTTP/1.1 200 OK\r\nContent-Length: 30\r\n\r\n{\"data\":{\"auth-key\":\"of-jack\"}}",
-                false => "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n",
-            };
-            let answer = answer.replace("30", &"{\"data\":{\"auth-key\":\"of-jack\"}}".len().to_string());
-            // Whoever asks may be gone.
-            let _gone = stream.write_all(answer.as_bytes());
+    server(|head| {
+        let is_right =
+            head.starts_with("GET /v1/kv/apisix/jack ") && head.contains("\r\nx-vault-token: root\r\n");
+        match is_right {
+            true => (200, "{\"data\":{\"auth-key\":\"of-jack\"}}".to_owned()),
+            false => (403, String::new()),
         }
-    });
-    address
+    })
 }
 
 fn status(weir: &Weir, path: &str, key: &str) -> u16 {

@@ -186,28 +186,34 @@ pub fn status_of(proxy: &str, path: &str) -> Option<u16> {
 
 /// A server that answers every call with 200 and its own name.
 pub fn upstream(name: &'static str) -> SocketAddr {
+    server(move |_| (200, name.to_owned()))
+}
+
+/// A server that answers each call by its head with a status and a body.
+pub fn server(answer: impl Fn(&str) -> (u16, String) + Clone + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("bound");
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            std::thread::spawn(move || answer(stream, name));
+            let answer = answer.clone();
+            std::thread::spawn(move || serve(stream, answer));
         }
     });
     address
 }
 
-fn answer(stream: TcpStream, name: &str) -> Option<()> {
+fn serve(stream: TcpStream, answer: impl Fn(&str) -> (u16, String)) -> Option<()> {
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     let mut writer = stream;
     loop {
-        let mut line = String::new();
-        while line != "\r\n" {
-            line.clear();
-            (reader.read_line(&mut line).ok()? > 0).then_some(())?;
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            (reader.read_line(&mut head).ok()? > 0).then_some(())?;
         }
-        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length";
-        let head = format!("{head}: {}\r\n\r\n{name}", name.len());
-        writer.write_all(head.as_bytes()).ok()?;
+        let (status, body) = answer(&head);
+        let head = format!("HTTP/1.1 {status} X\r\nContent-Type: text/plain\r\nContent-Length");
+        let answer = format!("{head}: {}\r\n\r\n{body}", body.len());
+        writer.write_all(answer.as_bytes()).ok()?;
     }
 }
 

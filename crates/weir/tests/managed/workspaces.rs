@@ -1,34 +1,10 @@
 //! Workspaces of Kong's Admin API: whoever writes to one gets nowhere in another.
 
-use crate::support::{ALL_APIS, Call, Weir, until};
-use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener};
+use crate::support::{ALL_APIS, Call, Weir, server, until};
+use std::net::SocketAddr;
 
 /// An id that the documents of both workspaces take.
 const ID: &str = "5f3e1c80-0000-4000-8000-000000000001";
-
-/// A server whose answers are the heads of the calls.
-fn mirror() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = listener.local_addr().expect("bound");
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            let lines = BufReader::new(stream.try_clone().expect("a stream")).lines();
-            let head: Vec<String> = lines
-                .map_while(Result::ok)
-                .take_while(|line| !line.is_empty())
-                .collect();
-            let head = head.join("\n").to_ascii_lowercase();
-            let answer = format!(
-                "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{head}",
-                head.len()
-            );
-            // Whoever asks may be gone.
-            let _gone = stream.write_all(answer.as_bytes());
-        }
-    });
-    address
-}
 
 /// A workspace with routes `/NAME/key`, `/NAME/basic` and `/NAME/acl`, and a consumer `alice`, all under the same ids.
 fn fill(weir: &Weir, workspace: &str, server: SocketAddr) {
@@ -104,7 +80,10 @@ fn a_key_whose_time_is_over_does_not_come_back() {
 #[test]
 fn credentials_and_plugins_are_those_of_their_workspace() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (server, weir) = (mirror(), Weir::start(folder.path(), &ALL_APIS));
+    let (server, weir) = (
+        server(|head| (200, head.to_ascii_lowercase())),
+        Weir::start(folder.path(), &ALL_APIS),
+    );
     let made = Call::new("POST", &weir.kong(), "/workspaces").body("{\"name\": \"alpha\"}");
     made.make().expect(201);
     // The one that could take something over comes first, and again last.

@@ -66,7 +66,6 @@ fn apisixs_plugins_trace_and_count() {
             "apisix_http_latency_count{type=\"apisix\",route=\"shop\"",
             "apisix_bandwidth{type=\"ingress\",route=\"shop\"",
             "apisix_bandwidth{type=\"egress\",route=\"shop\"",
-            "apisix_etcd_reachable 1",
             "apisix_node_info{hostname=",
         ] {
             assert_eq!(lines(&text, start).len(), 1, "{start}\n{text}");

@@ -1,4 +1,4 @@
-//! `loki-logger`: sends entries to Loki.
+//! `loki-logger`: APISIX's fields and defaults for `logger` of the catalogue with Loki as its target.
 
 use super::{BatchOptions, URL, base, common, first, with_batches, with_entry};
 use crate::plugins::{Mapping, Notes, Surroundings, read};

@@ -119,6 +119,21 @@ fn base(
             .cloned()
     };
     let mut fields = options.log_format.or_else(|| of_all("log_format"));
+    let mut extra_fields = options
+        .log_format_extra
+        .or_else(|| of_all("log_format_extra"))
+        .unwrap_or_default();
+    for (field, format) in [
+        ("log_format", fields.as_mut()),
+        ("log_format_extra", Some(&mut extra_fields)),
+    ] {
+        if format.is_some_and(|format| flatten(format, 1)) {
+            notes.warn(
+                field,
+                format!("objects nested deeper than {MAX_NESTING} are told as empty ones"),
+            );
+        }
+    }
     if let Some(fields) = &mut fields {
         for id in ["route_id", "service_id"] {
             fields.insert(id.to_owned(), format!("${id}").into());
@@ -135,11 +150,9 @@ fn base(
     };
     Ok(Config {
         layout: Layout::Plain,
+        own_name: "apisix".to_owned(),
         fields,
-        extra_fields: options
-            .log_format_extra
-            .or_else(|| of_all("log_format_extra"))
-            .unwrap_or_default(),
+        extra_fields,
         request_body_when: when("include_req_body_expr", &options.include_req_body_expr),
         response_body_when: when("include_resp_body_expr", &options.include_resp_body_expr),
         request_body_bytes: match options.include_req_body {
@@ -153,6 +166,23 @@ fn base(
         batch: Batch::at_once(1_000),
         ..Config::default()
     })
+}
+
+/// Objects within objects that a format may have; APISIX tells what is deeper as an empty one.
+const MAX_NESTING: usize = 5;
+
+/// Empties the objects of a format that are nested too deep. Gives whether there are any.
+fn flatten(format: &mut Map<String, Value>, depth: usize) -> bool {
+    if depth > MAX_NESTING {
+        let is_deep = !format.is_empty();
+        format.clear();
+        return is_deep;
+    }
+    let mut is_deep = false;
+    for object in format.values_mut().filter_map(Value::as_object_mut) {
+        is_deep |= flatten(object, depth + 1);
+    }
+    is_deep
 }
 
 /// Adds what all of them may say of entries to a shape.

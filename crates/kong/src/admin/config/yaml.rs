@@ -1,4 +1,4 @@
-//! Values as YAML, for people to read.
+//! Values as YAML, for people to read. It writes only; documents are read by the model's reader.
 
 use serde_json::Value;
 use std::fmt::Write as _;

@@ -68,6 +68,8 @@ fn callers_are_known_and_challenged() {
         &[
             ("Authorization", &format!("Bearer {}", token(r#"{"iss":"hs"}"#))),
             ("X-Consumer-Username", "evil"),
+            ("X_Consumer_Username", "evil"),
+            ("X-Anonymous_Consumer", "true"),
         ],
     );
     assert_eq!(

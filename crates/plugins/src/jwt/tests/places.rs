@@ -40,7 +40,7 @@ fn tokens_are_found_where_they_may_stand() {
     let none = &json!({});
     let all = &json!({"look_in": [{"query": "jwt"}, {"cookie": "jwt"}, {"header": "Authorization"}]});
     let hidden = &json!({"look_in": all["look_in"], "hide": true});
-    let cases: [TokenCase<'_>; 12] = [
+    let cases: [TokenCase<'_>; 17] = [
         (none, "GET /", &["Authorization: bearer   TOKEN"], "continue"),
         (none, "GET /", &["Authorization: TOKEN"], "Missing"),
         (none, "GET /", &["Authorization: BearerTOKEN"], "Missing"),
@@ -61,6 +61,26 @@ fn tokens_are_found_where_they_may_stand() {
             "Duplicate",
         ),
         (all, "GET /?jwt=", &["Cookie: a=1; jwt=TOKEN"], "continue"),
+        (all, "GET /", &["Cookie: jwt=TOKEN; jwt=OTHER"], "Duplicate"),
+        (
+            all,
+            "GET /",
+            &["Cookie: jwt=TOKEN", "Cookie: jwt=OTHER"],
+            "Duplicate",
+        ),
+        (all, "GET /", &["Cookie: jwt=; jwt=TOKEN; jwt=TOKEN"], "Missing"),
+        (
+            all,
+            "GET /",
+            &["Authorization: Bearer TOKEN", "Authorization: Bearer OTHER"],
+            "Duplicate",
+        ),
+        (
+            hidden,
+            "GET /?jwt=TOKEN&jwt=TOKEN",
+            &["Cookie: jwt=TOKEN; b=2; jwt=TOKEN", "Cookie: jwt=TOKEN"],
+            "continue",
+        ),
         (
             hidden,
             "GET /?a&jwt=TOKEN",
@@ -71,7 +91,11 @@ fn tokens_are_found_where_they_may_stand() {
     ];
     tokens_are_found(
         &cases,
-        &[[Some("a"), Some("a=1; b=2"), None], [None, None, Some("Basic x")]],
+        &[
+            [None, Some("b=2"), None],
+            [Some("a"), Some("a=1; b=2"), None],
+            [None, None, Some("Basic x")],
+        ],
     );
 }
 
@@ -81,7 +105,7 @@ fn the_first_of_several_tokens_counts_where_asked() {
         "look_in": [{"header": "authorization"}, {"query": "jwt"}, {"cookie": "jwt"}],
         "several": "first", "schemes": ["Bearer", "bearer"], "scheme_required": false, "hide": true,
     });
-    let cases: [TokenCase<'_>; 7] = [
+    let cases: [TokenCase<'_>; 10] = [
         (first, "GET /?jwt=bad", &["Authorization: TOKEN"], "continue"),
         (
             first,
@@ -99,6 +123,14 @@ fn the_first_of_several_tokens_counts_where_asked() {
         (first, "GET /", &["Cookie: jwt=TOKEN"], "continue"),
         (first, "GET /?a=1&jwt=TOKEN", &[], "continue"),
         (first, "GET /", &[], "Missing"),
+        (first, "GET /?jwt=TOKEN&jwt=OTHER", &[], "Duplicate"),
+        (first, "GET /", &["Cookie: jwt=TOKEN; jwt=OTHER"], "Duplicate"),
+        (
+            first,
+            "GET /",
+            &["Cookie: jwt=TOKEN", "Cookie: jwt=bad"],
+            "Duplicate",
+        ),
     ];
     let left = [
         [Some("jwt=bad"), None, None],

@@ -100,6 +100,19 @@ fn published_examples_verify() {
 }
 
 #[test]
+fn what_must_be_understood_is_refused() {
+    for header in [
+        r#"{"alg":"HS256","crit":["exp"],"exp":1}"#,
+        r#"{"alg":"HS256","crit":["b64"],"b64":false,"crit":null}"#,
+        r#"{"alg":"HS256","crit":[]}"#,
+        r#"{"alg":"HS256","\u0063rit":"x"}"#,
+    ] {
+        let token = sign(header, r#"{"iss":"hs"}"#, "secret");
+        assert_eq!(bearer(&json!({}), &token), "Malformed(\"crit\")", "{header}");
+    }
+}
+
+#[test]
 fn faults_are_told_apart() {
     let good = token(r#"{"iss":"hs"}"#);
     let head = r#"{"alg":"HS256"}"#;

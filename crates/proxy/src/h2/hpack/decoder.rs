@@ -1,6 +1,6 @@
-//! Reads field lists.
+//! Reads field lists of HPACK (RFC 7541), each by what those before it have left. What fields mean is not asked.
 
-use super::table::Kepts;
+use super::table::{self, Found, Kepts, Known};
 use super::{Malformed, huffman, read_number};
 
 /// How much is kept for a peer (`SETTINGS_HEADER_TABLE_SIZE`): the value that needs no telling.
@@ -27,18 +27,22 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// Reads a whole list; `take` gets each field.
+    /// Reads a whole list; `take` gets each field, with what is known of it, and says whether it is good.
     ///
     /// # Errors
     /// It is no list. The connection is of no further use then.
-    pub fn decode(&mut self, mut block: &[u8], mut take: impl FnMut(&[u8], &[u8])) -> Result<(), Malformed> {
+    pub fn decode(
+        &mut self,
+        mut block: &[u8],
+        mut take: impl FnMut(&[u8], &[u8], Known) -> bool,
+    ) -> Result<(), Malformed> {
         let mut may_resize = true;
         while let Some(first) = block.first() {
             match first {
                 0x80.. => {
                     let (number, rest) = read_number(block, 7)?;
-                    let (name, value) = self.kept.get(number).ok_or(Malformed)?;
-                    take(name, value);
+                    let Found { name, value, known } = self.kept.get(number).ok_or(Malformed)?;
+                    take(name, value, known);
                     block = rest;
                 }
                 0x20..0x40 => {
@@ -64,29 +68,30 @@ impl Decoder {
     fn literal<'b>(
         &mut self,
         block: &'b [u8],
-        take: &mut impl FnMut(&[u8], &[u8]),
+        take: &mut impl FnMut(&[u8], &[u8], Known) -> bool,
     ) -> Result<&'b [u8], Malformed> {
         let is_kept = block[0] & 0x40 != 0;
         let (number, rest) = read_number(block, if is_kept { 6 } else { 4 })?;
-        // A place of its own: keeping the field may push the one out whose name it has.
-        let rest = match number {
-            0 => {
-                let (name, rest) = read_string(rest, &mut self.value)?;
-                self.name.clear();
-                self.name.extend_from_slice(name);
-                rest
-            }
-            _ => {
-                let (name, _) = self.kept.get(number).ok_or(Malformed)?;
-                self.name.clear();
-                self.name.extend_from_slice(name);
-                rest
-            }
+        let (name, known, rest) = if number == 0 {
+            let (name, rest) = read_string(rest, &mut self.name)?;
+            (name, Known::Nothing, rest)
+        } else if let Some((name, _)) = table::fixed(number) {
+            (name, Known::Name, rest)
+        } else {
+            let found = self.kept.get(number).ok_or(Malformed)?;
+            // A place of its own: keeping the field may push the one out whose name it has.
+            self.name.clear();
+            self.name.extend_from_slice(found.name);
+            let known = match found.known {
+                Known::Field => Known::Name,
+                known => known,
+            };
+            (&self.name[..], known, rest)
         };
         let (value, rest) = read_string(rest, &mut self.value)?;
-        take(&self.name, value);
+        let is_good = take(name, value, known);
         if is_kept {
-            self.kept.keep(&self.name, value);
+            self.kept.keep(name, value, is_good);
         }
         Ok(rest)
     }
@@ -114,13 +119,14 @@ mod tests {
 
     fn decode(decoder: &mut Decoder, block: &[u8]) -> Result<String, Malformed> {
         let mut all = String::new();
-        decoder.decode(block, |name, value| {
+        decoder.decode(block, |name, value, _| {
             let line = format!(
                 "{}: {}\n",
                 String::from_utf8_lossy(name),
                 String::from_utf8_lossy(value)
             );
             all.push_str(&line);
+            true
         })?;
         Ok(all)
     }

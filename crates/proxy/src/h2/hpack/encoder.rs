@@ -4,10 +4,12 @@
 use super::push_number;
 use crate::h2::frame;
 use crate::multiplex::fields::belongs;
-use weir_plugin::headers::{token_len, value_len};
+use weir_plugin::headers::{is_token, token_len, value_len};
 
 /// Names longer than this are in no table.
 const LONGEST_FIXED: usize = 27;
+/// Bytes that most names and values have at the most.
+const SHORT: usize = 32;
 /// A name that is longer is no header of anybody's.
 const MAX_NAME: usize = 256;
 
@@ -44,24 +46,10 @@ pub fn push_field(number: u8, value: &[u8], out: &mut Vec<u8>) {
 
 /// Writes header lines. `Host` is left out, and what belongs to an HTTP/1.1 connection.
 pub fn push_lines(lines: &[u8], out: &mut Vec<u8>) {
-    out.reserve(lines.len() + 32);
+    out.reserve(lines.len() + 2 * SHORT);
     let mut rest = lines;
     while !rest.is_empty() {
-        let name = &rest[..token_len(rest)];
-        let Some((b':', behind)) = rest[name.len()..].split_first() else {
-            rest = next_line(rest);
-            continue;
-        };
-        let value = &behind[..value_len(behind)];
-        let Some(next) = behind[value.len()..].strip_prefix(b"\r\n") else {
-            rest = next_line(rest);
-            continue;
-        };
-        rest = next;
-        let value = value.trim_ascii();
-        if push_name(name, value, out) {
-            push_value(value, out);
-        }
+        rest = push_line(rest, out).unwrap_or_else(|| next_line(rest));
     }
 }
 
@@ -71,30 +59,107 @@ fn next_line(lines: &[u8]) -> &[u8] {
     memchr::memchr(b'\n', lines).map_or(&[], |end| &lines[end + 1..])
 }
 
-/// Writes the name of a field, unless it is of none that may stand there; says whether it has.
-fn push_name(name: &[u8], value: &[u8], out: &mut Vec<u8>) -> bool {
-    if name.is_empty() || name.len() > MAX_NAME {
-        return false;
-    }
-    let from = out.len();
-    out.push(0);
-    push_number(name.len(), 7, 0, out);
-    let start = out.len();
-    out.extend_from_slice(name);
-    out[start..].make_ascii_lowercase();
-    let lower = &out[start..];
-    match number_of(lower) {
-        Some(number) => {
-            out.truncate(from);
-            push_number(usize::from(number), 4, 0, out);
+/// Writes the field of the first line, unless it may not stand there; gives what is behind the line. `None`: it makes no
+/// field.
+#[inline]
+fn push_line<'l>(lines: &'l [u8], out: &mut Vec<u8>) -> Option<&'l [u8]> {
+    let mut room = [0; SHORT];
+    let name_len = copy_lower(lines, &mut room);
+    let long;
+    let (name, value) = match lines[name_len..].split_first()? {
+        (b':', value) => (&room[..name_len], value),
+        (byte, _) if name_len == SHORT && is_token(*byte) => {
+            let value;
+            (long, value) = long_name(lines)?;
+            (&long[..], value)
         }
-        None if lower == b"host" || !belongs(lower, value) => {
-            out.truncate(from);
-            return false;
+        _ => return None,
+    };
+    let value = value.strip_prefix(b" ").unwrap_or(value);
+    let length = value_len(value);
+    let next = value[length..].strip_prefix(b"\r\n")?;
+    match number_of(name) {
+        Some(number) => push_number(usize::from(number), 4, 0, out),
+        None if name == b"host" || !belongs(name, value[..length].trim_ascii()) => return Some(next),
+        None => {
+            out.push(0);
+            push_number(name.len(), 7, 0, out);
+            match name.len() <= SHORT {
+                true => push_start(&room, name.len(), out),
+                false => out.extend_from_slice(name),
+            }
         }
-        None => {}
     }
-    true
+    match value[..length].trim_ascii() {
+        trimmed if trimmed.len() < length => push_value(trimmed, out),
+        _ => {
+            push_number(length, 7, 0, out);
+            push_start(value, length, out);
+        }
+    }
+    Some(next)
+}
+
+/// The name of the first line, which is longer than most, in lower case; and what is behind its colon.
+#[cold]
+fn long_name(lines: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+    let (name, behind) = lines.split_at(token_len(lines));
+    let value = behind.strip_prefix(b":").filter(|_| name.len() <= MAX_NAME)?;
+    Some((name.to_ascii_lowercase(), value))
+}
+
+/// Writes the first bytes of `text`. Most strings are short, and a copy of fixed size costs less than one of theirs.
+#[inline]
+fn push_start(text: &[u8], length: usize, out: &mut Vec<u8>) {
+    match text.first_chunk::<SHORT>() {
+        Some(chunk) if length <= SHORT => {
+            let end = out.len() + length;
+            out.extend_from_slice(chunk);
+            out.truncate(end);
+        }
+        _ => out.extend_from_slice(&text[..length]),
+    }
+}
+
+/// Copies the token with which `text` begins, in lower case and as far as there is room; gives its length.
+#[inline]
+fn copy_lower(text: &[u8], room: &mut [u8; SHORT]) -> usize {
+    let mut length = 0;
+    while let (Some(chunk), Some(place)) = (text[length..].first_chunk(), room[length..].first_chunk_mut()) {
+        let (lower, others) = lower_letters(*chunk);
+        *place = lower;
+        length += others.trailing_zeros() as usize / 8;
+        if others != 0 {
+            if !is_token(text[length]) {
+                return length;
+            }
+            // It is there already: only letters have another case.
+            length += 1;
+        }
+    }
+    while let (Some(byte), Some(place)) = (text.get(length), room.get_mut(length))
+        && is_token(*byte)
+    {
+        *place = byte.to_ascii_lowercase();
+        length += 1;
+    }
+    length
+}
+
+/// Eight bytes at once: with their letters in lower case; and the highest bit of each that is neither a letter nor a
+/// hyphen. No addition carries into the next byte.
+#[inline]
+fn lower_letters(bytes: [u8; 8]) -> ([u8; 8], u64) {
+    const EACH: u64 = u64::from_le_bytes([1; 8]);
+    const HIGHEST: u64 = EACH << 7;
+    let bytes = u64::from_le_bytes(bytes);
+    let ascii = bytes & !HIGHEST;
+    let lower = ascii | (EACH * 0x20);
+    let from_a_to_z = (lower + EACH * (0x80 - b'a') as u64) & !(lower + EACH * (0x7f - b'z') as u64);
+    let letters = from_a_to_z & !bytes & HIGHEST;
+    let no_hyphens = (ascii ^ (EACH * b'-' as u64)) + EACH * 0x7f;
+    let others = (bytes | (!letters & no_hyphens)) & HIGHEST;
+    ((bytes | letters >> 2).to_le_bytes(), others)
 }
 
 fn push_value(value: &[u8], out: &mut Vec<u8>) {
@@ -196,7 +261,10 @@ mod tests {
     fn decoded(block: &[u8]) -> Vec<(String, String)> {
         let mut all = Vec::new();
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-        let take = |name: &[u8], value: &[u8]| all.push((text(name), text(value)));
+        let take = |name: &[u8], value: &[u8], _| {
+            all.push((text(name), text(value)));
+            true
+        };
         Decoder::default().decode(block, take).unwrap();
         all
     }
@@ -234,6 +302,47 @@ mod tests {
                 ("x-long-name-that-nobody-has-in-a-table", "2"),
             ]
         );
+    }
+
+    #[test]
+    fn names_of_every_length_and_byte() {
+        for length in 1..70 {
+            for byte in 0..=255 {
+                let at = usize::from(byte) % length;
+                let mut name = vec![b"aZ-z"[length % 4]; length];
+                name[at] = byte;
+                let lines = [&b"a: 1\r\n"[..], &name, b": v\r\nb:\r\n"].concat();
+                let mut out = Vec::new();
+                push_lines(&lines, &mut out);
+                let found = decoded(&out);
+                let mut wanted = vec![("a".to_owned(), "1".to_owned())];
+                if is_token(byte) {
+                    let name = String::from_utf8(name.to_ascii_lowercase()).unwrap();
+                    wanted.push((name, "v".to_owned()));
+                }
+                wanted.push(("b".to_owned(), String::new()));
+                // A line ends where a line feed is, wherever it is; and a colon ends a name.
+                if !matches!(byte, b'\n' | b':') {
+                    assert_eq!(found, wanted, "{byte:#x} at {at} of {length}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn values_of_every_length() {
+        for length in 0..300 {
+            let value = "v".repeat(length);
+            for (before, after) in [("", ""), (" ", ""), ("  ", ""), ("\t", " "), (" ", "  ")] {
+                for behind in ["", "b: 2\r\n", &"c: 3\r\n".repeat(9)] {
+                    let lines = format!("a:{before}{value}{after}\r\n{behind}");
+                    let mut out = Vec::new();
+                    push_lines(lines.as_bytes(), &mut out);
+                    assert_eq!(decoded(&out)[0], ("a".to_owned(), value.clone()), "{lines:?}");
+                    assert_eq!(decoded(&out).len(), lines.lines().count());
+                }
+            }
+        }
     }
 
     #[test]

@@ -4,9 +4,12 @@
 //! The code is canonical: codes of one length are consecutive, in the order of their symbols, and behind all shorter ones.
 //! So the lengths alone tell everything.
 
+use super::Malformed;
+
 /// Bits that one look into the table takes in; the symbols of usual text have no more.
 const LOOK: u32 = 10;
-/// Bits of the longest code.
+/// Bits of the shortest code, and of the longest.
+const SHORTEST: usize = 5;
 const LONGEST: usize = 30;
 
 /// By symbol: bits of its code.
@@ -80,34 +83,60 @@ const fn code() -> Code {
 ///
 /// # Errors
 /// It is not in this code, or is not filled up as it must be (RFC 7541, 5.2).
-pub fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), super::Malformed> {
+pub fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
+    let from = out.len();
+    // No symbol has fewer bits.
+    out.resize(from + coded.len() * 8 / SHORTEST, 0);
+    let mut places = out[from..].iter_mut();
+    let result = decode_into(coded, &mut places);
+    let unused = places.len();
+    out.truncate(out.len() - unused);
+    result
+}
+
+fn decode_into<'o>(coded: &[u8], places: &mut impl Iterator<Item = &'o mut u8>) -> Result<(), Malformed> {
     // The next bits stand at the top.
     let (mut bits, mut count) = (0u64, 0u32);
     let mut rest = coded;
     loop {
-        if count <= 32 {
-            if let Some((four, behind)) = rest.split_first_chunk::<4>() {
+        match rest.split_first_chunk::<4>() {
+            Some((four, behind)) if count <= 32 => {
                 bits |= u64::from(u32::from_be_bytes(*four)) << (32 - count);
                 (rest, count) = (behind, count + 32);
-            } else {
-                while let Some((byte, behind)) = rest.split_first() {
+            }
+            _ => {
+                while count <= 56
+                    && let Some((byte, behind)) = rest.split_first()
+                {
                     bits |= u64::from(*byte) << (56 - count);
                     (rest, count) = (behind, count + 8);
                 }
             }
         }
-        let (symbol, length) = CODE.short[(bits >> (64 - LOOK)) as usize];
-        let (symbol, length) = match length {
-            0 => match long(bits) {
+        // As long as one look takes in nothing but what has come.
+        while count >= LOOK {
+            let (symbol, length) = CODE.short[(bits >> (64 - LOOK)) as usize];
+            if length == 0 {
+                break;
+            }
+            *places.next().ok_or(Malformed)? = symbol;
+            bits <<= length;
+            count -= u32::from(length);
+        }
+        if count <= 32 && !rest.is_empty() {
+            continue;
+        }
+        let (symbol, length) = match CODE.short[(bits >> (64 - LOOK)) as usize] {
+            (_, 0) => match long(bits) {
                 Some(found) => found,
                 None => return end(bits, count),
             },
-            _ => (symbol, u32::from(length)),
+            (symbol, length) => (symbol, u32::from(length)),
         };
         if length > count {
             return end(bits, count);
         }
-        out.push(symbol);
+        *places.next().ok_or(Malformed)? = symbol;
         bits <<= length;
         count -= length;
     }
@@ -124,9 +153,9 @@ fn long(bits: u64) -> Option<(u8, u32)> {
 }
 
 /// What is left at the end is less than a byte, and ones.
-fn end(bits: u64, count: u32) -> Result<(), super::Malformed> {
+fn end(bits: u64, count: u32) -> Result<(), Malformed> {
     let is_filled = count < 8 && bits.leading_ones() >= count;
-    is_filled.then_some(()).ok_or(super::Malformed)
+    is_filled.then_some(()).ok_or(Malformed)
 }
 
 #[cfg(test)]

@@ -29,6 +29,25 @@ struct Kept {
     start: usize,
     name_len: usize,
     len: usize,
+    is_good: bool,
+}
+
+/// A field that a number stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found<'t> {
+    pub name: &'t [u8],
+    pub value: &'t [u8],
+    pub known: Known,
+}
+
+/// What was found good of a field when it came first, and need not be looked at again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Known {
+    Nothing,
+    /// Its name.
+    Name,
+    /// All of it.
+    Field,
 }
 
 /// The fields that were kept.
@@ -58,8 +77,8 @@ impl Kepts {
         self.make_room(0);
     }
 
-    /// Keeps a field; one that is larger than all the room only empties it.
-    pub fn keep(&mut self, name: &[u8], value: &[u8]) {
+    /// Keeps a field, and whether it is good; one that is larger than all the room only empties it.
+    pub fn keep(&mut self, name: &[u8], value: &[u8], is_good: bool) {
         let len = name.len() + value.len();
         self.make_room(len + OVERHEAD);
         if len + OVERHEAD > self.max_size {
@@ -77,6 +96,7 @@ impl Kepts {
             start,
             name_len: name.len(),
             len,
+            is_good,
         });
     }
 
@@ -97,20 +117,31 @@ impl Kepts {
         }
     }
 
-    /// The field of a number: name and value.
-    pub fn get(&self, number: usize) -> Option<(&[u8], &[u8])> {
-        match number.checked_sub(FIXED.len() + 1) {
-            Some(place) => {
-                let kept = self.fields.get(place)?;
-                let bytes = &self.bytes[kept.start..kept.start + kept.len];
-                Some(bytes.split_at(kept.name_len))
-            }
-            None => {
-                let (name, value) = FIXED.get(number.checked_sub(1)?)?;
-                Some((name.as_bytes(), value.as_bytes()))
-            }
-        }
+    /// The field of a number.
+    #[inline]
+    pub fn get(&self, number: usize) -> Option<Found<'_>> {
+        let Some(place) = number.checked_sub(FIXED.len() + 1) else {
+            let (name, value) = fixed(number)?;
+            let known = Known::Name;
+            return Some(Found { name, value, known });
+        };
+        let kept = self.fields.get(place)?;
+        let bytes = &self.bytes[kept.start..kept.start + kept.len];
+        let (name, value) = bytes.split_at(kept.name_len);
+        let known = if kept.is_good {
+            Known::Field
+        } else {
+            Known::Nothing
+        };
+        Some(Found { name, value, known })
     }
+}
+
+/// The fixed field of a number.
+#[inline]
+pub fn fixed(number: usize) -> Option<(&'static [u8], &'static [u8])> {
+    let (name, value) = FIXED.get(number.checked_sub(1)?)?;
+    Some((name.as_bytes(), value.as_bytes()))
 }
 
 #[cfg(test)]
@@ -123,18 +154,26 @@ mod tests {
         let field = |number: usize| (format!("name-{number}"), "v".repeat(number % 60));
         for number in 0..500 {
             let (name, value) = field(number);
-            kepts.keep(name.as_bytes(), value.as_bytes());
+            kepts.keep(name.as_bytes(), value.as_bytes(), number % 2 == 0);
             for back in 0..kepts.fields.len() {
                 let (name, value) = field(number - back);
-                let wanted = (name.as_bytes(), value.as_bytes());
+                let is_good = (number - back) % 2 == 0;
+                let wanted = Found {
+                    name: name.as_bytes(),
+                    value: value.as_bytes(),
+                    known: if is_good { Known::Field } else { Known::Nothing },
+                };
                 assert_eq!(kepts.get(62 + back), Some(wanted), "{number} {back}");
             }
             assert_eq!(kepts.get(62 + kepts.fields.len()), None);
             assert!(!kepts.fields.is_empty() && kepts.size <= 200 && kepts.bytes.len() <= 400);
         }
-        kepts.keep(&[b'n'; 200], b"");
+        kepts.keep(&[b'n'; 200], b"", true);
         assert_eq!(kepts.get(62), None);
-        kepts.keep(b"a", b"b");
-        assert_eq!(kepts.get(62), Some((&b"a"[..], &b"b"[..])));
+        kepts.keep(b"a", b"b", true);
+        assert_eq!(
+            kepts.get(62).map(|it| (it.name, it.value)),
+            Some((&b"a"[..], &b"b"[..]))
+        );
     }
 }

@@ -1,0 +1,55 @@
+//! Anything as what an upstream says over HTTP/1.1 or HTTP/2: the client, which speaks either, hears a good answer, or the
+//! begin of one.
+#![no_main]
+
+#[path = "../support/frames.rs"]
+mod frames;
+#[path = "../support/hops.rs"]
+mod hops;
+
+use arbitrary::Arbitrary;
+use frames::Step;
+use weir_proxy::connection_fuzzing::USUAL_ROUNDS;
+use weir_proxy::fuzzing::http1_answer;
+use weir_proxy::http2_fuzzing::http2_answers;
+
+#[derive(Debug, Arbitrary)]
+struct Input<'a> {
+    from_http2: bool,
+    is_head: bool,
+    said: Said<'a>,
+}
+
+#[derive(Debug, Arbitrary)]
+enum Said<'a> {
+    Text(u16, &'a [u8]),
+    Frames(Vec<Step<'a>>),
+}
+
+libfuzzer_sys::fuzz_target!(|input: Input<'_>| {
+    let (path, script) = match &input.said {
+        Said::Text(cut, text) => {
+            let (first, second) = text.split_at(usize::from(*cut) % (text.len() + 1));
+            ("/s", vec![first.to_vec(), second.to_vec()])
+        }
+        Said::Frames(steps) => {
+            let Some((said, cuts)) = frames::script(b"", steps) else {
+                return;
+            };
+            ("/t", frames::pieces(&said, &cuts).into_iter().map(<[u8]>::to_vec).collect())
+        }
+    };
+    let method = if input.is_head { "HEAD" } else { "GET" };
+    if !input.from_http2 {
+        let request = format!("{method} {path} HTTP/1.1\r\nHost: a\r\n\r\n");
+        let heard = hops::hear(|hops| hops.say_to(script, &[request.as_bytes()], USUAL_ROUNDS));
+        return http1_answer(&heard, input.is_head);
+    }
+    let mut request = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0".to_vec();
+    let list = format!("\x02{}{method}\x04\x02{path}", char::from(method.len() as u8));
+    let list = [&b"\x86\x41\x01h"[..], list.as_bytes()].concat();
+    request.extend_from_slice(&[0, 0, list.len() as u8, 1, 5, 0, 0, 0, 1]);
+    request.extend_from_slice(&list);
+    let heard = hops::hear(|hops| hops.say_to(script, &[&request], USUAL_ROUNDS));
+    http2_answers(&request, &heard);
+});

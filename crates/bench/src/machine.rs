@@ -46,7 +46,7 @@ pub fn now() -> u64 {
 /// Seconds since 1970 as a date and a time of day in UTC, as in `2026-11-20 19:31`.
 pub fn date(seconds: u64) -> String {
     let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
-    // Where a clock is beyond what years can express, the beginning says as much.
+    // A clock beyond what years can express is not worth an error in a report.
     let at = OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(OffsetDateTime::UNIX_EPOCH);
     format!(
         "{}-{:02}-{:02} {:02}:{:02}",

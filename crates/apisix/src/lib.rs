@@ -31,7 +31,7 @@ pub use admin::{
 pub use document::recognises;
 pub use ends::end_of;
 pub use plugins::spellings;
-pub use prepare::prepare;
+pub use prepare::{prepare, prepare_for_look};
 pub use settings::{
     CacheDisk, CacheSettings, CacheZone, Keys, PrometheusSettings, RealIpSettings, Settings,
     read as read_settings,

@@ -18,17 +18,43 @@ static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
 /// # Errors
 /// A missing marker (the file may be half written), or a variable that has neither a value nor a default.
 pub fn prepare(text: &str, environment: &dyn Fn(&str) -> Option<String>) -> Result<String, Diagnostic> {
-    let reach = text.len().saturating_sub(MARKER_REACH);
-    if !text.as_bytes()[reach..].trim_ascii_end().ends_with(b"#END") {
-        return Err(Diagnostic {
-            line: Some(text.lines().count().max(1)),
-            ..Diagnostic::error(
-                DocPath::root(),
-                "missing valid end flag: expected the last line to be '#END'",
-            )
-        });
-    }
+    check_marker(text)?;
     fill(text, environment)
+}
+
+/// The same for a look at a file: variables without a value get `stand_in`, with a warning each.
+///
+/// # Errors
+/// A missing marker.
+pub fn prepare_for_look(
+    text: &str,
+    environment: &dyn Fn(&str) -> Option<String>,
+    stand_in: &str,
+) -> Result<(String, Vec<Diagnostic>), Diagnostic> {
+    check_marker(text)?;
+    let (filled, missing) = fill_known(text, environment, stand_in);
+    let told = |it: Missing| Diagnostic {
+        line: Some(it.line),
+        ..Diagnostic::warning(
+            DocPath::root(),
+            format!("the environment variable {} is not set", it.name),
+        )
+    };
+    Ok((filled, missing.into_iter().map(told).collect()))
+}
+
+fn check_marker(text: &str) -> Result<(), Diagnostic> {
+    let reach = text.len().saturating_sub(MARKER_REACH);
+    if text.as_bytes()[reach..].trim_ascii_end().ends_with(b"#END") {
+        return Ok(());
+    }
+    Err(Diagnostic {
+        line: Some(text.lines().count().max(1)),
+        ..Diagnostic::error(
+            DocPath::root(),
+            "missing valid end flag: expected the last line to be '#END'",
+        )
+    })
 }
 
 /// Fills environment variables in.
@@ -36,7 +62,32 @@ pub fn prepare(text: &str, environment: &dyn Fn(&str) -> Option<String>) -> Resu
 /// # Errors
 /// A variable that has neither a value nor a default.
 pub fn fill(text: &str, environment: &dyn Fn(&str) -> Option<String>) -> Result<String, Diagnostic> {
-    let mut missing = None;
+    let (filled, missing) = fill_known(text, environment, "");
+    match missing.into_iter().next() {
+        None => Ok(filled),
+        Some(Missing { name, line }) => Err(Diagnostic {
+            line: Some(line),
+            ..Diagnostic::error(
+                DocPath::root(),
+                format!("failed to handle configuration: can't find environment variable {name}"),
+            )
+        }),
+    }
+}
+
+/// A variable that has neither a value nor a default.
+struct Missing {
+    name: String,
+    line: usize,
+}
+
+/// Fills variables in; those that have neither a value nor a default get `stand_in`.
+fn fill_known(
+    text: &str,
+    environment: &dyn Fn(&str) -> Option<String>,
+    stand_in: &str,
+) -> (String, Vec<Missing>) {
+    let mut missing = Vec::new();
     let filled = PLACEHOLDER.replace_all(text, |found: &Captures<'_>| {
         let (name, default) = match found[1].split_once(":=") {
             Some((name, default)) => (name.trim(), Some(default.trim().to_owned())),
@@ -44,20 +95,14 @@ pub fn fill(text: &str, environment: &dyn Fn(&str) -> Option<String>) -> Result<
         };
         environment(name).or(default).unwrap_or_else(|| {
             let place = found.get(0).map_or(0, |whole| whole.start());
-            missing.get_or_insert_with(|| (name.to_owned(), place));
-            String::new()
+            missing.push(Missing {
+                name: name.to_owned(),
+                line: text[..place].matches('\n').count() + 1,
+            });
+            stand_in.to_owned()
         })
     });
-    match missing {
-        None => Ok(filled.into_owned()),
-        Some((name, place)) => Err(Diagnostic {
-            line: Some(text[..place].matches('\n').count() + 1),
-            ..Diagnostic::error(
-                DocPath::root(),
-                format!("failed to handle configuration: can't find environment variable {name}"),
-            )
-        }),
-    }
+    (filled.into_owned(), missing)
 }
 
 #[cfg(test)]
@@ -102,5 +147,15 @@ mod tests {
                 assert_eq!(diagnostic.line, Some(2));
             }
         }
+    }
+
+    #[test]
+    fn variables_without_a_value_have_a_stand_in_for_a_look() {
+        let text = "a: ${{PORT}}\nb: ${{X}}\nc: ${{Y:=1}}\n#END";
+        let (filled, told) = prepare_for_look(text, &environment, "unset").expect("with its marker");
+        assert_eq!(filled, "a: 1980\nb: unset\nc: 1\n#END");
+        let told: Vec<_> = told.iter().map(|it| (it.line, it.message.as_str())).collect();
+        assert_eq!(told, [(Some(2), "the environment variable X is not set")]);
+        assert!(prepare_for_look("a: 1", &environment, "").is_err());
     }
 }

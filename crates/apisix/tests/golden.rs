@@ -209,11 +209,6 @@ routes:
 fn what_weir_lacks_is_an_error_at_its_place() {
     for (item, place, message) in [
         (
-            "plugins: {opa: {}}",
-            "routes[0].plugins.opa",
-            "plugin \"opa\" is not available in this version of Weir",
-        ),
-        (
             "plugins: {cors: {_meta: {pre_function: 'return 1'}}}",
             "routes[0].plugins.cors._meta.pre_function",
             "\"pre_function\" (a function in Lua) is not available in this version of Weir",
@@ -243,8 +238,85 @@ fn what_weir_lacks_is_an_error_at_its_place() {
             .collect();
         assert_eq!(errors, [(place.to_owned(), message)], "{item}");
     }
-    let disabled = "routes:\n- {id: r, uri: /, upstream: NODES, plugins: {opa: {_meta: {disable: true}}}}\n";
-    assert!(read(disabled, &Options::default()).is_ok());
+}
+
+#[test]
+fn plugins_that_weir_lacks_are_told_and_calls_are_refused_that_they_would_have_decided() {
+    const OPEN: (&str, &str) = ("- {id: z, uri: /z, upstream: NODES}", "z");
+    for (items, places, refused) in [
+        (
+            "routes:\n- {id: r, uri: /, upstream: NODES, plugins: {opa: {}}}",
+            vec!["routes[0].plugins.opa: calls are refused"],
+            vec!["r"],
+        ),
+        (
+            "routes:\n- {id: r, uri: /, upstream: NODES, plugins: {skywalking: {}, opa: {}}}",
+            vec![
+                "routes[0].plugins.skywalking: calls are served without",
+                "routes[0].plugins.opa: calls are refused",
+            ],
+            vec!["r"],
+        ),
+        (
+            "routes:\n- {id: r, uri: /, upstream: NODES, plugins: {skywalking: {}}}",
+            vec!["routes[0].plugins.skywalking: calls are served without"],
+            vec![],
+        ),
+        (
+            "routes:\n- {id: r, uri: /, upstream: NODES, plugins: {mcp-bridge: {}}}",
+            vec!["routes[0].plugins.mcp-bridge: calls are refused"],
+            vec!["r"],
+        ),
+        (
+            "routes:\n- {id: r, uri: /, upstream: NODES, plugins: {opa: {_meta: {disable: true}}}}",
+            vec![],
+            vec![],
+        ),
+        (
+            "services:\n- {id: s, upstream: NODES, plugins: {opa: {}}}\nroutes:\n- {id: r, uri: /, service_id: s}",
+            vec!["services[0].plugins.opa: calls are refused"],
+            vec!["r"],
+        ),
+        (
+            "plugin_configs:\n- {id: p, plugins: {opa: {}}}\nroutes:\n- {id: r, uri: /, upstream: NODES, plugin_config_id: p}",
+            vec!["plugin_configs[0].plugins.opa: calls are refused"],
+            vec!["r"],
+        ),
+        (
+            "global_rules:\n- {id: g, plugins: {opa: {}}}\nroutes:\n- {id: r, uri: /, upstream: NODES}",
+            vec!["global_rules[0].plugins.opa: calls are refused"],
+            vec!["r", OPEN.1],
+        ),
+        (
+            "consumers:\n- {username: jack, plugins: {opa: {}, key-auth: {key: k}}}\nroutes:\n- {id: r, uri: /, upstream: NODES}",
+            vec!["consumers[0].plugins.opa: calls are refused"],
+            vec![],
+        ),
+    ] {
+        let text = format!("{items}\n{}\n", OPEN.0);
+        let (model, diagnostics) = read(&text, &Options::default()).expect("served");
+        let told: Vec<String> = (diagnostics.iter())
+            .filter(|it| it.severity == Severity::Dropped)
+            .map(|it| {
+                let name = it
+                    .path
+                    .to_string()
+                    .rsplit('.')
+                    .next()
+                    .unwrap_or_default()
+                    .to_owned();
+                let lacks = format!("plugin \"{name}\" is not available in this version of Weir; ");
+                format!("{}: {}", it.path, it.message.replace(&lacks, ""))
+            })
+            .collect();
+        assert_eq!(told, places, "{items}");
+        let broken: Vec<&str> = (model.routes.iter())
+            .filter(|route| route.target == weir_model::RouteTarget::Broken(503))
+            .map(|route| route.name.as_str())
+            .collect();
+        assert_eq!(broken, refused, "{items}");
+        assert!(model.consumers.is_empty(), "{items}");
+    }
 }
 
 #[test]

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 use weir_apisix::{Options, translate};
 use weir_model::{PluginUse, Severity};
-use weir_plugins::logger::Config;
 use weir_plugins::logger::form::Form;
 use weir_plugins::logger::target::Target;
+use weir_plugins::logger::{Config, LogFolder};
 use weir_plugins::statsd;
 
 fn document(plugin: &str, config: &Value) -> Value {
@@ -28,7 +28,10 @@ fn catalogue(plugin: &str, config: &Value) -> Config {
         Some(PluginUse::Inline(instance)) => {
             assert_eq!(instance.name, "logger");
             let config: Config = serde_json::from_value(instance.config.clone()).expect("typed");
-            assert!(config.target.sink().is_ok(), "{plugin}");
+            assert!(
+                config.target.sink(&LogFolder::default(), false).is_ok(),
+                "{plugin}"
+            );
             config
         }
         other => panic!("{plugin} {config}: {other:?}"),

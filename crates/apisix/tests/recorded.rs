@@ -65,7 +65,7 @@ fn load(case: &Value) -> (Option<weir_model::Model>, Vec<Diagnostic>) {
 }
 
 fn is_not_available(diagnostic: &Diagnostic) -> bool {
-    diagnostic.severity == Severity::Error
+    diagnostic.severity >= Severity::Dropped
         && diagnostic
             .message
             .contains("not available in this version of Weir")

@@ -1,5 +1,5 @@
-//! Plugins that are described, but not served: their instances are accepted with a warning, and where one decides
-//! who gets in, calls are refused.
+//! Plugins that are described, but not served: their instances are accepted, and told of as left out. Where one decides
+//! who gets in or who answers, calls are refused.
 
 use serde_json::{Value, json};
 use weir_kong::stored::Stored;
@@ -18,7 +18,7 @@ fn model(plugin: &str, config: &Value) -> (Model, Vec<String>) {
     });
     let (model, found) = translate(&document, &Options::default()).expect("is accepted");
     assert!(
-        found.iter().all(|it| it.severity == Severity::Warning),
+        found.iter().all(|it| it.severity == Severity::Dropped),
         "{found:?}"
     );
     (model, found.into_iter().map(|it| it.message).collect())
@@ -40,7 +40,7 @@ fn refusals(model: &Model) -> Vec<u64> {
 #[test]
 fn who_decides_about_access_refuses_and_others_are_passed_by() {
     let ldap = json!({ "ldap_host": "h", "base_dn": "dc=x", "attribute": "cn" });
-    let table: [(&str, Value, &[u64]); 7] = [
+    let table: [(&str, Value, &[u64]); 9] = [
         ("ldap-auth", ldap, &[503]),
         ("oauth2", json!({ "enable_client_credentials": true }), &[503]),
         ("session", json!({}), &[503]),
@@ -50,6 +50,16 @@ fn who_decides_about_access_refuses_and_others_are_passed_by() {
         (
             "azure-functions",
             json!({ "functionname": "f", "appname": "a" }),
+            &[503],
+        ),
+        (
+            "aws-lambda",
+            json!({ "function_name": "f", "aws_region": "eu-west-1" }),
+            &[503],
+        ),
+        (
+            "ai-prompt-decorator",
+            json!({ "prompts": { "append": [{ "role": "user", "content": "x" }] } }),
             &[],
         ),
     ];
@@ -91,7 +101,7 @@ fn what_is_kept_in_a_store_is_told_of() {
     told.sort();
     assert_eq!(told.len(), 2, "{told:?}");
     for (reason, name, end) in [
-        (&told[0], "azure-functions", "as if it was not there"),
+        (&told[0], "azure-functions", "are refused"),
         (&told[1], "session", "are refused"),
     ] {
         assert!(

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use weir_kong::{Options, translate};
 use weir_model::{Diagnostic, Model, PluginUse};
-use weir_plugins::logger::Config;
+use weir_plugins::logger::{Config, LogFolder};
 use weir_plugins::statsd;
 
 fn read(plugin: &str, config: &Value) -> Result<(Model, Vec<Diagnostic>), Vec<Diagnostic>> {
@@ -28,12 +28,18 @@ fn catalogue(plugin: &str, config: &Value) -> Value {
     match instance.name.as_str() {
         "statsd" => {
             let typed: statsd::Config = serde_json::from_value(instance.config.clone()).expect("typed");
-            assert!(typed.target.sink().is_ok(), "{plugin}");
+            assert!(
+                typed.target.sink(&LogFolder::default(), false).is_ok(),
+                "{plugin}"
+            );
         }
         name => {
             assert_eq!(name, "logger");
             let typed: Config = serde_json::from_value(instance.config.clone()).expect("typed");
-            assert!(typed.target.sink().is_ok(), "{plugin}");
+            assert!(
+                typed.target.sink(&LogFolder::default(), false).is_ok(),
+                "{plugin}"
+            );
         }
     }
     instance.config.clone()

@@ -47,7 +47,7 @@ impl Voice for NativeVoice {
     }
 
     fn normal_form(&self) -> NormalForm {
-        NormalForm::Encoded
+        NormalForm::Unambiguous
     }
 }
 

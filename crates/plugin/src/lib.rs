@@ -15,6 +15,7 @@ pub mod template;
 pub mod uri;
 pub mod voice;
 
+mod ambiguous_path;
 mod body;
 mod body_filter;
 mod condition;
@@ -46,8 +47,8 @@ pub use headers::{Header, Headers};
 pub use json_path::JsonPath;
 pub use kept::Kept;
 pub use log::{
-    CallRecord, FailedTry, LogBatching, LogEntry, LogGrpc, LogHttp, LogJoint, LogKafka, LogNesting, LogSasl,
-    LogSink, LogTarget, SaslMechanism,
+    CallRecord, FailedTry, LogBatching, LogEntry, LogFile, LogGrpc, LogHttp, LogJoint, LogKafka, LogNesting,
+    LogSasl, LogSink, LogTarget, SaslMechanism,
 };
 pub use permit::Permit;
 pub use plugin::{

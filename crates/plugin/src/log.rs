@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -73,13 +74,31 @@ pub struct LogTarget {
     pub batching: LogBatching,
 }
 
+/// A file that entries are appended to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum LogFile {
+    /// The process's standard output.
+    StandardOutput,
+    /// The process's standard error.
+    StandardError,
+    /// A file in the operator's folder for logs, or below it.
+    In {
+        /// The folder.
+        folder: PathBuf,
+        /// The file's name in it, of normal parts only.
+        name: String,
+    },
+    /// One that may not be written: its path, and why. Entries are dropped.
+    Forbidden(String, &'static str),
+}
+
 /// Who takes entries.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum LogSink {
     /// Appended to a file, which is created if need be.
     File {
-        /// Its path.
-        path: String,
+        /// Which file.
+        file: LogFile,
         /// It is opened anew for each batch, so that it can be moved away.
         reopen: bool,
     },

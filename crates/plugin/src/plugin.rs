@@ -32,6 +32,12 @@ pub trait Plugin: Send + Sync {
     /// Builds an instance. Paths of diagnostics begin at the configuration.
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>>;
 
+    /// What is worth a look in a configuration that is good. Paths begin at the configuration.
+    fn warnings(&self, config: &Value, context: &BuildContext<'_>) -> Vec<Diagnostic> {
+        let _ = (config, context);
+        Vec::new()
+    }
+
     /// Whether it works on stream routes too: its request work then gets an exchange that knows the client, the
     /// gateway's address and the server name, and nothing of HTTP. What it answers only says whether the session goes
     /// on.

@@ -1,8 +1,10 @@
 //! Request targets: normal forms of paths, and queries (RFC 3986, 3 and 6).
 
+use crate::ambiguous_path::is_ambiguous;
 use std::borrow::Cow;
 
-/// A path that has no normal form: it leads above the root, or holds an encoded NUL or a broken escape.
+/// A path that has no normal form: it leads above the root, or holds an encoded NUL or a broken escape; or it is
+/// ambiguous, and the form takes no such paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the path has no normal form")]
 pub struct InvalidPath;
@@ -14,6 +16,8 @@ pub enum NormalForm {
     /// upper case. This form is matched and forwarded.
     #[default]
     Encoded,
+    /// Likewise, but a path is refused that servers read in different ways (an escaped slash, say).
+    Unambiguous,
     /// Likewise, but with all escapes decoded. The forwarded path is escaped anew.
     Decoded,
 }
@@ -28,8 +32,11 @@ impl NormalForm {
         }
         let mut decoded = Vec::with_capacity(path.len());
         match self {
-            Self::Encoded => normalize_escapes(path, &mut decoded)?,
+            Self::Encoded | Self::Unambiguous => normalize_escapes(path, &mut decoded)?,
             Self::Decoded => decode_escapes(path, &mut decoded)?,
+        }
+        if self == Self::Unambiguous && is_ambiguous(&decoded) {
+            return Err(InvalidPath);
         }
         resolve_segments(&decoded, out)
     }
@@ -168,7 +175,7 @@ fn push_escaped_unless(byte: u8, plain: bool, out: &mut Vec<u8>) {
     }
 }
 
-fn hex_pair(bytes: &[u8]) -> Option<u8> {
+pub(crate) fn hex_pair(bytes: &[u8]) -> Option<u8> {
     let digit = |byte: u8| (byte as char).to_digit(16);
     match bytes {
         [high, low, ..] => Some((digit(*high)? * 16 + digit(*low)?) as u8),

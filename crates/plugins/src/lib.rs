@@ -83,7 +83,7 @@ mod texts;
 mod weighted_rules;
 mod weights;
 
-pub use registry::{registry, registry_on};
+pub use registry::{registry, registry_on, registry_with};
 
 /// Default of options that are on unless turned off.
 pub(crate) fn yes() -> bool {

@@ -1,21 +1,27 @@
 //! The list of plugins, one line each. What they do stands in a module of each one's own.
 
+use crate::logger::LogFolder;
 use crate::proxy_cache::{Caches, ProxyCache};
 use std::sync::Arc;
 use weir_plugin::{Registry, Shelves};
 
 /// All plugins of the catalogue. State that outlives a reload begins here, so make one registry a process.
 pub fn registry() -> Registry {
-    catalogue(ProxyCache::default())
+    registry_with(LogFolder::default())
+}
+
+/// The same, with the operator's folder for log files.
+pub fn registry_with(files: LogFolder) -> Registry {
+    catalogue(ProxyCache::default(), files)
 }
 
 /// The same for a process that serves calls: what plugins keep on disks is kept on these shelves, and the responses that
-/// they keep are managed by `caches`.
-pub fn registry_on(shelves: Arc<dyn Shelves>, caches: Caches) -> Registry {
-    catalogue(ProxyCache::on(shelves, caches))
+/// they keep are managed by `caches`; log files are in `files`.
+pub fn registry_on(shelves: Arc<dyn Shelves>, caches: Caches, files: LogFolder) -> Registry {
+    catalogue(ProxyCache::on(shelves, caches), files)
 }
 
-fn catalogue(proxy_cache: ProxyCache) -> Registry {
+fn catalogue(proxy_cache: ProxyCache, files: LogFolder) -> Registry {
     let mut registry = Registry::default();
     let rate_limit = crate::rate_limit::RateLimit::default();
     let concurrency_limit = crate::concurrency_limit::ConcurrencyLimit::default();
@@ -61,7 +67,7 @@ fn catalogue(proxy_cache: ProxyCache) -> Registry {
     registry.add(crate::acl::Acl);
     registry.add(crate::jwt::Jwt);
     registry.add(crate::key_auth::KeyAuth);
-    registry.add(crate::logger::Logger);
+    registry.add(crate::logger::Logger::writing_to(files));
     registry.add(crate::statsd::Statsd);
     registry.add(crate::workflow::Workflow::new(
         &rate_limit,

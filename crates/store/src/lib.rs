@@ -19,7 +19,7 @@ pub mod seal;
 pub mod sqlite;
 mod store;
 
-pub use author::Author;
+pub use author::{Author, Confined};
 pub use document::{BadKey, Change, Document, Key, Recorded, Revision, Transaction};
 pub use open::open;
 pub use store::{Changes, CommitError, Store, StoreError, Watch, WatchError};

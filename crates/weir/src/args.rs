@@ -4,6 +4,7 @@ mod apisix;
 mod http3;
 mod limits;
 mod listen;
+mod look;
 mod management;
 mod remote;
 mod streams;
@@ -12,6 +13,7 @@ mod upstreams;
 pub use apisix::ApisixConfig;
 pub use http3::Http3Args;
 pub use limits::LimitArgs;
+pub use look::{CheckArgs, ExplainArgs, StoredArgs};
 pub use management::{AdminListen, ManagementArgs, RoleArg};
 pub use remote::{
     DiffArgs, HistoryArgs, ImportArgs, RemoteArgs, RollbackArgs, UserArgs, UserCommand, UserRole,
@@ -21,7 +23,7 @@ pub use upstreams::UpstreamArgs;
 
 use crate::seconds::Seconds;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -50,13 +52,13 @@ pub enum Command {
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunArgs>),
     /// Say whether a configuration is good, and where it is not.
-    #[command(after_help = CHECK_EXAMPLES)]
+    #[command(after_help = look::CHECK_EXAMPLES)]
     Check(CheckArgs),
     /// Print a configuration in another form.
     #[command(after_help = CONVERT_EXAMPLES)]
     Convert(ConvertArgs),
     /// Say what would happen to a call: which route, why, why not the others, and which plugins.
-    #[command(after_help = EXPLAIN_EXAMPLES)]
+    #[command(after_help = look::EXPLAIN_EXAMPLES)]
     Explain(ExplainArgs),
     /// List the plugins: what each does, its names in Kong and APISIX, its phases, its page.
     #[command(after_help = PLUGINS_EXAMPLES)]
@@ -89,26 +91,12 @@ Examples:
   weir run --data /var/lib/weir --kong-admin 127.0.0.1:8001
   WEIR_CONFIG=weir.yaml WEIR_LISTEN=0.0.0.0:8000,[::]:8000 weir run";
 
-const CHECK_EXAMPLES: &str = "\
-Several files are checked as one configuration, as `weir run` would serve them.
-Exit status: 0 all good (perhaps with warnings), 1 something is refused or left out, 2 a file cannot be read.
-
-Examples:
-  weir check weir.yaml
-  weir check kong.yml apisix.yaml";
-
 const CONVERT_EXAMPLES: &str = "\
 Exit status: as `weir check`. What is left out of the result is named on standard error.
 
 Examples:
   weir convert kong.yml --to weir > weir.yaml
   weir convert apisix.yaml --to weir";
-
-const EXPLAIN_EXAMPLES: &str = "\
-Examples:
-  weir explain -c weir.yaml 'GET http://localhost/hello'
-  weir explain -c kong.yml 'POST https://api.example.com/orders?x=1' -H 'apikey: my-key' --client 10.1.2.3
-  weir explain -c apisix.yaml http://localhost/hello --json";
 
 const PLUGINS_EXAMPLES: &str = "\
 Phases are those of the plugin's short example in docs/configuration.md; they depend on the configuration.
@@ -157,6 +145,10 @@ pub struct RunArgs {
     /// Write a line of JSON for each call to this file, or to standard output for `-` [default: none is written].
     #[arg(long, value_name = "PATH", env = "WEIR_ACCESS_LOG")]
     pub access_log: Option<PathBuf>,
+    /// A folder for the files that logging plugins write. They write no others [default: DIR/logs of --data DIR; without
+    /// it, no files are written].
+    #[arg(long, value_name = "DIR", env = "WEIR_LOG_DIR")]
+    pub log_dir: Option<PathBuf>,
     /// How long calls in progress may take after SIGTERM before they are cut off.
     #[arg(
         long,
@@ -205,17 +197,6 @@ impl RunArgs {
     }
 }
 
-/// Flags of `weir check`.
-#[derive(Debug, Args)]
-pub struct CheckArgs {
-    /// The files to check.
-    #[arg(value_name = "FILE", required = true)]
-    pub files: Vec<PathBuf>,
-    /// Which rules the foreign routers follow.
-    #[command(flatten)]
-    pub routers: RouterArgs,
-}
-
 /// Flags of `weir convert`.
 #[derive(Debug, Args)]
 pub struct ConvertArgs {
@@ -253,36 +234,6 @@ pub struct PluginsArgs {
     /// Print the tables of fields as they stand on the plugins' pages, in all spellings.
     #[arg(long, conflicts_with = "json")]
     pub page: bool,
-}
-
-/// Flags of `weir explain`.
-#[derive(Debug, Args)]
-pub struct ExplainArgs {
-    /// The call: a method (GET where it is left out) and a URL.
-    #[arg(value_name = "CALL")]
-    pub call: String,
-    /// The configuration; may be given several times.
-    #[arg(
-        short,
-        long,
-        value_name = "FILE",
-        env = "WEIR_CONFIG",
-        value_delimiter = ',',
-        required = true
-    )]
-    pub config: Vec<PathBuf>,
-    /// A header of the call, `name: value`; may be given several times.
-    #[arg(short = 'H', long = "header", value_name = "HEADER")]
-    pub headers: Vec<String>,
-    /// The client's address.
-    #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
-    pub client: IpAddr,
-    /// Print JSON instead of text.
-    #[arg(long)]
-    pub json: bool,
-    /// Which rules the foreign routers follow.
-    #[command(flatten)]
-    pub routers: RouterArgs,
 }
 
 /// Arguments of `weir bench`, passed on as they are.

@@ -3,7 +3,9 @@
 use crate::args::{CheckArgs, ConvertArgs, Form};
 use crate::load::{Loaded, Unreadable, load};
 use crate::outcome::Outcome;
+use weir_control::secrets::Policy;
 use weir_model::Severity;
+use weir_plugins::logger::LogFolder;
 use weir_snapshot::Carry;
 
 /// Says of every file whether it is good.
@@ -11,18 +13,20 @@ pub fn check(args: &CheckArgs) -> Outcome {
     match load(
         &args.files,
         args.routers,
-        &weir_plugins::registry(),
+        Policy::Look,
+        &weir_plugins::registry_with(LogFolder::new(args.log_dir.clone())),
         &Carry::default(),
     ) {
-        Ok(loaded) => checked(&loaded),
+        Ok(loaded) => checked(&loaded, args.strict),
         Err(unreadable) => unread(&unreadable),
     }
 }
 
-fn checked(loaded: &Loaded) -> Outcome {
+fn checked(loaded: &Loaded, is_strict: bool) -> Outcome {
+    let is_bad = is_strict && loaded.severity().is_some();
     let mut outcome = Outcome {
         stderr: loaded.report(),
-        code: code_of(loaded),
+        code: code_of(loaded).max(u8::from(is_bad)),
         ..Outcome::default()
     };
     if outcome.code == 0 {
@@ -57,6 +61,7 @@ pub fn convert(args: &ConvertArgs) -> Outcome {
     let loaded = match load(
         &args.files,
         args.routers,
+        Policy::Serve,
         &weir_plugins::registry(),
         &Carry::default(),
     ) {

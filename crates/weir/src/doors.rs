@@ -3,6 +3,7 @@
 use crate::args::RouterArgs;
 use serde_json::Value;
 use std::borrow::Cow;
+use weir_control::secrets::Policy;
 use weir_model::{Diagnostic, Model, Severity, Voice, document};
 use weir_native::NativeVoice;
 use weir_plugin::voice;
@@ -34,19 +35,42 @@ pub struct Reading<'t> {
     pub model: Option<Model>,
     /// What is to be said about it.
     pub findings: Vec<Diagnostic>,
+    /// Whether something stands for variables that are not set.
+    has_stand_ins: bool,
 }
 
-/// Reads a text through the door that it is for.
-pub fn read(text: &str, routers: RouterArgs) -> Reading<'_> {
+/// What stands in a text for variables that are not set: a number where one is wanted, a name where a text is.
+const STAND_INS: [&str; 2] = ["1", "unset"];
+
+/// Reads a text through the door that it is for. For a look, what stands for variables that are not set is what less is
+/// wrong with.
+pub fn read(text: &str, routers: RouterArgs, policy: Policy) -> Reading<'_> {
+    let faults = |reading: &Reading<'_>| {
+        let findings = reading.findings.iter();
+        findings.filter(|it| it.severity > Severity::Warning).count()
+    };
+    let first = read_with(text, routers, policy, STAND_INS[0]);
+    if !first.has_stand_ins || faults(&first) == 0 {
+        return first;
+    }
+    let second = read_with(text, routers, policy, STAND_INS[1]);
+    match faults(&second) < faults(&first) {
+        true => second,
+        false => first,
+    }
+}
+
+fn read_with<'t>(text: &'t str, routers: RouterArgs, policy: Policy, stand_in: &str) -> Reading<'t> {
     let parsed = document::parse_noting_repeats(text);
     let door = match &parsed {
         Ok((document, _)) => door_of_document(document),
         Err(_) => door_of_broken(text),
     };
+    let mut unset = Vec::new();
     let parsed = match door {
         Door::Native | Door::Kong => parsed.map(|parsed| (Cow::Borrowed(text), parsed)),
         // Its own layer of variables comes before YAML.
-        Door::Apisix => weir_apisix::prepare(text, &environment)
+        Door::Apisix => prepare(text, policy, stand_in, &mut unset)
             .map_err(|found| Diagnostic {
                 message: format!("{} {TAKEN_FOR_APISIX}", found.message),
                 ..found
@@ -65,9 +89,12 @@ pub fn read(text: &str, routers: RouterArgs) -> Reading<'_> {
                 document: Value::Null,
                 model: None,
                 findings: vec![found],
+                has_stand_ins: !unset.is_empty(),
             };
         }
     };
+    let has_stand_ins = !unset.is_empty();
+    findings.extend(unset);
     if door == Door::Native {
         // The originals take the last of repeated keys, and so do their doors. Here it is a mistake: a list of
         // plugins would be gone, and with it the access check in it.
@@ -92,6 +119,7 @@ pub fn read(text: &str, routers: RouterArgs) -> Reading<'_> {
         document,
         model,
         findings,
+        has_stand_ins,
     }
 }
 
@@ -104,6 +132,23 @@ fn translate(
         Door::Native => weir_native::translate(document),
         Door::Kong => weir_kong::translate(document, &routers.kong()),
         Door::Apisix => weir_apisix::translate(document, &routers.apisix()),
+    }
+}
+
+/// For a look, variables that are not set are told of, and nothing more.
+fn prepare(
+    text: &str,
+    policy: Policy,
+    stand_in: &str,
+    unset: &mut Vec<Diagnostic>,
+) -> Result<String, Diagnostic> {
+    match policy {
+        Policy::Serve => weir_apisix::prepare(text, &environment),
+        Policy::Look => {
+            let (filled, warnings) = weir_apisix::prepare_for_look(text, &environment, stand_in)?;
+            *unset = warnings;
+            Ok(filled)
+        }
     }
 }
 
@@ -171,7 +216,7 @@ mod tests {
                 apisix_router: None,
                 apisix_config: None,
             };
-            assert_eq!(read(text, routers).door, door, "{text}");
+            assert_eq!(read(text, routers, Policy::Serve).door, door, "{text}");
         }
     }
 }

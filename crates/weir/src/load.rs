@@ -1,11 +1,11 @@
 //! From files to what is served: read, translate, merge, compile; with every finding at its place in a file.
 
 use crate::args::{ApisixConfig, RouterArgs};
-use crate::certificates;
+use crate::assemble::Assembler;
 use crate::doors::{self, Door};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use weir_control::secrets::{Forms, Secrets};
+use weir_control::secrets::Policy;
 use weir_model::diagnostic::PathStep;
 use weir_model::{Diagnostic, DocPath, Model, Severity};
 use weir_plugin::Registry;
@@ -71,6 +71,16 @@ pub struct Loaded {
 }
 
 impl Loaded {
+    /// What a store holds, which has no places in files.
+    pub fn of_store(model: Model, snapshot: Snapshot, findings: Vec<Finding>) -> Self {
+        Self {
+            sources: Vec::new(),
+            good: Some((model, snapshot)),
+            findings,
+            not_shown: 0,
+        }
+    }
+
     /// The gravest finding; `None`: there is none.
     pub fn severity(&self) -> Option<Severity> {
         self.findings.iter().map(|finding| finding.severity).max()
@@ -106,18 +116,20 @@ impl Loaded {
 pub fn load(
     files: &[PathBuf],
     routers: RouterArgs,
+    policy: Policy,
     registry: &Registry,
     carry: &Carry,
 ) -> Result<Loaded, Unreadable> {
     let mut sources = Vec::with_capacity(files.len());
     let mut findings = Findings::default();
-    let mut merged = Some(Model::default());
+    let mut parts = Some(Vec::new());
+    let mut merged = Model::default();
     for warning in routers.apisix_config.map_or(&[][..], ApisixConfig::warnings) {
         findings.push(Severity::Warning, || warning.clone());
     }
     for file in files {
         let text = read_file(file)?;
-        let reading = doors::read(&text, routers);
+        let reading = doors::read(&text, routers, policy);
         let mut source = Source {
             file: file.display().to_string(),
             text: reading.text.into_owned(),
@@ -128,43 +140,29 @@ pub fn load(
         for found in reading.findings {
             findings.add(&source, &found);
         }
-        match (reading.model, &mut merged) {
-            (Some(model), Some(merged)) => {
-                source.extents = extents(merged, &model);
+        match (reading.model, &mut parts) {
+            (Some(model), Some(parts)) => {
+                source.extents = extents(&merged, &model);
+                parts.push((source.door, model.clone()));
                 merged.merge(model);
             }
-            _ => merged = None,
+            _ => parts = None,
         }
         if let Some(message) = stands_alone(source.door)
             && sources.iter().any(|other: &Source| other.door == source.door)
         {
             findings.add(&source, &Diagnostic::error(DocPath::root(), message));
-            merged = None;
+            parts = None;
         }
         sources.push(source);
     }
-    let good = merged.and_then(|model| {
-        // What is printed keeps its references.
-        let mut resolved = model.clone();
-        let broken = Secrets::default().resolve(Forms::All, &mut resolved);
-        if !broken.is_empty() {
-            for it in broken {
-                let text = format!("error: {}: {}", it.document, it.reason);
-                findings.push(Severity::Error, || text);
-            }
-            return None;
-        }
-        let (snapshot, found) = match weir_snapshot::compile(&resolved, registry, carry) {
-            Ok((snapshot, mut warnings)) => {
-                warnings.extend(certificates::warnings(&snapshot.tls));
-                (Some(snapshot), warnings)
-            }
-            Err(found) => (None, found),
+    let good = parts.and_then(|parts| {
+        let assembler = Assembler {
+            sources: &sources,
+            registry,
+            carry,
         };
-        for found in found {
-            findings.add_compiled(&sources, found, &model);
-        }
-        Some((model, snapshot?))
+        assembler.compile(merged, parts, policy, &mut findings)
     });
     Ok(Loaded {
         sources,
@@ -259,8 +257,9 @@ fn locate(sources: &[Source], diagnostic: Diagnostic) -> Option<Located<'_>> {
     })
 }
 
+/// What is found, as far as it is shown.
 #[derive(Default)]
-struct Findings {
+pub struct Findings {
     shown: Vec<Finding>,
     not_shown: usize,
 }
@@ -271,7 +270,7 @@ impl Findings {
     }
 
     /// A finding about the merged model.
-    fn add_compiled(&mut self, sources: &[Source], found: Diagnostic, model: &Model) {
+    pub fn add_compiled(&mut self, sources: &[Source], found: Diagnostic, model: &Model) {
         let severity = found.severity;
         let name = name_of(&found.path, model);
         match locate(sources, found) {
@@ -295,7 +294,8 @@ impl Findings {
         }
     }
 
-    fn push(&mut self, severity: Severity, text: impl FnOnce() -> String) {
+    /// Notes a finding.
+    pub fn push(&mut self, severity: Severity, text: impl FnOnce() -> String) {
         // A grave finding is never hidden behind lighter ones.
         let is_gravest = self.shown.iter().all(|known| known.severity < severity);
         if self.shown.len() < MAX_SHOWN || is_gravest {

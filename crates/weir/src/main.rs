@@ -5,11 +5,13 @@
 //! is not**: a place for logic that a request needs.
 
 mod args;
+mod assemble;
 mod bench;
 mod certificates;
 mod check;
 mod doors;
 mod explain;
+mod guards;
 mod load;
 mod outcome;
 mod plugins;

@@ -27,6 +27,8 @@ pub struct Call {
     pub settings: &'static Settings,
     /// What the caller may do.
     pub role: Role,
+    /// Whether the caller may write in some workspaces only.
+    pub is_confined: bool,
 }
 
 /// Headers hold keys, and bodies what is to be kept.
@@ -61,6 +63,7 @@ impl Call {
             time,
             settings: Settings::stock(),
             role: Role::Viewer,
+            is_confined: false,
         }
     }
 

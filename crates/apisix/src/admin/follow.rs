@@ -32,6 +32,10 @@ impl Admin {
                 Ok(plan) => plan,
                 Err(refusal) => return refusal,
             };
+            if call.is_confined && plan.changes.iter().any(names_file) {
+                let message = "files are the operator's: this takes the right to write in all workspaces";
+                return Answer::error(StatusCode::FORBIDDEN, message);
+            }
             if call.is_dry_run() {
                 return plan.answer.with(DRY_RUN, "true");
             }
@@ -207,4 +211,15 @@ fn stored(value: &Value, end: Option<SystemTime>) -> Outcome<Arc<[u8]>> {
 
 fn unavailable(error: &dyn std::error::Error) -> Answer {
     Answer::error(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
+}
+
+/// Whether a document has a plugin write a file of this machine.
+fn names_file((key, value): &(String, Option<Value>)) -> bool {
+    let Some(value) = value else { return false };
+    let config = match key.as_str() {
+        "plugin_metadata/file-logger" => value,
+        _ => &value["plugins"]["file-logger"],
+    };
+    let is_stream = matches!(config["path"].as_str(), Some("/dev/stdout" | "/dev/stderr"));
+    !config.is_null() && !is_stream
 }

@@ -50,7 +50,7 @@ use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::SystemTime;
 use tokio::sync::{Mutex, watch};
-use weir_store::{Author, Revision, Store, StoreError};
+use weir_store::{Author, Confined, Revision, Store, StoreError};
 
 /// The largest body of a call, in bytes, as in APISIX.
 const MAX_BODY: usize = 1_572_864;
@@ -181,6 +181,7 @@ async fn admin(Shared(admin): Shared<Arc<Admin>>, request: Request<Body>) -> Res
     let author = author.unwrap_or_else(Author::anonymous);
     let mut call = Call::new(parts.method, &parts.uri, parts.headers, author, time);
     call.settings = admin.options.settings;
+    call.is_confined = parts.extensions.get::<Confined>().is_some();
     let told = parts.extensions.get::<Role>().copied();
     let answer = match token::check(&admin.options.keys, &call) {
         Err(answer) => answer,

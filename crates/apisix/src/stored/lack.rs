@@ -4,21 +4,21 @@ use crate::plugins::{Meta, is_known, mapping};
 use serde_json::{Map, Value};
 use std::fmt;
 
-/// Plugins without which calls are served as their owner means it: what they do is seen elsewhere, or not at all.
-const HARMLESS: [&str; 45] = [
+/// Plugins without which calls get the same answers of the same servers, and the same callers are let in: they tell of
+/// calls, save work, or do nothing to a call by themselves.
+const SKIPPABLE: [&str; 39] = [
     "ai",
+    "api-breaker",
     "batch-requests",
     "brotli",
     "clickhouse-logger",
     "datadog",
-    "echo",
     "elasticsearch-logger",
     "error-log-logger",
-    "error-page",
-    "example-plugin",
     "file-logger",
     "gm",
     "google-cloud-logging",
+    "graphql-proxy-cache",
     "gzip",
     "http-logger",
     "inspect",
@@ -27,7 +27,6 @@ const HARMLESS: [&str; 45] = [
     "log-rotate",
     "loggly",
     "loki-logger",
-    "mcp-bridge",
     "node-status",
     "ocsp-stapling",
     "opentelemetry",
@@ -36,7 +35,6 @@ const HARMLESS: [&str; 45] = [
     "proxy-cache",
     "proxy-control",
     "proxy-mirror",
-    "public-api",
     "rocketmq-logger",
     "server-info",
     "skywalking",
@@ -46,16 +44,13 @@ const HARMLESS: [&str; 45] = [
     "syslog",
     "tcp-logger",
     "tencent-cloud-cls",
-    "traffic-label",
     "udp-logger",
     "zipkin",
-    "api-breaker",
-    "graphql-proxy-cache",
 ];
 
 /// Whether calls may be served without this plugin.
 pub fn is_harmless(plugin: &str) -> bool {
-    HARMLESS.contains(&plugin)
+    SKIPPABLE.contains(&plugin)
 }
 
 /// The plugins that a document lacks.
@@ -67,11 +62,19 @@ pub struct Lack {
 }
 
 impl Lack {
+    /// The plugins.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
     /// Of a document; `None`: Weir has all of its plugins that are on.
     pub fn of(document: &Map<String, Value>) -> Option<Self> {
-        let plugins = document.get("plugins")?.as_object()?;
+        Self::of_plugins(document.get("plugins")?.as_object()?.iter())
+    }
+
+    /// Of plugins that stand together, with their configurations.
+    pub fn of_plugins<'p>(plugins: impl Iterator<Item = (&'p String, &'p Value)>) -> Option<Self> {
         let names: Vec<String> = plugins
-            .iter()
             .filter(|(name, config)| is_known(name) && mapping(name).is_none() && !Meta::of(config).disable)
             .map(|(name, _)| name.clone())
             .collect();

@@ -11,6 +11,7 @@ mod checks;
 mod consumers;
 pub mod incremental;
 mod instances;
+mod lacking;
 mod matching;
 mod names;
 mod patterns;
@@ -26,11 +27,14 @@ use crate::settings::Settings;
 use chain::{Chains, Sources};
 use consumers::Consumers;
 use instances::Instances;
+use lacking::Lacking;
 use matching::{Conditions, Rank};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use weir_model::{DefaultCharset, Diagnostic, DocPath, Model, RealIp, RouteTable, Severity, Voice};
+use weir_model::{
+    DefaultCharset, Diagnostic, DocPath, Model, RealIp, RouteTable, RouteTarget, Severity, Voice,
+};
 
 /// Which of APISIX's routers finds routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -67,11 +71,12 @@ impl Default for Options {
 
 /// Translates a parsed document.
 ///
-/// Resources that are wrong are left out, with a diagnostic of severity [`Severity::Dropped`].
+/// Resources that are wrong are left out, with a diagnostic of severity [`Severity::Dropped`]. So are plugins that Weir
+/// lacks: calls for which they matter are refused.
 ///
 /// # Errors
-/// All diagnostics, when one of them has the severity [`Severity::Error`]: the document uses something (a plugin,
-/// a function in Lua) that Weir lacks, and leaving it out would serve calls that should not be served.
+/// All diagnostics, when one of them has the severity [`Severity::Error`]: the document uses something (a function in
+/// Lua, say) that Weir lacks, and leaving it out would serve calls that should not be served.
 pub fn translate(document: &Value, options: &Options) -> Result<(Model, Vec<Diagnostic>), Vec<Diagnostic>> {
     let mut diagnostics = Vec::new();
     if !(document.is_object() || document.is_null()) {
@@ -81,26 +86,13 @@ pub fn translate(document: &Value, options: &Options) -> Result<(Model, Vec<Diag
         )]);
     }
     let mut documents = document::read(document, options.settings, &mut diagnostics);
-    report_unavailable(&documents, &mut diagnostics);
+    let lacking = Lacking::find(&mut documents, &mut diagnostics);
     let routes = std::mem::take(&mut documents.routes);
-    let model = Translation::new(&documents, options, &mut diagnostics).run(routes);
+    let model = Translation::new(&documents, options, &mut diagnostics).run(routes, &lacking);
     if diagnostics.iter().any(|it| it.severity == Severity::Error) {
         return Err(diagnostics);
     }
     Ok((model, diagnostics))
-}
-
-/// Reports plugins that Weir lacks, wherever they stand, unless they are disabled.
-fn report_unavailable(documents: &Documents, diagnostics: &mut Vec<Diagnostic>) {
-    documents.each_with_plugins(documents.routes.iter(), |path, plugins| {
-        for (name, config) in plugins {
-            if crate::plugins::mapping(name).is_none() && !crate::plugins::Meta::of(config).disable {
-                let message = format!("plugin \"{name}\" is not available in this version of Weir");
-                let place = path.field("plugins").field(name.as_str());
-                diagnostics.push(Diagnostic::error(place, message));
-            }
-        }
-    });
 }
 
 /// Resources by id.
@@ -151,7 +143,7 @@ impl<'d> Translation<'d> {
         }
     }
 
-    fn run(mut self, routes: Vec<Item<Box<document::Route>>>) -> Model {
+    fn run(mut self, routes: Vec<Item<Box<document::Route>>>, lacking: &Lacking) -> Model {
         let consumers = Consumers::translate(self.documents, &mut self.instances, self.diagnostics);
         let chains = Chains::new(
             &self.documents.global_rules,
@@ -163,7 +155,13 @@ impl<'d> Translation<'d> {
         self.model.routes.reserve(routes.len());
         self.ranks.reserve(routes.len());
         for item in routes.into_iter().filter(|item| item.value.status == 1) {
+            let before = self.model.routes.len();
             self.route(&item, &chains);
+            if lacking.refuses(&item) {
+                for route in &mut self.model.routes[before..] {
+                    Arc::make_mut(route).target = RouteTarget::Broken(503);
+                }
+            }
         }
         self.bring(brought);
         self.stream_routes();

@@ -16,7 +16,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use weir_kong::admin::{DEFAULT_WORKSPACE, Scope, scope};
-use weir_store::Author;
+use weir_store::{Author, Confined};
 
 /// Whose Admin API is guarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,6 +156,9 @@ async fn check(
             let name = caller.name();
             request.extensions_mut().insert(Author(name.as_str().into()));
             request.extensions_mut().insert(caller.in_apisix());
+            if !caller.may(Role::Write, EVERYWHERE) {
+                request.extensions_mut().insert(Confined);
+            }
             request.extensions_mut().insert(caller);
             let answer = next.run(request).await;
             // Only the answer tells that nothing was changed: not every call can be tried.

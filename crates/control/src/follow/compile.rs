@@ -33,10 +33,40 @@ pub fn compile(
     pieces: &mut Pieces,
 ) -> Result<(Snapshot, Vec<LeftOut>), Vec<Diagnostic>> {
     let mut model = Cow::Borrowed(model);
+    reduce(&mut model, hash, registry, carry, pieces)
+}
+
+/// The same, with the model that is served: what is left out is not in it.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_reduced(
+    model: &Model,
+    registry: &Registry,
+    carry: &Carry,
+) -> Result<(Model, Snapshot, Vec<LeftOut>), Vec<Diagnostic>> {
+    let mut model = Cow::Borrowed(model);
+    let (snapshot, left_out) = reduce(&mut model, 0, registry, carry, &mut Pieces::default())?;
+    Ok((model.into_owned(), snapshot, left_out))
+}
+
+fn reduce(
+    model: &mut Cow<'_, Model>,
+    hash: u64,
+    registry: &Registry,
+    carry: &Carry,
+    pieces: &mut Pieces,
+) -> Result<(Snapshot, Vec<LeftOut>), Vec<Diagnostic>> {
     let mut left_out = Vec::new();
     for _ in 0..MAX_ROUNDS {
-        let found = match weir_snapshot::compile_again(&model, hash, registry, carry, pieces) {
-            Ok((snapshot, _)) => return Ok((snapshot, left_out)),
+        let found = match weir_snapshot::compile_again(model, hash, registry, carry, pieces) {
+            Ok((snapshot, warnings)) => {
+                for warning in warnings {
+                    let name = name_of(&warning, model);
+                    tracing::warn!(resource = name, "{}", warning.message);
+                }
+                return Ok((snapshot, left_out));
+            }
             Err(found) => found,
         };
         let mut culprits = Culprits::default();
@@ -45,7 +75,7 @@ pub fn compile(
                 return Err(found);
             }
             left_out.push(LeftOut {
-                name: name_of(error, &model),
+                name: name_of(error, model),
                 reason: error.message.clone(),
             });
         }

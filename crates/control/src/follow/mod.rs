@@ -16,7 +16,7 @@ mod state;
 mod stored;
 
 pub(crate) use compile::name_of;
-pub use compile::{LeftOut, compile};
+pub use compile::{LeftOut, compile, compile_reduced};
 pub use documents::Documents;
 pub use doors::{Broken, DoorOptions, Doors, PREFIXES, end_of, is_served, is_told, told_prefixes};
 pub use engine::{Engine, Forget, Input};

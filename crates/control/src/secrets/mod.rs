@@ -8,14 +8,17 @@
 mod cache;
 mod definitions;
 mod reference;
+mod unresolved;
 mod vaults;
 
 pub use cache::Cache;
 pub use reference::Forms;
+pub use unresolved::{Fate, Policy, Unresolved};
 
 use crate::follow::Broken;
 use reference::{Reference, each, field_of};
 use std::collections::HashSet;
+use unresolved::keeps;
 use vaults::{Lead, Vaults};
 use weir_model::{Acme, Certificate, ChainStep, Model, PluginUse};
 
@@ -43,6 +46,12 @@ impl Secrets {
     /// Puts secrets in the place of references of these forms. What refers to nothing is left out, and named. May wait a moment for
     /// values that are not known yet; not to be called on a thread of a runtime.
     pub fn resolve(&mut self, forms: Forms, model: &mut Model) -> Vec<Broken> {
+        let unresolved = self.resolve_by(forms, Policy::Serve, model);
+        unresolved.into_iter().map(|it| it.broken).collect()
+    }
+
+    /// The same, and what becomes of that which refers to nothing. For a look, no more than certificates are left out.
+    pub fn resolve_by(&mut self, forms: Forms, policy: Policy, model: &mut Model) -> Vec<Unresolved> {
         let mut leads = Vec::new();
         let mut are_there = false;
         for_each_config(forms, model, &mut |_, config| {
@@ -60,34 +69,52 @@ impl Secrets {
         }
         let mut broken = Vec::new();
         if are_there {
-            broken = self.resolve_configs(forms, model);
+            broken = self.resolve_configs(forms, policy, model);
         }
-        broken.extend(self.resolve_certificates(forms, model));
+        let certificates = self.resolve_certificates(forms, model).into_iter();
+        broken.extend(certificates.map(|broken| Unresolved {
+            broken,
+            fate: Fate::Aside,
+        }));
         broken
     }
 
-    fn resolve_configs(&self, forms: Forms, model: &mut Model) -> Vec<Broken> {
+    fn resolve_configs(&self, forms: Forms, policy: Policy, model: &mut Model) -> Vec<Unresolved> {
         let mut broken = Vec::new();
         let mut faulty = HashSet::new();
         for_each_config(forms, model, &mut |owner, config| {
-            let mut fault = None;
+            let (mut fault, mut kept) = (None, None);
+            let is_credential = matches!(owner, Owner::Credential(..));
             each(
                 forms,
                 config,
                 &mut |text, reference| match self.value(&reference) {
                     Ok(value) => *text = value,
+                    Err(reason) if keeps(forms, policy, &reference, is_credential) => {
+                        kept = Some(format!("{reason}; {text} stays a text"));
+                    }
                     Err(reason) => fault = Some(reason),
                 },
             );
             if let Err(reason) = definitions::bring_in(config) {
                 fault = Some(reason);
             }
-            if let Some(reason) = fault {
-                broken.push(Broken {
-                    document: owner.told(),
-                    reason,
+            let fate = match fault {
+                Some(_) if is_credential => Fate::Aside,
+                Some(_) => Fate::LeftOut,
+                None => Fate::Kept,
+            };
+            if let Some(reason) = fault.or(kept) {
+                broken.push(Unresolved {
+                    broken: Broken {
+                        document: owner.told(),
+                        reason,
+                    },
+                    fate,
                 });
-                faulty.insert(owner);
+                if fate != Fate::Kept {
+                    faulty.insert(owner);
+                }
             }
         });
         if !faulty.is_empty() {
@@ -299,6 +326,35 @@ mod tests {
         assert_eq!(model.consumers[0].credentials.len(), 1);
         assert_eq!(model.consumers[0].credentials[0].config["key"], path.as_str());
         assert!(broken.iter().all(|it| !it.reason.contains(&path)));
+    }
+
+    #[test]
+    fn variables_of_apisix_stay_texts_but_for_credentials() {
+        let document: serde_json::Value = serde_json::from_str(
+            r#"{"weir": 1,
+            "services": [{"name": "a", "url": "http://127.0.0.1:1", "routes": [
+                {"name": "r", "paths": ["/a"], "plugins": [{"request-termination": {"body": "$env://NOT_THERE_2"}}]}]}],
+            "consumers": [{"name": "c", "credentials": [{"key-auth": {"key": "$ENV://NOT_THERE_2"}}]}]}"#,
+        )
+        .expect("JSON");
+        let (model, _) = weir_native::translate(&document).expect("a model");
+        for (forms, policy, fates, routes, credentials) in [
+            (Forms::Apisix, Policy::Serve, vec![Fate::Kept, Fate::Aside], 1, 0),
+            (Forms::All, Policy::Serve, vec![Fate::LeftOut, Fate::Aside], 0, 0),
+            (Forms::All, Policy::Look, vec![Fate::Kept, Fate::Kept], 1, 1),
+            (Forms::Kong, Policy::Serve, vec![], 1, 1),
+        ] {
+            let mut model = model.clone();
+            let unresolved = Secrets::default().resolve_by(forms, policy, &mut model);
+            let found: Vec<Fate> = unresolved.iter().map(|it| it.fate).collect();
+            assert_eq!(found, fates, "{forms:?} {policy:?}");
+            let left = (model.routes.len(), model.consumers[0].credentials.len());
+            assert_eq!(left, (routes, credentials), "{forms:?} {policy:?}");
+            let is_told = unresolved
+                .iter()
+                .all(|it| it.broken.reason.contains("NOT_THERE_2"));
+            assert!(is_told, "{unresolved:?}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, IF_MATCH};
 use axum::http::{HeaderMap, HeaderName, Method, Request, StatusCode};
 use serde_json::{Map, Value};
 use weir_plugin::uri;
-use weir_store::{Author, Revision};
+use weir_store::{Author, Confined, Revision};
 
 /// The largest body of a call, in bytes.
 const MAX_BODY: usize = 16 << 20;
@@ -35,6 +35,8 @@ pub struct Call {
     pub body: Given,
     /// Who calls.
     pub author: Author,
+    /// Whether the caller may write in some workspaces only.
+    pub is_confined: bool,
     /// The header `If-Match`.
     pub if_match: Option<String>,
     /// Whether nothing is to be stored.
@@ -82,6 +84,7 @@ impl Call {
                 .get::<Author>()
                 .cloned()
                 .unwrap_or_else(Author::anonymous),
+            is_confined: head.extensions.get::<Confined>().is_some(),
             method: head.method,
             path,
             workspace: super::DEFAULT_WORKSPACE.to_owned(),

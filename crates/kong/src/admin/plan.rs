@@ -101,6 +101,11 @@ impl<'s> Site<'s> {
         if family.is("snis") {
             self.check_everywhere(family, fields)?;
         }
+        if family.is("plugins") && self.name != state::DEFAULT_WORKSPACE && writes_file(fields) {
+            let complaint = "files are written for the workspace default only";
+            let config = serde_json::json!({ "path": complaint });
+            return Err(Failure::schema_violation(serde_json::json!({ "config": config })));
+        }
         for field in family.record.fields {
             let Kind::Foreign(target) = field.kind else {
                 continue;
@@ -237,6 +242,13 @@ impl<'s> Site<'s> {
         names.sort();
         names
     }
+}
+
+/// Whether a plugin writes a file of this machine, which is the operator's to allow.
+pub fn writes_file(fields: &Map<String, Value>) -> bool {
+    let path = fields.get("config").and_then(|config| config["path"].as_str());
+    fields.get("name").is_some_and(|name| name == "file-log")
+        && !path.is_some_and(|path| matches!(path, "/dev/stdout" | "/dev/stderr"))
 }
 
 /// The id of an entity.

@@ -7,7 +7,7 @@ use super::draft::{self, Context};
 use super::failure::Failure;
 use super::form;
 use super::place::{Parent, Pick, Place};
-use super::plan::{Plan, Site, id_of, keep_time_to_live};
+use super::plan::{Plan, Site, id_of, keep_time_to_live, writes_file};
 use super::server_names;
 use super::special;
 use super::table::{Kept, foreign_id};
@@ -205,6 +205,10 @@ impl Writing<'_> {
         special::transform(family, &mut fields, given);
         keep_time_to_live(family, &mut fields, given, self.now);
         self.site.check(family, &fields)?;
+        if self.call.is_confined && family.is("plugins") && writes_file(&fields) {
+            let message = "files are the operator's: this takes the right to write in all workspaces";
+            return Err(Failure::message(StatusCode::FORBIDDEN, message));
+        }
         let mut changes = vec![self.site.put(family, &fields)?];
         let names = side.apply(&self.site, id_of(&fields), self.now, &mut changes)?;
         let mut rendered = self.site.rendered(family, fields);

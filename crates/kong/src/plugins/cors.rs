@@ -108,7 +108,12 @@ fn allow(config: &mut Config, origin: &str) {
     if origin == "*" {
         config.origins.push(origin.to_owned());
     } else if !is_plain(origin) {
-        config.origin_patterns.push(format!("^(?:{origin})$"));
+        // One without a colon is about hosts.
+        let patterns = match origin.contains(':') {
+            true => &mut config.origin_patterns,
+            false => &mut config.host_patterns,
+        };
+        patterns.push(format!("^(?:{origin})$"));
     } else if origin.contains("://") {
         config.origins.push(without_standard_port(origin).to_owned());
     } else {

@@ -7,7 +7,7 @@ use crate::schema::{Check, Default, Field, Kind, Record};
 use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::logger::target::{FileTarget, Target};
-use weir_plugins::logger::{Batch, Config};
+use weir_plugins::logger::{Batch, Config, is_good_path};
 
 /// The plugin.
 pub const DEFINITION: Definition = Definition {
@@ -34,7 +34,8 @@ const FIELDS: &[Field] = &[
 ];
 
 fn check_path(text: &str) -> Result<(), String> {
-    if text.contains(['*', '&', '%', '\\', '`']) {
+    // The original takes names that lead elsewhere, too.
+    if text.contains(['*', '&', '%', '\\', '`']) || !is_good_path(text) {
         Err("not a valid filename".to_owned())
     } else {
         Ok(())

@@ -10,6 +10,7 @@
 //! Security: this protects users of browsers only; anybody else may call all the same, so it is no access control.
 //! Expressions should be anchored: `example` also finds `https://example.evil`.
 
+mod loose;
 mod origin;
 
 use origin::{Grant, Origins};
@@ -182,6 +183,11 @@ impl Plugin for Cors {
             always_in_full: config.origins.iter().any(|origin| origin == "**"),
             config,
         }))
+    }
+
+    fn warnings(&self, config: &Value, _: &BuildContext<'_>) -> Vec<Diagnostic> {
+        let config: Result<Config, _> = parse_config(config);
+        config.map_or_else(|_| Vec::new(), |config| loose::warnings(&config))
     }
 }
 

@@ -16,6 +16,7 @@
 
 mod fields;
 mod filter;
+mod folder;
 pub mod form;
 mod kafka;
 pub mod layout;
@@ -28,6 +29,7 @@ mod time;
 use crate::checks::Faults;
 use fields::Fields;
 use filter::{Body, LoggerFilter};
+pub use folder::{LogFolder, is_good as is_good_path};
 use form::Form;
 use layout::Layout;
 use mask::Masks;
@@ -38,7 +40,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use target::Target;
 use weir_model::{Diagnostic, DocPath, Predicate};
-use weir_plugin::{BuildContext, Condition, Filter, LogBatching, LogTarget, Plugin, parse_config};
+use weir_plugin::{
+    BuildContext, Condition, Filter, LogBatching, LogFile as Place, LogTarget, Plugin, parse_config,
+};
 
 /// Configuration of `logger`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -178,7 +182,17 @@ const MAX_BODY: usize = 16 << 20;
 pub(crate) const MAX_PENDING_BYTES: usize = 1 << 30;
 
 /// The plugin.
-pub struct Logger;
+#[derive(Debug, Default)]
+pub struct Logger {
+    files: LogFolder,
+}
+
+impl Logger {
+    /// Writes files in this folder.
+    pub fn writing_to(files: LogFolder) -> Self {
+        Self { files }
+    }
+}
 
 impl Plugin for Logger {
     fn name(&self) -> &'static str {
@@ -189,7 +203,22 @@ impl Plugin for Logger {
         schemars::schema_for!(Config)
     }
 
-    fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
+    fn warnings(&self, config: &Value, context: &BuildContext<'_>) -> Vec<Diagnostic> {
+        let config: Result<Config, _> = parse_config(config);
+        let Ok(Target::File(file)) = config.map(|config| config.target) else {
+            return Vec::new();
+        };
+        match self.files.file(&file.path, context.workspace.is_some()) {
+            Ok(Place::Forbidden(path, why)) => {
+                let place = DocPath::root().field("target").field("file").field("path");
+                let message = format!("nothing is written to {path}: {why}");
+                vec![Diagnostic::warning(place, message)]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: Config = parse_config(config)?;
         let mut faults = Faults::default();
         let lower = |names: &[String]| names.iter().map(|name| name.to_ascii_lowercase()).collect();
@@ -215,7 +244,7 @@ impl Plugin for Logger {
                 format!("expected at most {MAX_PENDING_BYTES} bytes that wait"),
             );
         }
-        let sink = match config.target.sink() {
+        let sink = match (config.target).sink(&self.files, context.workspace.is_some()) {
             Ok(sink) => sink,
             Err((field, message)) => {
                 let path = DocPath::root().field("target").field(config.target.kind());

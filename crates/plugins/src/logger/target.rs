@@ -1,5 +1,6 @@
 //! Where entries go: what configurations say of it, and what the engine is told.
 
+use super::folder::LogFolder;
 pub use super::kafka::{Broker, KafkaTarget, Mechanism, Sasl};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,7 +38,8 @@ impl Default for Target {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FileTarget {
-    /// Its path. It is created if need be.
+    /// Its path, relative to the folder of `--log-dir` or in it. It is created if need be. `/dev/stdout` and `/dev/stderr`
+    /// are those of Weir.
     pub path: String,
     /// It is opened anew for each batch, so that it can be moved away while the gateway runs.
     pub reopen: bool,
@@ -130,7 +132,7 @@ pub struct UdpTarget {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LocalTarget {
-    /// Its path.
+    /// Its path: `/dev/log`, or where else the machine takes entries for its log.
     pub path: String,
 }
 
@@ -155,15 +157,18 @@ impl Target {
         }
     }
 
-    /// What the engine is told.
+    /// What the engine is told. Files are in that folder; those of a workspace but the operator's are nowhere.
     ///
     /// # Errors
     /// Says which field is wrong, and what was expected.
-    pub fn sink(&self) -> Result<LogSink, (&'static str, &'static str)> {
+    pub fn sink(
+        &self,
+        files: &LogFolder,
+        is_of_workspace: bool,
+    ) -> Result<LogSink, (&'static str, &'static str)> {
         match self {
-            Self::File(file) if file.path.is_empty() => Err(("path", "expected a path")),
             Self::File(file) => Ok(LogSink::File {
-                path: file.path.clone(),
+                file: (files.file(&file.path, is_of_workspace)).map_err(|why| ("path", why))?,
                 reopen: file.reopen,
             }),
             Self::Http(http) => http.sink(),
@@ -186,12 +191,22 @@ impl Target {
                     line_bytes: udp.line_bytes,
                 })
             }
-            Self::Local(local) => Ok(LogSink::Local {
+            Self::Local(local) if SOCKETS.contains(&local.path.as_str()) => Ok(LogSink::Local {
                 path: local.path.clone(),
             }),
+            Self::Local(_) => Err(("path", "expected /dev/log or another socket of the machine's log")),
         }
     }
 }
+
+/// Where machines take entries for their own logs. Other sockets belong to other programs.
+const SOCKETS: [&str; 5] = [
+    "/dev/log",
+    "/run/log",
+    "/var/run/log",
+    "/var/run/syslog",
+    "/run/systemd/journal/dev-log",
+];
 
 fn check_host(host: &str) -> Result<(), (&'static str, &'static str)> {
     match host.is_empty() || host.contains(['/', '@', ' ']) {

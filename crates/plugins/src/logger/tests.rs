@@ -30,7 +30,7 @@ fn entries(config: Value, exchange: &mut Exchange) -> Vec<LogEntry> {
     if config.get("target").is_none() {
         config["target"] = json!({"file": {"path": "/x"}});
     }
-    let filter = build(&Logger, &config).expect("valid");
+    let filter = build(&Logger::default(), &config).expect("valid");
     let mut out = Vec::new();
     filter.on_log(exchange, &record(), &mut out);
     out
@@ -200,7 +200,7 @@ fn only_wanted_calls_are_told_of() {
         ),
     ] {
         let config = json!({"target": {"file": {"path": "/x"}}, "when": when});
-        let Ok(filter) = build(&Logger, &config) else {
+        let Ok(filter) = build(&Logger::default(), &config) else {
             panic!("{when}")
         };
         let mut exchange = call();
@@ -216,7 +216,7 @@ fn bodies_are_told_of_where_asked_for() {
         "request_body_bytes": 4, "response_body_bytes": 3,
         "response_body_when": ["status", "==", 201],
     });
-    let filter = build(&Logger, &config).expect("valid");
+    let filter = build(&Logger::default(), &config).expect("valid");
     assert_eq!(
         filter.phases(),
         Phases {
@@ -245,7 +245,7 @@ fn bodies_are_told_of_where_asked_for() {
     assert_eq!(entry["request"]["body"], "requ");
     assert_eq!(entry["response"]["body"], "res");
     assert_eq!(
-        build(&Logger, &json!({"target": {"file": {"path": "/x"}}}))
+        build(&Logger::default(), &json!({"target": {"file": {"path": "/x"}}}))
             .expect("valid")
             .phases(),
         Phases::LOG
@@ -272,7 +272,7 @@ fn targets_are_read() {
         ("http://h\r\nX: y", None),
     ] {
         let target: Target = serde_json::from_value(json!({"http": {"url": url}})).expect("typed");
-        match (target.sink(), expected) {
+        match (target.sink(&LogFolder::default(), false), expected) {
             (Ok(LogSink::Http(http)), Some((host, port, tls, head))) => {
                 assert_eq!(
                     (http.host.as_str(), http.port, http.tls),
@@ -286,7 +286,7 @@ fn targets_are_read() {
         }
     }
     let target: Target = serde_json::from_value(json!({"http": {"url": "http://u:p@h/"}})).expect("typed");
-    let Ok(LogSink::Http(http)) = target.sink() else {
+    let Ok(LogSink::Http(http)) = target.sink(&LogFolder::default(), false) else {
         panic!("a server");
     };
     let text = String::from_utf8(http.head).expect("text");
@@ -299,7 +299,7 @@ fn targets_are_read() {
 
 #[test]
 fn configurations_are_checked() {
-    assert!(build(&Logger, &example(include_str!("mod.rs"))).is_ok());
+    assert!(build(&Logger::default(), &example(include_str!("mod.rs"))).is_ok());
     let file = json!({"file": {"path": "/x"}});
     for (config, places) in [
         (json!({}), vec!["target.file.path"]),
@@ -318,6 +318,6 @@ fn configurations_are_checked() {
             vec!["form"],
         ),
     ] {
-        assert_eq!(refused_at(&Logger, &config), places, "{config}");
+        assert_eq!(refused_at(&Logger::default(), &config), places, "{config}");
     }
 }

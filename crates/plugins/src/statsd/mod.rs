@@ -26,6 +26,7 @@ mod tests;
 mod text;
 
 use crate::checks::Faults;
+use crate::logger::LogFolder;
 use crate::logger::target::Target;
 use config::is_all;
 pub use config::{Config, Kind, Measure, Metric, Range, Style};
@@ -65,7 +66,7 @@ impl Plugin for Statsd {
             }
         }
         let sink = match &config.target {
-            Target::Udp(_) | Target::Tcp(_) => config.target.sink(),
+            Target::Udp(_) | Target::Tcp(_) => config.target.sink(&LogFolder::default(), false),
             _ => Err(("", "expected 'udp' or 'tcp'")),
         };
         let sink = sink.map_err(|(field, message)| {

@@ -182,7 +182,9 @@ async fn deliver(
         let Err(error) = sender.send(surroundings, &message).await else {
             return Ok(());
         };
+        // What is forbidden stays so.
         if retries >= batching.retries
+            || error.kind() == std::io::ErrorKind::PermissionDenied
             || began.elapsed().saturating_add(wait) > batching.retry_for
             || lane.is_ending.get()
         {

@@ -5,6 +5,7 @@
 //! tries again, and drops what its target does not take in time: a target that is slow or away fills its own lane, and
 //! no other. Whatever is dropped is counted.
 
+mod file;
 mod grpc;
 mod kafka;
 mod lane;

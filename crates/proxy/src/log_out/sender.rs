@@ -1,6 +1,7 @@
 //! Sending a message to a target, over a connection that is kept where the target has connections.
 
 use super::Surroundings;
+use super::file::{self, Opened};
 use super::grpc::Channel;
 use super::kafka::Producer;
 use crate::buffer::Inbox;
@@ -10,14 +11,13 @@ use crate::timer::Timer;
 use crate::transport::{ReadHalf, WriteHalf};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{UdpSocket, UnixDatagram};
-use weir_plugin::{LogHttp, LogSink, Question};
+use weir_plugin::{LogFile, LogHttp, LogSink, Question};
 
 /// The longest that a datagram may take to be sent.
 const DATAGRAM_TIMEOUT: Duration = Duration::from_secs(3);
@@ -27,7 +27,7 @@ const MAX_ANSWER: usize = 1 << 20;
 /// What sends messages to one target.
 pub struct Sender {
     sink: LogSink,
-    file: Option<File>,
+    file: Option<Opened>,
     http: Option<Box<UpstreamConnection>>,
     grpc: Option<Channel>,
     kafka: Producer,
@@ -52,7 +52,8 @@ impl Sender {
     /// The target as it is told of: no path and no header, which may hold secrets.
     pub fn name(&self) -> String {
         match &self.sink {
-            LogSink::File { path, .. } | LogSink::Local { path } => path.clone(),
+            LogSink::File { file, .. } => file::name(file),
+            LogSink::Local { path } => path.clone(),
             LogSink::Http(http) => format!("{}:{}", http.host, http.port),
             LogSink::Grpc(grpc) => format!("{}:{}", grpc.host, grpc.port),
             LogSink::Kafka(kafka) => format!("the topic {}", kafka.topic),
@@ -66,7 +67,7 @@ impl Sender {
     /// When the target has not taken it.
     pub async fn send(&mut self, surroundings: &Surroundings, message: &Arc<Vec<u8>>) -> io::Result<()> {
         match self.sink.clone() {
-            LogSink::File { path, reopen } => self.append(path, reopen, Arc::clone(message)).await,
+            LogSink::File { file, reopen } => self.append(file, reopen, Arc::clone(message)).await,
             LogSink::Http(http) => {
                 let mut connection = self.http.take();
                 let sent = post(surroundings, &http, &mut connection, message);
@@ -122,15 +123,15 @@ impl Sender {
     }
 
     /// Appends to a file, on a thread that may wait for the disk.
-    async fn append(&mut self, path: String, reopen: bool, message: Arc<Vec<u8>>) -> io::Result<()> {
+    async fn append(&mut self, file: LogFile, reopen: bool, message: Arc<Vec<u8>>) -> io::Result<()> {
         let open = self.file.take().filter(|_| !reopen);
         let written = tokio::task::spawn_blocking(move || {
-            let mut file = match open {
-                Some(file) => file,
-                None => OpenOptions::new().create(true).append(true).open(path)?,
+            let mut open = match open {
+                Some(open) => open,
+                None => file::open(&file)?,
             };
-            file.write_all(&message)?;
-            Ok::<File, io::Error>(file)
+            open.append(&message)?;
+            Ok::<Opened, io::Error>(open)
         });
         let file = written.await.map_err(io::Error::other)??;
         self.file = (!reopen).then_some(file);

@@ -35,7 +35,7 @@ impl Voice for PlainVoice {
     }
 
     fn normal_form(&self) -> NormalForm {
-        NormalForm::Encoded
+        NormalForm::Unambiguous
     }
 }
 

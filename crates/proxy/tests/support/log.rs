@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_plugin::{
-    LogBatching, LogGrpc, LogHttp, LogJoint, LogKafka, LogSasl, LogSink, LogTarget, SaslMechanism,
+    LogBatching, LogFile, LogGrpc, LogHttp, LogJoint, LogKafka, LogSasl, LogSink, LogTarget, SaslMechanism,
 };
 
 /// `file` or `local` (a path), `http`, `grpc`, `tcp`, `kafka` (with a `user`) or `udp` (a port of this machine); `max_entries` of
@@ -16,7 +16,14 @@ pub fn log_target(config: &Value) -> Option<(Arc<LogTarget>, usize)> {
     let timeout = Duration::from_millis(number("timeout_ms", 5_000));
     let path = |name: &str| config[name].as_str().map(str::to_owned);
     let sink = if let Some(path) = path("file") {
-        LogSink::File { path, reopen: false }
+        let (folder, name) = path.rsplit_once('/').expect("a path in a folder");
+        LogSink::File {
+            file: LogFile::In {
+                folder: folder.into(),
+                name: name.to_owned(),
+            },
+            reopen: config["reopen"] == true,
+        }
     } else if let Some(path) = path("local") {
         LogSink::Local { path }
     } else if let Some(port) = port("tcp") {

@@ -89,7 +89,9 @@ impl<'m> Chains<'m> {
                     .or_insert_with(|| credential_check(registry, &credential.plugin));
                 match check.as_ref().map(|check| check(&credential.config)) {
                     Ok(Ok(())) => {}
-                    Ok(Err(found)) => diagnostics.extend(within(&place().field("config"), found)),
+                    Ok(Err(found)) => {
+                        diagnostics.extend(within(&place().field("config"), Severity::Error, found))
+                    }
                     Err(message) => {
                         diagnostics.push(Diagnostic::error(place().field("plugin"), message.clone()));
                     }
@@ -297,18 +299,24 @@ impl<'m> Chains<'m> {
         let known = self.destinations.borrow().len();
         let built = plugin.build(config, &context);
         match built.and_then(|filter| self.check_destinations(known).map(|()| filter)) {
-            Ok(filter) => Some(Arc::new(Instance {
-                plugin: plugin.name(),
-                phases: filter.phases(),
-                filter,
-                when,
-                refusal_body: instance.on_refusal.as_ref().map(refusal_body),
-                id,
-            })),
+            Ok(filter) => {
+                let found = plugin.warnings(config, &context);
+                self.diagnostics
+                    .extend(within(&place().field("config"), Severity::Warning, found));
+                Some(Arc::new(Instance {
+                    plugin: plugin.name(),
+                    phases: filter.phases(),
+                    filter,
+                    when,
+                    refusal_body: instance.on_refusal.as_ref().map(refusal_body),
+                    id,
+                }))
+            }
             Err(found) => {
                 // Nobody else has asked for them.
                 self.destinations.borrow_mut().truncate(known);
-                self.diagnostics.extend(within(&place().field("config"), found));
+                self.diagnostics
+                    .extend(within(&place().field("config"), Severity::Error, found));
                 None
             }
         }
@@ -354,15 +362,15 @@ fn credential_check(registry: &Registry, plugin: &str) -> Result<CredentialCheck
         .ok_or_else(|| format!("the plugin '{plugin}' has no credentials"))
 }
 
-/// Diagnostics about a part of the model, with the part's place before theirs. Whatever a plugin complains of
-/// when it cannot be built refuses the model.
-fn within(place: &DocPath, found: Vec<Diagnostic>) -> impl Iterator<Item = Diagnostic> {
+/// Diagnostics about a part of the model, with the part's place before theirs. Whatever a plugin complains of when it
+/// cannot be built refuses the model.
+fn within(place: &DocPath, severity: Severity, found: Vec<Diagnostic>) -> impl Iterator<Item = Diagnostic> {
     found.into_iter().map(move |mut diagnostic| {
         let mut path = place.clone();
         path.0.append(&mut diagnostic.path.0);
         Diagnostic {
             path,
-            severity: Severity::Error,
+            severity,
             ..diagnostic
         }
     })

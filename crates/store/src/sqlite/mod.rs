@@ -31,7 +31,7 @@ use thread::Handle;
 use tokio::sync::watch::Receiver;
 
 /// The file's name in its folder.
-const FILE_NAME: &str = "store.db";
+pub const FILE_NAME: &str = "store.db";
 /// How many changed documents a watch that lags behind reads from the disk at once, or a single commit.
 const CHANGES_AT_ONCE: usize = 1_000;
 /// How many changed documents are kept in memory for those who watch; they read older ones from the disk.

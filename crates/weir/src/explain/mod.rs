@@ -3,6 +3,7 @@
 
 mod call;
 mod chain;
+mod stored;
 mod text;
 
 use crate::args::ExplainArgs;
@@ -13,6 +14,8 @@ use crate::outcome::Outcome;
 use call::Call;
 use chain::PluginStep;
 use serde::Serialize;
+use stored::Place;
+use weir_control::secrets::Policy;
 use weir_model::{DocPath, HostPattern, Model, Route, RouteMatch, RouteTarget, Voice};
 use weir_plugin::{Exchange, system_clock};
 use weir_snapshot::{Carry, Explained, Snapshot, Verdict};
@@ -23,14 +26,24 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
         Ok(call) => call,
         Err(message) => return Outcome::failed(2, format!("weir explain: {message}\n")),
     };
-    let loaded = match load(
-        &args.config,
-        args.routers,
-        &weir_plugins::registry(),
-        &Carry::default(),
-    ) {
-        Ok(loaded) => loaded,
-        Err(unreadable) => return unread(&unreadable),
+    let loaded = match Place::of(&args.stored) {
+        Some(place) => match place.load(args.routers) {
+            Ok(loaded) => loaded,
+            Err(error) => return Outcome::failed(2, format!("weir explain: {error:#}\n")),
+        },
+        None => {
+            let registry = weir_plugins::registry();
+            match load(
+                &args.config,
+                args.routers,
+                Policy::Look,
+                &registry,
+                &Carry::default(),
+            ) {
+                Ok(loaded) => loaded,
+                Err(unreadable) => return unread(&unreadable),
+            }
+        }
     };
     let Some((model, snapshot)) = &loaded.good else {
         return Outcome::failed(1, loaded.report());
@@ -128,7 +141,9 @@ impl Explainer<'_> {
             let form = doors::voice(table.voice).normal_form();
             if form.apply(&request.raw_path, &mut request.path).is_err() {
                 if winner.is_none() {
-                    let because = "the path leads above the root or holds a broken escape".to_owned();
+                    let because =
+                        "the path leads above the root, holds a broken escape, or can be read in two ways"
+                            .to_owned();
                     explanation.answer = Some(Answer {
                         status: 400,
                         voice: table.voice,

@@ -71,7 +71,7 @@ impl Listeners {
             let name = match bound.door {
                 Door::Kong => "Kong's Admin API",
                 Door::Apisix => "APISIX's Admin API",
-                Door::Native => "console",
+                Door::Native => "Weir's API",
             };
             let scheme = if bound.tls.is_some() { "https" } else { "http" };
             Ok((name, format!("{scheme}://{}", bound.listener.local_addr()?)))

@@ -6,6 +6,7 @@ use crate::load::{self, Loaded};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 use tokio::signal::unix::Signal;
+use weir_control::secrets::Policy;
 use weir_model::{Model, Severity};
 use weir_plugin::Registry;
 use weir_snapshot::{Carry, Snapshot};
@@ -70,8 +71,14 @@ impl Loader {
 
     /// The configuration, or why it is refused.
     pub fn load(&self) -> Result<Good, String> {
-        let loaded = load::load(&self.files, self.routers, &self.registry, &self.carry)
-            .map_err(|error| error.to_string())?;
+        let loaded = load::load(
+            &self.files,
+            self.routers,
+            Policy::Serve,
+            &self.registry,
+            &self.carry,
+        )
+        .map_err(|error| error.to_string())?;
         let is_refused = loaded.severity() == Some(Severity::Error);
         if let Some((model, _)) = &loaded.good
             && !model.acme.is_empty()

@@ -22,6 +22,7 @@ use weir_control::follow::{
 use weir_control::report::{Sink, Speaker, gateway_name, report};
 use weir_control::secrets::{Cache, Secrets};
 use weir_model::{Model, Voice};
+use weir_plugin::Registry;
 use weir_plugins::proxy_cache::{Caches, Purge};
 use weir_snapshot::Snapshot;
 use weir_store::seal::SealingKeys;
@@ -138,7 +139,8 @@ pub async fn serve(
     }
     let cache = Cache::new(tokio::runtime::Handle::current());
     let taking = is_gateway.then(|| Arc::clone(&serving));
-    let engine = engine(taking, cache.clone(), followed.clone(), wanted, caches.clone());
+    let parts = (starter.registry(caches.clone()), cache.clone());
+    let engine = engine(taking, parts, followed.clone(), wanted, caches.clone());
     let inputs = follow::start(engine, opened.options, opened.kept.clone())?;
     tokio::spawn(cache.refresh(inputs.clone()));
     let mut watched = None;
@@ -219,13 +221,13 @@ fn issue(control: &Control, store: &OpenStore, wanted: &Wanted, followed: &Follo
 /// What makes snapshots of documents. Where no calls are served, it only finds out what is wrong with them.
 fn engine(
     serving: Option<Arc<Serving>>,
-    cache: Cache,
+    (registry, cache): (Registry, Cache),
     followed: Followed,
     acme: Wanted,
     caches: Caches,
 ) -> Engine {
     Engine {
-        registry: weir_plugins::registry_on(Arc::new(weir_proxy::DiskShelves::default()), caches.clone()),
+        registry,
         carry: super::trust::carry(),
         // Half of a core at most where somebody waits for a change to be served, and little where nobody does.
         rest: if serving.is_some() { 1 } else { 15 },

@@ -6,6 +6,7 @@ mod certificates;
 mod expositions;
 mod files;
 mod health;
+mod logs;
 mod managed;
 mod plan;
 mod proxy;
@@ -38,10 +39,15 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
         )
         .init();
     let plan = Plan::of(&args)?;
+    let log_folder = logs::folder(&args)?;
     let loader = Loader {
         files: args.config.clone(),
         routers: args.routers,
-        registry: weir_plugins::registry_on(Arc::new(weir_proxy::DiskShelves::default()), Caches::default()),
+        registry: weir_plugins::registry_on(
+            Arc::new(weir_proxy::DiskShelves::default()),
+            Caches::default(),
+            log_folder.clone(),
+        ),
         carry: trust::carry(),
         has_store: plan.has_store(),
     };
@@ -67,6 +73,7 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
         args: &args,
         metrics,
         access_log: access_log.as_ref(),
+        log_folder,
     };
     let end = runtime.block_on(async {
         let mut control = Control::new(status_listener, Arc::clone(&status), &exposed.export_uri)?;

@@ -21,6 +21,13 @@ const fn local(port: u16) -> AdminListen {
 #[error("{0}")]
 pub struct Usage(String);
 
+impl Usage {
+    /// Says why.
+    pub fn new(why: &str) -> Self {
+        Self(why.to_owned())
+    }
+}
+
 /// What to do.
 #[derive(Debug)]
 pub enum Plan {
@@ -66,7 +73,7 @@ impl std::fmt::Debug for Origin {
 impl Plan {
     /// The plan, or what does not fit together.
     pub fn of(args: &RunArgs) -> Result<Self, Usage> {
-        let refused = |why: &str| Err(Usage(why.to_owned()));
+        let refused = |why: &str| Err(Usage::new(why));
         let flags = &args.management;
         let all = [&flags.kong_admin, &flags.apisix_admin, &flags.console];
         let has_admin = all.iter().any(|addresses| !addresses.is_empty());

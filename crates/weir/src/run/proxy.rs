@@ -6,6 +6,9 @@ use anyhow::Context;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
+use weir_plugin::Registry;
+use weir_plugins::logger::LogFolder;
+use weir_plugins::proxy_cache::Caches;
 use weir_proxy::{Gateway, GatewayOptions, Limits, Voices};
 use weir_snapshot::{Snapshot, StreamTransport};
 use weir_telemetry::access_log::AccessLog;
@@ -21,9 +24,16 @@ pub struct Starter<'a> {
     pub args: &'a RunArgs,
     pub metrics: Arc<metrics::Registry>,
     pub access_log: Option<&'a AccessLog>,
+    pub log_folder: LogFolder,
 }
 
 impl Starter<'_> {
+    /// All plugins, for one that serves calls.
+    pub fn registry(&self, caches: Caches) -> Registry {
+        let shelves = Arc::new(weir_proxy::DiskShelves::default());
+        weir_plugins::registry_on(shelves, caches, self.log_folder.clone())
+    }
+
     /// Binds the listeners and starts the workers.
     pub fn start(&self, snapshot: Snapshot) -> anyhow::Result<Gateway> {
         let args = self.args;

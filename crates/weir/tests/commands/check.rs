@@ -113,3 +113,169 @@ fn the_quickstart_is_good() {
         format!("{file}: ok (1 route, 1 service)\n")
     );
 }
+
+/// What the check prints to standard error, and its exit status, plain and with `--strict`.
+fn checked(text: &str, flags: &[&str]) -> (String, Option<i32>, Option<i32>) {
+    let folder = folder(&[("file.yaml", text)]);
+    let run = |more: &[&str]| {
+        let arguments: Vec<&str> = ["check", "file.yaml"]
+            .iter()
+            .chain(flags)
+            .chain(more)
+            .copied()
+            .collect();
+        weir(folder.path(), &arguments)
+    };
+    let (plain, strict) = (run(&[]), run(&["--strict"]));
+    assert_eq!(plain.stderr, strict.stderr);
+    let stderr = String::from_utf8_lossy(&plain.stderr).into_owned();
+    (stderr, plain.status.code(), strict.status.code())
+}
+
+#[test]
+fn plugins_that_are_not_served_fail_the_check() {
+    let kong = |plugin: &str| KONG.replace("- name: key-auth", &format!("- {plugin}"));
+    let apisix = |plugin: &str| APISIX.replace("    plugins:\n", &format!("    plugins:\n      {plugin}\n"));
+    for (text, said) in [
+        (
+            kong("{name: aws-lambda, config: {function_name: f, aws_region: eu-west-1}}"),
+            "plugin \"aws-lambda\" is not served by this version of Weir: calls that come to it are refused",
+        ),
+        (
+            kong("{name: ai-prompt-decorator, config: {prompts: {append: [{role: user, content: x}]}}}"),
+            "plugin \"ai-prompt-decorator\" is not served by this version of Weir: calls pass as if it was not there",
+        ),
+        (
+            apisix("opa: {}"),
+            "plugin \"opa\" is not available in this version of Weir; calls are refused",
+        ),
+        (
+            apisix("skywalking: {}"),
+            "plugin \"skywalking\" is not available in this version of Weir; calls are served without",
+        ),
+    ] {
+        let (stderr, plain, _) = checked(&text, &[]);
+        assert!(stderr.contains(said), "{stderr}");
+        assert!(stderr.contains("error (left out)"), "{stderr}");
+        assert_eq!(plain, Some(1), "{stderr}");
+    }
+}
+
+#[test]
+fn warnings_fail_a_strict_check() {
+    let open = "\n      - name: open\n        paths: [/]";
+    let guarded = KONG
+        .replace(
+            "        paths: [/hello]",
+            &format!("        paths: [/hello]\n        plugins: [{{name: key-auth}}]{open}"),
+        )
+        .replace("    plugins:\n      - name: key-auth\n", "");
+    let apisix = |plugin: &str| APISIX.replace("    plugins:\n", &format!("    plugins:\n      {plugin}\n"));
+    let native = |plugin: &str| {
+        format!(
+            "weir: 1\nroutes:\n  - {{name: r, paths: [/], to: {{unavailable: 503}}, plugins: [{plugin}]}}\n"
+        )
+    };
+    for (text, flags, said) in [
+        (KONG.to_owned(), &[][..], ""),
+        (guarded, &[], "it takes calls for /hello%2Fx"),
+        (
+            apisix("cors: {allow_origins_by_regex: ['example.com']}"),
+            &[],
+            "has no `$` at its end",
+        ),
+        (
+            apisix("cors: {allow_origins_by_regex: ['^https://a\\.example\\.com$']}"),
+            &[],
+            "",
+        ),
+        (
+            native("cors: {origin_patterns: ['example.com$']}"),
+            &[],
+            "has no `^` at its start",
+        ),
+        (
+            native("logger: {target: {file: {path: a.log}}}"),
+            &[],
+            "start Weir with --log-dir",
+        ),
+        (
+            native("logger: {target: {file: {path: a.log}}}"),
+            &["--log-dir", "/logs"],
+            "",
+        ),
+        (
+            native("logger: {target: {file: {path: /logs/a.log}}}"),
+            &["--log-dir", "/logs"],
+            "",
+        ),
+        (
+            native("logger: {target: {file: {path: /data/store.db}}}"),
+            &["--log-dir", "/logs"],
+            "it is not in the folder",
+        ),
+        (native("logger: {target: {file: {path: /dev/stdout}}}"), &[], ""),
+    ] {
+        let (stderr, plain, strict) = checked(&text, flags);
+        assert_eq!(plain, Some(0), "{stderr}");
+        assert_eq!(strict, Some(i32::from(!said.is_empty())), "{stderr}");
+        assert!(
+            stderr.contains(said) && stderr.is_empty() == said.is_empty(),
+            "{said}: {stderr}"
+        );
+    }
+    let (stderr, plain, _) = checked(
+        &native("logger: {target: {file: {path: ../store.db}}}"),
+        &["--log-dir", "/logs"],
+    );
+    assert!(
+        stderr.contains("expected a path without '..'") && plain == Some(1),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn variables_need_not_be_set_for_a_check() {
+    let with_key = |text: &str, reference: &str| text.replace("{key: a}", &format!("{{key: '{reference}'}}"));
+    let host = APISIX.replace("127.0.0.1:1980", "${{NOT_SET}}:1980");
+    let name = APISIX.replace("uri: /h*", "name: ${{NOT_SET}}\n    uri: /h*");
+    let count = APISIX.replace("count: 5", "count: ${{NOT_SET}}");
+    let message = APISIX.replace(
+        "rejected_code: 429,",
+        "rejected_code: 429, rejected_msg: '$env://NOT_SET',",
+    );
+    for (text, said) in [
+        (with_key(SHOP, "$env://NOT_SET"), "NOT_SET"),
+        (with_key(KONG, "{vault://env/not-set}"), "NOT_SET"),
+        (
+            host,
+            "file.yaml:8: warning: the environment variable NOT_SET is not set",
+        ),
+        (
+            name,
+            "file.yaml:3: warning: the environment variable NOT_SET is not set",
+        ),
+        (
+            count,
+            "file.yaml:5: warning: the environment variable NOT_SET is not set",
+        ),
+        (message, "$env://NOT_SET stays a text"),
+    ] {
+        let (stderr, plain, strict) = checked(&text, &[]);
+        assert!(stderr.contains(said), "{said}: {stderr}");
+        assert_eq!((plain, strict), (Some(0), Some(1)), "{stderr}");
+    }
+    // The rest is checked.
+    let (stderr, plain, _) = checked(
+        &with_key(SHOP, "$env://NOT_SET").replace("use: keys", "use: kyes"),
+        &[],
+    );
+    assert!(
+        stderr.contains("no plugin instance has the id 'kyes'") && plain == Some(1),
+        "{stderr}"
+    );
+    // A key that is not there looks like none.
+    let token = "weir: 1\nconsumers:\n  - {name: a, credentials: [{jwt: {key: a, algorithm: RS256, public_key: '$env://NOT_SET'}}]}\n";
+    let (stderr, plain, _) = checked(token, &[]);
+    assert_eq!(plain, Some(0), "{stderr}");
+}

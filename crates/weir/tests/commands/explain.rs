@@ -64,7 +64,7 @@ No plugins
 GET http://localhost/../x from 127.0.0.1
 
 No route
-  The gateway answers 400 in the native voice: the path leads above the root or holds a broken escape
+  The gateway answers 400 in the native voice: the path leads above the root, holds a broken escape, or can be read in two ways
 
 No plugins
 ",

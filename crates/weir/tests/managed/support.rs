@@ -34,7 +34,7 @@ impl Weir {
     }
 
     pub fn console(&self) -> String {
-        self.address("console on http://")
+        self.address("Weir's API on http://")
     }
 
     /// The hash of what it serves.

@@ -3,13 +3,14 @@
 use super::{base, common, with_entry};
 use crate::plugins::{Mapping, Notes, Surroundings, read};
 use crate::schema::{Shape, any, array, object, text};
+use crate::settings::Settings;
 use crate::translate::vars;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::sync::LazyLock;
 use weir_model::Predicate;
 use weir_plugins::logger::target::{FileTarget, Target};
-use weir_plugins::logger::{Batch, Config};
+use weir_plugins::logger::{Batch, Config, is_good_path};
 
 /// The plugin.
 pub struct FileLogger;
@@ -29,6 +30,17 @@ impl Mapping for FileLogger {
             with_entry(object([("path", text()), ("match", rules)]))
         });
         &SHAPE
+    }
+
+    fn check_by(&self, config: &Map<String, Value>, _: &Settings) -> Result<(), String> {
+        // APISIX takes names that lead elsewhere, too.
+        match config.get("path").and_then(Value::as_str) {
+            Some(path) if !is_good_path(path) => Err(
+                "property \"path\" validation failed: no \"..\", control characters or hidden names"
+                    .to_owned(),
+            ),
+            _ => Ok(()),
+        }
     }
 
     fn translate(

@@ -1,11 +1,11 @@
 //! `aws-lambda`: calls a function of AWS instead of an upstream.
 
 use super::shared::{PORT, URL};
-use super::{Definition, passing};
+use super::{Definition, refusing};
 use crate::schema::{Check, Default, EntityCheck, Field, Fields, Kind, Record, text};
 
 /// The plugin.
-pub const DEFINITION: Definition = passing("aws-lambda", 750, CONFIG).with_checks(&[
+pub const DEFINITION: Definition = refusing("aws-lambda", 750, CONFIG).with_checks(&[
     EntityCheck::MutuallyRequired(&["config.aws_key", "config.aws_secret"]),
     EntityCheck::Test(check_proxy),
 ]);

@@ -1,10 +1,10 @@
 //! `azure-functions`: calls a function of Azure instead of an upstream.
 
-use super::{Definition, passing};
+use super::{Definition, refusing};
 use crate::schema::{Default, Field, Kind, Record};
 
 /// The plugin.
-pub const DEFINITION: Definition = passing("azure-functions", 749, CONFIG);
+pub const DEFINITION: Definition = refusing("azure-functions", 749, CONFIG);
 
 const CONFIG: Record = Record::of(FIELDS);
 

@@ -1,8 +1,8 @@
 //! Plugins of the original that are described here, but not served yet: their instances are checked, kept and
 //! given back as those of others are, so that nobody has to take them out of his documents.
 //!
-//! A chain runs as if such a plugin was not there, with a warning. But a plugin that decides who gets in must not
-//! be missed silently: where one stands, calls are refused.
+//! What a document is told of them makes `weir check` fail. A chain runs as if such a plugin was not there. But one
+//! that decides who gets in, or who answers, must not be missed: where it stands, calls are refused.
 
 mod ai_prompt_decorator;
 mod ai_prompt_guard;
@@ -50,7 +50,7 @@ const fn passing(name: &'static str, priority: i32, config: Record) -> Definitio
     described(name, priority, config, pass)
 }
 
-/// A plugin that decides who gets in.
+/// A plugin that decides who gets in, or who answers.
 const fn refusing(name: &'static str, priority: i32, config: Record) -> Definition {
     described(name, priority, config, refuse)
 }

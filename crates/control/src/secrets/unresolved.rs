@@ -1,0 +1,40 @@
+//! References that lead nowhere, and what becomes of that which holds them.
+
+use super::reference::{Forms, Reference};
+use crate::follow::Broken;
+
+/// What a model is resolved for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Policy {
+    /// To serve it.
+    Serve,
+    /// To look at it, perhaps on a machine that has no secrets.
+    Look,
+}
+
+/// What refers to nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unresolved {
+    /// What, and why.
+    pub broken: Broken,
+    /// What has become of it.
+    pub fate: Fate,
+}
+
+/// What becomes of that which refers to nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It is there, with the reference as a text.
+    Kept,
+    /// A credential, a certificate or an entry of `acme` that is left out.
+    Aside,
+    /// A plugin or a route that is left out.
+    LeftOut,
+}
+
+/// Whether a reference that leads nowhere stays as a text. In APISIX a variable does so in a plugin's configuration; a
+/// credential with it would let in whoever knows the variable's name.
+pub(super) fn keeps(forms: Forms, policy: Policy, reference: &Reference, is_credential: bool) -> bool {
+    let is_apisix = forms == Forms::Apisix && matches!(reference, Reference::Variable { .. });
+    policy == Policy::Look || (is_apisix && !is_credential)
+}

@@ -1,0 +1,115 @@
+//! The configuration of a store, or of a Weir that runs, as its gateways would serve it.
+
+use crate::args::{RouterArgs, StoredArgs};
+use crate::load::{Finding, Loaded};
+use anyhow::Context;
+use std::sync::Arc;
+use weir_control::follow::{
+    Broken, ControlSource, DoorOptions, Doors, Heard, LeftOut, OpenStore, Source, StoreSource,
+    compile_reduced, is_served, open_store,
+};
+use weir_control::secrets::{Policy, Secrets};
+use weir_model::{Severity, Voice};
+use weir_snapshot::Carry;
+use weir_store::Key;
+use weir_store::seal::SealingKeys;
+
+/// Where a configuration is.
+pub enum Place<'a> {
+    /// A store, with the file of its keys.
+    Store(String, &'a StoredArgs),
+    /// A Weir that runs.
+    Control(&'a str, &'a StoredArgs),
+}
+
+type Documents = Vec<(Key, Arc<[u8]>)>;
+
+impl<'a> Place<'a> {
+    /// What the flags name; `None`: nothing.
+    pub fn of(args: &'a StoredArgs) -> Option<Self> {
+        match (&args.data, &args.store, &args.control) {
+            (_, _, Some(url)) => Some(Self::Control(url, args)),
+            (_, Some(location), _) => Some(Self::Store(location.clone(), args)),
+            (Some(folder), ..) => Some(Self::Store(format!("sqlite:{}", folder.display()), args)),
+            (None, None, None) => None,
+        }
+    }
+
+    /// Reads the documents and compiles what can be served.
+    pub fn load(&self, routers: RouterArgs) -> anyhow::Result<Loaded> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()?;
+        let documents = runtime.block_on(self.documents())?;
+        let mut doors = Doors::new(&DoorOptions {
+            kong: Some(routers.kong()),
+            apisix: Some(routers.apisix()),
+            voice: Voice::Native,
+        });
+        for (key, value) in documents.into_iter().filter(|(key, _)| is_served(key)) {
+            doors.apply(key.as_str(), Some(&value));
+        }
+        let mut secrets = Secrets::default();
+        let (model, mut left_out) = doors.model(|forms, model| {
+            let unresolved = secrets.resolve_by(forms, Policy::Look, model);
+            unresolved.into_iter().map(|it| it.broken).collect()
+        });
+        let (model, snapshot, more) = compile_reduced(&model, &weir_plugins::registry(), &Carry::default())
+            .map_err(|found| {
+            let first = found.first().map(|it| format!("{}: {}", it.path, it.message));
+            anyhow::anyhow!("the configuration is refused: {}", first.unwrap_or_default())
+        })?;
+        left_out.extend(more.into_iter().map(|LeftOut { name, reason }| Broken {
+            document: name,
+            reason,
+        }));
+        left_out.extend(doors.notes());
+        let finding = |it: Broken| Finding {
+            severity: Severity::Dropped,
+            text: format!("not served as it is written: {}: {}", it.document, it.reason),
+        };
+        Ok(Loaded::of_store(
+            model,
+            snapshot,
+            left_out.into_iter().map(finding).collect(),
+        ))
+    }
+
+    async fn documents(&self) -> anyhow::Result<Documents> {
+        let mut source: Box<dyn Source> = match self {
+            Self::Control(url, args) => Box::new(ControlSource::new(url, args.token.clone())),
+            Self::Store(location, args) => {
+                check_is_there(location)?;
+                let keys = args
+                    .store_key
+                    .as_deref()
+                    .map(SealingKeys::read_or_create)
+                    .transpose();
+                let keys = keys.context("--store-key")?;
+                let store = open_store(location, keys.as_ref()).await?;
+                Box::new(StoreSource::new(location.clone(), keys, OpenStore::new(store)))
+            }
+        };
+        match source.next().await {
+            Heard::Whole { documents, .. } => Ok(documents),
+            Heard::Away(reason) => anyhow::bail!("the configuration cannot be read: {reason}"),
+            Heard::Changed { .. } => anyhow::bail!("the configuration cannot be read"),
+        }
+    }
+}
+
+/// A store that is only looked at is not made.
+fn check_is_there(location: &str) -> anyhow::Result<()> {
+    let place = location.strip_prefix("sqlite:").unwrap_or(location);
+    let folder = place.split('?').next().unwrap_or_default();
+    let is_here = !place.contains("://") && place != "memory:";
+    anyhow::ensure!(
+        !is_here
+            || std::path::Path::new(folder)
+                .join(weir_store::sqlite::FILE_NAME)
+                .is_file(),
+        "there is no store in {folder}"
+    );
+    Ok(())
+}

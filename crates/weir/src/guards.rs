@@ -1,0 +1,246 @@
+//! Routes of the originals that another spelling of a path leads around: one that asks who calls, beside one that takes
+//! all other paths to the same place and does not ask.
+//!
+//! Kong matches `/admin%2Fx` as one segment, and so sends it to the open route; a server that decodes it finds
+//! `/admin/x`. APISIX decodes paths once, and lets through what a server decodes again. Both stay as their originals are,
+//! so this is a warning. Native routes take no such paths.
+
+use std::collections::HashMap;
+use weir_model::{
+    ChainStep, Diagnostic, DocPath, HostPattern, Model, PathPattern, PluginUse, Route, RouteMatch,
+    RouteTarget, TemplatePart, Voice,
+};
+
+/// Plugins that keep callers out.
+const GUARDS: [&str; 11] = [
+    "acl",
+    "basic-auth",
+    "forward-auth",
+    "hmac-auth",
+    "ip-restriction",
+    "jwe-decrypt",
+    "jwt",
+    "key-auth",
+    "multi-auth",
+    "request-termination",
+    "webhook-signature",
+];
+
+/// A route with one of its matches.
+type Candidate<'m> = (usize, &'m Route, &'m RouteMatch);
+
+/// A warning for each route that another spelling of its path leads around.
+pub fn warnings(model: &Model) -> Vec<Diagnostic> {
+    let shared: HashMap<&str, &str> = (model.plugins.iter())
+        .map(|it| (it.id.as_str(), it.name.as_str()))
+        .collect();
+    let guards = |route: &Route| -> Vec<&str> {
+        let names = route.plugins.iter().filter_map(|step| name_of(step, &shared));
+        names
+            .filter_map(|name| GUARDS.into_iter().find(|it| *it == name))
+            .collect()
+    };
+    let mut open: HashMap<&str, Vec<Candidate<'_>>> = HashMap::new();
+    let mut guarded = Vec::new();
+    for (index, route) in model.routes.iter().enumerate() {
+        let of_route = guards(route);
+        if of_route.is_empty() {
+            for found in (route.matches.iter()).filter(|_| route.voice != Voice::Native) {
+                if let Some(start) = start_of(&found.path) {
+                    open.entry(start).or_default().push((index, route, found));
+                }
+            }
+        } else {
+            guarded.push((route, of_route));
+        }
+    }
+    if open.is_empty() {
+        return Vec::new();
+    }
+    let mut told = Vec::new();
+    for (route, of_route) in guarded {
+        let around = route.matches.iter().find_map(|found| {
+            let path = literal(&found.path)?;
+            let around = way_around(model, &open, path, (route, found))?;
+            Some((path, around))
+        });
+        if let Some((path, (index, other))) = around {
+            let place = DocPath::root().field("routes").index(index).field("matches");
+            let message = message(path, other.voice, &route.name, &of_route);
+            told.push(Diagnostic::warning(place, message));
+        }
+    }
+    told
+}
+
+fn message(path: &str, voice: Voice, guarded: &str, guards: &[&str]) -> String {
+    let spellings = match voice {
+        Voice::Apisix => format!("{path}%252Fx and {path};x"),
+        Voice::Kong | Voice::Native => format!("{path}%2Fx and {path};x"),
+    };
+    format!(
+        "it takes calls for {spellings}, which a server may read as {path}, past {} of route '{guarded}'",
+        guards.join(" and ")
+    )
+}
+
+fn name_of<'m>(step: &'m ChainStep, shared: &HashMap<&'m str, &'m str>) -> Option<&'m str> {
+    match step.plugin.as_ref()? {
+        PluginUse::Inline(instance) => Some(&instance.name),
+        PluginUse::Shared(id) => shared.get(id.as_str()).copied(),
+    }
+}
+
+/// The first open route that takes what begins like this path, to the same place.
+fn way_around<'m>(
+    model: &Model,
+    open: &HashMap<&str, Vec<Candidate<'m>>>,
+    path: &str,
+    (route, found): (&Route, &RouteMatch),
+) -> Option<(usize, &'m Route)> {
+    let starts = (0..path.len()).rev().filter(|end| path.is_char_boundary(*end));
+    let mut candidates = starts.filter_map(|end| open.get(&path[..end])).flatten();
+    candidates
+        .find(|(_, other, its)| {
+            other.voice == route.voice
+                && meet(&found.hosts, &its.hosts, same_host)
+                && meet(&found.methods, &its.methods, |one, other| one == other)
+                && its.headers.is_empty()
+                && its.remote_addrs.is_empty()
+                && lead_to_one_place(model, route, other)
+        })
+        .map(|(index, other, _)| (*index, *other))
+}
+
+fn same_host(one: &HostPattern, other: &HostPattern) -> bool {
+    one == other || matches!(one, HostPattern::Any) || matches!(other, HostPattern::Any)
+}
+
+/// Whether two conditions can hold at once; an empty one always holds.
+fn meet<T>(one: &[T], other: &[T], same: impl Fn(&T, &T) -> bool) -> bool {
+    one.is_empty() || other.is_empty() || one.iter().any(|it| other.iter().any(|its| same(it, its)))
+}
+
+fn lead_to_one_place(model: &Model, one: &Route, other: &Route) -> bool {
+    let place = |route: &Route| {
+        let RouteTarget::Service(name) = &route.target else {
+            return None;
+        };
+        let service = model.services.iter().find(|it| it.name == *name)?;
+        match (&service.url, &service.upstream) {
+            (Some(url), _) => {
+                let authority = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
+                Some(authority.split('/').next().unwrap_or_default().to_owned())
+            }
+            (None, Some(upstream)) => {
+                let upstream = model.upstreams.iter().find(|it| it.name == *upstream)?;
+                let targets = upstream.targets.iter();
+                let mut targets: Vec<String> = targets.map(|it| format!("{}:{}", it.host, it.port)).collect();
+                targets.sort();
+                // One without targets of its own has them from elsewhere.
+                Some(match targets.is_empty() {
+                    true => upstream.name.clone(),
+                    false => targets.join(" "),
+                })
+            }
+            (None, None) => None,
+        }
+    };
+    one.target == other.target || place(one).is_some_and(|it| Some(it) == place(other))
+}
+
+/// What paths begin with that an open route takes; `None`: that is not one text.
+fn start_of(path: &PathPattern) -> Option<&str> {
+    match path {
+        PathPattern::Any => Some(""),
+        PathPattern::Prefix(text) => Some(text),
+        PathPattern::Segments(text) if text == "/" => Some(text),
+        PathPattern::Template(parts) => match parts.as_slice() {
+            [TemplatePart::Literal(text), TemplatePart::Rest(_)] => Some(text),
+            _ => None,
+        },
+        PathPattern::Segments(_) | PathPattern::Exact(_) | PathPattern::Regex(_) => None,
+    }
+}
+
+/// What the paths of a guarded route begin with, without a `/` at the end; `None`: nothing, or not one text.
+fn literal(path: &PathPattern) -> Option<&str> {
+    let text = match path {
+        PathPattern::Exact(text) | PathPattern::Prefix(text) | PathPattern::Segments(text) => text,
+        PathPattern::Template(parts) => match parts.first()? {
+            TemplatePart::Literal(text) => text,
+            _ => return None,
+        },
+        PathPattern::Any | PathPattern::Regex(_) => return None,
+    };
+    Some(text.trim_end_matches('/')).filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn kong(routes: &Value) -> Vec<String> {
+        let document = json!({"_format_version": "3.0", "services": [
+            {"name": "s", "url": "http://127.0.0.1:1/base", "routes": routes},
+            {"name": "t", "url": "http://127.0.0.2:1", "routes": [{"name": "elsewhere", "paths": ["/"], "hosts": ["x.test"]}]},
+        ]});
+        let (model, _) = weir_kong::translate(&document, &weir_kong::Options::default()).expect("a model");
+        warnings(&model).into_iter().map(|it| it.message).collect()
+    }
+
+    #[test]
+    fn ways_around_guards_are_told() {
+        let guarded = json!({"name": "admin", "paths": ["/admin"], "plugins": [{"name": "key-auth"}]});
+        let told = "it takes calls for /admin%2Fx and /admin;x, which a server may read as /admin, past key-auth of route 'admin'";
+        for (name, open, is_told) in [
+            ("all", json!({"name": "open", "paths": ["/"]}), true),
+            (
+                "other host",
+                json!({"name": "open", "paths": ["/"], "hosts": ["a.test"]}),
+                true,
+            ),
+            (
+                "method",
+                json!({"name": "open", "paths": ["/"], "methods": ["GET"]}),
+                true,
+            ),
+            ("start", json!({"name": "open", "paths": ["/ad"]}), true),
+            ("beside", json!({"name": "open", "paths": ["/public"]}), false),
+            (
+                "below",
+                json!({"name": "open", "paths": ["/admin/public"]}),
+                false,
+            ),
+            (
+                "guarded too",
+                json!({"name": "open", "paths": ["/"], "plugins": [{"name": "acl", "config": {"allow": ["a"]}}]}),
+                false,
+            ),
+        ] {
+            let expected: Vec<&str> = is_told.then_some(told).into_iter().collect();
+            assert_eq!(kong(&json!([guarded, open])), expected, "{name}");
+        }
+        let elsewhere = json!([{"name": "admin", "paths": ["/admin"], "hosts": ["x.test"], "plugins": [{"name": "key-auth"}]}]);
+        assert_eq!(kong(&elsewhere), [""; 0]);
+    }
+
+    #[test]
+    fn apisix_decodes_once_and_native_routes_are_strict() {
+        let nodes = json!({"nodes": {"127.0.0.1:1": 1}, "type": "roundrobin"});
+        let document = json!({"routes": [
+            {"id": "1", "uri": "/admin/*", "upstream": nodes, "plugins": {"key-auth": {}}},
+            {"id": "2", "uri": "/*", "upstream": nodes},
+        ]});
+        let (model, _) =
+            weir_apisix::translate(&document, &weir_apisix::Options::default()).expect("a model");
+        let told: Vec<String> = warnings(&model).into_iter().map(|it| it.message).collect();
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].contains("/admin%252Fx and /admin;x"), "{told:?}");
+        let document = json!({"weir": 1, "services": [{"name": "s", "url": "http://127.0.0.1:1", "routes": [
+            {"name": "admin", "paths": ["/admin"], "plugins": [{"key-auth": {}}]}, {"name": "open", "paths": ["/"]}]}]});
+        let (model, _) = weir_native::translate(&document).expect("a model");
+        assert!(warnings(&model).is_empty());
+    }
+}

@@ -1,4 +1,4 @@
-# The project's commands. Each installs or builds what it needs and says what it does.
+# The project's commands. Each builds what it needs and names what is missing; only `make deps` installs anything.
 
 CARGO ?= cargo
 BENCH_ARGS ?=
@@ -7,18 +7,24 @@ BENCH_DEFAULT = --gateways nginx,weir,haproxy,envoy --rounds 3 --duration 2
 CLIENT_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-clients test-websockets check bench bench-micro fuzz
+# What `make deps` installs for: build, test, clients, bench, fuzz, dist.
+FOR ?= build test
+
+.PHONY: help deps run test test-clients test-websockets check check-minimum audit bench bench-micro fuzz dist release
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-run: ## Build Weir, start it with the quickstart configuration and a demo upstream, print calls to try
-	@scripts/need build
-	$(CARGO) build --release --locked -p weir --bin weir --example demo_upstream
-	@scripts/quickstart target/release
+deps: ## Install what is missing (Debian packages, test programs); FOR="bench fuzz" to choose
+	@scripts/deps install $(FOR)
+
+run: ## Build Weir quickly, start it with the quickstart configuration and a demo upstream, print calls to try
+	@scripts/deps check build
+	$(CARGO) build --profile quick --locked -p weir --bin weir --example demo_upstream
+	@scripts/quickstart target/quick
 
 test: ## Run every test: unit, protocol, recorded answers of Kong and APISIX
-	@scripts/need build test
+	@scripts/deps check build test
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) test --workspace --locked
@@ -27,31 +33,47 @@ test: ## Run every test: unit, protocol, recorded answers of Kong and APISIX
 	scripts/python tests/recorded/run.py --weir target/debug/weir --through admin --jobs 4
 
 test-clients: ## Run the tests of Kong's clients (go-kong, the calls of decK) against the Admin API
-	@scripts/need build test clients
+	@scripts/deps check build test clients
 	$(CARGO) build --locked -p weir
 	@scripts/test-clients $(CLIENT_ARGS)
 
 test-websockets: ## Run the Autobahn TestSuite's cases through a gateway, in the clear and over TLS
-	@scripts/need build
+	@scripts/deps check build
 	$(CARGO) build --locked -p weir
 	@tests/websockets/run.py $(WEBSOCKET_ARGS)
 
 check: ## The fast loop: format, lint, unit tests
-	@scripts/need build
+	@scripts/deps check build
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) test --workspace --locked --lib --bins
 
+check-minimum: ## Check that the oldest supported compiler (rust-version in Cargo.toml) builds Weir
+	@scripts/check-minimum
+
+audit: ## Check licences, sources and advisories of all dependencies (needs cargo-deny and its database)
+	@command -v cargo-deny >/dev/null || { echo "cargo-deny is missing: cargo install --locked cargo-deny" >&2; exit 1; }
+	cargo deny --locked check
+
 bench: ## A1 to A4 and N4 beside NGINX, HAProxy, Envoy; BENCH_ARGS="all", or "A1 A3 --rounds 3", to choose
-	@scripts/need build bench $(if $(BENCH_ARGS),peers)
-	$(CARGO) build --release --locked -p weir
+	@scripts/deps check build dist
+	@scripts/deps check bench
+	scripts/dist
 	$(CARGO) build --release --locked -p weir-bench
-	target/release/weir-bench --weir target/release/weir $(or $(BENCH_ARGS),$(BENCH_DEFAULT))
+	target/release/weir-bench --weir target/dist/weir $(or $(BENCH_ARGS),$(BENCH_DEFAULT))
 
 bench-micro: ## What the pieces of a call cost by themselves; BENCH_ARGS="plugins" to choose
-	@scripts/need build
+	@scripts/deps check build
 	$(CARGO) bench --locked -p weir-bench --bench pieces -- $(BENCH_ARGS)
 
 fuzz: ## Fuzz every parser for a minute each; SECONDS_EACH=600 for longer
-	@scripts/need build fuzz
+	@scripts/deps check build fuzz
 	@scripts/fuzz $(or $(SECONDS_EACH),60)
+
+dist: ## Build target/dist/weir, guided by a profile made on this machine; about 25 minutes on two cores
+	@scripts/deps check build dist
+	scripts/dist
+
+release: ## Make the packages of a release in target/release-VERSION: archive, .deb, SBOM, checksums
+	@scripts/deps check build dist
+	scripts/release

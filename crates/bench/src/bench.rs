@@ -266,7 +266,7 @@ fn check_tools() -> Result<()> {
         .collect();
     if !missing.is_empty() {
         bail!(
-            "not found: {}; scripts/need bench installs them",
+            "not found: {}; make deps FOR=bench installs them",
             missing.join(", ")
         );
     }

@@ -23,7 +23,7 @@ const TWIN: &str = "-twin";
 const DESCRIPTION: &str = "gateway.toml";
 /// Descriptions and templates as they were when this program was built: path below `gateways/`, text.
 const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/gateway_files.rs"));
-/// Where `scripts/need` puts what no package brings, below the build directory.
+/// Where `scripts/deps` puts what no package brings, below the build directory.
 const TOOLS: [&str; 2] = ["bench-tools/bin", "bench-tools/python/bin"];
 
 /// The description of one gateway in one spelling.
@@ -220,7 +220,7 @@ pub fn select(known: &[Gateway], names: &str) -> Result<Vec<Gateway>> {
 }
 
 impl Gateway {
-    /// The program: the path given for it, one beside the bench itself, one that `scripts/need` fetched, or the first
+    /// The program: the path given for it, one beside the bench itself, one that `scripts/deps` fetched, or the first
     /// in `PATH`.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use weir_plugin::{AuthFailure, ClaimFault, Exchange, Refusal, RefusalKind, Reply
 pub struct NativeVoice;
 
 /// The problem types are this with the kind's word behind.
-const TYPES: &str = "https://weir.dev/problems/";
+const TYPES: &str = "urn:weir:problem:";
 
 impl Voice for NativeVoice {
     fn render(&self, refusal: &Refusal, exchange: &Exchange) -> Reply {

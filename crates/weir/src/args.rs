@@ -6,6 +6,7 @@ mod limits;
 mod listen;
 mod look;
 mod management;
+mod manual;
 mod remote;
 mod streams;
 mod upstreams;
@@ -15,6 +16,7 @@ pub use http3::Http3Args;
 pub use limits::LimitArgs;
 pub use look::{CheckArgs, ExplainArgs, StoredArgs};
 pub use management::{AdminListen, ManagementArgs, RoleArg};
+pub use manual::{CompletionsArgs, ManArgs};
 pub use remote::{
     DiffArgs, HistoryArgs, ImportArgs, RemoteArgs, RollbackArgs, UserArgs, UserCommand, UserRole,
 };
@@ -29,12 +31,18 @@ use std::path::PathBuf;
 
 /// An API gateway that serves weir.yaml, kong.yml and apisix.yaml alike.
 #[derive(Debug, Parser)]
-#[command(name = "weir", version, propagate_version = true, after_help = EXAMPLES)]
+#[command(name = "weir", version = VERSION, propagate_version = true, after_help = EXAMPLES)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
 }
+
+/// The version, and whether a profile guided the build: both differ in CPU per call.
+const VERSION: &str = match option_env!("WEIR_BUILD") {
+    Some(_) => concat!(env!("CARGO_PKG_VERSION"), " (guided build)"),
+    None => concat!(env!("CARGO_PKG_VERSION"), " (plain build)"),
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -77,6 +85,10 @@ pub enum Command {
     /// Run the experiments that compare Weir with other gateways (the program `weir-bench`).
     #[command(disable_help_flag = true)]
     Bench(BenchArgs),
+    /// Print the completions of a shell.
+    Completions(CompletionsArgs),
+    /// Write man pages.
+    Man(ManArgs),
 }
 
 const RUN_EXAMPLES: &str = "\

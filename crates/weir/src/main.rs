@@ -13,6 +13,7 @@ mod doors;
 mod explain;
 mod guards;
 mod load;
+mod manual;
 mod outcome;
 mod plugins;
 mod remote;
@@ -43,6 +44,8 @@ fn main() -> ExitCode {
         Command::Rollback(args) => remote::rollback(&args),
         Command::Import(args) => remote::import(&args),
         Command::Bench(args) => bench::bench(&args),
+        Command::Completions(args) => manual::completions(&args),
+        Command::Man(args) => manual::man(&args),
     };
     outcome.tell()
 }

@@ -15,6 +15,14 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Text for standard output, exit status 0.
+    pub fn succeeded(stdout: impl Into<String>) -> Self {
+        Self {
+            stdout: stdout.into(),
+            ..Self::default()
+        }
+    }
+
     /// Nothing but a complaint.
     pub fn failed(code: u8, stderr: impl Into<String>) -> Self {
         Self {

@@ -1,4 +1,4 @@
-module weir.dev/clients/deck
+module deck-calls
 
 go 1.24.6
 

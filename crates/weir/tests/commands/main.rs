@@ -3,6 +3,7 @@
 mod check;
 mod convert;
 mod explain;
+mod manual;
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -14,6 +14,8 @@ mod rights;
 mod roles;
 mod secrets;
 mod support;
+#[path = "../support/tools.rs"]
+mod tools;
 #[path = "../support/weir.rs"]
 mod weir;
 mod workspaces;

@@ -11,6 +11,8 @@ mod books;
 mod demo_upstream;
 #[path = "../support/grpc.rs"]
 mod grpc;
+#[path = "../support/tools.rs"]
+mod tools;
 #[path = "../support/weir.rs"]
 mod weir;
 
@@ -124,7 +126,7 @@ fn findings(page: &str, example: &Example, upstream: SocketAddr, grpc: SocketAdd
 #[test]
 fn examples_of_pages_do_what_they_say() {
     if Command::new("curl").arg("--version").output().is_err() {
-        println!("curl is not installed: the pages' calls are not made");
+        tools::report_missing("curl");
         return;
     }
     let (upstream, grpc) = (upstream(), books::start());

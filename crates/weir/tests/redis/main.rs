@@ -8,6 +8,8 @@ mod places;
 mod settled;
 mod support;
 mod topologies;
+#[path = "../support/tools.rs"]
+mod tools;
 #[path = "../support/weir.rs"]
 mod weir;
 mod windows;

@@ -20,7 +20,7 @@ pub fn is_installed() -> bool {
         .stdout(Stdio::null())
         .status();
     if found.is_err() {
-        eprintln!("skipped: redis-server is not installed (scripts/need test)");
+        crate::tools::report_missing("redis-server");
     }
     found.is_ok()
 }

@@ -113,7 +113,7 @@ impl Drop for Pebble {
     }
 }
 
-/// Where `scripts/need test` puts it, or where the system has it.
+/// Where `make deps` puts it, or where the system has it.
 fn program(name: &str) -> Option<PathBuf> {
     let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/test-tools/bin");
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -122,7 +122,7 @@ fn program(name: &str) -> Option<PathBuf> {
         .map(|folder| folder.join(name))
         .find(|file| file.is_file());
     if found.is_none() {
-        eprintln!("{name} is not installed (scripts/need test): nothing is tested");
+        crate::tools::report_missing(name);
     }
     found
 }

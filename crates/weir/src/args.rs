@@ -39,7 +39,7 @@ pub struct Cli {
 }
 
 /// The version, and whether a profile guided the build: both differ in CPU per call.
-const VERSION: &str = match option_env!("WEIR_BUILD") {
+const VERSION: &str = match option_env!("GUIDED_BUILD") {
     Some(_) => concat!(env!("CARGO_PKG_VERSION"), " (guided build)"),
     None => concat!(env!("CARGO_PKG_VERSION"), " (plain build)"),
 };

@@ -17,7 +17,10 @@ pub fn completions(args: &CompletionsArgs) -> Outcome {
 pub fn man(args: &ManArgs) -> Outcome {
     match write_pages(&args.out) {
         Ok(count) => Outcome::succeeded(format!("{count} pages in {}\n", args.out.display())),
-        Err(error) => Outcome::failed(1, format!("weir: cannot write to {}: {error}\n", args.out.display())),
+        Err(error) => Outcome::failed(
+            1,
+            format!("weir: cannot write to {}: {error}\n", args.out.display()),
+        ),
     }
 }
 
@@ -29,7 +32,12 @@ fn write_pages(folder: &Path) -> std::io::Result<usize> {
     let mut pending = vec![command];
     let mut count = 0;
     while let Some(command) = pending.pop() {
-        pending.extend(command.get_subcommands().filter(|sub| !sub.is_hide_set()).cloned());
+        pending.extend(
+            command
+                .get_subcommands()
+                .filter(|sub| !sub.is_hide_set())
+                .cloned(),
+        );
         clap_mangen::Man::new(command).generate_to(folder)?;
         count += 1;
     }

@@ -24,7 +24,10 @@ fn completions_know_commands_and_flags() {
     for shell in ["bash", "zsh", "fish"] {
         let output = weir(folder.path(), &["completions", shell]);
         let script = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(script.contains("explain") && script.contains("kong-admin"), "{shell}");
+        assert!(
+            script.contains("explain") && script.contains("kong-admin"),
+            "{shell}"
+        );
     }
 }
 
@@ -33,5 +36,8 @@ fn version_says_whether_the_build_is_guided() {
     let folder = tempfile::tempdir().expect("a folder");
     let output = weir(folder.path(), &["--version"]);
     let version = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert_eq!(version, format!("weir {} (plain build)\n", env!("CARGO_PKG_VERSION")));
+    assert_eq!(
+        version,
+        format!("weir {} (plain build)\n", env!("CARGO_PKG_VERSION"))
+    );
 }

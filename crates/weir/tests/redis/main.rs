@@ -7,9 +7,9 @@ mod doors;
 mod places;
 mod settled;
 mod support;
-mod topologies;
 #[path = "../support/tools.rs"]
 mod tools;
+mod topologies;
 #[path = "../support/weir.rs"]
 mod weir;
 mod windows;

@@ -1,15 +1,13 @@
 //! The leaky bucket: lets calls through at a steady rate, with a bounded number of them waiting their turn.
 //!
-//! One [`LeakyBuckets`] serves the whole process. A bucket holds the calls that came faster than the rate; it leaks at
+//! One [`LeakyBuckets`] serves the whole process and gives each limit [`Buckets`] of its own. A bucket holds the calls that came faster than the rate; it leaks at
 //! the rate. A call that finds it fuller than the burst is rejected; another one is told how long to wait so that calls
 //! leave at the rate. It keeps numbers only; keys are those of [`crate::rate_limit::key`].
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::{Mutex, PoisonError};
-
-const SHARD_BITS: u32 = 6;
-const SHARDS: usize = 1 << SHARD_BITS;
+use crate::bounded_map::{Evictable, Eviction};
+use crate::partition::{Partition, Partitions};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 /// How fast calls pass.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,101 +26,82 @@ impl Rate {
 }
 
 /// A bucket: how many calls were in it when the last one came.
-#[derive(Debug, Clone, Copy)]
-struct Bucket {
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Bucket {
     level: f64,
     at_ms: u64,
     /// From then on it is as if there were none.
     forgotten_ms: u64,
+    /// A call that came now would be rejected.
+    is_full: bool,
 }
 
-/// The buckets of all keys. Bounded: when it is full, those that are empty are forgotten first, then those that are
-/// empty soonest.
-#[derive(Debug)]
-pub struct LeakyBuckets {
-    shards: Box<[Padded]>,
-    capacity: usize,
-}
-
-type Shard = HashMap<u128, Bucket, BuildHasherDefault<Low>>;
-
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct Padded(Mutex<Shard>);
-
-impl LeakyBuckets {
-    /// Holds at most about `max_entries` buckets of about 50 bytes each.
-    #[must_use]
-    pub fn new(max_entries: usize) -> Self {
-        Self {
-            shards: (0..SHARDS).map(|_| Padded::default()).collect(),
-            capacity: max_entries.div_ceil(SHARDS).max(16),
+impl Evictable for Bucket {
+    fn eviction(&self, now_ms: u64) -> Eviction {
+        if self.forgotten_ms <= now_ms {
+            Eviction::Expired
+        } else if self.is_full {
+            Eviction::Protected(self.forgotten_ms)
+        } else {
+            Eviction::Candidate(self.level as u64, self.forgotten_ms)
         }
     }
+}
 
-    /// A call of `key` comes: `Some` of the milliseconds after which it may go on, `None` where it is rejected (and put
+/// The buckets of all limits. Bounded: those that are empty are forgotten first; where that is not enough, others of the
+/// same limit, and those that reject calls last.
+#[derive(Debug)]
+pub struct LeakyBuckets(Partitions<Bucket>);
+
+/// The buckets of one limit: those of another do not push them out.
+#[derive(Debug, Clone)]
+pub struct Buckets(Arc<Partition<Bucket>>);
+
+impl LeakyBuckets {
+    /// Holds about `max_entries` buckets of 48 bytes each, in tables that are three eighths to three quarters full; see
+    /// [`Limiter::new`](crate::rate_limit::Limiter::new) for the bound.
+    #[must_use]
+    pub fn new(max_entries: usize) -> Self {
+        Self(Partitions::new(max_entries))
+    }
+
+    /// The buckets of the limit of this name.
+    #[must_use]
+    pub fn buckets(&self, limit: &str) -> Buckets {
+        Buckets(self.0.partition(limit))
+    }
+
+    /// How many buckets that were not empty were forgotten to make room.
+    #[must_use]
+    pub fn evictions(&self) -> Arc<AtomicU64> {
+        self.0.evictions()
+    }
+}
+
+impl Buckets {
+    /// A call of `key` comes: `Some` of the milliseconds after which it may go on, `None` if it is rejected (and put
     /// into no bucket). `now_ms` is UTC in milliseconds since the Unix epoch; it may lag between workers.
     #[must_use]
     pub fn take(&self, key: u128, rate: Rate, now_ms: u64) -> Option<f64> {
-        let shard = &self.shards[(key >> (u128::BITS - SHARD_BITS)) as usize];
-        let mut shard = shard.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let level = match shard.get(&key) {
-            None => 0.0,
-            Some(bucket) => {
-                let leaked = rate.per_second * now_ms.abs_diff(bucket.at_ms) as f64 / 1_000.0;
-                (bucket.level - leaked + 1.0).max(0.0)
-            }
-        };
+        let mut shard = self.0.shard(key);
+        let known = shard.get(key);
+        let level = known.map_or(0.0, |bucket| {
+            let leaked = rate.per_second * now_ms.abs_diff(bucket.at_ms) as f64 / 1_000.0;
+            (bucket.level - leaked + 1.0).max(0.0)
+        });
         if level > rate.burst {
             return None;
         }
-        if shard.len() >= self.capacity && !shard.contains_key(&key) {
-            make_room(&mut shard, self.capacity, now_ms);
-        }
+        let new = usize::from(known.is_none());
+        shard.make_room(new, now_ms);
         let bucket = Bucket {
             level,
             at_ms: now_ms,
             forgotten_ms: now_ms.saturating_add(rate.memory_ms().min(1e15) as u64),
+            is_full: level + 1.0 > rate.burst,
         };
-        shard.insert(key, bucket);
+        shard.set(key, bucket);
         Some(level * 1_000.0 / rate.per_second)
-    }
-}
-
-/// Frees an eighth of the shard, so that the work of going through it is shared by many new keys.
-fn make_room(shard: &mut Shard, capacity: usize, now_ms: u64) {
-    shard.retain(|_, bucket| bucket.forgotten_ms > now_ms);
-    let kept = capacity - (capacity / 8).max(1);
-    let Some(excess) = shard.len().checked_sub(kept).filter(|excess| *excess > 0) else {
-        return;
-    };
-    let mut ends: Vec<u64> = shard.values().map(|bucket| bucket.forgotten_ms).collect();
-    let (_, &mut last, _) = ends.select_nth_unstable(excess - 1);
-    let mut left = excess;
-    shard.retain(|_, bucket| {
-        let goes = bucket.forgotten_ms <= last && left > 0;
-        left -= usize::from(goes);
-        !goes
-    });
-}
-
-/// A key is a strong hash already.
-#[derive(Debug, Default)]
-struct Low(u64);
-
-impl Hasher for Low {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
-        }
-    }
-
-    fn write_u128(&mut self, key: u128) {
-        self.0 = key as u64;
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
     }
 }
 
@@ -134,7 +113,7 @@ mod tests {
 
     #[test]
     fn calls_leave_at_the_rate() {
-        let buckets = LeakyBuckets::new(1_000);
+        let buckets = LeakyBuckets::new(1_000).buckets("a");
         let rate = Rate {
             per_second: 2.0,
             burst: 1.0,
@@ -156,7 +135,7 @@ mod tests {
 
     #[test]
     fn without_a_burst_calls_keep_their_distance() {
-        let buckets = LeakyBuckets::new(1_000);
+        let buckets = LeakyBuckets::new(1_000).buckets("a");
         let rate = Rate {
             per_second: 0.5,
             burst: 0.0,
@@ -175,7 +154,8 @@ mod tests {
 
     #[test]
     fn memory_is_bounded() {
-        let buckets = LeakyBuckets::new(6_400);
+        let all = LeakyBuckets::new(6_400);
+        let buckets = all.buckets("a");
         let rate = Rate {
             per_second: 1.0,
             burst: 0.0,
@@ -184,11 +164,7 @@ mod tests {
             let key = crate::rate_limit::key(&[&number.to_le_bytes()]);
             assert!(buckets.take(key, rate, NOW).is_some());
         }
-        let count: usize = buckets
-            .shards
-            .iter()
-            .map(|shard| shard.0.lock().expect("whole").len())
-            .sum();
-        assert!(count <= 6_400 && count > 5_000, "{count}");
+        let count = all.0.held();
+        assert!(count <= 6_800 && count > 5_000, "{count}");
     }
 }

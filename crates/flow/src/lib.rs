@@ -15,6 +15,9 @@ pub mod leaky_bucket;
 pub mod rate_limit;
 pub mod retry_budget;
 
+mod bounded_map;
 mod hash;
+mod partition;
 
 pub use hash::hash_bytes;
+pub use partition::LEAST_SHARE;

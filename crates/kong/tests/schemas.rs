@@ -41,16 +41,8 @@ const KNOWN: &[(&str, &str)] = &[
         "nobody writes it",
     ),
     (
-        "rate-limiting.config.policy: one_of",
-        "there is no database in which a cluster could count",
-    ),
-    (
         "response-ratelimiting.config.limits: len_min",
         "is checked by code",
-    ),
-    (
-        "response-ratelimiting.config.policy: one_of",
-        "there is no database in which a cluster could count",
     ),
 ];
 

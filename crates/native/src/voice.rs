@@ -85,6 +85,7 @@ fn title(kind: &RefusalKind) -> &'static str {
         RefusalKind::RateLimited => "Rate limit exceeded",
         RefusalKind::Forbidden { .. } => "Forbidden",
         RefusalKind::Unacceptable { .. } => "Request not acceptable",
+        RefusalKind::WorkLimit => "Request too complex",
         _ => "Refused",
     }
 }
@@ -117,6 +118,7 @@ fn detail(kind: &RefusalKind) -> Cow<'static, str> {
         RefusalKind::RateLimited => "The limit of calls is reached; try again later.",
         RefusalKind::Forbidden { .. } => "This request is not allowed.",
         RefusalKind::Unacceptable { .. } => "The request is not one that is taken here.",
+        RefusalKind::WorkLimit => "To judge the request takes more work than one request may ask for.",
         RefusalKind::PluginFailed { .. } => "The configuration does not fit this request.",
         _ => "The request was refused.",
     })

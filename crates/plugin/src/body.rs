@@ -52,6 +52,7 @@ impl Request {
     pub(crate) fn body_fields(&self) -> Option<&Value> {
         let body = self.body.as_deref()?;
         let read = || {
+            self.work.allow_body(body.len());
             let content_type = self.content_type()?;
             match Form::of(content_type)? {
                 Form::Json => serde_json::from_slice(body).ok(),
@@ -67,7 +68,10 @@ impl Request {
         if self.content_type().and_then(Form::of) != Some(Form::UrlEncoded) {
             return None;
         }
-        let mut pairs = query_pairs(self.body.as_deref()?);
+        let body = self.body.as_deref()?;
+        self.work.allow_body(body.len());
+        self.work.spend_bytes(body.len()).ok()?;
+        let mut pairs = query_pairs(body);
         let (_, value) = pairs.find(|(key, _)| decode_form(key) == name)?;
         Some(decode_form(value.unwrap_or_default()).into_owned())
     }
@@ -80,10 +84,15 @@ impl Request {
             b"POST" => Some(self.body.as_deref()?),
             _ => return None,
         };
+        let operation = |document: &str| {
+            self.work.allow_body(document.len());
+            self.work.spend(document.len() / 8).ok()?;
+            Operation::read(document)
+        };
         let read = || match (body, self.content_type().and_then(Form::of)) {
-            (None, _) => Operation::read(std::str::from_utf8(&self.query_arg(b"query")?).ok()?),
-            (Some(_), Some(Form::Json)) => Operation::read(self.body_fields()?.get("query")?.as_str()?),
-            (Some(body), _) => Operation::read(std::str::from_utf8(body).ok()?),
+            (None, _) => operation(std::str::from_utf8(&self.query_arg(b"query")?).ok()?),
+            (Some(_), Some(Form::Json)) => operation(self.body_fields()?.get("query")?.as_str()?),
+            (Some(body), _) => operation(std::str::from_utf8(body).ok()?),
         };
         self.parsed.operation.get_or_init(read).as_ref()
     }

@@ -9,6 +9,9 @@ use std::cmp::Ordering;
 use std::net::IpAddr;
 use weir_model::{Comparison, Operator, Predicate};
 
+/// Texts up to so many bytes are compared without an account of the work.
+const SHORT: usize = 256;
+
 /// A compiled [`Predicate`].
 #[derive(Debug, Clone)]
 pub enum Condition {
@@ -88,7 +91,18 @@ impl Condition {
             Self::All(list) => list.iter().all(|condition| condition.holds(exchange)),
             Self::Any(list) => list.iter().any(|condition| condition.holds(exchange)),
             Self::Not(inner) => !inner.holds(exchange),
-            Self::Test(variable, test) => test.holds(variable.find(exchange).as_ref()),
+            Self::Test(variable, test) => {
+                let value = variable.find(exchange);
+                let length = match &value {
+                    Some(Found::Text(text)) => text.len(),
+                    Some(Found::Json(Value::String(text))) => text.len(),
+                    _ => 0,
+                };
+                if length > SHORT && exchange.request.work.spend_bytes(length).is_err() {
+                    return false;
+                }
+                test.holds(value.as_ref())
+            }
         }
     }
 

@@ -25,6 +25,8 @@ pub struct Exchange {
     /// Headers that filters want on the response, whoever makes it. Where the upstream sends the same name,
     /// its value stays as a second one.
     pub response_headers: Headers,
+    /// Those of [`Exchange::response_headers`] that are on the response.
+    own_headers: Headers,
     /// Who calls, once a filter has authenticated the call.
     pub identity: Option<Identity>,
     /// What tells this caller from others besides its identity: filters that learn who calls in another way add what they
@@ -107,6 +109,7 @@ impl Exchange {
             request: Request::default(),
             response: Response::default(),
             response_headers: Headers::default(),
+            own_headers: Headers::default(),
             identity: None,
             caller_marks: Vec::new(),
             route: None,
@@ -134,6 +137,7 @@ impl Exchange {
         self.request.clear();
         self.response.clear();
         self.response_headers.clear();
+        self.own_headers.clear();
         self.identity = None;
         self.caller_marks.clear();
         self.route = None;
@@ -209,6 +213,16 @@ impl Exchange {
     /// Moves [`Exchange::response_headers`] into the response. For a name that the upstream sent too, the
     /// gateway's value comes first.
     pub fn merge_response_headers(&mut self) {
-        self.response.headers.absorb(&mut self.response_headers);
+        self.own_headers.clear();
+        if !self.response_headers.is_empty() {
+            self.response.headers.absorb(&self.response_headers);
+            std::mem::swap(&mut self.own_headers, &mut self.response_headers);
+        }
+    }
+
+    /// Whether a header of the response is none of the upstream's: filters wanted it on this response, and perhaps not
+    /// on another one with the same content.
+    pub fn is_own_header(&self, name: &[u8], value: &[u8]) -> bool {
+        !self.own_headers.is_empty() && self.own_headers.get_all(name).any(|own| own == value)
     }
 }

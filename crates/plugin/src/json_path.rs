@@ -1,5 +1,6 @@
 //! Paths into JSON values: `user.name`, `messages[*].role`, `items[0]`, `..model`.
 
+use crate::work::{Exhausted, WorkBudget};
 use serde_json::Value;
 
 /// Where to look in a value.
@@ -73,11 +74,11 @@ impl JsonPath {
         Some(Self { steps, is_query })
     }
 
-    /// What it leads to in `root`; `None`: nothing.
-    pub(crate) fn select<'v>(&self, root: &'v Value) -> Option<Selected<'v>> {
+    /// What it leads to in `root`; `None`: nothing, or the work for that goes beyond the call's budget.
+    pub(crate) fn select<'v>(&self, root: &'v Value, work: &WorkBudget) -> Option<Selected<'v>> {
         let mut found = vec![root];
         for step in &self.steps {
-            found = step.apply(found);
+            found = step.apply(found, work).ok()?;
         }
         match self.is_query {
             true => (!found.is_empty()).then_some(Selected::Several(found)),
@@ -104,8 +105,10 @@ fn read_subscript(text: &str) -> Option<(Step, &str)> {
 }
 
 impl Step {
-    fn apply<'v>(&self, values: Vec<&'v Value>) -> Vec<&'v Value> {
-        match self {
+    fn apply<'v>(&self, values: Vec<&'v Value>, work: &WorkBudget) -> Result<Vec<&'v Value>, Exhausted> {
+        // To pass by a value takes much less than to judge it.
+        work.spend(1 + values.len() / 8)?;
+        Ok(match self {
             Self::Name(name) => values.into_iter().filter_map(|value| value.get(name)).collect(),
             Self::Index(index) => values.into_iter().filter_map(|value| value.get(index)).collect(),
             Self::Each => values.into_iter().flat_map(children).collect(),
@@ -115,10 +118,11 @@ impl Step {
                 while let Some(value) = found.get(next).copied() {
                     found.extend(children(value));
                     next += 1;
+                    work.spend(usize::from(next % 8 == 0))?;
                 }
                 found
             }
-        }
+        })
     }
 }
 
@@ -161,10 +165,11 @@ mod tests {
             ("..model", json!(["m", 2])),
             ("messages..t", json!([1, 2, 3])),
         ] {
-            let seen = JsonPath::parse(path).and_then(|path| match path.select(&root)? {
-                Selected::One(value) => Some(value.clone()),
-                Selected::Several(values) => Some(values.into_iter().cloned().collect()),
-            });
+            let seen =
+                JsonPath::parse(path).and_then(|path| match path.select(&root, &WorkBudget::default())? {
+                    Selected::One(value) => Some(value.clone()),
+                    Selected::Several(values) => Some(values.into_iter().cloned().collect()),
+                });
             assert_eq!(seen.unwrap_or_default(), wanted, "{path}");
         }
     }

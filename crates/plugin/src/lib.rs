@@ -37,6 +37,7 @@ mod trace;
 mod undecided;
 mod variable;
 mod wait;
+mod work;
 
 pub use body::MAX_VARIABLE_BODY;
 pub use body_filter::{BodyFilter, BodyFilters};
@@ -70,3 +71,4 @@ pub use trace::{TraceContext, write_hex};
 pub use undecided::Undecided;
 pub use variable::Variable;
 pub use wait::Wait;
+pub use work::{Exhausted, WORK_STEPS, WorkBudget};

@@ -15,6 +15,7 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use weir_model::diagnostic::PathStep;
 use weir_model::{Diagnostic, DocPath, UpstreamHost, Voice};
@@ -43,6 +44,11 @@ pub trait Plugin: Send + Sync {
     /// on.
     fn works_on_streams(&self) -> bool {
         false
+    }
+
+    /// How many counters that still counted were evicted to make room for others; `None`: it holds none.
+    fn evictions(&self) -> Option<Arc<AtomicU64>> {
+        None
     }
 
     /// What credentials of this plugin look like; `None`: it has none.
@@ -297,6 +303,12 @@ impl Registry {
     /// The plugin of this name.
     pub fn get(&self, name: &str) -> Option<&dyn Plugin> {
         self.0.get(name).map(AsRef::as_ref)
+    }
+
+    /// Of the plugins that hold counters, how many were evicted.
+    pub fn evictions(&self) -> impl Iterator<Item = (&'static str, Arc<AtomicU64>)> {
+        self.iter()
+            .filter_map(|plugin| Some((plugin.name(), plugin.evictions()?)))
     }
 
     /// All plugins, by name.

@@ -104,6 +104,8 @@ pub enum RefusalKind {
         /// The plugin's name in the catalogue.
         plugin: &'static str,
     },
+    /// The work that the call asks for goes beyond its budget.
+    WorkLimit,
     /// A plugin cannot work with its configuration for this call.
     PluginFailed {
         /// The plugin's name in the catalogue.
@@ -117,7 +119,7 @@ impl RefusalKind {
     /// The status that this calls for by itself.
     pub fn status(&self) -> u16 {
         match self {
-            Self::BadRequest(_) | Self::Unacceptable { .. } => 400,
+            Self::BadRequest(_) | Self::Unacceptable { .. } | Self::WorkLimit => 400,
             Self::Unauthenticated { .. } => 401,
             Self::Forbidden { .. } => 403,
             Self::NoRoute => 404,
@@ -164,6 +166,7 @@ impl RefusalKind {
             Self::Forbidden { .. } => "forbidden",
             Self::Unacceptable { .. } => "unacceptable",
             Self::Answered { .. } => "answered",
+            Self::WorkLimit => "work_limit",
             Self::PluginFailed { .. } => "plugin_failed",
         }
     }

@@ -3,6 +3,7 @@
 use crate::body::ParsedBody;
 use crate::headers::Headers;
 use crate::uri;
+use crate::work::WorkBudget;
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -42,6 +43,8 @@ pub struct Request {
     pub headers: Headers,
     /// Of [`ABOUT_CLIENT`], those about which filters have decided, a bit each: the gateway leaves them as they are.
     pub decided: u8,
+    /// The work that the call's content may ask for.
+    pub work: WorkBudget,
     /// The body, where the engine has read it whole because somebody asked for it.
     pub body: Option<Vec<u8>>,
     /// Whether a body comes with the request.
@@ -88,6 +91,7 @@ impl Default for Request {
             host_port: None,
             headers: Headers::default(),
             decided: 0,
+            work: WorkBudget::default(),
             body: None,
             has_body: false,
             expects_continue: false,
@@ -172,6 +176,7 @@ impl Request {
             body.clear();
             self.spare_body = body;
         }
+        self.work.restart();
         self.has_body = false;
         self.expects_continue = false;
         self.max_body_bytes = None;

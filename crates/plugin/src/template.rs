@@ -82,7 +82,9 @@ impl Template {
             match part {
                 Part::Text(text) => out.extend_from_slice(text),
                 Part::Variable(variable) => {
-                    if let Some(value) = variable.read(exchange) {
+                    if let Some(value) = variable.read(exchange)
+                        && exchange.request.work.spend_bytes(value.len()).is_ok()
+                    {
                         out.extend_from_slice(&value);
                         found += 1;
                     }

@@ -208,10 +208,12 @@ impl Variable {
     /// The variable's value for this call, with its type.
     pub(crate) fn find<'x>(&self, exchange: &'x Exchange) -> Option<Found<'x>> {
         match self {
-            Self::PostArg(path) => Some(match path.select(exchange.request.body_fields()?)? {
-                Selected::One(value) => Found::Json(value),
-                Selected::Several(values) => Found::List(values),
-            }),
+            Self::PostArg(path) => Some(
+                match path.select(exchange.request.body_fields()?, &exchange.request.work)? {
+                    Selected::One(value) => Found::Json(value),
+                    Selected::Several(values) => Found::List(values),
+                },
+            ),
             Self::GraphqlRootFields => {
                 let operation = exchange.request.graphql_operation()?;
                 Some(Found::Json(&operation.root_fields))

@@ -58,6 +58,9 @@ pub(crate) fn query(request: &Request) -> Result<Option<Cow<'_, str>>, Fault> {
                     )),
                 };
             };
+            request.work.allow_body(body.len());
+            let spent = request.work.spend(body.len() / 8);
+            spent.map_err(|exhausted| invalid(&exhausted.to_string()))?;
             let content_type = request.headers.get(b"content-type").unwrap_or_default();
             if content_type.starts_with(b"application/json") {
                 let parsed: Value = serde_json::from_slice(body)

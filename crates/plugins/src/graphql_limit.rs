@@ -17,7 +17,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
-use weir_flow::rate_limit::{Limiter, Window, WindowLimit, WindowState};
+use std::sync::atomic::AtomicU64;
+use weir_flow::rate_limit::{Counters, Limiter, Window, WindowLimit, WindowState};
 use weir_model::Diagnostic;
 use weir_plugin::{
     BuildContext, Exchange, Filter, Outcome, Phases, Plugin, RedisLedger, RedisWork, Refusal, RefusalKind,
@@ -91,11 +92,11 @@ const MAX_COUNTERS: usize = 1 << 18;
 const MAX_BODY: usize = 1 << 20;
 
 /// The plugin; it owns the counters.
-pub struct GraphqlLimit(Arc<Limiter>);
+pub struct GraphqlLimit(Limiter);
 
 impl Default for GraphqlLimit {
     fn default() -> Self {
-        Self(Arc::new(Limiter::new(MAX_COUNTERS)))
+        Self(Limiter::new(MAX_COUNTERS))
     }
 }
 
@@ -106,6 +107,10 @@ impl Plugin for GraphqlLimit {
 
     fn config_schema(&self) -> schemars::Schema {
         schemars::schema_for!(Config)
+    }
+
+    fn evictions(&self) -> Option<Arc<AtomicU64>> {
+        Some(self.0.evictions())
     }
 
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
@@ -133,13 +138,14 @@ impl Plugin for GraphqlLimit {
         let shared = store.and_then(|store| store.compile(&mut faults));
         faults.done()?;
         let scope = config.scope.as_deref().unwrap_or(context.instance_id);
+        let counters = self.0.counters(scope);
         let counts = shared.map(|shared| match shared.settle_every {
             None => Counts::Asked(shared),
-            Some(delay) => Counts::Settled(Arc::new(Ledger::new(shared, Arc::clone(&self.0), delay))),
+            Some(delay) => Counts::Settled(Arc::new(Ledger::new(shared, counters.clone(), delay))),
         });
         Ok(Arc::new(DepthFilter {
             by: Counted::new(scope, 0, config.by.clone()),
-            limiter: Arc::clone(&self.0),
+            counters,
             limit: WindowLimit {
                 window: Window::FromFirst {
                     length_ms: config.window_seconds.saturating_mul(1000),
@@ -155,7 +161,7 @@ impl Plugin for GraphqlLimit {
 /// An instance of `graphql-limit`.
 struct DepthFilter {
     by: Counted,
-    limiter: Arc<Limiter>,
+    counters: Counters,
     limit: WindowLimit,
     /// `None`: it counts in this process.
     counts: Option<Counts>,
@@ -184,10 +190,10 @@ impl DepthFilter {
     fn count(&self, exchange: &mut Exchange, cost: u64) -> Option<Box<Refusal>> {
         let now_ms = exchange.unix_ms();
         let key = self.key(exchange);
-        self.limiter.add(key, &[self.limit.window], cost, now_ms);
-        let used = self.limiter.used(key, self.limit.window, now_ms);
+        self.counters.add(key, &[self.limit], cost, now_ms);
+        let used = self.counters.used(key, self.limit.window, now_ms);
         let mut states = [WindowState::default()];
-        let _counts_nothing = self.limiter.peek(key, &[self.limit], now_ms, &mut states);
+        let _counts_nothing = self.counters.peek(key, &[self.limit], now_ms, &mut states);
         self.conclude(exchange, cost, used, states[0].reset_ms)
     }
 

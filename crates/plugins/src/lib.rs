@@ -82,6 +82,8 @@ mod testkit;
 mod texts;
 mod weighted_rules;
 mod weights;
+#[cfg(test)]
+mod work_tests;
 
 pub use registry::{registry, registry_on, registry_with};
 

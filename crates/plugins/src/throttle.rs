@@ -19,8 +19,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
-use weir_flow::leaky_bucket::{LeakyBuckets, Rate};
+use weir_flow::leaky_bucket::{Buckets, LeakyBuckets, Rate};
 use weir_model::Diagnostic;
 use weir_plugin::{
     BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Refusal, RefusalKind, Undecided, parse_config,
@@ -102,6 +103,10 @@ impl Plugin for Throttle {
         schemars::schema_for!(Config)
     }
 
+    fn evictions(&self) -> Option<Arc<AtomicU64>> {
+        Some(self.0.evictions())
+    }
+
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: Config = parse_config(config)?;
         let mut faults = Faults::default();
@@ -118,7 +123,7 @@ impl Plugin for Throttle {
         let bucket = Bucket {
             by: Counted::new(scope, 0, config.by),
             otherwise: config.otherwise,
-            buckets: Arc::clone(&self.0),
+            buckets: self.0.buckets(scope),
             rate: Rate {
                 per_second: config.rate_per_second,
                 burst: config.burst,
@@ -138,7 +143,7 @@ impl Plugin for Throttle {
 struct Bucket {
     by: Counted,
     otherwise: Otherwise,
-    buckets: Arc<LeakyBuckets>,
+    buckets: Buckets,
     rate: Rate,
     delay: bool,
     status: u16,

@@ -32,6 +32,7 @@ impl Call<'_> {
                 true => self.judge(instance)?,
                 false => self.applies(instance),
             };
+            self.check_work()?;
             if applies {
                 self.run_instance(instance).await?;
             }
@@ -40,6 +41,14 @@ impl Call<'_> {
             self.body.limit = limit;
         }
         Ok(())
+    }
+
+    /// Refuses a call whose content asked for more work than there is, whatever came of that work.
+    pub fn check_work(&self) -> Result<(), Stop> {
+        match self.exchange.request.work.is_exhausted() {
+            true => Err(RefusalKind::WorkLimit.into()),
+            false => Ok(()),
+        }
     }
 
     pub fn applies(&self, instance: &Instance) -> bool {
@@ -68,7 +77,9 @@ impl Call<'_> {
     async fn run_instance(&mut self, instance: &Instance) -> Result<(), Stop> {
         let mut has_asked = false;
         let stop = loop {
-            match instance.filter.on_request(self.exchange) {
+            let outcome = instance.filter.on_request(self.exchange);
+            self.check_work()?;
+            match outcome {
                 Outcome::Continue => return Ok(()),
                 Outcome::Reply(reply) => return Err(Stop::Reply(reply)),
                 Outcome::Delay(time) => {
@@ -128,6 +139,7 @@ impl Call<'_> {
 
     /// Runs the response work of a chain on the exchange's response.
     pub fn run_response_work(&mut self, chain: &Chain) {
+        self.exchange.request.work.restart();
         for index in &chain.response_order {
             let step = &chain.steps[usize::from(*index)];
             let Some(instance) = step.instance(self.exchange.identity.as_ref()) else {

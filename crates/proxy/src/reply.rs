@@ -335,6 +335,7 @@ fn metric_of(kind: &RefusalKind) -> metrics::Refusal {
         Kind::UpstreamFailed => Metric::UpstreamInvalid,
         Kind::UpstreamTimeout => Metric::UpstreamTimeout,
         Kind::NoService => Metric::Unavailable,
+        Kind::WorkLimit => Metric::WorkLimit,
         Kind::AnonymousConsumerMissing | Kind::PluginFailed { .. } => Metric::Internal,
         _ => Metric::Plugin,
     }

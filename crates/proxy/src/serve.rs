@@ -218,6 +218,7 @@ impl<'c> Call<'c> {
             } else {
                 table.find(self.exchange)
             };
+            self.check_work()?;
             if found.is_some() {
                 return Ok(found);
             }

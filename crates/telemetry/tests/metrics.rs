@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use weir_telemetry::access_log::{AccessEntry, AccessLog};
 use weir_telemetry::log_out::{LogOutStats, LogTargetKind};
@@ -131,6 +131,7 @@ fn the_exposition_is_golden() {
     let redis = Arc::new(RedisStats::default());
     redis.server("127.0.0.1:6379").answered.fetch_add(2, Relaxed);
     registry.observe_redis(redis);
+    registry.observe_evictions([("rate-limit", Arc::new(AtomicU64::new(3)))]);
     registry.certificates_end(vec![("a.test".into(), 60)]);
 
     registry.store_followed(0, true);

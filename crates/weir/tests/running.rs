@@ -122,3 +122,54 @@ fn a_kong_yml_is_served_below_http() {
         assert!(line.contains(part), "{part} in {line}");
     }
 }
+
+/// The defect: a schema that leads back to itself and a body of 130 bytes held a worker for minutes.
+#[test]
+fn a_call_that_asks_for_too_much_work_is_refused_in_its_dialect() {
+    let upstream = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let node = upstream.local_addr().expect("bound");
+    let below = "{type: object, required: [a], properties: {a: {$ref: '#/definitions/n'}}}";
+    let schema =
+        format!("{{definitions: {{n: {{anyOf: [{below}, {below}, {below}]}}}}, $ref: '#/definitions/n'}}");
+    let native = format!(
+        "weir: 1\nservices: [{{name: a, url: 'http://{node}', routes: [{{name: a, paths: [/], plugins: [\
+         {{request-validation: {{body_schema: {schema}}}}}]}}]}}]\n"
+    );
+    let apisix = format!(
+        "routes:\n- id: 1\n  uri: /*\n  upstream: {{type: roundrobin, nodes: {{'{node}': 1}}}}\n  plugins: \
+         {{request-validation: {{body_schema: {schema}}}}}\n#END\n"
+    );
+    let body = format!("{}1{}", "{\"a\":".repeat(20), "}".repeat(20));
+    for (document, words) in [
+        (native, "Request too complex"),
+        (apisix, "<h1>400 Bad Request</h1>"),
+    ] {
+        let folder = folder(&document);
+        let weir = Weir::start(folder.path(), &SERVE);
+        let ask = |address: &str, head: &str, body: &str| {
+            let mut client = std::net::TcpStream::connect(address).expect("a connection");
+            let length = body.len();
+            let request = format!(
+                "{head} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+            );
+            client.write_all(request.as_bytes()).expect("sent");
+            let mut answer = String::new();
+            client.read_to_string(&mut answer).expect("an answer");
+            answer
+        };
+        let answer = ask(&weir.proxy(), "POST /", &body);
+        assert!(
+            answer.starts_with("HTTP/1.1 400 ") && answer.contains(words),
+            "{answer}"
+        );
+        let metrics = ask(&weir.status(), "GET /metrics", "");
+        assert!(
+            metrics.contains("weir_refusals_total{reason=\"work_limit\"} 1\n"),
+            "{metrics}"
+        );
+        assert!(
+            metrics.contains("weir_limit_counters_evicted_total{plugin=\"rate-limit\"} 0\n"),
+            "{metrics}"
+        );
+    }
+}

@@ -1,5 +1,6 @@
 //! Whether a document may be stored: what a shape cannot say, in the order and the words of APISIX.
 
+mod groups;
 mod json_path;
 mod plugins;
 mod reference;
@@ -34,27 +35,37 @@ pub struct Surroundings<'s> {
 pub fn check(kind: Kind, id: Option<&str>, document: &Value, around: Surroundings<'_>) -> Result<(), String> {
     // The check fills in defaults, which are not stored.
     let mut value = document.clone();
+    check_alone(kind, id, &mut value, around)?;
+    groups::check(kind, id, document, around)
+}
+
+fn check_alone(
+    kind: Kind,
+    id: Option<&str>,
+    value: &mut Value,
+    around: Surroundings<'_>,
+) -> Result<(), String> {
     match kind {
-        Kind::Route => route(&mut value, around),
-        Kind::Service => service(&mut value, around),
-        Kind::Upstream => upstream::check(&mut value, around),
-        Kind::Consumer => consumer(id, &mut value, around),
-        Kind::Credential => credential(id, &mut value, around),
+        Kind::Route => route(value, around),
+        Kind::Service => service(value, around),
+        Kind::Upstream => upstream::check(value, around),
+        Kind::Consumer => consumer(id, value, around),
+        Kind::Credential => credential(id, value, around),
         Kind::ConsumerGroup | Kind::PluginConfig => {
-            shaped(kind, &mut value)?;
-            plugins::check(&value, around)
+            shaped(kind, value)?;
+            plugins::check(value, around)
         }
-        Kind::GlobalRule => global_rule(id, &mut value, around),
-        Kind::PluginMetadata => plugins::check_metadata(id, &mut value),
-        Kind::Ssl => ssl::check(&mut value),
+        Kind::GlobalRule => global_rule(id, value, around),
+        Kind::PluginMetadata => plugins::check_metadata(id, value),
+        Kind::Ssl => ssl::check(value),
         Kind::Proto => {
-            shaped(kind, &mut value)?;
+            shaped(kind, value)?;
             let content = value.get("content").and_then(Value::as_str).unwrap_or_default();
             proto::check_content(content)
         }
-        Kind::StreamRoute => stream_route(id, &mut value, around),
-        Kind::Secret => vault(around.owner, &mut value),
-        Kind::CostDecoration => shaped(kind, &mut value),
+        Kind::StreamRoute => stream_route(id, value, around),
+        Kind::Secret => vault(around.owner, value),
+        Kind::CostDecoration => shaped(kind, value),
     }
 }
 

@@ -30,7 +30,7 @@ mod jwe_decrypt;
 mod jwt_auth;
 mod key_auth;
 mod limit_conn;
-mod limit_count;
+pub(crate) mod limit_count;
 mod limit_req;
 mod loggers;
 mod meta;

@@ -69,6 +69,12 @@ PUT global_rules/1 {"plugins": {"cors": {}}} -> 201
 PUT global_rules/1 {"plugins": {"cors": {}}} -> 200
 PUT global_rules/2 {"plugins": {"cors": {}}} -> 400 {"error_msg": "plugin 'cors' already exists in global rule with id '1'"}
 PUT services/1 {} -> 201
+PUT routes/g1 {"uri": "/1", "plugins": {"limit-count": {"count": 2, "time_window": 60, "group": "g"}}} -> 201
+PUT routes/g2 {"uri": "/2", "plugins": {"limit-count": {"count": 2, "time_window": 60, "group": "g", "policy": "local", "_meta": {"priority": 1}}}} -> 201
+PUT routes/g3 {"uri": "/3", "plugins": {"limit-count": {"count": 3, "time_window": 60, "group": "g"}}} -> 400 {"error_msg": "failed to check the configuration of plugin limit-count err: group conf mismatched"}
+PUT services/g {"plugins": {"limit-count": {"count": 2, "time_window": 61, "group": "g"}}} -> 400 {"error_msg": "failed to check the configuration of plugin limit-count err: group conf mismatched"}
+PUT routes/g2 {"uri": "/2", "plugins": {"limit-count": {"count": 3, "time_window": 60, "group": "h"}}} -> 200
+PUT routes/g1 {"uri": "/1", "plugins": {"limit-count": {"count": 4, "time_window": 60, "group": "g"}}} -> 200
 POST services/1/graphql_cost_decorations {"field_path": "Query.a"} -> 201
 POST services/1/graphql_cost_decorations {"field_path": "Query.a"} -> 400
 "#,

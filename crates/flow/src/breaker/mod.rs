@@ -6,7 +6,7 @@
 
 mod store;
 
-pub use store::Breakers;
+pub use store::{BreakerStore, Breakers};
 
 /// When a breaker opens, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,70 +2,75 @@
 //! question costs one load; and no more than a bound.
 
 use super::{Breaker, BreakerRules};
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use crate::bounded_map::{Evictable, Eviction};
+use crate::partition::{Partition, Partitions};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
-/// Locks that keys are spread over.
-const SHARDS: usize = 16;
-
-/// Breakers by key. Of those beyond the capacity, the ones that failed longest ago are forgotten.
+/// The breakers of all instances. Of those beyond the capacity, the ones of the same instance that never opened and
+/// failed longest ago are forgotten first, then those that opened longest ago.
 #[derive(Debug)]
-pub struct Breakers {
-    shards: [Mutex<HashMap<u64, Breaker>>; SHARDS],
-    /// Keys in all shards.
-    count: AtomicUsize,
-    /// Most keys of a shard.
-    capacity: usize,
+pub struct BreakerStore(Partitions<Breaker>);
+
+/// The breakers of one instance, by key: those of another do not push them out.
+#[derive(Debug, Clone)]
+pub struct Breakers(Arc<Partition<Breaker>>);
+
+impl Evictable for Breaker {
+    fn eviction(&self, _: u64) -> Eviction {
+        match self.opened_at_s {
+            Some(opened_at_s) => Eviction::Protected(opened_at_s),
+            None => Eviction::Candidate(self.failed_at_s, 0),
+        }
+    }
+}
+impl BreakerStore {
+    /// Room for about `capacity` keys; see [`Limiter::new`](crate::rate_limit::Limiter::new) for the bound.
+    #[must_use]
+    pub fn new(capacity: usize) -> Self {
+        Self(Partitions::new(capacity))
+    }
+
+    /// The breakers of the instance of this name.
+    #[must_use]
+    pub fn breakers(&self, instance: &str) -> Breakers {
+        Breakers(self.0.partition(instance))
+    }
+
+    /// How many breakers were forgotten to make room.
+    #[must_use]
+    pub fn evictions(&self) -> Arc<AtomicU64> {
+        self.0.evictions()
+    }
 }
 
 impl Breakers {
-    /// Room for about `capacity` keys.
-    #[must_use]
-    pub fn new(capacity: usize) -> Self {
-        Self {
-            shards: Default::default(),
-            count: AtomicUsize::new(0),
-            capacity: (capacity / SHARDS).max(1),
-        }
-    }
-
-    fn shard(&self, key: u64) -> MutexGuard<'_, HashMap<u64, Breaker>> {
-        // A panic under the lock leaves whole entries only.
-        let shard = &self.shards[(key % SHARDS as u64) as usize];
-        shard.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether nothing at all has failed, so that every call may be made.
+    /// Whether nothing at all has failed, of no instance, so that every call may be made.
     #[inline]
     #[must_use]
     pub fn is_quiet(&self) -> bool {
-        self.count.load(Ordering::Relaxed) == 0
+        self.0.is_store_empty()
     }
 
     /// Whether a call may be made.
     #[must_use]
     pub fn allows(&self, key: u64, rules: &BreakerRules, now_s: u64) -> bool {
+        let key = spread(key);
         self.is_quiet()
             || self
+                .0
                 .shard(key)
-                .get(&key)
-                .is_none_or(|breaker| breaker.allows(rules, now_s))
+                .get(key)
+                .is_none_or(|it| it.allows(rules, now_s))
     }
 
     /// Notes a failure.
     pub fn note_failure(&self, key: u64, rules: &BreakerRules, now_s: u64) {
-        let mut shard = self.shard(key);
-        let before = shard.len();
-        if before >= self.capacity && !shard.contains_key(&key) {
-            make_room(&mut shard, self.capacity);
-        }
-        let breaker = shard.entry(key).or_default();
-        *breaker = breaker.after_failure(rules, now_s);
-        // Every shard's part is changed under its lock, so the sum never falls below 0.
-        let after = shard.len();
-        self.count
-            .fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
+        let key = spread(key);
+        let mut shard = self.0.shard(key);
+        let known = shard.get(key).copied();
+        shard.make_room(usize::from(known.is_none()), now_s);
+        shard.set(key, known.unwrap_or_default().after_failure(rules, now_s));
     }
 
     /// Notes a success.
@@ -73,32 +78,21 @@ impl Breakers {
         if self.is_quiet() {
             return;
         }
-        let mut shard = self.shard(key);
-        let Some(breaker) = shard.get_mut(&key) else {
+        let key = spread(key);
+        let mut shard = self.0.shard(key);
+        let Some(breaker) = shard.get(key).copied() else {
             return;
         };
         match breaker.after_success(rules) {
-            Some(next) => *breaker = next,
-            None => {
-                shard.remove(&key);
-                self.count.fetch_sub(1, Ordering::Relaxed);
-            }
+            Some(next) => shard.set(key, next),
+            None => shard.remove(key),
         }
     }
 }
 
-/// Forgets an eighth, so that the work of finding what failed longest ago is shared by many new keys.
-fn make_room(shard: &mut HashMap<u64, Breaker>, capacity: usize) {
-    let mut times: Vec<u64> = shard.values().map(|breaker| breaker.failed_at_s).collect();
-    times.sort_unstable();
-    let gone = (capacity / 8).max(1);
-    let last = times.get(gone - 1).copied().unwrap_or(u64::MAX);
-    let mut left = gone;
-    shard.retain(|_, breaker| {
-        let goes = left > 0 && breaker.failed_at_s <= last;
-        left -= usize::from(goes);
-        !goes
-    });
+/// A key for the store, which takes its shard from the highest bits.
+fn spread(key: u64) -> u128 {
+    u128::from(key).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835)
 }
 
 #[cfg(test)]
@@ -113,7 +107,7 @@ mod tests {
 
     #[test]
     fn keys_are_kept_apart_and_forgotten() {
-        let breakers = Breakers::new(1_000);
+        let breakers = BreakerStore::new(1_000).breakers("a");
         assert!(breakers.is_quiet() && breakers.allows(1, &RULES, 100));
         breakers.note_failure(1, &RULES, 100);
         breakers.note_failure(17, &RULES, 100);
@@ -128,11 +122,12 @@ mod tests {
 
     #[test]
     fn what_failed_longest_ago_makes_room() {
-        let breakers = Breakers::new(160);
+        let store = BreakerStore::new(160);
+        let breakers = store.breakers("a");
         for key in 0..10_000 {
             breakers.note_failure(key, &RULES, 100 + key);
         }
-        assert!(breakers.count.load(Ordering::Relaxed) <= 160);
+        assert!(store.0.held() <= 300, "{}", store.0.held());
         assert!(!breakers.allows(9_999, &RULES, 10_099), "the last is there");
         assert!(breakers.allows(1, &RULES, 101), "the first is gone");
         for key in 0..10_000 {

@@ -1,7 +1,8 @@
 //! The rate limiter: fixed and sliding windows, counted exactly over all workers.
 //!
-//! One [`Limiter`] serves the whole process. A decision takes one lock, of one shard out of 64, and checks and counts
-//! all windows of a key under it, so that of any number of concurrent calls exactly as many pass as the limit says.
+//! One [`Limiter`] serves the whole process and gives each limit [`Counters`] of its own. A decision takes one lock, of
+//! one of their shards, and checks and counts all windows of a key under it, so that of any number of concurrent calls
+//! exactly as many pass as the limit says.
 //! It keeps numbers only: who a caller is (see [`key`]), what a refusal says and which headers announce the limits
 //! belong to the plugins.
 
@@ -9,18 +10,17 @@ mod key;
 mod shard;
 mod window;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use crate::partition::{Partition, Partitions, Shard};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 pub use key::{KeyStart, key};
 pub use window::Window;
 
-use shard::{Counter, Shard};
+use shard::{Counter, Stored, read, read_sliding, write};
 
 /// The most windows that one decision can check.
 pub const MAX_LIMITS: usize = 8;
-
-const SHARD_BITS: u32 = 6;
-const SHARDS: usize = 1 << SHARD_BITS;
 
 /// How many calls may pass in a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -91,31 +91,46 @@ pub enum Verdict {
     },
 }
 
-/// The counters of all keys. Bounded: when it is full, windows that are over are forgotten first, then those that end
-/// soonest (and of these the emptiest), whose keys then start again from nothing.
+/// The counters of all limits. Bounded: windows that are over are forgotten first; where that is not enough, counters of
+/// the same limit whose calls still pass, those with the fewest calls first, and the others last.
 #[derive(Debug)]
-pub struct Limiter {
-    shards: Box<[Padded]>,
-}
+pub struct Limiter(Partitions<Stored>);
 
-/// Keeps the locks of two shards off one cache line (and off the pair that is fetched together).
-#[derive(Debug)]
-#[repr(align(128))]
-struct Padded(Mutex<Shard>);
+/// The counters of one limit: what is counted for another does not push them out.
+#[derive(Debug, Clone)]
+pub struct Counters(Arc<Partition<Stored>>);
 
 impl Limiter {
-    /// A limiter that holds at most about `max_entries` counters of about 50 bytes each: one for each window of each
-    /// key. They are spread over 64 shards with at least 16 places each; memory is taken as it is needed.
+    /// A limiter that holds about `max_entries` counters of 32 bytes each, in tables that are three eighths to three
+    /// quarters full: one for each window of each key. Every limit may hold its share of them (at least
+    /// [`LEAST_SHARE`](crate::LEAST_SHARE)) while others are flooded, so at most there are twice as many counters, or
+    /// the least share for each of very many limits. Memory is taken as it is needed.
     #[must_use]
     pub fn new(max_entries: usize) -> Self {
-        let capacity = max_entries.div_ceil(SHARDS);
-        Self {
-            shards: (0..SHARDS)
-                .map(|_| Padded(Mutex::new(Shard::new(capacity))))
-                .collect(),
-        }
+        Self(Partitions::new(max_entries))
     }
 
+    /// The counters of the limit of this name. They stay while they are used, so whoever takes over from another must
+    /// ask for them before that one is gone.
+    #[must_use]
+    pub fn counters(&self, limit: &str) -> Counters {
+        Counters(self.0.partition(limit))
+    }
+
+    /// How many counters are held, including those of windows that are over and were not forgotten yet.
+    #[must_use]
+    pub fn entries(&self) -> usize {
+        self.0.held()
+    }
+
+    /// How many counters of open windows were forgotten to make room.
+    #[must_use]
+    pub fn evictions(&self) -> Arc<AtomicU64> {
+        self.0.evictions()
+    }
+}
+
+impl Counters {
     /// Decides whether a call of `key` passes, and counts it in every one of `limits` if it does; if any window is
     /// exhausted it is counted in none.
     ///
@@ -127,7 +142,7 @@ impl Limiter {
         self.decide(key, limits, now_ms, out, true)
     }
 
-    /// The answer that [`Limiter::take`] would give, without counting. Here `remaining` includes the call asked for.
+    /// The answer that [`Counters::take`] would give, without counting. Here `remaining` includes the call asked for.
     pub fn peek(&self, key: u128, limits: &[WindowLimit], now_ms: u64, out: &mut [WindowState]) -> Verdict {
         self.decide(key, limits, now_ms, out, false)
     }
@@ -135,41 +150,38 @@ impl Limiter {
     /// How many calls have been counted in the window; not for sliding ones.
     #[must_use]
     pub fn used(&self, key: u128, window: Window, now_ms: u64) -> u64 {
-        lock(self.shard(key)).read(key, window, now_ms).used
+        read(&self.0.shard(key), key, window, now_ms).used
     }
 
-    /// Counts so many calls at once in every one of `windows` (of which only the first [`MAX_LIMITS`] count), whatever
-    /// limits there are; not for sliding ones.
-    pub fn add(&self, key: u128, windows: &[Window], count: u64, now_ms: u64) {
-        let windows = &windows[..windows.len().min(MAX_LIMITS)];
+    /// Counts so many calls at once in every one of `limits` (of which only the first [`MAX_LIMITS`] count), even if
+    /// that is more than they allow; not for sliding ones.
+    pub fn add(&self, key: u128, limits: &[WindowLimit], count: u64, now_ms: u64) {
+        let limits = &limits[..limits.len().min(MAX_LIMITS)];
         let mut counters = [Counter::default(); MAX_LIMITS];
-        let mut shard = lock(self.shard(key));
-        for (window, counter) in windows.iter().zip(&mut counters) {
-            *counter = shard.read(key, *window, now_ms);
+        let mut shard = self.0.shard(key);
+        for (limit, counter) in limits.iter().zip(&mut counters) {
+            *counter = read(&shard, key, limit.window, now_ms);
             counter.used = counter.used.saturating_add(count);
+            counter.is_exhausted = counter.used >= limit.limit;
         }
-        shard.write(key, windows.iter().copied(), &counters, now_ms);
+        let windows = limits.iter().map(|limit| limit.window);
+        write(&mut shard, key, windows, &counters, now_ms);
     }
 
     /// Takes over what was counted elsewhere: so many calls in the window that ends at `end_ms` (of a sliding one, the
     /// window of the clock).
-    pub fn set(&self, key: u128, window: Window, used: u64, end_ms: u64, now_ms: u64) {
-        let end_ms = match window {
+    pub fn set(&self, key: u128, limit: WindowLimit, used: u64, end_ms: u64, now_ms: u64) {
+        let end_ms = match limit.window {
             Window::Sliding { length_ms } => end_ms.saturating_add(length_ms.max(1)),
             _ => end_ms,
         };
-        let mut shard = lock(self.shard(key));
-        shard.write(key, std::iter::once(window), &[Counter { end_ms, used }], now_ms);
-    }
-
-    fn shard(&self, key: u128) -> &Padded {
-        &self.shards[(key >> (u128::BITS - SHARD_BITS)) as usize]
-    }
-
-    /// How many counters are held, including those of windows that are over and were not forgotten yet.
-    #[must_use]
-    pub fn entries(&self) -> usize {
-        self.shards.iter().map(|shard| lock(shard).len()).sum()
+        let counter = Counter {
+            end_ms,
+            used,
+            is_exhausted: used >= limit.limit,
+        };
+        let mut shard = self.0.shard(key);
+        write(&mut shard, key, std::iter::once(limit.window), &[counter], now_ms);
     }
 
     fn decide(
@@ -189,13 +201,13 @@ impl Limiter {
         let mut carried = [0.0; MAX_LIMITS];
         let mut exhausted = None;
 
-        let mut shard = lock(self.shard(key));
+        let mut shard = self.0.shard(key);
         for (index, (limit, counter)) in limits.iter().zip(&mut counters).enumerate() {
             if let Window::Sliding { length_ms } = limit.window {
-                (*counter, carried[index]) = shard.read_sliding(key, length_ms, now_ms);
+                (*counter, carried[index]) = read_sliding(&shard, key, length_ms, now_ms);
                 carried[index] = carried[index].min(limit.limit as f64);
             } else {
-                *counter = shard.read(key, limit.window, now_ms);
+                *counter = read(&shard, key, limit.window, now_ms);
             }
             let used = counter.used as f64 + carried[index];
             if used >= limit.limit as f64 && exhausted.is_none() {
@@ -203,10 +215,20 @@ impl Limiter {
             }
         }
         if count && exhausted.is_none() {
-            for counter in &mut counters[..limits.len()] {
+            for ((counter, limit), carried) in counters.iter_mut().zip(limits).zip(carried) {
                 counter.used += 1;
+                counter.is_exhausted = counter.used as f64 + carried >= limit.limit as f64;
             }
-            shard.write(key, limits.iter().map(|limit| limit.window), &counters, now_ms);
+            write(
+                &mut shard,
+                key,
+                limits.iter().map(|limit| limit.window),
+                &counters,
+                now_ms,
+            );
+        }
+        if let Some(index) = exhausted.filter(|_| count) {
+            mark_exhausted(&mut shard, key, limits[index].window, counters[index], now_ms);
         }
         drop(shard);
 
@@ -235,9 +257,19 @@ fn until_one_passes(left: f64, carried: f64, open_ms: u64, length_ms: u64, is_ex
     (wait.max(0.0).ceil() as u64).min(length_ms.max(1))
 }
 
-/// A panic elsewhere cannot leave a shard half changed, so a poisoned lock is as good as any.
-fn lock(shard: &Padded) -> MutexGuard<'_, Shard> {
-    shard.0.lock().unwrap_or_else(PoisonError::into_inner)
+/// Has a counter kept that has just refused a call, where it was not known to do so: its limit was lowered, or it counts
+/// what was counted elsewhere.
+fn mark_exhausted(
+    shard: &mut Shard<'_, Stored>,
+    key: u128,
+    window: Window,
+    mut counter: Counter,
+    now_ms: u64,
+) {
+    if counter.used > 0 && !counter.is_exhausted {
+        counter.is_exhausted = true;
+        write(shard, key, std::iter::once(window), &[counter], now_ms);
+    }
 }
 
 #[cfg(test)]

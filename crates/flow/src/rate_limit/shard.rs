@@ -1,17 +1,65 @@
-//! One 64th of the limiter's counters, behind one lock: a bounded map that forgets what is over.
-
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+//! What is kept of a window's calls, where it is kept, and how long.
 
 use super::{MAX_LIMITS, Window};
+use crate::bounded_map::{Evictable, Eviction};
+use crate::partition::Shard;
 
 /// The calls of one window of one key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Counter {
     /// When the window ends; milliseconds since the Unix epoch.
     pub end_ms: u64,
     /// Calls that passed.
     pub used: u64,
+    /// The next call is refused: it is kept while there are counters that refuse none.
+    pub is_exhausted: bool,
+}
+
+/// A counter as it is kept, in 16 bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Stored {
+    end_ms: u64,
+    /// Its highest bit tells that the counter is exhausted.
+    used: u64,
+}
+
+const EXHAUSTED: u64 = 1 << 63;
+
+impl From<Counter> for Stored {
+    fn from(counter: Counter) -> Self {
+        let used = counter.used.min(EXHAUSTED - 1);
+        Self {
+            end_ms: counter.end_ms,
+            used: if counter.is_exhausted {
+                used | EXHAUSTED
+            } else {
+                used
+            },
+        }
+    }
+}
+
+impl From<Stored> for Counter {
+    fn from(stored: Stored) -> Self {
+        Self {
+            end_ms: stored.end_ms,
+            used: stored.used & !EXHAUSTED,
+            is_exhausted: stored.used & EXHAUSTED != 0,
+        }
+    }
+}
+
+impl Evictable for Stored {
+    fn eviction(&self, now_ms: u64) -> Eviction {
+        if self.end_ms <= now_ms {
+            Eviction::Expired
+        } else if self.used & EXHAUSTED != 0 {
+            Eviction::Protected(self.end_ms)
+        } else {
+            // A flood of new keys displaces itself before the callers that were counted many times.
+            Eviction::Candidate(self.used, self.end_ms)
+        }
+    }
 }
 
 impl Counter {
@@ -22,96 +70,63 @@ impl Counter {
     }
 }
 
-/// The counters, by key and window. All windows of a key are in one shard.
-#[derive(Debug)]
-pub(super) struct Shard {
-    counters: HashMap<u128, Counter, BuildHasherDefault<KeyHasher>>,
-    capacity: usize,
+/// The counter as it stands; a fresh one when its window is not open.
+pub(super) fn read(shard: &Shard<'_, Stored>, key: u128, window: Window, now_ms: u64) -> Counter {
+    match shard.get(window.place(key)).map(|it| Counter::from(*it)) {
+        Some(counter) if counter.is_open(window, now_ms) => counter,
+        _ => Counter {
+            end_ms: window.end_ms(now_ms),
+            ..Counter::default()
+        },
+    }
 }
 
-impl Shard {
-    /// A shard of at most `capacity` counters, though never of less than twice what one decision needs.
-    pub(super) fn new(capacity: usize) -> Self {
-        Self {
-            counters: HashMap::default(),
-            capacity: capacity.max(2 * MAX_LIMITS),
-        }
-    }
+/// The counter of the open window of a [`Window::Sliding`] of this length, and the calls of the window before that lie in
+/// the span. Counters are kept for a window longer than they count.
+pub(super) fn read_sliding(
+    shard: &Shard<'_, Stored>,
+    key: u128,
+    length_ms: u64,
+    now_ms: u64,
+) -> (Counter, f64) {
+    let length = length_ms.max(1);
+    let end_ms = Window::Sliding { length_ms }
+        .end_ms(now_ms)
+        .saturating_add(length);
+    let counter = |end_ms: u64| {
+        let counter = shard
+            .get(sliding_place(key, length, end_ms))
+            .map(|it| Counter::from(*it));
+        counter.filter(|it| it.end_ms == end_ms).unwrap_or(Counter {
+            end_ms,
+            ..Counter::default()
+        })
+    };
+    let remaining_ms = end_ms.saturating_sub(length).saturating_sub(now_ms);
+    let share = remaining_ms as f64 / length as f64;
+    let carried = counter(end_ms.saturating_sub(length)).used as f64 * share;
+    (counter(end_ms), carried)
+}
 
-    pub(super) fn len(&self) -> usize {
-        self.counters.len()
-    }
-
-    /// The counter as it stands; a fresh one when its window is not open.
-    pub(super) fn read(&self, key: u128, window: Window, now_ms: u64) -> Counter {
-        match self.counters.get(&window.place(key)) {
-            Some(counter) if counter.is_open(window, now_ms) => *counter,
-            _ => Counter {
-                end_ms: window.end_ms(now_ms),
-                used: 0,
-            },
-        }
-    }
-
-    /// The counter of the open window of a [`Window::Sliding`] of this length, and the calls of the window before
-    /// that lie in the span. Counters are kept for a window longer than they count.
-    pub(super) fn read_sliding(&self, key: u128, length_ms: u64, now_ms: u64) -> (Counter, f64) {
-        let length = length_ms.max(1);
-        let end_ms = Window::Sliding { length_ms }
-            .end_ms(now_ms)
-            .saturating_add(length);
-        let used = |end_ms: u64| {
-            let counter = self.counters.get(&sliding_place(key, length, end_ms));
-            counter.filter(|it| it.end_ms == end_ms).map_or(0, |it| it.used)
-        };
-        let remaining_ms = end_ms.saturating_sub(length).saturating_sub(now_ms);
-        let share = remaining_ms as f64 / length as f64;
-        let carried = used(end_ms.saturating_sub(length)) as f64 * share;
-        let used = used(end_ms);
-        (Counter { end_ms, used }, carried)
-    }
-
-    /// Sets the counters of a key, one for each of `windows` (at most [`MAX_LIMITS`]), after making room when there is
-    /// none for new ones.
-    pub(super) fn write(
-        &mut self,
-        key: u128,
-        windows: impl Iterator<Item = Window> + Clone,
-        counters: &[Counter],
-        now_ms: u64,
-    ) {
-        let places = windows.zip(counters).map(|(window, counter)| match window {
-            Window::Sliding { length_ms } => sliding_place(key, length_ms.max(1), counter.end_ms),
-            window => window.place(key),
-        });
-        // Before anything is written, so that what is written now is not displaced by it.
-        if self.counters.len() + MAX_LIMITS > self.capacity
-            && !places.clone().all(|place| self.counters.contains_key(&place))
-        {
-            self.make_room(now_ms);
-        }
-        for (place, counter) in places.zip(counters) {
-            self.counters.insert(place, *counter);
-        }
-    }
-
-    /// Frees an eighth of the shard, so that the work of going through it is shared by many new keys.
-    fn make_room(&mut self, now_ms: u64) {
-        self.counters.retain(|_, counter| counter.end_ms > now_ms);
-        let kept = self.capacity - (self.capacity / 8).max(MAX_LIMITS);
-        let Some(excess) = self.counters.len().checked_sub(kept).filter(|excess| *excess > 0) else {
-            return;
-        };
-        // The order of counters is that of their ends, then of their calls: who floods the limiter with new keys
-        // displaces the flood before the callers that were counted many times in the same window.
-        let mut order: Vec<Counter> = self.counters.values().copied().collect();
-        let (before, &mut last, _) = order.select_nth_unstable(excess - 1);
-        let mut equals = excess - before.iter().filter(|counter| **counter < last).count();
-        self.counters.retain(|_, counter| {
-            let goes = *counter < last || (*counter == last && equals > 0);
-            equals -= usize::from(goes && *counter == last);
-            !goes
-        });
+/// Sets the counters of a key, one for each of `windows` (at most [`MAX_LIMITS`]), after making room for new ones. All
+/// windows of a key are in one shard.
+pub(super) fn write(
+    shard: &mut Shard<'_, Stored>,
+    key: u128,
+    windows: impl Iterator<Item = Window> + Clone,
+    counters: &[Counter],
+    now_ms: u64,
+) {
+    debug_assert!(windows.clone().count() <= MAX_LIMITS, "room is made for so many");
+    let places = windows.zip(counters).map(|(window, counter)| match window {
+        Window::Sliding { length_ms } => sliding_place(key, length_ms.max(1), counter.end_ms),
+        window => window.place(key),
+    });
+    // Before anything is written, so that what is written now is not displaced by it.
+    let new = places.clone().filter(|place| shard.get(*place).is_none()).count();
+    shard.make_room(new, now_ms);
+    for (place, counter) in places.zip(counters) {
+        shard.set(place, (*counter).into());
     }
 }
 
@@ -119,25 +134,4 @@ impl Shard {
 fn sliding_place(key: u128, length: u64, end_ms: u64) -> u128 {
     let parity = u128::from((end_ms / length) & 1) << 64;
     Window::Sliding { length_ms: length }.place(key) ^ parity
-}
-
-/// A key is a strong hash already; this only folds it to the 64 bits that the map wants.
-#[derive(Default)]
-pub(super) struct KeyHasher(u64);
-
-impl Hasher for KeyHasher {
-    fn write_u128(&mut self, key: u128) {
-        self.0 = key as u64 ^ (key >> 64) as u64;
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        // Never on the path of a `u128`, but what a hasher must be able to do.
-        self.0 = bytes
-            .iter()
-            .fold(self.0, |hash, byte| hash.rotate_left(8) ^ u64::from(*byte));
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
 }

@@ -7,6 +7,8 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod floods;
+
 /// 2026-11-20 15:31:00, the start of a minute.
 const NOW: u64 = 1_795_188_660_000;
 
@@ -69,7 +71,7 @@ fn one_window() {
         ),
     ];
     for (name, window, steps) in cases {
-        let limiter = Limiter::new(1_000);
+        let limiter = Limiter::new(1_000).counters("a");
         for (after, verdict, remaining, reset_ms) in steps {
             let mut out = [WindowState::default()];
             let got = limiter.take(key(&[b"a"]), &[limit(window, 2)], NOW + after, &mut out);
@@ -84,7 +86,7 @@ fn one_window() {
 
 #[test]
 fn a_clock_set_back_far_starts_again() {
-    let limiter = Limiter::new(1_000);
+    let limiter = Limiter::new(1_000).counters("a");
     let limits = [limit(Window::Minute, 1)];
     assert_eq!(limiter.take(1, &limits, NOW, &mut []), Verdict::Allowed);
     assert_eq!(limiter.take(1, &limits, NOW, &mut []), rejected(0));
@@ -96,7 +98,7 @@ fn a_clock_set_back_far_starts_again() {
 
 #[test]
 fn all_windows_or_none() {
-    let limiter = Limiter::new(1_000);
+    let limiter = Limiter::new(1_000).counters("a");
     let limits = [
         limit(Window::Minute, 2),
         limit(Window::Hour, 3),
@@ -125,7 +127,7 @@ fn all_windows_or_none() {
 #[test]
 fn sliding_windows_count_what_has_passed_by_half() {
     const SLIDING: Window = Window::Sliding { length_ms: 60_000 };
-    let limiter = Limiter::new(1_000);
+    let limiter = Limiter::new(1_000).counters("a");
     // NOW is the start of a minute. Milliseconds after it, the verdict, what remains, when the next one passes.
     for (after, verdict, remaining, reset_ms) in [
         (0, Verdict::Allowed, 3, 60_000),
@@ -152,11 +154,11 @@ fn sliding_windows_count_what_has_passed_by_half() {
 
 #[test]
 fn many_calls_are_counted_at_once() {
-    let limiter = Limiter::new(1_000);
-    let windows = [Window::Hour, Window::Day];
+    let limiter = Limiter::new(1_000).counters("a");
+    let limits = [limit(Window::Hour, 100), limit(Window::Day, 100)];
     assert_eq!(limiter.used(5, Window::Hour, NOW), 0);
-    limiter.add(5, &windows, 7, NOW);
-    limiter.add(5, &windows[..1], 2, NOW);
+    limiter.add(5, &limits, 7, NOW);
+    limiter.add(5, &limits[..1], 2, NOW);
     assert_eq!(limiter.used(5, Window::Hour, NOW), 9);
     assert_eq!(limiter.used(5, Window::Day, NOW), 7);
     assert_eq!(limiter.used(5, Window::Hour, NOW + 3_600_000), 0);
@@ -164,14 +166,15 @@ fn many_calls_are_counted_at_once() {
 
 #[test]
 fn peek_counts_nothing() {
-    let limiter = Limiter::new(1_000);
+    let all = Limiter::new(1_000);
+    let limiter = all.counters("a");
     let limits = [limit(Window::Hour, 2), limit(FROM_FIRST, 1)];
     let mut out = [WindowState::default(); 2];
     for _ in 0..3 {
         assert_eq!(limiter.peek(7, &limits, NOW, &mut out), Verdict::Allowed);
         assert_eq!(out, [state(2, 2, 29 * 60_000), state(1, 1, 60_000)]);
     }
-    assert_eq!(limiter.entries(), 0);
+    assert_eq!(all.entries(), 0);
     assert_eq!(limiter.take(7, &limits, NOW, &mut out), Verdict::Allowed);
     for _ in 0..3 {
         assert_eq!(limiter.peek(7, &limits, NOW + 1_000, &mut out), rejected(1));
@@ -181,7 +184,7 @@ fn peek_counts_nothing() {
 
 #[test]
 fn changed_limits_keep_the_counts() {
-    let limiter = Limiter::new(1_000);
+    let limiter = Limiter::new(1_000).counters("a");
     let mut out = [WindowState::default(); 2];
     for _ in 0..3 {
         assert_eq!(
@@ -218,7 +221,7 @@ fn changed_limits_keep_the_counts() {
 
 #[test]
 fn no_limits_and_short_outputs() {
-    let limiter = Limiter::new(1_000);
+    let limiter = Limiter::new(1_000).counters("a");
     assert_eq!(limiter.take(7, &[], NOW, &mut []), Verdict::Allowed);
     let all = [1, 2, 3, 4, 5, 6, 7, 8].map(|minutes| {
         limit(
@@ -237,8 +240,8 @@ fn no_limits_and_short_outputs() {
 #[test]
 fn memory_is_bounded_and_what_ends_last_stays() {
     const MAX: usize = 6_400;
-    let limiter = Limiter::new(MAX);
-    let number = |n: u64| key(&[&n.to_le_bytes()]);
+    let all = Limiter::new(MAX);
+    let limiter = all.counters("a");
     for n in 0..100 {
         // Twice in a year's window: kept. Twice in a minute's: kept before those that were seen once.
         for _ in 0..2 {
@@ -251,9 +254,9 @@ fn memory_is_bounded_and_what_ends_last_stays() {
             limiter.take(number(n), &[limit(Window::Minute, 2)], NOW, &mut []),
             Verdict::Allowed
         );
-        assert!(n % 1_000 != 0 || limiter.entries() <= MAX);
+        assert!(n % 1_000 != 0 || all.entries() <= MAX * 17 / 16);
     }
-    assert!(limiter.entries() > MAX * 4 / 5);
+    assert!(all.entries() > MAX * 4 / 5);
     for n in 0..100 {
         assert_eq!(
             limiter.peek(number(n), &[limit(Window::Year, 2)], NOW, &mut []),
@@ -282,7 +285,8 @@ fn memory_is_bounded_and_what_ends_last_stays() {
 
 #[test]
 fn the_smallest_limiter_still_limits() {
-    let limiter = Limiter::new(0);
+    let all = Limiter::new(0);
+    let limiter = all.counters("a");
     for n in 0..10_000u128 {
         // All in one shard, and the last window is the first to be displaced.
         let limits = [
@@ -292,7 +296,7 @@ fn the_smallest_limiter_still_limits() {
         ];
         assert_eq!(limiter.take(n, &limits, NOW, &mut []), Verdict::Allowed, "{n}");
         assert_eq!(limiter.take(n, &limits, NOW, &mut []), rejected(2), "{n}");
-        assert!(limiter.entries() <= 16);
+        assert!(all.entries() <= 20, "{}", all.entries());
     }
 }
 
@@ -300,7 +304,7 @@ fn the_smallest_limiter_still_limits() {
 fn exactly_the_limit_passes_concurrently() {
     const LIMIT: u64 = 20_000;
     const THREADS: u64 = 8;
-    let limiter = Limiter::new(1_000);
+    let limiter = Limiter::new(1_000).counters("a");
     let (passed, lowest) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
     std::thread::scope(|scope| {
         for _ in 0..THREADS {
@@ -320,6 +324,10 @@ fn exactly_the_limit_passes_concurrently() {
     assert_eq!(lowest.into_inner(), 1);
 }
 
+fn number(n: u64) -> u128 {
+    key(&[&n.to_le_bytes()])
+}
+
 proptest! {
     /// Against the simplest model there is: calls are written down and counted.
     #[test]
@@ -327,7 +335,7 @@ proptest! {
         steps in prop::collection::vec((0u128..3, 0u64..40_000, prop::collection::vec((0usize..4, 0u64..4), 0..4)), 1..60),
     ) {
         const WINDOWS: [Window; 4] = [Window::Second, Window::Minute, Window::Hour, Window::Month];
-        let limiter = Limiter::new(1_000);
+        let limiter = Limiter::new(1_000).counters("a");
         let mut passed: HashMap<(u128, Window, u64), u64> = HashMap::new();
         let mut now = NOW;
         for (key, passes, limits) in steps {

@@ -97,6 +97,20 @@ pub fn read_config(
     }
 }
 
+/// Without a database the original knows no counts that its nodes share by it.
+pub fn refuse_cluster(instance: &Fields, place: &Place<'_>, problems: &mut Problems) {
+    let name = instance.get("name").and_then(Value::as_str);
+    if !matches!(name, Some("rate-limiting" | "response-ratelimiting")) {
+        return;
+    }
+    let policy = instance.get("config").and_then(|config| config.get("policy"));
+    if policy.is_some_and(|policy| policy == "cluster")
+        && let Err(complaint) = Check::OneOf(&["local", "redis"]).verify(&"cluster".into())
+    {
+        problems.error(&place.field("config").field("policy"), complaint);
+    }
+}
+
 fn check_protocols(
     instance: &Fields,
     known: &'static [&'static str],

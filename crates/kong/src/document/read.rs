@@ -165,6 +165,7 @@ impl Reader<'_> {
         if family.is("plugins") {
             let config = given.get("config");
             plugin::read_config(&mut fields, config, parent.is_some(), place, self.problems);
+            plugin::refuse_cluster(&fields, place, self.problems);
         }
         fields.insert("id", id.to_string().into());
         self.entities.push(RawEntity {

@@ -1,8 +1,9 @@
-//! `rate-limiting`: limits per second to year, counted in this process or in a Redis.
+//! `rate-limiting`: limits per second to year, counted in this process or in a Redis. `cluster` counts in this process,
+//! too: no store is written to for a call.
 
 use super::redis::{REDIS, SHORTHANDS, Settings, when_away};
 use super::{Consumers, Definition, Unfit, typed, untyped};
-use crate::schema::{Check, Default, EntityCheck, Field, Is, Kind, Must, Record, text};
+use crate::schema::{Check, Default, EntityCheck, Field, Fields, Is, Kind, Must, Record, text};
 use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::rate_limit::{
@@ -29,6 +30,7 @@ pub const DEFINITION: Definition = Definition {
         needs("config.policy", "redis", "config.redis.timeout"),
         needs("config.limit_by", "header", "config.header_name"),
         needs("config.limit_by", "path", "config.path"),
+        EntityCheck::Fields(check_windows),
     ],
     shorthands: SHORTHANDS,
     on_consumers: true,
@@ -57,7 +59,7 @@ const FIELDS: &[Field] = &[
     Field::new("path", Kind::String).check(&[Check::Text(text::path)]),
     Field::new("policy", Kind::Text)
         .or(Default::Text("local"))
-        .check(&[Check::OneOf(&["local", "redis"])]),
+        .check(&[Check::OneOf(&["local", "cluster", "redis"])]),
     Field::new("fault_tolerant", Kind::Boolean)
         .required()
         .or(Default::Boolean(true)),
@@ -85,6 +87,33 @@ const fn needs(field: &'static str, value: &'static str, then: &'static str) -> 
         then,
         must: Must::BeGiven,
     }
+}
+
+/// A longer window may not allow less than a shorter one; counts that are settled later are those of a Redis.
+fn check_windows(plugin: &Fields) -> Vec<(&'static str, String)> {
+    let config = plugin.get("config");
+    let number = |name: &str| config.and_then(|config| config.get(name)?.as_f64());
+    let windows = ["second", "minute", "hour", "day", "month", "year"];
+    let given: Vec<(&str, f64)> = windows
+        .into_iter()
+        .filter_map(|name| Some((name, number(name)?)))
+        .collect();
+    for (index, (lower, count)) in given.iter().enumerate() {
+        let wrong = given[index + 1..].iter().find(|(_, other)| other < count);
+        if let Some((upper, other)) = wrong {
+            let complaint = format!(
+                "The limit for {upper}({other:.1}) cannot be lower than the limit for {lower}({count:.1})"
+            );
+            return vec![("config", complaint)];
+        }
+    }
+    let is_redis = config.and_then(|config| config.get("policy")?.as_str()) == Some("redis");
+    let complaint = match number("sync_rate") {
+        Some(rate) if rate != -1.0 && !is_redis => "sync_rate can only be used with the redis policy",
+        Some(rate) if rate != -1.0 && rate < 0.02 => "sync_rate must be greater than 0.02, or -1 to disable",
+        _ => return Vec::new(),
+    };
+    vec![("config", complaint.to_owned())]
 }
 
 #[derive(Deserialize)]

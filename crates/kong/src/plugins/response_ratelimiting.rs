@@ -33,7 +33,7 @@ const FIELDS: &[Field] = &[
         .check(&[Check::OneOf(&["consumer", "credential", "ip"])]),
     Field::new("policy", Kind::String)
         .or(Default::Text("local"))
-        .check(&[Check::OneOf(&["local", "redis"])]),
+        .check(&[Check::OneOf(&["local", "cluster", "redis"])]),
     Field::new("fault_tolerant", Kind::Boolean)
         .required()
         .or(Default::Boolean(true)),

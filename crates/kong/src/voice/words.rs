@@ -72,7 +72,7 @@ impl Spoken {
 /// The words for `refusal`.
 pub fn of(refusal: &Refusal, exchange: &Exchange) -> Spoken {
     match &refusal.kind {
-        RefusalKind::BadRequest(_) => Spoken::server("Bad request"),
+        RefusalKind::BadRequest(_) | RefusalKind::WorkLimit => Spoken::server("Bad request"),
         RefusalKind::MethodNotAllowed if exchange.request.method == b"CONNECT" => Spoken {
             status: Some(400),
             ..Spoken::server("Bad request")

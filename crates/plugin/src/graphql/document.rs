@@ -115,13 +115,13 @@ impl<'d> Depths<'_, 'd> {
         if let Some(depth) = self.known.get(name) {
             return Ok(*depth);
         }
-        if self.path.contains(&name) {
-            return Err(Fault::Cycle);
-        }
-        // A fragment that there is not has no levels.
+        // A fragment that there is not has no levels. Before the path is searched, as such names may be many.
         let Some(set) = self.fragments.get(name) else {
             return Ok(0);
         };
+        if self.path.contains(&name) {
+            return Err(Fault::Cycle);
+        }
         if self.path.len() > MAX_LEVELS {
             return Err(Fault::Broken);
         }

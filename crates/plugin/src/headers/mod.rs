@@ -132,8 +132,8 @@ impl Headers {
         }));
     }
 
-    /// Moves all headers of another list to the end of this one. For a name that both have, the other's come first.
-    pub fn absorb(&mut self, other: &mut Self) {
+    /// Adds all headers of another list at the end of this one. For a name that both have, the other's come first.
+    pub fn absorb(&mut self, other: &Self) {
         if other.entries.is_empty() {
             return;
         }
@@ -148,7 +148,6 @@ impl Headers {
         }
         self.append_new(other);
         self.entries.append(&mut behind);
-        other.clear();
     }
 
     /// Adds to the first value of this name what `addition` says for it; the value is well-formed with that.

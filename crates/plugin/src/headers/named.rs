@@ -22,6 +22,15 @@ impl FieldName {
 }
 
 impl Headers {
+    /// Sets the value of a header, which is made of digits or was checked before, in place of all that it has.
+    pub fn set_named(&mut self, name: &FieldName, value: &[u8]) {
+        let text = &name.start[..name.start.len() - 2];
+        match self.contains(text) {
+            true => self.set(text, value),
+            false => self.append_named(name, value),
+        }
+    }
+
     /// Adds a header at the end, whose value is made of digits or was checked before.
     #[inline]
     pub fn append_named(&mut self, name: &FieldName, value: &[u8]) {

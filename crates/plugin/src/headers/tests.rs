@@ -80,12 +80,11 @@ fn lists_join_with_the_others_values_first() {
             headers.remove(b"gone");
             headers
         };
-        let (mut headers, mut other) = (list(own), list(other));
-        headers.absorb(&mut other);
+        let (mut headers, other) = (list(own), list(other));
+        headers.absorb(&other);
         let mut lines = Vec::new();
         headers.write_lines(&mut lines);
         assert_eq!(String::from_utf8_lossy(&lines), joined);
-        assert!(other.is_empty());
     }
 }
 

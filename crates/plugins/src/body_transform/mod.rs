@@ -19,7 +19,7 @@ mod xml;
 
 use crate::gathered::Gathered;
 use decode::decoded;
-use render::{Budget, Facts};
+use render::Facts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -27,7 +27,8 @@ use std::sync::Arc;
 use template::Template;
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::{
-    BodyFilter, BuildContext, Exchange, Filter, Headers, Outcome, Phases, Plugin, Reply, parse_config,
+    BodyFilter, BuildContext, Exchange, Exhausted, Filter, Headers, Outcome, Phases, Plugin, Reply,
+    WorkBudget, parse_config,
 };
 
 /// Configuration of `body-transform`.
@@ -176,7 +177,12 @@ impl Work {
         content_type: &[u8],
         body: Option<&[u8]>,
         facts: &Facts,
+        steps: &WorkBudget,
     ) -> Result<Vec<u8>, Failure> {
+        let bytes = body.map_or(0, <[u8]>::len);
+        steps.allow_body(bytes);
+        let exhausted = |fault: Exhausted| Failure(400, fault.to_string());
+        steps.spend_bytes(bytes).map_err(exhausted)?;
         let root = match (input, body) {
             (None | Some(Input::Plain), _) => json!({}),
             (Some(Input::Args), _) => facts.args.clone(),
@@ -185,8 +191,7 @@ impl Work {
                 .map_err(|fault| Failure(400, format!("{side} body decode: {fault}")))?,
         };
         let mut out = Vec::new();
-        let mut budget = Budget::default();
-        render::render(&self.template, &root, body, facts, &mut budget, &mut out)
+        render::render(&self.template, &root, body, facts, steps, &mut out)
             .map_err(|fault| Failure(503, format!("{side} template rendering: {fault}")))?;
         Ok(out)
     }
@@ -240,7 +245,14 @@ impl Filter for TransformFilter {
             b"GET" => Some(Input::Args),
             _ => work.input.or_else(|| told(content_type)),
         };
-        match work.make("request", input, content_type, request.body.as_deref(), &facts) {
+        match work.make(
+            "request",
+            input,
+            content_type,
+            request.body.as_deref(),
+            &facts,
+            &request.work,
+        ) {
             Ok(body) => {
                 crate::request_rewrite::set_body(&mut exchange.request, body);
                 Outcome::Continue
@@ -303,6 +315,7 @@ impl BodyFilter for Gatherer {
             &self.content_type,
             Some(&body),
             &self.facts,
+            &WorkBudget::default(),
         );
         // A body that cannot be changed passes as it is.
         out.append(&mut made.unwrap_or(body));

@@ -4,10 +4,8 @@ use super::decode;
 use super::template::{Node, Template};
 use crate::expression::{Evaluation, Fault, Scope, Value};
 use serde_json::Value as Json;
-use weir_plugin::{Exchange, Variable};
+use weir_plugin::{Exchange, Variable, WorkBudget};
 
-/// Rounds of all loops of a template at most.
-const MAX_ROUNDS: usize = 100_000;
 /// The most bytes that a template makes.
 const MAX_OUTPUT: usize = 64 << 20;
 
@@ -32,25 +30,21 @@ impl Facts {
     }
 }
 
-/// What is left of a template's rounds.
-pub(super) struct Budget(usize);
-
-impl Default for Budget {
-    fn default() -> Self {
-        Self(MAX_ROUNDS)
-    }
-}
-
 /// The names that expressions in a template know.
 struct Names<'n> {
     root: &'n Json,
     body: Option<&'n [u8]>,
     facts: &'n Facts,
+    work: &'n WorkBudget,
     /// Names that statements have given values; the last one of a name counts.
     locals: Vec<(String, Value)>,
 }
 
 impl Scope for Names<'_> {
+    fn work(&self) -> &WorkBudget {
+        self.work
+    }
+
     fn json(&self, name: &str) -> Option<&Json> {
         match self.locals.iter().rev().find(|(known, _)| known == name) {
             Some((_, Value::Json(json))) => Some(json),
@@ -110,32 +104,38 @@ pub(super) fn render(
     root: &Json,
     body: Option<&[u8]>,
     facts: &Facts,
-    budget: &mut Budget,
+    work: &WorkBudget,
     out: &mut Vec<u8>,
 ) -> Result<(), Fault> {
     let mut names = Names {
         root,
         body,
         facts,
+        work,
         locals: Vec::new(),
     };
-    write(&template.nodes, &mut names, budget, out)
+    write(&template.nodes, &mut names, out)
 }
 
-fn write(nodes: &[Node], names: &mut Names<'_>, budget: &mut Budget, out: &mut Vec<u8>) -> Result<(), Fault> {
+fn write(nodes: &[Node], names: &mut Names<'_>, out: &mut Vec<u8>) -> Result<(), Fault> {
     let outer = names.locals.len();
     for node in nodes {
         if out.len() > MAX_OUTPUT {
             return Err(Fault("a body is too long"));
         }
+        names.work.spend(1)?;
         match node {
-            Node::Text(text) => out.extend_from_slice(text.as_bytes()),
+            Node::Text(text) => {
+                names.work.spend(text.len() / 64)?;
+                out.extend_from_slice(text.as_bytes());
+            }
             Node::Value(expression, escaped) => {
                 let value = Evaluation::new(names).of(expression)?;
                 match (&value, escaped) {
                     (Value::Text(text), true) => escape(text, out),
                     _ => value.write(out),
                 }
+                names.work.spend(value.weight())?;
             }
             Node::Local(name, expression) => {
                 let value = Evaluation::new(names).of(expression)?;
@@ -148,7 +148,7 @@ fn write(nodes: &[Node], names: &mut Names<'_>, budget: &mut Budget, out: &mut V
                         None => true,
                     };
                     if taken {
-                        write(nodes, names, budget, out)?;
+                        write(nodes, names, out)?;
                         break;
                     }
                 }
@@ -162,7 +162,7 @@ fn write(nodes: &[Node], names: &mut Names<'_>, budget: &mut Budget, out: &mut V
             } => {
                 for (each_key, each) in members(Evaluation::new(names).of(of)?, *is_any)? {
                     let locals = [(key.clone(), each_key), (value.clone(), each)];
-                    round(locals, nodes, names, budget, out)?;
+                    round(locals, nodes, names, out)?;
                 }
             }
             Node::Count { name, bounds, nodes } => {
@@ -174,7 +174,7 @@ fn write(nodes: &[Node], names: &mut Names<'_>, budget: &mut Budget, out: &mut V
                 let step = numbers.get(2).copied().unwrap_or(1.0);
                 let mut at = numbers[0];
                 while (step > 0.0 && at <= numbers[1]) || (step < 0.0 && at >= numbers[1]) {
-                    round([(name.clone(), Value::Number(at))], nodes, names, budget, out)?;
+                    round([(name.clone(), Value::Number(at))], nodes, names, out)?;
                     at += step;
                 }
             }
@@ -189,16 +189,12 @@ fn round<const N: usize>(
     locals: [(String, Value); N],
     nodes: &[Node],
     names: &mut Names<'_>,
-    budget: &mut Budget,
     out: &mut Vec<u8>,
 ) -> Result<(), Fault> {
-    budget.0 = budget
-        .0
-        .checked_sub(1)
-        .ok_or(Fault("a loop goes on for too long"))?;
+    names.work.spend(1)?;
     let outer = names.locals.len();
     names.locals.extend(locals);
-    let written = write(nodes, names, budget, out);
+    let written = write(nodes, names, out);
     names.locals.truncate(outer);
     written
 }

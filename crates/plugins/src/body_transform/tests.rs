@@ -152,7 +152,7 @@ fn what_cannot_be_changed_is_refused() {
         (
             "{% for i = 1, 1000000000 do %}x{% end %}",
             "{}",
-            "503 {\"message\":\"request template rendering: a loop goes on for too long\"}",
+            "503 {\"message\":\"request template rendering: there is too much to do\"}",
         ),
     ] {
         let found = transformed(&json(template), "POST /", "", body);

@@ -19,7 +19,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::Arc;
-use weir_flow::breaker::{BreakerRules, Breakers};
+use std::sync::atomic::AtomicU64;
+use weir_flow::breaker::{BreakerRules, BreakerStore, Breakers};
 use weir_flow::health::StatusSet;
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::headers::{is_name, is_value};
@@ -28,7 +29,7 @@ use weir_plugin::{
     parse_config,
 };
 
-/// Breakers of all instances that are remembered, at 48 bytes or so each.
+/// Breakers of all instances that are remembered, of 48 bytes each in tables that are at least three eighths full.
 const CAPACITY: usize = 65_536;
 
 /// Configuration of `circuit-breaker`.
@@ -93,7 +94,7 @@ pub enum By {
 
 /// The plugin.
 pub struct CircuitBreaker {
-    breakers: Arc<Breakers>,
+    breakers: BreakerStore,
     /// Keyed anew by each process, so that no caller can find two paths with one breaker.
     hasher: RandomState,
 }
@@ -101,7 +102,7 @@ pub struct CircuitBreaker {
 impl Default for CircuitBreaker {
     fn default() -> Self {
         Self {
-            breakers: Arc::new(Breakers::new(CAPACITY)),
+            breakers: BreakerStore::new(CAPACITY),
             hasher: RandomState::new(),
         }
     }
@@ -116,6 +117,10 @@ impl Plugin for CircuitBreaker {
         schemars::schema_for!(Config)
     }
 
+    fn evictions(&self) -> Option<Arc<AtomicU64>> {
+        Some(self.breakers.evictions())
+    }
+
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: Config = parse_config(config)?;
         let faults = faults(&config);
@@ -123,7 +128,7 @@ impl Plugin for CircuitBreaker {
             return Err(faults);
         }
         Ok(Arc::new(BreakerFilter {
-            breakers: Arc::clone(&self.breakers),
+            breakers: self.breakers.breakers(context.instance_id),
             hasher: self.hasher.clone(),
             instance: self.hasher.hash_one(context.instance_id),
             rules: BreakerRules {
@@ -196,7 +201,7 @@ fn faults(config: &Config) -> Vec<Diagnostic> {
 
 /// An instance of `circuit-breaker`.
 struct BreakerFilter {
-    breakers: Arc<Breakers>,
+    breakers: Breakers,
     hasher: RandomState,
     instance: u64,
     rules: BreakerRules,

@@ -2,7 +2,9 @@
 
 use super::builtin;
 use super::parse::Expression;
+use crate::json_schema::weight;
 use std::borrow::Cow;
+use weir_plugin::{Exhausted, WorkBudget};
 
 /// The most bytes that a text may have.
 pub(super) const MAX_TEXT: usize = 1 << 20;
@@ -27,6 +29,12 @@ pub(crate) enum Value {
 #[error("{0}")]
 pub(crate) struct Fault(pub(crate) &'static str);
 
+impl From<Exhausted> for Fault {
+    fn from(_: Exhausted) -> Self {
+        Self("there is too much to do")
+    }
+}
+
 /// What names in expressions stand for.
 pub(crate) trait Scope {
     /// The JSON that a name stands for, where it is JSON that need not be copied.
@@ -37,6 +45,9 @@ pub(crate) trait Scope {
 
     /// The value of a name; nil where it has none.
     fn name(&self, name: &str) -> Value;
+
+    /// The budget of the call.
+    fn work(&self) -> &WorkBudget;
 
     /// A member of one of the scope's tables.
     fn member(&self, table: &str, key: &Value) -> Value;
@@ -51,6 +62,15 @@ impl Value {
             serde_json::Value::Number(number) => number.as_f64().map_or(Self::Nil, Self::Number),
             serde_json::Value::String(text) => Self::Text(text.as_bytes().to_vec()),
             json => Self::Json(json.clone()),
+        }
+    }
+
+    /// Steps that a copy takes.
+    pub(crate) fn weight(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len() / 64,
+            Self::Json(json) => weight(json),
+            _ => 0,
         }
     }
 
@@ -124,6 +144,14 @@ impl<'s> Evaluation<'s> {
     /// # Errors
     /// When it does with a value what cannot be done with it.
     pub(crate) fn of(&self, expression: &Expression) -> Result<Value, Fault> {
+        self.scope.work().spend(1)?;
+        let value = self.evaluate(expression)?;
+        // Texts, lists and maps are copied.
+        self.scope.work().spend(value.weight())?;
+        Ok(value)
+    }
+
+    fn evaluate(&self, expression: &Expression) -> Result<Value, Fault> {
         Ok(match expression {
             Expression::Literal(value) => value.clone(),
             Expression::Name(name) => self.scope.name(name),

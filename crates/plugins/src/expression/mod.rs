@@ -11,7 +11,7 @@ mod parse;
 pub(crate) use eval::{Evaluation, Fault, Scope, Value};
 pub(crate) use parse::Expression;
 
-use weir_plugin::Exchange;
+use weir_plugin::{Exchange, WorkBudget};
 
 /// A text in which `$(…)` stands for an expression.
 #[derive(Debug)]
@@ -57,6 +57,7 @@ impl Interpolated {
                 Part::Expression(expression) => {
                     let value = Evaluation::new(scope).of(expression)?;
                     value.write(out);
+                    scope.work().spend(value.weight())?;
                 }
             }
         }
@@ -68,6 +69,10 @@ impl Interpolated {
 pub(crate) struct RequestScope<'x>(pub(crate) &'x Exchange);
 
 impl Scope for RequestScope<'_> {
+    fn work(&self) -> &WorkBudget {
+        &self.0.request.work
+    }
+
     fn name(&self, name: &str) -> Value {
         match name {
             "headers" | "query_params" | "uri_captures" => Value::Table(match name {

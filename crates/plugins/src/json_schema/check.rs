@@ -1,13 +1,51 @@
 //! Checking values by a schema that was made ready, and filling in its defaults. Schemas are read beside.
 
 use super::equality::{check_unique, is_same};
-use super::{Dependency, Fields, Items, Kind, MAX_DEPTH, Name, Node, Numbers, Rules, Schema, Text};
-use serde_json::{Map, Number, Value};
+use super::scalars::{check_kind, check_number, check_text, weight};
+use super::{Dependency, Fields, Items, MAX_DEPTH, Name, Node, Rules};
+use serde_json::{Map, Value};
+use weir_plugin::WorkBudget;
 
-type Checked = Result<(), String>;
+pub(super) type Checked = Result<(), String>;
 
-impl Schema {
+/// One check of a value.
+#[derive(Clone, Copy)]
+pub(super) struct Check<'c> {
+    nodes: &'c [Node],
+    work: &'c WorkBudget,
+    /// Nobody reads what is wrong: an alternative is tried.
+    is_silent: bool,
+}
+
+impl<'c> Check<'c> {
+    pub(super) fn new(nodes: &'c [Node], work: &'c WorkBudget) -> Self {
+        Self {
+            nodes,
+            work,
+            is_silent: false,
+        }
+    }
+
+    /// Whether a value matches. Words about what is wrong would be made for each of many alternatives.
+    fn holds(&self, node: &Node, value: &mut Value, depth: usize) -> bool {
+        let silent = Self {
+            is_silent: true,
+            ..*self
+        };
+        silent.verify(node, value, depth).is_ok()
+    }
+
+    /// The words about what is wrong, where they are read.
+    fn words(&self, make: impl FnOnce() -> String) -> String {
+        if self.is_silent { String::new() } else { make() }
+    }
+
+    fn spend(&self, steps: usize) -> Checked {
+        self.work.spend(steps).map_err(|_| String::new())
+    }
+
     pub(super) fn verify(&self, node: &Node, value: &mut Value, depth: usize) -> Checked {
+        self.spend(1)?;
         if depth > MAX_DEPTH {
             return Err("nested too deep".to_owned());
         }
@@ -32,16 +70,19 @@ impl Schema {
                     self.verify_items(rules, items, depth)?;
                 }
             }
-            Value::String(text) => rules
-                .text
-                .as_ref()
-                .map_or(Ok(()), |rules| check_text(rules, text))?,
+            Value::String(text) => {
+                if let Some(rules) = &rules.text {
+                    self.spend(text.len() / 16)?;
+                    check_text(rules, text).map_err(|error| self.words(|| error()))?;
+                }
+            }
             Value::Number(number) => {
                 let rules = rules.number.as_ref();
                 rules.map_or(Ok(()), |rules| check_number(rules, number))?;
             }
             Value::Null | Value::Bool(_) => {}
         }
+        self.spend(rules.options.as_ref().map_or(0, Vec::len) / 4)?;
         if let Some(options) = &rules.options
             && !options.iter().any(|option| is_same(option, value))
         {
@@ -57,18 +98,21 @@ impl Schema {
     }
 
     fn verify_fields(&self, fields: &Fields, map: &mut Map<String, Value>, depth: usize) -> Checked {
+        self.spend((fields.properties.len() + fields.required.len() + fields.dependencies.len()) / 4)?;
         for property in &fields.properties {
             let name = &property.name;
             match map.get_mut(&name.looked_up) {
                 Some(value) => {
-                    self.verify(&property.node, value, depth)
-                        .map_err(|error| format!("property {} validation failed: {error}", name.quoted()))?;
+                    self.verify(&property.node, value, depth).map_err(|error| {
+                        self.words(|| format!("property {} validation failed: {error}", name.quoted()))
+                    })?;
                 }
                 None if property.is_required => return Err(name.missing()),
                 None => {
                     if let Node::Rules(rules) = &property.node
                         && let Some(default) = &rules.default
                     {
+                        self.spend(weight(default))?;
                         map.insert(name.looked_up.clone(), default.clone());
                     }
                 }
@@ -89,10 +133,10 @@ impl Schema {
         self.verify_other_fields(fields, map, depth)?;
         match (fields.least, fields.most) {
             (Some(least), _) if map.len() < least => {
-                Err(format!("expect object to have at least {least} properties"))
+                Err(self.words(|| format!("expect object to have at least {least} properties")))
             }
             (_, Some(most)) if map.len() > most => {
-                Err(format!("expect object to have at most {most} properties"))
+                Err(self.words(|| format!("expect object to have at most {most} properties")))
             }
             _ => Ok(()),
         }
@@ -109,7 +153,9 @@ impl Schema {
             Dependency::Fields(needed) => {
                 match needed.iter().find(|needed| !map.contains_key(&needed.looked_up)) {
                     None => Ok(()),
-                    Some(needed) => Err(format!("{} when {} is set", needed.missing(), name.quoted())),
+                    Some(needed) => {
+                        Err(self.words(|| format!("{} when {} is set", needed.missing(), name.quoted())))
+                    }
                 }
             }
             Dependency::Schema(node) => {
@@ -119,10 +165,8 @@ impl Schema {
                     *map = whole;
                 }
                 checked.map_err(|error| {
-                    format!(
-                        "failed to validate dependent schema for {}: {error}",
-                        name.quoted()
-                    )
+                    let name = name.quoted();
+                    self.words(|| format!("failed to validate dependent schema for {name}: {error}"))
                 })
             }
         }
@@ -133,6 +177,8 @@ impl Schema {
             return Ok(());
         }
         for (name, value) in map.iter_mut() {
+            // Names are compared with all properties, patterns look through them.
+            self.spend(1 + fields.properties.len() / 8 + fields.patterns.len() * (1 + name.len() / 16))?;
             let mut is_known = fields.properties.iter().any(|it| it.name.looked_up == *name);
             for (pattern, node) in fields
                 .patterns
@@ -141,22 +187,24 @@ impl Schema {
             {
                 is_known = true;
                 self.verify(node, value, depth).map_err(|error| {
-                    format!(
-                        "failed to validate {name} (matching {:?}): {error}",
-                        pattern.as_str()
-                    )
+                    let pattern = pattern.as_str();
+                    self.words(|| format!("failed to validate {name} (matching {pattern:?}): {error}"))
                 })?;
             }
             match &fields.others {
-                Some(node) if !is_known => self.verify(node, value, depth).map_err(|error| match node {
-                    Node::Always(_) => format!("additional properties forbidden, found {name}"),
-                    _ => format!("failed to validate additional property {name}: {error}"),
+                Some(node) if !is_known => self.verify(node, value, depth).map_err(|error| {
+                    self.words(|| match node {
+                        Node::Always(_) => format!("additional properties forbidden, found {name}"),
+                        _ => format!("failed to validate additional property {name}: {error}"),
+                    })
                 })?,
                 _ => {}
             }
             if let Some(node) = &fields.names {
                 self.verify(node, &mut Value::from(name.as_str()), depth)
-                    .map_err(|error| format!("property name {name:?} validation failed: {error}"))?;
+                    .map_err(|error| {
+                        self.words(|| format!("property name {name:?} validation failed: {error}"))
+                    })?;
             }
         }
         Ok(())
@@ -165,40 +213,39 @@ impl Schema {
     fn verify_items(&self, rules: &Items, items: &mut [Value], depth: usize) -> Checked {
         match (rules.least, rules.most) {
             (Some(least), _) if items.len() < least => {
-                return Err(format!("expect array to have at least {least} items"));
+                return Err(self.words(|| format!("expect array to have at least {least} items")));
             }
             (_, Some(most)) if items.len() > most => {
-                return Err(format!("expect array to have at most {most} items"));
+                return Err(self.words(|| format!("expect array to have at most {most} items")));
             }
             _ => {}
         }
         for (item, (index, node)) in items.iter_mut().zip((1..).zip(&rules.first)) {
             self.verify(node, item, depth)
-                .map_err(|error| format!("failed to validate item {index}: {error}"))?;
+                .map_err(|error| self.words(|| format!("failed to validate item {index}: {error}")))?;
         }
         if let Some(node) = rules.others.as_ref().filter(|_| !rules.first.is_empty()) {
             for (item, index) in items.iter_mut().zip(1..).skip(rules.first.len()) {
-                self.verify(node, item, depth).map_err(|error| match node {
-                    Node::Always(_) => "found unexpected extra items in array".to_owned(),
-                    _ => format!("failed to validate additional item {index}: {error}"),
+                self.verify(node, item, depth).map_err(|error| {
+                    self.words(|| match node {
+                        Node::Always(_) => "found unexpected extra items in array".to_owned(),
+                        _ => format!("failed to validate additional item {index}: {error}"),
+                    })
                 })?;
             }
         }
         if let Some(node) = &rules.each {
             for (item, index) in items.iter_mut().zip(1..) {
                 self.verify(node, item, depth)
-                    .map_err(|error| format!("failed to validate item {index}: {error}"))?;
+                    .map_err(|error| self.words(|| format!("failed to validate item {index}: {error}")))?;
             }
         }
         if rules.unique {
+            self.spend(items.iter().map(weight).sum())?;
             check_unique(items)?;
         }
         match &rules.contains {
-            Some(node)
-                if !items
-                    .iter_mut()
-                    .any(|item| self.verify(node, item, depth).is_ok()) =>
-            {
+            Some(node) if !items.iter_mut().any(|item| self.holds(node, item, depth)) => {
                 Err("failed to check contains".to_owned())
             }
             _ => Ok(()),
@@ -208,34 +255,33 @@ impl Schema {
     fn verify_compounds(&self, rules: &Rules, value: &mut Value, depth: usize) -> Checked {
         for (node, number) in rules.all_of.iter().zip(1..) {
             self.verify(node, value, depth)
-                .map_err(|error| format!("allOf {number} failed: {error}"))?;
+                .map_err(|error| self.words(|| format!("allOf {number} failed: {error}")))?;
         }
         let mut any_of = rules.any_of.iter();
-        if !rules.any_of.is_empty() && !any_of.any(|node| self.verify(node, value, depth).is_ok()) {
-            return Err(format!(
-                "object matches none of the required{}",
-                rules.any_of_required
-            ));
+        if !rules.any_of.is_empty() && !any_of.any(|node| self.holds(node, value, depth)) {
+            return Err(
+                self.words(|| format!("object matches none of the required{}", rules.any_of_required))
+            );
         }
         let mut matched = None;
         for (node, number) in rules.one_of.iter().zip(1..) {
-            match (self.verify(node, value, depth), matched) {
-                (Ok(()), Some(earlier)) => {
-                    return Err(format!(
+            match (self.holds(node, value, depth), matched) {
+                (true, Some(earlier)) => {
+                    return Err(self.words(|| format!(
                         "value should match only one schema, but matches both schemas {earlier} and {number}"
-                    ));
+                    )));
                 }
-                (Ok(()), None) => matched = Some(number),
-                (Err(_), _) => {}
+                (true, None) => matched = Some(number),
+                (false, _) => {}
             }
         }
         if !rules.one_of.is_empty() && matched.is_none() {
             return Err("value should match only one schema, but matches none".to_owned());
         }
         if let Some((condition, then, otherwise)) = &rules.condition {
-            let (branch, word) = match self.verify(condition, value, depth) {
-                Ok(()) => (then, "then"),
-                Err(_) => (otherwise, "else"),
+            let (branch, word) = match self.holds(condition, value, depth) {
+                true => (then, "then"),
+                false => (otherwise, "else"),
             };
             if let Some(branch) = branch {
                 self.verify(branch, value, depth)
@@ -243,7 +289,7 @@ impl Schema {
             }
         }
         match &rules.not {
-            Some(node) if self.verify(node, value, depth).is_ok() => {
+            Some(node) if self.holds(node, value, depth) => {
                 Err("value wasn't supposed to match schema".to_owned())
             }
             _ => Ok(()),
@@ -259,118 +305,4 @@ impl Name {
     fn missing(&self) -> String {
         format!("property {} is required", self.quoted())
     }
-}
-
-impl Kind {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Object => "object",
-            Self::Array => "array",
-            Self::Text => "string",
-            Self::Integer => "integer",
-            Self::Number => "number",
-            Self::Boolean => "boolean",
-            Self::Null => "null",
-        }
-    }
-
-    fn is_of(self, value: &Value) -> bool {
-        match (self, value) {
-            (Self::Object, Value::Object(_))
-            | (Self::Array, Value::Array(_))
-            | (Self::Text, Value::String(_))
-            | (Self::Number, Value::Number(_))
-            | (Self::Boolean, Value::Bool(_))
-            | (Self::Null, Value::Null) => true,
-            (Self::Integer, Value::Number(number)) => number.as_f64().is_some_and(|it| it.fract() == 0.0),
-            _ => false,
-        }
-    }
-}
-
-fn check_kind(kinds: &[Kind], value: &Value) -> Checked {
-    if kinds.is_empty() || kinds.iter().any(|kind| kind.is_of(value)) {
-        return Ok(());
-    }
-    let found = match value {
-        Value::Null => "userdata",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) | Value::Object(_) => "table",
-    };
-    let names: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
-    let one_of = if kinds.len() > 1 { "one of " } else { "" };
-    Err(format!(
-        "wrong type: expected {one_of}{}, got {found}",
-        names.join(", ")
-    ))
-}
-
-fn check_text(rules: &Text, text: &str) -> Checked {
-    if rules.least.is_some() || rules.most.is_some() {
-        let length = text.chars().count();
-        match (rules.least, rules.most) {
-            (Some(least), _) if length < least => {
-                return Err(format!(
-                    "string too short, expected at least {least}, got {length}"
-                ));
-            }
-            (_, Some(most)) if length > most => {
-                return Err(format!("string too long, expected at most {most}, got {length}"));
-            }
-            _ => {}
-        }
-    }
-    match &rules.pattern {
-        Some((told, pattern)) if !pattern.is_match(text) => {
-            return Err(format!("failed to match pattern \"{told}\" with \"{text}\""));
-        }
-        _ => {}
-    }
-    match rules.format {
-        Some(format) if !format.holds(text) => {
-            Err(format!("expect valid {} format but got: {text}", format.name()))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn check_number(rules: &Numbers, number: &Number) -> Checked {
-    let value = number.as_f64().unwrap_or(f64::NAN);
-    let told = |what: &str, bound: f64| Err(format!("expected {} to be {what} {bound}", written(number)));
-    match rules {
-        Numbers {
-            minimum: Some(bound), ..
-        } if value < *bound => told("at least", *bound),
-        Numbers {
-            above: Some(bound), ..
-        } if value <= *bound => told("greater than", *bound),
-        Numbers {
-            maximum: Some(bound), ..
-        } if value > *bound => told("at most", *bound),
-        Numbers {
-            below: Some(bound), ..
-        } if value >= *bound => told("smaller than", *bound),
-        Numbers {
-            multiple_of: Some(of),
-            ..
-        } if !is_multiple(value, *of) => told("a multiple of", *of),
-        _ => Ok(()),
-    }
-}
-
-/// A number as the words have it: whole ones without a fraction.
-fn written(number: &Number) -> String {
-    match number.as_f64() {
-        Some(value) if number.is_f64() => value.to_string(),
-        _ => number.to_string(),
-    }
-}
-
-/// Of fractions, only about as much counts as a binary number can hold of them.
-fn is_multiple(value: f64, of: f64) -> bool {
-    let quotient = value / of;
-    let rounded = quotient.round();
-    (quotient - rounded).abs() <= 1e-12 * rounded.abs().max(1.0)
 }

@@ -2,14 +2,21 @@
 //!
 //! A check fills in defaults and stops at the first violation, which it tells in the words of APISIX's own checker. Only
 //! references within the schema are followed (`#/definitions/a`).
+//!
+//! Every value that is looked at costs a step of the call's budget: with references that lead back to themselves, a small
+//! body could ask for any amount of work.
 
 mod check;
 mod compile;
 mod equality;
 mod formats;
+mod scalars;
+
+pub(crate) use scalars::weight;
 
 use regex::Regex;
 use serde_json::Value;
+use weir_plugin::{Exhausted, WorkBudget};
 
 /// How deep values and references may be nested. What is deeper does not match.
 const MAX_DEPTH: usize = 128;
@@ -142,9 +149,14 @@ impl Schema {
     /// Checks a value and fills in what it leaves out.
     ///
     /// # Errors
-    /// The first violation.
-    pub(crate) fn check(&self, value: &mut Value) -> Result<(), String> {
-        self.verify(&self.nodes[0], value, 0)
+    /// The first violation; or that the work goes beyond the budget, whatever the value is.
+    pub(crate) fn check(&self, value: &mut Value, work: &WorkBudget) -> Result<(), String> {
+        let check = check::Check::new(&self.nodes, work);
+        let checked = check.verify(&self.nodes[0], value, 0);
+        match work.is_exhausted() {
+            true => Err(Exhausted.to_string()),
+            false => checked,
+        }
     }
 }
 

@@ -36,7 +36,10 @@ fn told(field: &str, value: &Value) -> String {
     let schema = Schema::read(&everything(), false).expect("a schema");
     let mut whole = json!({"name": "ok", "z": true});
     whole[field] = value.clone();
-    schema.check(&mut whole).err().unwrap_or_default()
+    schema
+        .check(&mut whole, &WorkBudget::default())
+        .err()
+        .unwrap_or_default()
 }
 
 /// Checks what is told of the values of properties; no words: nothing.
@@ -170,7 +173,11 @@ fn objects_are_checked() {
         (json!([1]), "wrong type: expected object, got table"),
         (json!("s"), "wrong type: expected object, got string"),
     ] {
-        assert_eq!(schema.check(&mut value).err().as_deref(), Some(words), "{value}");
+        assert_eq!(
+            schema.check(&mut value, &WorkBudget::default()).err().as_deref(),
+            Some(words),
+            "{value}"
+        );
     }
 }
 
@@ -182,7 +189,11 @@ fn items_are_compared_by_what_they_mean() {
         (json!([1, 1.0]), false),
         (json!([{"a": 1, "b": [2]}, {"b": [2.0], "a": 1}]), false),
     ] {
-        assert_eq!(schema.check(&mut value).is_ok(), holds, "{value}");
+        assert_eq!(
+            schema.check(&mut value, &WorkBudget::default()).is_ok(),
+            holds,
+            "{value}"
+        );
     }
 }
 
@@ -194,7 +205,7 @@ fn defaults_are_filled_in() {
         (json!({}), json!({"a": "d"})),
         (json!({"a": "x", "b": {}}), json!({"a": "x", "b": {"c": 1}})),
     ] {
-        assert_eq!(schema.check(&mut value), Ok(()));
+        assert_eq!(schema.check(&mut value, &WorkBudget::default()), Ok(()));
         assert_eq!(value, filled);
     }
 }
@@ -206,9 +217,20 @@ fn references_are_followed() {
         "properties": {"t": {"$ref": "#/definitions/tree"}, "loop": {"allOf": [{"$ref": "#/properties/loop"}]}},
     });
     let schema = Schema::read(&schema, false).expect("a schema");
-    assert_eq!(schema.check(&mut json!({"t": {"left": {"left": {}}}})), Ok(()));
-    assert!(schema.check(&mut json!({"t": {"left": {"left": 1}}})).is_err());
-    assert!(schema.check(&mut json!({"loop": 1})).is_err());
+    assert_eq!(
+        schema.check(&mut json!({"t": {"left": {"left": {}}}}), &WorkBudget::default()),
+        Ok(())
+    );
+    assert!(
+        schema
+            .check(&mut json!({"t": {"left": {"left": 1}}}), &WorkBudget::default())
+            .is_err()
+    );
+    assert!(
+        schema
+            .check(&mut json!({"loop": 1}), &WorkBudget::default())
+            .is_err()
+    );
 }
 
 #[test]
@@ -223,7 +245,13 @@ fn names_of_headers_have_no_case() {
         ),
         (json!({}), "property \"X-Need\" is required"),
     ] {
-        assert_eq!(schema.check(&mut value).err().unwrap_or_default(), words);
+        assert_eq!(
+            schema
+                .check(&mut value, &WorkBudget::default())
+                .err()
+                .unwrap_or_default(),
+            words
+        );
     }
 }
 

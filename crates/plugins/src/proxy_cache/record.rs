@@ -112,7 +112,9 @@ impl Recorder {
         if exchange.request.method != b"HEAD" {
             let mut headers = Headers::default();
             for header in response.headers.iter() {
-                if is_kept(header.name, &cache.config) {
+                // What was told of this call, such as its limits, is told of each call anew.
+                let is_own = exchange.is_own_header(header.name, header.value);
+                if !is_own && is_kept(header.name, &cache.config) {
                     headers.append(header.name, header.value);
                 }
             }

@@ -4,14 +4,13 @@ use super::compiled::{CompiledLimit, Names, length_ms};
 use super::{Config, OnFailure, Otherwise};
 use crate::counting::Counted;
 use crate::counting::settled::is_settled;
-use std::sync::Arc;
-use weir_flow::rate_limit::{Limiter, MAX_LIMITS, Verdict, Window, WindowLimit, WindowState};
+use weir_flow::rate_limit::{Counters, Limiter, MAX_LIMITS, Verdict, Window, WindowLimit, WindowState};
 use weir_plugin::headers::FieldName;
 use weir_plugin::{Exchange, Filter, Headers, Outcome, Phases, Refusal, RefusalKind, Undecided};
 
 /// An instance of `rate-limit` whose counters are those of this process.
 pub(super) struct Limits {
-    pub(super) limiter: Arc<Limiter>,
+    pub(super) counters: Counters,
     /// Limits that are checked together, in the order of their checks.
     pub(super) groups: Vec<Group>,
     on_failure: OnFailure,
@@ -127,7 +126,7 @@ impl Decision {
 }
 
 impl Limits {
-    pub(super) fn build(config: Config, instance_id: &str, limiter: Arc<Limiter>) -> Self {
+    pub(super) fn build(config: Config, instance_id: &str, limiter: &Limiter) -> Self {
         let scope = config.scope.as_deref().unwrap_or(instance_id);
         let mut groups = Vec::new();
         let mut common = Vec::new();
@@ -153,7 +152,7 @@ impl Limits {
             });
         }
         Self {
-            limiter,
+            counters: limiter.counters(scope),
             groups,
             on_failure: config.on_failure,
             reject: config.reject,
@@ -201,7 +200,7 @@ impl Limits {
         decision: &mut Decision,
     ) {
         let mut states = [WindowState::default(); MAX_LIMITS];
-        let verdict = self.limiter.take(key, limits.as_slice(), now_ms, &mut states);
+        let verdict = self.counters.take(key, limits.as_slice(), now_ms, &mut states);
         self.note_standing(group, limits, &states, verdict, exchange, decision);
     }
 
@@ -257,9 +256,9 @@ impl Limits {
         for (limit, standing) in group.limits.iter().zip(standings) {
             let names = &limit.headers;
             let out = &mut exchange.response_headers;
-            append_number(out, names.limit.as_ref(), standing.state.limit);
-            append_number(out, names.remaining.as_ref(), standing.state.remaining);
-            self.append_reset(out, names.reset.as_ref(), standing.state.reset_ms);
+            set_number(out, names.limit.as_ref(), standing.state.limit);
+            set_number(out, names.remaining.as_ref(), standing.state.remaining);
+            self.set_reset(out, names.reset.as_ref(), standing.state.reset_ms);
         }
     }
 
@@ -271,28 +270,28 @@ impl Limits {
             return;
         };
         let out = &mut exchange.response_headers;
-        append_number(out, self.summary.limit.as_ref(), state.limit);
-        append_number(out, self.summary.remaining.as_ref(), state.remaining);
-        self.append_reset(out, self.summary.reset.as_ref(), state.reset_ms);
+        set_number(out, self.summary.limit.as_ref(), state.limit);
+        set_number(out, self.summary.remaining.as_ref(), state.remaining);
+        self.set_reset(out, self.summary.reset.as_ref(), state.reset_ms);
         if !decision.allowed && self.reject {
             let seconds = state.reset_ms.div_ceil(1_000).max(1);
-            append_number(out, self.summary.retry_after.as_ref(), seconds);
+            set_number(out, self.summary.retry_after.as_ref(), seconds);
         }
     }
 
-    fn append_reset(&self, out: &mut Headers, name: Option<&FieldName>, reset_ms: u64) {
+    fn set_reset(&self, out: &mut Headers, name: Option<&FieldName>, reset_ms: u64) {
         let Some(name) = name else { return };
         let hundredths = reset_ms / 10 % 100;
         if !self.fractional_reset {
-            append_number(out, Some(name), reset_ms.div_ceil(1_000));
+            set_number(out, Some(name), reset_ms.div_ceil(1_000));
             return;
         }
         if hundredths == 0 {
-            append_number(out, Some(name), reset_ms / 1_000);
+            set_number(out, Some(name), reset_ms / 1_000);
             return;
         }
         let text = format!("{}.{hundredths:02}", reset_ms / 1_000);
-        out.append_named(name, text.trim_end_matches('0').as_bytes());
+        out.set_named(name, text.trim_end_matches('0').as_bytes());
     }
 }
 
@@ -327,8 +326,9 @@ impl Filter for Limits {
     }
 }
 
-fn append_number(out: &mut Headers, name: Option<&FieldName>, number: u64) {
+/// Tells a number. Of several instances for a call, the last one tells: clients read one value.
+fn set_number(out: &mut Headers, name: Option<&FieldName>, number: u64) {
     if let Some(name) = name {
-        out.append_named(name, itoa::Buffer::new().format(number).as_bytes());
+        out.set_named(name, itoa::Buffer::new().format(number).as_bytes());
     }
 }

@@ -8,8 +8,9 @@
 //! ```
 //!
 //! Counts are exact over all workers: of any number of concurrent calls exactly as many pass as the limit says. They
-//! belong to the process, outlive reloads, and are held for about a million callers; beyond that those are forgotten
-//! whose windows end soonest. With a `store` several gateways share them: see `docs/redis.md`.
+//! belong to the process, outlive reloads, and are held for about a million callers. Beyond that, a limit that has more
+//! than its share forgets counters of its own, those at their limit last. With a `store` several gateways share them:
+//! see `docs/redis.md`.
 //!
 //! Security: whoever chooses what is counted escapes the limit. Count by a header only where something in front of
 //! the gateway sets it, and by address only where the gateway knows the client's.
@@ -28,6 +29,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::{AskedLimits, SettledLimits};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use weir_flow::rate_limit::Limiter;
 use weir_model::Diagnostic;
 use weir_plugin::{BuildContext, Filter, Plugin, parse_config};
@@ -54,6 +56,10 @@ impl Plugin for RateLimit {
         schemars::schema_for!(Config)
     }
 
+    fn evictions(&self) -> Option<Arc<AtomicU64>> {
+        Some(self.0.evictions())
+    }
+
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let mut config: Config = parse_config(config)?;
         let mut faults = Faults::default();
@@ -61,14 +67,14 @@ impl Plugin for RateLimit {
         let store = config.store.take();
         let shared = store.and_then(|store| store.compile(&mut faults));
         faults.done()?;
-        let limits = Limits::build(config, context.instance_id, Arc::clone(&self.0));
+        let limits = Limits::build(config, context.instance_id, &self.0);
         let Some(shared) = shared else {
             return Ok(Arc::new(limits));
         };
         let Some(delay) = shared.settle_every else {
             return Ok(Arc::new(AskedLimits { limits, shared }));
         };
-        let ledger = Arc::new(Ledger::new(shared, Arc::clone(&self.0), delay));
+        let ledger = Arc::new(Ledger::new(shared, limits.counters.clone(), delay));
         Ok(Arc::new(SettledLimits { limits, ledger }))
     }
 }

@@ -274,6 +274,45 @@ fn headers_tell_about_the_limits() {
 }
 
 #[test]
+fn headers_of_several_limits_are_told_once() {
+    let plugin = RateLimit::default();
+    let mut exchange = exchange();
+    for (count, scope) in [(9, "all"), (5, "route")] {
+        let config = json!({"limits": [{"count": count, "per": "hour"}], "scope": scope});
+        let filter = build(&plugin, &config).expect("valid");
+        assert_eq!(word(&filter.on_request(&mut exchange)), "continue");
+    }
+    assert_eq!(
+        lines(&exchange.response_headers),
+        [
+            "RateLimit-Limit: 5",
+            "RateLimit-Remaining: 4",
+            "RateLimit-Reset: 1740"
+        ]
+    );
+}
+
+/// The defect: keys made up for one limit reset the counts of another.
+#[test]
+fn a_flood_of_keys_leaves_the_counts_of_other_limits() {
+    let plugin = RateLimit(Arc::new(Limiter::new(4_096)));
+    let quiet = build(&plugin, &json!({"limits": [{"count": 1, "per": "second"}]})).expect("valid");
+    let flooded =
+        json!({"limits": [{"count": 9, "per": "year"}], "by": {"header": "x-tenant"}, "scope": "f"});
+    let flooded = build(&plugin, &flooded).expect("valid");
+    let mut exchange = exchange();
+    assert_eq!(word(&quiet.on_request(&mut exchange)), "continue");
+    for number in 0..20_000 {
+        prepare(&mut exchange, "GET /", &[("x-tenant", &number.to_string())]);
+        let _outcome = flooded.on_request(&mut exchange);
+    }
+    prepare(&mut exchange, "GET /", &[]);
+    assert_eq!(word(&quiet.on_request(&mut exchange)), "rate_limited 429");
+    let evictions = plugin.evictions().expect("it has counters");
+    assert!(evictions.load(std::sync::atomic::Ordering::Relaxed) > 5_000);
+}
+
+#[test]
 fn resets_are_told_as_asked() {
     fn later() -> u64 {
         NOW_MS + 7_655

@@ -11,7 +11,7 @@ use std::mem::take;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use weir_flow::rate_limit::{Limiter, Window, WindowLimit};
+use weir_flow::rate_limit::{Counters, Window, WindowLimit};
 use weir_plugin::{RedisCall, RedisLedger, RedisServer};
 
 const SHARDS: usize = 16;
@@ -30,6 +30,8 @@ struct Place {
 struct Note {
     name: Arc<[u8]>,
     count: u64,
+    /// Calls that pass in the window.
+    limit: u64,
     /// From then on nobody wants to know.
     until_ms: u64,
 }
@@ -39,7 +41,7 @@ type Notes = HashMap<Place, Note>;
 /// The counts of one instance.
 pub(crate) struct Ledger {
     shared: Shared,
-    limiter: Arc<Limiter>,
+    counters: Counters,
     delay: Duration,
     shards: [Mutex<Notes>; SHARDS],
     under_way: Mutex<HashMap<u64, (Place, Note)>>,
@@ -69,10 +71,10 @@ fn until(window: Window, end_ms: u64) -> u64 {
 
 impl Ledger {
     /// Nothing was counted yet.
-    pub(crate) fn new(shared: Shared, limiter: Arc<Limiter>, delay: Duration) -> Self {
+    pub(crate) fn new(shared: Shared, counters: Counters, delay: Duration) -> Self {
         Self {
             shared,
-            limiter,
+            counters,
             delay,
             shards: Default::default(),
             under_way: Mutex::default(),
@@ -115,6 +117,7 @@ impl Ledger {
                 let note = Note {
                     name: made.clone().unwrap_or_default(),
                     count,
+                    limit: limit.limit,
                     until_ms: until(limit.window, end_ms),
                 };
                 notes.insert(place, note);
@@ -178,7 +181,11 @@ impl RedisLedger for Ledger {
             _ => place.end_ms,
         };
         let used = used.saturating_add(since);
-        self.limiter.set(place.key, place.window, used, end_ms, now_ms);
+        let limit = WindowLimit {
+            window: place.window,
+            limit: note.limit,
+        };
+        self.counters.set(place.key, limit, used, end_ms, now_ms);
     }
 
     fn finish(&self) -> bool {

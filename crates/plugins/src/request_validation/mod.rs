@@ -148,15 +148,16 @@ impl SchemaFilter {
             return Err(None);
         }
         let content_type = request.headers.get(b"content-type").unwrap_or_default();
+        request.work.allow_body(body.len());
         const FORM: &[u8] = b"application/x-www-form-urlencoded";
         let is_form = content_type
             .get(..FORM.len())
             .is_some_and(|start| start.eq_ignore_ascii_case(FORM));
         if is_form {
-            return schema.check(&mut form(body)).map_err(Some);
+            return schema.check(&mut form(body), &request.work).map_err(Some);
         }
         let mut value: Value = serde_json::from_slice(body).map_err(|_| Some(lua_json::fault(body)))?;
-        schema.check(&mut value)?;
+        schema.check(&mut value, &request.work)?;
         let written = value.to_string().into_bytes();
         request.forget_parsed_body();
         request.content_length = Some(written.len() as u64);
@@ -172,7 +173,7 @@ impl Filter for SchemaFilter {
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         if let Some(schema) = &self.header_schema
-            && let Err(wrong) = schema.check(&mut headers(&exchange.request))
+            && let Err(wrong) = schema.check(&mut headers(&exchange.request), &exchange.request.work)
         {
             return self.refuse(Some(wrong));
         }

@@ -19,7 +19,8 @@ use serde_json::Value;
 use shared::SharedUse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use weir_flow::rate_limit::{Limiter, Window};
+use std::sync::atomic::AtomicU64;
+use weir_flow::rate_limit::{Counters, Limiter, Window, WindowLimit};
 use weir_model::Diagnostic;
 use weir_plugin::headers::is_name;
 use weir_plugin::{
@@ -113,11 +114,11 @@ impl Period {
 }
 
 /// The plugin; it owns the counters.
-pub struct ResponseRateLimit(Arc<Limiter>);
+pub struct ResponseRateLimit(Limiter);
 
 impl Default for ResponseRateLimit {
     fn default() -> Self {
-        Self(Arc::new(Limiter::new(MAX_COUNTERS)))
+        Self(Limiter::new(MAX_COUNTERS))
     }
 }
 
@@ -128,6 +129,10 @@ impl Plugin for ResponseRateLimit {
 
     fn config_schema(&self) -> schemars::Schema {
         schemars::schema_for!(Config)
+    }
+
+    fn evictions(&self) -> Option<Arc<AtomicU64>> {
+        Some(self.0.evictions())
     }
 
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
@@ -153,7 +158,7 @@ impl Plugin for ResponseRateLimit {
         let scope = config.scope.as_deref().unwrap_or(context.instance_id);
         let limits = config.limits.into_iter().zip(0..);
         let filter = UseFilter {
-            limiter: Arc::clone(&self.0),
+            counters: self.0.counters(scope),
             limits: limits
                 .map(|((name, windows), number)| Compiled::new(name, &windows, scope, number, &config.by))
                 .collect(),
@@ -230,7 +235,7 @@ fn clamped(number: u64) -> i64 {
 
 /// An instance of `response-rate-limit`.
 struct UseFilter {
-    limiter: Arc<Limiter>,
+    counters: Counters,
     limits: Vec<Compiled>,
     header: String,
     refuse_when_used_up: bool,
@@ -267,7 +272,7 @@ struct Here<'f> {
 impl Used for Here<'_> {
     fn used(&self, exchange: &Exchange, limit: usize, span: &Span, _: usize) -> u64 {
         let key = self.filter.limits[limit].key(exchange);
-        self.filter.limiter.used(key, span.window, self.now_ms)
+        self.filter.counters.used(key, span.window, self.now_ms)
     }
 }
 
@@ -342,12 +347,16 @@ impl UseFilter {
 
     /// Counts what was used of a limit in this process.
     fn count_here(&self, limit: &Compiled, used: u64, exchange: &Exchange, now_ms: u64) {
-        let mut windows = [Window::Second; 6];
-        for (window, span) in windows.iter_mut().zip(&limit.windows) {
-            *window = span.window;
+        let unset = WindowLimit {
+            window: Window::Second,
+            limit: 0,
+        };
+        let mut limits = [unset; 6];
+        for (limit, span) in limits.iter_mut().zip(&limit.windows) {
+            (limit.window, limit.limit) = (span.window, span.count);
         }
-        let windows = &windows[..limit.windows.len().min(6)];
-        self.limiter.add(limit.key(exchange), windows, used, now_ms);
+        let limits = &limits[..limit.windows.len().min(6)];
+        self.counters.add(limit.key(exchange), limits, used, now_ms);
     }
 
     fn respond_here(&self, exchange: &mut Exchange) {

@@ -27,6 +27,8 @@ pub struct Client {
     way: Way,
     posts: RefCell<VecDeque<Post>>,
     posted: Notify,
+    /// Posts that have been taken from the list and are not done with.
+    posting: Cell<bool>,
     closed: Cell<bool>,
     /// When it was last asked for.
     pub used: Cell<Instant>,
@@ -60,6 +62,7 @@ impl Client {
             way,
             posts: RefCell::default(),
             posted: Notify::new(),
+            posting: Cell::new(false),
             closed: Cell::new(false),
             used: Cell::new(Instant::now()),
         });
@@ -208,6 +211,11 @@ impl Drop for Abandoned<'_> {
 }
 
 impl Client {
+    /// Whether something was posted whose answer has not come.
+    pub fn has_posts(&self) -> bool {
+        self.posting.get() || !self.posts.borrow().is_empty()
+    }
+
     /// Puts posts back that could not be sent, before those that have come since.
     fn keep(&self, mut left: VecDeque<Post>) {
         let mut posts = self.posts.borrow_mut();
@@ -234,6 +242,7 @@ async fn send_posts(client: Rc<Client>) {
         client.posted.notified().await;
         loop {
             let posts = std::mem::take(&mut *client.posts.borrow_mut());
+            client.posting.set(!posts.is_empty());
             if posts.is_empty() {
                 break;
             }

@@ -122,12 +122,13 @@ impl Redis {
         });
     }
 
-    /// Settles what is left, and ends all connections.
+    /// Settles what is left, has places given back whose calls have just ended, and ends all connections.
     pub async fn finish(&self) {
         self.settling.is_last.set(true);
         self.settling.last.notify_waiters();
         let until = Instant::now() + LAST_PATIENCE;
-        while self.settling.count.get() > 0 && Instant::now() < until {
+        let has_posts = || self.clients.borrow().iter().any(|(_, client)| client.has_posts());
+        while (self.settling.count.get() > 0 || has_posts()) && Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         for (_, client) in self.clients.borrow_mut().drain(..) {

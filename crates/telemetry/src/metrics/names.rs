@@ -98,6 +98,7 @@ metrics! {
     RedisUp = "weir_redis_up", Gauge, "1 if a Redis that holds counts was there when it was last seen to, else 0.";
     RedisCalls = "weir_redis_calls_total", Counter, "Scripts for a Redis, by whether they were answered, failed, or were left out as it was away.";
     RedisConnections = "weir_redis_connections_opened_total", Counter, "Connections made to a Redis.";
+    CountersEvicted = "weir_limit_counters_evicted_total", Counter, "Counters of limits that still counted and were evicted to make room, by plugin.";
 }
 
 /// Label names.
@@ -119,6 +120,7 @@ pub(super) mod label {
     pub const ADDRESS: &str = "address";
     pub const HEALTH: &str = "health";
     pub const SERVER: &str = "server";
+    pub const PLUGIN: &str = "plugin";
     pub const LE: &str = "le";
 }
 
@@ -235,6 +237,8 @@ label_values! {
         Forbidden = "forbidden",
         /// A rate or quota was used up (429, 503).
         RateLimited = "rate_limited",
+        /// The work that the call asked for went beyond its budget (400).
+        WorkLimit = "work_limit",
         /// Answered by a plugin for another reason.
         Plugin = "plugin",
         /// No upstream target could be used: none, none healthy, or none resolved (503).

@@ -1,6 +1,7 @@
 //! The shared, off-path side of the metrics: who counts, which series exist, what the configuration is.
 
 use std::fmt;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::allotment::Allotment;
@@ -60,6 +61,8 @@ struct State {
     access_log: Option<Arc<AccessLogStats>>,
     log_out: Option<Arc<LogOutStats>>,
     redis: Option<Arc<RedisStats>>,
+    /// By plugin.
+    evictions: Vec<(&'static str, Arc<AtomicU64>)>,
     targets: Option<Targets>,
     /// Seconds until certificates end, by their first names.
     certificates: Vec<(String, i64)>,
@@ -100,6 +103,7 @@ impl Registry {
             access_log: None,
             log_out: None,
             redis: None,
+            evictions: Vec::new(),
             targets: None,
             certificates: Vec::new(),
         };
@@ -164,6 +168,11 @@ impl Registry {
     /// Exposes how it stands with the servers that hold counts.
     pub fn observe_redis(&self, stats: Arc<RedisStats>) {
         self.state().redis = Some(stats);
+    }
+
+    /// Exposes how many counters of limits were evicted, by plugin.
+    pub fn observe_evictions(&self, counts: impl IntoIterator<Item = (&'static str, Arc<AtomicU64>)>) {
+        self.state().evictions = counts.into_iter().collect();
     }
 
     /// Notes in how many seconds certificates end, by their first names; each name once.
@@ -232,6 +241,7 @@ impl Registry {
             access_log: state.access_log.clone(),
             log_out: state.log_out.clone(),
             redis: state.redis.clone(),
+            evictions: state.evictions.clone(),
             targets,
             certificates: state.certificates.clone(),
         }

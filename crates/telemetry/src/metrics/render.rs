@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::exposition::{Exposition, Labels};
 use super::histogram::{Bounds, GATEWAY_BOUNDS, HistogramTotals, REQUEST_BOUNDS};
@@ -37,6 +37,7 @@ pub(super) struct Scrape {
     pub(super) access_log: Option<Arc<AccessLogStats>>,
     pub(super) log_out: Option<Arc<LogOutStats>>,
     pub(super) redis: Option<Arc<RedisStats>>,
+    pub(super) evictions: Vec<(&'static str, Arc<AtomicU64>)>,
     pub(super) targets: Option<TargetScrape>,
     pub(super) certificates: Vec<(String, i64)>,
 }
@@ -59,7 +60,8 @@ impl Scrape {
         out.single(Metric::SeriesOverflow, self.overflow as u64)?;
         self.access_log(&mut out)?;
         self.log_out(&mut out)?;
-        self.redis(&mut out)
+        self.redis(&mut out)?;
+        self.evictions(&mut out)
     }
 
     fn configuration<W: fmt::Write>(&self, out: &mut Exposition<'_, W>) -> fmt::Result {
@@ -241,6 +243,18 @@ impl Scrape {
         for kind in &used {
             let labels = Labels::new(&[(label::TARGET, kind.label())]);
             out.sample(Metric::LogRetries, &labels, stats.retries(*kind))?;
+        }
+        Ok(())
+    }
+
+    fn evictions<W: fmt::Write>(&self, out: &mut Exposition<'_, W>) -> fmt::Result {
+        if self.evictions.is_empty() {
+            return Ok(());
+        }
+        out.family(Metric::CountersEvicted)?;
+        for (plugin, count) in &self.evictions {
+            let labels = Labels::new(&[(label::PLUGIN, plugin)]);
+            out.sample(Metric::CountersEvicted, &labels, count.load(Relaxed))?;
         }
         Ok(())
     }

@@ -141,6 +141,10 @@ pub async fn serve(
     let taking = is_gateway.then(|| Arc::clone(&serving));
     let parts = (starter.registry(caches.clone()), cache.clone());
     let engine = engine(taking, parts, followed.clone(), wanted, caches.clone());
+    control
+        .status
+        .metrics()
+        .observe_evictions(engine.registry.evictions());
     let inputs = follow::start(engine, opened.options, opened.kept.clone())?;
     tokio::spawn(cache.refresh(inputs.clone()));
     let mut watched = None;

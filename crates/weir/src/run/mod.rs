@@ -62,6 +62,7 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         ..metrics::RegistryOptions::default()
     }));
+    metrics.observe_evictions(loader.registry.evictions());
     let access_log = proxy::open_access_log(&args, &metrics)?;
     let runtime = proxy::control_runtime(plan.is_managed())?;
     // Before the first worker, too: the kernel would give it a share of the calls of a gateway that already runs here.

@@ -1,7 +1,7 @@
 //! APISIX's policies `redis-cluster` and `redis-sentinel`: gateways that share them let as many calls pass as one would.
 
 use crate::doors::apisix;
-use crate::support::{Gateway, Redis, Upstream, free_port, is_installed, passed, until};
+use crate::support::{CLOSED_PORT, Gateway, Redis, Upstream, is_installed, passed, until};
 use crate::topologies::{cluster, sentinel};
 
 /// Whether as many calls pass through two gateways as there may.
@@ -46,8 +46,7 @@ fn limits_are_shared_in_a_cluster() {
     let nodes = cluster();
     let at = format!(
         "policy: redis-cluster, redis_cluster_name: c, redis_cluster_nodes: ['127.0.0.1:{}', '127.0.0.1:{}']",
-        free_port(),
-        nodes[1].port
+        CLOSED_PORT, nodes[1].port
     );
     for (plugin, expected) in [
         (format!("limit-count: {{count: 11, time_window: 600, {at}}}"), 11),

@@ -1,6 +1,6 @@
 //! Both originals' spellings of limits in a Redis.
 
-use crate::support::{Gateway, Redis, Upstream, free_port, is_installed, passed};
+use crate::support::{CLOSED_PORT, Gateway, Redis, Upstream, is_installed, passed};
 
 fn kong(upstream: &Upstream, plugin: &str) -> String {
     let url = upstream.address;
@@ -95,7 +95,7 @@ fn limits_of_both_are_shared() {
 #[test]
 fn answers_without_a_redis_are_those_of_the_original() {
     let upstream = Upstream::start("");
-    let port = free_port();
+    let port = CLOSED_PORT;
     let at = format!("redis_host: 127.0.0.1, redis_port: {port}");
     type Make = fn(&Upstream, &str) -> String;
     let cases: [(Make, String, u16, &str); 9] = [

@@ -1,19 +1,22 @@
 //! Redis servers, gateways and an upstream, each a process or a thread of this test, on ports that the kernel gave.
 
+mod upstream;
+
+pub use upstream::Upstream;
+
 use crate::weir::Weir;
-use std::cell::Cell;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// The longest that anything may take that is waited for.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Whether the servers of these tests are installed. Says so where they are not.
+/// Whether the servers of these tests are installed. Says so if not.
 pub fn is_installed() -> bool {
     let found = Command::new("redis-server")
         .arg("--version")
@@ -25,7 +28,10 @@ pub fn is_installed() -> bool {
     found.is_ok()
 }
 
-/// A port that nobody listens on.
+/// A port of 127.0.0.1 that nobody listens on, now or later: that of a service (tcpmux) which no machine offers.
+pub const CLOSED_PORT: u16 = 1;
+
+/// A port that nobody listens on just now.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("bound").port()
@@ -43,7 +49,7 @@ fn free_cluster_port() -> u16 {
 }
 
 /// Looks again and again until it holds.
-pub fn until(what: &str, holds: impl Fn() -> bool) {
+pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
         assert!(start.elapsed() < PATIENCE, "waited in vain: {what}");
@@ -56,7 +62,11 @@ pub struct Redis {
     child: Child,
     arguments: Vec<String>,
     pub port: u16,
-    _folder: TempDir,
+    folder: Option<TempDir>,
+}
+
+fn pid_file(folder: &TempDir, port: u16) -> PathBuf {
+    folder.path().join(format!("{port}.pid"))
 }
 
 impl Redis {
@@ -66,6 +76,17 @@ impl Redis {
     }
 
     pub fn start_in(folder: TempDir, options: &[&str]) -> Self {
+        let mut folder = folder;
+        loop {
+            match Self::try_start(folder, options) {
+                Ok(redis) => return redis,
+                // Somebody else took the port in between.
+                Err(again) => folder = again,
+            }
+        }
+    }
+
+    fn try_start(folder: TempDir, options: &[&str]) -> Result<Self, TempDir> {
         let port = match options.contains(&"--cluster-enabled") {
             true => free_cluster_port(),
             false => free_port(),
@@ -74,20 +95,38 @@ impl Redis {
             .map(str::to_owned)
             .into();
         arguments.extend(["--dir".to_owned(), folder.path().display().to_string()]);
+        // It is written once the server listens.
+        arguments.extend([
+            "--pidfile".to_owned(),
+            pid_file(&folder, port).display().to_string(),
+        ]);
         let options = options.iter().map(|it| it.replace("PORT", &port.to_string()));
         arguments.extend(options);
         if !arguments.iter().any(|it| it == "--port" || it == "--tls-port") {
             arguments.extend(["--port".to_owned(), port.to_string()]);
         }
-        let child = spawn(&arguments);
-        let redis = Self {
-            child,
+        let mut redis = Self {
+            child: spawn(&arguments),
             arguments,
             port,
-            _folder: folder,
+            folder: Some(folder),
         };
-        redis.wait();
-        redis
+        match redis.listens() {
+            true => Ok(redis),
+            false => Err(redis.folder.take().expect("it is there")),
+        }
+    }
+
+    /// Whether it has come to listen; otherwise it has ended.
+    fn listens(&mut self) -> bool {
+        let folder = self.folder.as_ref().expect("it is there");
+        let file = pid_file(folder, self.port);
+        let mut has_ended = false;
+        until("a Redis listens", || {
+            has_ended = self.child.try_wait().expect("its state").is_some();
+            has_ended || file.exists()
+        });
+        !has_ended
     }
 
     /// A sentinel with this file.
@@ -99,7 +138,7 @@ impl Redis {
             child: spawn(&arguments),
             arguments,
             port,
-            _folder: folder,
+            folder: Some(folder),
         };
         redis.wait();
         redis
@@ -208,6 +247,11 @@ impl Gateway {
         }
     }
 
+    /// Where it listens for streams.
+    pub fn stream_address(&self) -> String {
+        self.weir.address("tcp://")
+    }
+
     /// What it has logged.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("log")).expect("a log")
@@ -236,9 +280,19 @@ impl Gateway {
         self.weir.child.kill().expect("it runs");
     }
 
-    /// Lets it end properly.
-    pub fn end(mut self) {
+    /// Has it end once its calls have.
+    pub fn ask_to_end(&self) {
         self.weir.signal(rustix::process::Signal::TERM);
+    }
+
+    /// Lets it end properly.
+    pub fn end(self) {
+        self.ask_to_end();
+        self.wait();
+    }
+
+    /// Waits until it has ended.
+    pub fn wait(mut self) {
         self.weir.end();
     }
 }
@@ -266,71 +320,6 @@ pub fn get(address: &str, path: &str, headers: &str) -> (u16, String) {
     stream.read_to_string(&mut answer).expect("an answer");
     let status = answer.get(9..12).and_then(|digits| digits.parse().ok());
     (status.unwrap_or(0), answer)
-}
-
-/// A server that answers every call with 200, when it is let.
-pub struct Upstream {
-    pub address: SocketAddr,
-    pub calls: Arc<AtomicUsize>,
-    gate: Arc<(Mutex<bool>, Condvar)>,
-    over: Arc<AtomicBool>,
-    held: Cell<bool>,
-}
-
-impl Upstream {
-    /// Answers with these header lines.
-    pub fn start(headers: &'static str) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let upstream = Self {
-            address: listener.local_addr().expect("bound"),
-            calls: Arc::default(),
-            gate: Arc::new((Mutex::new(true), Condvar::new())),
-            over: Arc::default(),
-            held: Cell::new(false),
-        };
-        let (gate, calls) = (Arc::clone(&upstream.gate), Arc::clone(&upstream.calls));
-        let over = Arc::clone(&upstream.over);
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                if over.load(Ordering::Relaxed) {
-                    return;
-                }
-                let (gate, calls) = (Arc::clone(&gate), Arc::clone(&calls));
-                let stream = stream.expect("a connection");
-                std::thread::spawn(move || serve(stream, headers, &gate, &calls));
-            }
-        });
-        upstream
-    }
-
-    /// Lets calls wait, or lets them go.
-    pub fn hold(&self, holds: bool) {
-        self.held.set(holds);
-        *self.gate.0.lock().expect("whole") = !holds;
-        self.gate.1.notify_all();
-    }
-}
-
-impl Drop for Upstream {
-    fn drop(&mut self) {
-        self.hold(false);
-        self.over.store(true, Ordering::Relaxed);
-        let _woken = TcpStream::connect(self.address);
-    }
-}
-
-fn serve(stream: TcpStream, headers: &str, gate: &(Mutex<bool>, Condvar), calls: &AtomicUsize) {
-    let mut writer = stream.try_clone().expect("cloned");
-    let mut lines = BufReader::new(stream).lines();
-    while lines.by_ref().map_while(Result::ok).any(|line| line.is_empty()) {
-        calls.fetch_add(1, Ordering::SeqCst);
-        let open = gate.0.lock().expect("whole");
-        drop(gate.1.wait_while(open, |open| !*open).expect("whole"));
-        let answer = format!("HTTP/1.1 200 OK\r\n{headers}Content-Length: 2\r\n\r\nok");
-        if writer.write_all(answer.as_bytes()).is_err() {
-            return;
-        }
-    }
 }
 
 /// Calls the gateways by turns, from several threads, and counts the answers with status 200.

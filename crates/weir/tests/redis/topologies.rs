@@ -1,6 +1,6 @@
 //! Passwords, databases, TLS, sentinels and clusters.
 
-use crate::support::{Gateway, Redis, Upstream, free_port, is_installed, native, until};
+use crate::support::{CLOSED_PORT, Gateway, Redis, Upstream, free_port, is_installed, native, until};
 use std::cell::Cell;
 use std::fmt::Write as _;
 
@@ -140,9 +140,8 @@ fn sentinels_tell_where_the_master_is() {
     });
     let sentinel = sentinel(master.port, &replica);
     let options = format!(
-        "sentinel: {{master: weir, sentinels: ['127.0.0.1:{}', '127.0.0.1:{}']}}, connect_timeout_ms: 500, timeout_ms: 300",
-        free_port(),
-        sentinel.port
+        "sentinel: {{master: weir, sentinels: ['127.0.0.1:{}', '127.0.0.1:{}']}}",
+        CLOSED_PORT, sentinel.port
     );
     let document = native(&upstream, &limit(&options, 20));
     let gateways = [Gateway::start(&document), Gateway::start(&document)];
@@ -172,8 +171,7 @@ fn clusters_have_each_key_somewhere() {
     // One known node is enough, and one that is away does not matter.
     let options = format!(
         "cluster: ['127.0.0.1:{}', '127.0.0.1:{}']",
-        free_port(),
-        nodes[1].port
+        CLOSED_PORT, nodes[1].port
     );
     let plugin = format!(
         "rate-limit: {{limits: [{{count: 2, per: day}}, {{count: 9, per: {{sliding-seconds: 600}}}}], by: {{header: X-Who}}, store: {{redis: {{{options}}}, when_away: refuse}}}}"
@@ -207,6 +205,19 @@ fn clusters_have_each_key_somewhere() {
             .to_owned()
     };
     let third = id(&nodes[2]);
+    // Of two that claim a slot the one with the greater epoch has it, so nobody may have a greater one than the third.
+    let epoch = |node: &Redis| {
+        let info = node.ask("CLUSTER INFO");
+        let line = info.lines().find(|line| line.starts_with("cluster_my_epoch:"));
+        line.map(str::to_owned)
+    };
+    until("no two nodes have one epoch", || {
+        let mut epochs: Vec<_> = nodes.iter().map(epoch).collect();
+        epochs.sort();
+        epochs.dedup();
+        epochs.len() == nodes.len()
+    });
+    nodes[2].ask("CLUSTER BUMPEPOCH");
     for node in [&nodes[2], &nodes[0], &nodes[1]] {
         let mut commands = String::new();
         for slot in 0..=5460 {
@@ -214,6 +225,14 @@ fn clusters_have_each_key_somewhere() {
         }
         node.ask(&commands);
     }
+    until("all nodes agree", || {
+        let agrees = |node: &Redis| {
+            let told = node.ask("CLUSTER NODES");
+            let mut lines = told.lines();
+            lines.any(|line| line.contains(&third) && line.contains(" 0-5460"))
+        };
+        nodes.iter().all(agrees)
+    });
     call_all(&mut told);
     assert!(told.is_empty(), "{told}{}", gateways[0].log());
     assert!(nodes[0].ask("DBSIZE").starts_with(":0"));

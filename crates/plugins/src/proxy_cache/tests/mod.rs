@@ -91,6 +91,34 @@ fn responses_are_kept() {
     assert_eq!(get("GET /a", "8"), "200 miss 8");
 }
 
+/// The defect: limits that were told of the call that filled the cache came beside those of the call that hit it.
+#[test]
+fn what_filters_tell_of_a_call_is_not_kept() {
+    let cache = cache(&json!({}));
+    let begin = |left: &[u8]| {
+        let mut exchange = exchange();
+        exchange.response_headers.append(b"X-Left", left);
+        exchange.response_headers.append(b"Vary", b"Origin");
+        let outcome = cache.on_request(&mut exchange);
+        (exchange, outcome)
+    };
+    let (mut first, outcome) = begin(b"2");
+    assert_eq!(word(&outcome), "continue");
+    first.response.status = 200;
+    // One that the service sends, too, is kept.
+    first.response.headers.append(b"Vary", b"Accept");
+    first.response.headers.append(b"X-Own", b"1");
+    first.merge_response_headers();
+    cache.on_response(&mut first);
+    assert_eq!(first.response.filter_whole(b"body".to_vec()), b"body");
+    let (_, outcome) = begin(b"1");
+    let Outcome::Reply(reply) = outcome else {
+        panic!("{}", word(&outcome));
+    };
+    let shared = reply.shared.expect("from the cache");
+    assert_eq!(lines(&shared.headers), ["X-Own: 1", "Vary: Accept"]);
+}
+
 #[test]
 fn some_responses_are_not_kept() {
     let cache = cache(&json!({"content_types": ["text/plain", "image/*"], "words": {"not_kept": "no"}}));

@@ -32,7 +32,8 @@ fn tell(cache: &Cache, step: &Step<'_>) -> String {
         Outcome::Reply(reply) => {
             let shared = reply.shared.expect("an answer from the cache");
             let mut headers = Headers::clone(&shared.headers);
-            headers.absorb(&mut exchange.response_headers);
+            headers.absorb(&exchange.response_headers);
+            exchange.response_headers.clear();
             shown(reply.status, &headers, shared.part())
         }
         Outcome::Continue => {

@@ -1,0 +1,98 @@
+//! The budget of work that one call has: a call's content decides how long schemas, expressions, paths, templates and
+//! the like take, so all of them count their steps here, and a call that asks for too many is refused.
+
+use std::cell::Cell;
+
+/// Steps that every call may ask for: about 5 ms on one core.
+pub const WORK_STEPS: u64 = 100_000;
+
+/// Why work ended early: its call has used up its budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the work for this call goes beyond its budget")]
+pub struct Exhausted;
+
+/// What one call may still ask for. A step is about what it takes to look at one value; long texts count one for each
+/// 64 bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkBudget {
+    done: Cell<u64>,
+    most: Cell<u64>,
+}
+
+impl Default for WorkBudget {
+    fn default() -> Self {
+        Self {
+            done: Cell::new(0),
+            most: Cell::new(WORK_STEPS),
+        }
+    }
+}
+
+impl WorkBudget {
+    /// A body of so many bytes is worked on: a step more for each of them, so that what takes time in proportion to the
+    /// body is never refused.
+    pub fn allow_body(&self, bytes: usize) {
+        self.most.set(self.most.get().max(WORK_STEPS + bytes as u64));
+    }
+
+    /// Takes steps from the budget.
+    ///
+    /// # Errors
+    /// If it is used up, now and from now on.
+    #[inline]
+    pub fn spend(&self, steps: usize) -> Result<(), Exhausted> {
+        let done = self.done.get().saturating_add(steps as u64);
+        self.done.set(done);
+        if done > self.most.get() {
+            Err(Exhausted)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Takes the steps of looking through so many bytes.
+    ///
+    /// # Errors
+    /// As [`WorkBudget::spend`].
+    #[inline]
+    pub fn spend_bytes(&self, bytes: usize) -> Result<(), Exhausted> {
+        self.spend(1 + bytes / 64)
+    }
+
+    /// Whether more was asked for than there is.
+    #[inline]
+    pub fn is_exhausted(&self) -> bool {
+        self.done.get() > self.most.get()
+    }
+
+    /// Steps that were asked for so far.
+    pub fn done(&self) -> u64 {
+        self.done.get()
+    }
+
+    /// Begins again, for another call or for a call's response.
+    pub fn restart(&self) {
+        self.done.set(0);
+        self.most.set(WORK_STEPS);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_budget_ends_once_and_for_all() {
+        let work = WorkBudget::default();
+        assert_eq!(work.spend(WORK_STEPS as usize), Ok(()));
+        work.allow_body(128);
+        assert_eq!(work.spend_bytes(127), Ok(()));
+        assert_eq!(work.spend(126), Ok(()));
+        assert!(!work.is_exhausted());
+        assert_eq!(work.spend(usize::MAX), Err(Exhausted));
+        assert_eq!(work.spend(0), Err(Exhausted));
+        assert!(work.is_exhausted());
+        work.restart();
+        assert_eq!(work, WorkBudget::default());
+    }
+}

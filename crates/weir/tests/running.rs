@@ -1,4 +1,4 @@
-//! What `weir run` does with addresses in use and with signals.
+//! What `weir run` does with files: addresses in use, signals, guards of paths, plugins that Weir lacks.
 
 #[path = "support/weir.rs"]
 mod weir;
@@ -171,5 +171,57 @@ fn a_call_that_asks_for_too_much_work_is_refused_in_its_dialect() {
             metrics.contains("weir_limit_counters_evicted_total{plugin=\"rate-limit\"} 0\n"),
             "{metrics}"
         );
+    }
+}
+
+/// The status of a call.
+fn status_of(weir: &Weir, path: &str) -> u16 {
+    let mut client = std::net::TcpStream::connect(weir.proxy()).expect("a connection");
+    let call = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    client.write_all(call.as_bytes()).expect("sent");
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).expect("an answer");
+    let status = answer.split(' ').nth(1).expect("a status");
+    status.parse().expect("a number")
+}
+
+#[test]
+fn native_guards_are_not_walked_past() {
+    let folder = folder(
+        "weir: 1\nroutes:\n\
+         - {name: admin, paths: [/admin], to: {unavailable: 503}, plugins: [{key-auth: {}}]}\n\
+         - {name: open, paths: [/], to: {unavailable: 503}, plugins: [{request-termination: {status: 200}}]}\n",
+    );
+    let weir = Weir::start(folder.path(), &SERVE);
+    for (path, status) in [
+        ("/open", 200),
+        ("/open;v=1/100%25", 200),
+        ("/admin", 401),
+        ("//admin/x", 401),
+        ("/p/../admin", 401),
+        ("/%61dmin", 401),
+        ("/admin%2fx", 400),
+        ("/%2fadmin", 400),
+        ("/p/..%2f..%2fx", 400),
+        ("/admin%5Cx", 400),
+        ("/p/..\\admin", 400),
+        ("/admin%252fx", 400),
+        ("/p/..;/admin", 400),
+    ] {
+        assert_eq!(status_of(&weir, path), status, "{path}");
+    }
+}
+
+#[test]
+fn calls_are_refused_that_lack_a_plugin_of_their_file() {
+    let folder = folder(
+        "routes:\n\
+         - {id: 1, uri: /decided, plugins: {opa: {}, mocking: {response_example: a}}}\n\
+         - {id: 2, uri: /told, plugins: {skywalking: {}, mocking: {response_example: a}}}\n\
+         - {id: 3, uri: /plain, plugins: {mocking: {response_example: a}}}\n#END\n",
+    );
+    let weir = Weir::start(folder.path(), &SERVE);
+    for (path, status) in [("/decided", 503), ("/told", 200), ("/plain", 200)] {
+        assert_eq!(status_of(&weir, path), status, "{path}");
     }
 }

@@ -43,6 +43,10 @@ impl Voice for ApisixVoice {
         reply
     }
 
+    fn takes_asterisk(&self) -> bool {
+        false
+    }
+
     fn normal_form(&self) -> NormalForm {
         NormalForm::Decoded
     }

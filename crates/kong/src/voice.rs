@@ -65,6 +65,10 @@ impl Voice for KongVoice {
         reply
     }
 
+    fn takes_asterisk(&self) -> bool {
+        false
+    }
+
     fn normal_form(&self) -> NormalForm {
         NormalForm::Encoded
     }

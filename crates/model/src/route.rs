@@ -197,6 +197,12 @@ pub struct ForwardedHeaders {
     /// are trusted, its `X-Forwarded-For`.
     #[serde(skip_serializing_if = "is_default")]
     pub drop_forwarded: bool,
+    /// Of an `X-Forwarded-For` or `Via` on several lines only the first is passed on. Otherwise they are joined.
+    #[serde(skip_serializing_if = "is_default")]
+    pub first_line_only: bool,
+    /// `X-Forwarded-Host` of a call that names no host (HTTP/1.0).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_if_none: Option<String>,
 }
 
 impl Default for ForwardedHeaders {
@@ -209,6 +215,8 @@ impl Default for ForwardedHeaders {
             trusted: Vec::new(),
             host_as_written: false,
             drop_forwarded: false,
+            first_line_only: false,
+            host_if_none: None,
         }
     }
 }

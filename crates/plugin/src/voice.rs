@@ -13,4 +13,9 @@ pub trait Voice: Send + Sync {
 
     /// The form in which this voice's route table matches paths.
     fn normal_form(&self) -> NormalForm;
+
+    /// Whether a call may be for `*`, the server as a whole (RFC 9110, 9.3.7).
+    fn takes_asterisk(&self) -> bool {
+        true
+    }
 }

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use weir_model::{PathJoin, PathRewrite};
 use weir_plugin::headers::is_value;
-use weir_plugin::{Exchange, Request, bit_about_client, uri};
+use weir_plugin::{Exchange, Headers, Request, bit_about_client, uri};
 use weir_snapshot::Forwarded;
 
 /// Bytes of a connection's lines that are kept for its next call.
@@ -191,7 +191,7 @@ pub fn write_plain(
     out: &mut Vec<u8>,
 ) {
     let request = &exchange.request;
-    let (mut host, mut port) = (request.host.as_slice(), request.local.port());
+    let (mut host, mut port) = (named_host(forwarded, request), request.local.port());
     if forwarded.host_as_written {
         host = request.headers.get(b"host").unwrap_or(host);
         port = request.host_port.unwrap_or(port);
@@ -207,6 +207,25 @@ pub fn write_plain(
     {
         push_header(out, b"X-Forwarded-Prefix", &prefix_value(prefix));
     }
+}
+
+/// The host that the call is for.
+fn named_host<'h>(forwarded: &'h Forwarded, request: &'h Request) -> &'h [u8] {
+    match (&forwarded.host_if_none, request.host.is_empty()) {
+        (Some(host), true) => host,
+        _ => &request.host,
+    }
+}
+
+/// The values of a header that other hops have written before this one, ready for another element; `None`: none has.
+pub fn list_so_far(forwarded: &Forwarded, headers: &Headers, name: &[u8]) -> Option<Vec<u8>> {
+    let lines = if forwarded.first_line_only { 1 } else { usize::MAX };
+    let mut list = Vec::new();
+    for value in headers.get_all(name).take(lines) {
+        list.extend_from_slice(value);
+        list.extend_from_slice(b", ");
+    }
+    (!list.is_empty()).then_some(list)
 }
 
 /// The part of the path that was cut off, as a header can hold it: a decoded path can hold anything.
@@ -249,10 +268,10 @@ pub fn apply(forwarded: &Forwarded, has_forwarded: bool, stripped: Option<usize>
         }
     }
     if forwarded.standard {
-        append_forwarded_for(request, has_forwarded);
+        append_forwarded_for(forwarded, request, has_forwarded);
         let scheme = request.scheme();
         set(request, b"X-Forwarded-Proto", scheme.as_bytes());
-        set_host(request, forwarded.host_as_written, set);
+        set_host(request, forwarded, set);
         with_address_text(request.client, |address| set(request, b"X-Real-IP", address));
     }
     if forwarded.path {
@@ -281,7 +300,8 @@ fn is_decided(request: &Request, name: &[u8]) -> bool {
     std::str::from_utf8(name).is_ok_and(|name| request.decided & bit_about_client(name) != 0)
 }
 
-fn set_host(request: &mut Request, as_written: bool, set: impl Fn(&mut Request, &'static [u8], &[u8])) {
+fn set_host(request: &mut Request, forwarded: &Forwarded, set: impl Fn(&mut Request, &'static [u8], &[u8])) {
+    let as_written = forwarded.host_as_written;
     let written = if as_written {
         request.headers.get(b"host").map(<[u8]>::to_vec)
     } else {
@@ -291,9 +311,8 @@ fn set_host(request: &mut Request, as_written: bool, set: impl Fn(&mut Request, 
         .host_port
         .filter(|_| as_written)
         .unwrap_or(request.local.port());
-    let host = std::mem::take(&mut request.host);
+    let host = named_host(forwarded, request).to_vec();
     set(request, b"X-Forwarded-Host", written.as_deref().unwrap_or(&host));
-    request.host = host;
     set(
         request,
         b"X-Forwarded-Port",
@@ -301,18 +320,13 @@ fn set_host(request: &mut Request, as_written: bool, set: impl Fn(&mut Request, 
     );
 }
 
-fn append_forwarded_for(request: &mut Request, has_forwarded: bool) {
-    let client = request.client;
-    if has_forwarded && request.headers.contains(b"x-forwarded-for") {
-        let mut list = Vec::new();
-        for value in request.headers.get_all(b"x-forwarded-for") {
-            list.extend_from_slice(value);
-            list.extend_from_slice(b", ");
-        }
-        with_address_text(client, |address| list.extend_from_slice(address));
+fn append_forwarded_for(forwarded: &Forwarded, request: &mut Request, has_forwarded: bool) {
+    let told = || list_so_far(forwarded, &request.headers, b"x-forwarded-for");
+    if let Some(mut list) = has_forwarded.then(told).flatten() {
+        with_address_text(request.client, |address| list.extend_from_slice(address));
         request.headers.set(b"X-Forwarded-For", &list);
     } else {
-        with_address_text(client, |address| {
+        with_address_text(request.client, |address| {
             request.headers.append_checked(b"X-Forwarded-For", address)
         });
     }
@@ -339,56 +353,4 @@ fn with_address_text(address: IpAddr, take: impl FnOnce(&[u8])) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_join_as_documented() {
-        let rewrite = |base: &str, strip_matched, join| PathRewrite {
-            strip_matched,
-            base: (!base.is_empty()).then(|| base.to_owned()),
-            join,
-        };
-        use PathJoin::{Concatenate as Bytes, Segments};
-        #[rustfmt::skip]
-        let cases = [
-            ("/", "/route", true, "/route", Segments, "/"),
-            ("/", "/route", true, "/route/", Segments, "/"),
-            ("/", "/route", true, "/routereq", Segments, "/req"),
-            ("/", "/route/", true, "/route/req", Segments, "/req"),
-            ("/srv", "/rou", false, "/roureq", Segments, "/srv/roureq"),
-            ("/srv", "/rou", true, "/roureq", Segments, "/srv/req"),
-            ("/srv/", "/rou", true, "/rou", Segments, "/srv"),
-            ("/service", "/", true, "/", Segments, "/service"),
-            ("/service", "/", false, "/", Segments, "/service"),
-            ("/service", "/", true, "/route", Segments, "/service/route"),
-            ("/service", "/route", true, "/route/", Segments, "/service/"),
-            ("/service", "/route/", true, "/route/", Segments, "/service/"),
-            ("/service", "/route/", true, "/route/req", Segments, "/service/req"),
-            ("/service", "/route", true, "/route./req", Segments, "/service/req"),
-            ("/service", "/route", true, "/route", Bytes, "/service"),
-            ("/service", "/route/", true, "/route/req", Bytes, "/servicereq"),
-            ("/srv/", "/rou", true, "/rou", Bytes, "/srv/"),
-            ("/", "/route", true, "/route/req", Bytes, "/req"),
-            ("/srv", "/rou", false, "/rou/x", Bytes, "/srvrou/x"),
-            ("/srv/", "", false, "/", Segments, "/srv/"),
-            ("/srv", "", true, "/x", Segments, "/srv/x"),
-            ("/srv", "", true, "/", Segments, "/srv"),
-            ("/srv", "", true, "/x", Bytes, "/srvx"),
-        ];
-        for (base, matched, strip, path, join_mode, wanted) in cases {
-            let mut out = Vec::new();
-            join(
-                &rewrite(base, strip, join_mode),
-                matched.len(),
-                path.as_bytes(),
-                &mut out,
-            );
-            assert_eq!(
-                String::from_utf8_lossy(&out),
-                wanted,
-                "{base} {matched} {strip} {path} {join_mode:?}"
-            );
-        }
-    }
-}
+mod tests;

@@ -11,6 +11,7 @@
 //!
 //! **What it is not**: it names no plugin, no front door and no store; it interprets no documents.
 
+mod accept;
 mod bind;
 mod buffer;
 mod chain;
@@ -28,6 +29,7 @@ pub mod health;
 mod limits;
 mod log_out;
 mod multiplex;
+mod pace;
 mod pool;
 mod proxy_protocol;
 mod question;

@@ -17,6 +17,9 @@ pub struct Limits {
     pub idle_timeout: Duration,
     /// Between two reads of a request body.
     pub body_timeout: Duration,
+    /// Bytes of a request body for each second, over any stretch of `body_timeout`; 0: no bound. gRPC calls that go to
+    /// upstreams over HTTP/2 may be slower.
+    pub min_body_rate: u32,
     /// For a client to take 1 KiB, or what is left of a piece that is written.
     pub write_timeout: Duration,
     /// Without a byte in either direction of an upgraded connection.
@@ -38,6 +41,7 @@ impl Default for Limits {
             header_timeout: Duration::from_secs(60),
             idle_timeout: Duration::from_secs(75),
             body_timeout: Duration::from_secs(60),
+            min_body_rate: 240,
             write_timeout: Duration::from_secs(60),
             tunnel_timeout: Duration::from_secs(3600),
             max_connections: 100_000,

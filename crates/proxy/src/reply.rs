@@ -1,6 +1,7 @@
 //! Answers that the gateway makes itself: refusals in the route's voice, and what filters answer.
 
 use crate::forward::Watch;
+use crate::forwarded;
 use crate::grpc;
 use crate::h1::body::BodyCursor;
 use crate::h1::status;
@@ -8,8 +9,8 @@ use crate::serve::{After, Call};
 use crate::transport::WriteHalf;
 use std::io;
 use std::time::SystemTime;
-use weir_plugin::{Refusal, RefusalKind, Reply};
-use weir_snapshot::{Chain, Route};
+use weir_plugin::{Headers, Refusal, RefusalKind, Reply};
+use weir_snapshot::{Chain, Forwarded, Route};
 use weir_telemetry::metrics;
 
 /// Most bytes of a request body that are read only to keep the connection.
@@ -283,14 +284,34 @@ pub fn push_header(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
 
 /// Writes `Via` (RFC 9110, 7.6.3).
 pub fn push_via(version: (u8, u8), pseudonym: &[u8], out: &mut Vec<u8>) {
-    out.extend_from_slice(match version {
-        (1, 0) => b"Via: 1.0 ",
-        (2, _) => b"Via: 2 ",
-        (3, _) => b"Via: 3 ",
-        _ => b"Via: 1.1 ",
-    });
+    out.extend_from_slice(b"Via: ");
+    out.extend_from_slice(protocol(version));
     out.extend_from_slice(pseudonym);
     out.extend_from_slice(b"\r\n");
+}
+
+/// Adds the gateway to the `Via` that other hops have written. Says whether there was one.
+pub fn extend_via(forwarded: &Forwarded, version: (u8, u8), headers: &mut Headers) -> bool {
+    let Some(pseudonym) = &forwarded.via else {
+        return false;
+    };
+    let Some(mut list) = forwarded::list_so_far(forwarded, headers, b"via") else {
+        return false;
+    };
+    list.extend_from_slice(protocol(version));
+    list.extend_from_slice(pseudonym);
+    headers.set(b"Via", &list);
+    true
+}
+
+/// A version of HTTP as `Via` names it.
+fn protocol(version: (u8, u8)) -> &'static [u8] {
+    match version {
+        (1, 0) => b"1.0 ",
+        (2, _) => b"2 ",
+        (3, _) => b"3 ",
+        _ => b"1.1 ",
+    }
 }
 
 /// What a client did wrong on the wire, where that is why it is refused.

@@ -5,6 +5,7 @@ use crate::forward::Watch;
 use crate::h1::Framing;
 use crate::h1::body::BodyCursor;
 use crate::h1::chunked::Piece;
+use crate::pace::Pace;
 use crate::serve::{Call, Stop};
 use std::io;
 use std::task::Poll;
@@ -24,16 +25,19 @@ pub struct RequestBody {
     pub limit: u64,
     /// Data that was read for a filter that then could not have it whole; it is sent on first.
     pub prefix: Vec<u8>,
+    /// How slowly it may come.
+    pub pace: Pace,
 }
 
 impl RequestBody {
-    /// Stands in for a body that is away: nothing of it can be read, and its end is not known.
-    pub fn away() -> Self {
+    /// Stands in for this body while it is away: nothing of it can be read, and its end is not known.
+    pub fn away(&self) -> Self {
         Self {
             cursor: BodyCursor::UntilClose,
             received: u64::MAX,
             limit: 0,
             prefix: Vec::new(),
+            pace: self.pace,
         }
     }
 }
@@ -152,9 +156,9 @@ impl Call<'_> {
 
     async fn fill_from_client(&mut self) -> Result<(), BodyError> {
         let (client, worker, body) = (&mut *self.client, self.worker, &mut self.body);
-        client
-            .timer
-            .set(Instant::now(), worker.shared.limits.body_timeout);
+        let began = Instant::now();
+        client.timer.set(began, body.pace.left());
+        let mut has_waited = false;
         std::future::poll_fn(
             |context| match client.reader.poll_fill(context, &worker.buffers, 0) {
                 Poll::Ready(Ok(0)) if client.reader.stream().is_some() => {
@@ -162,8 +166,12 @@ impl Call<'_> {
                     Poll::Ready(Ok(()))
                 }
                 Poll::Ready(Ok(0) | Err(_)) => Poll::Ready(Err(BodyError::Gone)),
-                Poll::Ready(Ok(_)) => Poll::Ready(Ok(())),
+                Poll::Ready(Ok(count)) => {
+                    body.pace.note(count, has_waited.then_some(began));
+                    Poll::Ready(Ok(()))
+                }
                 Poll::Pending => {
+                    has_waited = true;
                     // A connection tells when it is read; a stream's time may be over as well.
                     if let Some(stream) = client.reader.stream()
                         && stream.poll_gone(context).is_ready()

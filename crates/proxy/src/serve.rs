@@ -5,6 +5,7 @@ use crate::grpc;
 use crate::h1::Framing;
 use crate::h1::body::BodyCursor;
 use crate::h1::request::RequestHead;
+use crate::pace::Pace;
 use crate::report::Report;
 use crate::request_body::RequestBody;
 use crate::worker::{Serving, Worker};
@@ -137,6 +138,7 @@ impl<'c> Call<'c> {
             received: 0,
             limit,
             prefix: Vec::new(),
+            pace: Pace::new(&worker.shared.limits),
         };
         let report = Report {
             bytes_in: head.length as u64,
@@ -235,12 +237,13 @@ impl<'c> Call<'c> {
         self.voice = voice;
         self.read_client_address(self.serving.published.snapshot.settings(voice));
         let request = &mut self.exchange.request;
+        let voice = self.worker.shared.voices.get(voice);
         if request.raw_path == b"*" {
             request.path.clear();
             request.path.push(b'*');
-            return true;
+            return voice.takes_asterisk();
         }
-        let form = self.worker.shared.voices.get(voice).normal_form();
+        let form = voice.normal_form();
         form.apply(&request.raw_path, &mut request.path).is_ok()
     }
 

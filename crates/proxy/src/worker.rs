@@ -1,8 +1,8 @@
 //! A worker: one thread, one single-threaded runtime, and all that its connections share.
 
+use crate::accept;
 use crate::bind::Sockets;
 use crate::buffer::Buffers;
-use crate::connection::{self, Addresses};
 use crate::date::Date;
 use crate::dns::Resolver;
 use crate::gateway::{Published, Shared};
@@ -10,7 +10,6 @@ use crate::h2::pool::Streams;
 use crate::h3::alternative::Alternatives;
 use crate::h3::endpoint;
 use crate::pool::Pool;
-use crate::proxy_protocol::{self, Told};
 use crate::redis::Redis;
 use crate::spares::Spares;
 use crate::stream;
@@ -21,18 +20,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
-use tokio::task::spawn_local;
+use tokio::net::TcpListener;
 use weir_flow::balancer::BalancerState;
 use weir_plugin::{Exchange, system_clock};
 use weir_telemetry::access_log::AccessLogHandle;
-use weir_telemetry::metrics::{ProtocolError, WorkerMetrics};
+use weir_telemetry::metrics::WorkerMetrics;
 
-/// How long a worker waits after a connection could not be accepted.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 /// How often a worker looks after what is idle.
-const HOUSEKEEPING: Duration = Duration::from_secs(1);
+pub const HOUSEKEEPING: Duration = Duration::from_secs(1);
 /// Spare exchanges that a worker keeps.
 const SPARE_EXCHANGES: usize = 1024;
 /// Age at which buffered log lines are handed over, in milliseconds.
@@ -66,6 +61,8 @@ pub struct Worker {
     /// Sessions of datagrams that are open.
     pub datagram_sessions: Cell<usize>,
     draining: Cell<bool>,
+    /// When it was last logged that there is no room for a client.
+    warned_full: Cell<Option<Instant>>,
     /// QUIC handshakes under way.
     pub handshakes: Cell<usize>,
     /// What clients are told of HTTP/3.
@@ -128,6 +125,7 @@ impl Worker {
             pipes: Rc::default(),
             datagram_sessions: Cell::new(0),
             draining: Cell::new(false),
+            warned_full: Cell::new(None),
             handshakes: Cell::new(0),
             alternatives,
             seeds: Cell::new(seed),
@@ -179,9 +177,23 @@ impl Worker {
         self.draining.get()
     }
 
-    /// Whether there is no room for another client.
-    pub fn is_full(&self) -> bool {
-        self.connections.borrow().len() >= self.shared.limits.max_connections
+    /// Whether there is room for another client. One that is turned away is counted, and at most one a second is logged.
+    pub fn has_room(&self) -> bool {
+        if self.connections.borrow().len() < self.shared.limits.max_connections {
+            return true;
+        }
+        self.metrics.connections_refused.increment();
+        let now = Instant::now();
+        let warned = self.warned_full.get();
+        if warned.is_none_or(|at| now.saturating_duration_since(at) >= HOUSEKEEPING) {
+            self.warned_full.set(Some(now));
+            tracing::warn!(
+                max_connections = self.shared.limits.max_connections,
+                refused = self.metrics.connections_refused.get(),
+                "a client connection is refused: a worker has as many as it may"
+            );
+        }
+        false
     }
 
     fn drain(&self) {
@@ -196,7 +208,7 @@ impl Worker {
 
 /// Counts a connection for as long as it lives, and lets draining wake it.
 pub struct Registration {
-    worker: Rc<Worker>,
+    pub worker: Rc<Worker>,
     key: usize,
     /// Whether it counts among the connections.
     is_counted: bool,
@@ -278,7 +290,7 @@ pub async fn run(
     for Listener { socket, entry } in sockets.listeners {
         match TcpListener::from_std(socket) {
             Ok(listener) => {
-                accepting.spawn_local(accept(Rc::clone(&worker), listener, entry, drain.clone()));
+                accepting.spawn_local(accept::listen(Rc::clone(&worker), listener, entry, drain.clone()));
             }
             Err(error) => tracing::error!(%error, "a listener cannot be used"),
         }
@@ -328,72 +340,5 @@ fn housekeep(worker: &Rc<Worker>) {
     drop(worker.exchanges.trim());
     if let Some(log) = &worker.access_log {
         log.borrow_mut().flush_if_older_than(system_clock(), LOG_FLUSH_MS);
-    }
-}
-
-async fn accept(worker: Rc<Worker>, listener: TcpListener, entry: Entry, mut drain: watch::Receiver<bool>) {
-    let Ok(local) = listener.local_addr() else { return };
-    let mut warned_at: Option<Instant> = None;
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            _ = drain.wait_for(|draining| *draining) => break,
-        };
-        match accepted {
-            Ok((stream, peer)) => take_in(&worker, stream, Addresses { peer, local }, entry),
-            Err(error) => {
-                // Usually out of descriptors; connections that end free some.
-                if warned_at.is_none_or(|at| at.elapsed() > HOUSEKEEPING) {
-                    tracing::warn!(%error, "connections cannot be accepted");
-                    warned_at = Some(Instant::now());
-                }
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-            }
-        }
-    }
-    // What waits in the accept queue was promised an answer; it is taken before the listener goes.
-    let Ok(listener) = listener.into_std() else { return };
-    while let Ok((stream, peer)) = listener.accept() {
-        if stream.set_nonblocking(true).is_ok()
-            && let Ok(stream) = TcpStream::from_std(stream)
-        {
-            take_in(&worker, stream, Addresses { peer, local }, entry);
-        }
-    }
-}
-
-fn take_in(worker: &Rc<Worker>, stream: TcpStream, addresses: Addresses, entry: Entry) {
-    if worker.is_full() || stream.set_nodelay(true).is_err() {
-        return;
-    }
-    let registration = Registration::new(worker);
-    let is_told = entry.is_told
-        && (worker.shared.proxy_protocol.as_ref()).is_some_and(|it| it.trusts(addresses.peer.ip()));
-    match (is_told, entry.is_stream) {
-        (true, _) => spawn_local(told(registration, stream, addresses, entry)),
-        (false, false) => spawn_local(connection::serve(registration, stream, addresses, entry.is_tls)),
-        (false, true) => spawn_local(stream::serve(registration, stream, addresses, entry.is_tls)),
-    };
-}
-
-/// Serves a connection whose peer tells first who its client is.
-async fn told(registration: Registration, tcp: TcpStream, mut addresses: Addresses, entry: Entry) {
-    let worker = &registration.worker;
-    let patience = worker.shared.limits.header_timeout;
-    let told = tokio::time::timeout(patience, proxy_protocol::read(&tcp)).await;
-    match told.unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into())) {
-        // A tool that looks whether the gateway is there may say nothing at all.
-        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return,
-        Err(error) => {
-            worker.metrics.protocol_error(ProtocolError::ProxyProtocol);
-            tracing::debug!(%error, peer = %addresses.peer, "a connection is closed");
-            return;
-        }
-        Ok(Told::Nothing) => {}
-        Ok(Told::Client { source, .. }) => addresses.peer = source,
-    }
-    match entry.is_stream {
-        false => Box::pin(connection::serve(registration, tcp, addresses, entry.is_tls)).await,
-        true => Box::pin(stream::serve(registration, tcp, addresses, entry.is_tls)).await,
     }
 }

@@ -113,6 +113,10 @@ pub struct Forwarded {
     pub host_as_written: bool,
     /// Of peers that are not trusted, `Forwarded` is not passed on; nor, where some are trusted, `X-Forwarded-For`.
     pub drop_forwarded: bool,
+    /// Of an `X-Forwarded-For` or `Via` on several lines only the first is passed on.
+    pub first_line_only: bool,
+    /// `X-Forwarded-Host` of a call that names no host.
+    pub host_if_none: Option<Vec<u8>>,
 }
 
 impl Forwarded {

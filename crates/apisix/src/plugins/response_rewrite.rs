@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
-use weir_plugins::response_rewrite::{Config, Replacement};
+use weir_plugins::response_rewrite::{Config, Excess, Replacement};
 
 /// The plugin.
 pub struct ResponseRewrite;
@@ -123,6 +123,7 @@ impl Mapping for ResponseRewrite {
             headers: headers::steps(&options.headers, added),
             filters,
             max_body_bytes: options.max_resp_body_size.min(64 << 20) as usize,
+            excess: Excess::Cut,
             ..Config::default()
         })
     }

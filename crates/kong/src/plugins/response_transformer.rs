@@ -65,6 +65,8 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
         headers: steps(config, |_| false),
         json: field_steps(config, "json", &typed),
         variables: false,
+        // The original has no bound; a larger body is refused, as a part of it would be no JSON.
+        max_body_bytes: 64 << 20,
         ..Config::default()
     }))
 }

@@ -86,6 +86,9 @@ pub fn translate_one(
             path: true,
             prefix: true,
             via: Some(PSEUDONYM.to_owned()),
+            first_line_only: true,
+            // The original's name for itself.
+            host_if_none: Some("kong".to_owned()),
             ..ForwardedHeaders::default()
         },
         response_stamps: response_stamps(),

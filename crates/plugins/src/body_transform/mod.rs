@@ -10,14 +10,19 @@
 //! `for` and `local`; the expressions are Lua's. The members of the old body are names; besides there are `_body`,
 //! `_ctx.var.NAME` for variables, `_escape_json` and `_escape_xml`.
 //!
-//! Responses in `gzip` and `br` are unpacked first; those in other codings pass as they are.
+//! Responses in `gzip` and `br` are unpacked first.
+//!
+//! Security: a response that cannot be changed, as it is too large, in another content coding, or not what the template
+//! needs, is answered with 502 and never passed on unchanged. With `excess: cut`, a large one is cut to
+//! `max_response_bytes`, and one that cannot be changed passes as it is.
 
 mod decode;
 mod render;
 mod template;
 mod xml;
 
-use crate::gathered::Gathered;
+pub use crate::gathered::Excess;
+use crate::gathered::{Gathered, hold_whole, refuse};
 use decode::decoded;
 use render::Facts;
 use schemars::JsonSchema;
@@ -44,9 +49,16 @@ pub struct Config {
     /// The largest request body, in bytes, at most 67108864; larger ones are refused.
     #[schemars(range(max = 67_108_864))]
     pub max_request_bytes: usize,
-    /// The largest response body that is changed, in bytes, at most 67108864; larger ones pass as they are.
+    /// The largest response body that is changed, in bytes, at most 67108864.
     #[schemars(range(max = 67_108_864))]
     pub max_response_bytes: usize,
+    /// What becomes of a larger response body.
+    #[serde(skip_serializing_if = "is_default")]
+    pub excess: Excess,
+}
+
+fn is_default(excess: &Excess) -> bool {
+    *excess == Excess::default()
 }
 
 impl Default for Config {
@@ -56,6 +68,7 @@ impl Default for Config {
             response: None,
             max_request_bytes: 1 << 20,
             max_response_bytes: 1 << 20,
+            excess: Excess::default(),
         }
     }
 }
@@ -144,6 +157,7 @@ impl Plugin for BodyTransform {
         let filter = TransformFilter {
             request: work("request", config.request, config.max_request_bytes),
             response: work("response", config.response, config.max_response_bytes),
+            excess: config.excess,
         };
         match faults.is_empty() {
             true => Ok(Arc::new(filter)),
@@ -156,6 +170,7 @@ impl Plugin for BodyTransform {
 struct TransformFilter {
     request: Option<Arc<Work>>,
     response: Option<Arc<Work>>,
+    excess: Excess,
 }
 
 /// The work on one side's bodies.
@@ -263,9 +278,14 @@ impl Filter for TransformFilter {
 
     fn on_response(&self, exchange: &mut Exchange) {
         let Some(work) = &self.response else { return };
-        let Some(gathered) = Gathered::begin(&mut exchange.response, work.max_bytes) else {
+        let Some(gathered) = Gathered::begin(&mut exchange.response, work.max_bytes, self.excess) else {
             return;
         };
+        let excess = gathered.excess();
+        if excess == Excess::Refuse {
+            // Whether it can be changed is known when it is there, and the head has to tell.
+            hold_whole(&mut exchange.response, work.max_bytes);
+        }
         let facts = Facts::of(&work.template, exchange);
         let response = &mut exchange.response;
         let content_type = response.headers.get(b"content-type").unwrap_or_default().to_vec();
@@ -278,6 +298,7 @@ impl Filter for TransformFilter {
             content_type,
             facts,
             gathered,
+            made: None,
         });
     }
 }
@@ -294,6 +315,31 @@ struct Gatherer {
     content_type: Vec<u8>,
     facts: Facts,
     gathered: Gathered,
+    made: Option<Vec<u8>>,
+}
+
+impl Gatherer {
+    /// The new body; `None`: there is none, and `out` has what passes.
+    fn make(&mut self, out: &mut Vec<u8>) -> Option<Vec<u8>> {
+        let body = self.gathered.whole(out)?;
+        let content_type = &self.content_type;
+        let made = (self.work).make(
+            "response",
+            self.input,
+            content_type,
+            Some(&body),
+            &self.facts,
+            &WorkBudget::default(),
+        );
+        match (made, self.gathered.excess()) {
+            (Ok(made), _) => Some(made),
+            (Err(_), Excess::Cut) => Some(body),
+            (Err(_), Excess::Refuse) => {
+                self.gathered.give_up();
+                None
+            }
+        }
+    }
 }
 
 impl BodyFilter for Gatherer {
@@ -301,24 +347,20 @@ impl BodyFilter for Gatherer {
         self.gathered.piece(data, out);
     }
 
-    fn head(&mut self, _: &mut u16, headers: &mut Headers) {
-        self.gathered.head(headers);
+    fn head(&mut self, status: &mut u16, headers: &mut Headers) {
+        let is_left = self.gathered.head(status, headers);
+        if is_left && self.gathered.excess() == Excess::Refuse {
+            self.made = self.make(&mut Vec::new());
+            if self.made.is_none() {
+                refuse(status, headers);
+            }
+        }
     }
 
     fn end(&mut self, out: &mut Vec<u8>) {
-        let Some(body) = self.gathered.whole(out) else {
-            return;
-        };
-        let made = self.work.make(
-            "response",
-            self.input,
-            &self.content_type,
-            Some(&body),
-            &self.facts,
-            &WorkBudget::default(),
-        );
-        // A body that cannot be changed passes as it is.
-        out.append(&mut made.unwrap_or(body));
+        if let Some(mut made) = self.made.take().or_else(|| self.make(out)) {
+            out.append(&mut made);
+        }
     }
 }
 

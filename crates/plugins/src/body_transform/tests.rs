@@ -160,53 +160,80 @@ fn what_cannot_be_changed_is_refused() {
     }
 }
 
+/// What becomes of a response in JSON: status, body, and its coding.
+fn response(config: &Value, coding: &str, body: &[u8]) -> (u16, String, String) {
+    let filter = build(&BodyTransform, config).expect("valid");
+    let mut exchange = exchange();
+    exchange.response.status = 200;
+    let json = ("Content-Type", "application/json");
+    exchange.response.headers = match coding {
+        "" => header_fields(&[json]),
+        coding => header_fields(&[json, ("Content-Encoding", coding)]),
+    };
+    filter.on_response(&mut exchange);
+    let response = &mut exchange.response;
+    let body = response.filter_whole(body.to_vec());
+    let coding = response.headers.get(b"content-encoding").unwrap_or_default();
+    let [body, coding] = [&body[..], coding].map(|text| String::from_utf8_lossy(text).into_owned());
+    (response.status, body, coding)
+}
+
+fn of_status(status: u16, body: &[u8], coding: &str) -> (u16, String, String) {
+    (
+        status,
+        String::from_utf8_lossy(body).into_owned(),
+        coding.to_owned(),
+    )
+}
+
 #[test]
 fn responses_get_new_bodies() {
-    for (config, body, expected) in [
-        (
-            json!({"response": {"input": "json", "template": "<r>{{a}}</r>"}}),
-            r#"{"a":"v1"}"#,
-            "<r>v1</r>",
-        ),
-        (
-            json!({"response": {"input": "json", "template": "<r>{{a}}</r>"}}),
-            "no",
-            "no",
-        ),
-        (
-            json!({"response": {"template": "[{{a}}]"}, "max_response_bytes": 5}),
-            r#"{"a":"v1"}"#,
-            r#"{"a":"v1"}"#,
-        ),
-    ] {
-        let filter = build(&BodyTransform, &config).expect("valid");
-        let mut exchange = exchange();
-        exchange
-            .response
-            .headers
-            .append(b"Content-Type", b"application/json");
-        filter.on_response(&mut exchange);
-        let made = exchange.response.filter_whole(body.as_bytes().to_vec());
-        assert_eq!(String::from_utf8_lossy(&made), expected, "{config}");
+    let packed = gzip(br#"{"a":"v1"}"#);
+    let config = json!({"response": {"input": "json", "template": "<r>{{a}}</r>"}});
+    for (coding, body) in [("", &br#"{"a":"v1"}"#[..]), ("gzip", &packed)] {
+        let made = response(&config, coding, body);
+        assert_eq!(made, of_status(200, b"<r>v1</r>", ""), "{coding}");
     }
 }
 
 #[test]
-fn compressed_responses_are_unpacked() {
+fn responses_that_cannot_be_changed_do_not_pass() {
     let packed = gzip(br#"{"a":"v1"}"#);
-    for (most, expected, coding) in [
-        (1000, &b"<v1>"[..], None),
-        (9, packed.as_slice(), Some(&b"gzip"[..])),
+    let config = |most: usize| json!({"response": {"template": "[{{a.b}}]"}, "max_response_bytes": most});
+    // What comes of them where the original lets them pass.
+    for (config, coding, body, lenient) in [
+        (config(1000), "", &b"no"[..], &b"no"[..]),
+        (config(1000), "", b"{}", b"{}"),
+        (config(5), "", br#"{"a":"v1"}"#, br#"{"a":"#),
+        (config(9), "gzip", &packed, &packed),
+        (config(1000), "zstd", b"no", b"no"),
     ] {
-        let config =
-            json!({"response": {"input": "json", "template": "<{{a}}>"}, "max_response_bytes": most});
-        let filter = build(&BodyTransform, &config).expect("valid");
-        let mut exchange = exchange();
-        exchange.response.headers.append(b"Content-Encoding", b"gzip");
-        filter.on_response(&mut exchange);
-        assert_eq!(exchange.response.filter_whole(packed.clone()), expected);
-        assert_eq!(exchange.response.headers.get(b"content-encoding"), coding);
+        assert_eq!(
+            response(&config, coding, body),
+            of_status(502, b"", ""),
+            "{config}"
+        );
+        let mut cut = config.clone();
+        cut["excess"] = json!("cut");
+        assert_eq!(
+            response(&cut, coding, body),
+            of_status(200, lenient, coding),
+            "{cut}"
+        );
     }
+}
+
+/// A refusal of the gateway's own is heard, whatever a filter makes of its words.
+#[test]
+fn refusals_pass() {
+    let config = json!({"response": {"input": "xml", "template": "{{a}}"}});
+    let filter = build(&BodyTransform, &config).expect("valid");
+    let mut exchange = exchange();
+    exchange.response.status = 401;
+    exchange.response.is_gateway = true;
+    filter.on_response(&mut exchange);
+    assert_eq!(exchange.response.filter_whole(b"no key".to_vec()), b"no key");
+    assert_eq!(exchange.response.status, 401);
 }
 
 #[test]

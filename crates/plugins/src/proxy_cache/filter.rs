@@ -4,6 +4,7 @@ use super::Config;
 use super::conditions::{ANSWERABLE, CONDITIONS, Part, is_for_service, is_not_modified, part};
 use super::control::Control;
 use super::entry::{Entry, Freshness};
+use super::flight::Seat;
 use super::key::KeyMaker;
 use super::pending::{Fetch, Pending, Told};
 use super::record::{MediaType, hides};
@@ -81,7 +82,19 @@ impl CacheFilter {
             return Some(Told::OtherMethod);
         }
         let is_unwanted = control.no_store || control.no_cache && !self.config.revalidate;
-        (is_unwanted || any_is_set(&self.bypass, exchange)).then_some(Told::Bypass)
+        (is_unwanted || self.hangs_on_body(exchange) || any_is_set(&self.bypass, exchange))
+            .then_some(Told::Bypass)
+    }
+
+    /// Whether the answer may hang on a body that the key does not tell apart: then what one caller gets is not for
+    /// others. That of a GET or HEAD has no meaning that a cache could know (RFC 9110, 9.3.1).
+    fn hangs_on_body(&self, exchange: &Exchange) -> bool {
+        let request = &exchange.request;
+        let is_told_apart = match request.method.as_slice() {
+            b"GET" | b"HEAD" => false,
+            _ => self.config.graphql || self.keys.needs_body(),
+        };
+        (request.has_body || request.body.as_ref().is_some_and(|body| !body.is_empty())) && !is_told_apart
     }
 
     /// Whether the caller takes a response of this age.
@@ -173,13 +186,13 @@ impl CacheFilter {
     }
 
     /// Waits for what is on the shelf under this key; `None`: it is not worth waiting for any more.
-    fn unshelve(&self, exchange: &mut Exchange, place: Key) -> Option<Outcome> {
+    fn unshelve(&self, exchange: &mut Exchange, place: Key, now_ms: u64) -> Option<Outcome> {
         let ShelfWaits(waits) = exchange.kept.take(self).unwrap_or(ShelfWaits(0));
         if waits == MAX_SHELF_WAITS {
             return None;
         }
         exchange.kept.put(self, ShelfWaits(waits + 1));
-        let landing = self.zone.unshelve(place)?;
+        let landing = self.zone.unshelve(place, now_ms, self.config.wait_ms)?;
         let at_most = Duration::from_millis(self.config.wait_ms);
         Some(Outcome::Wait(Wait::event(landing, at_most)))
     }
@@ -189,9 +202,9 @@ impl CacheFilter {
         let mut fetch = fetch;
         let has_waited = exchange.kept.take::<_, Waited>(self).is_some();
         if shares && exchange.request.method != b"HEAD" {
-            match self.zone.lead(fetch.place) {
-                Ok(lead) => fetch.lead = Some(lead),
-                Err(landing) => {
+            match self.zone.lead(fetch.place, now_ms, self.config.wait_ms) {
+                Seat::Lead(lead) => fetch.lead = Some(lead),
+                seat => {
                     let stored = fetch.stored.as_ref();
                     let does =
                         |entry: &&Arc<Entry>| entry.times.may_be_stale(entry.times.while_revalidate, now_ms);
@@ -200,7 +213,10 @@ impl CacheFilter {
                     {
                         return self.hit(exchange, entry, &fetch.key, Told::Stale, now_ms);
                     }
-                    if !has_waited {
+                    // A call for which there is no room among those that wait fetches it for itself.
+                    if let Seat::Wait(landing) = seat
+                        && !has_waited
+                    {
                         exchange.kept.put(self, Waited);
                         let at_most = Duration::from_millis(self.config.wait_ms);
                         return Outcome::Wait(Wait::event(landing, at_most));
@@ -317,7 +333,7 @@ impl Filter for CacheFilter {
                 let shares = entry.times.fresh > 0;
                 (told, Some(entry), place, shares)
             }
-            Look::Shelved(place) => match self.unshelve(exchange, place) {
+            Look::Shelved(place) => match self.unshelve(exchange, place, now_ms) {
                 Some(outcome) => return outcome,
                 None => (Told::Miss, None, place, true),
             },

@@ -1,19 +1,59 @@
-//! One fetch for many who wait: who comes first leads, the others wait for the landing.
+//! One fetch for many who wait: the first caller leads, the others wait for the end of its fetch.
 
 use super::zone::{Key, Zone};
+use slab::Slab;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+/// Callers that wait for one fetch at most; each is a call that holds memory.
+pub(super) const MAX_WAITING: usize = 1024;
+
 /// A fetch under way.
-#[derive(Debug, Default)]
-pub(super) struct Flight(Mutex<Waiting>);
+#[derive(Debug)]
+pub(super) struct Flight {
+    started_ms: u64,
+    waiting: Mutex<Waiting>,
+}
 
 #[derive(Debug, Default)]
 struct Waiting {
     has_landed: bool,
-    /// One for each that waits; those who left are woken for nothing.
-    wakers: Vec<Waker>,
+    /// One for each caller that waits, from its first look to its last.
+    wakers: Slab<Option<Waker>>,
+}
+
+/// What a caller gets that wants what stands under a key.
+pub(super) enum Seat {
+    /// The duty to fetch it.
+    Lead(Lead),
+    /// Another caller fetches it.
+    Wait(Landing),
+    /// Another caller fetches it, and too many wait for that already.
+    Full,
+}
+
+impl Flight {
+    pub(super) fn new(now_ms: u64) -> Self {
+        Self {
+            started_ms: now_ms,
+            waiting: Mutex::default(),
+        }
+    }
+
+    /// Whether it takes longer than a caller waits: then it is nothing to wait for any more.
+    pub(super) fn is_overdue(&self, now_ms: u64, wait_ms: u64) -> bool {
+        now_ms.saturating_sub(self.started_ms) > wait_ms
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[cfg(test)]
+    pub(super) fn waiters(&self) -> usize {
+        self.waiting().wakers.len()
+    }
 }
 
 /// The duty to fetch. Dropping it wakes all who wait, whatever came of it.
@@ -28,53 +68,68 @@ impl Lead {
         Self { zone, key, flight }
     }
 
-    /// How others wait for the end of the fetch.
-    pub(super) fn landing(&self) -> Landing {
+    /// How others wait for the end of the fetch; `None`: too many do.
+    pub(super) fn landing(&self) -> Option<Landing> {
         Landing::of(&self.flight)
     }
 }
 
 impl Drop for Lead {
     fn drop(&mut self) {
-        self.zone.land(&self.key);
-        let mut waiting = self.flight.0.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.has_landed = true;
-        waiting.wakers.drain(..).for_each(Waker::wake);
+        self.zone.land(&self.key, &self.flight);
+        let wakers = {
+            let mut waiting = self.flight.waiting();
+            waiting.has_landed = true;
+            std::mem::take(&mut waiting.wakers)
+        };
+        wakers
+            .into_iter()
+            .filter_map(|(_, waker)| waker)
+            .for_each(Waker::wake);
     }
 }
 
-/// The end of a fetch, to be waited for.
+/// The end of a fetch, to be waited for. A caller that leaves takes its waker along.
 pub(super) struct Landing {
     flight: Arc<Flight>,
     /// The place of its waker.
-    place: Option<usize>,
+    place: usize,
 }
 
 impl Landing {
-    pub(super) fn of(flight: &Arc<Flight>) -> Self {
-        Self {
+    /// `None`: too many wait.
+    pub(super) fn of(flight: &Arc<Flight>) -> Option<Self> {
+        let mut waiting = flight.waiting();
+        (waiting.wakers.len() < MAX_WAITING).then(|| Self {
+            place: waiting.wakers.insert(None),
             flight: Arc::clone(flight),
-            place: None,
-        }
+        })
     }
 }
 
 impl Future for Landing {
     type Output = ();
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let flight = Arc::clone(&self.flight);
-        let mut waiting = flight.0.lock().unwrap_or_else(PoisonError::into_inner);
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let mut waiting = self.flight.waiting();
         if waiting.has_landed {
             return Poll::Ready(());
         }
-        match self.place.and_then(|place| waiting.wakers.get_mut(place)) {
-            Some(waker) => waker.clone_from(context.waker()),
-            None => {
-                self.place = Some(waiting.wakers.len());
-                waiting.wakers.push(context.waker().clone());
-            }
+        match waiting.wakers.get_mut(self.place) {
+            Some(Some(waker)) => waker.clone_from(context.waker()),
+            Some(empty) => *empty = Some(context.waker().clone()),
+            // Its place goes only with the fetch, or with itself.
+            None => return Poll::Ready(()),
         }
         Poll::Pending
+    }
+}
+
+impl Drop for Landing {
+    fn drop(&mut self) {
+        let mut waiting = self.flight.waiting();
+        if !waiting.has_landed {
+            drop(waiting.wakers.try_remove(self.place));
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Responses on a shelf: their form there, and how they come back into memory.
 
 use super::entry::{Entry, Times};
-use super::flight::Landing;
+use super::flight::{Landing, Seat};
 use super::zone::{Key, Slot, Zone};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -12,15 +12,17 @@ const RESPONSE: u8 = 1;
 const VARY: u8 = 2;
 
 impl Zone {
-    /// Brings what is on the shelf under a key into memory; the landing is the end of that. `None`: there is no shelf.
-    pub(super) fn unshelve(self: &Arc<Self>, key: Key) -> Option<Landing> {
+    /// Brings what is on the shelf under a key into memory; the landing is the end of that. `None`: there is no shelf, or
+    /// too many wait for that already.
+    pub(super) fn unshelve(self: &Arc<Self>, key: Key, now_ms: u64, wait_ms: u64) -> Option<Landing> {
         let shelf = self.shelf()?;
-        let lead = match self.lead(key) {
-            Ok(lead) => lead,
-            // Somebody does so already, or fetches it.
-            Err(landing) => return Some(landing),
+        let lead = match self.lead(key, now_ms, wait_ms) {
+            Seat::Lead(lead) => lead,
+            // Another caller does so already, or fetches it.
+            Seat::Wait(landing) => return Some(landing),
+            Seat::Full => return None,
         };
-        let landing = lead.landing();
+        let landing = lead.landing()?;
         let zone = Arc::clone(self);
         shelf.read(
             key,

@@ -2,7 +2,7 @@
 
 use super::config::Disk;
 use super::entry::{Entry, Freshness, OVERHEAD};
-use super::flight::{Flight, Landing, Lead};
+use super::flight::{Flight, Landing, Lead, Seat};
 use super::shelved;
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -119,20 +119,40 @@ impl Zone {
         }
     }
 
-    /// The lead of fetching what stands under a key, or how to wait for who has it.
-    pub(super) fn lead(self: &Arc<Self>, key: Key) -> Result<Lead, Landing> {
+    /// The lead of fetching what stands under a key, or how to wait for the caller that has it. A caller leads for as long
+    /// as others wait, which is `wait_ms`; then the next one takes over.
+    pub(super) fn lead(self: &Arc<Self>, key: Key, now_ms: u64, wait_ms: u64) -> Seat {
         let mut shard = self.shard(&key);
-        if let Some(flight) = shard.flights.get(&key) {
-            return Err(Landing::of(flight));
+        if let Some(flight) = shard.flights.get(&key)
+            && !flight.is_overdue(now_ms, wait_ms)
+        {
+            return Landing::of(flight).map_or(Seat::Full, Seat::Wait);
         }
-        let flight = Arc::new(Flight::default());
+        let flight = Arc::new(Flight::new(now_ms));
         shard.flights.insert(key, Arc::clone(&flight));
-        Ok(Lead::new(Arc::clone(self), key, flight))
+        Seat::Lead(Lead::new(Arc::clone(self), key, flight))
     }
 
-    /// A fetch is over.
-    pub(super) fn land(&self, key: &Key) {
-        self.shard(key).flights.remove(key);
+    /// A fetch is over. Another one may have taken over meanwhile.
+    pub(super) fn land(&self, key: &Key, flight: &Arc<Flight>) {
+        let mut shard = self.shard(key);
+        if shard.flights.get(key).is_some_and(|it| Arc::ptr_eq(it, flight)) {
+            shard.flights.remove(key);
+        }
+    }
+
+    /// Callers that wait for a fetch.
+    #[cfg(test)]
+    pub(super) fn waiters(&self) -> usize {
+        let lock = |shard: &Mutex<Shard>| {
+            let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            shard
+                .flights
+                .values()
+                .map(|flight| flight.waiters())
+                .sum::<usize>()
+        };
+        self.shards.iter().map(lock).sum()
     }
 
     /// Stores a response. `vary`: the request headers by which responses to this key differ.

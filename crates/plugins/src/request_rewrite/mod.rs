@@ -67,7 +67,7 @@ pub struct Config {
     pub body: Vec<FieldStep>,
     /// The fields of an urlencoded body are put into the query too.
     pub form_to_query: bool,
-    /// The largest body whose fields are changed, in bytes; larger ones stay as they are.
+    /// The largest body whose fields are changed, in bytes; larger ones are refused.
     pub max_body_bytes: usize,
     /// Whether `$` in header values stands for variables rather than for itself.
     pub variables: bool,
@@ -225,9 +225,6 @@ struct RewriteFilter {
     decoded_paths: bool,
 }
 
-/// That the body has been asked for.
-struct Asked;
-
 impl RewriteFilter {
     /// Whether the fields of this call's body are wanted, and not at hand.
     fn awaits_body(&self, exchange: &Exchange) -> bool {
@@ -306,8 +303,8 @@ impl Filter for RewriteFilter {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        if self.awaits_body(exchange) && exchange.kept.take::<_, Asked>(self).is_none() {
-            exchange.kept.put(self, Asked);
+        // One that is too large is refused, and not passed on unchanged.
+        if self.awaits_body(exchange) {
             return Outcome::NeedBody {
                 max_bytes: self.max_body_bytes,
             };

@@ -3,7 +3,7 @@
 use super::Replacement;
 use crate::captures::{CaptureTemplate, Found};
 use crate::field_steps::{FieldStep, FieldSteps};
-use crate::gathered::Gathered;
+use crate::gathered::{Excess, Gathered};
 use crate::texts::Dialect;
 use regex::bytes::{Captures, Regex};
 use serde_json::Value;
@@ -57,6 +57,7 @@ pub(super) struct Change {
     replacements: Vec<(Regex, CaptureTemplate, bool)>,
     json: FieldSteps,
     max_bytes: usize,
+    excess: Excess,
 }
 
 impl Change {
@@ -67,7 +68,7 @@ impl Change {
     pub(super) fn compile(
         replacements: &[Replacement],
         json: &[FieldStep],
-        max_bytes: usize,
+        (max_bytes, excess): (usize, Excess),
     ) -> Result<Option<Self>, Vec<Diagnostic>> {
         let root = DocPath::root();
         let mut compiled = Vec::with_capacity(replacements.len());
@@ -86,6 +87,7 @@ impl Change {
             replacements: compiled,
             json,
             max_bytes,
+            excess,
         }))
     }
 
@@ -135,14 +137,12 @@ pub(super) struct Whole {
 impl Whole {
     /// Lets the response's body be changed, if it can be.
     pub(super) fn begin(change: &Arc<Change>, response: &mut Response) {
-        let is_json = !change.json.is_empty()
-            && response.headers.get(b"content-type").is_some_and(is_json)
-            && !response.headers.contains(b"content-encoding");
+        let is_json = !change.json.is_empty() && response.headers.get(b"content-type").is_some_and(is_json);
         let filters = !change.replacements.is_empty();
         if !(filters || is_json) {
             return;
         }
-        let Some(gathered) = Gathered::begin(response, change.max_bytes) else {
+        let Some(gathered) = Gathered::begin(response, change.max_bytes, change.excess) else {
             return;
         };
         if filters {
@@ -163,8 +163,8 @@ impl BodyFilter for Whole {
         self.gathered.piece(data, out);
     }
 
-    fn head(&mut self, _: &mut u16, headers: &mut Headers) {
-        self.gathered.head(headers);
+    fn head(&mut self, status: &mut u16, headers: &mut Headers) {
+        self.gathered.head(status, headers);
     }
 
     fn end(&mut self, out: &mut Vec<u8>) {

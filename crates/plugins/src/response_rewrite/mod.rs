@@ -8,16 +8,19 @@
 //!   - remove: [X-Powered-By]
 //! ```
 //!
-//! Where a service's body is changed in part (`filters`, `json`), it is read whole first, up to `max_body_bytes`; a
-//! larger one is passed on as it comes. `before` and `after` are added as it passes. For `filters`, bodies in `gzip` and
-//! `br` are unpacked, and the head waits for that: one that is too large passes as it is, with the coding's name.
+//! Where a service's body is changed in part (`filters`, `json`), it is read whole first, up to `max_body_bytes`; the head
+//! waits for that where its length is not known. Bodies in `gzip` and `br` are unpacked. `before` and `after` are added as
+//! the body passes.
 //!
-//! Security: a changed status may turn a refusal of the gateway into what looks like success; `when` limits it.
+//! Security: a changed status may turn a refusal of the gateway into what looks like success; `when` limits it. A body
+//! that is too large, or that is in another content coding, is answered with 502 and never passed on unchanged; with
+//! `excess: cut`, the first `max_body_bytes` are changed and the rest is left out.
 
 mod body;
 
 use crate::captures::Found;
 use crate::field_steps::FieldStep;
+pub use crate::gathered::Excess;
 use crate::header_steps::{HeaderStep, HeaderSteps, Side};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -62,6 +65,9 @@ pub struct Config {
     /// The largest body that is changed in part, in bytes, at most 67108864.
     #[schemars(range(max = 67_108_864))]
     pub max_body_bytes: usize,
+    /// What becomes of a larger body.
+    #[serde(skip_serializing_if = "is_default")]
+    pub excess: Excess,
     /// Changes of the headers. Values may hold variables.
     pub headers: Vec<HeaderStep>,
     /// Whether `$` in header values stands for variables rather than for itself.
@@ -80,6 +86,7 @@ impl Default for Config {
             filters: Vec::new(),
             json: Vec::new(),
             max_body_bytes: 16 << 20,
+            excess: Excess::default(),
             headers: Vec::new(),
             variables: true,
         }
@@ -101,6 +108,10 @@ pub struct Replacement {
 
 /// The most that `max_body_bytes` may be.
 const MAX_BODY: usize = 64 << 20;
+
+fn is_default(excess: &Excess) -> bool {
+    *excess == Excess::default()
+}
 
 /// The plugin.
 pub struct ResponseRewrite;
@@ -145,7 +156,11 @@ impl Plugin for ResponseRewrite {
             body => body.map(String::into_bytes),
         };
         let root = DocPath::root();
-        let change = Change::compile(&config.filters, &config.json, config.max_body_bytes)?;
+        let change = Change::compile(
+            &config.filters,
+            &config.json,
+            (config.max_body_bytes, config.excess),
+        )?;
         Ok(Arc::new(RewriteFilter {
             condition: condition.map_err(|message| fault("when", message))?,
             status: config.status,

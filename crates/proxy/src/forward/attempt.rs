@@ -4,12 +4,12 @@ use super::held::Unrelayed;
 use super::pump::{Pump, Watch, write_all};
 use super::{Busy, Failure, Plan, Tried};
 use crate::buffer::Inbox;
+use crate::grpc;
 use crate::h1::body::BodyCursor;
 use crate::h1::response::{self, ResponseHead};
 use crate::h1::{self, Framing};
 use crate::multiplex::stream::Stream;
 use crate::pool::{PoolKey, UpstreamConnection};
-use crate::request_body::RequestBody;
 use crate::serve::{After, Call, Stop};
 use crate::transport::ReadHalf;
 use crate::worker::Worker;
@@ -165,7 +165,11 @@ impl Call<'_> {
             return Ok(None);
         }
         let reader = std::mem::take(&mut self.client.reader);
-        let body = std::mem::replace(&mut self.body, RequestBody::away());
+        let away = self.body.away();
+        let mut body = std::mem::replace(&mut self.body, away);
+        if is_stream && grpc::is_call(self.exchange) {
+            body.pace = body.pace.without_rate();
+        }
         let is_chunked = !is_stream && matches!(self.head.framing, Framing::Chunked | Framing::UntilClose);
         Ok(attempt.connection.write.take().map(|write| {
             self.report.bytes_in -= body.received.min(self.report.bytes_in);

@@ -58,7 +58,7 @@ impl Call<'_> {
             let lines = &self.client.forwarded_lines;
             forwarded::write_plain(&plan.route.forwarded, plan.stripped, self.exchange, lines, out);
         }
-        if let Some(via) = &plan.route.forwarded.via {
+        if let Some(via) = plan.route.forwarded.via.as_ref().filter(|_| !plan.has_via) {
             push_via(self.exchange.request.version, via, out);
         }
         self.write_stamps(&plan.route.request_stamps, out);

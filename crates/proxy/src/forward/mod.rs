@@ -17,6 +17,7 @@ use crate::forwarded;
 use crate::h1;
 use crate::h2::pool::Streams;
 use crate::pool::{PoolKey, Speaks, UpstreamConnection};
+use crate::reply;
 use crate::serve::{After, Call, Stop};
 use crate::timer::Timer;
 use rustls::pki_types::ServerName;
@@ -80,6 +81,8 @@ struct Plan<'p> {
     stripped: Option<usize>,
     /// The `X-Forwarded-*` are written with each try and not kept in the header list.
     tells_plainly: bool,
+    /// `Via` is in the header list, with what other hops have written.
+    has_via: bool,
     route: &'p Route,
     forward: &'p Forward,
     found: &'p Found,
@@ -118,9 +121,12 @@ impl Call<'_> {
             self.exchange.request.headers.remove(&stamp.name);
         }
         let voice = self.worker.shared.voices.get(route.voice);
+        let version = self.exchange.request.version;
+        let has_via = reply::extend_via(&route.forwarded, version, &mut self.exchange.request.headers);
         let plan = Plan {
             stripped,
             tells_plainly,
+            has_via,
             route,
             forward,
             found,

@@ -246,20 +246,28 @@ impl Sender {
     }
 
     async fn fill(&mut self, timer: &mut Timer) -> Result<(), PumpError> {
-        timer.set(Instant::now(), self.worker.shared.limits.body_timeout);
+        let began = Instant::now();
+        timer.set(began, self.body.pace.left());
         if self.body.received >= BUFFER_BYTES as u64 {
             self.reader.inbox.enlarge(&self.worker.buffers);
         }
         let (reader, worker) = (&mut self.reader, &self.worker);
-        let cursor = &mut self.body.cursor;
+        let (cursor, pace) = (&mut self.body.cursor, &mut self.body.pace);
+        let mut has_waited = false;
         let read = std::future::poll_fn(|context| match reader.poll_fill(context, &worker.buffers, 0) {
             Poll::Ready(Ok(0)) if reader.stream().is_some() => {
                 *cursor = BodyCursor::Length(0);
                 Poll::Ready(Ok(()))
             }
             Poll::Ready(Ok(0) | Err(_)) => Poll::Ready(Err(BodyError::Gone)),
-            Poll::Ready(Ok(_)) => Poll::Ready(Ok(())),
-            Poll::Pending => timer.poll_expired(context).map(|()| Err(BodyError::TimedOut)),
+            Poll::Ready(Ok(count)) => {
+                pace.note(count, has_waited.then_some(began));
+                Poll::Ready(Ok(()))
+            }
+            Poll::Pending => {
+                has_waited = true;
+                timer.poll_expired(context).map(|()| Err(BodyError::TimedOut))
+            }
         })
         .await;
         read.map_err(PumpError::Client)

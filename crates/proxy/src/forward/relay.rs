@@ -10,7 +10,7 @@ use crate::h1::chunked::{self, Piece};
 use crate::h1::response::ResponseHead;
 use crate::h1::{self, Framing};
 use crate::multiplex::stream::Stream;
-use crate::reply::{push_header, push_via};
+use crate::reply::{extend_via, push_header, push_via};
 use crate::serve::{After, Call};
 use std::io;
 use std::time::Instant;
@@ -151,10 +151,12 @@ impl Call<'_> {
         out: &mut Vec<u8>,
     ) -> io::Result<()> {
         self.start_head(out);
-        let response = &self.exchange.response;
+        let version = plan.upstream_version();
+        let response = &mut self.exchange.response;
+        let has_via = extend_via(&plan.route.forwarded, version, &mut response.headers);
         response.headers.write_lines(out);
-        if let Some(via) = &plan.route.forwarded.via {
-            push_via(plan.upstream_version(), via, out);
+        if let Some(via) = plan.route.forwarded.via.as_ref().filter(|_| !has_via) {
+            push_via(version, via, out);
         }
         // The end of a stream tells by itself that there is no body.
         let is_told = framing == Framing::Length(0) && self.client.stream().is_some();

@@ -6,6 +6,7 @@
 
 use super::frame::{self, Code};
 use super::hpack::Decoder;
+use super::idle::IdleFrames;
 use super::state::{Fault, StreamState, Waiting};
 use crate::buffer::Inbox;
 use crate::multiplex::list::FieldList;
@@ -18,6 +19,7 @@ use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
+use std::time::Instant;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// What a client sends first (RFC 9113, 3.4).
@@ -96,6 +98,8 @@ pub struct State {
     pub is_greeted: bool,
     /// How many settings have come.
     pub settings_taken: usize,
+    /// Frames that carried nothing.
+    pub idle: IdleFrames,
     pub decoder: Decoder,
     pub block: Option<Block>,
     pub streams: Slab<StreamState>,
@@ -148,6 +152,7 @@ impl Connection {
             failed: None,
             is_greeted: false,
             settings_taken: 0,
+            idle: IdleFrames::since(Instant::now()),
             decoder: Decoder::default(),
             block: None,
             streams: Slab::new(),

@@ -16,7 +16,7 @@ impl State {
         }
         if head.has(frame::ACK) {
             return match payload.is_empty() {
-                true => Ok(()),
+                true => self.note_idle(),
                 false => Err(Code::FRAME_SIZE_ERROR),
             };
         }
@@ -25,6 +25,7 @@ impl State {
             return Err(Code::FRAME_SIZE_ERROR);
         }
         // Each may concern all streams.
+        self.note_idle()?;
         self.settings_taken += settings.len() + 1;
         if self.settings_taken > MAX_SETTINGS {
             return Err(Code::ENHANCE_YOUR_CALM);
@@ -82,6 +83,7 @@ impl State {
         if payload.len() != 8 {
             return Err(Code::FRAME_SIZE_ERROR);
         }
+        self.note_idle()?;
         if head.has(frame::ACK) {
             if self.going == Going::Promised && payload == PROMISED {
                 self.go_away();
@@ -101,6 +103,7 @@ impl State {
         }
         let last = frame::number_at(payload, 0).filter(|_| payload.len() >= 8);
         let last = last.ok_or(Code::FRAME_SIZE_ERROR)? & 0x7fff_ffff;
+        self.note_idle()?;
         self.peer_is_going = true;
         if self.side == Side::Client {
             for (_, stream) in &mut self.streams {
@@ -116,6 +119,7 @@ impl State {
         let more = frame::number_at(payload, 0).filter(|_| payload.len() == 4);
         let more = i64::from(more.ok_or(Code::FRAME_SIZE_ERROR)? & 0x7fff_ffff);
         if head.stream == 0 {
+            self.note_room(self.window_out)?;
             self.window_out += more;
             if more == 0 {
                 return Err(Code::PROTOCOL_ERROR);
@@ -130,8 +134,9 @@ impl State {
             return Err(Code::PROTOCOL_ERROR);
         }
         let Some(&key) = self.keys.get(&head.stream) else {
-            return Ok(());
+            return self.note_idle();
         };
+        self.note_room(self.streams[key].window_out)?;
         let stream = &mut self.streams[key];
         stream.window_out += more;
         if more == 0 {
@@ -143,6 +148,14 @@ impl State {
             stream.wake();
         }
         Ok(())
+    }
+
+    /// Notes that the peer gives more room than it gave already: without need, where that is plenty.
+    fn note_room(&mut self, given: i64) -> Result<(), Code> {
+        match given > i64::from(frame::USUAL_WINDOW) {
+            true => self.note_idle(),
+            false => Ok(()),
+        }
     }
 
     /// Promises that no more streams are taken; the peer shows that it knows by answering a ping.

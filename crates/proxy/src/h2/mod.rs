@@ -13,6 +13,7 @@ mod frame;
 pub mod fuzzing;
 mod head;
 mod hpack;
+mod idle;
 pub mod pool;
 mod receive;
 pub mod send;

@@ -7,6 +7,7 @@ use super::state::{Fault, Receiving, StreamState};
 use crate::buffer::Inbox;
 use crate::multiplex::fields::trailer_lines;
 use crate::multiplex::list::FieldList;
+use std::time::Instant;
 
 /// Most CONTINUATION frames of one field list.
 const MAX_CONTINUATIONS: usize = 32;
@@ -61,8 +62,13 @@ impl State {
             frame::GOAWAY => self.take_go_away(head, payload),
             frame::WINDOW_UPDATE => self.take_window_update(head, payload),
             frame::PUSH_PROMISE => Err(Code::PROTOCOL_ERROR),
-            _ => Ok(()),
+            _ => self.note_idle(),
         }
+    }
+
+    /// Notes a frame that carries nothing.
+    pub(super) fn note_idle(&mut self) -> Result<(), Code> {
+        self.idle.note(Instant::now)
     }
 
     /// Whether no stream of this number was ever opened.
@@ -78,6 +84,11 @@ impl State {
         self.window_in -= payload.len() as i64;
         if self.window_in < 0 {
             return Err(Code::FLOW_CONTROL_ERROR);
+        }
+        match data.is_empty() {
+            false => self.idle.note_use(),
+            true if head.has(frame::END_STREAM) => {}
+            true => self.note_idle()?,
         }
         let Some(&key) = self.keys.get(&head.stream) else {
             self.allow(payload.len());
@@ -206,25 +217,29 @@ impl State {
         match self.side {
             Side::Client if self.is_idle(id) => Err(Code::PROTOCOL_ERROR),
             // It was given up.
-            Side::Client => Ok(()),
+            Side::Client => self.note_idle(),
             Side::Server if id.is_multiple_of(2) => Err(Code::PROTOCOL_ERROR),
             Side::Server if id <= self.highest => match self.resets.contains(&id) {
-                true => Ok(()),
+                true => self.note_idle(),
                 false => Err(Code::STREAM_CLOSED),
             },
-            Side::Server => {
-                self.accept(id, ends, list, is_well_formed);
-                Ok(())
-            }
+            Side::Server => self.accept(id, ends, list, is_well_formed),
         }
     }
 
     /// A client has opened a stream.
-    fn accept(&mut self, id: u32, ends: bool, list: Box<FieldList>, is_well_formed: bool) {
+    fn accept(
+        &mut self,
+        id: u32,
+        ends: bool,
+        list: Box<FieldList>,
+        is_well_formed: bool,
+    ) -> Result<(), Code> {
         self.highest = id;
         if self.going == Going::Said {
             // It has been told that this is not looked at.
-            return self.note_reset(id);
+            self.note_reset(id);
+            return self.note_idle();
         }
         self.last = id;
         let is_well_formed = is_well_formed && head::is_request(&list);
@@ -232,14 +247,18 @@ impl State {
         // Streams that were given up are not open any more, but still take room for a moment.
         let most = self.settings.max_streams as usize;
         if self.keys.len() >= most || self.streams.len() >= 2 * most {
-            return self.push_reset(id, Code::REFUSED_STREAM);
+            self.push_reset(id, Code::REFUSED_STREAM);
+            return self.note_idle();
         }
         if !is_well_formed || (ends && left.is_some_and(|left| left > 0)) {
-            return self.push_reset(id, Code::PROTOCOL_ERROR);
+            self.push_reset(id, Code::PROTOCOL_ERROR);
+            return self.note_idle();
         }
+        self.idle.note_use();
         let receiving = if ends { Receiving::Ended } else { Receiving::Body };
         let key = self.open(id, receiving, left);
         self.accepted.push(Accepted { key, list });
+        Ok(())
     }
 
     /// A stream more.
@@ -279,6 +298,7 @@ impl State {
         };
         let stated = head::stated_length(&list).filter(|_| is_final);
         queues.heads.push_back(list);
+        self.idle.note_use();
         if is_final {
             stream.is_head |= matches!(status, Some(204 | 304));
             stream.left = stated.filter(|_| !stream.is_head);
@@ -314,7 +334,7 @@ impl State {
             (Some(code), Some(&key)) => self.break_stream(key, code),
             (Some(code), None) => return Err(code),
         }
-        Ok(())
+        self.note_idle()
     }
 
     fn take_reset(&mut self, head: Head, payload: &[u8]) -> Result<(), Code> {

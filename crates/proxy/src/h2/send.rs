@@ -172,6 +172,7 @@ impl State {
             }
         }
         self.window_out -= count as i64;
+        self.idle.note_sent(count);
         let stream = &mut self.streams[key];
         stream.window_out -= count as i64;
         stream.wanted = 0;

@@ -140,7 +140,7 @@ pub async fn accept(worker: Rc<Worker>, endpoint: Endpoint, mut drain: watch::Re
 }
 
 fn take_in(worker: &Rc<Worker>, incoming: Incoming, local: SocketAddr) {
-    if worker.is_full() {
+    if !worker.has_room() {
         return incoming.refuse();
     }
     if worker.handshakes.get() >= BUSY && !incoming.remote_address_validated() && incoming.may_retry() {

@@ -9,6 +9,8 @@ const HEADERS: u64 = 0x01;
 /// Types that have no place on a request's stream: those of control streams, those that only servers send, and those
 /// of HTTP/2 that HTTP/3 has not.
 const OUT_OF_PLACE: [u64; 9] = [0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0d];
+/// Most frames in a row that carry nothing. Each is allowed; without end they keep a worker busy for no call.
+const MAX_IDLE: u32 = 1000;
 /// Most bytes of a frame's type and length.
 const MAX_PREFIX: usize = 16;
 
@@ -27,6 +29,8 @@ pub struct Frames {
     part: Part,
     /// Largest `HEADERS` frame, in bytes.
     max_headers: usize,
+    /// Frames that carried nothing since one that did.
+    idle: u32,
 }
 
 #[derive(Debug)]
@@ -47,6 +51,7 @@ impl Frames {
         Self {
             part: Part::Prefix(Vec::new()),
             max_headers,
+            idle: 0,
         }
     }
 
@@ -98,7 +103,12 @@ impl Frames {
         Ok(None)
     }
 
-    fn enter(&self, kind: u64, length: u64, prefix: Vec<u8>) -> Result<Part, Code> {
+    fn enter(&mut self, kind: u64, length: u64, prefix: Vec<u8>) -> Result<Part, Code> {
+        let carries = length > 0 && matches!(kind, DATA | HEADERS);
+        self.idle = if carries { 0 } else { self.idle + 1 };
+        if self.idle > MAX_IDLE {
+            return Err(Code::H3_EXCESSIVE_LOAD);
+        }
         match kind {
             DATA if length == 0 => Ok(Part::Prefix(Vec::new())),
             DATA => Ok(Part::Data(length)),
@@ -241,6 +251,17 @@ mod tests {
         match found {
             Found::Data(bytes) => Found::Data(bytes.clone()),
             Found::Headers(bytes) => Found::Headers(bytes.clone()),
+        }
+    }
+
+    #[test]
+    fn frames_that_carry_nothing_are_bounded() {
+        for idle in [&b"\x00\x00"[..], b"\x21\x00", b"\x21\x02ab"] {
+            let most = idle.repeat(MAX_IDLE as usize);
+            let used = [&most[..], b"\x00\x01d", &most].concat();
+            assert_eq!(read(&used, 4096), Ok((vec![data(b"d")], true)), "{idle:?}");
+            let flood = [&most[..], idle].concat();
+            assert_eq!(read(&flood, 4096), Err(Code::H3_EXCESSIVE_LOAD), "{idle:?}");
         }
     }
 

@@ -97,6 +97,8 @@ fn connections_above_the_bound_are_closed() {
         assert_eq!(client.response().unwrap().status(), 200);
     }
     gateway.connect().expect_end();
+    let totals = gateway.totals();
+    assert_eq!((totals.connections_accepted, totals.connections_refused), (2, 1));
     // A place that is given up can be taken.
     let mut gone = clients.pop().unwrap();
     gone.send("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");

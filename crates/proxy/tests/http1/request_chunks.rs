@@ -36,6 +36,20 @@ const BROKEN_CHUNKS: &[&str] = &[
     "0\r\nA: b\n\r\n",
     "0\r\nA: b\rC: d\r\n\r\n",
     "0\r\n\rX",
+    // Extensions that are none, and trailers that are none.
+    "1;\r\na\r\n0\r\n\r\n",
+    "1; \r\na\r\n0\r\n\r\n",
+    "1;;x\r\na\r\n0\r\n\r\n",
+    "1;a=\r\na\r\n0\r\n\r\n",
+    "1;a=\"b\r\na\r\n0\r\n\r\n",
+    "1;(\r\na\r\n0\r\n\r\n",
+    "0;\r\n\r\n",
+    "0\r\nno colon\r\n\r\n",
+    "0\r\n: b\r\n\r\n",
+    "0\r\nA : b\r\n\r\n",
+    "0\r\nA: b\r\n c\r\n\r\n",
+    "0\r\nA: \x01\r\n\r\n",
+    "0\r\nGET / HTTP/1.1\r\n\r\n",
 ];
 
 #[test]

@@ -60,6 +60,33 @@ fn a_body_that_does_not_come_is_not_waited_for() {
     }
 }
 
+/// Each byte comes soon enough, and all of them never would.
+#[test]
+fn a_body_that_comes_byte_by_byte_is_not_waited_for() {
+    for protocol in ALL {
+        let stand = Stand::with(&Value::Null, |options| {
+            options.limits.body_timeout = Duration::from_millis(100);
+            options.limits.min_body_rate = 1 << 30;
+        });
+        let client = stand.client(protocol);
+        let length = [("content-length", "1000000")];
+        let mut call = client.begin("POST", "/", &length, true).unwrap();
+        call.send(b"x").unwrap();
+        let mut wire = stand.upstream.accept();
+        wire.head().unwrap();
+        // The next byte goes when the one before it has come.
+        let mut sent = 1;
+        while wire.read(1).is_ok() {
+            sent += 1;
+            assert!(sent < 1_000_000, "{protocol:?}: it goes on");
+            if call.send(b"x").is_err() {
+                break;
+            }
+        }
+        assert_eq!(call.head().unwrap().status, 408, "{protocol:?} {sent}");
+    }
+}
+
 #[test]
 fn an_upstream_that_does_not_answer_is_not_waited_for() {
     let changes = json!({"services": {"timeouts": {"read_ms": 100}}});

@@ -15,7 +15,7 @@ type Marked = (
 #[rustfmt::skip]
 const MARKED: &[Marked] = &[
     (&[], "Via", &["VERSION weir"]),
-    (&[("via", "1.0 first, 1.1 second")], "Via", &["1.0 first, 1.1 second", "VERSION weir"]),
+    (&[("via", "1.0 first, 1.1 second")], "Via", &["1.0 first, 1.1 second, VERSION weir"]),
     (&[], "X-Forwarded-For", &["127.0.0.1"]),
     (&[("x-forwarded-for", "1.2.3.4")], "X-Forwarded-For", &["1.2.3.4, 127.0.0.1"]),
     (&[("x-forwarded-for", "1.2.3.4"), ("x-forwarded-for", "5.6.7.8")], "X-Forwarded-For", &["1.2.3.4, 5.6.7.8, 127.0.0.1"]),
@@ -216,7 +216,7 @@ fn answers_are_marked_too() {
     for protocol in ALL {
         for (given, wanted) in [
             ("Content-Length: 0\r\n", "1.1 weir"),
-            ("Via: 1.1 inner\r\nContent-Length: 0\r\n", "1.1 inner | 1.1 weir"),
+            ("Via: 1.1 inner\r\nContent-Length: 0\r\n", "1.1 inner, 1.1 weir"),
         ] {
             let stand = Stand::new();
             let client = stand.client(protocol);

@@ -232,6 +232,8 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
             trusted: forwarded.trusted.clone(),
             host_as_written: forwarded.host_as_written,
             drop_forwarded: forwarded.drop_forwarded,
+            first_line_only: forwarded.first_line_only,
+            host_if_none: (forwarded.host_if_none.as_ref()).map(|host| host.as_bytes().to_vec()),
         };
         self.pieces
             .forwardings

@@ -65,6 +65,7 @@ metrics! {
     ConfigStoreConnected = "weir_config_store_connected", Gauge, "1 while the store or control plane is followed, 0 while it is away.";
     Requests = "weir_requests_total", Counter, "Requests answered or given up, on any route or none.";
     ClientConnections = "weir_client_connections_total", Counter, "Client connections accepted.";
+    ClientConnectionsRefused = "weir_client_connections_refused_total", Counter, "Client connections closed at once, as a worker had as many as it may.";
     Http3Connections = "weir_http3_connections_total", Counter, "Client connections that speak HTTP/3, which count among all.";
     ClientConnectionsActive = "weir_client_connections_active", Gauge, "Client connections open now.";
     BytesIn = "weir_received_bytes_total", Counter, "Bytes of requests received from clients.";

@@ -90,6 +90,7 @@ impl Scrape {
         let totals = &self.totals;
         out.single(Metric::Requests, totals.requests)?;
         out.single(Metric::ClientConnections, totals.connections_accepted)?;
+        out.single(Metric::ClientConnectionsRefused, totals.connections_refused)?;
         out.single(Metric::Http3Connections, totals.http3_connections)?;
         out.single(Metric::ClientConnectionsActive, totals.connections_active)?;
         out.single(Metric::BytesIn, totals.bytes_in)?;

@@ -19,6 +19,8 @@ pub struct WorkerMetrics {
     bytes_out: Counter,
     /// Client connections accepted.
     pub connections_accepted: Counter,
+    /// Client connections closed at once, as there was no room for them.
+    pub connections_refused: Counter,
     /// Those of them that speak HTTP/3.
     pub http3_connections: Counter,
     /// Client connections open now.
@@ -47,6 +49,7 @@ impl WorkerMetrics {
             bytes_in: Counter::default(),
             bytes_out: Counter::default(),
             connections_accepted: Counter::default(),
+            connections_refused: Counter::default(),
             http3_connections: Counter::default(),
             connections_active: Gauge::default(),
             upstream_connections_opened: Counter::default(),
@@ -121,6 +124,8 @@ pub struct Totals {
     pub bytes_out: u64,
     /// Client connections accepted.
     pub connections_accepted: u64,
+    /// Client connections closed at once, as there was no room for them.
+    pub connections_refused: u64,
     /// Those of them that speak HTTP/3.
     pub http3_connections: u64,
     /// Client connections open now.
@@ -147,6 +152,7 @@ impl Totals {
             (&mut self.bytes_in, worker.bytes_in.get()),
             (&mut self.bytes_out, worker.bytes_out.get()),
             (&mut self.connections_accepted, worker.connections_accepted.get()),
+            (&mut self.connections_refused, worker.connections_refused.get()),
             (&mut self.http3_connections, worker.http3_connections.get()),
             (&mut self.connections_active, worker.connections_active.get()),
             (

@@ -67,6 +67,14 @@ pub struct LimitArgs {
         default_value_t = Seconds(Limits::default().body_timeout)
     )]
     pub body_timeout: Seconds,
+    /// Bytes of a request's body for each second, over any stretch of --body-timeout; 0 for no bound.
+    #[arg(
+        long,
+        value_name = "BYTES",
+        env = "WEIR_MIN_BODY_RATE",
+        default_value_t = Limits::default().min_body_rate
+    )]
+    pub min_body_rate: u32,
     /// Between two pieces of a response that the client takes.
     #[arg(
         long,
@@ -105,6 +113,7 @@ impl LimitArgs {
             header_timeout: self.header_timeout.0,
             idle_timeout: self.idle_timeout.0,
             body_timeout: self.body_timeout.0,
+            min_body_rate: self.min_body_rate,
             write_timeout: self.write_timeout.0,
             tunnel_timeout: self.tunnel_timeout.0,
             max_streams: self.max_streams,

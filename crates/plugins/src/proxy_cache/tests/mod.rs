@@ -1,5 +1,7 @@
 //! `proxy-cache` as callers see it.
 
+mod bodies;
+mod flights;
 mod keys;
 mod shelf;
 mod standard;

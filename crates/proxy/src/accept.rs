@@ -1,0 +1,88 @@
+//! Taking connections in: from a listener's queue to a task of their own, if there is room.
+
+use crate::connection::{self, Addresses};
+use crate::proxy_protocol::{self, Told};
+use crate::stream;
+use crate::worker::{Entry, HOUSEKEEPING, Registration, Worker};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::spawn_local;
+use weir_telemetry::metrics::ProtocolError;
+
+/// How long a worker waits after a connection could not be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
+
+/// Takes connections in until the worker drains.
+pub async fn listen(
+    worker: Rc<Worker>,
+    listener: TcpListener,
+    entry: Entry,
+    mut drain: watch::Receiver<bool>,
+) {
+    let Ok(local) = listener.local_addr() else { return };
+    let mut warned_at: Option<Instant> = None;
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = drain.wait_for(|draining| *draining) => break,
+        };
+        match accepted {
+            Ok((stream, peer)) => take_in(&worker, stream, Addresses { peer, local }, entry),
+            Err(error) => {
+                // Usually out of descriptors; connections that end free some.
+                if warned_at.is_none_or(|at| at.elapsed() > HOUSEKEEPING) {
+                    tracing::warn!(%error, "connections cannot be accepted");
+                    warned_at = Some(Instant::now());
+                }
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+    // What waits in the accept queue was promised an answer; it is taken before the listener goes.
+    let Ok(listener) = listener.into_std() else { return };
+    while let Ok((stream, peer)) = listener.accept() {
+        if stream.set_nonblocking(true).is_ok()
+            && let Ok(stream) = TcpStream::from_std(stream)
+        {
+            take_in(&worker, stream, Addresses { peer, local }, entry);
+        }
+    }
+}
+
+fn take_in(worker: &Rc<Worker>, stream: TcpStream, addresses: Addresses, entry: Entry) {
+    if !worker.has_room() || stream.set_nodelay(true).is_err() {
+        return;
+    }
+    let registration = Registration::new(worker);
+    let is_told = entry.is_told
+        && (worker.shared.proxy_protocol.as_ref()).is_some_and(|it| it.trusts(addresses.peer.ip()));
+    match (is_told, entry.is_stream) {
+        (true, _) => spawn_local(told(registration, stream, addresses, entry)),
+        (false, false) => spawn_local(connection::serve(registration, stream, addresses, entry.is_tls)),
+        (false, true) => spawn_local(stream::serve(registration, stream, addresses, entry.is_tls)),
+    };
+}
+
+/// Serves a connection whose peer tells first who its client is.
+async fn told(registration: Registration, tcp: TcpStream, mut addresses: Addresses, entry: Entry) {
+    let worker = &registration.worker;
+    let patience = worker.shared.limits.header_timeout;
+    let told = tokio::time::timeout(patience, proxy_protocol::read(&tcp)).await;
+    match told.unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into())) {
+        // A tool that looks whether the gateway is there may say nothing at all.
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return,
+        Err(error) => {
+            worker.metrics.protocol_error(ProtocolError::ProxyProtocol);
+            tracing::debug!(%error, peer = %addresses.peer, "a connection is closed");
+            return;
+        }
+        Ok(Told::Nothing) => {}
+        Ok(Told::Client { source, .. }) => addresses.peer = source,
+    }
+    match entry.is_stream {
+        false => Box::pin(connection::serve(registration, tcp, addresses, entry.is_tls)).await,
+        true => Box::pin(stream::serve(registration, tcp, addresses, entry.is_tls)).await,
+    }
+}

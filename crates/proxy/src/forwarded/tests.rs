@@ -1,0 +1,69 @@
+//! What upstreams see of paths and of other hops.
+
+use super::*;
+
+#[test]
+fn paths_join_as_documented() {
+    let rewrite = |base: &str, strip_matched, join| PathRewrite {
+        strip_matched,
+        base: (!base.is_empty()).then(|| base.to_owned()),
+        join,
+    };
+    use PathJoin::{Concatenate as Bytes, Segments};
+    #[rustfmt::skip]
+    let cases = [
+        ("/", "/route", true, "/route", Segments, "/"),
+        ("/", "/route", true, "/route/", Segments, "/"),
+        ("/", "/route", true, "/routereq", Segments, "/req"),
+        ("/", "/route/", true, "/route/req", Segments, "/req"),
+        ("/srv", "/rou", false, "/roureq", Segments, "/srv/roureq"),
+        ("/srv", "/rou", true, "/roureq", Segments, "/srv/req"),
+        ("/srv/", "/rou", true, "/rou", Segments, "/srv"),
+        ("/service", "/", true, "/", Segments, "/service"),
+        ("/service", "/", false, "/", Segments, "/service"),
+        ("/service", "/", true, "/route", Segments, "/service/route"),
+        ("/service", "/route", true, "/route/", Segments, "/service/"),
+        ("/service", "/route/", true, "/route/", Segments, "/service/"),
+        ("/service", "/route/", true, "/route/req", Segments, "/service/req"),
+        ("/service", "/route", true, "/route./req", Segments, "/service/req"),
+        ("/service", "/route", true, "/route", Bytes, "/service"),
+        ("/service", "/route/", true, "/route/req", Bytes, "/servicereq"),
+        ("/srv/", "/rou", true, "/rou", Bytes, "/srv/"),
+        ("/", "/route", true, "/route/req", Bytes, "/req"),
+        ("/srv", "/rou", false, "/rou/x", Bytes, "/srvrou/x"),
+        ("/srv/", "", false, "/", Segments, "/srv/"),
+        ("/srv", "", true, "/x", Segments, "/srv/x"),
+        ("/srv", "", true, "/", Segments, "/srv"),
+        ("/srv", "", true, "/x", Bytes, "/srvx"),
+    ];
+    for (base, matched, strip, path, join_mode, wanted) in cases {
+        let mut out = Vec::new();
+        join(
+            &rewrite(base, strip, join_mode),
+            matched.len(),
+            path.as_bytes(),
+            &mut out,
+        );
+        assert_eq!(
+            String::from_utf8_lossy(&out),
+            wanted,
+            "{base} {matched} {strip} {path} {join_mode:?}"
+        );
+    }
+}
+
+#[test]
+fn other_hops_come_first() {
+    for (first_line_only, wanted) in [(false, "1.0 a, 1.1 b, "), (true, "1.0 a, ")] {
+        let forwarded = Forwarded {
+            first_line_only,
+            ..Forwarded::default()
+        };
+        let mut headers = Headers::default();
+        assert_eq!(list_so_far(&forwarded, &headers, b"via"), None);
+        headers.append(b"Via", b"1.0 a");
+        headers.append(b"via", b"1.1 b");
+        let list = list_so_far(&forwarded, &headers, b"via").expect("there is one");
+        assert_eq!(String::from_utf8_lossy(&list), wanted);
+    }
+}

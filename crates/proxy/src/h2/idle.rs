@@ -1,0 +1,92 @@
+//! A bound on frames that carry nothing: empty DATA, SETTINGS, PING, PRIORITY, WINDOW_UPDATE where there is room enough,
+//! frames of unknown types. Each is allowed, and costs little; without end they keep a worker busy for no call.
+
+use super::frame::Code;
+use std::time::{Duration, Instant};
+
+/// Most such frames within a while, beyond those that go with calls and their bodies.
+const MOST: u32 = 1000;
+const WHILE: Duration = Duration::from_secs(10);
+/// Bytes of bodies that are sent for each such frame that a peer may answer with: many tell of small windows.
+const BYTES_SENT: usize = 512;
+
+/// The frames of one connection that carried nothing.
+#[derive(Debug)]
+pub struct IdleFrames {
+    count: u32,
+    since: Instant,
+}
+
+impl IdleFrames {
+    /// For a connection that begins now.
+    pub fn since(now: Instant) -> Self {
+        Self { count: 0, since: now }
+    }
+
+    /// Notes one. The clock is read for one in a thousand.
+    ///
+    /// # Errors
+    /// The code with which the connection is to end.
+    pub fn note(&mut self, now: impl FnOnce() -> Instant) -> Result<(), Code> {
+        self.count += 1;
+        if self.count <= MOST {
+            return Ok(());
+        }
+        let now = now();
+        let is_slow = now.saturating_duration_since(self.since) >= WHILE;
+        *self = Self::since(now);
+        match is_slow {
+            true => Ok(()),
+            false => Err(Code::ENHANCE_YOUR_CALM),
+        }
+    }
+
+    /// The peer has sent a head, or a part of a body.
+    pub fn note_use(&mut self) {
+        self.count = self.count.saturating_sub(4);
+    }
+
+    /// So many bytes of a body were sent to the peer.
+    pub fn note_sent(&mut self, bytes: usize) {
+        let earned = 2 + u32::try_from(bytes / BYTES_SENT).unwrap_or(u32::MAX - 2);
+        self.count = self.count.saturating_sub(earned);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_frames_are_bounded_within_a_while() {
+        let start = Instant::now();
+        for (seconds, uses, sent, is_good) in [
+            (0, 0, 0, false),
+            (9, 0, 0, false),
+            (10, 0, 0, true),
+            (0, 1, 0, true),
+            (0, 0, 1, true),
+        ] {
+            let mut idle = IdleFrames::since(start);
+            for _ in 0..MOST {
+                assert_eq!(idle.note(|| unreachable!("the bound is not reached")), Ok(()));
+            }
+            (0..uses).for_each(|_| idle.note_use());
+            (0..sent).for_each(|_| idle.note_sent(1));
+            let last = idle.note(|| start + Duration::from_secs(seconds));
+            assert_eq!(last.is_ok(), is_good, "{seconds} {uses} {sent}");
+        }
+    }
+
+    /// A client that reads a body may tell of each small part of it.
+    #[test]
+    fn a_large_body_pays_for_the_frames_that_it_needs() {
+        let mut idle = IdleFrames::since(Instant::now());
+        for _ in 0..10_000 {
+            idle.note_sent(16_384);
+            for _ in 0..32 {
+                assert_eq!(idle.note(Instant::now), Ok(()));
+            }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! What upstreams see of a call's other hops, and how callers of one cache share a fetch: the whole gateway, with Kong's
+//! files.
+
+#[path = "support/weir.rs"]
+mod weir;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+use weir::Weir;
+
+/// A gateway with this file of Kong's, which reaches `upstream` as `UPSTREAM`.
+fn gateway(file: &str, upstream: &TcpListener) -> (TempDir, Weir) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let address = upstream.local_addr().expect("bound").to_string();
+    let file = file.replace("UPSTREAM", &address);
+    std::fs::write(folder.path().join("kong.yml"), file).expect("a file");
+    let weir = Weir::start(folder.path(), &["-c", "kong.yml"]);
+    (folder, weir)
+}
+
+/// Sends a request on a connection of its own.
+fn ask(weir: &Weir, request: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(weir.proxy()).expect("a connection");
+    stream
+        .set_read_timeout(Some(Duration::from_secs(20)))
+        .expect("a time");
+    stream.write_all(request.as_bytes()).expect("sent");
+    stream
+}
+
+/// The lines of the head that comes next.
+fn head(stream: &TcpStream) -> Vec<String> {
+    let mut lines = BufReader::new(stream).lines();
+    let mut next = || lines.next().expect("a line").expect("it is read");
+    std::iter::repeat_with(&mut next)
+        .take_while(|line| !line.is_empty())
+        .collect()
+}
+
+/// The values of a field.
+fn values<'h>(head: &'h [String], name: &str) -> Vec<&'h str> {
+    let fields = head.iter().filter_map(|line| line.split_once(": "));
+    fields
+        .filter(|(it, _)| it.eq_ignore_ascii_case(name))
+        .map(|(_, value)| value)
+        .collect()
+}
+
+const HOPS: &str = "
+_format_version: '3.0'
+services:
+- name: s
+  url: http://UPSTREAM
+  routes:
+  - {name: r, paths: [/], preserve_host: true}
+";
+
+/// As Kong 3.9.3's `runloop/handler.lua` has it.
+#[test]
+fn other_hops_are_told_of_as_kong_does() {
+    let upstream = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = upstream.local_addr().expect("bound").to_string();
+    let (_folder, weir) = gateway(HOPS, &upstream);
+    for (request, name, wanted) in [
+        ("1.1\r\nHost: h\r\n", "Via", "1.1 kong/3.9.3"),
+        ("1.1\r\nHost: h\r\nVia: 1.0 a\r\n", "Via", "1.0 a, 1.1 kong/3.9.3"),
+        // Of several lines the first counts.
+        (
+            "1.1\r\nHost: h\r\nVia: 1.0 a\r\nVia: 1.1 b\r\n",
+            "Via",
+            "1.0 a, 1.1 kong/3.9.3",
+        ),
+        (
+            "1.1\r\nHost: h\r\nX-Forwarded-For: 1.2.3.4\r\nX-Forwarded-For: 5.6.7.8\r\n",
+            "X-Forwarded-For",
+            "1.2.3.4, 127.0.0.1",
+        ),
+        // A call that names no host is for the gateway's own, and the upstream is asked by its address.
+        ("1.0\r\n", "X-Forwarded-Host", "kong"),
+        ("1.0\r\n", "Host", address.as_str()),
+        ("1.0\r\nHost: H.test\r\n", "Host", "H.test"),
+        ("1.0\r\nHost: H.test\r\n", "X-Forwarded-Host", "h.test"),
+    ] {
+        let client = ask(&weir, &format!("GET / HTTP/{request}\r\n"));
+        let (mut server, _) = upstream.accept().expect("a call");
+        assert_eq!(values(&head(&server), name), [wanted], "{request:?}");
+        server
+            .write_all(b"HTTP/1.1 200 OK\r\nVia: 1.1 c\r\nVia: 1.1 d\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            .expect("sent");
+        let answer = head(&client);
+        assert_eq!(values(&answer, "Via").len(), 1, "{answer:?}");
+    }
+}
+
+#[test]
+fn the_server_as_a_whole_is_no_route() {
+    let upstream = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let (_folder, weir) = gateway(HOPS, &upstream);
+    let answer = head(&ask(&weir, "OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n"));
+    assert_eq!(answer[0], "HTTP/1.1 400 Bad Request");
+}
+
+const CACHE: &str = "
+_format_version: '3.0'
+services:
+- name: s
+  url: http://UPSTREAM
+  routes:
+  - {name: r, paths: [/]}
+plugins:
+- {name: proxy-cache, config: {strategy: memory, content_type: [text/plain]}}
+";
+
+const ANSWER: &[u8] =
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
+
+/// The upstream says nothing to a call whose client goes: the next client waits for nothing.
+#[test]
+fn a_fetch_ends_with_its_client() {
+    let upstream = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let (_folder, weir) = gateway(CACHE, &upstream);
+    let first = ask(&weir, "GET /a HTTP/1.1\r\nHost: h\r\n\r\n");
+    let (silent, _) = upstream.accept().expect("a call");
+    head(&silent);
+    drop(first);
+    // The gateway lets go of the upstream once it knows.
+    let mut silent = silent;
+    assert_eq!(silent.read(&mut [0; 16]).unwrap_or(0), 0);
+    let begun = Instant::now();
+    let client = ask(&weir, "GET /a HTTP/1.1\r\nHost: h\r\n\r\n");
+    let (mut server, _) = upstream.accept().expect("a call");
+    head(&server);
+    server.write_all(ANSWER).expect("sent");
+    assert_eq!(head(&client)[0], "HTTP/1.1 200 OK");
+    assert!(
+        begun.elapsed() < Duration::from_secs(8),
+        "it waited for the first one"
+    );
+}
+
+/// A body in a GET may change what a service answers; nobody else is to get that.
+#[test]
+fn a_get_with_a_body_does_not_reach_the_cache() {
+    let upstream = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let (_folder, weir) = gateway(CACHE, &upstream);
+    for body in [
+        "Content-Length: 1\r\n\r\nx",
+        "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+    ] {
+        for (rest, word) in [(body, "Bypass"), ("\r\n", "Miss"), (body, "Bypass")] {
+            let path = if body.starts_with('C') { "/a" } else { "/b" };
+            let client = ask(&weir, &format!("GET {path} HTTP/1.1\r\nHost: h\r\n{rest}"));
+            let (mut server, _) = upstream.accept().expect("a call");
+            head(&server);
+            server.write_all(ANSWER).expect("sent");
+            assert_eq!(values(&head(&client), "X-Cache-Status"), [word], "{rest:?}");
+        }
+    }
+}

@@ -140,7 +140,7 @@ fn a_fetch_ends_with_its_client() {
     );
 }
 
-/// A body in a GET may change what a service answers; nobody else is to get that.
+/// A body in a GET may change what a service answers; other callers must not get that answer.
 #[test]
 fn a_get_with_a_body_does_not_reach_the_cache() {
     let upstream = TcpListener::bind("127.0.0.1:0").expect("a port");

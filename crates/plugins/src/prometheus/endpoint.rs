@@ -134,10 +134,14 @@ impl Filter for EndpointFilter {
             }));
         }
         let making = Making::default();
-        let (board, made) = (Arc::clone(&self.board), making.clone());
+        let (board, made) = (Arc::clone(&self.board), Arc::downgrade(&making.0));
         let exposition = config.exposition.clone();
-        self.board
-            .run(Box::new(move || made.finish(board.render(&exposition))));
+        self.board.run(Box::new(move || {
+            // A caller that has gone meanwhile needs no text.
+            if let Some(made) = made.upgrade() {
+                Making(made).finish(board.render(&exposition));
+            }
+        }));
         exchange.kept.put(self, making.clone());
         Outcome::Wait(Wait::event(making, PATIENCE))
     }

@@ -3,6 +3,8 @@
 use super::*;
 use crate::testkit::{build, example, exchange, identity, prepare, refused_at};
 use serde_json::json;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use weir_plugin::{CallRecord, Exchange, LogEntry, Outcome, RouteFacts};
 
 fn record(status: u16, total_us: u64, upstream_us: Option<u64>) -> CallRecord<'static> {
@@ -274,6 +276,36 @@ fn the_endpoint_answers_with_an_exposition() {
     // Once no instance asks for it, it is told no more.
     drop(counting);
     assert_eq!(ask(), (200, "targets false\n".to_owned()));
+}
+
+/// A caller that goes leaves a job behind that makes nothing.
+#[test]
+fn a_text_is_made_only_for_a_caller_that_waits() {
+    let board = Arc::new(Board::default());
+    let jobs = Arc::new(Mutex::new(Vec::new()));
+    let queue = Arc::clone(&jobs);
+    board.set_runner(move |job| queue.lock().expect("no panic").push(job));
+    let made = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&made);
+    board.set_preface("t", move |_, _| {
+        count.fetch_add(1, Ordering::Relaxed);
+    });
+    let endpoint = build(
+        &MetricsEndpoint::new(Arc::clone(&board)),
+        &json!({"exposition": "t"}),
+    )
+    .expect("a good configuration");
+    let mut waiting = Vec::new();
+    for _ in 0..10 {
+        let mut exchange = exchange();
+        match endpoint.on_request(&mut exchange) {
+            Outcome::Wait(wait) => waiting.push((exchange, wait)),
+            other => panic!("{other:?}"),
+        }
+    }
+    waiting.truncate(1);
+    jobs.lock().expect("no panic").drain(..).for_each(|job| job());
+    assert_eq!(made.load(Ordering::Relaxed), 1);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::frame::Code;
 use std::time::{Duration, Instant};
 
 /// Most such frames within a while, beyond those that go with calls and their bodies.
-const MOST: u32 = 1000;
+const MOST: u32 = 3000;
 const WHILE: Duration = Duration::from_secs(10);
 /// Bytes of bodies that are sent for each such frame that a peer may answer with: many tell of small windows.
 const BYTES_SENT: usize = 512;
@@ -23,7 +23,7 @@ impl IdleFrames {
         Self { count: 0, since: now }
     }
 
-    /// Notes one. The clock is read for one in a thousand.
+    /// Notes one. The clock is read for one in three thousand.
     ///
     /// # Errors
     /// The code with which the connection is to end.

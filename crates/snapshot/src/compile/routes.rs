@@ -207,22 +207,22 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
     fn forwarded(
         &mut self,
         forwarded: &model::ForwardedHeaders,
-        place: impl FnOnce() -> DocPath,
+        place: impl Fn() -> DocPath,
     ) -> Arc<Forwarded> {
         if let Some(known) = self.pieces.forwardings.get(forwarded) {
             return known;
         }
-        if let Some(via) = forwarded
-            .via
-            .as_deref()
-            .filter(|via| !headers::is_value(via.as_bytes()))
-        {
-            let message = format!(
-                "expected a pseudonym for the header 'Via', found '{}'",
-                via.escape_debug()
-            );
-            self.diagnostics
-                .push(Diagnostic::error(place().field("via"), message));
+        let texts = [
+            ("via", "a pseudonym for the header 'Via'", &forwarded.via),
+            ("host_if_none", "a host", &forwarded.host_if_none),
+        ];
+        let unfit = |text: &&str| !headers::is_value(text.as_bytes());
+        for (field, what, text) in texts {
+            if let Some(text) = text.as_deref().filter(unfit) {
+                let message = format!("expected {what}, found '{}'", text.escape_debug());
+                self.diagnostics
+                    .push(Diagnostic::error(place().field(field), message));
+            }
         }
         let compiled = Forwarded {
             standard: forwarded.standard,

@@ -73,7 +73,7 @@ fn callers_beyond_the_bound_do_not_wait() {
     drop(leads(seat(0)));
 }
 
-/// An upstream that says nothing keeps its caller, and not everybody else.
+/// An upstream that says nothing keeps its caller, and no other.
 #[test]
 fn a_leader_leads_no_longer_than_others_wait() {
     let (_, seat) = seats();

@@ -1,4 +1,4 @@
-//! What happens to the text of `apisix.yaml` before it is YAML: the `#END` marker and environment variables.
+//! What happens to the text of `apisix.yaml`, or of `apisix.json`, before it is read: the `#END` marker and environment variables.
 
 use regex::{Captures, Regex};
 use std::sync::LazyLock;
@@ -45,7 +45,7 @@ pub fn prepare_for_look(
 
 fn check_marker(text: &str) -> Result<(), Diagnostic> {
     let reach = text.len().saturating_sub(MARKER_REACH);
-    if text.as_bytes()[reach..].trim_ascii_end().ends_with(b"#END") {
+    if is_json(text) || text.as_bytes()[reach..].trim_ascii_end().ends_with(b"#END") {
         return Ok(());
     }
     Err(Diagnostic {
@@ -55,6 +55,12 @@ fn check_marker(text: &str) -> Result<(), Diagnostic> {
             "missing valid end flag: expected the last line to be '#END'",
         )
     })
+}
+
+/// Whether it is an `apisix.json`, which has no marker: what is half written is no JSON.
+fn is_json(text: &str) -> bool {
+    let text = text.trim();
+    text.starts_with('{') && text.ends_with('}')
 }
 
 /// Fills environment variables in.
@@ -122,6 +128,8 @@ mod tests {
             ("a: 1\n", false),
             ("#END\na: 1\n", false),
             ("#END\n\n\n\n\n\n\n\n\n\n", false),
+            ("{\"routes\": []}\n", true),
+            ("{\"routes\": [", false),
             ("", false),
             ("日本語日本語", false),
         ] {

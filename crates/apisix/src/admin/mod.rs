@@ -15,7 +15,6 @@ mod configs;
 mod control;
 mod decoration;
 mod dispatch;
-mod example;
 mod follow;
 mod kind;
 mod patch;

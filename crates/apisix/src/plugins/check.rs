@@ -1,6 +1,6 @@
 //! Checking the plugins of a resource, as APISIX does before it takes the resource over.
 
-use super::{is_known, mapping, meta::Meta};
+use super::{is_known, mapping, meta::Meta, unserved};
 use crate::settings::Settings;
 use crate::translate::vars;
 use serde_json::Value;
@@ -20,6 +20,7 @@ pub enum Side {
 pub struct Checker {
     settings: &'static Settings,
     groups: HashMap<String, Value>,
+    checks_unserved: bool,
 }
 
 impl Checker {
@@ -28,10 +29,20 @@ impl Checker {
         Self {
             settings,
             groups: HashMap::new(),
+            checks_unserved: false,
         }
     }
 
-    /// Checks one plugin's configuration and fills in its defaults. Plugins that Weir lacks pass unchecked.
+    /// Checks what is about to be stored: plugins that Weir lacks too. Where plugins are translated, that one is
+    /// lacking says enough.
+    pub fn of_written(settings: &'static Settings) -> Self {
+        Self {
+            checks_unserved: true,
+            ..Self::new(settings)
+        }
+    }
+
+    /// Checks one plugin's configuration and fills in its defaults.
     ///
     /// # Errors
     /// In APISIX's words.
@@ -63,7 +74,8 @@ impl Checker {
 
     fn check_config(&mut self, name: &str, config: &mut Value, side: Side) -> Result<(), String> {
         let Some(mapping) = mapping(name) else {
-            return Ok(());
+            let lacking = unserved(name).filter(|_| self.checks_unserved);
+            return lacking.map_or(Ok(()), |plugin| plugin.check(config, side));
         };
         if let (Side::Consumer, Some(credentials)) = (side, mapping.credentials()) {
             credentials.shape().check(config)?;

@@ -54,6 +54,7 @@ mod response_rewrite;
 mod traffic_label;
 mod traffic_split;
 mod ua_restriction;
+mod unserved;
 mod uri_blocker;
 mod workflow;
 mod zipkin;
@@ -61,6 +62,7 @@ mod zipkin;
 pub use catalogue::{is_known, mapping, spellings};
 pub use check::{Checker, Side};
 pub use meta::{Meta, shape as meta_shape};
+pub use unserved::unserved;
 
 use crate::schema::Shape;
 use crate::settings::Settings;

@@ -87,29 +87,13 @@ impl Shape {
         if let Some(missing) = self.required.iter().find(|name| find(map, name).is_none()) {
             return Err(Violation::Missing(missing));
         }
-        for (name, value) in map.iter_mut() {
-            let listed = self.fields.iter().any(|(field, _)| field == name);
-            match self.other_fields.as_deref() {
-                Some((names, shape)) if names.text.is_empty() && !listed => {
-                    shape.verify(value).map_err(|error| {
-                        Violation::Told(format!("failed to validate additional property {name}: {error}"))
-                    })?;
-                }
-                Some((names, shape)) if !names.text.is_empty() && names.matches(name) => {
-                    shape.verify(value).map_err(|error| {
-                        Violation::Told(format!(
-                            "failed to validate {name} (matching \"{}\"): {error}",
-                            names.text
-                        ))
-                    })?;
-                }
-                _ if self.closed && !listed => {
-                    return Err(Violation::Told(format!(
-                        "additional properties forbidden, found {name}"
-                    )));
-                }
-                _ => {}
+        for (name, _) in &self.needed {
+            if find(map, name).is_some() {
+                self.check_needed(name, map)?;
             }
+        }
+        for (name, value) in map.iter_mut() {
+            self.check_other_field(name, value)?;
         }
         match self.field_count {
             (Some(least), _) if map.len() < least => Err(Violation::Told(format!(
@@ -119,6 +103,39 @@ impl Shape {
                 "expect object to have at most {most} properties"
             ))),
             _ => Ok(()),
+        }
+    }
+
+    fn check_other_field(&self, name: &str, value: &mut Value) -> Result<(), Violation<'_>> {
+        let listed = self.fields.iter().any(|(field, _)| field == &name);
+        let mut matched = false;
+        for (names, shape) in self
+            .other_fields
+            .iter()
+            .filter(|(names, _)| !names.text.is_empty())
+        {
+            if names.matches(name) {
+                matched = true;
+                shape.verify(value).map_err(|error| {
+                    Violation::Told(format!(
+                        "failed to validate {name} (matching \"{}\"): {error}",
+                        names.text
+                    ))
+                })?;
+            }
+        }
+        if listed || matched {
+            return Ok(());
+        }
+        if self.closed {
+            let words = format!("additional properties forbidden, found {name}");
+            return Err(Violation::Told(words));
+        }
+        match self.other_fields.iter().find(|(names, _)| names.text.is_empty()) {
+            Some((_, shape)) => shape.verify(value).map_err(|error| {
+                Violation::Told(format!("failed to validate additional property {name}: {error}"))
+            }),
+            None => Ok(()),
         }
     }
 
@@ -136,6 +153,19 @@ impl Shape {
             })?;
         }
         Ok(())
+    }
+
+    fn check_needed(&self, name: &str, map: &Map<String, Value>) -> Result<(), Violation<'_>> {
+        let (_, fields) = match self.needed.iter().find(|(field, _)| *field == name) {
+            Some(needed) => needed,
+            None => return Ok(()),
+        };
+        match fields.iter().find(|field| !map.contains_key(**field)) {
+            Some(missing) => Err(Violation::Told(format!(
+                "property \"{missing}\" is required when \"{name}\" is set"
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// A value that is no map has no fields, so it satisfies a list of required ones (JSON Schema); but where the
@@ -275,7 +305,23 @@ impl Shape {
             Some(shape) if shape.verify(value).is_ok() => {
                 Err(Violation::Fixed("value wasn't supposed to match schema"))
             }
-            _ => Ok(()),
+            _ => self.check_exact(value),
+        }
+    }
+
+    fn check_exact(&self, value: &mut Value) -> Result<(), Violation<'_>> {
+        if self.exactly.as_ref().is_some_and(|exactly| !same(exactly, value)) {
+            return Err(Violation::Fixed("failed to check const value"));
+        }
+        let (Some(shape), Value::Array(items)) = (&self.contains, value) else {
+            return Ok(());
+        };
+        if items.is_empty() {
+            return Err(Violation::Fixed("check contains: empty array is invalid"));
+        }
+        match items.iter_mut().any(|item| shape.verify(item).is_ok()) {
+            true => Ok(()),
+            false => Err(Violation::Fixed("failed to check contains")),
         }
     }
 }

@@ -9,6 +9,7 @@
 mod check;
 mod common;
 mod print;
+mod read;
 mod violation;
 
 pub use check::kind_of;
@@ -48,6 +49,7 @@ pub struct Shape {
     kind: Option<Kind>,
     default: Option<Value>,
     options: Vec<Value>,
+    exactly: Option<Value>,
     minimum: Option<f64>,
     above: Option<f64>,
     maximum: Option<f64>,
@@ -57,10 +59,12 @@ pub struct Shape {
     fields: Vec<(&'static str, Shape)>,
     required: Vec<&'static str>,
     closed: bool,
-    other_fields: Option<Box<(Pattern, Shape)>>,
+    other_fields: Vec<(Pattern, Shape)>,
     field_count: (Option<usize>, Option<usize>),
     dependents: Vec<(&'static str, Shape)>,
+    needed: Vec<(&'static str, Vec<&'static str>)>,
     item: Option<Box<Shape>>,
+    contains: Option<Box<Shape>>,
     min_items: Option<usize>,
     max_items: Option<usize>,
     unique: bool,
@@ -75,7 +79,7 @@ pub struct Shape {
 #[derive(Debug)]
 struct Pattern {
     text: &'static str,
-    compiled: OnceLock<Regex>,
+    compiled: OnceLock<Option<Regex>>,
 }
 
 impl Pattern {
@@ -87,9 +91,9 @@ impl Pattern {
     }
 
     fn matches(&self, value: &str) -> bool {
-        self.compiled
-            .get_or_init(|| Regex::new(self.text).expect("invariant: the patterns of shapes are constants"))
-            .is_match(value)
+        // What only the original's dialect has is checked where the plugin is.
+        let compiled = self.compiled.get_or_init(|| Regex::new(self.text).ok());
+        compiled.as_ref().is_none_or(|regex| regex.is_match(value))
     }
 }
 
@@ -286,7 +290,7 @@ impl Shape {
     /// Fields with such names, listed or not, hold such values. Without a pattern: all fields that are not listed.
     #[must_use]
     pub fn each_field(mut self, names: &'static str, shape: Shape) -> Self {
-        self.other_fields = Some(Box::new((Pattern::new(names), shape)));
+        self.other_fields.push((Pattern::new(names), shape));
         self
     }
 

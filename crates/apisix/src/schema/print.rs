@@ -15,6 +15,7 @@ impl Shape {
         put("type", self.kind.map(|kind| json!(kind.as_str())));
         put("default", self.default.clone());
         put("enum", (!self.options.is_empty()).then(|| json!(self.options)));
+        put("const", self.exactly.clone());
         put("minimum", self.minimum.map(number));
         put("exclusiveMinimum", self.above.map(number));
         put("maximum", self.maximum.map(number));
@@ -37,22 +38,24 @@ impl Shape {
             (!self.required.is_empty()).then(|| json!(self.required)),
         );
         put("additionalProperties", self.closed.then(|| json!(false)));
-        match self.other_fields.as_deref() {
-            Some((names, shape)) if names.text.is_empty() => {
-                put("additionalProperties", Some(shape.to_json_schema()));
+        let mut by_pattern = Map::new();
+        for (names, shape) in &self.other_fields {
+            let shape = shape.to_json_schema();
+            match names.text {
+                "" => put("additionalProperties", Some(shape)),
+                names => {
+                    by_pattern.insert(names.to_owned(), shape);
+                }
             }
-            Some((names, shape)) => {
-                let mut map = Map::new();
-                map.insert(names.text.to_owned(), shape.to_json_schema());
-                put("patternProperties", Some(Value::Object(map)));
-            }
-            None => {}
         }
+        let by_pattern = (!by_pattern.is_empty()).then_some(Value::Object(by_pattern));
+        put("patternProperties", by_pattern);
         put("minProperties", self.field_count.0.map(Value::from));
         put("maxProperties", self.field_count.1.map(Value::from));
-        put("dependencies", by_name(&self.dependents));
+        put("dependencies", self.dependencies());
         let items = self.item.as_deref().map(Self::to_json_schema);
         put("items", items.filter(|items| *items != json!({})));
+        put("contains", self.contains.as_deref().map(Self::to_json_schema));
         put("minItems", self.min_items.map(Value::from));
         put("maxItems", self.max_items.map(Value::from));
         put("uniqueItems", self.unique.then(|| json!(true)));
@@ -66,6 +69,14 @@ impl Shape {
             put("else", Some(otherwise.to_json_schema()));
         }
         Value::Object(schema)
+    }
+
+    fn dependencies(&self) -> Option<Value> {
+        let mut all = by_name(&self.dependents).unwrap_or_else(|| json!({}));
+        for (name, fields) in &self.needed {
+            all[*name] = json!(fields);
+        }
+        (all != json!({})).then_some(all)
     }
 }
 

@@ -54,6 +54,14 @@ PUT consumers/jack {"username": "jill"} -> 400 {"error_msg": "wrong username"}
 PUT consumers {"username": "a b"} -> 400
 PUT consumers {"username": "a", "plugins": {"key-auth": {}}} -> 400
     {"error_msg": "invalid plugins configuration: failed to check the configuration of plugin key-auth err: property \"key\" is required"}
+PUT routes/1 {"uri": "/", "plugins": {"openid-connect": {}}} -> 400
+    {"error_msg": "failed to check the configuration of plugin openid-connect err: property \"session.secret\" is required when \"bearer_only\" is false"}
+PUT routes/1 {"uri": "/", "plugins": {"opa": {"host": 1}}} -> 400
+PUT consumers {"username": "a", "plugins": {"ldap-auth": {}}} -> 400
+    {"error_msg": "invalid plugins configuration: failed to check the configuration of plugin ldap-auth err: property \"user_dn\" is required"}
+PUT stream_routes/1 {"plugins": {"ip-restriction": {}}, "upstream": {"nodes": {"a:1": 1}}} -> 400
+    {"error_msg": "failed to check the configuration of stream plugin [ip-restriction]: value should match only one schema, but matches none"}
+PUT plugin_metadata/authz-casbin {"model": "m"} -> 400 {"error_msg": "invalid configuration: property \"policy\" is required"}
 PUT plugin_metadata/nothing {} -> 400 {"error_msg": "invalid plugin name"}
 PUT plugin_metadata/example-plugin {"skey": "x"} -> 400 {"error_msg": "invalid configuration: property \"ikey\" is required"}
 PUT secrets/x/1 {} -> 400 {"error_msg": "invalid secret manager: x"}

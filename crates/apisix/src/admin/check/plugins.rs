@@ -1,9 +1,8 @@
 //! What must hold for the plugins of a document.
 
 use super::Surroundings;
-use crate::admin::example;
 use crate::admin::references::identities_of;
-use crate::plugins::{Checker, Side, is_known, mapping};
+use crate::plugins::{Checker, Side, is_known, mapping, unserved};
 use serde_json::{Map, Value};
 
 /// The plugins of connections.
@@ -15,6 +14,9 @@ pub const STREAM_PLUGINS: [&str; 6] = [
     "syslog",
     "traffic-split",
 ];
+
+/// Of them those whose configuration is the same as that of the plugin of calls.
+const CHECKED_ON_STREAMS: [&str; 2] = ["ip-restriction", "limit-conn"];
 
 /// The plugins by which consumers are recognised.
 pub const AUTHENTICATING: [&str; 9] = [
@@ -50,15 +52,10 @@ pub fn check_of_consumer(document: &Value, around: Surroundings<'_>) -> Result<(
 }
 
 fn each(document: &Value, side: Side, around: Surroundings<'_>) -> Result<(), String> {
-    let mut checker = Checker::new(around.settings);
+    let mut checker = Checker::of_written(around.settings);
     for (name, config) in plugins(document).into_iter().flatten() {
         has_parts(name, config)?;
         checker.check(name, &mut config.clone(), side)?;
-        if name == example::NAME {
-            example::shape().check(&mut config.clone()).map_err(|error| {
-                format!("failed to check the configuration of plugin {name} err: {error}")
-            })?;
-        }
     }
     Ok(())
 }
@@ -70,7 +67,7 @@ fn has_parts(name: &str, config: &Value) -> Result<(), String> {
     }
 }
 
-/// Checks the plugins of a stream route by name.
+/// Checks the plugins of a stream route.
 ///
 /// # Errors
 /// In APISIX's words.
@@ -79,6 +76,13 @@ pub fn check_stream(document: &Value) -> Result<(), String> {
         has_parts(name, config)?;
         if !STREAM_PLUGINS.contains(&name.as_str()) {
             return Err(format!("unknown plugin [{name}]"));
+        }
+        if CHECKED_ON_STREAMS.contains(&name.as_str())
+            && let Some(mapping) = mapping(name)
+        {
+            mapping.shape().check(&mut config.clone()).map_err(|error| {
+                format!("failed to check the configuration of stream plugin [{name}]: {error}")
+            })?;
         }
     }
     Ok(())
@@ -139,9 +143,12 @@ pub fn check_metadata(name: Option<&str>, metadata: &mut Value) -> Result<(), St
     if !is_known(name) && !STREAM_PLUGINS.contains(&name) {
         return Err("invalid plugin name".to_owned());
     }
-    let checked = match mapping(name).and_then(|mapping| mapping.metadata_shape()) {
+    let shape = match mapping(name) {
+        Some(mapping) => mapping.metadata_shape(),
+        None => unserved(name).and_then(|plugin| plugin.metadata_shape()),
+    };
+    let checked = match shape {
         Some(shape) => shape.check(metadata),
-        None if name == example::NAME => example::metadata_shape().check(metadata),
         None => crate::schema::object([]).check(metadata),
     };
     checked.map_err(|error| format!("invalid configuration: {error}"))

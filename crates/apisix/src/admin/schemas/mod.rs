@@ -5,10 +5,9 @@ mod priorities;
 use super::answer::Answer;
 use super::call::Call;
 use super::check::{AUTHENTICATING, STREAM_PLUGINS};
-use super::example;
 use super::kind::Kind;
 use super::veil::secret_fields;
-use crate::plugins::{is_known, mapping, meta_shape};
+use crate::plugins::{is_known, mapping, meta_shape, unserved};
 use crate::schema::{Shape, array, boolean, object, text};
 use axum::http::StatusCode;
 use priorities::{NOT_LOADED, PRIORITIES};
@@ -171,15 +170,12 @@ fn about(name: &str) -> Map<String, Value> {
         }
         None => {
             put("priority", priority.map(Value::from));
-            let (schema, metadata) = match name == example::NAME {
-                true => (
-                    example::shape().to_json_schema(),
-                    Some(example::metadata_shape().to_json_schema()),
-                ),
-                false => (json!({"type": "object"}), None),
-            };
-            put("schema", Some(with_meta(schema)));
-            put("metadata_schema", metadata);
+            let schemas = unserved(name).map(|plugin| plugin.schemas());
+            let schema = |which| schemas.and_then(|schemas| schemas.get(which)).cloned();
+            let own = schema("schema").unwrap_or_else(|| json!({"type": "object"}));
+            put("schema", Some(with_meta(own)));
+            put("consumer_schema", schema("consumer_schema"));
+            put("metadata_schema", schema("metadata_schema"));
         }
     }
     about

@@ -1,0 +1,345 @@
+//! The plugins that APISIX 3.18 has and Weir lacks, with their schemas.
+//!
+//! A configuration of one is checked as APISIX checks it, so that a mistake is found when it is written. Using one is
+//! an error of its own, so that a call is never served without something (an access check, a limit) that its owner
+//! counts on.
+
+mod checks;
+mod openid;
+
+use super::Side;
+use crate::schema::Shape;
+use serde_json::{Map, Value};
+use std::sync::{LazyLock, OnceLock};
+
+const SCHEMAS: &[(&str, &str)] = &[
+    ("ai", include_str!("unserved/ai.json")),
+    (
+        "ai-aliyun-content-moderation",
+        include_str!("unserved/ai-aliyun-content-moderation.json"),
+    ),
+    (
+        "ai-aws-content-moderation",
+        include_str!("unserved/ai-aws-content-moderation.json"),
+    ),
+    ("ai-cache", include_str!("unserved/ai-cache.json")),
+    ("ai-lakera-guard", include_str!("unserved/ai-lakera-guard.json")),
+    (
+        "ai-prompt-decorator",
+        include_str!("unserved/ai-prompt-decorator.json"),
+    ),
+    ("ai-prompt-guard", include_str!("unserved/ai-prompt-guard.json")),
+    (
+        "ai-prompt-template",
+        include_str!("unserved/ai-prompt-template.json"),
+    ),
+    ("ai-proxy", include_str!("unserved/ai-proxy.json")),
+    ("ai-proxy-multi", include_str!("unserved/ai-proxy-multi.json")),
+    ("ai-rag", include_str!("unserved/ai-rag.json")),
+    ("ai-rate-limiting", include_str!("unserved/ai-rate-limiting.json")),
+    (
+        "ai-request-rewrite",
+        include_str!("unserved/ai-request-rewrite.json"),
+    ),
+    ("authz-casbin", include_str!("unserved/authz-casbin.json")),
+    ("authz-casdoor", include_str!("unserved/authz-casdoor.json")),
+    ("authz-keycloak", include_str!("unserved/authz-keycloak.json")),
+    ("aws-lambda", include_str!("unserved/aws-lambda.json")),
+    ("azure-functions", include_str!("unserved/azure-functions.json")),
+    ("batch-requests", include_str!("unserved/batch-requests.json")),
+    ("cas-auth", include_str!("unserved/cas-auth.json")),
+    ("chaitin-waf", include_str!("unserved/chaitin-waf.json")),
+    ("data-mask", include_str!("unserved/data-mask.json")),
+    ("dingtalk-auth", include_str!("unserved/dingtalk-auth.json")),
+    ("dubbo-proxy", include_str!("unserved/dubbo-proxy.json")),
+    ("error-log-logger", include_str!("unserved/error-log-logger.json")),
+    ("example-plugin", include_str!("unserved/example-plugin.json")),
+    ("exit-transformer", include_str!("unserved/exit-transformer.json")),
+    (
+        "ext-plugin-post-req",
+        include_str!("unserved/ext-plugin-post-req.json"),
+    ),
+    (
+        "ext-plugin-post-resp",
+        include_str!("unserved/ext-plugin-post-resp.json"),
+    ),
+    (
+        "ext-plugin-pre-req",
+        include_str!("unserved/ext-plugin-pre-req.json"),
+    ),
+    ("feishu-auth", include_str!("unserved/feishu-auth.json")),
+    ("gm", include_str!("unserved/gm.json")),
+    (
+        "google-cloud-logging",
+        include_str!("unserved/google-cloud-logging.json"),
+    ),
+    ("http-dubbo", include_str!("unserved/http-dubbo.json")),
+    ("inspect", include_str!("unserved/inspect.json")),
+    ("kafka-proxy", include_str!("unserved/kafka-proxy.json")),
+    ("lago", include_str!("unserved/lago.json")),
+    ("ldap-auth", include_str!("unserved/ldap-auth.json")),
+    (
+        "ldap-auth-advanced",
+        include_str!("unserved/ldap-auth-advanced.json"),
+    ),
+    ("log-rotate", include_str!("unserved/log-rotate.json")),
+    ("loggly", include_str!("unserved/loggly.json")),
+    ("mcp-bridge", include_str!("unserved/mcp-bridge.json")),
+    ("node-status", include_str!("unserved/node-status.json")),
+    ("oas-validator", include_str!("unserved/oas-validator.json")),
+    ("ocsp-stapling", include_str!("unserved/ocsp-stapling.json")),
+    ("opa", include_str!("unserved/opa.json")),
+    ("openfunction", include_str!("unserved/openfunction.json")),
+    ("openid-connect", include_str!("unserved/openid-connect.json")),
+    ("openwhisk", include_str!("unserved/openwhisk.json")),
+    ("proxy-buffering", include_str!("unserved/proxy-buffering.json")),
+    ("rocketmq-logger", include_str!("unserved/rocketmq-logger.json")),
+    ("saml-auth", include_str!("unserved/saml-auth.json")),
+    ("server-info", include_str!("unserved/server-info.json")),
+    (
+        "serverless-post-function",
+        include_str!("unserved/serverless-post-function.json"),
+    ),
+    (
+        "serverless-pre-function",
+        include_str!("unserved/serverless-pre-function.json"),
+    ),
+    ("skywalking", include_str!("unserved/skywalking.json")),
+    (
+        "skywalking-logger",
+        include_str!("unserved/skywalking-logger.json"),
+    ),
+    ("sls-logger", include_str!("unserved/sls-logger.json")),
+    (
+        "tencent-cloud-cls",
+        include_str!("unserved/tencent-cloud-cls.json"),
+    ),
+    ("wolf-rbac", include_str!("unserved/wolf-rbac.json")),
+];
+
+/// A plugin that Weir lacks.
+#[derive(Debug)]
+pub struct Unserved {
+    name: &'static str,
+    text: &'static str,
+    schemas: OnceLock<Value>,
+    shapes: OnceLock<Shapes>,
+}
+
+#[derive(Debug)]
+struct Shapes {
+    request: Shape,
+    consumer: Option<Shape>,
+    metadata: Option<Shape>,
+}
+
+/// The plugin of this name, if Weir lacks it.
+pub fn unserved(name: &str) -> Option<&'static Unserved> {
+    static ALL: LazyLock<Vec<Unserved>> = LazyLock::new(|| {
+        SCHEMAS
+            .iter()
+            .map(|(name, text)| Unserved {
+                name,
+                text,
+                schemas: OnceLock::new(),
+                shapes: OnceLock::new(),
+            })
+            .collect()
+    });
+    ALL.iter().find(|plugin| plugin.name == name)
+}
+
+impl Unserved {
+    /// Its schemas as APISIX prints them: `schema`, and where it has them `consumer_schema` and `metadata_schema`.
+    pub fn schemas(&'static self) -> &'static Map<String, Value> {
+        static NONE: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
+        let schemas = self.schemas.get_or_init(|| {
+            serde_json::from_str(self.text).expect("invariant: the schemas are JSON, which a test holds")
+        });
+        schemas.as_object().unwrap_or(&NONE)
+    }
+
+    fn shapes(&'static self) -> &'static Shapes {
+        self.shapes.get_or_init(|| {
+            let shape = |which: &str| self.schemas().get(which).map(Shape::from_json_schema);
+            Shapes {
+                request: shape("schema").unwrap_or_default(),
+                consumer: shape("consumer_schema"),
+                metadata: shape("metadata_schema"),
+            }
+        })
+    }
+
+    /// Checks a configuration and fills in its defaults.
+    ///
+    /// # Errors
+    /// In APISIX's words.
+    pub fn check(&'static self, config: &mut Value, side: Side) -> Result<(), String> {
+        let shapes = self.shapes();
+        if let (Side::Consumer, Some(shape)) = (side, &shapes.consumer) {
+            return shape.check(config);
+        }
+        if let Value::Object(config) = config {
+            checks::before_schema(self.name, config)?;
+        }
+        shapes.request.check(config)?;
+        match config {
+            Value::Object(config) => checks::after_schema(self.name, config),
+            _ => Ok(()),
+        }
+    }
+
+    /// What its metadata must look like.
+    pub fn metadata_shape(&'static self) -> Option<&'static Shape> {
+        self.shapes().metadata.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SCHEMAS, unserved};
+    use crate::plugins::{Side, mapping};
+    use crate::schema::Shape;
+    use serde_json::{Value, json};
+
+    /// Every pattern in a schema.
+    fn patterns<'s>(schema: &'s Value, found: &mut Vec<&'s str>) {
+        match schema {
+            Value::Object(map) => {
+                found.extend(map.get("pattern").and_then(Value::as_str));
+                if let Some(Value::Object(by_pattern)) = map.get("patternProperties") {
+                    found.extend(by_pattern.keys().map(String::as_str));
+                }
+                map.values().for_each(|value| patterns(value, found));
+            }
+            Value::Array(items) => items.iter().for_each(|item| patterns(item, found)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn schemas_can_be_used() {
+        for (name, _) in SCHEMAS {
+            assert!(mapping(name).is_none(), "{name}");
+            let plugin = unserved(name).expect("it is in the list");
+            assert!(plugin.schemas().contains_key("schema"), "{name}");
+            for schema in plugin.schemas().values() {
+                let mut found = Vec::new();
+                patterns(schema, &mut found);
+                let is_known = |pattern: &&str| regex::Regex::new(pattern).is_ok();
+                found.retain(|pattern| !is_known(pattern));
+                // Its tags are checked by a function.
+                let looks_ahead = *name == "loggly" && found == ["^(?!tag=)[ -~]*"];
+                assert!(found.is_empty() || looks_ahead, "{name}: {found:?}");
+                Shape::from_json_schema(schema);
+            }
+        }
+    }
+
+    #[test]
+    fn configurations_are_checked_as_in_the_original() {
+        for (name, side, config, told) in [
+            (
+                "openid-connect",
+                Side::Request,
+                json!({}),
+                "property \"session.secret\" is required when \"bearer_only\" is false",
+            ),
+            (
+                "openid-connect",
+                Side::Request,
+                json!({"session": {"secret": "s"}}),
+                "property \"client_secret\" is required",
+            ),
+            (
+                "openid-connect",
+                Side::Request,
+                json!({"bearer_only": true, "client_secret": "s"}),
+                "property \"client_id\" is required",
+            ),
+            (
+                "openid-connect",
+                Side::Request,
+                json!({"bearer_only": true, "use_jwks": true, "client_id": 1}),
+                "property \"client_id\" validation failed: wrong type: expected string, got number",
+            ),
+            (
+                "openid-connect",
+                Side::Request,
+                json!({"bearer_only": true, "use_jwks": true, "client_id": "a", "discovery": "https://a", "use_par": true}),
+                "property \"use_par\" is not allowed, use \"par.enabled\" instead",
+            ),
+            (
+                "openid-connect",
+                Side::Request,
+                json!({"session": {"secret": "0123456789abcdef"}, "client_id": "a", "client_secret": "b", "discovery": "https://a", "token_endpoint_auth_method": "client_secret_jwt", "client_jwt_assertion_alg": "RS256"}),
+                "property \"client_jwt_assertion_alg\" \"RS256\" is asymmetric and cannot be used with the client_secret_jwt selected by \"token_endpoint_auth_method\"",
+            ),
+            (
+                "openid-connect",
+                Side::Request,
+                json!({"session": {"secret": "0123456789abcdef"}, "client_id": "a", "use_pkce": true, "discovery": "https://a", "par": {"enabled": true, "endpoint_auth_method": "client_secret_jwt"}}),
+                "property \"par.endpoint_auth_method\" \"client_secret_jwt\" requires \"client_secret\" when \"par.enabled\" is true",
+            ),
+            (
+                "openid-connect",
+                Side::Request,
+                json!({"bearer_only": true, "use_jwks": true, "client_id": "a", "discovery": "https://a", "dpop": {"enabled": true, "private_key": "k", "public_jwk": {"kty": "RSA"}}}),
+                "property \"dpop.public_jwk\" validation failed: kty \"RSA\" requires e, n",
+            ),
+            (
+                "opa",
+                Side::Request,
+                json!({"host": "http://127.0.0.1:8181"}),
+                "property \"policy\" is required",
+            ),
+            (
+                "ldap-auth",
+                Side::Consumer,
+                json!({"user_dn": 1}),
+                "property \"user_dn\" validation failed: wrong type: expected string, got number",
+            ),
+            (
+                "ldap-auth-advanced",
+                Side::Request,
+                json!({"ldap_uri": "a", "base_dn": "b", "bind_dn": "c"}),
+                "ldap_password is required when bind_dn is set",
+            ),
+            (
+                "ai-prompt-guard",
+                Side::Request,
+                json!({"deny_patterns": ["("]}),
+                "invalid deny_pattern: (",
+            ),
+            (
+                "ai-proxy",
+                Side::Request,
+                json!({"provider": "vertex-ai", "auth": {"header": {"a": "b"}}}),
+                "vertex-ai requires either provider_conf (project_id + region) or override.endpoint",
+            ),
+            (
+                "loggly",
+                Side::Request,
+                json!({"customer_token": "t", "tags": ["a", "tag=b"]}),
+                "property \"tags\" validation failed: failed to validate item 2: failed to match pattern \"^(?!tag=)[ -~]*\" with \"tag=b\"",
+            ),
+            (
+                "oas-validator",
+                Side::Request,
+                json!({"spec": "{"}),
+                "invalid JSON string provided, err: EOF while parsing an object at line 1 column 1",
+            ),
+        ] {
+            let plugin = unserved(name).expect("Weir lacks it");
+            assert_eq!(
+                plugin.check(&mut config.clone(), side),
+                Err(told.to_owned()),
+                "{name} {config}"
+            );
+        }
+        let mut config = json!({"host": "http://127.0.0.1:8181", "policy": "vars"});
+        let opa = unserved("opa").expect("Weir lacks it");
+        assert_eq!(opa.check(&mut config, Side::Request), Ok(()));
+        assert_eq!(config["timeout"], json!(3000));
+    }
+}

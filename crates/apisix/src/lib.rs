@@ -15,6 +15,7 @@
 mod admin;
 mod document;
 mod ends;
+mod lua;
 pub mod metrics;
 mod plugins;
 mod prepare;

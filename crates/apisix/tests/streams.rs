@@ -95,6 +95,27 @@ fn what_is_not_available_is_refused_by_name() {
 }
 
 #[test]
+fn any_server_name_needs_tls() {
+    let model = model(
+        "
+stream_routes:
+- {id: plain, upstream: {nodes: {'10.0.0.1:1': 1}}}
+- {id: every, sni: '*', upstream: {nodes: {'10.0.0.2:1': 1}}}
+",
+    );
+    let told: Vec<_> = model
+        .stream_routes
+        .iter()
+        .map(|it| json!([it.name, it.protocols, it.snis, it.precedence]))
+        .collect();
+    assert_eq!(
+        told,
+        [json!(["plain", [], [], 1]), json!(["every", ["tls"], [], 2])]
+    );
+    assert!(model.validate().is_empty());
+}
+
+#[test]
 fn a_store_is_served_likewise() {
     let mut stored = Stored::new(Options::default());
     stored.apply("upstreams/1", Some(br#"{"id":"1","nodes":{"10.0.0.1:1":1}}"#));

@@ -4,7 +4,6 @@ mod groups;
 mod json_path;
 mod plugins;
 mod reference;
-mod script;
 mod ssl;
 mod upstream;
 
@@ -13,6 +12,7 @@ pub use plugins::{AUTHENTICATING, STREAM_PLUGINS};
 use super::kind::Kind;
 use super::state::State;
 use crate::document::{id_text, proto, secret};
+use crate::lua;
 use crate::settings::Settings;
 use crate::translate::vars;
 use serde_json::{Map, Value};
@@ -108,7 +108,7 @@ fn route(value: &mut Value, around: Surroundings<'_>) -> Result<(), String> {
         .map_or(Ok(()), json_path::check)
         .map_err(|error| format!("failed to validate the 'vars' expression: {error}"))?;
     if let Some(function) = value.get("filter_func").and_then(Value::as_str)
-        && let Some(error) = script::error(&format!("return {function}"))
+        && let Some(error) = lua::error(&format!("return {function}"))
     {
         return Err(format!("failed to load 'filter_func' string: {error}"));
     }
@@ -117,11 +117,7 @@ fn route(value: &mut Value, around: Surroundings<'_>) -> Result<(), String> {
 
 /// A script must be Lua; what it makes is not looked at.
 fn check_script(value: &Value) -> Result<(), String> {
-    match value
-        .get("script")
-        .and_then(Value::as_str)
-        .and_then(script::error)
-    {
+    match value.get("script").and_then(Value::as_str).and_then(lua::error) {
         Some(error) => Err(format!("failed to load 'script' string: {error}")),
         None => Ok(()),
     }

@@ -1,6 +1,7 @@
 //! Checking the plugins of a resource, as APISIX does before it takes the resource over.
 
 use super::{is_known, mapping, meta::Meta, unserved};
+use crate::lua;
 use crate::settings::Settings;
 use crate::translate::vars;
 use serde_json::Value;
@@ -66,9 +67,15 @@ impl Checker {
             }
             _ => {}
         }
-        match meta.filter.as_deref().map(vars::check) {
-            Some(Err(error)) => Err(format!("failed to validate the 'vars' expression: {error}")),
-            _ => Ok(()),
+        if let Some(Err(error)) = meta.filter.as_deref().map(vars::check) {
+            return Err(format!("failed to validate the 'vars' expression: {error}"));
+        }
+        let function = meta.pre_function.as_deref().filter(|_| self.checks_unserved);
+        match function.and_then(|function| lua::error_in(function, "meta pre_function")) {
+            Some(error) => Err(format!(
+                "failed to load _meta.pre_function in plugin {name}: {error}"
+            )),
+            None => Ok(()),
         }
     }
 

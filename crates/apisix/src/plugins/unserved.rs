@@ -5,6 +5,7 @@
 //! counts on.
 
 mod checks;
+mod models;
 mod openid;
 
 use super::Side;
@@ -285,6 +286,31 @@ mod tests {
                 Side::Request,
                 json!({"customer_token": "t", "tags": ["a", "tag=b"]}),
                 "property \"tags\" validation failed: failed to validate item 2: failed to match pattern \"^(?!tag=)[ -~]*\" with \"tag=b\"",
+            ),
+            (
+                "serverless-pre-function",
+                Side::Request,
+                json!({"functions": ["a"]}),
+                "failed to loadstring: [string \"a\"]:1: '=' expected near '<eof>'",
+            ),
+            (
+                "serverless-post-function",
+                Side::Request,
+                json!({"functions": ["local a = 123;"]}),
+                "only accept Lua function, the input code type is nil",
+            ),
+            (
+                "ai-proxy-multi",
+                Side::Request,
+                json!({
+                    "balancer": {"algorithm": "semantic"},
+                    "semantic_opts": {
+                        "embeddings": {"provider": "openai", "model": "m", "auth": {"header": {"a": "b"}}},
+                        "fallback": "no"
+                    },
+                    "instances": [{"name": "a", "provider": "openai", "weight": 1, "auth": {"header": {"a": "b"}}, "examples": ["x"]}]
+                }),
+                "`semantic_opts.fallback` names unknown instance 'no'",
             ),
             (
                 "oas-validator",

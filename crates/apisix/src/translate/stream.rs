@@ -7,7 +7,7 @@ use crate::plugins::{Checker, Meta, Side, mapping};
 use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::HashSet;
-use weir_model::{ChainStep, Diagnostic, DocPath, Endpoint, Voice};
+use weir_model::{ChainStep, Diagnostic, DocPath, Endpoint, StreamProtocol, Voice};
 
 /// The plugins that work on stream routes here.
 const SERVED: [&str; 2] = ["ip-restriction", "limit-conn"];
@@ -63,7 +63,12 @@ impl Translation<'_> {
         Some(weir_model::StreamRoute {
             name: item.id.clone(),
             voice: Voice::Apisix,
-            snis: route.sni.iter().cloned().collect(),
+            // By `*`, any name is meant, but no session without TLS.
+            protocols: match route.sni.as_deref() {
+                Some("*") => vec![StreamProtocol::Tls],
+                _ => Vec::new(),
+            },
+            snis: route.sni.iter().filter(|name| *name != "*").cloned().collect(),
             sources: ends(&route.remote_addr, None),
             destinations: ends(&route.server_addr, route.server_port),
             service,

@@ -62,6 +62,13 @@ PUT consumers {"username": "a", "plugins": {"ldap-auth": {}}} -> 400
 PUT stream_routes/1 {"plugins": {"ip-restriction": {}}, "upstream": {"nodes": {"a:1": 1}}} -> 400
     {"error_msg": "failed to check the configuration of stream plugin [ip-restriction]: value should match only one schema, but matches none"}
 PUT plugin_metadata/authz-casbin {"model": "m"} -> 400 {"error_msg": "invalid configuration: property \"policy\" is required"}
+PUT routes/1 {"uri": "/", "plugins": {"cors": {"_meta": {"pre_function": "not a function"}}}} -> 400
+    {"error_msg": "failed to load _meta.pre_function in plugin cors: [string \"meta pre_function\"]:1: unexpected symbol near 'not'"}
+PUT services/1 {"script": "invalid script"} -> 400
+    {"error_msg": "failed to load 'script' string: [string \"invalid script\"]:1: '=' expected near 'script'"}
+PUT routes/1 {"uri": "/", "plugins": {"authz-casbin": {"username": "u"}}} -> 400
+PUT plugin_metadata/authz-casbin {"model": "m", "policy": "p"} -> 201
+PUT routes/1 {"uri": "/", "plugins": {"authz-casbin": {"username": "u"}}} -> 201
 PUT plugin_metadata/nothing {} -> 400 {"error_msg": "invalid plugin name"}
 PUT plugin_metadata/example-plugin {"skey": "x"} -> 400 {"error_msg": "invalid configuration: property \"ikey\" is required"}
 PUT secrets/x/1 {} -> 400 {"error_msg": "invalid secret manager: x"}

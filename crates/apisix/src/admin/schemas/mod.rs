@@ -28,8 +28,17 @@ const TOLD: [Kind; 11] = [
     Kind::Upstream,
 ];
 
+/// Plugins whose version is not the first.
+const VERSIONS: [(&str, f64); 4] = [
+    ("ai-proxy", 0.5),
+    ("ai-proxy-multi", 0.5),
+    ("limit-count", 0.5),
+    ("openid-connect", 0.2),
+];
+
 /// Plugins that work for all calls or for none.
-const GLOBAL: [&str; 5] = [
+const GLOBAL: [&str; 6] = [
+    "ai",
     "batch-requests",
     "error-log-logger",
     "log-rotate",
@@ -137,8 +146,16 @@ fn about(name: &str) -> Map<String, Value> {
             about.insert(field.to_owned(), value);
         }
     };
-    put("version", Some(json!(0.1)));
+    let version = VERSIONS.iter().find(|(known, _)| *known == name);
+    put(
+        "version",
+        Some(json!(version.map_or(0.1, |(_, version)| *version))),
+    );
     put("type", AUTHENTICATING.contains(&name).then(|| json!("auth")));
+    put(
+        "type",
+        (name == "request-validation").then(|| json!("validation")),
+    );
     put("scope", GLOBAL.contains(&name).then(|| json!("global")));
     let priority = PRIORITIES
         .iter()
@@ -150,8 +167,11 @@ fn about(name: &str) -> Map<String, Value> {
         Some(mapping) => {
             put("priority", Some(json!(mapping.priority())));
             let mut schema = with_meta(mapping.shape().to_json_schema());
-            if mapping.credentials().is_some() {
-                schema["title"] = json!("work with route or service object");
+            let secrets: Vec<_> = secret_fields(name).collect();
+            match mapping.credentials() {
+                Some(_) => schema["title"] = json!("work with route or service object"),
+                None if !secrets.is_empty() => schema["encrypt_fields"] = json!(secrets),
+                None => {}
             }
             put("schema", Some(schema));
             put(
@@ -161,7 +181,6 @@ fn about(name: &str) -> Map<String, Value> {
             if let Some(credentials) = mapping.credentials() {
                 let mut schema = credentials.shape().to_json_schema();
                 schema["title"] = json!("work with consumer object");
-                let secrets: Vec<_> = secret_fields(name).collect();
                 if !secrets.is_empty() {
                     schema["encrypt_fields"] = json!(secrets);
                 }

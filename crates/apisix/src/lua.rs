@@ -1,7 +1,70 @@
-//! Whether a function in Lua can be one: its blocks are closed, its texts end. What it does is not looked at.
+//! Whether a chunk of Lua can be one: it begins as a statement does, its blocks are closed, its texts end. What it does
+//! is not looked at.
+
+/// Words with which a statement begins.
+const STATEMENTS: [&str; 10] = [
+    "break", "do", "for", "function", "goto", "if", "local", "repeat", "return", "while",
+];
+
+/// Words with which none does.
+const NO_STATEMENTS: [&str; 6] = ["and", "false", "nil", "not", "or", "true"];
 
 /// What is wrong with a chunk, in the words of Lua; `None`: nothing that is looked for.
 pub fn error(chunk: &str) -> Option<String> {
+    let mut lines = chunk.lines();
+    let first = lines.next().unwrap_or_default();
+    let more = if lines.next().is_some() { "..." } else { "" };
+    error_in(chunk, &format!("{first}{more}"))
+}
+
+/// The same of a chunk that has a name.
+pub fn error_in(chunk: &str, name: &str) -> Option<String> {
+    let (line, problem) = wrong_start(chunk).or_else(|| open_block(chunk))?;
+    Some(format!("[string \"{name}\"]:{line}: {problem}"))
+}
+
+/// Whether a chunk gives something back.
+pub fn returns(chunk: &str) -> bool {
+    let mut reader = Reader { rest: chunk, line: 1 };
+    let mut depth = 0_usize;
+    while let Ok(Some((token, _))) = reader.next() {
+        match token {
+            "function" | "do" | "if" | "repeat" => depth += 1,
+            "end" | "until" => depth = depth.saturating_sub(1),
+            "return" if depth == 0 => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// What is wrong with the beginning, and in which line.
+fn wrong_start(chunk: &str) -> Option<(usize, String)> {
+    let mut reader = Reader { rest: chunk, line: 1 };
+    let rest = chunk.trim_start();
+    if !rest.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_') {
+        return None;
+    }
+    let (first, line) = reader.next().ok()??;
+    if STATEMENTS.contains(&first) {
+        return None;
+    }
+    if NO_STATEMENTS.contains(&first) {
+        return Some((line, format!("unexpected symbol near '{first}'")));
+    }
+    let rest = reader.rest.trim_start();
+    let near = match rest.chars().next() {
+        None => "<eof>".to_owned(),
+        Some(next) if next.is_ascii_alphabetic() || next == '_' => reader.next().ok()??.0.to_owned(),
+        Some(_) => return None,
+    };
+    // A word by itself is no statement.
+    let is_closer = matches!(first, "end" | "until" | "else" | "elseif" | "then" | "in");
+    (!is_closer).then(|| (reader.line, format!("'=' expected near '{near}'")))
+}
+
+/// The block that is not closed, or closed too often, and in which line that is seen.
+fn open_block(chunk: &str) -> Option<(usize, String)> {
     let mut reader = Reader { rest: chunk, line: 1 };
     let mut open: Vec<(&str, usize)> = Vec::new();
     let problem = loop {
@@ -28,10 +91,7 @@ pub fn error(chunk: &str) -> Option<String> {
             _ => {}
         }
     };
-    let mut lines = chunk.lines();
-    let first = lines.next().unwrap_or_default();
-    let more = if lines.next().is_some() { "..." } else { "" };
-    Some(format!("[string \"{first}{more}\"]:{}: {problem}", reader.line))
+    Some((reader.line, problem))
 }
 
 struct Reader<'c> {
@@ -116,6 +176,33 @@ fn level(text: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn statements_begin_as_such() {
+        for (chunk, wanted) in [
+            ("a", Some("[string \"a\"]:1: '=' expected near '<eof>'")),
+            (
+                "invalid script",
+                Some("[string \"invalid script\"]:1: '=' expected near 'script'"),
+            ),
+            (
+                "not a function",
+                Some("[string \"not a function\"]:1: unexpected symbol near 'not'"),
+            ),
+            ("a = 1", None),
+            ("ngx.say('a')", None),
+            ("  -- a comment\nlocal a = 1", None),
+            ("local function a() end return a", None),
+        ] {
+            assert_eq!(error(chunk).as_deref(), wanted, "{chunk}");
+        }
+        assert!(returns("local a = 1 return function() end"));
+        assert!(!returns("local a = function() return 1 end"));
+        assert_eq!(
+            error_in("not a", "meta pre_function").as_deref(),
+            Some("[string \"meta pre_function\"]:1: unexpected symbol near 'not'")
+        );
+    }
 
     #[test]
     fn blocks_are_closed() {

@@ -1,20 +1,17 @@
 //! What a gateway says of itself to whoever lists gateways.
 
 use crate::api::{Gateways, Report};
-use crate::commit::insist;
 use crate::follow::{Contact, Followed, OpenStore};
 use crate::http::Call;
 use hyper::Method;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use weir_store::{Change, Key, Revision, Store, Transaction};
+use weir_store::{Change, Key, Store, Transaction};
 
 /// How often it says so at least.
 const INTERVAL: Duration = Duration::from_secs(10);
 /// How long a report stays in a store.
 const LIFE: Duration = Duration::from_secs(120);
-/// Attempts to leave one there while others write too.
-const MAX_ATTEMPTS: usize = 10;
 
 /// To whom.
 #[derive(Clone)]
@@ -62,7 +59,7 @@ pub async fn report(speaker: Speaker, followed: Followed, sink: Sink) {
             is_other || is_further || report.time.saturating_sub(said.time) >= INTERVAL.as_millis() as u64
         });
         if is_due {
-            match sink.say(&speaker.name, &report, &followed).await {
+            match sink.say(&speaker.name, &report).await {
                 Ok(()) => said = Some(report),
                 Err(error) => tracing::debug!(%error, "this gateway's report is not taken"),
             }
@@ -95,7 +92,7 @@ impl Speaker {
 }
 
 impl Sink {
-    async fn say(&self, name: &str, report: &Report, followed: &Followed) -> Result<(), String> {
+    async fn say(&self, name: &str, report: &Report) -> Result<(), String> {
         match self {
             Self::Here(gateways) => {
                 gateways.note(name, report.clone(), SystemTime::now());
@@ -113,13 +110,13 @@ impl Sink {
             }
             Self::Store(store) => {
                 let store: Arc<dyn Store> = store.get().ok_or("the store is away")?;
-                leave(&*store, name, report, followed.state().revision).await
+                leave(&*store, name, report).await
             }
         }
     }
 }
 
-async fn leave(store: &dyn Store, name: &str, report: &Report, expected: Revision) -> Result<(), String> {
+async fn leave(store: &dyn Store, name: &str, report: &Report) -> Result<(), String> {
     let key = Key::new(&format!("weir/gateways/{name}")).map_err(|error| error.to_string())?;
     let value = serde_json::to_vec(report).map_err(|error| error.to_string())?;
     let transaction = Transaction {
@@ -132,7 +129,7 @@ async fn leave(store: &dyn Store, name: &str, report: &Report, expected: Revisio
             time_to_live: Some(LIFE),
         }],
     };
-    let committed = insist(store, transaction, expected, MAX_ATTEMPTS).await;
+    let committed = store.append(transaction).await;
     committed.map(drop).map_err(|error| error.to_string())
 }
 

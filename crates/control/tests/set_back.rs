@@ -8,6 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use tokio::sync::watch;
 use tower::ServiceExt as _;
+use weir_control::access::{Caller, Users};
+use weir_control::api::{Api, ApiOptions, Gateways};
+use weir_control::follow::{DoorOptions, Followed};
 use weir_store::memory::MemoryStore;
 use weir_store::{
     Change, Changes, CommitError, Document, Recorded, Revision, Store, StoreError, Transaction, Watch,
@@ -123,14 +126,27 @@ async fn call(router: &Router, method: &str, path: &str) -> u16 {
     status
 }
 
-/// Both doors, with what their resources' paths begin with and what a new one is answered with.
-async fn doors(place: &Place) -> [(Router, &'static str, u16); 2] {
+/// All doors, with what their resources' paths begin with and what a new one is answered with.
+async fn doors(place: &Place) -> [(Router, &'static str, u16); 3] {
     let store = || Arc::new(place.clone()) as Arc<dyn Store>;
     let kong = weir_kong::admin::Admin::open(store(), weir_kong::admin::AdminOptions::default());
     let mut options = weir_apisix::AdminOptions::new(SystemTime::now);
     options.keys.clear();
     let apisix = weir_apisix::Admin::open(store(), options);
+    let options = ApiOptions {
+        users: Users::default(),
+        followed: Followed::default(),
+        doors: DoorOptions::default(),
+        registry: weir_plugins::registry,
+        gateways: Gateways::default(),
+    };
+    let native = Api::open(store(), options).await.expect("opened").router();
     [
+        (
+            native.layer(axum::Extension(Caller::Open)),
+            "/api/v1/resources/services/",
+            201,
+        ),
         (kong.await.expect("opened").router(), "/services/", 200),
         (
             apisix.await.expect("opened").router(),
@@ -172,5 +188,24 @@ async fn doors_forget_what_the_store_has_forgotten() {
         }
         assert_eq!(call(&router, "PUT", &of("1e")).await, new);
         assert_eq!(call(&router, "GET", &of("1e")).await, 200);
+    }
+}
+
+#[tokio::test]
+async fn a_write_right_after_the_store_was_set_back_is_made() {
+    let place = Place::new();
+    for (router, prefix, new) in doors(&place).await {
+        let of = |name: &str| format!("{prefix}{name}");
+        assert_eq!(call(&router, "PUT", &of("1a")).await, new);
+        let saved = place.saved().await;
+        for name in ["1b", "1c", "1d"] {
+            assert_eq!(call(&router, "PUT", &of(name)).await, new);
+        }
+        // Nobody is told of it.
+        *place.store.lock().expect("whole") = saved;
+        assert_eq!(call(&router, "PUT", &of("1e")).await, new, "{prefix}");
+        for (name, expected) in [("1a", 200), ("1b", 404), ("1e", 200)] {
+            assert_eq!(call(&router, "GET", &of(name)).await, expected, "{prefix}{name}");
+        }
     }
 }

@@ -15,6 +15,7 @@ pub mod schema;
 pub mod stored;
 pub mod voice;
 
+mod claims;
 mod translate;
 
 pub use voice::KongVoice;

@@ -18,6 +18,12 @@ const MAX_DEPTH: usize = 128;
 const MAX_VALUES: usize = 5_000_000;
 /// Most bytes of texts that anchors and aliases may make copies of.
 const MAX_COPIED_BYTES: usize = 64 << 20;
+/// So many values anchors and aliases may make copies of in any document; a longer text may have more of them, one for
+/// each of its bytes. Memory grows with the text then, and not with what aliases stand for.
+const FREE_COPIES: usize = 50_000;
+/// Likewise bytes of texts, of which there may be eight for each byte.
+const FREE_COPIED_BYTES: usize = 4 << 20;
+const COPIED_BYTES_PER_BYTE: usize = 8;
 /// Up to so many entries, a map's keys are compared with each other; beyond, they are hashed.
 const SMALL_MAP: usize = 16;
 
@@ -43,6 +49,10 @@ pub fn parse_noting_repeats(text: &str) -> Result<(Value, Vec<Diagnostic>), Diag
         text_bytes: 0,
         copied_values: 0,
         copied_bytes: 0,
+        max_copied_values: FREE_COPIES.saturating_add(text.len()).min(MAX_VALUES),
+        max_copied_bytes: FREE_COPIED_BYTES
+            .saturating_add(text.len().saturating_mul(COPIED_BYTES_PER_BYTE))
+            .min(MAX_COPIED_BYTES),
         items: Vec::new(),
         entries: Vec::new(),
         repeats: Vec::new(),
@@ -84,6 +94,9 @@ struct Events<'t> {
     /// What anchors and aliases have made copies of.
     copied_values: usize,
     copied_bytes: usize,
+    /// How many of them there may be.
+    max_copied_values: usize,
+    max_copied_bytes: usize,
     /// Items of the lists that are being read, the innermost's last. A list that is complete takes its own in one
     /// piece: thousands of small lists and maps that grow one by one cost more than all the rest of reading.
     items: Vec<Value>,
@@ -135,11 +148,12 @@ impl<'t> Events<'t> {
     fn count_copy(&mut self, values: usize, text_bytes: usize, span: Span) -> Result<(), Diagnostic> {
         self.copied_values = self.copied_values.saturating_add(values);
         self.copied_bytes = self.copied_bytes.saturating_add(text_bytes);
-        if self.copied_values > MAX_VALUES || self.copied_bytes > MAX_COPIED_BYTES {
+        if self.copied_values > self.max_copied_values || self.copied_bytes > self.max_copied_bytes {
             return Err(syntax_error(
                 span.start.line(),
                 format!(
-                    "anchors and aliases stand for more than {MAX_VALUES} values or {MAX_COPIED_BYTES} bytes"
+                    "anchors and aliases stand for more than {} values or {} bytes",
+                    self.max_copied_values, self.max_copied_bytes
                 ),
             ));
         }

@@ -9,6 +9,7 @@
 
 pub mod diagnostic;
 pub mod document;
+pub mod secrets;
 pub mod x509;
 
 mod acme;
@@ -16,6 +17,7 @@ mod certificate;
 mod chain;
 mod consumer;
 mod health;
+mod overlap;
 mod path;
 mod precedence;
 mod predicate;
@@ -35,6 +37,7 @@ pub use health::{
     ActiveChecks, ActiveHealthy, ActiveUnhealthy, HealthChecks, NoneHealthy, PassiveChecks, PassiveHealthy,
     PassiveUnhealthy, ProbeKind, RetryBudget,
 };
+pub use overlap::server_names_may_overlap;
 pub use path::{HostPattern, InvalidPattern, PathPattern, TemplatePart};
 pub use predicate::{Comparison, Operator, Predicate};
 pub use route::{

@@ -59,6 +59,8 @@ pub trait Plugin: Send + Sync {
 
 /// The credentials that a plugin accepts.
 pub struct CredentialKind {
+    /// The field by which a call names the credential; no two credentials have the same.
+    pub identity: &'static str,
     /// JSON Schema of a credential's configuration.
     pub schema: schemars::Schema,
     /// Whether a credential's configuration is good.

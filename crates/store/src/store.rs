@@ -2,6 +2,10 @@
 
 use crate::document::{Document, Key, Recorded, Revision, Transaction};
 use async_trait::async_trait;
+use std::time::{Duration, Instant};
+
+/// For how long [`Store::append`] tries while others write too.
+const APPEND_LIMIT: Duration = Duration::from_secs(20);
 
 /// Versioned documents. Cheap to share; every method may be called at any time and from any task.
 ///
@@ -28,6 +32,23 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// [`CommitError::Conflict`]: something was committed after `expected`, and nothing was changed.
     /// [`CommitError::Unknown`]: the store was lost before it answered; the changes were made whole or not at all.
     async fn commit(&self, transaction: Transaction, expected: Revision) -> Result<Revision, CommitError>;
+
+    /// Makes all the changes as one revision, whatever was committed before. For changes that stand for themselves: no
+    /// other document and no earlier value decides whether they are right.
+    ///
+    /// # Errors
+    /// As [`Store::commit`]; [`CommitError::Conflict`] only after others were faster for a long time.
+    async fn append(&self, transaction: Transaction) -> Result<Revision, CommitError> {
+        let (begun, mut expected) = (Instant::now(), Revision::default());
+        loop {
+            match self.commit(transaction.clone(), expected).await {
+                Err(CommitError::Conflict { current }) if begun.elapsed() < APPEND_LIMIT => {
+                    expected = current
+                }
+                done => return done,
+            }
+        }
+    }
 
     /// The changes below a prefix that were made before a revision (`None`: up to now), the latest first and those of
     /// one commit in the order of their keys. There are at most `limit` of them, and all others of the last one's

@@ -1,11 +1,14 @@
 //! The status listener: `/status`, `/status/ready` and `/metrics`. Read-only, off the workers.
 
+mod readiness;
+
 use crate::certificates;
 use crate::run::unix_seconds;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Json, Response};
 use axum::{Router, routing};
+use readiness::Facts;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,6 +34,8 @@ pub struct Status {
     apisix: OnceLock<Arc<weir_apisix::Admin>>,
     metrics: Arc<Registry>,
     is_draining: AtomicBool,
+    /// Whether Admin APIs wait for their first read of the store.
+    awaits_admin: AtomicBool,
     /// Whether there will be no gateway.
     is_control_plane: bool,
     last_load: Mutex<LastLoad>,
@@ -58,6 +63,7 @@ impl Status {
             apisix: OnceLock::new(),
             metrics,
             is_draining: AtomicBool::new(false),
+            awaits_admin: AtomicBool::new(false),
             last_load: Mutex::default(),
         }
     }
@@ -119,6 +125,16 @@ impl Status {
         }
     }
 
+    /// There are Admin APIs, which answer once they have read the store.
+    pub fn await_admin(&self) {
+        self.awaits_admin.store(true, Ordering::Release);
+    }
+
+    /// The Admin APIs have read the store.
+    pub fn admin_is_open(&self) {
+        self.awaits_admin.store(false, Ordering::Release);
+    }
+
     /// From now on the gateway is not ready.
     pub fn drain(&self) {
         self.is_draining.store(true, Ordering::Release);
@@ -176,24 +192,24 @@ impl Status {
     }
 
     fn state(&self) -> &'static str {
-        let is_control_plane = self.gateway().is_none() && self.is_ready();
-        match () {
-            () if self.is_draining.load(Ordering::Acquire) => "draining",
-            () if is_control_plane => "managing",
-            () if self.gateway().is_some() => "serving",
-            () => "starting",
-        }
+        self.facts().state()
     }
 
     /// Whether all that this process does goes on.
     fn is_ready(&self) -> bool {
-        let is_served = || {
-            self.followed
-                .get()
-                .is_some_and(|it| it.state().served_at.is_some())
-        };
-        let is_started = self.gateway().is_some() || (self.is_control_plane && is_served());
-        is_started && !self.is_draining.load(Ordering::Acquire)
+        matches!(self.state(), "serving" | "managing")
+    }
+
+    fn facts(&self) -> Facts {
+        let followed = self.followed.get().map(Followed::state);
+        Facts {
+            is_draining: self.is_draining.load(Ordering::Acquire),
+            is_control_plane: self.is_control_plane,
+            has_gateway: self.gateway().is_some(),
+            is_served: followed.as_ref().is_some_and(|it| it.served_at.is_some()),
+            is_last_known_good: followed.is_some_and(|it| it.is_last_known_good),
+            awaits_admin: self.awaits_admin.load(Ordering::Acquire),
+        }
     }
 
     fn to_json(&self) -> Value {

@@ -1,7 +1,7 @@
 //! What the Admin API answers: status, body and headers. What is asked, and of what, stands elsewhere.
 
 use axum::body::Body;
-use axum::http::header::{CONTENT_TYPE, HeaderName, HeaderValue, SERVER};
+use axum::http::header::{CONTENT_TYPE, HeaderName, HeaderValue, SERVER, WARNING};
 use axum::http::{Response, StatusCode};
 use serde::Serialize;
 use serde_json::json;
@@ -10,6 +10,9 @@ use serde_json::json;
 pub const SERVER_NAME: HeaderValue = HeaderValue::from_static("APISIX/3.18.0");
 /// The answer to a write that is only tried has it, as its request had.
 pub const DRY_RUN: HeaderName = HeaderName::from_static("weir-dry-run");
+
+/// So many warnings are told.
+const MAX_WARNINGS: usize = 10;
 
 /// An answer, with the headers of its own.
 #[derive(Debug, Clone)]
@@ -81,6 +84,22 @@ impl Answer {
     #[must_use]
     pub fn versioned(self) -> Self {
         self.with(HeaderName::from_static("x-api-version"), "v3")
+    }
+
+    /// With what is to be said of documents that are stored and not served as they are written.
+    #[must_use]
+    pub fn with_warnings(self, found: impl Iterator<Item: ToString>) -> Self {
+        let mut texts: Vec<String> = found.map(|it| it.to_string()).collect();
+        texts.sort();
+        texts.dedup();
+        texts.truncate(MAX_WARNINGS);
+        match texts.is_empty() {
+            true => self,
+            false => self.with(
+                WARNING,
+                &format!("299 weir \"{}\"", texts.join("; ").replace('"', "'")),
+            ),
+        }
     }
 
     /// The whole response.

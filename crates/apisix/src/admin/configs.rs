@@ -5,17 +5,17 @@
 
 use super::answer::{Answer, Outcome};
 use super::call::Call;
-use super::kind::Kind;
 use super::state::State;
 use super::token::Role;
 use super::validate::check_configuration;
-use super::veil::take_private_keys;
 use super::write::Plan;
 use crate::document::id_text;
+use crate::stored::lack::Lack;
 use axum::http::header::{CONTENT_TYPE, HeaderName};
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use weir_model::secrets;
 
 /// The document about the whole.
 const ABOUT: &str = "standalone/configs";
@@ -97,10 +97,7 @@ fn whole(state: &State, about: Option<&Value>, role: Role) -> Value {
         let prefix = format!("{list}/");
         let mut items: Vec<Value> = state.below(&prefix).map(|entry| entry.value.clone()).collect();
         if role == Role::Viewer {
-            let is_certificates = list == Kind::Ssl.name();
-            items
-                .iter_mut()
-                .for_each(|item| take_private_keys(item, is_certificates));
+            items.iter_mut().for_each(secrets::hide);
         }
         if !items.is_empty() {
             whole.insert(list.to_owned(), Value::Array(items));
@@ -164,10 +161,15 @@ pub fn plan(state: &State, call: &Call) -> Outcome<Plan> {
     let about = json!({"digest": digest, "last_modified": seconds, "versions": versions});
     let mut changes: Vec<_> = changes.into_iter().collect();
     changes.push((ABOUT.to_owned(), Some(about)));
+    let items = changes
+        .iter()
+        .filter_map(|(_, value)| value.as_ref()?.as_object());
+    let lacks: Vec<Lack> = items.filter_map(Lack::of).collect();
     Ok(Plan {
         changes,
         time_to_live: None,
         answer: Answer::empty(StatusCode::ACCEPTED)
+            .with_warnings(lacks.iter())
             .with(LAST_MODIFIED, &seconds.to_string())
             .with(DIGEST, digest),
     })

@@ -7,7 +7,8 @@ use super::check::STREAM_PLUGINS;
 use super::kind::Kind;
 use super::schemas;
 use super::state::{Entry, State};
-use super::veil::take_private_keys;
+use super::token::Role;
+use super::veil::shown;
 use crate::document::split_port;
 use crate::plugins::is_known;
 use axum::http::header::CONTENT_TYPE;
@@ -71,21 +72,21 @@ pub fn answer(admin: &Admin, call: &Call) -> Answer {
             ["schema"] => ok(schemas::everything()),
             ["healthcheck"] => health_of_all(admin, &state, call),
             ["healthcheck", rest @ ..] => health_of_one(admin, &state, call, rest),
-            ["routes"] => ok(dump(&state, Kind::Route)),
-            ["services"] => ok(dump(&state, Kind::Service)),
-            ["upstreams"] => ok(dump(&state, Kind::Upstream)),
-            ["route", id] => dump_one(&state, Kind::Route, id),
-            ["service", id] => dump_one(&state, Kind::Service, id),
-            ["upstream", id] => dump_one(&state, Kind::Upstream, id),
+            ["routes"] => ok(dump(&state, call.role, Kind::Route)),
+            ["services"] => ok(dump(&state, call.role, Kind::Service)),
+            ["upstreams"] => ok(dump(&state, call.role, Kind::Upstream)),
+            ["route", id] => dump_one(&state, call.role, Kind::Route, id),
+            ["service", id] => dump_one(&state, call.role, Kind::Service, id),
+            ["upstream", id] => dump_one(&state, call.role, Kind::Upstream, id),
             ["plugin_metadatas"] => ok(listed(
                 state
                     .of_kind(Kind::PluginMetadata)
                     .filter(|entry| is_known(entry.id()) || STREAM_PLUGINS.contains(&entry.id()))
-                    .map(|entry| entry.value.clone())
+                    .map(|entry| shown(Kind::PluginMetadata, &entry.value, call.role).into_owned())
                     .collect(),
             )),
             ["plugin_metadata", name] => match state.get(&format!("plugin_metadata/{name}")) {
-                Some(entry) => ok(entry.value.clone()),
+                Some(entry) => ok(shown(Kind::PluginMetadata, &entry.value, call.role).into_owned()),
                 None => missing(format!("plugin metadata[{name}] not found")),
             },
             _ => no_page(),
@@ -102,8 +103,13 @@ fn missing(message: String) -> Answer {
     Answer::error(StatusCode::NOT_FOUND, message)
 }
 
-fn dump(state: &State, kind: Kind) -> Value {
-    listed(state.of_kind(kind).map(|entry| dumped(kind, entry)).collect())
+fn dump(state: &State, role: Role, kind: Kind) -> Value {
+    listed(
+        state
+            .of_kind(kind)
+            .map(|entry| dumped(kind, role, entry))
+            .collect(),
+    )
 }
 
 /// A list as APISIX's scripting language writes it: an empty one looks like an empty map.
@@ -114,15 +120,15 @@ fn listed(items: Vec<Value>) -> Value {
     }
 }
 
-fn dump_one(state: &State, kind: Kind, id: &str) -> Answer {
+fn dump_one(state: &State, role: Role, kind: Kind, id: &str) -> Answer {
     match state.get(&format!("{}/{id}", kind.name())) {
-        Some(entry) => Answer::json(StatusCode::OK, &dumped(kind, entry)),
+        Some(entry) => Answer::json(StatusCode::OK, &dumped(kind, role, entry)),
         None => missing(format!("{}[{id}] not found", kind.word())),
     }
 }
 
 /// A document as it is served: with defaults, and with its nodes as a list.
-fn dumped(kind: Kind, entry: &Entry) -> Value {
+fn dumped(kind: Kind, role: Role, entry: &Entry) -> Value {
     let mut value = entry.value.clone();
     if let Some(shape) = kind.shape() {
         // One that is wrong is told as it is stored.
@@ -142,11 +148,9 @@ fn dumped(kind: Kind, entry: &Entry) -> Value {
             *nodes = entry.value.pointer(place).cloned().unwrap_or_default();
         }
     }
-    // Whoever asks from this machine shows no key, as in the original.
-    take_private_keys(&mut value, kind == Kind::Ssl);
     json!({
         "key": format!("/apisix/{}", entry.key),
-        "value": value,
+        "value": shown(kind, &value, role),
         "createdIndex": entry.created.0,
         "modifiedIndex": entry.modified.0,
     })

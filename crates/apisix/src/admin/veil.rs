@@ -3,7 +3,7 @@
 //! The store keeps documents in its own safety, so they are stored as they were written. Values that have been
 //! encrypted with the keyring already, in private keys taken from an APISIX, are opened before they are stored.
 //!
-//! And private keys in answers to reads: whoever may only read does not see them.
+//! And secrets in answers to reads: a caller who may only read does not see them.
 
 use super::kind::Kind;
 use super::token::Role;
@@ -18,6 +18,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
+use weir_model::secrets;
 
 /// The fields of plugins' configurations that are secrets.
 const FIELDS: [(&str, &str); 26] = [
@@ -141,41 +142,29 @@ impl Keyring {
     }
 }
 
-/// A document as it is shown to whoever reads it. The private keys of a certificate are shown to nobody, as in APISIX;
-/// others to whoever may write.
+/// A document as it is shown to its reader. The private keys of a certificate are shown to nobody, as in APISIX; all
+/// other secrets to callers who may write.
 pub fn shown(kind: Kind, value: &Value, role: Role) -> Cow<'_, Value> {
     let is_certificate = kind == Kind::Ssl;
     if role == Role::Admin && !is_certificate {
         return Cow::Borrowed(value);
     }
     let mut value = value.clone();
-    take_private_keys(&mut value, is_certificate);
+    if is_certificate {
+        take_keys(&mut value);
+    }
+    if role == Role::Viewer {
+        secrets::hide(&mut value);
+    }
     Cow::Owned(value)
 }
 
-/// Takes the private keys out of a document, wherever they are in it.
-pub fn take_private_keys(value: &mut Value, is_certificate: bool) {
-    if is_certificate && let Value::Object(map) = value {
+/// Takes the private keys out of a certificate.
+fn take_keys(value: &mut Value) {
+    if let Value::Object(map) = value {
         map.shift_remove("key");
         map.shift_remove("keys");
     }
-    match value {
-        Value::Object(map) => {
-            map.retain(|name, value| name != "client_key" && !is_private_key(value));
-            map.values_mut().for_each(|value| take_private_keys(value, false));
-        }
-        Value::Array(items) => {
-            items.retain(|item| !is_private_key(item));
-            items.iter_mut().for_each(|item| take_private_keys(item, false));
-        }
-        _ => {}
-    }
-}
-
-fn is_private_key(value: &Value) -> bool {
-    value
-        .as_str()
-        .is_some_and(|text| text.contains("PRIVATE KEY-----"))
 }
 
 /// The fields of a plugin's configuration that are secrets.
@@ -205,7 +194,7 @@ mod tests {
     fn private_keys_are_for_whoever_may_write() {
         let pem = "-----BEGIN RSA PRIVATE KEY-----\n";
         let tls = json!({"client_cert": "c", "client_key": "$secret://vault/1/k"});
-        let open = json!({"client_cert": "c"});
+        let open = json!({"client_cert": "c", "client_key": "***"});
         let split = |tls: &Value| json!({"plugins": {"traffic-split": {"rules": [{"weighted_upstreams": [{"upstream": {"tls": tls}}]}]}}});
         for (kind, stored, for_admin, for_viewer) in [
             (
@@ -231,11 +220,41 @@ mod tests {
                 Kind::GlobalRule,
                 json!({"plugins": {"openid-connect": {"client_rsa_private_key": pem}, "x": {"keys": [pem, "a"]}}}),
                 json!({"plugins": {"openid-connect": {"client_rsa_private_key": pem}, "x": {"keys": [pem, "a"]}}}),
-                json!({"plugins": {"openid-connect": {}, "x": {"keys": ["a"]}}}),
+                json!({"plugins": {"openid-connect": {"client_rsa_private_key": "***"}, "x": {"keys": ["***", "***"]}}}),
             ),
         ] {
             assert_eq!(*shown(kind, &stored, Role::Admin), for_admin);
             assert_eq!(*shown(kind, &stored, Role::Viewer), for_viewer);
+        }
+    }
+
+    /// What the original encrypts is a secret, and is none of a reader's business.
+    #[test]
+    fn what_the_original_encrypts_is_hidden_from_readers() {
+        for (plugin, field) in FIELDS {
+            let mut config = json!("the secret");
+            for name in field.rsplit('/') {
+                config = json!({ name: config });
+            }
+            for (kind, document) in [
+                (Kind::Route, json!({"plugins": {plugin: config}})),
+                (
+                    Kind::Consumer,
+                    json!({"username": "u", "plugins": {plugin: config}}),
+                ),
+                (Kind::Secret, json!({"id": "vault/1", "token": "the secret"})),
+                (
+                    Kind::PluginMetadata,
+                    json!({"id": plugin, "password": "the secret"}),
+                ),
+            ] {
+                let hidden = shown(kind, &document, Role::Viewer);
+                assert!(
+                    !hidden.to_string().contains("the secret"),
+                    "{plugin} {field}: {hidden}"
+                );
+                assert_eq!(*shown(kind, &document, Role::Admin), document);
+            }
         }
     }
 

@@ -7,6 +7,7 @@ use super::kind::Kind;
 use super::state::{Entry, State};
 use super::veil::Keyring;
 use super::{configs, decoration, patch, removal};
+use crate::stored::lack::Lack;
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
@@ -327,12 +328,13 @@ impl Write<'_> {
     }
 
     fn written(&self, status: StatusCode, key: String, value: Value) -> Plan {
+        let lack = value.as_object().and_then(Lack::of);
         let veiled = self.keyring.veiled(self.target.kind, value.clone());
         let answer = json!({"key": format!("/apisix/{key}"), "value": veiled});
         Plan {
             changes: vec![(key, Some(value))],
             time_to_live: None,
-            answer: Answer::json(status, &answer),
+            answer: Answer::json(status, &answer).with_warnings(lack.iter()),
         }
     }
 }

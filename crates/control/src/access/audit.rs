@@ -1,36 +1,36 @@
 //! The audit log: who did what from where, and what came of it.
 //!
 //! Entries are gathered and written to the store once a second, so that the log costs a commit a second and not one
-//! for each write. The writes themselves are in the store's history at once. Calls that are not let in have places of
-//! their own, so that whoever may do nothing cannot push out the record of those who may.
+//! for each write. The writes themselves are in the store's history at once. Entries stay as long as the operator
+//! says. Calls that are not let in have a bounded number of documents of their own, so that a caller who may do nothing
+//! can neither push out the record of those who may, nor fill the store.
 
+use super::audit_log::{Log, documents_of};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use weir_store::{Change, CommitError, Key, Revision, Store, StoreError, Transaction};
+use std::time::{Duration, SystemTime};
+use weir_store::{Store, StoreError};
 
 /// What the keys of the log begin with.
-const PREFIX: &str = "weir/audit/";
+pub(super) const PREFIX: &str = "weir/audit/";
 /// What the keys of the log of refused calls begin with.
-const REFUSED_PREFIX: &str = "weir/audit-refused/";
+pub(super) const REFUSED_PREFIX: &str = "weir/audit-refused/";
 /// How often gathered entries are written.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Entries that wait to be written, at most; the oldest go first.
 const MAX_WAITING: usize = 10_000;
 /// Entries of a document of the log.
 const MAX_ENTRIES: usize = 500;
-/// Documents of the log, at most; the oldest go first.
-const MAX_DOCUMENTS: usize = 500;
+/// How often what is too old is removed.
+const PRUNE_INTERVAL: Duration = Duration::from_secs(3600);
 /// Refused calls that wait to be written, at most. Of those that come beyond, the number is told.
 const MAX_REFUSED_WAITING: usize = 100;
-/// Documents of the log of refused calls, at most.
-const MAX_REFUSED_DOCUMENTS: usize = 100;
+/// Documents of the log of refused calls, at most; the oldest go first.
+pub(super) const MAX_REFUSED_DOCUMENTS: usize = 100;
 /// Longest text of an entry that a caller chose, in bytes.
 const MAX_TEXT: usize = 512;
-/// Attempts to write while others write too.
-const MAX_ATTEMPTS: usize = 20;
 
 /// One call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,10 +63,11 @@ struct Waiting {
 }
 
 impl Audit {
-    /// A log that is written to a store until the process ends.
-    pub fn open(store: Arc<dyn Store>) -> Self {
+    /// A log that is written to a store until the process ends. Entries stay for as long as `kept` says.
+    pub fn open(store: Arc<dyn Store>, kept: Duration) -> Self {
         let audit = Self::default();
-        tokio::spawn(audit.clone().write(store));
+        tokio::spawn(audit.clone().write(Arc::clone(&store)));
+        tokio::spawn(prune(store, kept));
         audit
     }
 
@@ -138,7 +139,7 @@ impl Audit {
             if entries.is_empty() {
                 return;
             }
-            if let Err(error) = log.write(store, &entries).await {
+            if let Err(error) = log.write(store, &entries, SystemTime::now()).await {
                 tracing::error!(%error, entries = entries.len(), "the audit log cannot be written; it is tried again");
                 self.give_back(entries);
                 return;
@@ -151,7 +152,7 @@ impl Audit {
         if entries.is_empty() {
             return;
         }
-        if let Err(error) = log.write(store, &entries).await {
+        if let Err(error) = log.write(store, &entries, SystemTime::now()).await {
             tracing::error!(%error, entries = entries.len(), "refused calls cannot be written into the audit log");
         }
     }
@@ -174,90 +175,19 @@ fn shorten(text: &mut String) {
     }
 }
 
-/// What is known of a log in the store.
-#[derive(Debug)]
-struct Log {
-    prefix: &'static str,
-    /// Its documents, at most.
-    limit: usize,
-    /// Its documents; `None`: not read yet.
-    keys: Option<BTreeSet<Key>>,
-    /// The newest revision that was seen.
-    revision: Revision,
-    /// Tells documents apart that are written in the same millisecond.
-    count: u64,
-}
-
-impl Log {
-    fn of_writes() -> Self {
-        Self::new(PREFIX, MAX_DOCUMENTS)
-    }
-
-    fn of_refused() -> Self {
-        Self::new(REFUSED_PREFIX, MAX_REFUSED_DOCUMENTS)
-    }
-
-    fn new(prefix: &'static str, limit: usize) -> Self {
-        Self {
-            prefix,
-            limit,
-            keys: None,
-            revision: Revision(0),
-            count: 0,
+/// Removes what is too old, now and then until the process ends.
+async fn prune(store: Arc<dyn Store>, kept: Duration) {
+    let mut tick = tokio::time::interval(PRUNE_INTERVAL);
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tick.tick().await;
+        let Some(before) = SystemTime::now().checked_sub(kept) else {
+            continue;
+        };
+        if let Err(error) = super::audit_log::prune(&*store, PREFIX, before).await {
+            tracing::warn!(%error, "old entries of the audit log are not removed; it is tried again");
         }
     }
-
-    async fn write(&mut self, store: &dyn Store, entries: &[Entry]) -> Result<(), CommitError> {
-        let keys = match &mut self.keys {
-            Some(keys) => keys,
-            None => {
-                let (documents, revision) = store.read(self.prefix).await?;
-                self.revision = revision;
-                self.keys.insert(documents.into_iter().map(|it| it.key).collect())
-            }
-        };
-        let now = SystemTime::now();
-        let milliseconds = now
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| since.as_millis());
-        // The oldest go by their names. Where the clock was set back, this one has to be the newest nevertheless.
-        let newest = keys.last().and_then(|key| time_of(key, self.prefix)).unwrap_or(0);
-        let milliseconds = milliseconds.max(newest + 1);
-        self.count += 1;
-        // Several processes may write to one store.
-        let name = format!(
-            "{}{milliseconds:015}-{:06}-{}",
-            self.prefix,
-            self.count,
-            std::process::id()
-        );
-        let Ok(key) = Key::new(&name) else {
-            return Err(StoreError::Failed(format!("not a key: {name}")).into());
-        };
-        let value = serde_json::to_vec(entries).map_err(|error| StoreError::Failed(error.to_string()))?;
-        let surplus = (keys.len() + 1).saturating_sub(self.limit);
-        let gone: Vec<Key> = keys.iter().take(surplus).cloned().collect();
-        let mut changes = vec![Change::put(key.clone(), value)];
-        changes.extend(gone.iter().map(|key| Change::Delete { key: key.clone() }));
-        let transaction = Transaction {
-            author: "weir".to_owned(),
-            note: "audit log".to_owned(),
-            time: now,
-            changes,
-        };
-        self.revision = crate::commit::insist(store, transaction, self.revision, MAX_ATTEMPTS).await?;
-        for key in &gone {
-            keys.remove(key);
-        }
-        keys.insert(key);
-        Ok(())
-    }
-}
-
-/// The time in the name of a document of the log, in milliseconds since the Unix epoch.
-fn time_of(key: &Key, prefix: &str) -> Option<u128> {
-    let name = key.as_str().strip_prefix(prefix)?;
-    name.split('-').next()?.parse().ok()
 }
 
 /// The log of a store, the latest entry first, at most `limit` of them.
@@ -267,11 +197,11 @@ fn time_of(key: &Key, prefix: &str) -> Option<u128> {
 pub async fn read(store: &dyn Store, limit: usize) -> Result<Vec<Entry>, StoreError> {
     let mut entries = Vec::new();
     for prefix in [PREFIX, REFUSED_PREFIX] {
-        let (documents, _) = store.read(prefix).await?;
-        let latest = documents.iter().rev().flat_map(|document| {
-            let entries: Vec<Entry> = serde_json::from_slice(&document.value).unwrap_or_default();
-            entries.into_iter().rev()
-        });
+        let is_enough = |documents: &[Vec<Entry>]| documents.iter().map(Vec::len).sum::<usize>() >= limit;
+        let documents = documents_of(store, prefix, SystemTime::now(), is_enough).await?;
+        let latest = documents
+            .into_iter()
+            .flat_map(|entries| entries.into_iter().rev());
         entries.extend(latest.take(limit));
     }
     // Stable, so that those of one millisecond stay in their order.
@@ -284,6 +214,7 @@ pub async fn read(store: &dyn Store, limit: usize) -> Result<Vec<Entry>, StoreEr
 mod tests {
     use super::*;
     use weir_store::memory::MemoryStore;
+    use weir_store::{CommitError, Document, Recorded, Revision, Transaction, Watch, WatchError};
 
     fn entry(number: u64) -> Entry {
         Entry {
@@ -297,7 +228,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_log_is_written_in_order_and_bounded() {
+    async fn the_log_is_written_in_order_and_stays() {
         let (store, audit, mut log) = (MemoryStore::new(), Audit::default(), Log::of_writes());
         let written = MAX_ENTRIES as u64 + 10;
         (0..written).for_each(|number| audit.note(entry(number)));
@@ -306,42 +237,99 @@ mod tests {
         let times: Vec<u64> = entries.iter().map(|it| it.time).collect();
         assert_eq!(times, (written - 20..written).rev().collect::<Vec<_>>());
         assert_eq!(entries[0].who.chars().count(), MAX_TEXT + 1);
-        for number in 0..MAX_DOCUMENTS as u64 {
+        // However many seconds with writes there are, and whichever process wrote.
+        for number in 0..1_200 {
             audit.note(entry(number));
-            audit.flush(&store, &mut log).await;
+            let mut other = Log::of_writes();
+            audit
+                .flush(&store, if number % 2 == 0 { &mut log } else { &mut other })
+                .await;
         }
-        let (documents, _) = store.read(PREFIX).await.expect("documents");
-        assert_eq!(documents.len(), MAX_DOCUMENTS);
-        // Another process begins where this one is.
-        audit.note(entry(7));
-        audit.flush(&store, &mut Log::of_writes()).await;
-        assert_eq!(
-            store.read(PREFIX).await.expect("documents").0.len(),
-            MAX_DOCUMENTS
-        );
+        let entries = read(&store, usize::MAX).await.expect("entries");
+        assert_eq!(entries.len() as u64, written + 1_200);
         (0..2 * MAX_WAITING as u64).for_each(|number| audit.note(entry(number)));
         assert_eq!(audit.waiting().let_in.len(), MAX_WAITING);
     }
 
     #[tokio::test]
-    async fn a_clock_that_was_set_back_takes_nothing_away() {
-        let (store, audit, mut log) = (MemoryStore::new(), Audit::default(), Log::of_writes());
-        // Another process wrote all of these in a time to come.
-        let later = |number: usize| format!("{PREFIX}{:015}-{number:06}-1", u64::MAX / 100_000);
-        let put = |number| Change::put(Key::new(&later(number)).expect("a key"), *b"[]");
-        let full = Transaction {
-            author: String::new(),
-            note: String::new(),
-            time: SystemTime::now(),
-            changes: (1..=MAX_DOCUMENTS).map(put).collect(),
-        };
-        store.commit(full, Revision(0)).await.expect("made");
-        for number in 0..3 {
-            audit.note(entry(number));
-            audit.flush(&store, &mut log).await;
+    async fn what_is_too_old_goes_and_nothing_else() {
+        const DAY: u64 = 86_400;
+        let store = MemoryStore::new();
+        let now = SystemTime::now();
+        let ages = [0, 1, 30, 399, 402, 500, 4_000];
+        for age in ages {
+            let then = now - Duration::from_secs(age * DAY);
+            Log::of_writes()
+                .write(&store, &[entry(age)], then)
+                .await
+                .expect("written");
         }
-        let entries = read(&store, 20).await.expect("entries");
-        assert_eq!(entries.len(), 3);
+        let left = async || {
+            let entries = read(&store, usize::MAX).await.expect("entries");
+            let mut ages: Vec<u64> = entries.iter().map(|it| it.time).collect();
+            ages.sort_unstable();
+            ages
+        };
+        assert_eq!(left().await, ages);
+        for (kept, expected) in [(400, &ages[..4]), (400, &ages[..4]), (20, &ages[..2])] {
+            let before = now - Duration::from_secs(kept * DAY);
+            super::super::audit_log::prune(&store, PREFIX, before)
+                .await
+                .expect("pruned");
+            assert_eq!(left().await, expected);
+        }
+    }
+
+    /// A store to which others write so fast that every commit comes too late at first.
+    #[derive(Debug)]
+    struct Busy(MemoryStore, std::sync::atomic::AtomicUsize);
+
+    #[async_trait::async_trait]
+    impl Store for Busy {
+        async fn read(&self, prefix: &str) -> Result<(Vec<Document>, Revision), StoreError> {
+            self.0.read(prefix).await
+        }
+
+        async fn watch(&self, prefix: &str, after: Revision) -> Result<Box<dyn Watch>, WatchError> {
+            self.0.watch(prefix, after).await
+        }
+
+        async fn commit(
+            &self,
+            transaction: Transaction,
+            expected: Revision,
+        ) -> Result<Revision, CommitError> {
+            let left = self.1.load(std::sync::atomic::Ordering::Relaxed);
+            if left > 0 {
+                self.1.store(left - 1, std::sync::atomic::Ordering::Relaxed);
+                return Err(CommitError::Conflict {
+                    current: self.0.read("").await?.1,
+                });
+            }
+            self.0.commit(transaction, expected).await
+        }
+
+        async fn history(
+            &self,
+            prefix: &str,
+            before: Option<Revision>,
+            limit: usize,
+        ) -> Result<Vec<Recorded>, StoreError> {
+            self.0.history(prefix, before, limit).await
+        }
+
+        async fn compact(&self, before: SystemTime) -> Result<(), StoreError> {
+            self.0.compact(before).await
+        }
+    }
+
+    #[tokio::test]
+    async fn writers_who_are_always_faster_do_not_keep_the_log_from_being_written() {
+        let (store, audit) = (Busy(MemoryStore::new(), 100.into()), Audit::default());
+        audit.note(entry(7));
+        audit.flush(&store, &mut Log::of_writes()).await;
+        assert_eq!(read(&store, 20).await.expect("entries").len(), 1);
+        assert!(audit.waiting().let_in.is_empty());
     }
 
     #[tokio::test]

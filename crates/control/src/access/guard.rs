@@ -4,6 +4,7 @@
 //! calls from elsewhere may do nothing. A browser that another site sent here may do nothing either.
 
 use super::audit::{Audit, Entry};
+use super::cross_site::is_cross_site;
 use super::users::{EVERYWHERE, Role, User, Users};
 use super::words::{apisix_words, kong_words, native_words};
 use axum::Router;
@@ -15,7 +16,7 @@ use serde_json::json;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
-use weir_kong::admin::{DEFAULT_WORKSPACE, Scope, scope};
+use weir_kong::admin::{DEFAULT_WORKSPACE, Scope, recordable, scope};
 use weir_store::{Author, Confined};
 
 /// Whose Admin API is guarded.
@@ -101,6 +102,15 @@ impl Caller {
         }
     }
 
+    /// What that is called on Kong's door.
+    fn rights_in_kong(&self) -> weir_kong::admin::Rights {
+        if self.may(Role::Write, EVERYWHERE) {
+            return weir_kong::admin::Rights::default();
+        }
+        let caller = self.clone();
+        weir_kong::admin::Rights::new(move |workspace| caller.may(Role::Write, workspace))
+    }
+
     /// The name for the record.
     pub fn name(&self) -> String {
         match self {
@@ -148,7 +158,7 @@ async fn check(
         who: String::new(),
         from: peer.ip().to_string(),
         door: guard.door.name().to_owned(),
-        what: format!("{} {}", request.method(), request.uri().path()),
+        what: format!("{} {}", request.method(), recordable(request.uri().path())),
         status: 0,
     };
     match guard.admit(&request, peer) {
@@ -159,6 +169,7 @@ async fn check(
             if !caller.may(Role::Write, EVERYWHERE) {
                 request.extensions_mut().insert(Confined);
             }
+            request.extensions_mut().insert(caller.rights_in_kong());
             request.extensions_mut().insert(caller);
             let answer = next.run(request).await;
             // Only the answer tells that nothing was changed: not every call can be tried.
@@ -232,6 +243,8 @@ impl Guard {
                 return Err(Refused::CrossSite);
             }
             return match (self.door == Door::Apisix && !is_control, token) {
+                // Who shows no key where there are some sees no secrets.
+                (false, _) if !self.keys.is_empty() => Ok(Caller::Key(Role::Read)),
                 (false, _) => Ok(Caller::Open),
                 (true, None) => Err(Refused::NoToken),
                 (true, Some(token)) => self.with_stock_key(&token).ok_or(Refused::WrongToken),
@@ -324,29 +337,6 @@ fn bearer(headers: &HeaderMap) -> Option<String> {
     scheme
         .eq_ignore_ascii_case("bearer")
         .then(|| token.trim().to_owned())
-}
-
-/// Whether another site may have made a browser send this. Browsers tell it of most requests; a name that was made to
-/// lead here is told by `Host`, and a page elsewhere by `Origin`.
-fn is_cross_site(headers: &HeaderMap) -> bool {
-    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
-    let is_told = text("sec-fetch-site").is_some_and(|site| !matches!(site, "none" | "same-origin"));
-    let host = text("host").unwrap_or_default();
-    let is_misled = !host.is_empty() && !is_here(host);
-    let is_from_elsewhere = text("origin").is_some_and(|origin| {
-        let authority = origin.split_once("://").map(|(_, authority)| authority);
-        authority != Some(host)
-    });
-    is_told || is_misled || is_from_elsewhere
-}
-
-/// Whether a `Host` names this machine by an address or as `localhost`, which nobody else can make lead here.
-fn is_here(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
-    };
-    name.eq_ignore_ascii_case("localhost") || name.parse::<std::net::IpAddr>().is_ok()
 }
 
 #[cfg(test)]

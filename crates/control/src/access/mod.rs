@@ -2,6 +2,8 @@
 //! record of what they did.
 
 mod audit;
+mod audit_log;
+mod cross_site;
 mod guard;
 mod token;
 mod users;

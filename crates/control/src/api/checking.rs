@@ -3,8 +3,8 @@
 use crate::follow::name_of;
 use std::collections::HashMap;
 use weir_model::diagnostic::PathStep;
-use weir_model::{Diagnostic, Model, Severity};
-use weir_plugin::Registry;
+use weir_model::{Consumer, Diagnostic, DocPath, Model, Severity, Voice};
+use weir_plugin::{Plugin, Registry};
 use weir_snapshot::{Carry, Pieces};
 
 /// Compiles what would be served. To be used on threads that may take their time, by one writer after the other.
@@ -66,13 +66,48 @@ impl Checker {
 
     fn faults(&mut self, model: &Model) -> Vec<Diagnostic> {
         // Nobody serves it, so it needs no hash.
-        match weir_snapshot::compile_again(model, 0, &self.registry, &self.carry, &mut self.pieces) {
+        let compiled = weir_snapshot::compile_again(model, 0, &self.registry, &self.carry, &mut self.pieces);
+        let mut found: Vec<Diagnostic> = match compiled {
             Ok(_) => Vec::new(),
             Err(found) => {
                 let errors = found.into_iter().filter(|it| it.severity == Severity::Error);
                 errors.collect()
             }
+        };
+        let repeated = self.repeated_credentials(model);
+        found.extend(
+            repeated
+                .filter(|it| !found.iter().any(|known| known.message == it.message))
+                .collect::<Vec<_>>(),
+        );
+        found
+    }
+
+    /// Credentials with the key of another one. A compile finds them where a route asks for such credentials; they
+    /// would refuse the first route that does.
+    fn repeated_credentials<'m>(&self, model: &'m Model) -> impl Iterator<Item = Diagnostic> + 'm {
+        let mut owners: HashMap<(&str, Voice, Option<&str>, &str), &Consumer> = HashMap::new();
+        let mut found = Vec::new();
+        for (number, consumer) in model.consumers.iter().enumerate() {
+            for (position, credential) in consumer.credentials.iter().enumerate() {
+                let plugin = credential.plugin.as_str();
+                let kind = self.registry.get(plugin).and_then(Plugin::credentials);
+                let key = kind.and_then(|kind| credential.config.get(kind.identity)?.as_str());
+                let (Some(key), false) = (key, consumer.voice.keys_may_repeat()) else {
+                    continue;
+                };
+                let slot = (plugin, consumer.voice, consumer.workspace.as_deref(), key);
+                if let Some(other) = owners.insert(slot, consumer) {
+                    let [other, own] = [other, consumer].map(|it| it.username.as_deref().unwrap_or(&it.id));
+                    let place = DocPath::root().field("consumers").index(number);
+                    found.push(Diagnostic::error(
+                        place.field("credentials").index(position),
+                        format!("expected a key of its own: '{own}' and '{other}' have {plugin} credentials with the same key"),
+                    ));
+                }
+            }
         }
+        found.into_iter()
     }
 }
 
@@ -130,6 +165,55 @@ mod tests {
                     .zip(expected)
                     .all(|(place, start)| place.starts_with(start));
             assert!(is_expected, "{key} {text:?}: {found:?}");
+        }
+    }
+
+    /// Whether a route asks for such credentials or not.
+    #[test]
+    fn a_key_is_one_consumers_alone() {
+        let consumer = |name: &str, credential: Value| json!({"name": name, "credentials": [credential]});
+        let route =
+            json!({"name": "r", "paths": ["/"], "plugins": [{"key-auth": {}}], "to": {"service": "s"}});
+        let service = json!({"name": "s", "url": "http://127.0.0.1:1"});
+        for (known, new, expected) in [
+            (
+                json!({"key-auth": {"key": "k"}}),
+                json!({"key-auth": {"key": "k"}}),
+                1,
+            ),
+            (
+                json!({"key-auth": {"key": "k"}}),
+                json!({"key-auth": {"key": "l"}}),
+                0,
+            ),
+            (
+                json!({"basic-auth": {"username": "u", "password": "p"}}),
+                json!({"basic-auth": {"username": "u", "password": "q"}}),
+                1,
+            ),
+            (
+                json!({"hmac-auth": {"key": "k", "secret": "s"}}),
+                json!({"key-auth": {"key": "k"}}),
+                0,
+            ),
+        ] {
+            for has_route in [false, true] {
+                let mut stored = Stored::new();
+                let mut put =
+                    |key: &str, value: &Value| stored.apply(key, Some(value.to_string().as_bytes()));
+                put("consumers/alice", &consumer("alice", known.clone()));
+                if has_route {
+                    put("services/s", &service);
+                    put("routes/r", &route);
+                }
+                let text = consumer("bob", new.clone()).to_string();
+                let after = stored.model_with("consumers/bob", Some(text.as_bytes()));
+                let (before, broken) = stored.model();
+                assert!(broken.is_empty(), "{broken:?}");
+                let found = Checker::new(weir_plugins::registry()).new_faults(&before, &after);
+                assert_eq!(found.len(), expected, "{known} {new} {has_route}: {found:?}");
+                assert!(!format!("{found:?}").contains("\"k\""), "{found:?}");
+            }
         }
     }
 }

@@ -1,7 +1,6 @@
 //! What was changed, through whichever door, and the difference between two revisions.
 
 use super::problem::Problem;
-use super::veil::hide_secrets;
 use super::{Api, demand};
 use crate::access::{Caller, EVERYWHERE, Role};
 use crate::follow::PREFIXES;
@@ -13,6 +12,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
+use weir_model::secrets;
 use weir_store::{Key, Recorded, Revision, Store, WatchError};
 
 /// Commits on a page, where the call asks for no other number; and at most.
@@ -197,8 +197,11 @@ fn veil(item: &mut Value) {
     let mut values = [was.clone(), item["after"].take()];
     for (value, before) in values.iter_mut().zip([None, Some(&was)]) {
         match value {
-            Value::String(_) => *value = "***".into(),
-            _ => hide_secrets(value, before.filter(|it| !it.is_null())),
+            Value::String(_) => *value = secrets::HIDDEN.into(),
+            _ => match before.filter(|it| !it.is_null()) {
+                Some(before) => secrets::hide_compared(value, before),
+                None => secrets::hide(value),
+            },
         }
     }
     let [before, after] = values;

@@ -1,9 +1,10 @@
 //! `POST /api/v1/import/openapi`: the document in the body becomes a service with its routes; a second import changes
 //! what has changed.
 
+use super::known::PREFIX;
 use super::openapi;
 use super::problem::Problem;
-use super::resources::{PREFIX, Write, tag_of};
+use super::resources::{Write, tag_of};
 use super::writing::tried;
 use super::{Api, demand, is_dry_run};
 use crate::access::{Caller, Role};

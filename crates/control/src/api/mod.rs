@@ -14,12 +14,12 @@ mod checking;
 mod gateways;
 mod history;
 mod import;
+mod known;
 mod openapi;
 mod problem;
 mod resources;
 mod rollback;
 mod sync;
-mod veil;
 mod writing;
 
 pub use gateways::{Gateways, PREFIX as REPORTS, Report};
@@ -57,7 +57,7 @@ pub struct ApiOptions {
 pub struct Api {
     store: Arc<dyn Store>,
     options: ApiOptions,
-    resources: resources::Resources,
+    resources: known::Resources,
     /// Turns of the streams for which everything is read.
     reading: Semaphore,
 }
@@ -68,7 +68,7 @@ impl Api {
     /// # Errors
     /// The store cannot be reached or read.
     pub async fn open(store: Arc<dyn Store>, options: ApiOptions) -> Result<Arc<Self>, StoreError> {
-        let resources = resources::Resources::open(Arc::clone(&store), (options.registry)()).await?;
+        let resources = known::Resources::open(Arc::clone(&store), (options.registry)()).await?;
         options.gateways.open(Arc::clone(&store)).await?;
         Ok(Arc::new(Self {
             store,

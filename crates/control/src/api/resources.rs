@@ -1,8 +1,7 @@
 //! Native resources: `/api/v1/resources/KIND/NAME`, each a document `native/KIND/NAME` of the store.
 
-use super::checking::Checker;
+use super::known::PREFIX;
 use super::problem::Problem;
-use super::veil::hide_private_keys;
 use super::writing::Written;
 use super::{Api, demand, is_dry_run};
 use crate::access::{Caller, EVERYWHERE, Role};
@@ -13,153 +12,17 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
-use std::ops::Bound;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
-use tokio::sync::watch;
-use weir_model::{Model, document};
-use weir_native::stored::{self, KINDS};
-use weir_plugin::Registry;
-use weir_store::follow::Following;
-use weir_store::{Change, Changes, CommitError, Document, Key, Revision, Store, StoreError, Transaction};
+use std::sync::Arc;
+use std::time::SystemTime;
+use weir_model::{document, secrets};
+use weir_native::stored::KINDS;
+use weir_store::{Change, CommitError, Document, Key, Revision, Transaction};
 
-/// What the keys of native documents begin with.
-pub const PREFIX: &str = "native/";
 /// Resources on a page, where the call asks for no other number; and at most.
 const PAGE: usize = 100;
 const MAX_PAGE: usize = 1000;
 /// Attempts to write while others write too.
 const MAX_ATTEMPTS: usize = 20;
-/// How long to wait for what others wrote.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-/// All native documents, as they are in the store.
-pub struct Resources {
-    known: Arc<Known>,
-    /// The revision that `known` is of.
-    seen: watch::Receiver<Revision>,
-    checker: Arc<Mutex<Checker>>,
-    /// Writers take turns, so that each sees what the one before wrote.
-    turn: tokio::sync::Mutex<()>,
-}
-
-#[derive(Default)]
-struct Known {
-    /// Locked for moments only: calls wait for it.
-    documents: Mutex<BTreeMap<Key, Document>>,
-    /// What they were read as. Checking a write locks it for as long as a whole model takes.
-    stored: Mutex<stored::Stored>,
-}
-
-impl Known {
-    fn apply(&self, key: &Key, document: Option<Document>) {
-        if let Some(short) = key.as_str().strip_prefix(PREFIX) {
-            let value = document.as_ref().map(|it| it.value.as_ref());
-            lock(&self.stored).apply(short, value);
-        }
-        let mut documents = lock(&self.documents);
-        match document {
-            Some(document) => documents.insert(key.clone(), document),
-            None => documents.remove(key),
-        };
-    }
-
-    /// The models without and with a change of one document, which is known to doors as `short`.
-    fn before_and_after(&self, short: &str, text: Option<&str>) -> (Model, Model) {
-        let mut stored = lock(&self.stored);
-        let (before, _) = stored.model();
-        (before, stored.model_with(short, text.map(str::as_bytes)))
-    }
-}
-
-impl Resources {
-    /// Reads them and follows them from then on.
-    pub async fn open(store: Arc<dyn Store>, registry: Registry) -> Result<Self, StoreError> {
-        let (documents, revision, following) = weir_store::follow::start(store, PREFIX).await?;
-        let known = Arc::new(Known::default());
-        for document in documents {
-            known.apply(&document.key.clone(), Some(document));
-        }
-        let (progress, seen) = watch::channel(revision);
-        tokio::spawn(follow(Arc::clone(&known), following, progress));
-        Ok(Self {
-            known,
-            seen,
-            checker: Arc::new(Mutex::new(Checker::new(registry))),
-            turn: tokio::sync::Mutex::default(),
-        })
-    }
-
-    /// A document as it is now.
-    pub fn get(&self, key: &Key) -> Option<Document> {
-        lock(&self.known.documents).get(key).cloned()
-    }
-
-    /// The first documents behind a key, in the order of their keys, whose keys begin so.
-    fn page(&self, prefix: &str, begin: &str, size: usize) -> Vec<Document> {
-        let documents = lock(&self.known.documents);
-        let behind = (Bound::Excluded(begin), Bound::Unbounded);
-        (documents.range::<str, _>(behind))
-            .take_while(|(key, _)| key.as_str().starts_with(prefix))
-            .map(|(_, document)| document.clone())
-            .take(size)
-            .collect()
-    }
-
-    /// Waits until what was committed up to a revision is known here.
-    async fn catch_up(&self, revision: Revision) -> Result<(), Problem> {
-        let mut seen = self.seen.clone();
-        let caught_up = tokio::time::timeout(PATIENCE, seen.wait_for(|seen| *seen >= revision)).await;
-        match caught_up {
-            Ok(Ok(_)) => Ok(()),
-            _ => Err(Problem::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "the store is followed too slowly",
-            )),
-        }
-    }
-
-    /// What would be wrong with the native configuration if the document were this. It is compiled on another thread;
-    /// whoever commits afterwards does so for the revision that was seen before.
-    async fn check(&self, key: &Key, value: Option<&Value>) -> Result<(), Problem> {
-        let short = key.as_str().strip_prefix(PREFIX).unwrap_or_default().to_owned();
-        if let Some(value) = value {
-            let (kind, name) = short.split_once('/').unwrap_or_default();
-            stored::resource(kind, name, value).map_err(|found| Problem::invalid(&found))?;
-        }
-        let text = value.map(Value::to_string);
-        let (known, checker) = (Arc::clone(&self.known), Arc::clone(&self.checker));
-        let checking = tokio::task::spawn_blocking(move || {
-            let (before, after) = known.before_and_after(&short, text.as_deref());
-            lock(&checker).new_faults(&before, &after)
-        });
-        let new = checking
-            .await
-            .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
-        match new.as_slice() {
-            [] => Ok(()),
-            new => Err(Problem::invalid(new)),
-        }
-    }
-}
-
-/// What a panic left behind is told by the compile.
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-async fn follow(known: Arc<Known>, mut following: Following, progress: watch::Sender<Revision>) {
-    loop {
-        let Changes { revision, documents } = following.next().await;
-        for (key, document) in documents {
-            known.apply(&key, document);
-        }
-        if progress.send(revision).is_err() {
-            return;
-        }
-    }
-}
 
 /// What a write is about.
 pub struct Write<'w> {
@@ -178,9 +41,9 @@ impl Api {
     pub async fn write(&self, write: Write<'_>) -> Result<Written, Problem> {
         demand(write.caller, Role::Write)?;
         let if_match = write.headers.get(header::IF_MATCH).map(HeaderValue::as_bytes);
-        let _turn = self.resources.turn.lock().await;
+        let _turn = self.resources.turn().await;
         for _ in 0..MAX_ATTEMPTS {
-            let expected = *self.resources.seen.borrow();
+            let expected = self.resources.revision();
             let before = self.resources.get(&write.key);
             if !is_match(if_match, before.as_ref()) {
                 return Err(Problem::precondition());
@@ -195,9 +58,9 @@ impl Api {
                 }
                 _ => {}
             }
-            self.resources.check(&write.key, write.value.as_ref()).await?;
+            let warnings = self.resources.check(&write.key, write.value.as_ref()).await?;
             if is_dry_run(write.headers) {
-                return Ok(Written::dry(before.is_some(), write.value));
+                return Ok(Written::dry(before.is_some(), write.value).with_warnings(&warnings));
             }
             let change = match &write.value {
                 Some(value) => Change::put(write.key.clone(), value.to_string().into_bytes()),
@@ -209,12 +72,16 @@ impl Api {
                 author: write.caller.name(),
                 note: write.note.clone(),
                 time: SystemTime::now(),
-                changes: vec![change],
+                changes: vec![change.clone()],
             };
             match self.store.commit(transaction, expected).await {
                 Ok(revision) => {
-                    self.resources.catch_up(revision).await?;
-                    return Ok(Written::done(before.is_some(), write.value, revision));
+                    self.resources.take_over(change, revision);
+                    let written = Written::done(before.is_some(), write.value, revision);
+                    return Ok(written.with_warnings(&warnings));
+                }
+                Err(CommitError::Conflict { current }) if current < expected => {
+                    self.resources.read_again(&*self.store).await?;
                 }
                 Err(CommitError::Conflict { current }) => self.resources.catch_up(current).await?,
                 Err(error) => return Err(error.into()),
@@ -291,11 +158,11 @@ pub async fn list(
     Ok(Json(json!({ "items": items.collect::<Vec<_>>(), "next": next })))
 }
 
-/// A document as it is shown: private keys are for whoever may write.
+/// A document as it is shown: secrets are for callers who may write.
 fn shown(caller: &Caller, document: &Document) -> Value {
     let mut value: Value = serde_json::from_slice(&document.value).unwrap_or_default();
     if !caller.may(Role::Write, EVERYWHERE) {
-        hide_private_keys(&mut value);
+        secrets::hide(&mut value);
     }
     value
 }

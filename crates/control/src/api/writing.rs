@@ -5,6 +5,7 @@ use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
+use weir_model::Diagnostic;
 use weir_store::Revision;
 
 /// A write that was made, or would have been.
@@ -14,15 +15,31 @@ pub struct Written {
     value: Option<Value>,
     /// `None`: it was only asked what would come of it.
     revision: Option<Revision>,
+    /// What is to be said of it, as a header has it.
+    warning: Option<HeaderValue>,
 }
 
 impl Written {
+    /// With what is to be said of the document although it was stored.
+    pub fn with_warnings(mut self, found: &[Diagnostic]) -> Self {
+        let told = |found: &Diagnostic| match found.path.0.is_empty() {
+            true => found.message.clone(),
+            false => format!("{}: {}", found.path, found.message),
+        };
+        let text = found.iter().map(told).collect::<Vec<_>>().join("; ");
+        self.warning = (!text.is_empty())
+            .then(|| HeaderValue::from_str(&format!("299 weir \"{}\"", text.replace('"', "'"))).ok())
+            .flatten();
+        self
+    }
+
     /// What would have come of it.
     pub fn dry(was_there: bool, value: Option<Value>) -> Self {
         Self {
             status: status(was_there, value.is_some()),
             value,
             revision: None,
+            warning: None,
         }
     }
 
@@ -57,6 +74,9 @@ impl IntoResponse for Written {
             Some(value) => (self.status, Json(value)).into_response(),
             None => self.status.into_response(),
         };
+        if let Some(warning) = self.warning {
+            answer.headers_mut().insert(header::WARNING, warning);
+        }
         let Some(revision) = self.revision else {
             return tried(answer);
         };

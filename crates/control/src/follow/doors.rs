@@ -62,8 +62,8 @@ impl Read for weir_kong::stored::Stored {
     }
 
     fn notes(&self) -> Vec<Broken> {
-        let unserved = self.unserved().into_iter();
-        unserved.map(|it| told("kong/", &it.key, it.reason)).collect()
+        let notes = weir_kong::stored::Stored::notes(self).into_iter();
+        notes.map(|it| told("kong/", &it.key, it.reason)).collect()
     }
 }
 

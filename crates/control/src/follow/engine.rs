@@ -259,10 +259,12 @@ impl Work {
             carry,
             secrets,
             acme,
+            followed,
             ..
         } = &mut self.engine;
         let (model, mut left_out) = self.doors.model(|forms, model| secrets.resolve(forms, model));
         let translated = begun.elapsed();
+        followed.note_routes(&model.routes);
         let hash = self.documents.number() ^ self.files_hash;
         let wanted = crate::acme::wanted(&model);
         acme.send_if_modified(|known| {

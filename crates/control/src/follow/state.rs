@@ -1,10 +1,13 @@
 //! What is known of following, for those who ask while it goes on.
 
 use super::doors::Broken;
+use crate::access::EVERYWHERE;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
+use weir_kong::admin::{DEFAULT_WORKSPACE, OtherRoutes};
+use weir_model::{Route, RouteMatch, Voice};
 use weir_store::Revision;
 
 /// How it stands with the source.
@@ -109,6 +112,8 @@ fn seconds(time: SystemTime) -> u64 {
 #[derive(Debug, Clone)]
 pub struct Followed {
     state: Arc<Mutex<Arc<State>>>,
+    /// The routes that are served of other dialects than Kong's.
+    others: Arc<Mutex<Vec<Arc<Route>>>>,
     changed: Arc<watch::Sender<()>>,
 }
 
@@ -116,6 +121,7 @@ impl Default for Followed {
     fn default() -> Self {
         Self {
             state: Arc::default(),
+            others: Arc::default(),
             changed: Arc::new(watch::Sender::new(())),
         }
     }
@@ -145,6 +151,12 @@ impl Followed {
         }
     }
 
+    /// Notes the routes that are served.
+    pub(super) fn note_routes(&self, routes: &[Arc<Route>]) {
+        let others = routes.iter().filter(|route| route.voice != Voice::Kong);
+        *self.others.lock().unwrap_or_else(PoisonError::into_inner) = others.cloned().collect();
+    }
+
     /// Changes it.
     pub(super) fn update(&self, change: impl FnOnce(&mut State)) {
         {
@@ -152,5 +164,52 @@ impl Followed {
             change(Arc::make_mut(&mut state));
         }
         self.changed.send_replace(());
+    }
+}
+
+/// APISIX's resources are of the workspace `default`, native ones of none.
+impl OtherRoutes for Followed {
+    fn any(&self, visit: &mut dyn FnMut(&[RouteMatch], &str) -> bool) -> bool {
+        let others = self.others.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        others.iter().any(|route| {
+            let workspace = match route.voice {
+                Voice::Native => EVERYWHERE,
+                Voice::Apisix | Voice::Kong => DEFAULT_WORKSPACE,
+            };
+            visit(&route.matches, workspace)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn routes_of_other_dialects_are_known_with_their_workspaces() {
+        let route = |voice, name: &str| {
+            Arc::new(Route {
+                name: name.to_owned(),
+                voice,
+                ..serde_json::from_value(
+                    serde_json::json!({"name": "r", "match": [{"path": "/"}], "to": {"service": "s"}}),
+                )
+                .expect("a route")
+            })
+        };
+        let followed = Followed::default();
+        followed.note_routes(&[
+            route(Voice::Kong, "k"),
+            route(Voice::Apisix, "a"),
+            route(Voice::Native, "n"),
+        ]);
+        let mut seen = Vec::new();
+        let is_found = followed.any(&mut |matches, workspace| {
+            seen.push((matches.len(), workspace.to_owned()));
+            false
+        });
+        assert!(!is_found);
+        assert_eq!(seen, [(1, "default".to_owned()), (1, "*".to_owned())]);
+        assert!(followed.any(&mut |_, workspace| workspace == "*"));
     }
 }

@@ -3,6 +3,8 @@
 use super::answer::Answer;
 use super::failure::Failure;
 use super::form;
+use super::rights::Rights;
+use super::scope::recordable;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, IF_MATCH};
 use axum::http::{HeaderMap, HeaderName, Method, Request, StatusCode};
@@ -41,6 +43,8 @@ pub struct Call {
     pub if_match: Option<String>,
     /// Whether nothing is to be stored.
     pub dry_run: bool,
+    /// What the caller may do.
+    pub rights: Rights,
 }
 
 /// What a body holds.
@@ -85,6 +89,7 @@ impl Call {
                 .cloned()
                 .unwrap_or_else(Author::anonymous),
             is_confined: head.extensions.get::<Confined>().is_some(),
+            rights: head.extensions.get::<Rights>().cloned().unwrap_or_default(),
             method: head.method,
             path,
             workspace: super::DEFAULT_WORKSPACE.to_owned(),
@@ -108,7 +113,7 @@ impl Call {
 
     /// What the call is for the record.
     pub fn note(&self) -> String {
-        let path = self.path.join("/");
+        let path = recordable(&self.path.join("/"));
         match self.workspace.as_str() {
             super::DEFAULT_WORKSPACE => format!("{} /{path}", self.method),
             workspace => format!("{} /{workspace}/{path}", self.method),

@@ -125,6 +125,23 @@ impl Failure {
         )
     }
 
+    /// Something that another entity has, by more than equal values.
+    pub fn conflict(message: &str, fields: Value) -> Self {
+        refuse(
+            StatusCode::CONFLICT,
+            5,
+            "unique constraint violation",
+            message,
+            Some(fields),
+        )
+    }
+
+    /// What cannot be stored as it is; the log tells why.
+    pub fn of_store(error: &dyn std::error::Error) -> Self {
+        tracing::error!(%error, "an entity cannot be stored");
+        Self(Answer::unexpected())
+    }
+
     /// An entity that is to be changed is not there.
     pub fn no_such_entity(key: Value, is_primary: bool) -> Self {
         let key_text = lua::inline(&key);

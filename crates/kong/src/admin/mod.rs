@@ -27,6 +27,7 @@ mod page;
 mod place;
 mod plan;
 mod read;
+mod rights;
 mod schemas;
 mod scope;
 mod server_names;
@@ -34,6 +35,8 @@ mod special;
 mod state;
 mod table;
 mod tags;
+mod takeover;
+mod unserved;
 mod write;
 
 pub use answer::Answer;
@@ -42,7 +45,9 @@ pub use call::{Call, Given};
 pub use failure::Failure;
 pub use health::{AddressHealth, HealthSource, HealthState, TargetHealth, UpstreamHealth};
 pub use node::{Counts, Listener, Node, Statistics, process_id};
-pub use scope::{Scope, scope};
+pub use rights::Rights;
+pub use scope::{Scope, recordable, scope};
+pub use takeover::OtherRoutes;
 
 use axum::Router;
 use axum::body::Body;
@@ -80,6 +85,8 @@ pub struct AdminOptions {
     pub translation: crate::Options,
     /// What clients are told of the process.
     pub node: Node,
+    /// Routes of other dialects; `None`: there are none.
+    pub others: Option<Arc<dyn OtherRoutes>>,
 }
 
 /// The Admin API.
@@ -103,7 +110,7 @@ impl Admin {
     /// The store cannot be reached or read.
     pub async fn open(store: Arc<dyn Store>, options: AdminOptions) -> Result<Arc<Self>, StoreError> {
         let (documents, revision, following) = follow::start(Arc::clone(&store), PREFIX).await?;
-        let state = State::of(&documents, revision);
+        let state = State::of(&documents, revision, options.translation.router);
         let admin = Arc::new(Self {
             store,
             options,
@@ -179,7 +186,7 @@ impl Admin {
     /// Takes the store's documents in the place of what was known.
     async fn read_again(&self) -> Result<(), StoreError> {
         let (documents, revision) = self.store.read(PREFIX).await?;
-        *self.state_mut() = State::of(&documents, revision);
+        *self.state_mut() = State::of(&documents, revision, self.options.translation.router);
         self.progress.send_replace(revision);
         Ok(())
     }
@@ -229,7 +236,7 @@ impl Admin {
         }
         if call.is_read() {
             let state = self.state();
-            return read::answer(call, Site::new(&state, &call.workspace, SystemTime::now()), place);
+            return read::answer(call, Site::of(&state, call, SystemTime::now()), place);
         }
         let writer = Writer {
             author: call.author.clone(),
@@ -240,7 +247,10 @@ impl Admin {
             let now = SystemTime::now();
             Writing {
                 call,
-                site: Site::new(state, &call.workspace, now),
+                site: Site {
+                    others: self.options.others.as_deref(),
+                    ..Site::of(state, call, now)
+                },
                 now,
             }
             .plan(place)
@@ -255,6 +265,10 @@ impl Admin {
         };
         if !scope::is_reserved(first) && self.state().has_workspace(first) {
             call.workspace = call.path.remove(0);
+            // Below a workspace, clients ask so for what stands at `/`.
+            if call.path == ["kong"] {
+                call.path.clear();
+            }
         }
         if call.path.first().is_some_and(|first| first == "workspaces") {
             call.workspace = DEFAULT_WORKSPACE.to_owned();

@@ -1,16 +1,21 @@
 //! What a call is to change, worked out on the state in memory before anything is stored.
 
 use super::answer::Answer;
+use super::call::Call;
 use super::failure::Failure;
+use super::rights::Rights;
 use super::state::{self, State, Workspace};
 use super::table::{Kept, foreign_id};
+use super::takeover::OtherRoutes;
 use crate::document::family::{FAMILIES, Family, family};
 use crate::schema::Kind;
 use crate::stored::{TTL, end};
 use axum::http::StatusCode;
 use serde_json::{Map, Value};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
+use weir_model::secrets;
 use weir_store::{Change, Key};
 
 /// The changes that a call asks for, and its answer once they are made.
@@ -45,16 +50,30 @@ pub struct Site<'s> {
     pub workspace: &'s Workspace,
     /// The time.
     pub now: SystemTime,
+    /// What the caller may do.
+    pub rights: &'s Rights,
+    /// Routes of other dialects.
+    pub others: Option<&'s dyn OtherRoutes>,
 }
 
 impl<'s> Site<'s> {
-    /// A workspace by its name.
+    /// The workspace of a call, for its caller.
+    pub fn of(state: &'s State, call: &'s Call, now: SystemTime) -> Self {
+        Self {
+            rights: &call.rights,
+            ..Self::new(state, &call.workspace, now)
+        }
+    }
+
+    /// A workspace by its name, for a caller who may do everything.
     pub fn new(state: &'s State, name: &'s str, now: SystemTime) -> Self {
         Self {
             state,
             name,
             workspace: state.workspace(name),
             now,
+            rights: Rights::ALL,
+            others: None,
         }
     }
 
@@ -65,12 +84,12 @@ impl<'s> Site<'s> {
     /// The change that stores an entity.
     ///
     /// # Errors
-    /// It has no name in the store.
+    /// It has no name in the store, or cannot be written as a document.
     pub fn put(&self, family: &Family, fields: &Map<String, Value>) -> Result<Change, Failure> {
         let id = id_of(fields);
         Ok(Change::Put {
             key: self.key(family, id)?,
-            value: serde_json::to_vec(fields).unwrap_or_default().into(),
+            value: document(fields)?,
             time_to_live: time_left(family, fields, self.now),
         })
     }
@@ -98,9 +117,7 @@ impl<'s> Site<'s> {
             });
             return Err(Failure::unique_violation(Value::Object(values.collect())));
         }
-        if family.is("snis") {
-            self.check_everywhere(family, fields)?;
-        }
+        self.check_other_workspaces(family, fields)?;
         if family.is("plugins") && self.name != state::DEFAULT_WORKSPACE && writes_file(fields) {
             let complaint = "files are written for the workspace default only";
             let config = serde_json::json!({ "path": complaint });
@@ -120,6 +137,21 @@ impl<'s> Site<'s> {
             }
         }
         Ok(())
+    }
+
+    /// Checks an entity against those of other workspaces.
+    ///
+    /// # Errors
+    /// It has what is theirs.
+    pub fn check_other_workspaces(
+        &self,
+        family: &'static Family,
+        fields: &Map<String, Value>,
+    ) -> Result<(), Failure> {
+        if family.is("snis") {
+            self.check_everywhere(family, fields)?;
+        }
+        self.check_takeover(family, fields)
     }
 
     /// A server name leads to one certificate, whatever the workspace.
@@ -219,11 +251,15 @@ impl<'s> Site<'s> {
 
     /// An entity as calls are answered with it.
     pub fn render(&self, family: &'static Family, kept: &Kept) -> Vec<u8> {
-        if family.is("certificates") || family.record.field(TTL).is_some() {
-            let fields = self.rendered(family, kept.answer_fields());
-            return serde_json::to_vec(&fields).unwrap_or_default();
+        let shows_secrets = self.rights.may_write(self.name);
+        if shows_secrets && !family.is("certificates") && family.record.field(TTL).is_none() {
+            return kept.answer.to_vec();
         }
-        kept.answer.to_vec()
+        let mut fields = self.rendered(family, kept.answer_fields());
+        if !shows_secrets {
+            secrets::hide_fields(&mut fields);
+        }
+        serde_json::to_vec(&fields).unwrap_or_default()
     }
 
     /// The server names of a certificate, sorted.
@@ -249,6 +285,14 @@ pub fn writes_file(fields: &Map<String, Value>) -> bool {
     let path = fields.get("config").and_then(|config| config["path"].as_str());
     fields.get("name").is_some_and(|name| name == "file-log")
         && !path.is_some_and(|path| matches!(path, "/dev/stdout" | "/dev/stderr"))
+}
+
+/// A document as it is stored. One that cannot be written is refused, rather than stored as an empty one.
+fn document(fields: &impl serde::Serialize) -> Result<Arc<[u8]>, Failure> {
+    match serde_json::to_vec(fields) {
+        Ok(text) => Ok(text.into()),
+        Err(error) => Err(Failure::of_store(&error)),
+    }
 }
 
 /// The id of an entity.
@@ -280,5 +324,18 @@ pub fn keep_time_to_live(
             TTL.to_owned(),
             seconds.saturating_add(now.saturating_sub(created)).into(),
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_written_is_refused_and_not_stored_as_nothing() {
+        let odd = std::collections::BTreeMap::from([((1, 2), 3)]);
+        let refused = document(&odd).expect_err("a key that is no text");
+        assert_eq!(refused.0.status, StatusCode::INTERNAL_SERVER_ERROR);
+        assert_eq!(*document(&Map::new()).expect("a document"), *b"{}");
     }
 }

@@ -4,6 +4,7 @@
 use super::call::segments;
 use super::place::collection;
 use super::{DEFAULT_WORKSPACE, endpoints};
+use weir_model::secrets;
 
 /// What a call is for.
 #[derive(Debug, PartialEq, Eq)]
@@ -77,6 +78,24 @@ pub fn scope(path: &str) -> Scope {
     }
 }
 
+/// What stands below these is a secret, if it is no id.
+const SECRETS_BELOW: [&str; 3] = ["key-auth", "key-auths", "oauth2_tokens"];
+
+/// A path as it may stand in a record: members can be named by their keys, which are secrets.
+pub fn recordable(path: &str) -> String {
+    let mut is_below = false;
+    let hidden = path.split('/').map(|segment| {
+        if segment.is_empty() {
+            return segment;
+        }
+        let decoded = segments(segment).concat();
+        let is_secret = is_below && uuid::Uuid::try_parse(&decoded).is_err();
+        is_below = SECRETS_BELOW.contains(&decoded.as_str());
+        if is_secret { secrets::HIDDEN } else { segment }
+    });
+    hidden.collect::<Vec<_>>().join("/")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,6 +121,23 @@ mod tests {
             ("/workspaces/team", Scope::Everywhere),
         ] {
             assert_eq!(scope(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn keys_in_paths_are_not_recorded() {
+        for (path, expected) in [
+            ("/consumers/c/key-auth/k1", "/consumers/c/key-auth/***"),
+            ("/team/key-auths/k1/consumer", "/team/key-auths/***/consumer"),
+            ("/%6bey-auths//k1", "/%6bey-auths//***"),
+            ("/consumers/c/key-auth", "/consumers/c/key-auth"),
+            (
+                "/key-auths/5f3e1c80-0000-4000-8000-000000000001",
+                "/key-auths/5f3e1c80-0000-4000-8000-000000000001",
+            ),
+            ("/routes/r", "/routes/r"),
+        ] {
+            assert_eq!(recordable(path), expected);
         }
     }
 

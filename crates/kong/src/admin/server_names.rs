@@ -98,6 +98,7 @@ impl Side {
                         ("certificate".to_owned(), json!({ "id": id.to_string() })),
                     ]);
                     let sni = draft::read(snis, given, None, Context::Whole, site.workspace, now)?;
+                    site.check_other_workspaces(snis, &sni)?;
                     changes.push(site.put(snis, &sni)?);
                 }
             }

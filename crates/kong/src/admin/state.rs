@@ -2,11 +2,13 @@
 
 use super::complete;
 use super::table::{Kept, Table};
+use crate::RouterFlavor;
+use crate::claims::{Claim, Claims};
 use crate::document::family::{FAMILIES, Family, family};
 use crate::document::id;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use uuid::Uuid;
 use weir_store::{Document, Key, Revision};
 
@@ -25,6 +27,9 @@ pub struct State {
     workspaces: BTreeMap<String, Workspace>,
     /// Documents that are no entities, with the reason.
     broken: BTreeMap<String, &'static str>,
+    router: RouterFlavor,
+    /// What routes take. Made when it is first asked for: only writers who may not write everywhere do.
+    claims: OnceLock<Claims>,
 }
 
 /// The entities of a workspace.
@@ -74,6 +79,8 @@ impl Default for State {
             changed: Revision::default(),
             workspaces: BTreeMap::new(),
             broken: BTreeMap::new(),
+            router: RouterFlavor::default(),
+            claims: OnceLock::new(),
         };
         let id = id::from_key("workspaces", DEFAULT_WORKSPACE);
         let value =
@@ -93,8 +100,9 @@ impl Default for State {
 
 impl State {
     /// What is in these documents, which are of a revision.
-    pub fn of(documents: &[Document], revision: Revision) -> Self {
+    pub fn of(documents: &[Document], revision: Revision, router: RouterFlavor) -> Self {
         let mut state = Self {
+            router,
             revision,
             changed: revision,
             ..Self::default()
@@ -122,6 +130,13 @@ impl State {
             self.broken.insert(name.to_owned(), "not the name of an entity");
             return;
         };
+        if let Some(claims) = self.claims.get_mut().filter(|_| family.is("routes")) {
+            let value = document.map(|it| it.value.as_ref());
+            match value.and_then(|value| Claim::of(&workspace.into(), id, value, self.router)) {
+                Some(claim) => claims.put(claim),
+                None => claims.remove(workspace, id),
+            }
+        }
         let Some(document) = document else {
             if let Some(workspace) = self.workspaces.get_mut(workspace) {
                 workspace.tables[position(family)].remove(family, id);
@@ -151,6 +166,36 @@ impl State {
     pub fn workspace(&self, name: &str) -> &Workspace {
         static EMPTY: std::sync::LazyLock<Workspace> = std::sync::LazyLock::new(Workspace::default);
         self.workspaces.get(name).unwrap_or(&EMPTY)
+    }
+
+    /// The router for which routes are kept.
+    pub fn router(&self) -> RouterFlavor {
+        self.router
+    }
+
+    /// What the routes of all workspaces take.
+    pub fn claims(&self) -> &Claims {
+        self.claims.get_or_init(|| {
+            let mut claims = Claims::default();
+            let routes = family("routes");
+            for (name, workspace) in &self.workspaces {
+                let name = Arc::from(name.as_str());
+                let all = routes.map(|routes| workspace.table(routes).all(Uuid::nil()));
+                for kept in all.into_iter().flatten() {
+                    if let Some(claim) = Claim::of(&name, kept.id, &kept.value, self.router) {
+                        claims.put(claim);
+                    }
+                }
+            }
+            claims
+        })
+    }
+
+    /// All workspaces with their names.
+    pub fn named_workspaces(&self) -> impl Iterator<Item = (&str, &Workspace)> {
+        self.workspaces
+            .iter()
+            .map(|(name, workspace)| (name.as_str(), workspace))
     }
 
     /// All workspaces.

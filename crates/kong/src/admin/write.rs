@@ -11,6 +11,7 @@ use super::plan::{Plan, Site, id_of, keep_time_to_live, writes_file};
 use super::server_names;
 use super::special;
 use super::table::{Kept, foreign_id};
+use super::unserved;
 use crate::document::family::Family;
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
@@ -211,13 +212,14 @@ impl Writing<'_> {
         }
         let mut changes = vec![self.site.put(family, &fields)?];
         let names = side.apply(&self.site, id_of(&fields), self.now, &mut changes)?;
+        let warning = unserved::warning(family, &fields);
         let mut rendered = self.site.rendered(family, fields);
         if let Some(names) = names {
             rendered.insert("snis".to_owned(), names.into());
         }
         Ok(Plan {
             changes,
-            answer: Answer::json(status, &Value::Object(rendered)),
+            answer: Answer::json(status, &Value::Object(rendered)).with_warnings(warning),
             has_document: true,
         })
     }

@@ -1,7 +1,7 @@
 //! Entities that come one by one, each as it is stored, and go again.
 
-use super::family::Family;
-use super::{Document, Entity, Plugin, adapt, read_plugin_config};
+use super::family::{Family, family};
+use super::{Document, Entity, Plugin, Route, adapt, read_plugin_config};
 use crate::schema::{Fields, Given, ItemPlace, Kind, Place, Problems};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -76,6 +76,11 @@ impl Shelf {
     pub fn position(&self, family: &str, id: Uuid) -> Option<usize> {
         self.ids.get(family)?.binary_search(&id).ok()
     }
+}
+
+/// A route as it is stored; `None`: it is none.
+pub fn read_route(id: Uuid, value: &[u8]) -> Option<Route> {
+    read(family("routes")?, id, value).ok()?.typed().ok()
 }
 
 /// The fields of a stored entity, with the defaults of those that are `null`, and ids in the place of references.

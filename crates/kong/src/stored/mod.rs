@@ -6,6 +6,7 @@
 
 mod apart;
 mod numbers;
+mod takeovers;
 mod workspace;
 
 use crate::document::family::{Family, family};
@@ -14,6 +15,7 @@ use numbers::Numbers;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use takeovers::Takeovers;
 use uuid::Uuid;
 use weir_model::diagnostic::PathStep;
 use weir_model::{DocPath, Model};
@@ -33,6 +35,8 @@ pub struct Stored {
     numbers: Numbers,
     /// Documents that are no entities, by their names.
     broken: BTreeMap<String, String>,
+    /// Routes that take calls of other workspaces.
+    takeovers: Takeovers,
 }
 
 /// A document that is left out.
@@ -85,6 +89,9 @@ impl Stored {
         if let Err(reason) = workspace.apply(family, id, value, place) {
             self.broken.insert(key.to_owned(), reason);
         }
+        if family.is("routes") {
+            self.takeovers.note(workspace.name(), id);
+        }
     }
 
     /// The model of all documents, and those that had to be left out.
@@ -104,6 +111,7 @@ impl Stored {
         if self.options.router == RouterFlavor::Expressions {
             return (whole, broken);
         }
+        self.takeovers.find(&self.workspaces, self.options.router);
         for workspace in self.workspaces.values_mut() {
             workspace.prepare(self.options.router, &mut self.numbers);
         }
@@ -118,12 +126,14 @@ impl Stored {
 }
 
 impl Stored {
-    /// Plugins that are kept, but not served: what becomes of the calls that come to them.
-    pub fn unserved(&self) -> Vec<Broken> {
-        self.workspaces
+    /// Documents that are served otherwise than their owners may think: plugins that are kept, but not served, and
+    /// routes that take calls of other workspaces.
+    pub fn notes(&self) -> Vec<Broken> {
+        let unserved = self
+            .workspaces
             .values()
-            .flat_map(|workspace| workspace.unserved())
-            .collect()
+            .flat_map(|workspace| workspace.unserved());
+        self.takeovers.told().chain(unserved).collect()
     }
 }
 

@@ -138,11 +138,13 @@ fn is_grpc(route: &Route) -> bool {
 }
 
 fn https_only_status(route: &Route) -> Option<u16> {
-    let takes_cleartext = route
-        .protocols
-        .iter()
-        .any(|protocol| matches!(protocol.as_str(), "http" | "grpc"));
-    (!takes_cleartext).then_some(route.https_redirect_status_code)
+    (!takes_cleartext(route)).then_some(route.https_redirect_status_code)
+}
+
+/// Whether the route serves calls that come without TLS.
+pub fn takes_cleartext(route: &Route) -> bool {
+    let mut protocols = route.protocols.iter();
+    protocols.any(|protocol| matches!(protocol.as_str(), "http" | "grpc"))
 }
 
 fn path_rewrite(route: &Route, router: RouterFlavor, backend: Option<&Backend<'_>>) -> PathRewrite {
@@ -189,7 +191,7 @@ fn response_stamps() -> Vec<Stamp> {
 }
 
 /// For each path one match, with its rank; more where hosts of one route are found in different ways.
-fn matches(route: &Route, router: RouterFlavor, position: usize) -> (Vec<RouteMatch>, Vec<Rank>) {
+pub fn matches(route: &Route, router: RouterFlavor, position: usize) -> (Vec<RouteMatch>, Vec<Rank>) {
     let paths: Vec<Option<&str>> = match route.paths.as_slice() {
         [] => vec![None],
         paths => paths.iter().map(|path| Some(path.as_str())).collect(),

@@ -105,14 +105,8 @@ pub fn translate_one(
         return None;
     }
     let route_made = StreamRoute {
-        name: route.name.clone().unwrap_or_else(|| route.id.to_string()),
-        voice: Voice::Kong,
-        protocols,
-        snis: route.snis.clone(),
-        sources: ends(&route.sources, place, found),
-        destinations: ends(&route.destinations, place, found),
         service: backend.and_then(|backend| backend.name.clone()),
-        ..StreamRoute::default()
+        ..conditions(route, place, found)
     };
     Some(Single {
         route: route_made,
@@ -123,6 +117,19 @@ pub fn translate_one(
             }
         },
     })
+}
+
+/// Which connections and datagrams a route takes, without a service for them.
+pub fn conditions(route: &Route, place: &ItemPlace, found: &mut Vec<Diagnostic>) -> StreamRoute {
+    StreamRoute {
+        name: route.name.clone().unwrap_or_else(|| route.id.to_string()),
+        voice: Voice::Kong,
+        protocols: protocols(route),
+        snis: route.snis.clone(),
+        sources: ends(&route.sources, place, found),
+        destinations: ends(&route.destinations, place, found),
+        ..StreamRoute::default()
+    }
 }
 
 /// The original's router does not look at protocols: a `tcp` route takes what was inside of TLS, too, where the listener

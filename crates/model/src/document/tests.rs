@@ -84,6 +84,20 @@ fn aliases_cannot_blow_up() {
     let aliases = |count: usize| vec!["*a"; count].join(", ");
     assert!(parse(&format!("- &a {long}\n- [{}]\n", aliases(10))).is_ok());
     assert!(parse(&format!("- &a {long}\n- [{}]\n", aliases(100_000))).is_err());
+    // What aliases stand for costs memory by the length of the text, and not by their nesting.
+    let nested = |levels: usize| {
+        let mut text = String::from("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n");
+        for level in 1..levels {
+            let aliases = vec![format!("*a{}", level - 1); 10].join(",");
+            text.push_str(&format!("a{level}: &a{level} [{aliases}]\n"));
+        }
+        text
+    };
+    assert!(parse(&nested(3)).is_ok());
+    assert!(parse(&nested(6)).is_err());
+    let shared: String = (0..40).map(|number| format!("f{number}: x, ")).collect();
+    let routes = "- {name: a-route-with-a-name-of-its-own, paths: [/a/path], plugin: *p}\n".repeat(5_000);
+    assert!(parse(&format!("p: &p {{{shared}}}\nroutes:\n{routes}")).is_ok());
     let open: String = (0..100).map(|level| format!("&a{level} [")).collect();
     assert!(parse(&format!("{open}{long}{}", "]".repeat(100))).is_err());
 }

@@ -137,6 +137,7 @@ impl Plugin for BasicAuth {
 
     fn credentials(&self) -> Option<CredentialKind> {
         Some(CredentialKind {
+            identity: "username",
             schema: schemars::schema_for!(Credential),
             check: |config| {
                 let credential: Credential = parse_config(config)?;

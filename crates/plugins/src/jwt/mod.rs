@@ -255,6 +255,7 @@ impl Plugin for Jwt {
 
     fn credentials(&self) -> Option<CredentialKind> {
         Some(CredentialKind {
+            identity: "key",
             schema: schemars::schema_for!(Credential),
             check: check_credential,
         })

@@ -181,6 +181,7 @@ impl Plugin for KeyAuth {
 
     fn credentials(&self) -> Option<CredentialKind> {
         Some(CredentialKind {
+            identity: "key",
             schema: schemars::schema_for!(Credential),
             check: |config| {
                 let credential: Credential = parse_config(config)?;

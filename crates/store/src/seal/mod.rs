@@ -34,6 +34,16 @@ impl Sealed {
     pub fn new(store: Arc<dyn Store>, keys: SealingKeys) -> Self {
         Self { store, keys }
     }
+
+    /// The same transaction with its values sealed.
+    fn sealed(&self, mut transaction: Transaction) -> Result<Transaction, StoreError> {
+        for change in &mut transaction.changes {
+            if let Change::Put { key, value, .. } = change {
+                *value = self.keys.seal(key, value)?;
+            }
+        }
+        Ok(transaction)
+    }
 }
 
 #[async_trait]
@@ -53,17 +63,12 @@ impl Store for Sealed {
         }))
     }
 
-    async fn commit(
-        &self,
-        mut transaction: Transaction,
-        expected: Revision,
-    ) -> Result<Revision, CommitError> {
-        for change in &mut transaction.changes {
-            if let Change::Put { key, value, .. } = change {
-                *value = self.keys.seal(key, value)?;
-            }
-        }
-        self.store.commit(transaction, expected).await
+    async fn commit(&self, transaction: Transaction, expected: Revision) -> Result<Revision, CommitError> {
+        self.store.commit(self.sealed(transaction)?, expected).await
+    }
+
+    async fn append(&self, transaction: Transaction) -> Result<Revision, CommitError> {
+        self.store.append(self.sealed(transaction)?).await
     }
 
     async fn history(

@@ -140,6 +140,12 @@ impl Store for SqliteStore {
         done.map_err(CommitError::Unknown)?
     }
 
+    async fn append(&self, transaction: Transaction) -> Result<Revision, CommitError> {
+        transaction.check()?;
+        let done = self.thread.ask(move |worker| worker.append(transaction)).await;
+        done.map_err(CommitError::Unknown)?
+    }
+
     async fn history(
         &self,
         prefix: &str,

@@ -15,6 +15,8 @@ use tokio::sync::oneshot;
 const POLL: Duration = Duration::from_millis(10);
 /// When to try again what failed.
 const RETRY: Duration = Duration::from_secs(1);
+/// Attempts of [`Worker::append`] while other processes commit.
+const MAX_APPENDS: usize = 1_000;
 /// How many changed documents of other processes are read at once.
 const CHANGES_AT_ONCE: usize = 5_000;
 
@@ -155,6 +157,18 @@ impl Worker {
             self.next_end = self.tables.next_end().unwrap_or(self.next_end);
         }
         Ok(revision)
+    }
+
+    /// Commits whatever was committed before. Only other processes can be faster.
+    pub fn append(&mut self, transaction: Transaction) -> Result<Revision, CommitError> {
+        let mut expected = self.feed.newest();
+        for _ in 0..MAX_APPENDS {
+            match self.commit(transaction.clone(), expected) {
+                Err(CommitError::Conflict { current }) => expected = current,
+                done => return done,
+            }
+        }
+        self.commit(transaction, expected)
     }
 
     /// Forgets some of what is older. `false`: there is no more of it.

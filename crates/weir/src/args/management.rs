@@ -4,6 +4,7 @@ use super::listen;
 use clap::{Args, ValueEnum};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Where the configuration is kept, and who may change it.
 #[derive(Clone, Args)]
@@ -23,6 +24,9 @@ pub struct ManagementArgs {
     /// For how many days the store knows what was changed, by whom, and what was before.
     #[arg(long, value_name = "DAYS", env = "WEIR_HISTORY", default_value_t = 30)]
     pub history: u16,
+    /// For how many days the audit log knows who wrote what.
+    #[arg(long, value_name = "DAYS", env = "WEIR_AUDIT", default_value_t = 400)]
+    pub audit: u16,
     /// What this process does.
     #[arg(long, value_name = "ROLE", env = "WEIR_ROLE", value_enum, default_value_t = RoleArg::All)]
     pub role: RoleArg,
@@ -87,6 +91,22 @@ pub struct ManagementArgs {
     /// What this gateway is called in the list of gateways [default: the machine's name and the proxy's port].
     #[arg(long, value_name = "NAME", env = "WEIR_NAME")]
     pub name: Option<String>,
+}
+
+impl ManagementArgs {
+    /// For how long the store knows what was changed.
+    pub fn kept_history(&self) -> Duration {
+        days(self.history)
+    }
+
+    /// For how long the audit log knows who wrote what.
+    pub fn kept_audit(&self) -> Duration {
+        days(self.audit)
+    }
+}
+
+fn days(count: u16) -> Duration {
+    Duration::from_secs(86_400 * u64::from(count))
 }
 
 /// Keys, tokens and the passwords of stores are secrets.

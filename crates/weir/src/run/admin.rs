@@ -144,6 +144,8 @@ pub struct Shared {
     pub gateways: Gateways,
     /// For how long the store knows what was changed.
     pub history: Duration,
+    /// For how long the audit log knows who wrote what.
+    pub audit: Duration,
     /// What Kong's clients are told of the process.
     pub node: Node,
     pub health: Arc<Health>,
@@ -202,12 +204,13 @@ impl Doors {
     /// Opens them over a store.
     pub async fn open(self, store: Arc<dyn Store>, shared: &Shared) -> Result<(), StoreError> {
         let users = Users::open(Arc::clone(&store)).await?;
-        let audit = Audit::open(Arc::clone(&store));
+        let audit = Audit::open(Arc::clone(&store), shared.audit);
         for (door, late) in self.0 {
             let router = match door {
                 Door::Kong => {
                     let options = weir_kong::admin::AdminOptions {
                         translation: shared.routers.kong(),
+                        others: Some(Arc::new(shared.followed.clone())),
                         node: Node {
                             health: Some(Arc::clone(&shared.health) as _),
                             caches: shared.caches.clone(),

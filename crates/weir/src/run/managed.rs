@@ -160,16 +160,18 @@ pub async fn serve(
         doors: opened.options,
         followed: followed.clone(),
         gateways: gateways.clone(),
-        history: Duration::from_secs(86_400 * u64::from(starter.args.management.history)),
+        history: starter.args.management.kept_history(),
+        audit: starter.args.management.kept_audit(),
         node: admin::node(starter.args, management, Arc::clone(&starter.metrics)),
         health: Arc::new(Health(Arc::clone(&control.status))),
         caches: is_gateway.then_some(caches),
     };
-    let doors = tokio::spawn(open_doors(
-        opened.listeners.serve(control)?,
-        store.clone(),
-        shared,
-    ));
+    let listeners = opened.listeners.serve(control)?;
+    if !listeners.is_empty() {
+        control.status.await_admin();
+    }
+    let status = Arc::clone(&control.status);
+    let doors = tokio::spawn(open_doors(listeners, store.clone(), shared, status));
     if is_gateway {
         let Some(speaker) = start_workers(control, starter, &serving).await? else {
             return Ok(End::Drained);
@@ -264,7 +266,12 @@ fn kept_file(management: &Management, keys: Option<&SealingKeys>) -> anyhow::Res
     Ok((!is_local(&management.origin)).then_some(file))
 }
 
-async fn open_doors(doors: Doors, store: OpenStore, shared: Shared) -> anyhow::Result<()> {
+async fn open_doors(
+    doors: Doors,
+    store: OpenStore,
+    shared: Shared,
+    status: Arc<Status>,
+) -> anyhow::Result<()> {
     if doors.is_empty() {
         return Ok(());
     }
@@ -273,7 +280,9 @@ async fn open_doors(doors: Doors, store: OpenStore, shared: Shared) -> anyhow::R
     doors
         .open(store, &shared)
         .await
-        .context("the Admin APIs cannot be opened")
+        .context("the Admin APIs cannot be opened")?;
+    status.admin_is_open();
+    Ok(())
 }
 
 /// What this gateway is called, and where it takes calls.

@@ -4,7 +4,7 @@ use crate::Options;
 use crate::admin::failure::{self, Failure};
 use crate::admin::plan::Site;
 use crate::admin::table::foreign_id;
-use crate::admin::{complete, hashes, special};
+use crate::admin::{complete, hashes, special, unserved};
 use crate::document::family::{FAMILIES, Family, IdFrom, family};
 use crate::document::{entities_as_written, raw_entities};
 use crate::schema::Kind;
@@ -70,6 +70,12 @@ impl Loaded {
             }
         }
         Ok(changes)
+    }
+
+    /// What is to be said of entities that are stored and not served.
+    pub fn warnings(&self) -> impl Iterator<Item = String> {
+        let entities = self.entities.iter();
+        entities.filter_map(|(family, fields)| unserved::warning(family, fields))
     }
 
     /// The entities by family and id, as the original answers.

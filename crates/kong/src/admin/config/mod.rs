@@ -17,6 +17,7 @@ use axum::http::{Method, StatusCode};
 use load::Loaded;
 use serde_json::{Map, Value, json};
 use std::time::SystemTime;
+use weir_model::secrets;
 use weir_store::Revision;
 
 /// The hash of the configuration that was taken last, and the revision from which it was that.
@@ -53,7 +54,10 @@ pub async fn answer(admin: &Admin, call: &Call) -> Result<Answer, Failure> {
         Method::OPTIONS => Ok(Answer::options("GET, HEAD, OPTIONS, POST")),
         Method::GET | Method::HEAD => {
             let state = admin.state();
-            let config = load::export(Site::new(&state, &call.workspace, SystemTime::now()));
+            let mut config = load::export(Site::of(&state, call, SystemTime::now()));
+            if !call.rights.may_write(&call.workspace) {
+                secrets::hide(&mut config);
+            }
             let answer = Answer::ok(&json!({ "config": yaml::write(&config) }));
             Ok(answer.with_revision(state.changed))
         }
@@ -117,10 +121,10 @@ fn load_document(document: Document, options: &Options, flatten_errors: bool) ->
 
 fn plan(state: &State, call: &Call, loaded: &Loaded) -> Result<Plan, Failure> {
     call.check_match(Some(state.changed))?;
-    let site = Site::new(state, &call.workspace, SystemTime::now());
+    let site = Site::of(state, call, SystemTime::now());
     Ok(Plan {
         changes: loaded.changes(site)?,
-        answer: Answer::json(StatusCode::CREATED, &loaded.told()),
+        answer: Answer::json(StatusCode::CREATED, &loaded.told()).with_warnings(loaded.warnings()),
         has_document: false,
     })
 }

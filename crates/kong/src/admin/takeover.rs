@@ -1,0 +1,128 @@
+//! What a write would take from another workspace: calls, server names, the prefix of a vault. It is refused, unless
+//! the caller may write there as well.
+
+use super::failure::Failure;
+use super::plan::{Site, id_of};
+use crate::claims::Claim;
+use crate::document::family::Family;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use weir_model::{RouteMatch, server_names_may_overlap};
+
+/// Routes of other dialects. Those of this one are looked at first, so they can take calls of all others.
+pub trait OtherRoutes: Send + Sync + std::fmt::Debug {
+    /// Calls `visit` with what each route takes and the workspace that it is of, until that says `true`. Returns
+    /// whether it has.
+    fn any(&self, visit: &mut dyn FnMut(&[RouteMatch], &str) -> bool) -> bool;
+}
+
+impl Site<'_> {
+    /// Checks that an entity takes nothing of a workspace in which the caller may not write.
+    ///
+    /// # Errors
+    /// It does.
+    pub fn check_takeover(
+        &self,
+        family: &'static Family,
+        fields: &Map<String, Value>,
+    ) -> Result<(), Failure> {
+        if self.rights.are_all() {
+            return Ok(());
+        }
+        match family.name {
+            "routes" => self.check_calls(fields),
+            "snis" => self.check_server_name(family, fields),
+            "vaults" => self.check_prefix(family, fields),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_calls(&self, fields: &Map<String, Value>) -> Result<(), Failure> {
+        let (id, workspace) = (id_of(fields), Arc::from(self.name));
+        let value = serde_json::to_vec(fields).map_err(|error| Failure::of_store(&error))?;
+        let Some(claim) = Claim::of(&workspace, id, &value, self.state.router()) else {
+            return Ok(());
+        };
+        let claims = self.state.claims();
+        // What it takes already is reported, and stays as it is until somebody changes it who may.
+        if claims
+            .get(self.name, id)
+            .is_some_and(|known| known.is_same(&claim))
+        {
+            return Ok(());
+        }
+        let mut others = claims
+            .beside(&claim)
+            .filter(|other| !self.rights.may_write(&other.workspace));
+        let is_taken = others.any(|other| claim.takes_from(other))
+            || self.others.is_some_and(|others| {
+                others.any(&mut |matches, workspace| {
+                    !self.rights.may_write(workspace) && claim.takes_any_of(matches)
+                })
+            });
+        match is_taken {
+            true => Err(Failure::takeover(
+                "API route collides with an existing API: it would take calls of another workspace, in which you may \
+                 not write",
+                fields,
+                &["hosts", "paths", "methods", "headers", "snis", "destinations"],
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// The names that another certificate shows by a pattern are its workspace's.
+    fn check_server_name(&self, snis: &'static Family, fields: &Map<String, Value>) -> Result<(), Failure> {
+        let own = fields.get("name").and_then(Value::as_str).unwrap_or_default();
+        let own = [own.to_owned()];
+        let takes = |name: &str| {
+            name.contains('*') && name != "*" && server_names_may_overlap(&own, &[name.to_owned()])
+        };
+        for workspace in self.other_workspaces() {
+            let mut all = workspace.table(snis).all(uuid::Uuid::nil());
+            let is_taken = all.any(|kept| {
+                let fields = kept.fields();
+                fields.get("name").and_then(Value::as_str).is_some_and(takes)
+            });
+            if is_taken {
+                let message = "the server name is one of another workspace, in which you may not write";
+                return Err(Failure::takeover(message, fields, &["name"]));
+            }
+        }
+        Ok(())
+    }
+
+    /// References lead to the vault of a prefix, whatever the workspace.
+    fn check_prefix(&self, vaults: &'static Family, fields: &Map<String, Value>) -> Result<(), Failure> {
+        let prefix = fields.get("prefix").and_then(Value::as_str).unwrap_or_default();
+        let is_taken = self
+            .other_workspaces()
+            .any(|it| it.table(vaults).find("prefix", prefix).is_some());
+        match is_taken {
+            true => {
+                let message = "the prefix is one of another workspace, in which you may not write";
+                Err(Failure::takeover(message, fields, &["prefix"]))
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// The other workspaces, in which the caller may not write.
+    fn other_workspaces(&self) -> impl Iterator<Item = &super::state::Workspace> {
+        let all = self.state.named_workspaces();
+        all.filter(|(name, _)| *name != self.name && !self.rights.may_write(name))
+            .map(|(_, workspace)| workspace)
+    }
+}
+
+impl Failure {
+    /// A write that would take something of another workspace. Whose it is and what it is called is not told.
+    fn takeover(message: &str, fields: &Map<String, Value>, about: &[&str]) -> Self {
+        let given = about.iter().filter_map(|name| {
+            let value = fields.get(*name).filter(|value| !value.is_null())?;
+            Some(((*name).to_owned(), value.clone()))
+        });
+        let given: Map<String, Value> = given.collect();
+        Self::conflict(message, json!(given))
+    }
+}

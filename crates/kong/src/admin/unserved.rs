@@ -1,0 +1,44 @@
+//! What a write is told of plugins that are stored and not served: in a header of its answer, so nobody has to look at
+//! the gateway's status to learn it.
+
+use super::answer::Answer;
+use super::complete::definition;
+use crate::document::family::Family;
+use crate::plugins::described;
+use crate::translate::chain::is_served;
+use axum::http::HeaderValue;
+use axum::http::header::WARNING;
+use serde_json::{Map, Value};
+
+/// So many are named.
+const MAX_NAMED: usize = 10;
+
+/// What is to be said of an entity that is stored; `None`: nothing.
+pub fn warning(family: &Family, fields: &Map<String, Value>) -> Option<String> {
+    let definition = definition(family, fields)?;
+    let is_enabled = fields.get("enabled") != Some(&Value::Bool(false));
+    if !is_enabled || is_served(definition) {
+        return None;
+    }
+    let config = fields.get("config").cloned().unwrap_or_default();
+    let passes = (definition.translate)(&config, &|_| None).map_or(true, |made| made.is_null());
+    Some(described::warning(definition.name, passes))
+}
+
+impl Answer {
+    /// The same answer, with what is to be said of the entities that were stored.
+    pub fn with_warnings(self, warnings: impl IntoIterator<Item = String>) -> Self {
+        let mut texts: Vec<String> = warnings.into_iter().collect();
+        texts.sort();
+        texts.dedup();
+        texts.truncate(MAX_NAMED);
+        if texts.is_empty() {
+            return self;
+        }
+        let text = texts.join("; ").replace('"', "'");
+        match HeaderValue::from_str(&format!("299 weir \"{text}\"")) {
+            Ok(value) => self.with(WARNING, value),
+            Err(_) => self,
+        }
+    }
+}

@@ -1,3 +1,5 @@
+//! Which routes take calls of which others, and that the index finds what a comparison of each pair would find.
+
 use super::*;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};

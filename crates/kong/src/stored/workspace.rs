@@ -103,22 +103,6 @@ impl Workspace {
         }
     }
 
-    /// Its name.
-    pub fn name(&self) -> &Arc<str> {
-        &self.name
-    }
-
-    /// Its routes.
-    pub fn routes(&self) -> impl Iterator<Item = &crate::document::Route> {
-        self.shelf.document.routes.iter().map(|it| &it.value)
-    }
-
-    /// One of its routes.
-    pub fn route(&self, id: Uuid) -> Option<&crate::document::Route> {
-        let position = self.shelf.position("routes", id)?;
-        Some(&self.shelf.document.routes[position].value)
-    }
-
     /// Takes over what became of a document.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 
 use super::{Changed, Route, Workspace, left_out};
 use crate::RouterFlavor;
-use crate::document::Upstream;
+use crate::document::{self, Upstream};
 use crate::stored::Broken;
 use crate::stored::apart::{tell_steps_apart, told_apart};
 use crate::stored::numbers::{Key, Numbers};
@@ -14,6 +14,22 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 impl Workspace {
+    /// Its name.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// Its routes.
+    pub fn routes(&self) -> impl Iterator<Item = &document::Route> {
+        self.shelf.document.routes.iter().map(|it| &it.value)
+    }
+
+    /// One of its routes.
+    pub fn route(&self, id: Uuid) -> Option<&document::Route> {
+        let position = self.shelf.position("routes", id)?;
+        Some(&self.shelf.document.routes[position].value)
+    }
+
     pub(super) fn make_routes(&mut self, changed: &Changed, router: RouterFlavor, numbers: &mut Numbers) {
         let document = &self.shelf.document;
         if changed.routes.is_empty() && !changed.all_routes {

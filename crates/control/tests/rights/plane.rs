@@ -1,0 +1,160 @@
+//! The Admin APIs of all dialects over one store, with users, and calls to them.
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::ConnectInfo;
+use axum::http::Request;
+use serde_json::Value;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::SystemTime;
+use tower::ServiceExt as _;
+use weir_control::access::{Audit, Door, Guard, Right, Role, TokenHash, User, Users, key_of, protect};
+use weir_control::api::{Api, ApiOptions, Gateways};
+use weir_control::follow::{DoorOptions, Followed};
+use weir_store::Store;
+use weir_store::memory::MemoryStore;
+
+/// The doors over one store.
+pub struct Plane {
+    kong: Router,
+    apisix: Router,
+    native: Router,
+    users: Users,
+}
+
+impl Plane {
+    pub async fn new() -> Self {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let users = Users::default();
+        let guarded = |door, router| {
+            let guard = Guard {
+                door,
+                users: users.clone(),
+                audit: Audit::default(),
+                keys: Vec::new(),
+            };
+            protect(router, guard)
+        };
+        let kong =
+            weir_kong::admin::Admin::open(Arc::clone(&store), weir_kong::admin::AdminOptions::default());
+        let mut options = weir_apisix::AdminOptions::new(SystemTime::now);
+        options.keys.clear();
+        let apisix = weir_apisix::Admin::open(Arc::clone(&store), options);
+        let options = ApiOptions {
+            users: users.clone(),
+            followed: Followed::default(),
+            doors: DoorOptions::default(),
+            registry: weir_plugins::registry,
+            gateways: Gateways::default(),
+        };
+        let native = Api::open(Arc::clone(&store), options).await.expect("opened");
+        let apisix = apisix.await.expect("opened");
+        let by_path = apisix.router().nest_service(
+            "/v1",
+            Router::new().fallback_service(OverV1(apisix.control_router())),
+        );
+        Self {
+            kong: guarded(Door::Kong, kong.await.expect("opened").router()),
+            apisix: guarded(Door::Apisix, by_path),
+            native: guarded(Door::Native, native.router()),
+            users,
+        }
+    }
+
+    /// A user whose token is the name.
+    pub fn add(&self, name: &str, rights: &[(&str, Role)]) {
+        let right = |(workspace, role): &(&str, Role)| Right {
+            workspace: (*workspace).to_owned(),
+            role: *role,
+        };
+        let user = User {
+            name: name.to_owned(),
+            token_hash: TokenHash::of(name),
+            rights: rights.iter().map(right).collect(),
+            created: 0,
+        };
+        let value = serde_json::to_vec(&user).expect("JSON");
+        self.users.apply(&key_of(name).expect("a key"), Some(&value));
+    }
+
+    /// Status, the header `Warning` and the body of an answer.
+    pub async fn call(&self, who: &str, method: &str, path: &str, body: &Value) -> (u16, String, String) {
+        let router = match path {
+            path if path.starts_with("/apisix/") || path.starts_with("/v1/") => &self.apisix,
+            path if path.starts_with("/api/") => &self.native,
+            _ => &self.kong,
+        };
+        let peer: SocketAddr = "127.0.0.1:1".parse().expect("an address");
+        let body = match body {
+            Value::Null => String::new(),
+            body => body.to_string(),
+        };
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("content-type", "application/json")
+            .header("authorization", format!("Bearer {who}"))
+            .header("x-api-key", who)
+            .extension(ConnectInfo(peer))
+            .body(Body::from(body))
+            .expect("a request");
+        let answer = router.clone().oneshot(request).await.expect("an answer");
+        let status = answer.status().as_u16();
+        let warning = answer
+            .headers()
+            .get("warning")
+            .map(|it| it.to_str().expect("text").to_owned());
+        let body = to_bytes(answer.into_body(), usize::MAX).await.expect("a body");
+        (
+            status,
+            warning.unwrap_or_default(),
+            String::from_utf8_lossy(&body).into_owned(),
+        )
+    }
+
+    #[track_caller]
+    pub fn expect<'p>(
+        &'p self,
+        who: &'p str,
+        method: &'p str,
+        path: &'p str,
+        body: &'p Value,
+    ) -> impl Future<Output = String> + 'p {
+        async move {
+            let (status, _, answer) = self.call(who, method, path, body).await;
+            assert!(status < 300, "{who} {method} {path} {body}: {status} {answer}");
+            answer
+        }
+    }
+}
+
+/// A service that sees whole paths.
+#[derive(Clone)]
+struct OverV1(Router);
+
+impl tower::Service<Request<Body>> for OverV1 {
+    type Response = axum::response::Response;
+    type Error = std::convert::Infallible;
+    type Future = std::pin::Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut std::task::Context<'_>) -> std::task::Poll<Result<(), Self::Error>> {
+        std::task::Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        let whole = format!("/v1{}", request.uri().path());
+        *request.uri_mut() = whole.parse().expect("a path");
+        Box::pin(self.0.clone().oneshot(request))
+    }
+}
+
+/// A certificate with its key.
+pub fn certificate() -> (String, String) {
+    let key = rcgen::KeyPair::generate().expect("a key");
+    let params = rcgen::CertificateParams::new(["a.test".to_owned()]).expect("a name");
+    (
+        params.self_signed(&key).expect("signed").pem(),
+        key.serialize_pem(),
+    )
+}

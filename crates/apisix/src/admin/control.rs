@@ -8,7 +8,7 @@ use super::kind::Kind;
 use super::schemas;
 use super::state::{Entry, State};
 use super::token::Role;
-use super::veil::shown;
+use super::veil::{shown, take_private_keys};
 use crate::document::split_port;
 use crate::plugins::is_known;
 use axum::http::header::CONTENT_TYPE;
@@ -148,9 +148,12 @@ fn dumped(kind: Kind, role: Role, entry: &Entry) -> Value {
             *nodes = entry.value.pointer(place).cloned().unwrap_or_default();
         }
     }
+    let mut value = shown(kind, &value, role).into_owned();
+    // In the original, callers from this machine show no key: nobody sees private keys here.
+    take_private_keys(&mut value);
     json!({
         "key": format!("/apisix/{}", entry.key),
-        "value": shown(kind, &value, role),
+        "value": value,
         "createdIndex": entry.created.0,
         "modifiedIndex": entry.modified.0,
     })

@@ -159,6 +159,25 @@ pub fn shown(kind: Kind, value: &Value, role: Role) -> Cow<'_, Value> {
     Cow::Owned(value)
 }
 
+/// Takes the private keys out of a document, wherever they are in it.
+pub fn take_private_keys(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            map.retain(|name, value| name != "client_key" && !is_private_key(value));
+            map.values_mut().for_each(take_private_keys);
+        }
+        Value::Array(items) => {
+            items.retain(|item| !is_private_key(item));
+            items.iter_mut().for_each(take_private_keys);
+        }
+        _ => {}
+    }
+}
+
+fn is_private_key(value: &Value) -> bool {
+    value.as_str().is_some_and(secrets::is_private_key)
+}
+
 /// Takes the private keys out of a certificate.
 fn take_keys(value: &mut Value) {
     if let Value::Object(map) = value {

@@ -259,6 +259,7 @@ impl Doors {
             // Nobody else fills it in.
             let _is_first = late.set(protect(router, guard));
         }
+        shared.health.0.admin_is_open();
         Ok(())
     }
 }

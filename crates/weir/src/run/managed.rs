@@ -170,8 +170,7 @@ pub async fn serve(
     if !listeners.is_empty() {
         control.status.await_admin();
     }
-    let status = Arc::clone(&control.status);
-    let doors = tokio::spawn(open_doors(listeners, store.clone(), shared, status));
+    let doors = tokio::spawn(open_doors(listeners, store.clone(), shared));
     if is_gateway {
         let Some(speaker) = start_workers(control, starter, &serving).await? else {
             return Ok(End::Drained);
@@ -266,12 +265,7 @@ fn kept_file(management: &Management, keys: Option<&SealingKeys>) -> anyhow::Res
     Ok((!is_local(&management.origin)).then_some(file))
 }
 
-async fn open_doors(
-    doors: Doors,
-    store: OpenStore,
-    shared: Shared,
-    status: Arc<Status>,
-) -> anyhow::Result<()> {
+async fn open_doors(doors: Doors, store: OpenStore, shared: Shared) -> anyhow::Result<()> {
     if doors.is_empty() {
         return Ok(());
     }
@@ -280,9 +274,7 @@ async fn open_doors(
     doors
         .open(store, &shared)
         .await
-        .context("the Admin APIs cannot be opened")?;
-    status.admin_is_open();
-    Ok(())
+        .context("the Admin APIs cannot be opened")
 }
 
 /// What this gateway is called, and where it takes calls.

@@ -73,7 +73,7 @@ impl<'c> Check<'c> {
             Value::String(text) => {
                 if let Some(rules) = &rules.text {
                     self.spend(text.len() / 16)?;
-                    check_text(rules, text).map_err(|error| self.words(|| error()))?;
+                    check_text(rules, text).map_err(|error| self.words(error))?;
                 }
             }
             Value::Number(number) => {

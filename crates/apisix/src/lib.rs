@@ -34,7 +34,7 @@ pub use ends::end_of;
 pub use plugins::spellings;
 pub use prepare::{prepare, prepare_for_look};
 pub use settings::{
-    CacheDisk, CacheSettings, CacheZone, Keys, PrometheusSettings, RealIpSettings, Settings,
+    AdminSettings, CacheDisk, CacheSettings, CacheZone, Keys, PrometheusSettings, RealIpSettings, Settings,
     read as read_settings,
 };
 pub use stored::{Broken, Stored};

@@ -108,17 +108,10 @@ impl Bench {
     /// # Errors
     /// A tool is missing, there are too few cores, an option is wrong.
     pub fn new(options: Options) -> Result<Self> {
-        let selected = gateway::select(&options.known_gateways()?, &options.gateways)?;
+        let known = options.known_gateways()?;
+        let selected = gateway::select(&known, &options.gateways)?;
         let given = options.given();
-        if let Some(unknown) = given
-            .keys()
-            .find(|name| !selected.iter().any(|it| [&it.name, &it.program].contains(name)) && *name != "weir")
-        {
-            bail!(
-                "--program {unknown}=…: no gateway of that name is measured ({})",
-                options.gateways
-            );
-        }
+        check_names(&given, &known)?;
         if let Some((name, path)) = given.iter().find(|(_, path)| !path.is_file()) {
             bail!("--program {name}={}: there is no such file", path.display());
         }
@@ -251,6 +244,21 @@ pub fn is_debug(program: &Path) -> bool {
     program.components().any(|part| part.as_os_str() == "debug")
 }
 
+/// A program may be given for a gateway that is not measured this time; one for no gateway at all is a mistake.
+fn check_names(given: &BTreeMap<String, PathBuf>, known: &[Gateway]) -> Result<()> {
+    let is_known = |name: &String| known.iter().any(|it| [&it.name, &it.program].contains(&name));
+    match given.keys().find(|name| !is_known(name)) {
+        None => Ok(()),
+        Some(unknown) => {
+            let names: Vec<&str> = known.iter().map(|it| it.name.as_str()).collect();
+            bail!(
+                "--program {unknown}=…: there is no such gateway, but {}",
+                names.join(", ")
+            )
+        }
+    }
+}
+
 fn check_tools() -> Result<()> {
     let tools = [
         ("curl", "curl"),
@@ -290,4 +298,24 @@ fn raise_open_files() -> Result<()> {
         },
     )
     .context("raising the limit of open files")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_given_for_gateways_that_there_are() {
+        let known = gateway::all(None).unwrap();
+        for (name, is_good) in [
+            ("kong", true),
+            ("weir", true),
+            ("weir-kong", true),
+            ("apisix", true),
+            ("apache", false),
+        ] {
+            let given = BTreeMap::from([(name.to_owned(), PathBuf::from("/bin/true"))]);
+            assert_eq!(check_names(&given, &known).is_ok(), is_good, "{name}");
+        }
+    }
 }

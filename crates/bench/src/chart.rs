@@ -166,13 +166,15 @@ pub fn lines(axes: &Axes, series: &[Series]) -> String {
     svg
 }
 
-fn open(height: f64) -> String {
+/// The beginning of a chart of this height.
+pub fn open(height: f64) -> String {
     format!(
         r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" font-family="{FONT}, sans-serif"><rect width="100%" height="100%" fill="white"/>"#
     )
 }
 
-fn text(svg: &mut String, (x, y): (f64, f64), anchor: &str, size: u32, words: &str) {
+/// Words at a place.
+pub fn text(svg: &mut String, (x, y): (f64, f64), anchor: &str, size: u32, words: &str) {
     let words = escape(words);
     let _ = write!(
         svg,
@@ -180,7 +182,8 @@ fn text(svg: &mut String, (x, y): (f64, f64), anchor: &str, size: u32, words: &s
     );
 }
 
-fn grid(svg: &mut String, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
+/// A thin line.
+pub fn grid(svg: &mut String, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
     let _ = write!(
         svg,
         "<line x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\" stroke=\"#dddddd\"/>"
@@ -188,7 +191,7 @@ fn grid(svg: &mut String, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
 }
 
 /// A colour for each name.
-fn colours<'n>(names: impl Iterator<Item = &'n str>) -> Vec<&'static str> {
+pub fn colours<'n>(names: impl Iterator<Item = &'n str>) -> Vec<&'static str> {
     let (mut blues, mut others) = (BLUES.iter().cycle(), OTHERS.iter().cycle());
     let colour = |name: &str| {
         let mine = if name.starts_with("weir") {

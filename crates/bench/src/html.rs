@@ -33,12 +33,13 @@ it held up. A load generator that was late itself, or whose core was full, makes
 stall</code> proves it against a server that stands still for 1 ms in each second.</li>\
 <li>Single calls: each over a new connection, from before the connection is opened to the last byte.</li>";
 
-/// The page.
-pub fn page(sections: &[Section<'_>], lines: &[Line]) -> String {
+/// The page. It begins with the picture of all experiments.
+pub fn page(overview: &str, sections: &[Section<'_>], lines: &[Line]) -> String {
     let mut html = format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
          <title>weir bench</title><style>{STYLE}</style><h1>weir bench</h1>"
     );
+    html.push_str(overview);
     machine(&mut html, lines);
     let _ = write!(html, "<h2>Procedure</h2><ul>{PROCEDURE}</ul>");
     html.push_str("<h2>Experiments</h2>");

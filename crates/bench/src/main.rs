@@ -23,6 +23,9 @@ mod loopback;
 mod machine;
 mod measure;
 mod memory;
+#[cfg(test)]
+mod originals;
+mod overview;
 mod picture;
 mod plugin_costs;
 mod probe;

@@ -10,6 +10,7 @@ use crate::chart::{Axes, Bar, Series, bars, lines, number};
 use crate::experiment::{EXPERIMENTS, Experiment, Load};
 use crate::html;
 use crate::measure::{KEPT, MAX, PERCENTILES};
+use crate::overview;
 use crate::picture;
 use crate::results::Line;
 use crate::summary::{self, Summary};
@@ -47,8 +48,13 @@ pub fn write(lines: &[Line], folder: &Path) -> Result<()> {
     for (name, svg) in sections.iter().flat_map(|section| &section.charts) {
         picture::write(svg, &folder.join(name))?;
     }
+    let overview = overview::draw(&overview::groups(&sections));
+    if !overview.is_empty() {
+        picture::write(&overview, &folder.join(overview::FILE))?;
+    }
     let page = folder.join("index.html");
-    fs::write(&page, html::page(&sections, lines)).with_context(|| format!("writing {}", page.display()))
+    fs::write(&page, html::page(&overview, &sections, lines))
+        .with_context(|| format!("writing {}", page.display()))
 }
 
 fn charts(experiment: &Experiment, summaries: &[Summary]) -> Vec<(String, String)> {
@@ -263,7 +269,12 @@ mod tests {
             !page.contains("src=") && !page.contains("href=\"http"),
             "nothing is loaded"
         );
-        for name in ["a1-cpu.png", "a1-calls.png", "g1-latency.png"] {
+        let at = |part: &str| page.find(part).unwrap_or_else(|| panic!("{part}"));
+        assert!(
+            at("<svg") < at("<h2>Machine") && at("NGINX's (plain)") < at("<h2>Procedure"),
+            "one picture of all experiments comes first"
+        );
+        for name in ["overview.png", "a1-cpu.png", "a1-calls.png", "g1-latency.png"] {
             assert!(directory.path().join(name).is_file(), "{name}");
         }
     }

@@ -9,6 +9,7 @@
 //! (`kong/…`, `apisix/…`, `native/…`); references, uniqueness and validity are theirs.
 
 mod author;
+mod declared;
 mod document;
 pub mod etcd;
 mod feed;
@@ -20,6 +21,7 @@ pub mod sqlite;
 mod store;
 
 pub use author::{Author, Confined};
+pub use declared::{Declared, Replacement};
 pub use document::{BadKey, Change, Document, Key, Recorded, Revision, Transaction};
 pub use open::open;
 pub use store::{Changes, CommitError, Store, StoreError, Watch, WatchError};

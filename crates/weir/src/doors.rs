@@ -102,6 +102,34 @@ fn read_with<'t>(text: &'t str, routers: RouterArgs, policy: Policy, stand_in: &
             found.severity = Severity::Error;
         }
     }
+    Reading {
+        has_stand_ins,
+        ..understand(door, text, document, findings, routers)
+    }
+}
+
+/// Reads a text that an Admin API has put in the place of a file. Its original knows no variables in it.
+pub fn read_replacement(door: Door, text: &str, routers: RouterArgs) -> Reading<'_> {
+    match document::parse_noting_repeats(text) {
+        Ok((document, findings)) => understand(door, Cow::Borrowed(text), document, findings, routers),
+        Err(found) => Reading {
+            door,
+            text: Cow::Borrowed(text),
+            document: Value::Null,
+            model: None,
+            findings: vec![found],
+            has_stand_ins: false,
+        },
+    }
+}
+
+fn understand(
+    door: Door,
+    text: Cow<'_, str>,
+    document: Value,
+    mut findings: Vec<Diagnostic>,
+    routers: RouterArgs,
+) -> Reading<'_> {
     let model = match translate(door, &document, routers) {
         Ok((model, found)) => {
             findings.extend(found);
@@ -119,7 +147,7 @@ fn read_with<'t>(text: &'t str, routers: RouterArgs, policy: Policy, stand_in: &
         document,
         model,
         findings,
-        has_stand_ins,
+        has_stand_ins: false,
     }
 }
 

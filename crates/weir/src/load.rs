@@ -5,6 +5,7 @@ use crate::assemble::Assembler;
 use crate::doors::{self, Door};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use weir_control::secrets::Policy;
 use weir_model::diagnostic::PathStep;
 use weir_model::{Diagnostic, DocPath, Model, Severity};
@@ -56,6 +57,17 @@ pub struct Finding {
     pub severity: Severity,
     /// `file:line: error: path: message`.
     pub text: String,
+}
+
+/// A text that an Admin API has put in the place of a file.
+#[derive(Debug, Clone)]
+pub struct Replaced {
+    /// The file.
+    pub file: PathBuf,
+    /// The door that the text comes through.
+    pub door: Door,
+    /// The text.
+    pub text: Arc<str>,
 }
 
 /// A configuration as it was loaded.
@@ -120,6 +132,21 @@ pub fn load(
     registry: &Registry,
     carry: &Carry,
 ) -> Result<Loaded, Unreadable> {
+    load_replaced(files, &[], routers, policy, registry, carry)
+}
+
+/// Loads files as one configuration; what is in `replaced` counts in their place.
+///
+/// # Errors
+/// When a file cannot be read. A file that is wrong is no error here: [`Loaded::findings`] tell.
+pub fn load_replaced(
+    files: &[PathBuf],
+    replaced: &[Replaced],
+    routers: RouterArgs,
+    policy: Policy,
+    registry: &Registry,
+    carry: &Carry,
+) -> Result<Loaded, Unreadable> {
     let mut sources = Vec::with_capacity(files.len());
     let mut findings = Findings::default();
     let mut parts = Some(Vec::new());
@@ -128,8 +155,14 @@ pub fn load(
         findings.push(Severity::Warning, || warning.clone());
     }
     for file in files {
-        let text = read_file(file)?;
-        let reading = doors::read(&text, routers, policy);
+        let text;
+        let reading = match replaced.iter().find(|it| it.file == *file) {
+            Some(replaced) => doors::read_replacement(replaced.door, &replaced.text, routers),
+            None => {
+                text = read_file(file)?;
+                doors::read(&text, routers, policy)
+            }
+        };
         let mut source = Source {
             file: file.display().to_string(),
             text: reading.text.into_owned(),

@@ -175,6 +175,39 @@ pub fn plan(state: &State, call: &Call) -> Outcome<Plan> {
     })
 }
 
+/// What a file says, as changes. Who put the whole configuration before learns that it is another one now.
+pub fn changes_of_file(state: &State, document: &Value) -> Vec<(String, Option<Value>)> {
+    let mut changes = BTreeMap::new();
+    for list in LISTS {
+        replace(state, list, document.get(list), &mut changes);
+    }
+    let mut changes: Vec<_> = changes.into_iter().collect();
+    changes.extend(touched(state, &changes));
+    changes
+}
+
+/// The whole as a document, once these changes are made.
+pub fn after(state: &State, changes: &[(String, Option<Value>)]) -> Value {
+    let mut whole = Map::new();
+    for list in LISTS {
+        let prefix = format!("{list}/");
+        let mut items: BTreeMap<&str, &Value> = state
+            .below(&prefix)
+            .map(|entry| (&*entry.key, &entry.value))
+            .collect();
+        for (key, value) in changes.iter().filter(|(key, _)| key.starts_with(&prefix)) {
+            match value {
+                Some(value) => items.insert(key, value),
+                None => items.remove(key.as_str()),
+            };
+        }
+        if !items.is_empty() {
+            whole.insert(list.to_owned(), items.into_values().cloned().collect());
+        }
+    }
+    Value::Object(whole)
+}
+
 /// Puts the items of a list in the place of those that are stored. What stays the same is not written.
 fn replace(state: &State, list: &str, items: Option<&Value>, changes: &mut BTreeMap<String, Option<Value>>) {
     let prefix = format!("{list}/");

@@ -17,9 +17,14 @@ impl Admin {
             (&Method::HEAD, []) => Answer::empty(StatusCode::OK),
             (&Method::OPTIONS, _) => options(),
             (&Method::GET | &Method::HEAD, ["configs"]) => configs::read(&self.state(), call),
-            (&Method::PUT, ["configs"]) => self.commit(call, |state| configs::plan(state, call)).await,
+            (&Method::PUT, ["configs"]) => self.put_whole(call).await,
             (&Method::POST, ["configs", "validate"]) => validate::configs(call),
             (&Method::HEAD, _) | (_, []) => not_found(),
+            // The original's standalone mode has no such paths.
+            (&Method::PUT | &Method::PATCH | &Method::DELETE, _) if self.file.is_some() => not_found(),
+            (&Method::POST, rest) if self.file.is_some() && !matches!(rest, ["schema", "validate", ..]) => {
+                not_found()
+            }
             (&Method::PUT, ["plugins", "reload"]) => Answer::text(StatusCode::OK, "done"),
             (method, ["plugins", "reload"]) => Answer::error(
                 StatusCode::METHOD_NOT_ALLOWED,

@@ -1,4 +1,4 @@
-//! APISIX's Admin API over a store, and the part of its control API that tells what is configured.
+//! APISIX's Admin API over a store, or over an `apisix.yaml` ([`file`]), and the part of its control API that tells what is configured.
 //!
 //! [`Admin`] holds all of the door's documents in memory, with indexes; reads are answered from there. A write is
 //! planned against them ([`write`], [`configs`]), committed with the revision that they are of, and applied once
@@ -15,6 +15,7 @@ mod configs;
 mod control;
 mod decoration;
 mod dispatch;
+mod file;
 mod follow;
 mod kind;
 mod patch;
@@ -110,6 +111,8 @@ pub struct Admin {
     turn: Mutex<()>,
     /// The revision that `state` is of.
     seen: watch::Sender<Revision>,
+    /// The file that holds the configuration; `None`: the store does.
+    file: Option<file::File>,
 }
 
 impl Admin {
@@ -119,6 +122,14 @@ impl Admin {
     /// # Errors
     /// When the store cannot be read.
     pub async fn open(store: Arc<dyn Store>, options: AdminOptions) -> Result<Arc<Self>, StoreError> {
+        Self::start(store, options, None).await
+    }
+
+    async fn start(
+        store: Arc<dyn Store>,
+        options: AdminOptions,
+        file: Option<file::File>,
+    ) -> Result<Arc<Self>, StoreError> {
         let (documents, revision) = store.read(PREFIX).await?;
         let admin = Arc::new(Self {
             store,
@@ -126,6 +137,7 @@ impl Admin {
             state: RwLock::new(State::of(&documents, revision)),
             turn: Mutex::new(()),
             seen: watch::Sender::new(revision),
+            file,
         });
         tokio::spawn(follow::follow(Arc::downgrade(&admin)));
         Ok(admin)
@@ -190,7 +202,10 @@ async fn admin(Shared(admin): Shared<Arc<Admin>>, request: Request<Body>) -> Res
                 Err(answer) => answer,
                 Ok(body) => {
                     call.body = body;
-                    admin.dispatch(&call).await
+                    match admin.read_file().await {
+                        Ok(()) => admin.dispatch(&call).await,
+                        Err(answer) => answer,
+                    }
                 }
             }
         }
@@ -204,7 +219,10 @@ async fn control(Shared(admin): Shared<Arc<Admin>>, request: Request<Body>) -> R
     let mut call = Call::new(parts.method, &parts.uri, parts.headers, Author::anonymous(), time);
     // In the original, callers from this machine show no key. A guard in front may know more.
     call.role = parts.extensions.get::<Role>().copied().unwrap_or(Role::Viewer);
-    control::answer(&admin, &call).into_response()
+    match admin.read_file().await {
+        Ok(()) => control::answer(&admin, &call).into_response(),
+        Err(answer) => answer.into_response(),
+    }
 }
 
 /// The body of a call, if it is not too large. Of one that is, up to so much more is read, so that its sender

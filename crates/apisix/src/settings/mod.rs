@@ -11,6 +11,7 @@ mod values;
 
 pub use read::read;
 
+use crate::admin::Key;
 use crate::translate::Router;
 use ipnet::IpNet;
 use serde_json::Value;
@@ -30,6 +31,8 @@ pub struct Settings {
     pub cache: CacheSettings,
     /// `apisix.data_encryption.keyring`, where it is given. These are secrets.
     pub keyring: Option<Keys>,
+    /// `deployment.admin`.
+    pub admin: AdminSettings,
     /// `apisix.trusted_addresses`: whose `X-Forwarded-*` are believed.
     pub trusted_addresses: Vec<IpNet>,
     /// `nginx_config.http.real_ip_header` and `real_ip_from`.
@@ -59,6 +62,15 @@ impl std::fmt::Debug for Keys {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "Keys({})", self.0.len())
     }
+}
+
+/// Whom the Admin API lets in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdminSettings {
+    /// `admin_key`: the keys that let callers in; none where the file names none. These are secrets.
+    pub keys: Vec<Key>,
+    /// `admin_key_required`: whether callers have to show a key.
+    pub requires_key: bool,
 }
 
 /// How responses are kept.
@@ -158,6 +170,10 @@ impl Default for Settings {
                 ],
             },
             keyring: None,
+            admin: AdminSettings {
+                keys: Vec::new(),
+                requires_key: true,
+            },
             trusted_addresses: Vec::new(),
             real_ip: RealIpSettings {
                 header: "X-Real-IP".to_owned(),

@@ -1,7 +1,8 @@
 //! Reading the text of a `config.yaml`, and what in it is not used. What the settings mean stands elsewhere.
 
 use super::values::{
-    addresses, buckets, cache_zone, export_uri, extra_labels, first_port, header_name, keyring, metric_prefix,
+    addresses, admin_keys, buckets, cache_zone, export_uri, extra_labels, first_port, header_name, keyring,
+    metric_prefix,
 };
 use super::{Settings, units};
 use crate::plugins::mapping;
@@ -11,12 +12,14 @@ use serde_json::{Map, Value};
 use weir_model::{Diagnostic, DocPath, document};
 
 /// Maps in which Weir looks for what it uses; all else in them is told of by its own name.
-const LOOKED_INTO: [&[&str]; 12] = [
+const LOOKED_INTO: [&[&str]; 14] = [
     &["apisix"],
     &["apisix", "data_encryption"],
     &["apisix", "proxy_cache"],
     &["apisix", "router"],
     &["apisix", "ssl"],
+    &["deployment"],
+    &["deployment", "admin"],
     &["nginx_config"],
     &["nginx_config", "http"],
     &["plugin_attr"],
@@ -27,7 +30,7 @@ const LOOKED_INTO: [&[&str]; 12] = [
 ];
 
 /// Where Weir is told the same.
-const ELSEWHERE: [(&str, &str); 19] = [
+const ELSEWHERE: [(&str, &str); 26] = [
     (
         "apisix.enable_admin",
         "--apisix-admin says where the Admin API is",
@@ -50,8 +53,30 @@ const ELSEWHERE: [(&str, &str); 19] = [
         "--listen-stream says where streams are taken",
     ),
     (
-        "deployment",
-        "--store, --apisix-admin and --apisix-admin-key stand in its place",
+        "deployment.admin.admin_api_mtls",
+        "--admin-certificate, --admin-key and --admin-client-ca",
+    ),
+    (
+        "deployment.admin.admin_listen",
+        "--apisix-admin says where the Admin API is",
+    ),
+    (
+        "deployment.admin.allow_admin",
+        "without users and keys the Admin API serves callers of this machine only",
+    ),
+    (
+        "deployment.admin.https_admin",
+        "--apisix-admin with ,tls behind the address",
+    ),
+    ("deployment.etcd", "--store"),
+    ("deployment.role", "--role"),
+    (
+        "deployment.role_control_plane",
+        "--store says where the configuration is",
+    ),
+    (
+        "deployment.role_traditional",
+        "--store or -c says where the configuration is",
     ),
     ("nginx_config.http.access_log", "--access-log"),
     ("nginx_config.http.client_header_timeout", "--header-timeout"),
@@ -154,6 +179,7 @@ impl Reader {
         self.take_as(&["apisix", "router", "ssl"], "radixtree_sni", |name| {
             (name == "radixtree_sni").then_some(())
         })?;
+        self.admin(settings)?;
         settings.delete_uri_tail_slash = self.flag(&["apisix", "delete_uri_tail_slash"])?;
         settings.shows_upstream_status = self.flag(&["apisix", "show_upstream_status_in_response_header"])?;
         let keys = "a key, or a list of keys, of 16 or 32 characters";
@@ -179,6 +205,24 @@ impl Reader {
         let from = ["nginx_config", "http", "real_ip_from"];
         if let Some(from) = self.take_as(&from, networks, addresses)? {
             settings.real_ip.from = from;
+        }
+        Ok(())
+    }
+
+    fn admin(&mut self, settings: &mut Settings) -> Result<(), Diagnostic> {
+        let path = ["deployment", "admin", "admin_key"];
+        let expected = "a list of keys, each with name, key, and a role: admin or viewer";
+        if let Some(keys) = self.take_as(&path, expected, admin_keys)? {
+            for (index, _) in keys.iter().enumerate().filter(|(_, key)| key.key.is_empty()) {
+                let message = "is empty: Weir makes up no keys, and passes this one over";
+                let place = place(&path).index(index).field("key");
+                self.warnings.push(Diagnostic::warning(place, message));
+            }
+            settings.admin.keys = keys.into_iter().filter(|key| !key.key.is_empty()).collect();
+        }
+        let path = ["deployment", "admin", "admin_key_required"];
+        if let Some(is_required) = self.take_as(&path, "true or false", Value::as_bool)? {
+            settings.admin.requires_key = is_required;
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! What is read of `config.yaml`, and what is told of the rest.
 
 use super::*;
+use crate::admin::Role;
 
 fn of(text: &str) -> (Settings, Vec<String>) {
     let (settings, warnings) = read(text, &|name| (name == "PORT").then(|| "8443".to_owned()))
@@ -126,10 +127,60 @@ plugins: [cors]
             "apisix.node_listen: is not read: --listen says where the proxy listens",
             "apisix.ssl.ssl_protocols: is not read by Weir",
             "apisix.routr: is not read by Weir",
-            "deployment: is not read: --store, --apisix-admin and --apisix-admin-key stand in its place",
+            "deployment.role: is not read: --role",
             "plugins: is not read: all plugins that are available can be used",
         ]
     );
+}
+
+#[test]
+fn keys_of_the_admin_api_are_read() {
+    let key = |key: &str, role| Key {
+        key: key.to_owned(),
+        role,
+    };
+    let (admin, viewer) = (key("a-secret", Role::Admin), key("12345", Role::Viewer));
+    for (text, keys, requires_key, warnings) in [
+        ("admin_key_required: false", vec![], false, 0),
+        (
+            "admin_key: [{name: admin, key: a-secret, role: admin}, {name: v, key: 12345, role: viewer}]",
+            vec![admin, viewer],
+            true,
+            0,
+        ),
+        (
+            "admin_key: [{name: admin, key: '', role: admin}]",
+            vec![],
+            true,
+            1,
+        ),
+        (
+            "{admin_key: '', allow_admin: [127.0.0.0/24], admin_listen: {port: 9180}}",
+            vec![],
+            true,
+            2,
+        ),
+    ] {
+        let text = format!("deployment:\n  admin:\n    {text}\n");
+        let (settings, told) = read(&text, &|_| None).expect("good");
+        assert_eq!(
+            (&settings.admin.keys, settings.admin.requires_key, told.len()),
+            (&keys, requires_key, warnings),
+            "{text} {told:?}"
+        );
+    }
+    for wrong in [
+        "admin_key: [{name: a, key: k, role: root}]",
+        "admin_key: k",
+        "admin_key_required: maybe",
+    ] {
+        let text = format!("deployment:\n  admin:\n    {wrong}\n");
+        let found = read(&text, &|_| None).expect_err("wrong");
+        assert!(
+            found.path.to_string().starts_with("deployment.admin.admin_key"),
+            "{wrong}"
+        );
+    }
 }
 
 #[test]

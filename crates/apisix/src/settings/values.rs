@@ -1,6 +1,7 @@
 //! The values of settings, each as it is written; `None` where it is something else.
 
 use super::{CacheDisk, CacheZone, Keys, units};
+use crate::admin::{Key, Role};
 use ipnet::IpNet;
 use serde_json::Value;
 
@@ -16,6 +17,30 @@ pub fn keyring(value: &Value) -> Option<Keys> {
     keys.iter()
         .all(|key| matches!(key.len(), 16 | 32))
         .then_some(Keys(keys))
+}
+
+/// Keys of the Admin API.
+pub fn admin_keys(value: &Value) -> Option<Vec<Key>> {
+    let key = |value: &Value| {
+        let role = match value.get("role")?.as_str()? {
+            "admin" => Role::Admin,
+            "viewer" => Role::Viewer,
+            _ => return None,
+        };
+        // YAML takes a key of digits for a number.
+        let key = match value.get("key") {
+            None | Some(Value::Null) => String::new(),
+            Some(Value::String(key)) => key.clone(),
+            Some(Value::Number(key)) => key.to_string(),
+            Some(_) => return None,
+        };
+        Some(Key { key, role })
+    };
+    match value {
+        // That is how APISIX's own file says that there are none.
+        Value::String(text) if text.is_empty() => Some(Vec::new()),
+        keys => keys.as_array()?.iter().map(key).collect(),
+    }
 }
 
 /// The port of the first of some addresses.

@@ -35,8 +35,9 @@ const MAX_GATEWAYS: usize = 10_000;
 /// The longest name of a gateway, and the longest text of a report, in bytes.
 const MAX_TEXT: usize = 256;
 
-/// What a gateway says of itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// What a gateway says of itself. One of another version may say more, or less.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Report {
     /// The revision that it serves.
     pub revision: u64,

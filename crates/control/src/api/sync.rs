@@ -1,5 +1,9 @@
 //! The stream that gateways follow: lines of JSON, for as long as the gateway takes them.
 //!
+//! A gateway that names the `version` of the stream that it knows is told first what this one is: a line
+//! `{"weir":{"version":…,"program":…,"requires":[…]}}` ([`crate::follow::skew`]). Gateways pass over fields that they do not
+//! know.
+//!
 //! `GET /api/v1/sync?after=REVISION` begins with what changed since, where the store still knows that, and else with
 //! everything: a line `{"begin":true}`, lines of documents, and a line with the revision that they are of. From then
 //! on each commit is a line `{"revision":…,"documents":[[KEY,VALUE],…]}`, in which a value of `null` is a document
@@ -13,6 +17,7 @@
 use super::problem::Problem;
 use super::{Api, demand};
 use crate::access::{Caller, EVERYWHERE, Role};
+use crate::follow::skew::Head;
 use crate::follow::{is_told, told_prefixes};
 use axum::Extension;
 use axum::body::{Body, Bytes};
@@ -49,6 +54,8 @@ pub struct From {
     after: Option<u64>,
     #[serde(default)]
     hash: bool,
+    /// The newest version of the stream that the gateway knows; the first ones do not say.
+    version: Option<u64>,
 }
 
 /// What is written, as it comes.
@@ -77,6 +84,7 @@ pub async fn sync(
         api,
         caller,
         wants_hash: from.hash,
+        wants_head: from.version.is_some(),
         lines,
         beats,
     };
@@ -112,12 +120,16 @@ struct Writer {
     api: Arc<Api>,
     caller: Caller,
     wants_hash: bool,
+    wants_head: bool,
     lines: mpsc::Sender<String>,
     beats: Interval,
 }
 
 impl Writer {
     async fn write(mut self, after: Option<Revision>) -> Result<(), Ended> {
+        if self.wants_head {
+            self.say(json!({ "weir": Head::own() })).await?;
+        }
         let store = Arc::clone(&self.api.store);
         let resumed = match after {
             Some(after) => match store.watch("", after).await {

@@ -2,10 +2,11 @@
 //!
 //! The file's first line says of what revision it is and how many documents follow; then comes a line for each. It is
 //! replaced by a rename, so it is whole at any moment, and readable by its owner alone: documents hold secrets. Where
-//! the store is sealed, so are they.
+//! the store is sealed, so are they. A file that another version of Weir has left is read as well ([`super::skew`]).
 
 use super::Documents;
 use super::background::lower_priority;
+use super::skew::Head;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -133,6 +134,7 @@ impl KeptFile {
         let mut out = BufWriter::new(file);
         let head = json!({
             "weir": FORM,
+            "head": Head::own(),
             "revision": revision.0,
             "documents": documents.len(),
             "hash": documents.hash(),
@@ -181,8 +183,15 @@ impl KeptFile {
         let mut lines = BufReader::new(file).lines();
         let head: Value = serde_json::from_str(&lines.next().ok_or_else(damaged)??)?;
         let number = |field: &str| head.get(field).and_then(Value::as_u64).ok_or_else(damaged);
-        if number("weir")? != FORM {
-            return Err(damaged());
+        let told = head.get("head").cloned().unwrap_or_else(|| json!({}));
+        let told: Head = serde_json::from_value(told)?;
+        let refused = |reason| io::Error::other(format!("{}: {reason}", self.path.display()));
+        told.check("the file").map_err(refused)?;
+        let form = number("weir")?;
+        if form != FORM {
+            return Err(refused(format!(
+                "it is of form {form}, and this Weir reads form {FORM}: it is written again once the store is reached"
+            )));
         }
         let mut documents = Documents::default();
         for line in lines {
@@ -201,12 +210,12 @@ impl KeptFile {
     }
 
     fn read(&self, line: &str) -> Option<(Key, Arc<[u8]>)> {
-        let line: Vec<Option<String>> = serde_json::from_str(line).ok()?;
-        let mut parts = line.into_iter();
-        let key = Key::new(&parts.next()??).ok()?;
-        let value: Arc<[u8]> = match (parts.next()?, parts.next().flatten()) {
-            (Some(text), None) => text.into_bytes().into(),
-            (None, Some(bytes)) => STANDARD.decode(bytes).ok()?.into(),
+        let line: Vec<Value> = serde_json::from_str(line).ok()?;
+        let key = Key::new(line.first()?.as_str()?).ok()?;
+        // What comes behind is a newer version's.
+        let value: Arc<[u8]> = match (line.get(1)?, line.get(2)) {
+            (Value::String(text), None | Some(Value::Null)) => text.clone().into_bytes().into(),
+            (Value::Null, Some(Value::String(bytes))) => STANDARD.decode(bytes).ok()?.into(),
             _ => return None,
         };
         let value = match &self.keys {
@@ -239,6 +248,52 @@ mod tests {
         let pause = write(&file, &documents, Revision(8), &is_owed, &note);
         assert_eq!((pause, is_owed.load(Ordering::Acquire)), (PAUSE, false));
         assert_eq!(told.into_inner().expect("whole"), [Revision(8)]);
+    }
+
+    /// Files as the first version wrote them, as this one does, and as a later one may.
+    #[test]
+    fn files_of_older_and_newer_versions_are_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = KeptFile {
+            path: folder.path().join(FILE_NAME),
+            keys: None,
+        };
+        let mut documents = Documents::default();
+        documents.apply(&Key::new("kong/a").expect("a key"), Some(b"1"[..].into()));
+        let hash = documents.hash();
+        let head =
+            |more: &str| format!("{{\"weir\":1,{more}\"revision\":7,\"documents\":1,\"hash\":\"{hash}\"}}\n");
+        for (text, refusal) in [
+            (head("") + "[\"kong/a\",\"1\"]\n", None),
+            (
+                head("\"head\":{\"version\":2,\"program\":\"0.2.0\",\"requires\":[],\"a\":1},\"b\":[2],")
+                    + "[\"kong/a\",\"1\",null,{\"owner\":\"x\"}]\n",
+                None,
+            ),
+            (
+                head("\"head\":{\"version\":2,\"program\":\"0.2.0\",\"requires\":[\"zstd\"]},"),
+                Some("requires 'zstd'"),
+            ),
+            (
+                head("").replace("\"weir\":1", "\"weir\":2"),
+                Some("it is of form 2, and this Weir reads form 1"),
+            ),
+        ] {
+            std::fs::write(&file.path, &text).expect("written");
+            match (file.load(), refusal) {
+                (Ok(Some((kept, revision))), None) => {
+                    assert_eq!((kept.len(), revision), (1, Revision(7)), "{text}");
+                }
+                (Err(error), Some(words)) => assert!(error.to_string().contains(words), "{error}"),
+                (outcome, _) => panic!("{text}: {outcome:?}"),
+            }
+        }
+        file.write(&documents, Revision(8)).expect("written");
+        let text = std::fs::read_to_string(&file.path).expect("text");
+        assert!(
+            text.starts_with("{\"weir\":1,"),
+            "older versions look for it: {text}"
+        );
     }
 
     #[test]

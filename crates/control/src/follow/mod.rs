@@ -11,6 +11,7 @@ mod ends;
 mod engine;
 mod kept;
 mod remote;
+pub(crate) mod skew;
 mod source;
 mod state;
 mod stored;

@@ -2,6 +2,7 @@
 
 use super::documents::Documents;
 use super::doors::is_served;
+use super::skew::{self, Head};
 use super::source::{Heard, Source};
 use crate::http::{Call, HttpError};
 use async_trait::async_trait;
@@ -43,10 +44,12 @@ pub struct ControlSource {
     pause: Option<Duration>,
 }
 
-/// A line of the stream.
+/// A line of the stream. Fields that are not known here are passed over: a control plane that is newer says in its head
+/// what must not be.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Line {
+    /// What the control plane says of the stream, in its first line; one that is older says nothing.
+    weir: Option<Head>,
     #[serde(default)]
     begin: bool,
     revision: Option<u64>,
@@ -98,8 +101,12 @@ impl ControlSource {
                 .map_or(FIRST_PAUSE, |pause| (pause * 2).min(LONGEST_PAUSE)),
         );
         let after = self.revision.map_or(String::new(), |it| format!("&after={it}"));
-        let call =
-            Call::get(format!("{}/api/v1/sync?hash=true{after}", self.url)).token(self.token.as_deref());
+        let call = Call::get(format!(
+            "{}/api/v1/sync?hash=true&version={}{after}",
+            self.url,
+            skew::VERSION
+        ))
+        .token(self.token.as_deref());
         let answer = call.open().await?;
         if !answer.status().is_success() {
             return Err(HttpError::Status {
@@ -150,6 +157,9 @@ impl ControlSource {
     /// What a line tells; `None`: nothing yet.
     fn read(&mut self, line: &[u8]) -> Result<Option<Heard>, String> {
         let line: Line = serde_json::from_slice(line).map_err(|error| format!("not understood: {error}"))?;
+        if let Some(head) = &line.weir {
+            head.check("the stream of the control plane")?;
+        }
         self.pause = None;
         if line.begin {
             self.whole = Some(Vec::new());
@@ -315,8 +325,54 @@ mod tests {
             matches!(&told[1], Heard::Changed { documents, revision: Revision(8) } if documents[0].1.is_none())
         );
         assert_eq!(told.len(), 2);
-        for wrong in ["", "{", r#"{"documents":[["",null]]}"#, r#"{"other":1}"#] {
+        for wrong in ["", "{", r#"{"documents":[["",null]]}"#] {
             assert!(source.read(wrong.as_bytes()).is_err(), "{wrong}");
         }
+    }
+
+    /// The stream as the first version wrote it, as this one does, and as a later one may.
+    #[test]
+    fn streams_of_older_and_newer_control_planes_are_understood() {
+        for stream in [
+            &[
+                r#"{"begin":true}"#,
+                r#"{"documents":[["kong/a","1"]]}"#,
+                r#"{"revision":7}"#,
+            ][..],
+            &[
+                r#"{"weir":{"version":1,"program":"0.1.0","requires":[]}}"#,
+                r#"{"begin":true}"#,
+                r#"{"documents":[["kong/a","1"]]}"#,
+                "{}",
+                r#"{"revision":7}"#,
+            ],
+            &[
+                r#"{"weir":{"version":2,"program":"0.2.0","requires":[],"region":"x"}}"#,
+                r#"{"begin":true,"total":1}"#,
+                r#"{"notice":{"text":"hello"}}"#,
+                r#"{"documents":[["kong/a","1"]],"checksum":"0"}"#,
+                r#"{"revision":7,"time":1700000000}"#,
+            ],
+        ] {
+            let mut source = ControlSource::new("http://h", None);
+            let lines = stream.iter().filter_map(|line| {
+                let read = source.read(line.as_bytes());
+                read.unwrap_or_else(|error| panic!("{line}: {error}"))
+            });
+            let told: Vec<Heard> = lines.collect();
+            assert!(
+                matches!(&told[..], [Heard::Whole { documents, revision: Revision(7) }] if documents.len() == 1),
+                "{stream:?}"
+            );
+        }
+        let mut source = ControlSource::new("http://h", None);
+        source.pause = Some(FIRST_PAUSE);
+        let line = br#"{"weir":{"version":2,"program":"0.2.0","requires":["deltas"]}}"#;
+        let reason = source.read(line).err().expect("a refusal");
+        assert!(
+            reason.contains("requires 'deltas'") && reason.contains("upgrade"),
+            "{reason}"
+        );
+        assert!(source.pause.is_some(), "it is asked again less and less often");
     }
 }

@@ -3,6 +3,7 @@
 
 use super::Admin;
 use super::answer::Answer;
+use super::call::Call;
 use super::failure::Failure;
 use super::plan::Plan;
 use super::state::{PREFIX, State};
@@ -23,6 +24,17 @@ pub struct Writer {
     pub note: String,
     /// Whether nothing is to be stored.
     pub is_dry: bool,
+}
+
+impl Writer {
+    /// The one that makes a call.
+    pub fn of(call: &Call) -> Self {
+        Self {
+            author: call.author.clone(),
+            note: call.note(),
+            is_dry: call.dry_run,
+        }
+    }
 }
 
 impl Admin {

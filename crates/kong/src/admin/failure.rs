@@ -181,6 +181,14 @@ impl Failure {
         Self(Answer::json(StatusCode::BAD_REQUEST, &body))
     }
 
+    /// A write of single entities where there is no database. `field`: the one by which the entity is named.
+    pub fn unsupported(operation: &str, family: &str, field: Option<&str>) -> Self {
+        let by = field.map_or(String::new(), |field| format!(" by '{field}'"));
+        let message = format!("cannot {operation} '{family}' entities{by} when not using a database");
+        let status = StatusCode::METHOD_NOT_ALLOWED;
+        refuse(status, 12, "operation unsupported", &message, None)
+    }
+
     /// References by names that nobody has: by field, the name's field, the name and the family.
     pub fn unresolved(field: &str, by: &str, name: &str, family: &str) -> Self {
         let key = lua::inline(&json!({ by: name }));

@@ -18,7 +18,13 @@ use std::collections::BTreeSet;
 use weir_plugins::prometheus::Board;
 
 /// Answers a call for information; `None`: the path leads elsewhere.
-pub(super) fn answer(call: &Call, site: Site<'_>, options: &AdminOptions) -> Option<Result<Answer, Failure>> {
+/// `hash` is that of the configuration where it stands in a file.
+pub(super) fn answer(
+    call: &Call,
+    site: Site<'_>,
+    options: &AdminOptions,
+    hash: Option<&str>,
+) -> Option<Result<Answer, Failure>> {
     let path: Vec<&str> = call.path.iter().map(String::as_str).collect();
     let is_delete = call.method == Method::DELETE;
     let found = match path.as_slice() {
@@ -40,7 +46,7 @@ pub(super) fn answer(call: &Call, site: Site<'_>, options: &AdminOptions) -> Opt
         | ["cache", ..]
         | ["debug", ..] => {
             if call.is_read() {
-                told(&path, site, options)
+                told(&path, site, options, hash)
             } else {
                 Err(Failure(Answer::method_not_allowed()))
             }
@@ -57,13 +63,18 @@ fn metrics() -> Answer {
     Answer::bytes(StatusCode::OK, text.into_bytes()).with(CONTENT_TYPE, kind)
 }
 
-fn told(path: &[&str], site: Site<'_>, options: &AdminOptions) -> Result<Answer, Failure> {
+fn told(
+    path: &[&str],
+    site: Site<'_>,
+    options: &AdminOptions,
+    hash: Option<&str>,
+) -> Result<Answer, Failure> {
     if path == ["metrics"] {
         return Ok(metrics());
     }
     Ok(Answer::ok(&match path {
-        [] => root(site, options),
-        ["status"] => status(&options.node),
+        [] => root(site, options, hash.is_none()),
+        ["status"] => status(&options.node, hash),
         ["status", "ready"] => json!({ "message": "ready" }),
         ["endpoints"] => json!({ "data": endpoints() }),
         ["plugins", "enabled"] => {
@@ -88,7 +99,7 @@ fn told(path: &[&str], site: Site<'_>, options: &AdminOptions) -> Result<Answer,
     }))
 }
 
-fn root(site: Site<'_>, options: &AdminOptions) -> Value {
+fn root(site: Site<'_>, options: &AdminOptions, has_database: bool) -> Value {
     let node = &options.node;
     let available: Map<String, Value> = plugins::all()
         .map(|plugin| {
@@ -109,7 +120,7 @@ fn root(site: Site<'_>, options: &AdminOptions) -> Value {
             "available_on_server": available,
             "enabled_in_cluster": used_plugins(site),
         },
-        "configuration": configuration(options),
+        "configuration": configuration(options, has_database),
     })
 }
 
@@ -128,7 +139,7 @@ fn used_plugins(site: Site<'_>) -> BTreeSet<String> {
 }
 
 /// The settings of the original that clients look at.
-fn configuration(options: &AdminOptions) -> Value {
+fn configuration(options: &AdminOptions, has_database: bool) -> Value {
     let node = &options.node;
     let names: Vec<&str> = plugins::all().map(|plugin| plugin.name).collect();
     let loaded: Map<String, Value> = names
@@ -139,7 +150,7 @@ fn configuration(options: &AdminOptions) -> Value {
         |listeners: &[Listener]| -> Vec<Value> { listeners.iter().map(Listener::described).collect() };
     let texts = |listeners: &[Listener]| -> Vec<String> { listeners.iter().map(Listener::text).collect() };
     json!({
-        "database": "postgres",
+        "database": if has_database { "postgres" } else { "off" },
         "role": "traditional",
         "router_flavor": options.translation.router.word(),
         "plugins": names,
@@ -170,10 +181,9 @@ fn configuration(options: &AdminOptions) -> Value {
     })
 }
 
-fn status(node: &Node) -> Value {
+fn status(node: &Node, hash: Option<&str>) -> Value {
     let counts = node.statistics.as_ref().map(|it| it.counts()).unwrap_or_default();
-    json!({
-        "database": { "reachable": true },
+    let mut told = json!({
         "memory": { "lua_shared_dicts": {}, "workers_lua_vms": [] },
         "server": {
             "connections_active": counts.open_connections,
@@ -184,5 +194,10 @@ fn status(node: &Node) -> Value {
             "connections_waiting": counts.open_connections,
             "total_requests": counts.requests,
         },
-    })
+    });
+    match hash {
+        Some(hash) => told["configuration_hash"] = hash.into(),
+        None => told["database"] = json!({ "reachable": true }),
+    }
+    told
 }

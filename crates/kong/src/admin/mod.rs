@@ -1,4 +1,4 @@
-//! Kong's Admin API over a store.
+//! Kong's Admin API over a store, or over a `kong.yml` ([`files`]).
 //!
 //! Everything below `kong/` in the store is kept in memory, indexed ([`state`]). Calls that ask are answered from there
 //! ([`read`]); calls that change something are worked out on it ([`write`]) and committed on condition that nothing
@@ -17,6 +17,7 @@ mod config;
 mod draft;
 mod endpoints;
 mod failure;
+mod files;
 mod form;
 mod hashes;
 mod health;
@@ -99,6 +100,8 @@ pub struct Admin {
     turn: Mutex<()>,
     /// The configuration that was taken whole.
     taken: std::sync::Mutex<Option<config::Taken>>,
+    /// The file that holds the configuration; `None`: the store does.
+    file: Option<files::File>,
     /// The revision that the state is of.
     progress: watch::Sender<Revision>,
 }
@@ -109,6 +112,14 @@ impl Admin {
     /// # Errors
     /// The store cannot be reached or read.
     pub async fn open(store: Arc<dyn Store>, options: AdminOptions) -> Result<Arc<Self>, StoreError> {
+        Self::start(store, options, None).await
+    }
+
+    async fn start(
+        store: Arc<dyn Store>,
+        options: AdminOptions,
+        file: Option<files::File>,
+    ) -> Result<Arc<Self>, StoreError> {
         let (documents, revision, following) = follow::start(Arc::clone(&store), PREFIX).await?;
         let state = State::of(&documents, revision, options.translation.router);
         let admin = Arc::new(Self {
@@ -117,6 +128,7 @@ impl Admin {
             state: RwLock::new(state),
             turn: Mutex::new(()),
             taken: std::sync::Mutex::new(None),
+            file,
             progress: watch::Sender::new(revision),
         });
         tokio::spawn(keep_up(Arc::downgrade(&admin), following));
@@ -193,6 +205,9 @@ impl Admin {
 
     /// Answers a call.
     async fn answer(&self, mut call: Call) -> Answer {
+        if let Err(Failure(answer)) = self.read_file().await {
+            return answer;
+        }
         self.take_workspace(&mut call);
         let found = match self.aside(&call) {
             _ if config::is_meant(&call) => config::answer(self, &call).await,
@@ -213,7 +228,8 @@ impl Admin {
         let state = self.state();
         let site = Site::new(&state, &call.workspace, SystemTime::now());
         let node = &self.options.node;
-        let found = info::answer(call, site, &self.options)
+        let hash = self.file.is_some().then(|| self.configuration_hash());
+        let found = info::answer(call, site, &self.options, hash.as_deref())
             .or_else(|| health::answer(call, site, node))
             .or_else(|| tags::answer(call, site))
             .or_else(|| schemas::answer(call, SystemTime::now()))?;
@@ -238,11 +254,10 @@ impl Admin {
             let state = self.state();
             return read::answer(call, Site::of(&state, call, SystemTime::now()), place);
         }
-        let writer = Writer {
-            author: call.author.clone(),
-            note: call.note(),
-            is_dry: call.dry_run,
-        };
+        if self.file.is_some() {
+            return self.refuse_write(call, place);
+        }
+        let writer = Writer::of(call);
         self.write(&writer, |state| {
             let now = SystemTime::now();
             Writing {

@@ -31,7 +31,7 @@ pub struct ManagementArgs {
     #[arg(long, value_name = "ROLE", env = "WEIR_ROLE", value_enum, default_value_t = RoleArg::All)]
     pub role: RoleArg,
     /// Address of Kong's Admin API, with `,tls` of TLS; may be given several times, in the variable with spaces between
-    /// [default: 127.0.0.1:8001, with a store and no other Admin API].
+    /// [default: 127.0.0.1:8001, with a store and no other Admin API; also beside a kong.yml, if the port is free].
     #[arg(long, value_name = "ADDR[,tls]", env = "WEIR_KONG_ADMIN", value_delimiter = ' ', value_parser = listen)]
     pub kong_admin: Vec<AdminListen>,
     /// Address of APISIX's Admin API, likewise [default: 127.0.0.1:9180, with a store and no other Admin API].

@@ -1,9 +1,10 @@
 //! The listeners of the Admin APIs. They answer as soon as the store is open, and say so until then.
 
 use super::Control;
+use super::declared::Declareds;
 use super::health::Health;
-use super::plan::Management;
-use super::proxy::bind;
+use super::plan::{self, Management};
+use super::proxy::{Starter, bind};
 use super::trust;
 use crate::args::{AdminListen, ManagementArgs, RoleArg, RouterArgs, RunArgs};
 use anyhow::Context;
@@ -100,6 +101,48 @@ impl Listeners {
     }
 }
 
+/// Opens Kong's Admin API beside a `kong.yml` that is served without a store, at its usual address. Another program may
+/// listen there; then there is none, as no flag asks for it.
+pub async fn open_beside_files(
+    control: &mut Control,
+    starter: &Starter<'_>,
+    declared: Declareds,
+    caches: Caches,
+) -> anyhow::Result<Vec<(&'static str, String)>> {
+    let management = plan::beside_files(&starter.args.management);
+    let listeners = match Listeners::bind(&management) {
+        Ok(listeners) => listeners,
+        Err(error) => {
+            tracing::warn!(
+                "there is no Admin API for the kong.yml: {error:#}; --kong-admin names another address"
+            );
+            return Ok(Vec::new());
+        }
+    };
+    let routers = starter.args.routers;
+    let shared = Shared {
+        access: Access::of(&starter.args.management, routers.settings()),
+        routers,
+        doors: DoorOptions {
+            kong: None,
+            apisix: None,
+            voice: weir_model::Voice::Kong,
+        },
+        followed: Followed::default(),
+        gateways: Gateways::default(),
+        history: Duration::ZERO,
+        node: node(starter.args, &management, Arc::clone(&starter.metrics)),
+        health: Arc::new(Health(Arc::clone(&control.status))),
+        caches: Some(caches),
+        declared,
+    };
+    let addresses = listeners.addresses()?;
+    // There are no users, and nothing is audited: nothing outlives the process.
+    let store = Arc::new(weir_store::memory::MemoryStore::new());
+    listeners.serve(control)?.open(store, &shared).await?;
+    Ok(addresses)
+}
+
 /// What Admin APIs show over TLS, and whom they let in.
 fn admin_tls(management: &Management) -> anyhow::Result<Tls> {
     match &management.admin_tls {
@@ -151,6 +194,8 @@ pub struct Shared {
     pub health: Arc<Health>,
     /// The responses that this process keeps; `None`: it serves no calls.
     pub caches: Option<Caches>,
+    /// What is configured by files rather than by the store.
+    pub declared: Declareds,
 }
 
 /// Tells Kong's clients what is counted.
@@ -217,9 +262,11 @@ impl Doors {
                             ..shared.node.clone()
                         },
                     };
-                    weir_kong::admin::Admin::open(Arc::clone(&store), options)
-                        .await?
-                        .router()
+                    let admin = match &shared.declared.kong {
+                        Some(file) => weir_kong::admin::Admin::over_file(Arc::clone(file), options).await?,
+                        None => weir_kong::admin::Admin::open(Arc::clone(&store), options).await?,
+                    };
+                    admin.router()
                 }
                 Door::Apisix => {
                     let settings = shared.routers.settings();
@@ -233,7 +280,10 @@ impl Doors {
                         keyring: keys.map_or(stock.keyring, weir_apisix::Keyring),
                         ..stock
                     };
-                    let admin = weir_apisix::Admin::open(Arc::clone(&store), options).await?;
+                    let admin = match &shared.declared.apisix {
+                        Some(file) => weir_apisix::Admin::over_file(Arc::clone(file), options).await?,
+                        None => weir_apisix::Admin::open(Arc::clone(&store), options).await?,
+                    };
                     shared.health.0.set_apisix(Arc::clone(&admin));
                     Router::new()
                         .fallback(by_path)
@@ -255,6 +305,7 @@ impl Doors {
                 users: users.clone(),
                 audit: audit.clone(),
                 keys: shared.access.keys(door),
+                is_open: door == Door::Apisix && !shared.routers.settings().admin.requires_key,
             };
             // Nobody else fills it in.
             let _is_first = late.set(protect(router, guard));
@@ -271,12 +322,19 @@ pub struct Access {
 }
 
 impl Access {
-    /// Those that the flags name.
-    pub fn of(args: &ManagementArgs) -> Self {
+    /// Those that the flags name, and those of APISIX's own configuration.
+    pub fn of(args: &ManagementArgs, settings: &weir_apisix::Settings) -> Self {
         let admin = args.apisix_admin_key.iter().map(|key| (key.clone(), Role::Admin));
         let viewer = args.apisix_viewer_key.iter().map(|key| (key.clone(), Role::Read));
+        let configured = settings.admin.keys.iter().map(|it| {
+            let role = match it.role {
+                weir_apisix::Role::Admin => Role::Admin,
+                weir_apisix::Role::Viewer => Role::Read,
+            };
+            (it.key.clone(), role)
+        });
         Self {
-            apisix_keys: admin.chain(viewer).collect(),
+            apisix_keys: admin.chain(viewer).chain(configured).collect(),
         }
     }
 

@@ -1,9 +1,11 @@
 //! The configuration as it stands in files: loading it, and taking over files that change.
 
+use super::declared::{After, Declarations};
 use crate::args::RouterArgs;
 use crate::doors::Door;
-use crate::load::{self, Loaded};
+use crate::load::{self, Loaded, Replaced};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::signal::unix::Signal;
 use weir_control::secrets::Policy;
@@ -35,8 +37,21 @@ pub struct Good {
     pub snapshot: Snapshot,
     /// What is to be said about it.
     pub notes: Vec<String>,
-    /// The doors that the files came through.
-    pub doors: Vec<Door>,
+    /// The files with the doors that they came through and the texts that were read.
+    pub texts: Vec<Text>,
+    /// What is to be done once it is served.
+    pub after: After,
+}
+
+/// A file as it was read.
+#[derive(Debug, Clone)]
+pub struct Text {
+    /// The file.
+    pub file: PathBuf,
+    /// The door.
+    pub door: Door,
+    /// Its text, with the values of variables in it; or what an Admin API has put in its place.
+    pub text: Arc<str>,
 }
 
 /// What tells a changed file from an unchanged one.
@@ -63,16 +78,17 @@ impl Loader {
     }
 
     /// Loads on a thread that gives way to the workers.
-    pub fn load_in_background(&self) -> Result<Good, String> {
+    pub fn load_in_background(&self, replaced: &[Replaced]) -> Result<Good, String> {
         // On Linux this is the calling thread's own priority. Where it cannot be lowered, loading still works.
         let _unchanged = rustix::process::setpriority_process(None, BACKGROUND_NICENESS);
-        self.load()
+        self.load(replaced)
     }
 
     /// The configuration, or why it is refused.
-    pub fn load(&self) -> Result<Good, String> {
-        let loaded = load::load(
+    pub fn load(&self, replaced: &[Replaced]) -> Result<Good, String> {
+        let loaded = load::load_replaced(
             &self.files,
+            replaced,
             self.routers,
             Policy::Serve,
             &self.registry,
@@ -86,7 +102,13 @@ impl Loader {
         {
             return Err("error: acme: there is no place to keep accounts and certificates: give --data DIR or --store URL\n".to_owned());
         }
-        let report = loaded.report();
+        let mut report = loaded.report();
+        for it in replaced {
+            let file = it.file.display();
+            report.push_str(&format!(
+                "{file}: an Admin API has replaced its content in memory; the file counts again once it changes\n"
+            ));
+        }
         match loaded {
             Loaded {
                 good: Some((model, snapshot)),
@@ -95,7 +117,14 @@ impl Loader {
             } if !is_refused => Ok(Good {
                 model,
                 snapshot,
-                doors: sources.iter().map(|source| source.door).collect(),
+                texts: (self.files.iter().zip(sources))
+                    .map(|(file, source)| Text {
+                        file: file.clone(),
+                        door: source.door,
+                        text: source.text.into(),
+                    })
+                    .collect(),
+                after: After::default(),
                 notes: report.lines().map(str::to_owned).collect(),
             }),
             _ => Err(report),
@@ -103,45 +132,118 @@ impl Loader {
     }
 }
 
-/// Files that are watched.
+/// Files that are watched, and what Admin APIs put in their place.
 pub struct Watched {
-    loader: std::sync::Arc<Loader>,
+    loader: Arc<Loader>,
     stamps: Vec<Option<FileStamp>>,
     tick: tokio::time::Interval,
+    declarations: Declarations,
+    replaced: Vec<Replaced>,
+}
+
+/// What asks for another load.
+enum Cause {
+    /// Files look different.
+    Changed(Vec<Option<FileStamp>>),
+    /// Somebody wants the files to be read.
+    Asked,
+    /// An Admin API brings another text.
+    Replaced(Door, weir_store::Replacement),
 }
 
 impl Watched {
     /// Files that looked like that when they were loaded.
-    pub fn new(loader: Loader, stamps: Vec<Option<FileStamp>>) -> Self {
+    pub fn new(loader: Loader, stamps: Vec<Option<FileStamp>>, declarations: Declarations) -> Self {
         let mut tick = tokio::time::interval(WATCH_INTERVAL);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         Self {
             loader: loader.into(),
             stamps,
             tick,
+            declarations,
+            replaced: Vec::new(),
         }
     }
 
-    /// Loads them once they have changed, and on SIGHUP also when they do not look so. `meanwhile` is called now and
-    /// then.
+    /// Loads what is to be served once that is something else: because files have changed, on SIGHUP, or because an
+    /// Admin API brings another text. `meanwhile` is called now and then.
+    ///
+    /// # Errors
+    /// Why changed files are refused. Who brings a text that is refused learns it directly.
     pub async fn changed(&mut self, hangup: &mut Signal, meanwhile: impl Fn()) -> Result<Good, String> {
         loop {
-            let is_asked = tokio::select! {
-                _ = self.tick.tick() => false,
-                _ = hangup.recv() => true,
+            let cause = tokio::select! {
+                _ = self.tick.tick() => {
+                    meanwhile();
+                    let current = self.loader.stamps();
+                    if current == self.stamps {
+                        continue;
+                    }
+                    Cause::Changed(current)
+                }
+                _ = hangup.recv() => Cause::Asked,
+                (door, replacement) = self.declarations.replacement() => Cause::Replaced(door, replacement),
             };
-            meanwhile();
-            let current = self.loader.stamps();
-            if current == self.stamps && !is_asked {
-                continue;
+            match cause {
+                Cause::Replaced(door, replacement) => {
+                    if let Some(good) = self.replace(door, replacement).await {
+                        return Ok(good);
+                    }
+                }
+                Cause::Changed(current) => {
+                    let is_same = |it: &Replaced| {
+                        let mut files = self.loader.files.iter().zip(self.stamps.iter().zip(&current));
+                        files.any(|(file, (old, new))| *file == it.file && old == new)
+                    };
+                    let replaced = self.replaced.iter().filter(|it| is_same(it)).cloned().collect();
+                    self.stamps = current;
+                    return self.load(replaced).await;
+                }
+                Cause::Asked => {
+                    self.stamps = self.loader.stamps();
+                    return self.load(Vec::new()).await;
+                }
             }
-            self.stamps = current;
-            let loader = std::sync::Arc::clone(&self.loader);
-            // Off the control runtime, so that /status answers meanwhile.
-            return tokio::task::spawn_blocking(move || loader.load_in_background())
-                .await
-                .unwrap_or_else(|error| Err(format!("loading has failed: {error}")));
         }
+    }
+
+    /// Loads with a text that an Admin API brings; `None`: it is refused.
+    async fn replace(&mut self, door: Door, replacement: weir_store::Replacement) -> Option<Good> {
+        let Some(file) = self.declarations.file(door) else {
+            replacement.answer(Err("there is no file for it".to_owned()));
+            return None;
+        };
+        let mut replaced = self.replaced.clone();
+        replaced.retain(|it| it.file != file);
+        replaced.push(Replaced {
+            file,
+            door,
+            text: Arc::clone(&replacement.text),
+        });
+        match self.load(replaced).await {
+            Ok(good) => Some(Good {
+                after: good.after.answering(replacement),
+                ..good
+            }),
+            Err(report) => {
+                replacement.answer(Err(report));
+                None
+            }
+        }
+    }
+
+    async fn load(&mut self, replaced: Vec<Replaced>) -> Result<Good, String> {
+        let loader = Arc::clone(&self.loader);
+        let given = replaced.clone();
+        // Off the control runtime, so that /status answers meanwhile.
+        let good = tokio::task::spawn_blocking(move || loader.load_in_background(&given))
+            .await
+            .unwrap_or_else(|error| Err(format!("loading has failed: {error}")))?;
+        self.replaced = replaced;
+        Ok(Good {
+            after: self.declarations.after(&good.texts),
+            ..good
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Serving what a store or a control plane holds.
 
 use super::admin::{self, Access, Doors, Listeners, Shared};
+use super::declared::Declareds;
 use super::files::{Watched, tell_refused};
 use super::health::Health;
 use super::plan::{Management, Origin};
@@ -85,6 +86,8 @@ pub struct Files {
     pub watched: Watched,
     pub model: Model,
     pub doors: Vec<Door>,
+    /// What Admin APIs share with them.
+    pub declared: Declareds,
 }
 
 /// What is opened before anything runs, so that what cannot be opened ends the start.
@@ -102,7 +105,7 @@ impl Opened {
         management: &Management,
         files: Option<&Files>,
     ) -> anyhow::Result<Self> {
-        let options = door_options(starter, management, files)?;
+        let options = door_options(starter, management, files);
         let keys = management.store_key.as_deref().map(SealingKeys::read_or_create);
         let keys = keys.transpose().context("--store-key")?;
         Ok(Self {
@@ -147,15 +150,16 @@ pub async fn serve(
         .observe_evictions(engine.registry.evictions());
     let inputs = follow::start(engine, opened.options, opened.kept.clone())?;
     tokio::spawn(cache.refresh(inputs.clone()));
-    let mut watched = None;
+    let (mut watched, mut declared) = (None, Declareds::default());
     if let Some(files) = files {
+        declared = files.declared;
         inputs.tell(Input::Files(Box::new(files.model))).await;
         watched = Some(files.watched);
     }
     let source = source(&management.origin, opened.keys, &store);
     tokio::spawn(follow::follow(source, inputs.clone(), opened.kept));
     let shared = Shared {
-        access: Access::of(&starter.args.management),
+        access: Access::of(&starter.args.management, starter.args.routers.settings()),
         routers: starter.args.routers,
         doors: opened.options,
         followed: followed.clone(),
@@ -165,6 +169,7 @@ pub async fn serve(
         node: admin::node(starter.args, management, Arc::clone(&starter.metrics)),
         health: Arc::new(Health(Arc::clone(&control.status))),
         caches: is_gateway.then_some(caches),
+        declared,
     };
     let listeners = opened.listeners.serve(control)?;
     if !listeners.is_empty() {
@@ -317,49 +322,46 @@ async fn attend(control: &mut Control, mut watched: Option<Watched>, inputs: &In
     let mut tick = tokio::time::interval(TICK);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
-        let changed = async {
+        // Nothing but the end may interrupt a load: what has changed is not seen a second time.
+        let next = async {
             match &mut watched {
-                Some(watched) => watched.changed(&mut control.hangup, || ()).await,
-                None => std::future::pending().await,
+                Some(watched) => {
+                    let free = || status.free_retired();
+                    Some(watched.changed(&mut control.hangup, free).await)
+                }
+                None => {
+                    tick.tick().await;
+                    None
+                }
             }
         };
-        tokio::select! {
-            loaded = changed => match loaded {
-                Ok(good) => {
-                    for note in &good.notes {
-                        tracing::warn!("{note}");
-                    }
-                    inputs.tell(Input::Files(Box::new(good.model))).await;
-                }
-                Err(report) => {
-                    tell_refused(&report);
-                    status.refused(report);
-                }
-            },
-            _ = tick.tick() => status.free_retired(),
+        let loaded = tokio::select! {
+            loaded = next => loaded,
             () = control.stop.asked() => return,
+        };
+        match loaded {
+            Some(Ok(good)) => {
+                for note in &good.notes {
+                    tracing::warn!("{note}");
+                }
+                inputs.tell(Input::Files(Box::new(good.model))).await;
+                good.after.done();
+            }
+            Some(Err(report)) => {
+                tell_refused(&report);
+                status.refused(report);
+            }
+            None => status.free_retired(),
         }
     }
 }
 
 /// A door whose documents stand in a file is not read from the store: what holds globally in one would not hold for
-/// the routes of the other.
-fn door_options(
-    starter: &Starter<'_>,
-    management: &Management,
-    files: Option<&Files>,
-) -> anyhow::Result<DoorOptions> {
+/// the routes of the other. Its Admin API is one over that file.
+fn door_options(starter: &Starter<'_>, management: &Management, files: Option<&Files>) -> DoorOptions {
     let is_in_file = |door: Door| files.is_some_and(|files| files.doors.contains(&door));
     let routers = starter.args.routers;
-    anyhow::ensure!(
-        !is_in_file(Door::Kong) || management.kong_admin.is_empty(),
-        "Kong's configuration stands in a file (-c): leave that out, or --kong-admin"
-    );
-    anyhow::ensure!(
-        !is_in_file(Door::Apisix) || management.apisix_admin.is_empty(),
-        "APISIX's configuration stands in a file (-c): leave that out, or --apisix-admin"
-    );
-    Ok(DoorOptions {
+    DoorOptions {
         kong: (!is_in_file(Door::Kong)).then(|| routers.kong()),
         apisix: (!is_in_file(Door::Apisix)).then(|| routers.apisix()),
         voice: match (
@@ -370,7 +372,7 @@ fn door_options(
             (true, false) => Voice::Apisix,
             (true, true) => Voice::Native,
         },
-    })
+    }
 }
 
 fn is_local(origin: &Origin) -> bool {

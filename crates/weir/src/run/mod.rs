@@ -3,6 +3,7 @@
 
 mod admin;
 mod certificates;
+mod declared;
 mod expositions;
 mod files;
 mod health;
@@ -13,7 +14,9 @@ mod proxy;
 mod trust;
 
 use crate::args::RunArgs;
+use crate::doors::Door;
 use crate::status::{self, Status};
+use declared::Declarations;
 use files::{Good, Loader, Watched};
 use plan::Plan;
 pub use plan::Usage;
@@ -39,13 +42,14 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
         )
         .init();
     let plan = Plan::of(&args)?;
+    let caches = Caches::default();
     let log_folder = logs::folder(&args)?;
     let loader = Loader {
         files: args.config.clone(),
         routers: args.routers,
         registry: weir_plugins::registry_on(
             Arc::new(weir_proxy::DiskShelves::default()),
-            Caches::default(),
+            caches.clone(),
             log_folder.clone(),
         ),
         carry: trust::carry(),
@@ -53,7 +57,7 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
     };
     let stamps = loader.stamps();
     let good = loader
-        .load()
+        .load(&[])
         .map_err(|report| anyhow::anyhow!("{}", report.trim_end()))?;
     for note in &good.notes {
         tracing::warn!("{note}");
@@ -80,12 +84,19 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
         let mut control = Control::new(status_listener, Arc::clone(&status), &exposed.export_uri)?;
         tokio::spawn(certificates::watch(Arc::clone(&status)));
         match &plan {
-            Plan::Files => from_files(&mut control, &starter, loader, stamps, good).await,
+            Plan::Files => from_files(&mut control, &starter, (loader, stamps), good, caches).await,
             Plan::Managed(management) => {
+                let has_admin = |door| match door {
+                    Door::Kong => !management.kong_admin.is_empty(),
+                    Door::Apisix => !management.apisix_admin.is_empty(),
+                    Door::Native => false,
+                };
+                let (declarations, declared) = Declarations::of(&good.texts, has_admin);
                 let files = (!args.config.is_empty()).then(|| managed::Files {
-                    watched: Watched::new(loader, stamps),
+                    watched: Watched::new(loader, stamps, declarations),
                     model: good.model,
-                    doors: good.doors,
+                    doors: good.texts.iter().map(|text| text.door).collect(),
+                    declared,
                 });
                 managed::serve(&mut control, &starter, management, files).await
             }
@@ -208,14 +219,19 @@ impl Control {
 async fn from_files(
     control: &mut Control,
     starter: &proxy::Starter<'_>,
-    loader: Loader,
-    stamps: Vec<Option<files::FileStamp>>,
+    (loader, stamps): (Loader, Vec<Option<files::FileStamp>>),
     good: Good,
+    caches: Caches,
 ) -> anyhow::Result<End> {
+    let (declarations, declared) = Declarations::of(&good.texts, |door| door == Door::Kong);
     control.status.set_gateway(starter.start(good.snapshot)?);
     control.status.served(good.notes);
-    let mut files = Watched::new(loader, stamps);
-    control.tell_ready(&[])?;
+    let mut files = Watched::new(loader, stamps, declarations);
+    let addresses = match &declared.kong {
+        Some(_) => admin::open_beside_files(control, starter, declared, caches).await?,
+        None => Vec::new(),
+    };
+    control.tell_ready(&addresses)?;
     let status = Arc::clone(&control.status);
     loop {
         let loaded = tokio::select! {
@@ -229,6 +245,7 @@ async fn from_files(
                 }
                 let generation = status.publish(good.snapshot);
                 status.served(good.notes);
+                good.after.done();
                 tracing::info!(generation, "a changed configuration is served");
             }
             Err(report) => {

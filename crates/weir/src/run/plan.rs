@@ -131,6 +131,16 @@ impl Plan {
     }
 }
 
+/// What a process offers that serves files and nothing else: Kong's Admin API at its usual address.
+pub fn beside_files(flags: &ManagementArgs) -> Management {
+    Management {
+        kong_admin: vec![KONG_ADMIN],
+        apisix_admin: Vec::new(),
+        console: Vec::new(),
+        ..management(flags, true)
+    }
+}
+
 fn management(flags: &ManagementArgs, has_admin: bool) -> Management {
     // Who names one address wants no others.
     let addresses =

@@ -7,6 +7,7 @@ mod certificates;
 mod cluster;
 mod crashes;
 mod doors;
+mod files;
 mod log_files;
 mod native;
 mod partition;

@@ -4,13 +4,13 @@ mod flatten;
 mod load;
 mod yaml;
 
-use super::Admin;
 use super::answer::Answer;
 use super::call::{Call, Given};
 use super::commit::Writer;
 use super::failure::{self, Failure};
 use super::plan::{Plan, Site};
 use super::state::State;
+use super::{Admin, DEFAULT_WORKSPACE};
 use crate::Options;
 use aws_lc_rs::digest;
 use axum::http::{Method, StatusCode};
@@ -38,6 +38,15 @@ struct Brought {
 enum Document {
     Text(String),
     Value(Value),
+}
+
+impl Document {
+    fn text(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Value(value) => value.to_string(),
+        }
+    }
 }
 
 /// Whether a call is for the configuration.
@@ -72,21 +81,59 @@ async fn take(admin: &Admin, call: &Call) -> Result<Answer, Failure> {
     if brought.check_hash && admin.is_taken(&hash, &call.workspace) {
         return Ok(Answer::bytes(StatusCode::NOT_MODIFIED, Vec::new()));
     }
-    let options = admin.options.translation;
-    let flatten_errors = brought.flatten_errors;
-    let loading =
-        tokio::task::spawn_blocking(move || load_document(brought.document, &options, flatten_errors));
-    let loaded = loading.await.map_err(|_| Failure(Answer::unexpected()))??;
-    let writer = Writer {
-        author: call.author.clone(),
-        note: call.note(),
-        is_dry: call.dry_run,
+    let text = admin.file.as_ref().map(|_| brought.document.text());
+    let loaded = load(admin, brought.document, brought.flatten_errors).await?;
+    let writer = Writer::of(call);
+    let write = || admin.write(&writer, |state| plan(state, call, &loaded));
+    let answer = match (&admin.file, text) {
+        (Some(file), Some(text)) if !call.dry_run => {
+            admin.check_match(call)?;
+            // Whoever reads meanwhile waits until both sides have it.
+            let mut known = file.known.lock().await;
+            let served = file.declared.replace(text.into()).await;
+            let number = served.map_err(|reason| Failure::declarative(&json!({ "error": reason })))?;
+            let answer = write().await?;
+            *known = number;
+            answer
+        }
+        _ => write().await?,
     };
-    let answer = admin.write(&writer, |state| plan(state, call, &loaded)).await?;
     if !call.dry_run {
         admin.note_taken(hash, &call.workspace);
     }
     Ok(answer)
+}
+
+/// Takes the entities of a text that is served already.
+///
+/// # Errors
+/// They cannot be read.
+pub async fn read_text(admin: &Admin, text: String, writer: &Writer) -> Result<(), Failure> {
+    let document = Document::Text(text);
+    let hash = hash(&document);
+    let loaded = load(admin, document, false)
+        .await
+        .inspect_err(|Failure(answer)| {
+            let reason = String::from_utf8_lossy(&answer.body);
+            tracing::error!(%reason, "the configuration that is served cannot be read for the Admin API");
+        })?;
+    let plan = |state: &State| {
+        let site = Site::new(state, DEFAULT_WORKSPACE, SystemTime::now());
+        Ok(Plan {
+            changes: loaded.changes(site)?,
+            answer: Answer::no_content(),
+            has_document: false,
+        })
+    };
+    admin.write(writer, plan).await?;
+    admin.note_taken(hash, DEFAULT_WORKSPACE);
+    Ok(())
+}
+
+async fn load(admin: &Admin, document: Document, flatten_errors: bool) -> Result<Loaded, Failure> {
+    let options = admin.options.translation;
+    let loading = tokio::task::spawn_blocking(move || load_document(document, &options, flatten_errors));
+    loading.await.map_err(|_| Failure(Answer::unexpected()))?
 }
 
 fn load_document(document: Document, options: &Options, flatten_errors: bool) -> Result<Loaded, Failure> {
@@ -208,6 +255,18 @@ impl Admin {
         taken
             .as_ref()
             .is_some_and(|it| it.hash == hash && it.workspace == workspace && it.revision == changed)
+    }
+
+    /// What a call replaces is still what its caller knows.
+    fn check_match(&self, call: &Call) -> Result<(), Failure> {
+        call.check_match(Some(self.state().changed))
+    }
+
+    /// The hash of the configuration that is served, in as many digits as the original's.
+    pub(super) fn configuration_hash(&self) -> String {
+        let taken = (self.taken.lock()).unwrap_or_else(std::sync::PoisonError::into_inner);
+        let hash = taken.as_ref().map_or(&[0; 16][..], |taken| &taken.hash[..16]);
+        data_encoding::HEXLOWER.encode(hash)
     }
 
     fn note_taken(&self, hash: Vec<u8>, workspace: &str) {

@@ -1,0 +1,100 @@
+//! The Admin API over an `apisix.yaml`, as that of the original's standalone mode: it reads what the file says, takes
+//! the configuration whole, and knows no writes of single resources.
+//!
+//! The items of the text that is served are held in a store in memory of this API's own, so that the same engine
+//! answers. They are read from the text when a call comes and another text is served than the one known.
+
+use super::answer::{Answer, Outcome};
+use super::call::Call;
+use super::state::State;
+use super::write::Plan;
+use super::{Admin, AdminOptions, configs};
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
+use serde_json::Value;
+use std::sync::Arc;
+use tokio::sync::Mutex;
+use weir_store::memory::MemoryStore;
+use weir_store::{Author, Declared, StoreError};
+
+/// The file behind an Admin API.
+#[derive(Debug)]
+pub struct File {
+    /// The text that is served.
+    pub declared: Arc<Declared>,
+    /// The number of the text whose items are in the store. It is held while another one takes its place.
+    pub known: Mutex<u64>,
+}
+
+impl Admin {
+    /// The Admin API over a configuration that stands in a file. The text is YAML whose variables are settled.
+    ///
+    /// # Errors
+    /// The store in memory cannot be read, which does not happen.
+    pub async fn over_file(declared: Arc<Declared>, options: AdminOptions) -> Result<Arc<Self>, StoreError> {
+        let file = File {
+            declared,
+            known: Mutex::new(0),
+        };
+        Self::start(Arc::new(MemoryStore::new()), options, Some(file)).await
+    }
+
+    /// Reads the items of the text that is served, unless they are known.
+    ///
+    /// # Errors
+    /// The text is served but cannot be read here.
+    pub(super) async fn read_file(&self) -> Outcome<()> {
+        let Some(file) = &self.file else {
+            return Ok(());
+        };
+        let mut known = file.known.lock().await;
+        let (number, text) = file.declared.current();
+        if *known == number {
+            return Ok(());
+        }
+        let reading = tokio::task::spawn_blocking(move || weir_model::document::parse(&text));
+        let document = match reading.await {
+            Ok(Ok(document)) => document,
+            Ok(Err(error)) => return Err(Answer::error(StatusCode::SERVICE_UNAVAILABLE, error.message)),
+            Err(_) => return Err(Answer::empty(StatusCode::SERVICE_UNAVAILABLE)),
+        };
+        let time = (self.options.clock)();
+        let uri = Uri::from_static("/apisix/admin/configs");
+        let call = Call::new(Method::PUT, &uri, HeaderMap::new(), Author::anonymous(), time);
+        let plan = |state: &State| {
+            Ok(Plan {
+                changes: configs::changes_of_file(state, &document),
+                time_to_live: None,
+                answer: Answer::empty(StatusCode::ACCEPTED),
+            })
+        };
+        let answer = self.commit(&call, plan).await;
+        if !answer.status.is_success() {
+            return Err(answer);
+        }
+        *known = number;
+        Ok(())
+    }
+
+    /// Puts the whole configuration. Over a file it is served before it is known here.
+    pub(super) async fn put_whole(&self, call: &Call) -> Answer {
+        let Some(file) = &self.file else {
+            return self.commit(call, |state| configs::plan(state, call)).await;
+        };
+        let mut known = file.known.lock().await;
+        let planned = {
+            let state = self.state();
+            configs::plan(&state, call).map(|plan| configs::after(&state, &plan.changes))
+        };
+        let whole: Value = match planned {
+            Ok(whole) => whole,
+            Err(answer) => return answer,
+        };
+        if !call.is_dry_run() {
+            match file.declared.replace(whole.to_string().into()).await {
+                Ok(number) => *known = number,
+                Err(reason) => return Answer::bad(reason.trim_end()),
+            }
+        }
+        self.commit(call, |state| configs::plan(state, call)).await
+    }
+}

@@ -1,0 +1,118 @@
+//! The Admin API over a `kong.yml`, as that of the original without a database: it reads what the file says, takes
+//! configurations whole ([`super::config`]), and refuses all other writes in the original's words.
+//!
+//! The entities of the text that is served are held in a store in memory of this Admin API's own, so that the same
+//! engine answers. They are read from the text when a call comes and another text is served than the one known:
+//! a gateway whose Admin API nothing calls does not keep them.
+
+use super::answer::Answer;
+use super::call::Call;
+use super::commit::Writer;
+use super::config;
+use super::failure::Failure;
+use super::place::{Pick, Place};
+use super::plan::Site;
+use super::write::Writing;
+use super::{Admin, AdminOptions};
+use axum::http::{Method, StatusCode};
+use std::sync::Arc;
+use std::time::SystemTime;
+use tokio::sync::Mutex;
+use weir_store::memory::MemoryStore;
+use weir_store::{Author, Declared, StoreError};
+
+/// The codes of refusals that the original's database makes; without one the write is refused before.
+const OF_DATABASES: [u64; 3] = [3, 4, 5];
+
+/// The file behind an Admin API.
+#[derive(Debug)]
+pub struct File {
+    /// The text that is served.
+    pub declared: Arc<Declared>,
+    /// The number of the text whose entities are in the store. It is held while another one takes its place.
+    pub known: Mutex<u64>,
+}
+
+impl Admin {
+    /// The Admin API over a configuration that stands in a file.
+    ///
+    /// # Errors
+    /// The store in memory cannot be read, which does not happen.
+    pub async fn over_file(declared: Arc<Declared>, options: AdminOptions) -> Result<Arc<Self>, StoreError> {
+        let file = File {
+            declared,
+            known: Mutex::new(0),
+        };
+        Self::start(Arc::new(MemoryStore::new()), options, Some(file)).await
+    }
+
+    /// Reads the entities of the text that is served, unless they are known.
+    ///
+    /// # Errors
+    /// The text is served but cannot be read here; the log says why.
+    pub(super) async fn read_file(&self) -> Result<(), Failure> {
+        let Some(file) = &self.file else {
+            return Ok(());
+        };
+        let mut known = file.known.lock().await;
+        let (number, text) = file.declared.current();
+        if *known != number {
+            let author = Author::anonymous();
+            let writer = Writer {
+                author,
+                note: "the file".to_owned(),
+                is_dry: false,
+            };
+            config::read_text(self, text.to_string(), &writer).await?;
+            *known = number;
+        }
+        Ok(())
+    }
+
+    /// Refuses a write: first what is wrong with it, then that there is no database.
+    pub(super) fn refuse_write(&self, call: &Call, place: &Place) -> Result<Answer, Failure> {
+        let state = self.state();
+        let now = SystemTime::now();
+        let site = Site::new(&state, &call.workspace, now);
+        let planned = Writing { call, site, now }.plan(place);
+        match planned {
+            // To remove what is not there is no write.
+            Ok(plan) if plan.changes.is_empty() && call.method == Method::DELETE => Ok(plan.answer),
+            Err(failure) if !is_of_database(&failure.0) => Err(failure),
+            _ => {
+                let (operation, family, field) = refused(call, place);
+                Err(Failure::unsupported(operation, family, field))
+            }
+        }
+    }
+}
+
+fn is_of_database(answer: &Answer) -> bool {
+    let body: serde_json::Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+    let code = body["code"].as_u64();
+    answer.status == StatusCode::CONFLICT || code.is_some_and(|code| OF_DATABASES.contains(&code))
+}
+
+/// What is refused: the operation's name, the family, and the field by which the entity is named.
+fn refused(call: &Call, place: &Place) -> (&'static str, &'static str, Option<&'static str>) {
+    let by = |pick: &Pick| match pick {
+        Pick::Key(field, _) => Some(*field),
+        _ => None,
+    };
+    let (family, field, is_nested) = match place {
+        Place::Collection(family, parent) => (family.name, None, parent.is_some()),
+        Place::Member(family, pick, parent) => (family.name, by(pick), parent.is_some()),
+        Place::Foreign { family, .. } => (family.name, None, false),
+    };
+    let operation = match call.method {
+        Method::DELETE => "remove",
+        Method::PATCH => "update",
+        // A target is changed by `PUT` as by `PATCH`.
+        Method::PUT if family == "targets" && is_nested => "update",
+        Method::PUT => "create or update",
+        _ => "create",
+    };
+    // Below another entity, the one that is to go was looked up before.
+    let field = field.filter(|_| !(is_nested && call.method == Method::DELETE));
+    (operation, family, field)
+}

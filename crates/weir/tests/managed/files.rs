@@ -1,0 +1,178 @@
+//! Admin APIs over files: they read, and replace what is served as a whole until the file changes.
+
+use crate::support::{Call, STOCK_KEY, Weir, status_of, until, upstream};
+use std::path::Path;
+
+fn kong_yml(server: std::net::SocketAddr, path: &str) -> String {
+    format!(
+        "_format_version: '3.0'\nservices:\n- name: s\n  url: http://{server}\n  routes: [{{name: r, paths: [{path}]}}]\n"
+    )
+}
+
+fn apisix_yaml(server: std::net::SocketAddr, path: &str) -> String {
+    format!(
+        "routes:\n- id: r\n  uri: {path}\n  upstream: {{type: roundrobin, nodes: {{'{server}': 1}}}}\n#END\n"
+    )
+}
+
+fn write(folder: &Path, name: &str, text: &str) {
+    std::fs::write(folder.join("new"), text).expect("written");
+    std::fs::rename(folder.join("new"), folder.join(name)).expect("renamed");
+}
+
+/// With a store beside the file, and with one that lasts.
+#[test]
+fn a_kong_yml_has_an_admin_api() {
+    for more in [&[][..], &["--data", "data", "--console", "127.0.0.1:0"]] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let server = upstream("a");
+        write(folder.path(), "kong.yml", &kong_yml(server, "/a"));
+        let flags = [&["-c", "kong.yml", "--kong-admin", "127.0.0.1:0"], more].concat();
+        let weir = Weir::start(folder.path(), &flags);
+        let is_served = |path: &str| status_of(&weir.proxy(), path) == Some(200);
+        assert!(is_served("/a"), "{more:?}");
+        let get = |path: &str| Call::get(&weir.kong(), path).make().expect(200).json();
+        assert_eq!(get("/services/s/routes")["data"][0]["name"], "r");
+        assert_eq!(get("/")["configuration"]["database"], "off");
+        let refusal = Call::new("POST", &weir.kong(), "/services")
+            .body("{\"url\": \"http://h\"}")
+            .make();
+        assert_eq!(
+            refusal.expect(405).json()["message"],
+            "cannot create 'services' entities when not using a database"
+        );
+        // A configuration takes the file's place …
+        let body = serde_json::json!({ "config": kong_yml(server, "/b") }).to_string();
+        let post = || {
+            Call::new("POST", &weir.kong(), "/config?check_hash=1")
+                .body(&body)
+                .make()
+        };
+        post().expect(201);
+        until("it is served", || is_served("/b") && !is_served("/a"));
+        post().expect(304);
+        assert_eq!(get("/routes")["data"][0]["paths"][0], "/b");
+        let wrong = "{\"_format_version\": \"3.0\", \"services\": [{\"name\": \"s\"}]}";
+        let refusal = Call::new("POST", &weir.kong(), "/config?flatten_errors=1")
+            .body(wrong)
+            .make();
+        assert_eq!(
+            refusal.expect(400).json()["flattened_errors"][0]["entity_name"],
+            "s"
+        );
+        assert!(is_served("/b"));
+        // … until that changes.
+        write(folder.path(), "kong.yml", &kong_yml(server, "/c"));
+        until("the file counts again", || is_served("/c") && !is_served("/b"));
+        assert_eq!(get("/routes")["data"][0]["paths"][0], "/c");
+    }
+}
+
+/// Where another program has the usual address of Kong's Admin API, there is none; calls are served all the same.
+#[test]
+fn two_gateways_serve_a_kong_yml_each() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = upstream("a");
+    write(folder.path(), "kong.yml", &kong_yml(server, "/a"));
+    let both = [0, 1].map(|_| Weir::start(folder.path(), &["-c", "kong.yml"]));
+    for weir in &both {
+        assert_eq!(status_of(&weir.proxy(), "/a"), Some(200));
+    }
+    let with_admin = both.iter().filter(|it| it.ready.contains("Kong's Admin API"));
+    assert!(with_admin.count() <= 1, "one program has the address");
+}
+
+#[test]
+fn an_apisix_yaml_has_the_admin_api_of_the_standalone_mode() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = upstream("a");
+    write(folder.path(), "apisix.yaml", &apisix_yaml(server, "/a"));
+    let weir = Weir::start(
+        folder.path(),
+        &["-c", "apisix.yaml", "--apisix-admin", "127.0.0.1:0"],
+    );
+    let is_served = |path: &str| status_of(&weir.proxy(), path) == Some(200);
+    let call =
+        |method: &str, path: &str| Call::new(method, &weir.apisix(), path).header("X-API-KEY", STOCK_KEY);
+    let configs = || call("GET", "/apisix/admin/configs").make().expect(200);
+    assert!(is_served("/a"));
+    assert_eq!(configs().json()["routes"][0]["uri"], "/a");
+    assert_eq!(
+        call("GET", "/apisix/admin/routes").make().expect(200).json()["total"],
+        1
+    );
+    assert_eq!(
+        call("GET", "/v1/routes").make().expect(200).json()[0]["value"]["uri"],
+        "/a"
+    );
+    for write in [
+        "PUT /apisix/admin/routes/1",
+        "POST /apisix/admin/routes",
+        "DELETE /apisix/admin/routes/r",
+    ] {
+        let (method, path) = write.split_once(' ').expect("a call");
+        call(method, path).body("{}").make().expect(404);
+    }
+    let whole = |path: &str, version: u32| {
+        let route = serde_json::json!({
+            "id": "r", "uri": path, "upstream": {"type": "roundrobin", "nodes": {server.to_string(): 1}}
+        });
+        serde_json::json!({ "routes": [route], "routes_conf_version": version }).to_string()
+    };
+    let put = |digest: &str, body: &str| {
+        let call = call("PUT", "/apisix/admin/configs").header("X-Digest", digest);
+        call.body(body).make()
+    };
+    put("1", &whole("/b", 5)).expect(202);
+    until("it is served", || is_served("/b") && !is_served("/a"));
+    put("1", &whole("/b", 5)).expect(204);
+    assert_eq!(configs().header("X-Digest").as_deref(), Some("1"));
+    assert_eq!(put("2", &whole("/x", 4)).status, 400);
+    assert_eq!(configs().json()["routes"][0]["uri"], "/b");
+    call("POST", "/apisix/admin/configs/validate")
+        .body(&whole("/x", 6))
+        .make()
+        .expect(200);
+    write(folder.path(), "apisix.yaml", &apisix_yaml(server, "/c"));
+    until("the file counts again", || is_served("/c") && !is_served("/b"));
+    assert_eq!(configs().json()["routes"][0]["uri"], "/c");
+    put("1", &whole("/d", 9)).expect(202);
+    until("it is served", || is_served("/d"));
+}
+
+/// The page for beginners of APISIX shows calls without a key, to a server whose configuration asks for none.
+#[test]
+fn apisix_keys_are_those_of_its_configuration() {
+    let route = "{\"id\": \"getting-started-ip\", \"uri\": \"/ip\", \"upstream\": {\"type\": \"roundrobin\", \"nodes\": {\"127.0.0.1:1\": 1}}}";
+    let admin_key =
+        "admin_key: [{name: admin, key: a-secret, role: admin}, {name: viewer, key: a-view, role: viewer}]";
+    let put = |weir: &Weir, key: Option<&str>| {
+        let call = Call::new("PUT", &weir.apisix(), "/apisix/admin/routes");
+        let call = key
+            .into_iter()
+            .fold(call, |call, key| call.header("X-API-KEY", key));
+        call.body(route).make().status
+    };
+    for (configured, key, status) in [
+        ("admin_key_required: false", None, 201),
+        (admin_key, None, 401),
+        (admin_key, Some(STOCK_KEY), 401),
+        (admin_key, Some("a-view"), 401),
+        (admin_key, Some("a-secret"), 201),
+        (
+            "admin_key: [{name: admin, key: '', role: admin}]",
+            Some(STOCK_KEY),
+            201,
+        ),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        write(
+            folder.path(),
+            "config.yaml",
+            &format!("deployment:\n  role: traditional\n  admin:\n    {configured}\n"),
+        );
+        let flags = ["--apisix-config", "config.yaml", "--apisix-admin", "127.0.0.1:0"];
+        let weir = Weir::start(folder.path(), &flags);
+        assert_eq!(put(&weir, key), status, "{configured} {key:?}");
+    }
+}

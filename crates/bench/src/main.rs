@@ -24,6 +24,7 @@ mod machine;
 mod measure;
 mod memory;
 #[cfg(test)]
+#[path = "originals/tests.rs"]
 mod originals;
 mod overview;
 mod picture;

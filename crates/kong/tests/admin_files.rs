@@ -225,7 +225,7 @@ async fn writes_of_single_entities_are_refused_as_without_a_database() {
         // These change nothing that is configured.
         (
             "PUT /upstreams/u/targets/127.0.0.1:80/healthy",
-            Value::Null,
+            json!({}),
             204,
             String::new(),
         ),

@@ -70,6 +70,16 @@ pub struct Replaced {
     pub text: Arc<str>,
 }
 
+impl Replaced {
+    /// What is to be said about it.
+    pub fn note(&self) -> String {
+        format!(
+            "{}: an Admin API has replaced its content in memory; the file counts again once it changes",
+            self.file.display()
+        )
+    }
+}
+
 /// A configuration as it was loaded.
 pub struct Loaded {
     /// The files, in the order in which they were given.

@@ -102,13 +102,7 @@ impl Loader {
         {
             return Err("error: acme: there is no place to keep accounts and certificates: give --data DIR or --store URL\n".to_owned());
         }
-        let mut report = loaded.report();
-        for it in replaced {
-            let file = it.file.display();
-            report.push_str(&format!(
-                "{file}: an Admin API has replaced its content in memory; the file counts again once it changes\n"
-            ));
-        }
+        let report = loaded.report();
         match loaded {
             Loaded {
                 good: Some((model, snapshot)),
@@ -125,7 +119,9 @@ impl Loader {
                     })
                     .collect(),
                 after: After::default(),
-                notes: report.lines().map(str::to_owned).collect(),
+                notes: (report.lines().map(str::to_owned))
+                    .chain(replaced.iter().map(Replaced::note))
+                    .collect(),
             }),
             _ => Err(report),
         }

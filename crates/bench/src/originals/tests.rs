@@ -54,14 +54,13 @@ fn run(gateway: &Gateway, program: &Path, folder: &Path, variables: &[(&str, &Pa
 #[test]
 fn kong_is_started_from_its_own_place_and_told_once_to_stay_in_front() {
     let kong = described("kong");
-    let source = "#!/bin/sh\nnginx -v\necho \"$PWD $*\" > \"$4/../prepared\"\nmkdir -p \"$3\"\n";
-    // `prepare -p PREFIX -c FILE`: the place is written beside the prefix.
-    let source = source.replace("$4/../prepared", "$3/../prepared");
+    // It is called as `prepare -p PREFIX -c FILE`, and writes down where.
+    let source = "#!/bin/sh\nnginx -v\nmkdir -p \"$3\"\necho \"$PWD $*\" > \"$3/../prepared\"\n";
     for (is_beside, folder) in [(true, "openresty"), (false, "elsewhere")] {
         let root = tempfile::tempdir().unwrap();
         let home = root.path().join("opt/kong");
         fs::create_dir_all(home.join("kong")).unwrap();
-        let own = program(&home.join("bin/kong"), &source);
+        let own = program(&home.join("bin/kong"), source);
         let openresty = if is_beside {
             home.join(folder)
         } else {

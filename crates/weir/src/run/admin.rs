@@ -26,6 +26,9 @@ use weir_plugins::proxy_cache::Caches;
 use weir_store::{Store, StoreError};
 use weir_telemetry::metrics;
 
+/// For how long the audit log of a process without a store is kept. No API shows it.
+const AUDIT_BESIDE_FILES: Duration = Duration::from_secs(60);
+
 /// A door, once it is open.
 type Late = Arc<OnceLock<Router>>;
 
@@ -131,13 +134,14 @@ pub async fn open_beside_files(
         followed: Followed::default(),
         gateways: Gateways::default(),
         history: Duration::ZERO,
+        audit: AUDIT_BESIDE_FILES,
         node: node(starter.args, &management, Arc::clone(&starter.metrics)),
         health: Arc::new(Health(Arc::clone(&control.status))),
         caches: Some(caches),
         declared,
     };
     let addresses = listeners.addresses()?;
-    // There are no users, and nothing is audited: nothing outlives the process.
+    // There are no users: nothing outlives the process.
     let store = Arc::new(weir_store::memory::MemoryStore::new());
     listeners.serve(control)?.open(store, &shared).await?;
     Ok(addresses)

@@ -74,13 +74,22 @@ impl Lack {
 
     /// Of plugins that stand together, with their configurations.
     pub fn of_plugins<'p>(plugins: impl Iterator<Item = (&'p String, &'p Value)>) -> Option<Self> {
+        let mut refuses = false;
         let names: Vec<String> = plugins
             .filter(|(name, config)| is_known(name) && mapping(name).is_none() && !Meta::of(config).disable)
-            .map(|(name, _)| name.clone())
+            .map(|(name, config)| {
+                refuses |= !is_harmless(name) && !does_nothing(name, config);
+                name.clone()
+            })
             .collect();
-        let refuses = names.iter().any(|name| !is_harmless(name));
         (!names.is_empty()).then_some(Self { names, refuses })
     }
+}
+
+/// Whether a plugin does nothing to calls by its configuration.
+fn does_nothing(plugin: &str, config: &Value) -> bool {
+    let is_plain = || config.get("ip").is_none() && Meta::of(config).pre_function.is_none();
+    plugin == "example-plugin" && is_plain()
 }
 
 impl fmt::Display for Lack {

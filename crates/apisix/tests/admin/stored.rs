@@ -178,6 +178,12 @@ fn what_is_broken_is_named_and_stops_nothing() {
         ),
         (
             "routes/x",
+            r#"{"uri": "/", "plugins": {"example-plugin": {"i": 1}}}"#,
+            "plugin \"example-plugin\" is not available in this version of Weir; calls are served without",
+            whole + 1,
+        ),
+        (
+            "routes/x",
             r#"{"uri": "/", "plugins": {"grpc-transcode": {"proto_id": "9", "service": "s", "method": "m"}}}"#,
             "plugins.grpc-transcode: failed to find proto by id: 9",
             whole + 1,

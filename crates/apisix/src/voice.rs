@@ -112,6 +112,8 @@ fn authentication(plugin: &str, failure: &AuthFailure) -> &'static str {
         ("jwe-decrypt", _) => "failed to decrypt JWE token",
         ("jwt", AuthFailure::Missing) => "Missing JWT token in request",
         ("jwt", AuthFailure::Token(fault)) => match fault {
+            // The original looks at these once it has found the consumer.
+            TokenFault::Malformed("alg" | "crit" | "signature") => "failed to verify jwt",
             TokenFault::Malformed(_) => "JWT token invalid",
             TokenFault::NoKeyClaim(_) => "missing user key in JWT token",
             TokenFault::BadKeyClaim(_) | TokenFault::UnknownKey { .. } => "Invalid user key in JWT token",

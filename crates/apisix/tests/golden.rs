@@ -201,7 +201,8 @@ routes:
         Some(serde_json::json!(["AND", ["arg_a", "==", "1"]]))
     );
     let answer = instance.on_refusal.as_ref().expect("an answer");
-    assert_eq!(answer.body, serde_json::json!({"message": "m"}));
+    // A map is written with a newline behind it.
+    assert_eq!(answer.body, serde_json::json!("{\"message\":\"m\"}\n"));
     assert_eq!(answer.content_type.as_deref(), Some("text/plain; charset=utf-8"));
 }
 

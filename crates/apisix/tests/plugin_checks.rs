@@ -93,12 +93,61 @@ fn what_a_shape_cannot_say_is_told_in_the_originals_words() {
             "{plugin} {config}: {found:?}"
         );
     }
+    for kind in ["table", "function", "object"] {
+        let (_, found) = read(
+            json!({"request-validation": {"body_schema": {"type": kind}}}),
+            Settings::default(),
+        );
+        assert!(found.is_empty(), "{kind}: {found:?}");
+    }
     for replacement in ["/$1", "/${1}x", "/$$", "/plain"] {
         let (_, found) = read(
             json!({"proxy-rewrite": {"regex_uri": ["^/a/(.*)", replacement]}}),
             Settings::default(),
         );
         assert!(found.is_empty(), "{replacement}: {found:?}");
+    }
+}
+
+#[test]
+fn refusals_have_the_originals_words() {
+    for (plugin, config, words) in [
+        (
+            "request-validation",
+            json!({"body_schema": {"type": "test"}}),
+            "invalid JSON type: test",
+        ),
+        (
+            "fault-injection",
+            json!({"abort": {"http_status": 403, "vars": [["arg_name", "!=", "jack"]]}}),
+            "plugin fault-injection err: rule should be wrapped inside brackets",
+        ),
+        (
+            "real-ip",
+            json!({"source": "http_xff", "trusted_addresses": ["::1/129"]}),
+            "plugin real-ip err: invalid ip address: ::1/129",
+        ),
+        (
+            "real-ip",
+            json!({"source": "http_xff", "trusted_addresses": ["127.0.0.1/33"]}),
+            "failed to validate item 1: object matches none of the required",
+        ),
+        (
+            "ip-restriction",
+            json!({"whitelist": ["10.0.0.1", "2001:db8::/200"]}),
+            "plugin ip-restriction err: invalid ip address: 2001:db8::/200",
+        ),
+        (
+            "file-logger",
+            json!({}),
+            "property \"path\" is not set in either the plugin conf or the metadata",
+        ),
+    ] {
+        let (_, found) = read(json!({plugin: config}), Settings::default());
+        assert!(
+            found.iter().any(|it| it.message.contains(words)),
+            "{plugin} {config}: {found:?}"
+        );
     }
 }
 

@@ -12,6 +12,13 @@ const PRIME_5: u64 = 0x27D4_EB2F_1656_67C5;
 /// 2^64 divided by the golden ratio: the step whose multiples spread most evenly over all `u64`.
 pub(crate) const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
+/// Hashes what a call is balanced by to a place on the ring of consistent hashing: CRC-32, as in NGINX and
+/// lua-resty-chash.
+#[must_use]
+pub fn hash_key(key: &[u8]) -> u32 {
+    crc32fast::hash(key)
+}
+
 /// Hashes `bytes` to 64 bits with XXH64 and seed 0.
 ///
 /// The result is the same on every platform, in every run and in every release, so gateways that never talk to each

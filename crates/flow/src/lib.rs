@@ -19,5 +19,5 @@ mod bounded_map;
 mod hash;
 mod partition;
 
-pub use hash::hash_bytes;
+pub use hash::{hash_bytes, hash_key};
 pub use partition::LEAST_SHARE;

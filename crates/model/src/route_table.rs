@@ -19,6 +19,13 @@ pub struct RouteTable {
     /// the upstream decides, and its answer is passed back.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub answer_expect: bool,
+    /// Peers whose `X-Forwarded-*` and `Forwarded` are believed. Of all others they are settled before routes are looked
+    /// for, so that no condition, key of a limit or plugin sees what such a peer wrote: `X-Forwarded-Proto`, `-Host` and
+    /// `-Port` tell what the gateway sees, `Forwarded` goes, and `X-Forwarded-For` goes where the list has a peer. Absent:
+    /// they are settled when the call is forwarded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<String>>")]
+    pub forwarded_from: Option<Vec<IpNet>>,
     /// Put behind `Content-Type` of textual responses that name no charset, whoever made them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub charset: Option<DefaultCharset>,

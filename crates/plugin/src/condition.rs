@@ -1,6 +1,7 @@
 //! Conditions: [`Predicate`]s made ready to be evaluated for many calls.
 
 use crate::exchange::Exchange;
+use crate::line_end::newline_tolerant;
 use crate::variable::{Found, Variable, scalar_text};
 use ipnet::IpNet;
 use regex::bytes::{Regex, RegexBuilder};
@@ -275,7 +276,7 @@ fn regex(value: &Value, ignore_case: bool) -> Result<Regex, String> {
     let pattern = value
         .as_str()
         .ok_or_else(|| format!("expected a regular expression, found {value}"))?;
-    RegexBuilder::new(pattern)
+    RegexBuilder::new(&newline_tolerant(pattern))
         .case_insensitive(ignore_case)
         .unicode(false)
         .size_limit(1 << 20)

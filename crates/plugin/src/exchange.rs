@@ -41,6 +41,8 @@ pub struct Exchange {
     pub captures: Vec<(Arc<str>, Vec<u8>)>,
     /// Overrides the Host that the route would send to the upstream.
     pub upstream_host: Option<Vec<u8>>,
+    /// The override gives way where the route names a Host of its own in place of the client's.
+    pub upstream_host_yields: bool,
     /// The path that the upstream gets in place of the call's, escaped as on the wire; the route's own work on the
     /// path (stripping, joining with the service's, escaping anew) is left out.
     pub upstream_path: Option<Vec<u8>>,
@@ -116,6 +118,7 @@ impl Exchange {
             matched_len: 0,
             captures: Vec::new(),
             upstream_host: None,
+            upstream_host_yields: false,
             upstream_path: None,
             upstream_query: None,
             destination: None,
@@ -144,6 +147,7 @@ impl Exchange {
         self.matched_len = 0;
         self.captures.clear();
         self.upstream_host = None;
+        self.upstream_host_yields = false;
         self.upstream_path = None;
         self.upstream_query = None;
         self.destination = None;

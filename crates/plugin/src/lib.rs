@@ -23,7 +23,9 @@ mod consumer;
 mod exchange;
 mod json_path;
 mod kept;
+mod line_end;
 mod log;
+mod matched;
 mod permit;
 mod plugin;
 mod question;
@@ -47,6 +49,7 @@ pub use exchange::{Clock, Exchange, RouteFacts, system_clock};
 pub use headers::{Header, Headers};
 pub use json_path::JsonPath;
 pub use kept::Kept;
+pub use line_end::newline_tolerant;
 pub use log::{
     CallRecord, FailedTry, LogBatching, LogEntry, LogFile, LogGrpc, LogHttp, LogJoint, LogKafka, LogNesting,
     LogSasl, LogSink, LogTarget, SaslMechanism,

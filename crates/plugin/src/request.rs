@@ -33,6 +33,8 @@ pub struct Request {
     pub raw_path: Vec<u8>,
     /// The path as it will be matched and forwarded (see the route table's normal form). Filters may change it.
     pub path: Vec<u8>,
+    /// Whether `path` has no escapes, as routes of this voice are matched.
+    pub path_is_decoded: bool,
     /// The query without its `?`, as written; `None` where there is no `?`.
     pub query: Option<Vec<u8>>,
     /// The host in lower case without its port; empty where the client named none.
@@ -55,6 +57,8 @@ pub struct Request {
     pub max_body_bytes: Option<u64>,
     /// The length of the body, where the client has said it. It is not among the headers: framing is the engine's.
     pub content_length: Option<u64>,
+    /// The bytes of the request line and the header fields, as they came.
+    pub head_length: u64,
     /// HTTP version as (major, minor).
     pub version: (u8, u8),
     /// Whether the client's connection is over TLS.
@@ -65,6 +69,8 @@ pub struct Request {
     pub client_certificate: Option<Arc<[u8]>>,
     /// The client: the connection's peer, or the address that a trusted peer names.
     pub client: IpAddr,
+    /// The client's port, where a filter has been told another than the peer's.
+    pub client_port: Option<u16>,
     /// The peer of the connection.
     pub peer: SocketAddr,
     /// The address on which the gateway took the connection.
@@ -86,6 +92,7 @@ impl Default for Request {
             method: Vec::new(),
             raw_path: Vec::new(),
             path: Vec::new(),
+            path_is_decoded: false,
             query: None,
             host: Vec::new(),
             host_port: None,
@@ -97,11 +104,13 @@ impl Default for Request {
             expects_continue: false,
             max_body_bytes: None,
             content_length: None,
+            head_length: 0,
             version: (1, 1),
             is_tls: false,
             sni: None,
             client_certificate: None,
             client: nobody.ip(),
+            client_port: None,
             peer: nobody,
             local: nobody,
             spare_query: Vec::new(),
@@ -112,6 +121,12 @@ impl Default for Request {
 }
 
 impl Request {
+    /// The bytes of its head, and of its body as far as that is known.
+    pub fn length(&self) -> u64 {
+        let read = self.body.as_ref().map_or(0, |body| body.len() as u64);
+        self.head_length + self.content_length.unwrap_or(read)
+    }
+
     /// `http` or `https`.
     pub fn scheme(&self) -> &'static str {
         if self.is_tls { "https" } else { "http" }

@@ -3,6 +3,7 @@
 use crate::exchange::{Exchange, RouteFacts};
 use crate::headers::Headers;
 use crate::json_path::{JsonPath, Selected};
+use crate::matched::{matched, matched_host};
 use crate::request::Request;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -32,6 +33,8 @@ pub enum Variable {
     ContentLength,
     RemoteAddr,
     RemotePort,
+    RequestLength,
+    RealRequestUri,
     ServerAddr,
     ServerPort,
     ServerProtocol,
@@ -138,6 +141,7 @@ impl Variable {
             "upstream_status" => Self::UpstreamStatus,
             "uri" | "document_uri" => Self::Uri,
             "request_uri" => Self::RequestUri,
+            "real_request_uri" => Self::RealRequestUri,
             "args" | "query_string" => Self::Args,
             "is_args" => Self::IsArgs,
             "host" => Self::Host,
@@ -173,6 +177,7 @@ impl Variable {
             "credential_id" => Self::CredentialId,
             "content_type" => Self::Header(b"content-type".to_vec()),
             "content_length" => Self::ContentLength,
+            "request_length" => Self::RequestLength,
             _ => Self::Unknown,
         }
     }
@@ -241,7 +246,8 @@ impl Variable {
                 bytes(value)
             }
             Self::Uri => bytes(&request.path),
-            Self::RequestUri => Some(request_uri(exchange)),
+            Self::RequestUri if request.path_is_decoded => Some(target_of(&request.path, exchange)),
+            Self::RequestUri | Self::RealRequestUri => Some(target_of(&request.raw_path, exchange)),
             Self::Args => bytes(request.query.as_deref()?),
             Self::IsArgs => bytes(if request.query.as_ref().is_some_and(|it| !it.is_empty()) {
                 b"?"
@@ -252,7 +258,8 @@ impl Variable {
             Self::HttpHost => bytes(request.headers.get(b"host")?),
             Self::ContentLength => text(request.content_length?.to_string()),
             Self::RemoteAddr => text(request.client.to_string()),
-            Self::RemotePort => text(request.peer.port().to_string()),
+            Self::RemotePort => text(request.client_port.unwrap_or(request.peer.port()).to_string()),
+            Self::RequestLength => text(request.length().to_string()),
             Self::ServerAddr => text(request.local.ip().to_string()),
             Self::ServerPort => text(request.local.port().to_string()),
             Self::ServerProtocol => text(format!("HTTP/{}.{}", request.version.0, request.version.1)),
@@ -339,28 +346,6 @@ fn route_label<'x>(
     Some(Cow::Borrowed(told.as_bytes()))
 }
 
-/// Of patterns with spaces between them the one that fits this path best: itself, then the longest beginning.
-fn matched<'p>(patterns: &'p str, path: &[u8]) -> &'p str {
-    let fit = |pattern: &&str| match pattern.strip_suffix('*') {
-        _ if pattern.as_bytes() == path => usize::MAX,
-        Some(start) if path.starts_with(start.as_bytes()) => start.len() + 1,
-        _ => 0,
-    };
-    let mut all = patterns.split(' ');
-    let first = all.next().unwrap_or_default();
-    all.fold(first, |best, it| if fit(&it) > fit(&best) { it } else { best })
-}
-
-/// Likewise for hosts, whose patterns begin with the `*`.
-fn matched_host<'p>(patterns: &'p str, host: &[u8]) -> &'p str {
-    let fits = |pattern: &str| match pattern.strip_prefix('*') {
-        Some(end) => host.ends_with(end.as_bytes()),
-        None => host == pattern.as_bytes(),
-    };
-    let own = patterns.split(' ').find(|pattern| fits(pattern));
-    own.or_else(|| patterns.split(' ').next()).unwrap_or_default()
-}
-
 fn joined<'h>(headers: &'h Headers, name: &[u8]) -> Option<Cow<'h, [u8]>> {
     let first = headers.get(name)?;
     if headers.get_all(name).nth(1).is_none() {
@@ -386,12 +371,12 @@ fn underscored<'h>(headers: &'h Headers, name: &[u8]) -> Option<Cow<'h, [u8]>> {
     Some(Cow::Borrowed(found.value))
 }
 
-fn request_uri(exchange: &Exchange) -> Cow<'_, [u8]> {
-    let request = &exchange.request;
-    match &request.query {
-        None => Cow::Borrowed(request.raw_path.as_slice()),
+/// A path with the call's query.
+fn target_of<'x>(path: &'x [u8], exchange: &'x Exchange) -> Cow<'x, [u8]> {
+    match &exchange.request.query {
+        None => Cow::Borrowed(path),
         Some(query) => {
-            let mut uri = request.raw_path.clone();
+            let mut uri = path.to_vec();
             uri.push(b'?');
             uri.extend_from_slice(query);
             Cow::Owned(uri)

@@ -2,6 +2,7 @@
 
 pub(crate) use weir_plugin::graphql::Document as Query;
 
+use crate::lua_json;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use weir_plugin::graphql::Fault as QueryFault;
@@ -38,12 +39,17 @@ impl From<QueryFault> for Fault {
     }
 }
 
+const NO_BODY: &str = "Invalid graphql request: can't get graphql request body";
+
 /// The query of a request: the argument `query` of a GET, the member `query` of a POST's JSON, or the body of another
 /// POST. `Ok(None)`: the body is not at hand yet.
 pub(crate) fn query(request: &Request) -> Result<Option<Cow<'_, str>>, Fault> {
     let invalid = |what: &str| Fault::Invalid(format!("invalid graphql request, {what}"));
     match request.method.as_slice() {
         b"GET" => {
+            if request.query.as_deref().is_none_or(<[u8]>::is_empty) {
+                return Err(Fault::Invalid(NO_BODY.to_owned()));
+            }
             let query = request
                 .query_arg(b"query")
                 .ok_or_else(|| invalid("args[query] is nil"))?;
@@ -53,21 +59,26 @@ pub(crate) fn query(request: &Request) -> Result<Option<Cow<'_, str>>, Fault> {
             let Some(body) = request.body.as_deref() else {
                 return match request.has_body {
                     true => Ok(None),
-                    false => Err(Fault::Invalid(
-                        "Invalid graphql request: can't get graphql request body".to_owned(),
-                    )),
+                    false => Err(Fault::Invalid(NO_BODY.to_owned())),
                 };
             };
+            if body.is_empty() {
+                return Err(Fault::Invalid(NO_BODY.to_owned()));
+            }
             request.work.allow_body(body.len());
             let spent = request.work.spend(body.len() / 8);
             spent.map_err(|exhausted| invalid(&exhausted.to_string()))?;
             let content_type = request.headers.get(b"content-type").unwrap_or_default();
             if content_type.starts_with(b"application/json") {
-                let parsed: Value = serde_json::from_slice(body)
-                    .map_err(|_| invalid("Expected value but found invalid token at character 1"))?;
-                let query = parsed.get("query").and_then(Value::as_str);
-                let query = query.ok_or_else(|| invalid("json body[query] is nil"))?;
-                return Ok(Some(Cow::Owned(query.to_owned())));
+                let parsed: Value =
+                    serde_json::from_slice(body).map_err(|_| invalid(&lua_json::fault(body)))?;
+                return match parsed.get("query").filter(|query| !query.is_null()) {
+                    None | Some(Value::Bool(false)) => Err(invalid("json body[query] is nil")),
+                    Some(Value::String(query)) => Ok(Some(Cow::Owned(query.clone()))),
+                    Some(_) => Err(Fault::Invalid(
+                        "Invalid graphql request: failed to parse graphql query".to_owned(),
+                    )),
+                };
             }
             if content_type.starts_with(b"application/graphql") {
                 return Ok(Some(String::from_utf8_lossy(body)));
@@ -89,10 +100,24 @@ mod tests {
         for (call, content_type, body, expected) in [
             ("GET /?query=%7Ba%7D", "", None, Ok(Some("{a}"))),
             (
-                "GET /",
+                "GET /?a=1",
                 "",
                 None,
                 Err("invalid graphql request, args[query] is nil"),
+            ),
+            ("GET /", "", None, Err(NO_BODY)),
+            ("POST /", "application/json", Some(""), Err(NO_BODY)),
+            (
+                "POST /",
+                "application/json",
+                Some("{"),
+                Err("invalid graphql request, Expected object key string but found T_END at character 2"),
+            ),
+            (
+                "POST /",
+                "application/json",
+                Some(r#"{"query":1}"#),
+                Err("Invalid graphql request: failed to parse graphql query"),
             ),
             (
                 "POST /",

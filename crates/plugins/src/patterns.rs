@@ -3,6 +3,7 @@
 
 use regex::bytes::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 use weir_model::{Diagnostic, DocPath};
+use weir_plugin::newline_tolerant;
 
 /// The most memory that one compiled expression may take, in bytes.
 const MAX_BYTES: usize = 1 << 20;
@@ -29,7 +30,7 @@ pub(crate) fn compile_set(
     path: &DocPath,
 ) -> Result<RegexSet, Vec<Diagnostic>> {
     compile_list(patterns, path)?;
-    RegexSetBuilder::new(patterns)
+    RegexSetBuilder::new(patterns.iter().map(|pattern| newline_tolerant(pattern)))
         .unicode(false)
         .case_insensitive(ignore_case)
         .size_limit(MAX_BYTES)

@@ -76,7 +76,7 @@ struct AddressFilter {
 }
 
 impl AddressFilter {
-    fn client(&self, exchange: &Exchange) -> Option<IpAddr> {
+    fn client(&self, exchange: &Exchange) -> Option<(IpAddr, Option<u16>)> {
         let headers = &exchange.request.headers;
         let text: Cow<'_, [u8]> = match self.is_list {
             true => {
@@ -95,7 +95,8 @@ impl AddressFilter {
         let Some(trusted) = self.trusted.as_ref().filter(|_| self.recursive) else {
             return last;
         };
-        let is_foreign = |address: &&[u8]| !parse(address).is_some_and(|address| trusted.contains(address));
+        let is_foreign =
+            |address: &&[u8]| !parse(address).is_some_and(|(address, _)| trusted.contains(address));
         std::iter::once(last)
             .chain(addresses)
             .find(is_foreign)
@@ -122,20 +123,22 @@ impl Filter for AddressFilter {
             .trusted
             .as_ref()
             .is_none_or(|trusted| trusted.contains(exchange.request.client));
-        if is_believed && let Some(client) = self.client(exchange) {
+        if is_believed && let Some((client, port)) = self.client(exchange) {
             exchange.request.client = client;
+            exchange.request.client_port = port;
         }
         Outcome::Continue
     }
 }
 
 /// An address, with a port or without.
-fn parse(text: &[u8]) -> Option<IpAddr> {
+fn parse(text: &[u8]) -> Option<(IpAddr, Option<u16>)> {
     let text = std::str::from_utf8(text).ok()?;
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
-    bare.unwrap_or(text).parse().ok().or_else(|| {
+    let address = bare.unwrap_or(text).parse().ok();
+    address.map(|address| (address, None)).or_else(|| {
         let address: SocketAddr = text.parse().ok()?;
-        (address.port() > 0).then(|| address.ip())
+        (address.port() > 0).then(|| (address.ip(), Some(address.port())))
     })
 }
 
@@ -183,6 +186,18 @@ mod tests {
                 exchange.request.client.to_string(),
                 client,
                 "{config} {headers:?}"
+            );
+            let port = headers
+                .iter()
+                .find_map(|(_, value)| value.strip_suffix(":80").or(value.strip_suffix(":99")));
+            let told = Variable::parse("remote_port")
+                .read(&exchange)
+                .map(|port| port.into_owned());
+            let is_told = port.is_some() && client != "10.0.0.1";
+            assert_eq!(
+                told.as_deref().is_some_and(|port| matches!(port, b"80" | b"99")),
+                is_told,
+                "{headers:?}"
             );
         }
     }

@@ -23,6 +23,7 @@ pub fn registry_on(shelves: Arc<dyn Shelves>, caches: Caches, files: LogFolder) 
 
 fn catalogue(proxy_cache: ProxyCache, files: LogFolder) -> Registry {
     let mut registry = Registry::default();
+    let caches = proxy_cache.caches();
     let rate_limit = crate::rate_limit::RateLimit::default();
     let concurrency_limit = crate::concurrency_limit::ConcurrencyLimit::default();
     let throttle = crate::throttle::Throttle::default();
@@ -53,9 +54,8 @@ fn catalogue(proxy_cache: ProxyCache, files: LogFolder) -> Registry {
     registry.add(crate::request_buffering::RequestBuffering);
     registry.add(crate::tracing::Tracing::default());
     let board = crate::prometheus::Board::of_process();
-    registry.add(crate::prometheus::MetricsEndpoint::new(std::sync::Arc::clone(
-        &board,
-    )));
+    let endpoint = crate::prometheus::MetricsEndpoint::new(Arc::clone(&board), caches);
+    registry.add(endpoint);
     registry.add(crate::prometheus::Prometheus::new(board));
     registry.add(crate::traffic_label::TrafficLabel);
     registry.add(crate::traffic_split::TrafficSplit);

@@ -48,6 +48,7 @@ mod target;
 mod timer;
 mod transport;
 mod tunnel;
+mod untrusted;
 mod websocket;
 mod worker;
 

@@ -52,7 +52,11 @@ impl Call<'_> {
                 .append(b"Content-Type", reply.content_type.as_bytes());
         }
         for (name, value) in &reply.headers {
-            response.headers.append(name.as_bytes(), value);
+            // There is one, and what was named as a header counts.
+            match name.eq_ignore_ascii_case("content-type") {
+                true => response.headers.set(name.as_bytes(), value),
+                false => response.headers.append(name.as_bytes(), value),
+            }
         }
         self.exchange.merge_response_headers();
         self.run_response_work(chain);

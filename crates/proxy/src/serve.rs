@@ -8,11 +8,13 @@ use crate::h1::request::RequestHead;
 use crate::pace::Pace;
 use crate::report::Report;
 use crate::request_body::RequestBody;
+use crate::untrusted;
 use crate::worker::{Serving, Worker};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 use weir_model::Voice;
+use weir_plugin::uri::NormalForm;
 use weir_plugin::{Exchange, Refusal, RefusalKind, Reply};
 use weir_snapshot::{Action, Chain, Found, Route, RouteTable, ServerTls, VoiceSettings};
 
@@ -140,6 +142,7 @@ impl<'c> Call<'c> {
             prefix: Vec::new(),
             pace: Pace::new(&worker.shared.limits),
         };
+        exchange.request.head_length = head.length as u64;
         let report = Report {
             bytes_in: head.length as u64,
             ..Report::default()
@@ -235,8 +238,14 @@ impl<'c> Call<'c> {
     /// means anything by those rules.
     fn see_as(&mut self, voice: Voice) -> bool {
         self.voice = voice;
-        self.read_client_address(self.serving.published.snapshot.settings(voice));
+        let settings = self.serving.published.snapshot.settings(voice);
+        self.read_client_address(settings);
         let request = &mut self.exchange.request;
+        if let Some(trusted) = &settings.forwarded_from
+            && (self.head.has_forwarded || request.headers.contains(b"forwarded"))
+        {
+            untrusted::settle(trusted, request);
+        }
         let voice = self.worker.shared.voices.get(voice);
         if request.raw_path == b"*" {
             request.path.clear();
@@ -244,6 +253,7 @@ impl<'c> Call<'c> {
             return voice.takes_asterisk();
         }
         let form = voice.normal_form();
+        request.path_is_decoded = form == NormalForm::Decoded;
         form.apply(&request.raw_path, &mut request.path).is_ok()
     }
 
@@ -265,6 +275,7 @@ impl<'c> Call<'c> {
     fn read_client_address(&mut self, settings: &VoiceSettings) {
         let request = &mut self.exchange.request;
         request.client = request.peer.ip();
+        request.client_port = None;
         if let Some(real_ip) = &settings.real_ip
             && let Some(value) = request.headers.get_all(&real_ip.header).last()
             && real_ip.trusts(request.client)

@@ -11,8 +11,17 @@ pub struct VoiceSettings {
     pub real_ip: Option<RealIp>,
     /// `Expect: 100-continue` is answered here and not passed on.
     pub answer_expect: bool,
+    /// Peers whose `X-Forwarded-*` are believed, where those of others are settled before routes are looked for.
+    pub forwarded_from: Option<Vec<IpNet>>,
     /// The charset of textual responses that name none.
     pub charset: Option<Charset>,
+}
+
+impl VoiceSettings {
+    /// Whether the `X-Forwarded-*` of this peer are believed.
+    pub fn believes(trusted: &[IpNet], peer: IpAddr) -> bool {
+        contains(trusted, peer)
+    }
 }
 
 /// A request header that names the client. Of several values or a comma-separated list, the last counts.

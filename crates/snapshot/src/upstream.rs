@@ -1,11 +1,12 @@
 //! Upstreams: targets with their balancer, and what of a call decides among them.
 
 use crate::health::{Checks, TargetHealth};
+use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use weir_flow::balancer::Balancer;
-use weir_flow::hash_bytes;
+use weir_flow::hash_key;
 use weir_flow::retry_budget::{BudgetRules, RetryBudget};
 use weir_model::{KeepalivePool, Scheme};
 use weir_plugin::{Exchange, Template};
@@ -99,47 +100,51 @@ pub enum HashSource {
 impl Upstream {
     /// The hash by which this call chooses its target: that of the first source that the call has.
     #[inline]
-    pub fn hash(&self, exchange: &Exchange) -> Option<u64> {
+    pub fn hash(&self, exchange: &Exchange) -> Option<u32> {
         self.hash_on.iter().find_map(|source| source.hash(exchange))
     }
 }
 
 impl HashSource {
     /// The hash of this part of a session below HTTP, which has nothing but its client's address.
-    pub fn hash_of_client(&self, client: IpAddr) -> Option<u64> {
+    pub fn hash_of_client(&self, client: IpAddr) -> Option<u32> {
         (*self == Self::Ip).then(|| hash_address(client))
     }
 
     /// The hash of this part of the call; `None` where the call does not have it.
-    pub fn hash(&self, exchange: &Exchange) -> Option<u64> {
+    pub fn hash(&self, exchange: &Exchange) -> Option<u32> {
         let request = &exchange.request;
         match self {
             Self::Consumer => {
                 let identity = exchange.identity.as_ref()?;
-                Some(hash_bytes(identity.consumer.id.as_bytes()))
+                Some(hash_key(identity.consumer.id.as_bytes()))
             }
             Self::Ip => Some(hash_address(request.client)),
-            Self::Path => Some(hash_bytes(&request.path)),
-            Self::Header(name) => request.headers.get(name).map(hash_bytes),
-            Self::QueryArg(name) => request.query_arg(name).map(|value| hash_bytes(&value)),
+            Self::Path => Some(hash_key(&request.path)),
+            Self::Header(name) => request.headers.get(name).map(hash_key),
+            Self::QueryArg(name) => request.query_arg(name).map(|value| hash_key(&value)),
             Self::Capture(name) => {
                 let mut captures = exchange.captures.iter();
                 let (_, value) = captures.find(|(capture, _)| capture.as_ref() == name)?;
-                Some(hash_bytes(value))
+                Some(hash_key(value))
             }
-            Self::Cookie { name, .. } => request.cookie(name).map(hash_bytes),
+            Self::Cookie { name, .. } => request.cookie(name).map(hash_key),
             Self::Template(template) => {
                 let mut text = Vec::new();
                 let found = template.render(exchange, &mut text);
-                (found > 0).then(|| hash_bytes(&text))
+                (found > 0).then(|| hash_key(&text))
             }
         }
     }
 }
 
-fn hash_address(address: IpAddr) -> u64 {
-    match address {
-        IpAddr::V4(address) => hash_bytes(&address.octets()),
-        IpAddr::V6(address) => hash_bytes(&address.octets()),
-    }
+/// The hash of an address as text.
+fn hash_address(address: IpAddr) -> u32 {
+    // The longest text of an address has 45 bytes.
+    let mut text = [0; 48];
+    let mut rest = text.as_mut_slice();
+    let is_written = write!(rest, "{address}").is_ok();
+    let left = rest.len();
+    let length = if is_written { text.len() - left } else { 0 };
+    hash_key(&text[..length])
 }

@@ -3,14 +3,12 @@
 use super::Admin;
 use super::answer::Answer;
 use super::call::Call;
-use super::check::STREAM_PLUGINS;
 use super::kind::Kind;
 use super::schemas;
 use super::state::{Entry, State};
 use super::token::Role;
 use super::veil::{shown, take_private_keys};
 use crate::document::split_port;
-use crate::plugins::is_known;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, StatusCode};
 use serde::Serialize;
@@ -79,9 +77,8 @@ pub fn answer(admin: &Admin, call: &Call) -> Answer {
             ["service", id] => dump_one(&state, call.role, Kind::Service, id),
             ["upstream", id] => dump_one(&state, call.role, Kind::Upstream, id),
             ["plugin_metadatas"] => ok(listed(
-                state
-                    .of_kind(Kind::PluginMetadata)
-                    .filter(|entry| is_known(entry.id()) || STREAM_PLUGINS.contains(&entry.id()))
+                schemas::in_order()
+                    .filter_map(|name| state.get(&format!("plugin_metadata/{name}")))
                     .map(|entry| shown(Kind::PluginMetadata, &entry.value, call.role).into_owned())
                     .collect(),
             )),

@@ -55,25 +55,34 @@ const PRIVATE_KEYS: [&str; 3] = ["/key", "/tls/client_key", "/upstream/tls/clien
 
 /// The keys by which secrets are encrypted, each of 16 or 32 bytes; the first encrypts, all decrypt.
 #[derive(Clone, Default)]
-pub struct Keyring(pub Vec<String>);
+pub struct Keyring {
+    /// The keys.
+    pub keys: Vec<String>,
+    /// Whether secrets of plugins are encrypted; private keys of certificates are in any case.
+    pub encrypts_fields: bool,
+}
 
 /// Keys are secrets.
 impl fmt::Debug for Keyring {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Keyring({} keys)", self.0.len())
+        write!(formatter, "Keyring({} keys)", self.keys.len())
     }
 }
 
 impl Keyring {
     /// The keys of APISIX's stock configuration.
     pub fn stock() -> Self {
-        Self(vec!["qeddd145sfvddff3".to_owned(), "edd1c9f0985e76a2".to_owned()])
+        Self {
+            keys: vec!["qeddd145sfvddff3".to_owned(), "edd1c9f0985e76a2".to_owned()],
+            encrypts_fields: true,
+        }
     }
 
     /// A document with its secrets encrypted, as it is answered to whoever wrote it.
     pub fn veiled(&self, kind: Kind, mut value: Value) -> Value {
         let plugins = match kind {
             Kind::PluginMetadata => None,
+            _ if !self.encrypts_fields => None,
             _ => value.get_mut("plugins"),
         };
         if let Some(plugins) = plugins {
@@ -118,7 +127,7 @@ impl Keyring {
 
     /// AES in CBC mode, the key being the initial vector too, in Base64. Without a key, the text itself.
     fn encrypted(&self, text: &str) -> String {
-        let sealed = self.0.first().and_then(|key| {
+        let sealed = self.keys.first().and_then(|key| {
             let (key, vector) = cipher_key(key)?;
             let key = PaddedBlockEncryptingKey::cbc_pkcs7(key).ok()?;
             let mut bytes = text.as_bytes().to_vec();
@@ -131,7 +140,7 @@ impl Keyring {
 
     fn decrypted(&self, text: &str) -> Option<String> {
         let bytes = STANDARD.decode(text).ok()?;
-        self.0.iter().find_map(|key| {
+        self.keys.iter().find_map(|key| {
             let (key, vector) = cipher_key(key)?;
             let key = PaddedBlockDecryptingKey::cbc_pkcs7(key).ok()?;
             let mut bytes = bytes.clone();
@@ -287,6 +296,13 @@ mod tests {
             Some(&json!("4y+JvURBE6ZwRbbgaryrhg=="))
         );
         assert_ne!(veiled["upstream"], document["upstream"]);
+        let open = Keyring {
+            encrypts_fields: false,
+            ..Keyring::stock()
+        };
+        let shown = open.veiled(Kind::Consumer, document.clone());
+        assert_eq!(shown["plugins"], document["plugins"]);
+        assert_ne!(shown["upstream"], document["upstream"]);
         keyring.open(Kind::Consumer, &mut veiled);
         assert_eq!(veiled["upstream"], document["upstream"]);
         assert_eq!(

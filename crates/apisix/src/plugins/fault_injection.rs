@@ -91,8 +91,7 @@ impl Mapping for FaultInjection {
         for part in ["abort", "delay"] {
             let lists = config.get(part).and_then(|part| part.get("vars")?.as_array());
             for conditions in lists.into_iter().flatten().filter_map(Value::as_array) {
-                vars::check(conditions)
-                    .map_err(|words| format!("failed to create vars expression: {words}"))?;
+                vars::check(conditions)?;
             }
         }
         Ok(())

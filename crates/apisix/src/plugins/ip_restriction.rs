@@ -2,9 +2,10 @@
 
 use super::{Mapping, Notes, Phases, Surroundings, meta, read};
 use crate::schema::{Shape, address, array, having, integer, object, text};
+use ipnet::IpNet;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::LazyLock;
 use weir_plugins::ip_restriction::Config;
 
@@ -54,6 +55,10 @@ impl Mapping for IpRestriction {
         &SHAPE
     }
 
+    fn explain(&self, config: &Value, error: String) -> String {
+        explain_addresses(config, &["whitelist", "blacklist"], error)
+    }
+
     fn check(&self, config: &Map<String, Value>) -> Result<(), String> {
         check_addresses(config, &["whitelist", "blacklist"])
     }
@@ -75,6 +80,24 @@ impl Mapping for IpRestriction {
             status: options.response_code,
             message: Some(options.message),
         })
+    }
+}
+
+/// What is said of networks of IPv6 that are wider than an address: their shape is right to the original.
+pub fn explain_addresses(config: &Value, fields: &[&str], error: String) -> String {
+    let lists = fields.iter().filter_map(|field| config.get(*field)?.as_array());
+    let is_wide = |text: &&str| {
+        let (address, bits) = text.split_once('/')?;
+        let is_number = (1..=3).contains(&bits.len()) && bits.bytes().all(|byte| byte.is_ascii_digit());
+        (address.parse::<Ipv6Addr>().is_ok() && is_number).then(|| bits.parse::<u16>().ok())?
+    };
+    let first = lists
+        .flatten()
+        .filter_map(Value::as_str)
+        .find(|text| text.parse::<IpAddr>().is_err() && text.parse::<IpNet>().is_err());
+    match first.filter(|text| is_wide(text).is_some()) {
+        Some(text) if error.contains("matches none of the required") => format!("invalid ip address: {text}"),
+        _ => error,
     }
 }
 

@@ -105,6 +105,9 @@ impl Mapping for JwtAuth {
     }
 }
 
+const SHORT_KEY: &str =
+    "an RSA key of fewer than 2048 bits can be broken; the tokens of this consumer should get a longer one";
+
 #[derive(Deserialize)]
 struct CredentialOptions {
     key: String,
@@ -158,18 +161,28 @@ impl CredentialMapping for JwtAuth {
         Ok(())
     }
 
+    fn warning(&self, config: &Value) -> Option<(&'static str, &'static str)> {
+        let is_short = config
+            .get("public_key")?
+            .as_str()
+            .is_some_and(Credential::is_short_rsa_key);
+        is_short.then_some(("public_key", SHORT_KEY))
+    }
+
     fn translate(&self, config: &Value) -> Result<Value, serde_json::Error> {
         let options: CredentialOptions = read(config)?;
         let is_hmac = matches!(
             options.algorithm,
             Algorithm::HS256 | Algorithm::HS384 | Algorithm::HS512
         );
+        let public_key = options.public_key.filter(|_| !is_hmac);
         serde_json::to_value(Credential {
             key: options.key,
             algorithm: options.algorithm,
             secret: options.secret.filter(|_| is_hmac),
             secret_is_base64: is_hmac && options.base64_secret,
-            public_key: options.public_key.filter(|_| !is_hmac),
+            short_rsa_key: public_key.as_deref().is_some_and(Credential::is_short_rsa_key),
+            public_key,
             leeway_seconds: options.lifetime_grace_period,
         })
     }

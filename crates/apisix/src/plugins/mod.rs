@@ -32,7 +32,7 @@ mod key_auth;
 mod limit_conn;
 pub(crate) mod limit_count;
 mod limit_req;
-mod loggers;
+pub mod loggers;
 mod meta;
 mod mocking;
 mod multi_auth;
@@ -172,6 +172,12 @@ pub trait CredentialMapping: Sync {
     fn check(&self, config: &Map<String, Value>) -> Result<(), String> {
         let _ = config;
         Ok(())
+    }
+
+    /// What is dangerous in a configuration that is served all the same: the field, and why.
+    fn warning(&self, config: &Value) -> Option<(&'static str, &'static str)> {
+        let _ = config;
+        None
     }
 
     /// The credential in Weir's catalogue.

@@ -6,7 +6,7 @@ use crate::settings::{CacheZone, Settings};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
-use weir_plugins::proxy_cache::{Config, Disk, Words};
+use weir_plugins::proxy_cache::{Config, Disk, PurgedAs, Words};
 
 /// The plugin `proxy-cache`.
 pub struct ProxyCache;
@@ -228,7 +228,13 @@ impl Mapping for GraphqlProxyCache {
         surroundings: &Surroundings<'_>,
         notes: &mut Notes,
     ) -> Result<Value, serde_json::Error> {
+        let name = surroundings.instance.strip_suffix("/graphql-proxy-cache");
+        let store = config.get("cache_strategy").and_then(Value::as_str);
         serde_json::to_value(Config {
+            purged_as: name.zip(store).map(|(name, store)| PurgedAs {
+                name: name.to_owned(),
+                store: store.to_owned(),
+            }),
             key: ["$host", "$route_id", "$service_id", "$args"]
                 .map(str::to_owned)
                 .to_vec(),

@@ -115,6 +115,7 @@ impl Mapping for ProxyRewrite {
             path_patterns,
             unsafe_original_target: options.use_real_request_uri_unsafe,
             method: options.method,
+            host_yields: options.host.is_some(),
             host: options.host,
             headers: headers::steps(&options.headers, added),
             decoded_paths: true,

@@ -1,4 +1,5 @@
-//! `public-api`: makes an internal interface public. There is one, the metrics: `metrics-endpoint` of the catalogue.
+//! `public-api`: makes an internal interface public: the metrics, and purges of `graphql-proxy-cache`. Both are
+//! `metrics-endpoint` of the catalogue.
 
 use super::{Mapping, Notes, Phases, Surroundings, meta};
 use crate::metrics::EXPOSITION;
@@ -10,6 +11,9 @@ use weir_plugins::prometheus::EndpointConfig;
 
 /// The plugin.
 pub struct PublicApi;
+
+/// Where `graphql-proxy-cache` is purged.
+const PURGES: &str = "/apisix/plugin/graphql-proxy-cache/";
 
 /// The original's others.
 const INTERNAL: [&str; 3] = ["/apisix/batch-requests", "/apisix/status", "/apisix/plugin/"];
@@ -60,6 +64,7 @@ impl Mapping for PublicApi {
         serde_json::to_value(EndpointConfig {
             exposition: EXPOSITION.to_owned(),
             path,
+            purge_below: config.get("uri").is_none().then(|| PURGES.to_owned()),
             otherwise: voice::page(404),
             otherwise_type: voice::HTML.to_owned(),
         })

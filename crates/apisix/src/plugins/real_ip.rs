@@ -1,6 +1,6 @@
 //! `real-ip`: APISIX's fields and defaults for `real-ip` of the catalogue.
 
-use super::ip_restriction::check_addresses;
+use super::ip_restriction::{check_addresses, explain_addresses};
 use super::{Mapping, Notes, Phases, Surroundings, meta, read};
 use crate::schema::{Shape, address, array, boolean, object, text};
 use serde::Deserialize;
@@ -46,6 +46,10 @@ impl Mapping for RealIp {
             .required(["source"])
         });
         &SHAPE
+    }
+
+    fn explain(&self, config: &Value, error: String) -> String {
+        explain_addresses(config, &["trusted_addresses"], error)
     }
 
     fn check(&self, config: &Map<String, Value>) -> Result<(), String> {

@@ -7,6 +7,9 @@ use serde_json::{Map, Value};
 use std::sync::LazyLock;
 use weir_plugins::redirect::{Config, Replacement};
 
+/// What an address has at least one of: a variable, or anything else but backslashes.
+const PARTS: &str = r"(\\\$[0-9a-zA-Z_]+)|\$\{([0-9a-zA-Z_]+)\}|\$([0-9a-zA-Z_]+)|(\$|[^$\\]+)";
+
 /// The plugin.
 pub struct Redirect;
 
@@ -41,7 +44,7 @@ impl Mapping for Redirect {
         static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
             object([
                 ("ret_code", integer().at_least(200).or(302)),
-                ("uri", text().longer(2)),
+                ("uri", text().longer(2).pattern(PARTS)),
                 ("regex_uri", array(text()).min_items(2).max_items(2)),
                 ("http_to_https", boolean()),
                 ("encode_uri", boolean().or(false)),
@@ -94,6 +97,8 @@ impl Mapping for Redirect {
             location: options.uri,
             pattern,
             to_https: options.http_to_https,
+            // Of peers that are not trusted the header was settled before.
+            believe_forwarded_proto: options.http_to_https,
             https_port: surroundings.settings.https_port.filter(|_| options.http_to_https),
             append_query: options.append_query_string,
             escape: options.encode_uri,

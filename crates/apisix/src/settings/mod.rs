@@ -33,6 +33,8 @@ pub struct Settings {
     pub keyring: Option<Keys>,
     /// `deployment.admin`.
     pub admin: AdminSettings,
+    /// `apisix.data_encryption.enable_encrypt_fields`: answers of the Admin API hold secrets of plugins encrypted.
+    pub encrypts_fields: bool,
     /// `apisix.trusted_addresses`: whose `X-Forwarded-*` are believed.
     pub trusted_addresses: Vec<IpNet>,
     /// `nginx_config.http.real_ip_header` and `real_ip_from`.
@@ -174,6 +176,7 @@ impl Default for Settings {
                 keys: Vec::new(),
                 requires_key: true,
             },
+            encrypts_fields: true,
             trusted_addresses: Vec::new(),
             real_ip: RealIpSettings {
                 header: "X-Real-IP".to_owned(),

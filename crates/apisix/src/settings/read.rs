@@ -184,11 +184,10 @@ impl Reader {
         settings.shows_upstream_status = self.flag(&["apisix", "show_upstream_status_in_response_header"])?;
         let keys = "a key, or a list of keys, of 16 or 32 characters";
         settings.keyring = self.take_as(&["apisix", "data_encryption", "keyring"], keys, keyring)?;
-        // Answers hold secrets only encrypted, so what says otherwise is told of.
         let encrypts = ["apisix", "data_encryption", "enable_encrypt_fields"];
-        if self.document.pointer(&format!("/{}", encrypts.join("/"))) == Some(&Value::Bool(true)) {
-            self.take(&encrypts);
-        }
+        settings.encrypts_fields = self
+            .take_as(&encrypts, "true or false", Value::as_bool)?
+            .unwrap_or(true);
         let is_tls_off =
             self.take_as(&["apisix", "ssl", "enable"], "true or false", Value::as_bool)? == Some(false);
         let ports = "a list of addresses";

@@ -27,7 +27,7 @@ apisix:
   delete_uri_tail_slash: true
   show_upstream_status_in_response_header: true
   trusted_addresses: [10.0.0.1, 10.1.0.0/16]
-  data_encryption: {enable_encrypt_fields: true, keyring: edd1c9f0985e76a2}
+  data_encryption: {enable_encrypt_fields: false, keyring: edd1c9f0985e76a2}
   ssl: {enable: true, listen: [{port: 9443}]}
   proxy_cache:
     cache_ttl: 1m
@@ -47,6 +47,7 @@ plugin_attr:
     assert_eq!(settings.router, Some(Router::RadixtreeUri));
     assert!(settings.delete_uri_tail_slash && settings.shows_upstream_status);
     assert_eq!(settings.trusted_addresses.len(), 2);
+    assert!(!settings.encrypts_fields);
     assert_eq!(settings.keyring, Some(Keys(vec!["edd1c9f0985e76a2".into()])));
     assert_eq!(settings.https_port, Some(8443));
     assert_eq!(settings.cache.ttl_seconds, 60);

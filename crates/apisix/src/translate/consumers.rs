@@ -182,6 +182,9 @@ fn credentials_of(
             diagnostics.push(Diagnostic::warning(place.field("key"), message));
             continue;
         }
+        if let Some((field, message)) = credentials.warning(config) {
+            diagnostics.push(Diagnostic::warning(place.field(field), message));
+        }
         match credentials.translate(config) {
             Ok(config) => found.push(Credential {
                 id: id.map(str::to_owned),

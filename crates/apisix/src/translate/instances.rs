@@ -188,7 +188,11 @@ impl<'d> Instances<'d> {
             config,
             when,
             on_refusal: meta.error_response.map(|body| RefusalOverride {
-                body,
+                // A map is written with a newline behind it, a text as it is.
+                body: match body {
+                    Value::Object(map) => Value::String(format!("{}\n", Value::Object(map))),
+                    body => body,
+                },
                 content_type: Some(crate::voice::TEXT.to_owned()),
             }),
             workspace: None,

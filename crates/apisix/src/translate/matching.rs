@@ -134,11 +134,20 @@ fn host_groups(router: Router, hosts: Option<&[&str]>) -> Vec<HostGroup> {
         let group = groups
             .iter_mut()
             .find(|group| group.rank == rank && group.when.is_none() && when.is_none());
+        // The wildcard of `*.a.com` may stand for nothing.
+        let bare = match &pattern {
+            HostPattern::Suffix { suffix, port } if suffix.starts_with('.') => Some(HostPattern::Exact {
+                host: suffix.clone(),
+                port: *port,
+            }),
+            _ => None,
+        };
+        let patterns = bare.into_iter().chain([pattern]);
         match group {
-            Some(group) => group.hosts.push(pattern),
+            Some(group) => group.hosts.extend(patterns),
             None => groups.push(HostGroup {
                 rank,
-                hosts: vec![pattern],
+                hosts: patterns.collect(),
                 when,
             }),
         }
@@ -216,10 +225,10 @@ mod tests {
             ),
             [
                 "7 a.com /x/*",
-                "6 *.a.com =/x/y/z",
+                "6 .a.com,*.a.com =/x/y/z",
                 "5 * =/m?",
-                "4 *.com =/x/y/z",
-                "3 *.com /x/y/*",
+                "4 .com,*.com =/x/y/z",
+                "3 .com,*.com /x/y/*",
                 "2 * *",
                 "1  =/x/y/z",
                 "1  =/x/y/z",
@@ -243,7 +252,7 @@ mod tests {
                 ],
             ),
             [
-                "5 *.a.com =/h",
+                "5 .a.com,*.a.com =/h",
                 "4 b.a.com =/h",
                 "4  =/u/:id",
                 "3  ~/g/(?s:.*)/:x$",

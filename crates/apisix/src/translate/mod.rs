@@ -210,6 +210,7 @@ impl<'d> Translation<'d> {
 fn route_table(settings: &Settings) -> RouteTable {
     RouteTable {
         answer_expect: true,
+        forwarded_from: Some(settings.trusted_addresses.clone()),
         voice: Voice::Apisix,
         real_ip: Some(RealIp {
             header: settings.real_ip.header.clone(),

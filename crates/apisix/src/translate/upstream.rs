@@ -115,14 +115,14 @@ pub fn upstream_host(upstream: &Upstream) -> UpstreamHost {
     }
 }
 
-/// How nodes are met over TLS. Without a word on it APISIX checks no certificate.
+/// How nodes are met over TLS. APISIX checks no certificate of theirs: `tls.verify` is for another kind of upstream
+/// (Kafka), and changes nothing here.
 fn tls(upstream: &Upstream) -> UpstreamTls {
     let text = |field: &str| upstream.tls.as_ref()?.get(field)?.as_str().map(str::to_owned);
-    let verify = upstream.tls.as_ref().and_then(|tls| tls.get("verify")?.as_bool());
     let pair = text("client_cert").zip(text("client_key"));
     match upstream.scheme.as_str() {
         "https" | "grpcs" | "tls" => UpstreamTls {
-            verify: verify.unwrap_or(false),
+            verify: false,
             certificate: pair.map(|(certificate, key)| KeyPair { certificate, key }),
             ..UpstreamTls::default()
         },

@@ -38,6 +38,7 @@ GET /v1/healthcheck -> 200 {}
 PUT upstreams/u {"nodes": {"127.0.0.1:1980": 1}, "checks": {"active": {"type": "tcp"}}} -> 201
 PUT services/s {"upstream_id": "u"} -> 201
 PUT routes/r {"uri": "/", "service_id": "s"} -> 201
+PUT plugin_metadata/example-plugin {"skey": "val", "ikey": 1} -> 201
 PUT plugin_metadata/http-logger {"log_format": {"a": "b"}} -> 201
 GET /v1/routes -> 200 [{"key": "/apisix/routes/r", "value": {"priority": 0}}]
 GET /v1/route/r -> 200 {"value": {"id": "r"}}
@@ -46,7 +47,7 @@ GET /v1/services -> 200 [{"value": {"id": "s"}}]
 GET /v1/service/s -> 200
 GET /v1/upstreams -> 200 [{"value": {"nodes": [{"host": "127.0.0.1", "port": 1980, "weight": 1}], "scheme": "http"}}]
 GET /v1/upstream/u -> 200
-GET /v1/plugin_metadatas -> 200 [{"id": "http-logger"}]
+GET /v1/plugin_metadatas -> 200 [{"id": "http-logger"}, {"id": "example-plugin"}]
 GET /v1/plugin_metadata/http-logger -> 200 {"log_format": {"a": "b"}}
 GET /v1/plugin_metadata/cors -> 404 {"error_msg": "plugin metadata[cors] not found"}
 GET /v1/healthcheck/routes/r -> 404 {"error_msg": "no checker for routes[r]"}
@@ -76,4 +77,81 @@ GET /v1/nothing -> 404
     let schema = api.call("GET /v1/schema", "", &[]).await.json();
     assert_eq!(schema.pointer("/main/route/type"), Some(&json!("object")));
     assert_eq!(schema.pointer("/plugins/cors/priority"), Some(&json!(4000)));
+}
+
+/// `_meta` is told alike of all plugins, those of streams too; these have their own schemas there.
+#[tokio::test]
+async fn schemas_of_meta_and_of_stream_plugins_are_told() {
+    let mut options = AdminOptions::new(clock);
+    options.keys.clear();
+    let api = Api::with(options, Arc::new(MemoryStore::new())).await;
+    let schema = api.call("GET /v1/schema", "", &[]).await.json();
+    let meta = json!({
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+            "disable": {"type": "boolean"},
+            "error_response": {"oneOf": [{"type": "string"}, {"type": "object"}]},
+            "filter": {
+                "type": "array",
+                "description": "filter determines whether the plugin needs to be executed at runtime",
+            },
+            "pre_function": {
+                "type": "string",
+                "description": "function to be executed in each phase before execution of plugins. The pre_function \
+                                will have access to two arguments: `conf` and `ctx`.",
+            },
+            "priority": {"type": "integer", "description": "priority of plugins by customized order"},
+        },
+    });
+    let limit_conn = json!({
+        "type": "object",
+        "$comment": "this is a mark for our injected plugin schema",
+        "properties": {
+            "_meta": meta,
+            "burst": {"type": "integer", "minimum": 0},
+            "conn": {"type": "integer", "exclusiveMinimum": 0},
+            "default_conn_delay": {"type": "number", "exclusiveMinimum": 0},
+            "key": {"type": "string"},
+            "key_type": {"type": "string", "enum": ["var", "var_combination"], "default": "var"},
+            "only_use_default_delay": {"type": "boolean", "default": false},
+        },
+        "required": ["conn", "burst", "default_conn_delay", "key"],
+    });
+    let mqtt_proxy = json!({
+        "type": "object",
+        "$comment": "this is a mark for our injected plugin schema",
+        "properties": {
+            "_meta": meta,
+            "protocol_level": {"type": "integer"},
+            "protocol_name": {"type": "string", "default": "MQTT"},
+        },
+        "required": ["protocol_level"],
+    });
+    for (path, expected) in [
+        ("/plugins/key-auth/schema/properties/_meta", &meta),
+        ("/stream_plugins/ip-restriction/schema/properties/_meta", &meta),
+        ("/stream_plugins/limit-conn/schema", &limit_conn),
+        ("/stream_plugins/mqtt-proxy/schema", &mqtt_proxy),
+    ] {
+        assert_eq!(schema.pointer(path), Some(expected), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_logger_needs_a_file() {
+    let mut options = AdminOptions::new(clock);
+    options.keys.clear();
+    let api = Api::with(options, Arc::new(MemoryStore::new())).await;
+    let refusal = r#"400 {"error_msg": "failed to check the configuration of plugin file-logger err: property \"path\" is not set in either the plugin conf or the metadata"}"#;
+    api.play(&format!(
+        r#"
+PUT routes/r {{"uri": "/", "plugins": {{"file-logger": {{}}}}}} -> {refusal}
+PUT routes/r {{"uri": "/", "plugins": {{"file-logger": {{"path": "a.log"}}}}}} -> 201
+PUT routes/s {{"uri": "/", "plugins": {{"file-logger": {{"_meta": {{"disable": true}}}}}}}} -> 201
+PUT plugin_metadata/file-logger {{"path": "b.log"}} -> 201
+PUT routes/t {{"uri": "/", "plugins": {{"file-logger": {{}}}}}} -> 201
+"#
+    ))
+    .await;
 }

@@ -191,7 +191,7 @@ fn what_is_broken_is_named_and_stops_nothing() {
         (
             "routes/x",
             r#"{"uri": "/", "plugins": {"file-logger": {}}}"#,
-            "plugins.file-logger.path: property \"path\" is required",
+            "plugins.file-logger.path: property \"path\" is not set in either the plugin conf or the metadata",
             whole + 1,
         ),
         (

@@ -20,7 +20,7 @@ use tier::Tier;
 /// One target as the configuration names it. A pick answers with its index in the slice given to [`Balancer::new`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetSpec {
-    /// What the target is known by, for instance `10.0.0.1:8080`. It places the target on the ring of consistent
+    /// What the target is known by: its host and port, as `10.0.0.1:8080`. It places the target on the ring of consistent
     /// hashing, so it should be unique in its upstream and stay the same over reloads and restarts.
     pub id: String,
     /// The share of calls relative to the other targets of the same priority. A target of weight 0 gets none.
@@ -35,7 +35,7 @@ pub enum Algorithm {
     /// In turn. Over one turn of the wheel (the sum of the weights, divided by what divides them all) each target
     /// gets exactly its weight, and its calls are spread over the turn.
     RoundRobin,
-    /// The target that owns the call's hash on a ketama-like ring; the next on the ring when that is not usable.
+    /// The target that owns the call's hash on the ring; the next on the ring when that is not usable.
     /// Calls without a hash go in turn.
     ConsistentHash,
     /// The lowest `(inflight + 1) / weight`; equals in turn.
@@ -49,8 +49,8 @@ pub enum Algorithm {
 pub struct Load {
     /// Calls that were sent to the target and are not finished.
     pub inflight: u32,
-    /// The moving average of the latency in microseconds (see [`ewma_update`]); 0 while nothing is known, which
-    /// makes the target count as fast as the one it is compared with. Only [`Algorithm::Ewma`] looks at it.
+    /// The moving average of the latency in microseconds (see [`ewma_update`]); 0 while nothing is known: then
+    /// the target is preferred while it has no call in flight, and else counts as fast as the other one. Only [`Algorithm::Ewma`] looks at it.
     pub latency_us: f64,
 }
 
@@ -132,13 +132,13 @@ impl Balancer {
     /// Picks a target and answers with its index in the slice that the balancer was built from; `None` when no
     /// target is usable.
     ///
-    /// `hash` places the call on the ring of [`Algorithm::ConsistentHash`] (see [`crate::hash_bytes`]).
+    /// `hash` places the call on the ring of [`Algorithm::ConsistentHash`] (see [`crate::hash_key`]).
     /// `target_load` and `usable` are asked with such an index too; `usable` denies targets that are unhealthy or
     /// were tried for this call already. Either may be asked several times for one target.
     pub fn pick(
         &self,
         state: &mut BalancerState,
-        hash: Option<u64>,
+        hash: Option<u32>,
         target_load: impl Fn(usize) -> Load,
         usable: impl Fn(usize) -> bool,
     ) -> Option<usize> {
@@ -168,3 +168,5 @@ impl Balancer {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod vectors;

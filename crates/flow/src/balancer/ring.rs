@@ -1,18 +1,22 @@
-//! The ring of consistent hashing, as ketama draws it: each target owns many points, a key belongs to the next one.
+//! The ring of consistent hashing: each target owns many points, a key belongs to the next one.
+//!
+//! It is the ring of NGINX's `hash … consistent` and of lua-resty-chash: CRC-32 everywhere,
+//! 160 points for a unit of weight, each point hashed from the target and the point before it. So a key keeps its
+//! target over a move from either, and caches behind the gateway stay warm.
 
-use crate::hash::{GOLDEN, hash_bytes, mix};
+use crc32fast::Hasher;
 
-/// Points of a target of relative weight 1, as in ketama.
+/// Points of a target of relative weight 1.
 const POINTS_PER_UNIT: u64 = 160;
 
-/// No ring is larger than this (or than its number of targets): 768 KiB. Large upstreams get fewer points a target.
-const MAX_POINTS: u64 = 65_536;
+/// No ring is larger than this (or than its number of targets): 2 MiB. Larger upstreams get fewer points a target.
+const MAX_POINTS: u64 = 262_144;
 
-/// Points sorted by hash. A point depends on its target's id and its number alone, so that a target that leaves takes
-/// only its own points along.
+/// Points sorted by hash; of equal ones, the target that stands first in the configuration comes first. A point
+/// depends on its target's id and its number alone, so that a target that leaves takes only its own points along.
 #[derive(Debug)]
 pub(super) struct Ring {
-    hashes: Box<[u64]>,
+    hashes: Box<[u32]>,
     owners: Box<[u32]>,
 }
 
@@ -20,14 +24,17 @@ impl Ring {
     /// Draws the ring of `members`, an id and a relative weight each; their positions are what [`Ring::walk`] gives.
     pub(super) fn new<'a>(members: impl Iterator<Item = (&'a str, u32)> + Clone) -> Self {
         let total = members.clone().map(|(_, weight)| u64::from(weight)).sum();
-        let mut points: Vec<(u64, u32)> = members
-            .zip(0u32..)
-            .flat_map(|((id, weight), member)| {
-                let base = hash_bytes(id.as_bytes());
-                (1..=points_of(weight, total))
-                    .map(move |n| (mix(base.wrapping_add(n.wrapping_mul(GOLDEN))), member))
-            })
-            .collect();
+        let mut points: Vec<(u32, u32)> = Vec::new();
+        for ((id, weight), member) in members.zip(0u32..) {
+            let base = hasher_of(id);
+            let mut point = 0u32;
+            for _ in 0..points_of(weight, total) {
+                let mut hasher = base.clone();
+                hasher.update(&point.to_le_bytes());
+                point = hasher.finalize();
+                points.push((point, member));
+            }
+        }
         points.sort_unstable();
         Self {
             hashes: points.iter().map(|point| point.0).collect(),
@@ -36,13 +43,23 @@ impl Ring {
     }
 
     /// The owners of the points from `hash` on, once around. A target appears as often as it has points.
-    pub(super) fn walk(&self, hash: u64) -> impl Iterator<Item = usize> {
-        // A caller may hash to less than 64 good bits (an address, a counter): mixed they spread as well.
-        let hash = mix(hash);
+    pub(super) fn walk(&self, hash: u32) -> impl Iterator<Item = usize> {
         let start = self.hashes.partition_point(|point| *point < hash);
         let (before, from) = self.owners.split_at(start);
         from.iter().chain(before).map(|owner| *owner as usize)
     }
+}
+
+/// What a target's points are hashed from: its host and port with a zero byte in place of each colon.
+fn hasher_of(id: &str) -> Hasher {
+    let mut hasher = Hasher::new();
+    for (n, part) in id.split(':').enumerate() {
+        if n > 0 {
+            hasher.update(&[0]);
+        }
+        hasher.update(part.as_bytes());
+    }
+    hasher
 }
 
 /// How many points a member gets. While the ring has room this does not depend on the other members; then it halves
@@ -68,9 +85,9 @@ mod tests {
         let cases: [(&str, Vec<u32>, std::ops::RangeInclusive<usize>); 5] = [
             ("one", vec![1], 160..=160),
             ("two", vec![2, 1], 480..=480),
-            ("many equals", vec![1; 1_000], 40_000..=40_000),
-            ("huge weights", vec![u32::MAX, u32::MAX - 1, 1], 65_536..=65_536),
-            ("more members than points", vec![1; 70_000], 70_000..=70_000),
+            ("many equals", vec![1; 2_000], 160_000..=160_000),
+            ("huge weights", vec![u32::MAX, u32::MAX - 1, 1], 262_144..=262_144),
+            ("more members than points", vec![1; 270_000], 270_000..=270_000),
         ];
         for (name, weights, expected) in cases {
             let ids: Vec<String> = (0..weights.len()).map(|n| format!("10.0.0.{n}:80")).collect();

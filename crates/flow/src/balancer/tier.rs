@@ -126,7 +126,7 @@ impl Tier {
     }
 
     /// The first usable target on the ring.
-    pub(super) fn pick_by_hash(&self, hash: u64, usable: &impl Fn(usize) -> bool) -> Option<usize> {
+    pub(super) fn pick_by_hash(&self, hash: u32, usable: &impl Fn(usize) -> bool) -> Option<usize> {
         let mut walk = self.ring.as_ref()?.walk(hash).map(|member| self.targets[member]);
         let owner = walk.next()?;
         if usable(owner) {
@@ -178,7 +178,14 @@ impl Tier {
             return Some(self.targets[first]);
         };
         let (load_first, load_second) = (load(self.targets[first]), load(self.targets[second]));
-        // A target without a latency is compared by its calls alone: it is neither flooded nor starved.
+        // A target without a latency is tried as soon as it has no call in flight: one that comes back is not left out for
+        // what it was slow at. Otherwise it is compared by its calls alone, so that it is not flooded.
+        let is_new = |load: Load| load.latency_us.is_nan() || load.latency_us <= 0.0;
+        match (is_new(load_first), is_new(load_second)) {
+            (true, false) if load_first.inflight == 0 => return Some(self.targets[first]),
+            (false, true) if load_second.inflight == 0 => return Some(self.targets[second]),
+            _ => {}
+        }
         let known = load_first.latency_us > 0.0 && load_second.latency_us > 0.0;
         let score = |member: usize, load: Load| {
             let latency = if known { load.latency_us } else { 1.0 };

@@ -31,6 +31,10 @@ pub fn translate(document: &Document, found: &mut Vec<Diagnostic>) -> Vec<Consum
             // Upstreams are told the key by which tokens name the credential, not its id.
             Ok(config) => {
                 let name = config.key.clone();
+                if config.short_rsa_key {
+                    let message = "an RSA key of fewer than 2048 bits can be broken";
+                    found.push(Diagnostic::warning(place.to_path(), message));
+                }
                 push(&mut credentials, secret.consumer, name, "jwt", config);
             }
             Err(message) => found.push(Diagnostic::warning(place.to_path(), message)),
@@ -126,12 +130,16 @@ fn jwt_credential(secret: &JwtSecret) -> Result<jwt::Credential, &'static str> {
     if !is_shared && secret.rsa_public_key.is_none() {
         return Err("a secret without the public key of its algorithm was left out");
     }
+    let public_key = secret.rsa_public_key.clone().filter(|_| !is_shared);
     Ok(jwt::Credential {
         key,
         algorithm,
         secret: secret.secret.clone().filter(|_| is_shared),
         secret_is_base64: false,
-        public_key: secret.rsa_public_key.clone().filter(|_| !is_shared),
+        short_rsa_key: public_key
+            .as_deref()
+            .is_some_and(jwt::Credential::is_short_rsa_key),
+        public_key,
         leeway_seconds: 0,
     })
 }

@@ -249,6 +249,12 @@ struct CorsFilter {
     always_in_full: bool,
 }
 
+/// The origin that the call came with.
+struct OriginCalled(Vec<u8>);
+
+/// That it came without one.
+struct NoOrigin;
+
 const ALLOW_ORIGIN: &[u8] = b"Access-Control-Allow-Origin";
 
 impl CorsFilter {
@@ -259,8 +265,8 @@ impl CorsFilter {
                 || (headers.contains(b"origin") && headers.contains(b"access-control-request-method")))
     }
 
-    fn tell(&self, request: &Request, headers: &mut Headers) {
-        let grant = self.origins.grant(request.headers.get(b"origin"));
+    fn tell(&self, request: &Request, origin: Option<&[u8]>, headers: &mut Headers) {
+        let grant = self.origins.grant(origin);
         let is_bare = matches!(grant, Grant::Star) && !self.always_in_full;
         if self.config.vary && !is_bare {
             headers.append(b"Vary", b"Origin");
@@ -316,6 +322,11 @@ impl Filter for CorsFilter {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        // Filters behind may change it for the upstream; the answer is for the page that called.
+        match exchange.request.headers.get(b"origin").map(<[u8]>::to_vec) {
+            Some(origin) => exchange.kept.put(self, OriginCalled(origin)),
+            None => exchange.kept.put(self, NoOrigin),
+        }
         if self.config.preflight == Preflight::Forward || !self.is_preflight(&exchange.request) {
             return Outcome::Continue;
         }
@@ -328,12 +339,19 @@ impl Filter for CorsFilter {
     }
 
     fn on_response(&self, exchange: &mut Exchange) {
+        let called = exchange.kept.take(self);
+        let had_none = exchange.kept.take::<_, NoOrigin>(self).is_some();
         let (request, headers) = (&exchange.request, &mut exchange.response.headers);
+        let origin = match &called {
+            Some(OriginCalled(origin)) => Some(origin.as_slice()),
+            None if had_none => None,
+            None => request.headers.get(b"origin"),
+        };
         if self.config.preflight == Preflight::Forward && self.is_preflight(request) {
             return;
         }
-        self.tell(request, headers);
-        match self.timing.grant(request.headers.get(b"origin")) {
+        self.tell(request, origin, headers);
+        match self.timing.grant(origin) {
             Grant::Star => headers.set(b"Timing-Allow-Origin", b"*"),
             Grant::Origin(origin) => headers.set(b"Timing-Allow-Origin", &origin),
             Grant::Refused => {}

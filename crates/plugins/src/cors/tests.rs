@@ -30,6 +30,33 @@ fn call(config: &Value, line: &str, headers: &[(&str, &str)], upstream: &[(&str,
 }
 
 #[test]
+fn the_origin_that_called_counts_whatever_becomes_of_the_header() {
+    let filter = build(&Cors, &json!({"origins": ["https://a.example"]})).expect("valid");
+    for (called, rewritten, answered) in [
+        (
+            Some("https://a.example"),
+            Some("http://b.example"),
+            Some("https://a.example"),
+        ),
+        (Some("https://a.example"), None, Some("https://a.example")),
+        (Some("http://b.example"), Some("https://a.example"), None),
+        (None, Some("https://a.example"), None),
+    ] {
+        let mut exchange = exchange();
+        let headers: Vec<(&str, &str)> = called.map(|origin| ("Origin", origin)).into_iter().collect();
+        prepare(&mut exchange, "GET /", &headers);
+        assert_eq!(word(&filter.on_request(&mut exchange)), "continue");
+        exchange.request.headers.remove(b"origin");
+        if let Some(origin) = rewritten {
+            exchange.request.headers.append(b"Origin", origin.as_bytes());
+        }
+        filter.on_response(&mut exchange);
+        let told = exchange.response.headers.get(b"access-control-allow-origin");
+        assert_eq!(told, answered.map(str::as_bytes), "{called:?} {rewritten:?}");
+    }
+}
+
+#[test]
 fn origins_are_answered() {
     let one = json!({"fixed_origin": "http://a.test"});
     let many = json!({"origins": ["http://a.test", "https://b.test:8443"], "normalize_origin": true});

@@ -186,6 +186,12 @@ impl HeaderSteps {
                 }
                 Work::Replace(_) if headers.contains(name) => headers.set(name, value),
                 Work::Add(_) if !headers.contains(name) => headers.append(name, value),
+                // A response has one of it.
+                Work::Append(_) if side == Side::Response && name.eq_ignore_ascii_case(b"content-type") => {
+                    if !value.is_empty() {
+                        headers.set(name, value);
+                    }
+                }
                 Work::Append(_) => append(headers, name, value),
                 Work::Replace(_) | Work::Add(_) => {}
             }

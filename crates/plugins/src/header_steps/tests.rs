@@ -10,6 +10,20 @@ fn compile(steps: Value, variables: bool) -> Result<HeaderSteps, Vec<Diagnostic>
 }
 
 #[test]
+fn a_response_has_one_content_type() {
+    for (side, expected) in [(Side::Response, "text/x"), (Side::Request, "a/b, text/x")] {
+        let mut exchange = Exchange::new(system_clock, 1);
+        side.headers(&mut exchange).append(b"Content-Type", b"a/b");
+        let steps = json!([{"append": {"content-type": "text/x"}}, {"append": {"Content-Type": ""}}]);
+        let steps = compile(steps, true).expect("valid");
+        steps.apply(&mut exchange, side, &Found::default());
+        let values = side.headers(&mut exchange).get_all(b"content-type");
+        let values: Vec<_> = values.map(String::from_utf8_lossy).collect();
+        assert_eq!(values.join(", "), expected);
+    }
+}
+
+#[test]
 fn steps_work_in_order() {
     for (steps, variables, expected) in [
         (json!([]), true, "A: 1, B: 2, A: 3"),

@@ -189,6 +189,7 @@ fn kinds(kind: Option<&Value>) -> Result<Vec<Kind>, String> {
         Some("number") => Ok(Kind::Number),
         Some("boolean") => Ok(Kind::Boolean),
         Some("null") => Ok(Kind::Null),
+        Some("function") => Ok(Kind::Function),
         Some(other) => Err(format!("invalid JSON type: {other}")),
         None => Err(format!("invalid JSON type: {name}")),
     };

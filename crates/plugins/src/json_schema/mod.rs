@@ -69,6 +69,8 @@ enum Kind {
     Number,
     Boolean,
     Null,
+    /// What no JSON is: a type of the language in which the original's checker is written.
+    Function,
 }
 
 /// What a map must look like.

@@ -14,6 +14,7 @@ impl Kind {
             Self::Number => "number",
             Self::Boolean => "boolean",
             Self::Null => "null",
+            Self::Function => "function",
         }
     }
 

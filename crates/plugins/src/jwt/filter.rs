@@ -148,18 +148,30 @@ impl TokenFilter {
         if config.check_typ && typ.is_some_and(|typ| !is_jwt(&typ)) {
             return Err(TokenFault::Malformed("typ"));
         }
-        let algorithm = algorithm(alg.as_ref())?;
-        if parts.signature.is_empty() && config.signature_required {
-            return Err(TokenFault::Malformed("signature"));
+        let algorithm = algorithm(alg.as_ref());
+        let signature = signature_room.decode(parts.signature);
+        // Who looks at `typ` looks at all of the token before the key.
+        if config.check_typ {
+            algorithm.as_ref().map_err(Clone::clone)?;
+            signature.ok_or(TokenFault::Malformed("signature"))?;
         }
-        let signature = signature_room
-            .decode(parts.signature)
-            .ok_or(TokenFault::Malformed("signature"))?;
+        if parts.signature.is_empty() && config.signature_required {
+            // Who looks at the token in pieces takes one without a third for none at all.
+            return Err(TokenFault::Malformed(if config.check_typ {
+                "signature"
+            } else {
+                "JSON"
+            }));
+        }
+        if parts.signature.contains(&b'.') && !config.check_typ {
+            return Err(TokenFault::Malformed("JSON"));
+        }
 
         let key_parameter = key_parameter.filter(|_| config.key_in_header);
         let entry = self.credential(values[KEY].take().or(key_parameter))?;
         let verifier = &entry.secret;
-        if verifier.algorithm != algorithm {
+        let signature = signature.ok_or(TokenFault::Malformed("signature"))?;
+        if verifier.algorithm != algorithm? {
             return Err(TokenFault::AlgorithmMismatch);
         }
         if !verifier.has_key(config.secret_is_base64) {

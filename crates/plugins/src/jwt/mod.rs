@@ -15,6 +15,7 @@
 
 mod filter;
 mod pem;
+mod short_rsa;
 mod token;
 mod verifier;
 
@@ -188,9 +189,13 @@ pub struct Credential {
     #[serde(default)]
     pub secret_is_base64: bool,
     /// The public key in PEM, for all other algorithms: a `PUBLIC KEY` (RFC 5280), an `RSA PUBLIC KEY` (RFC 8017) or a
-    /// `CERTIFICATE`. RSA keys have at least 2048 bits.
+    /// `CERTIFICATE`. RSA keys have at least 2048 bits, or see `short_rsa_key`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub public_key: Option<String>,
+    /// Whether `public_key` may be an RSA key of fewer bits, from 512 on, with `RS256`, `RS384` or `RS512`. Such keys can
+    /// be broken: only for those who cannot be given a new key at once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub short_rsa_key: bool,
     /// How long tokens are still taken after `exp` and already before `nbf`, in seconds.
     #[serde(default)]
     pub leeway_seconds: u64,
@@ -202,6 +207,14 @@ impl std::fmt::Debug for Credential {
             .field("key", &self.key)
             .field("algorithm", &self.algorithm)
             .finish_non_exhaustive()
+    }
+}
+
+impl Credential {
+    /// Whether this is a public RSA key of fewer bits than RFC 7518 (3.3) asks for.
+    pub fn is_short_rsa_key(pem: &str) -> bool {
+        let bits = pem::public_key(pem).and_then(|der| pem::rsa_bits(&der));
+        bits.is_some_and(verifier::is_short)
     }
 }
 

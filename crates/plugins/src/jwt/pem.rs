@@ -43,8 +43,8 @@ fn content(der: &[u8], tag: u8) -> Option<(usize, &[u8])> {
     (der.first() == Some(&tag)).then_some((length, content))
 }
 
-/// The length of an RSA key's modulus in bits, of a `subjectPublicKeyInfo` or an `RSAPublicKey` (RFC 8017, A.1.1).
-pub(super) fn rsa_bits(der: &[u8]) -> Option<usize> {
+/// The modulus and the exponent of an RSA key, of a `subjectPublicKeyInfo` or an `RSAPublicKey` (RFC 8017, A.1.1).
+pub(super) fn rsa_numbers(der: &[u8]) -> Option<(&[u8], &[u8])> {
     let (_, fields) = content(der, SEQUENCE)?;
     let numbers = match content(fields, SEQUENCE) {
         None => fields,
@@ -53,7 +53,14 @@ pub(super) fn rsa_bits(der: &[u8]) -> Option<usize> {
             content(bits.strip_prefix(&[0])?, SEQUENCE)?.1
         }
     };
-    let (_, modulus) = content(numbers, INTEGER)?;
+    let (length, modulus) = content(numbers, INTEGER)?;
+    let (_, exponent) = content(&numbers[length..], INTEGER)?;
+    Some((modulus, exponent))
+}
+
+/// The length of an RSA key's modulus in bits.
+pub(super) fn rsa_bits(der: &[u8]) -> Option<usize> {
+    let (modulus, _) = rsa_numbers(der)?;
     let zeros = modulus.iter().take_while(|byte| **byte == 0).count();
     let first = modulus.get(zeros)?;
     Some((modulus.len() - zeros) * 8 - first.leading_zeros() as usize)

@@ -57,6 +57,34 @@ csRzxb7XAkuwug696vtaOeRBKyJ6hr45j3fdCriV2OoEdQL/oQ8q9o1iGBJj2uQ2
 PwIDAQAB
 -----END PUBLIC KEY-----";
 
+/// RSA keys of 512 and 1024 bits, and tokens with the claims `{"key":"short"}`, made with another implementation.
+pub(super) const RSA_512_KEY: &str = "\
+-----BEGIN PUBLIC KEY-----
+MFwwDQYJKoZIhvcNAQEBBQADSwAwSAJBAOC6hSW4VedticI85DlaFAsTrNqb7vTa
+y5SgZ2ebOER9vPCMRpa5K1HRo0Bquy5LRqolnMk5GBxEJmjemDSASqcCAwEAAQ==
+-----END PUBLIC KEY-----";
+
+pub(super) const RSA_512_TOKEN: &str = "eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCJ9.eyJrZXkiOiJzaG9ydCJ9.\
+    1YKHXchCS2ybzRzU1Njiz4BnphdwyotABpUshUN-00Sjr9AfpNJfGIDyHG6JG9vx137XfLhHCt9pvLY5C4IOYA";
+
+pub(super) const RSA_1024_KEY: &str = "\
+-----BEGIN PUBLIC KEY-----
+MIGfMA0GCSqGSIb3DQEBAQUAA4GNADCBiQKBgQDN5GSynSV0mDgcBn3YktjkIj36
+m9rK+NOtUV3bxXuJI5Rwol69jpvGZ9DUFj7Q231Yqzb7TGNTOf5ojQqL00CPiG03
+YBQ7aplpCuN5gEKhisW+fe6L0wYuUYLFj4D73G0/Bg7awMdke814DcxpbXk7sPGI
+vPdMPgMRgOYtNNoapQIDAQAB
+-----END PUBLIC KEY-----";
+
+/// With RS384.
+pub(super) const RSA_1024_TOKEN: &str = "eyJhbGciOiJSUzM4NCIsInR5cCI6IkpXVCJ9.eyJrZXkiOiJzaG9ydCJ9.\
+    fBPjRpi5dlndkBa_07PlMNgLU0xG4k_kxc5VFjJEpk5aF8MqFL1iPoKXGKFn9Wt0TuvPrU-ucUz8UIhlzsZjBPICvqOUKT2Mac8X\
+    lA4HtLEOuHpAFWMrUJBUbjkSbSSwrWHdNkTkcP66eUgtKMusS_AFDXYFZuaGB6JCaeHSH9E";
+
+/// With RS512.
+pub(super) const RSA_1024_LONG_TOKEN: &str = "eyJhbGciOiJSUzUxMiIsInR5cCI6IkpXVCJ9.eyJrZXkiOiJzaG9ydCJ9.\
+    QG_F56cHvXCQjwq-v0xSGqxghxByDUNmMduRtBtiIGu4k8FJ90Ke0NjHA6h31LObTWIwfQ5tcX5LN1msHFVVjJlh8Af0Ys1-exgx\
+    NaJFHrgkiSWjRa_KOInqiCK8ohBEixLc2f4P0Q1IkUNDoq9ybm1ukTeDo76KHdvLvDyRJrE";
+
 pub(super) const P256_KEY: &str = "\
 -----BEGIN PUBLIC KEY-----
 MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEzvO8yn8l2Khs/ot1LdHAASIhSboX

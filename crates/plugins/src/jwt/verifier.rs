@@ -3,7 +3,9 @@
 //! The algorithm is the credential's, never the token's: a key is made for one algorithm and can do nothing else, so
 //! neither `none` nor a public key taken for a secret can happen.
 
+use super::short_rsa::{LEAST_BITS, ShortKey};
 use super::{Algorithm, Credential};
+use aws_lc_rs::digest;
 use aws_lc_rs::hmac;
 use aws_lc_rs::signature::{self, ParsedPublicKey, VerificationAlgorithm};
 use base64::Engine as _;
@@ -23,6 +25,7 @@ pub(super) struct Verifier {
 enum Key {
     Secret(SecretKey),
     Public(ParsedPublicKey),
+    ShortRsa(Box<ShortKey>),
 }
 
 /// A secret and its key. A key is more than a kilobyte, so the second is only made where it is asked for.
@@ -85,12 +88,13 @@ impl Verifier {
                     .as_deref()
                     .ok_or(BadCredential::NoPublicKey)?;
                 let der = super::pem::public_key(pem).ok_or(BadCredential::BadPublicKey)?;
-                if credential.algorithm.is_rsa() && super::pem::rsa_bits(&der).is_none_or(|bits| bits < 2_048)
-                {
-                    return Err(BadCredential::ShortKey);
+                match credential.algorithm.is_rsa() && super::pem::rsa_bits(&der).is_none_or(is_short) {
+                    true => Key::ShortRsa(Box::new(short_key(credential, &der)?)),
+                    false => {
+                        let key = ParsedPublicKey::new(algorithm, der);
+                        Key::Public(key.map_err(|_| BadCredential::BadPublicKey)?)
+                    }
                 }
-                let key = ParsedPublicKey::new(algorithm, der).map_err(|_| BadCredential::BadPublicKey)?;
-                Key::Public(key)
             }
         };
         Ok(Self {
@@ -104,7 +108,7 @@ impl Verifier {
     pub(super) fn has_key(&self, secret_is_base64: bool) -> bool {
         match &self.key {
             Key::Secret(secret) => secret.key(secret_is_base64).is_some(),
-            Key::Public(_) => true,
+            Key::Public(_) | Key::ShortRsa(_) => true,
         }
     }
 
@@ -115,7 +119,29 @@ impl Verifier {
                 .key(secret_is_base64)
                 .is_some_and(|key| hmac::verify(key, message, signature).is_ok()),
             Key::Public(key) => key.verify_sig(message, signature).is_ok(),
+            Key::ShortRsa(key) => key.verify(message, signature),
         }
+    }
+}
+
+/// Whether an RSA key has fewer bits than RFC 7518 (3.3) asks for.
+pub(super) fn is_short(bits: usize) -> bool {
+    bits < 2_048
+}
+
+/// The key of a credential that says that a short one will do.
+fn short_key(credential: &Credential, der: &[u8]) -> Result<ShortKey, BadCredential> {
+    let hash = match credential.algorithm {
+        Algorithm::RS256 => &digest::SHA256,
+        Algorithm::RS384 => &digest::SHA384,
+        Algorithm::RS512 => &digest::SHA512,
+        _ => return Err(BadCredential::ShortKey),
+    };
+    let (modulus, exponent) = super::pem::rsa_numbers(der).ok_or(BadCredential::BadPublicKey)?;
+    let is_possible = super::pem::rsa_bits(der).is_some_and(|bits| bits >= LEAST_BITS);
+    match credential.short_rsa_key && is_possible {
+        true => ShortKey::new(modulus, exponent, hash).ok_or(BadCredential::ShortKey),
+        false => Err(BadCredential::ShortKey),
     }
 }
 

@@ -1,4 +1,5 @@
-//! `metrics-endpoint`: answers calls with an exposition of `prometheus`.
+//! `metrics-endpoint`: answers calls with an exposition of `prometheus`; and purges what `proxy-cache` keeps, where that is
+//! asked for.
 //!
 //! ```yaml
 //! exposition: weir
@@ -8,6 +9,7 @@
 //! consumers: put authentication or a restriction by address in front of it.
 
 use super::Board;
+use crate::proxy_cache::{Caches, Purged};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,8 +17,10 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-use weir_model::Diagnostic;
-use weir_plugin::{BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Reply, Wait, parse_config};
+use weir_model::{Diagnostic, Voice};
+use weir_plugin::{
+    BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Refusal, RefusalKind, Reply, Wait, parse_config,
+};
 
 /// The type of the text.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -32,6 +36,10 @@ pub struct EndpointConfig {
     /// Only calls of this path are answered so; with any method but `GET` and `HEAD`, none is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+    /// With the method `PURGE`, calls to `STORE/ROUTE/KEY` behind this path make a `proxy-cache` forget a response (see its
+    /// `purged_as`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub purge_below: Option<String>,
     /// The body for other calls, whose status is 404.
     pub otherwise: String,
     /// Its type.
@@ -43,6 +51,7 @@ impl Default for EndpointConfig {
         Self {
             exposition: "weir".into(),
             path: None,
+            purge_below: None,
             otherwise: "not found\n".into(),
             otherwise_type: "text/plain; charset=utf-8".into(),
         }
@@ -50,12 +59,15 @@ impl Default for EndpointConfig {
 }
 
 /// The plugin.
-pub struct MetricsEndpoint(Arc<Board>);
+pub struct MetricsEndpoint {
+    board: Arc<Board>,
+    caches: Caches,
+}
 
 impl MetricsEndpoint {
-    /// Tells what is counted on this board.
-    pub fn new(board: Arc<Board>) -> Self {
-        Self(board)
+    /// Tells what is counted on this board, and forgets what is kept in these caches.
+    pub fn new(board: Arc<Board>, caches: Caches) -> Self {
+        Self { board, caches }
     }
 }
 
@@ -68,10 +80,12 @@ impl Plugin for MetricsEndpoint {
         schemars::schema_for!(EndpointConfig)
     }
 
-    fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
+    fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: EndpointConfig = parse_config(config)?;
         Ok(Arc::new(EndpointFilter {
-            board: Arc::clone(&self.0),
+            board: Arc::clone(&self.board),
+            caches: self.caches.clone(),
+            voice: context.voice,
             config,
         }))
     }
@@ -79,6 +93,8 @@ impl Plugin for MetricsEndpoint {
 
 struct EndpointFilter {
     board: Arc<Board>,
+    caches: Caches,
+    voice: Voice,
     config: EndpointConfig,
 }
 
@@ -113,6 +129,39 @@ impl Future for Making {
     }
 }
 
+impl EndpointFilter {
+    /// The answer to a purge: `STORE/ROUTE/KEY` stands behind the path for purges.
+    fn purge(&self, place: &[u8]) -> Outcome {
+        let place = String::from_utf8_lossy(place);
+        let mut parts = place.splitn(3, '/');
+        let mut part = || parts.next().unwrap_or_default();
+        let (store, route, key) = (part(), part(), part());
+        let is_complete = matches!(store, "disk" | "memory") && !route.is_empty() && !key.is_empty();
+        let status = match is_complete {
+            false => 400,
+            true => match self
+                .caches
+                .purge(self.voice, &format!("routes/{route}"), store, key)
+            {
+                Purged::Forgotten => 200,
+                // What is kept in memory is forgotten whether it is there or not.
+                Purged::Nothing if store == "memory" => 200,
+                Purged::Nothing | Purged::Unknown => 404,
+                Purged::OtherStore => 400,
+            },
+        };
+        match status {
+            200 => Outcome::Reply(Box::new(Reply::new(200, "text/plain", ""))),
+            status => {
+                let kind = RefusalKind::Answered {
+                    plugin: "metrics-endpoint",
+                };
+                Outcome::Refuse(Box::new(Refusal::with_status(kind, status)))
+            }
+        }
+    }
+}
+
 impl Filter for EndpointFilter {
     fn phases(&self) -> Phases {
         Phases::REQUEST
@@ -120,6 +169,12 @@ impl Filter for EndpointFilter {
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         let config = &self.config;
+        if exchange.request.method == b"PURGE"
+            && let Some(below) = &config.purge_below
+            && let Some(place) = exchange.request.path.strip_prefix(below.as_bytes())
+        {
+            return self.purge(place);
+        }
         let is_it = |path: &String| path.as_bytes() == exchange.request.path;
         let reads = matches!(exchange.request.method.as_slice(), b"GET" | b"HEAD");
         if !(reads && config.path.as_ref().is_none_or(is_it)) {

@@ -1,6 +1,7 @@
 //! What is counted, as golden text; bounds; and that many workers count together.
 
 use super::*;
+use crate::proxy_cache::{Caches, ProxyCache};
 use crate::testkit::{build, example, exchange, identity, prepare, refused_at};
 use serde_json::json;
 use std::sync::Mutex;
@@ -252,6 +253,43 @@ fn values_are_cut() {
 }
 
 #[test]
+fn the_endpoint_purges_where_it_is_asked_to() {
+    let cache = ProxyCache::default();
+    let caches = cache.caches();
+    let config = json!({
+        "key": ["$uri"], "zone": "z", "ttl_seconds": 60,
+        "purged_as": {"name": "routes/1", "store": "memory"},
+    });
+    let _instance = build(&cache, &config).expect("a good configuration");
+    let board = Arc::new(Board::default());
+    let endpoint = build(
+        &MetricsEndpoint::new(board, caches),
+        &json!({"path": "/metrics", "purge_below": "/purge/"}),
+    )
+    .expect("a good configuration");
+    for (call, status) in [
+        ("PURGE /purge/memory/1/abc", 200),
+        ("PURGE /purge/disk/1/abc", 400),
+        ("PURGE /purge/disk/2/abc", 404),
+        ("PURGE /purge/memory/2/abc", 404),
+        ("PURGE /purge/other/1/abc", 400),
+        ("PURGE /purge/memory/1", 400),
+        ("PURGE /purge/memory//abc", 400),
+        ("PURGE /other", 404),
+        ("GET /purge/memory/1/abc", 404),
+    ] {
+        let mut exchange = exchange();
+        prepare(&mut exchange, call, &[]);
+        let found = match endpoint.on_request(&mut exchange) {
+            Outcome::Reply(reply) => reply.status,
+            Outcome::Refuse(refusal) => refusal.status,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(found, status, "{call}");
+    }
+}
+
+#[test]
 fn the_endpoint_answers_with_an_exposition() {
     let board = Arc::new(Board::default());
     board.set_preface("t", |targets, out| out.push_str(&format!("targets {targets}\n")));
@@ -260,7 +298,7 @@ fn the_endpoint_answers_with_an_exposition() {
         &json!({"exposition": "t", "families": [], "tells_targets": true}),
     );
     let endpoint = build(
-        &MetricsEndpoint::new(Arc::clone(&board)),
+        &MetricsEndpoint::new(Arc::clone(&board), Caches::default()),
         &json!({"exposition": "t"}),
     )
     .expect("a good configuration");
@@ -291,7 +329,7 @@ fn a_text_is_made_only_for_a_caller_that_waits() {
         count.fetch_add(1, Ordering::Relaxed);
     });
     let endpoint = build(
-        &MetricsEndpoint::new(Arc::clone(&board)),
+        &MetricsEndpoint::new(Arc::clone(&board), Caches::default()),
         &json!({"exposition": "t"}),
     )
     .expect("a good configuration");

@@ -2,18 +2,45 @@
 //!
 //! **What it is not**: it does not reach the stores of other processes, and none on disks.
 
+use super::config::PurgedAs;
 use super::zone::{Key, Zone};
 use data_encoding::HEXLOWER_PERMISSIVE;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use weir_model::Voice;
 use weir_plugin::Headers;
 
+/// Names of instances that are held at most once their stores are gone.
+const MAX_NAMED: usize = 1 << 16;
+
 /// The stores of a process by their names. Cheap to share.
 #[derive(Clone, Default)]
-pub struct Caches(Arc<Mutex<HashMap<String, Arc<Zone>>>>);
+pub struct Caches {
+    zones: Arc<Mutex<HashMap<String, Arc<Zone>>>>,
+    /// The stores of instances that are purged by name.
+    named: Arc<Mutex<HashMap<String, Named>>>,
+}
+
+/// The store of an instance that is purged by name.
+struct Named {
+    store: String,
+    zone: Weak<Zone>,
+}
+
+/// What came of a purge by an instance's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purged {
+    /// The response is forgotten.
+    Forgotten,
+    /// There was none.
+    Nothing,
+    /// There is no such instance.
+    Unknown,
+    /// The instance keeps its responses in a store of another kind.
+    OtherStore,
+}
 
 /// A response that is kept.
 #[derive(Debug, Clone)]
@@ -45,7 +72,40 @@ pub struct Purge {
 
 impl Caches {
     pub(super) fn zones(&self) -> MutexGuard<'_, HashMap<String, Arc<Zone>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.zones.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn named(&self) -> MutexGuard<'_, HashMap<String, Named>> {
+        self.named.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes by what an instance is purged.
+    pub(super) fn note(&self, voice: Voice, purged_as: &PurgedAs, zone: &Arc<Zone>) {
+        let mut named = self.named();
+        if named.len() > MAX_NAMED {
+            named.retain(|_, known| known.zone.strong_count() > 0);
+        }
+        let known = Named {
+            store: purged_as.store.clone(),
+            zone: Arc::downgrade(zone),
+        };
+        named.insert(Self::name(voice, &purged_as.name), known);
+    }
+
+    /// Forgets the response under a key, in hexadecimal digits, of an instance.
+    pub fn purge(&self, voice: Voice, instance: &str, store: &str, key: &str) -> Purged {
+        let zone = match self.named().get(&Self::name(voice, instance)) {
+            None => return Purged::Unknown,
+            Some(known) if known.store != store => return Purged::OtherStore,
+            Some(known) => known.zone.upgrade(),
+        };
+        let is_forgotten = zone
+            .zip(read_key(key))
+            .is_some_and(|(zone, key)| zone.purge(&key));
+        match is_forgotten {
+            true => Purged::Forgotten,
+            false => Purged::Nothing,
+        }
     }
 
     /// The name of a store among all.
@@ -86,7 +146,7 @@ impl Caches {
 
 impl fmt::Debug for Caches {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Caches({})", self.zones().len())
+        write!(formatter, "Caches({} stores)", self.zones().len())
     }
 }
 
@@ -109,6 +169,45 @@ mod tests {
         assert_eq!(read_key(&HEXLOWER.encode(&key).to_uppercase()), Some(key));
         for wrong in ["", "00", &"g".repeat(64), &"0".repeat(65), &"é".repeat(32)] {
             assert_eq!(read_key(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn instances_are_purged_by_name() {
+        let caches = Caches::default();
+        let zone = Arc::new(Zone::new(1 << 20, None));
+        let purged_as = PurgedAs {
+            name: "routes/1".to_owned(),
+            store: "memory".to_owned(),
+        };
+        caches.note(Voice::Apisix, &purged_as, &zone);
+        let times = Times {
+            stored: 1_000,
+            fresh: 2_000,
+            keep: 2_000,
+            ..Times::default()
+        };
+        let entry = Entry {
+            status: 200,
+            headers: Arc::default(),
+            body: b"body".as_slice().into(),
+            times,
+        };
+        zone.store(&[7; 32], &[], &Headers::default(), entry);
+        let key = "07".repeat(32);
+        for (voice, instance, store, key, outcome) in [
+            (Voice::Apisix, "routes/2", "memory", key.as_str(), Purged::Unknown),
+            (Voice::Kong, "routes/1", "memory", &key, Purged::Unknown),
+            (Voice::Apisix, "routes/1", "disk", &key, Purged::OtherStore),
+            (Voice::Apisix, "routes/1", "memory", "abc", Purged::Nothing),
+            (Voice::Apisix, "routes/1", "memory", &key, Purged::Forgotten),
+            (Voice::Apisix, "routes/1", "memory", &key, Purged::Nothing),
+        ] {
+            assert_eq!(
+                caches.purge(voice, instance, store, key),
+                outcome,
+                "{instance} {store} {key}"
+            );
         }
     }
 

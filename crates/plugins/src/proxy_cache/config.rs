@@ -60,6 +60,9 @@ pub struct Config {
     pub graphql: bool,
     /// The method `PURGE` makes the cache forget the response.
     pub purge: bool,
+    /// What calls to an endpoint for purges name that make the cache forget the response under a key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub purged_as: Option<PurgedAs>,
     /// The header that tells how the call was answered; `null`: none does.
     pub status_header: Option<String>,
     /// The header that tells the key.
@@ -174,6 +177,16 @@ impl Default for Words {
     }
 }
 
+/// By what an instance is known to endpoints for purges.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PurgedAs {
+    /// The instance's name.
+    pub name: String,
+    /// The kind of store that has to be named with it.
+    pub store: String,
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -203,6 +216,7 @@ impl Default for Config {
             no_store: Vec::new(),
             hide_cache_headers: false,
             graphql: false,
+            purged_as: None,
             purge: false,
             status_header: Some("X-Cache-Status".into()),
             key_header: None,

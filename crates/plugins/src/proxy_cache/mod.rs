@@ -31,8 +31,8 @@ mod record;
 mod shelved;
 mod zone;
 
-pub use caches::{CachedResponse, Caches, Purge};
-pub use config::{Config, Disk, QueryKey, Words};
+pub use caches::{CachedResponse, Caches, Purge, Purged};
+pub use config::{Config, Disk, PurgedAs, QueryKey, Words};
 use filter::CacheFilter;
 use serde_json::Value;
 use std::sync::Arc;
@@ -61,6 +61,11 @@ impl ProxyCache {
             shelves: Some(shelves),
             caches,
         }
+    }
+
+    /// Its stores.
+    pub fn caches(&self) -> Caches {
+        self.caches.clone()
     }
 
     fn zone(&self, name: &str, config: &Config) -> Arc<Zone> {
@@ -99,6 +104,9 @@ impl Plugin for ProxyCache {
             return Err(faults);
         }
         let zone = self.zone(&Caches::name(context.voice, &config.zone), &config);
+        if let Some(purged_as) = &config.purged_as {
+            self.caches.note(context.voice, purged_as, &zone);
+        }
         Ok(Arc::new(CacheFilter::new(config, zone)))
     }
 }

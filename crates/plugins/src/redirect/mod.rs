@@ -37,6 +37,9 @@ pub struct Config {
     /// The port for `to_https`; absent or 443: none is named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub https_port: Option<u16>,
+    /// With `to_https`, calls for which `X-Forwarded-Proto` says `https` count as over TLS. Only where that header is
+    /// taken from trusted proxies alone.
+    pub believe_forwarded_proto: bool,
     /// The call's path and query stand in place of those of `location`.
     pub keep_path: bool,
     /// The call's query is put behind that of the new address.
@@ -60,6 +63,7 @@ impl Default for Config {
             pattern: None,
             to_https: false,
             https_port: None,
+            believe_forwarded_proto: false,
             keep_path: false,
             append_query: false,
             escape: false,
@@ -114,7 +118,10 @@ impl Plugin for Redirect {
             );
         }
         let to = if config.to_https {
-            Some(To::Https(config.https_port.filter(|port| *port != 443)))
+            Some(To::Https {
+                port: config.https_port.filter(|port| *port != 443),
+                believes: config.believe_forwarded_proto,
+            })
         } else if let Some(Replacement { pattern, replacement }) = &config.pattern {
             match crate::patterns::compile(pattern, root.field("pattern").field("pattern")) {
                 Ok(regex) => Some(To::Pattern(regex, CaptureTemplate::parse(replacement))),
@@ -171,7 +178,11 @@ enum To {
     Fixed(Vec<u8>),
     Template(CaptureTemplate),
     Pattern(Regex, CaptureTemplate),
-    Https(Option<u16>),
+    Https {
+        port: Option<u16>,
+        /// Whether `X-Forwarded-Proto` counts.
+        believes: bool,
+    },
 }
 
 impl RedirectFilter {
@@ -196,8 +207,9 @@ impl RedirectFilter {
                 template.render(exchange, &found, &mut address);
                 address.extend_from_slice(&request.path[matched.end..]);
             }
-            To::Https(port) => {
-                if request.is_tls {
+            To::Https { port, believes } => {
+                let told = request.headers.get(b"x-forwarded-proto").filter(|_| *believes);
+                if told.map_or(request.is_tls, |scheme| scheme == b"https") {
                     return None;
                 }
                 address.extend_from_slice(b"https://");
@@ -206,7 +218,7 @@ impl RedirectFilter {
                     address.push(b':');
                     address.extend_from_slice(itoa::Buffer::new().format(*port).as_bytes());
                 }
-                address.extend_from_slice(&request.raw_path);
+                address.extend_from_slice(&request.path);
                 push_query(request.query.as_deref(), &mut address);
                 status = match request.method.as_slice() {
                     b"GET" | b"HEAD" => 301,
@@ -262,7 +274,7 @@ impl Filter for RedirectFilter {
     fn needs_body(&self) -> bool {
         match &self.to {
             To::Template(template) | To::Pattern(_, template) => template.needs_body(),
-            To::Fixed(_) | To::Https(_) => false,
+            To::Fixed(_) | To::Https { .. } => false,
         }
     }
 
@@ -286,99 +298,4 @@ impl Filter for RedirectFilter {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testkit::*;
-    use serde_json::json;
-
-    #[test]
-    fn callers_are_sent_elsewhere() {
-        let pattern = |pattern: &str, replacement: &str| json!({"pattern": {"pattern": pattern, "replacement": replacement}});
-        for (config, call, expected) in [
-            (json!({"location": "/new"}), "GET /old?a=1", "302 /new"),
-            (
-                json!({"location": "$uri/t/$arg_a", "status": 301}),
-                "GET /x?a=1",
-                "301 /x/t/1",
-            ),
-            (
-                json!({"location": "/$uri", "variables": false}),
-                "GET /x",
-                "302 /$uri",
-            ),
-            (
-                json!({"location": "/n?x=1", "append_query": true}),
-                "GET /o?a=1",
-                "302 /n?x=1&a=1",
-            ),
-            (
-                json!({"location": "/n", "append_query": true}),
-                "GET /o?a=%20",
-                "302 /n?a=%20",
-            ),
-            (
-                json!({"location": "/n", "append_query": true}),
-                "GET /o",
-                "302 /n",
-            ),
-            (
-                json!({"location": "https://n.test/b?y=1", "keep_path": true, "body": "b"}),
-                "GET /o/p?a",
-                "302 https://n.test/o/p?a",
-            ),
-            (
-                json!({"location": "https://n.test", "keep_path": true}),
-                "GET /o",
-                "302 https://n.test/o",
-            ),
-            (pattern("^/t/(.*)/(.*)", "/$2/$1"), "GET /t/a/b", "302 /b/a"),
-            (pattern("^/t/(.*)", "/$1"), "GET /o", "on"),
-            (
-                json!({"to_https": true}),
-                "GET /x?a=1",
-                "301 https://api.example/x?a=1",
-            ),
-            (
-                json!({"to_https": true, "https_port": 8443}),
-                "POST /x",
-                "308 https://api.example:8443/x",
-            ),
-            (
-                json!({"location": "/z$arg_a", "escape": true}),
-                "GET /?a=%20b%25",
-                "302 /z%20b%",
-            ),
-            (json!({"location": "/z$arg_a"}), "GET /?a=%0d%0ab", "302 /zb"),
-        ] {
-            let filter = build(&Redirect, &config).expect("valid");
-            let mut exchange = exchange();
-            prepare(&mut exchange, call, &[]);
-            let found = match filter.on_request(&mut exchange) {
-                Outcome::Reply(reply) => {
-                    assert_eq!(reply.body, b"b");
-                    let (_, location) = &reply.headers[0];
-                    format!("{} {}", reply.status, String::from_utf8_lossy(location))
-                }
-                Outcome::Refuse(refusal) => format!("{} {}", refusal.status, refusal.headers[0].1),
-                _ => "on".to_owned(),
-            };
-            assert_eq!(found, expected, "{config} {call}");
-        }
-    }
-
-    #[test]
-    fn configurations_are_checked() {
-        assert!(build(&Redirect, &example(include_str!("mod.rs"))).is_ok());
-        for (config, places) in [
-            (json!({}), vec!["location"]),
-            (json!({"location": "/a", "to_https": true}), vec!["location"]),
-            (json!({"location": "/a", "status": 100}), vec!["status"]),
-            (
-                json!({"pattern": {"pattern": "(", "replacement": ""}}),
-                vec!["pattern.pattern"],
-            ),
-        ] {
-            assert_eq!(refused_at(&Redirect, &config), places, "{config}");
-        }
-    }
-}
+mod tests;

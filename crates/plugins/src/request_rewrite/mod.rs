@@ -53,6 +53,8 @@ pub struct Config {
     /// The `Host` that the upstream is told, with its port where it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
+    /// `host` gives way where the route names a `Host` of its own in place of the client's.
+    pub host_yields: bool,
     /// Changes of the headers. Values may hold variables, and `$1` to `$9` for what the groups of the pattern that
     /// was used have found (without one, they are empty).
     pub headers: Vec<HeaderStep>,
@@ -87,6 +89,7 @@ impl Default for Config {
             unsafe_original_target: false,
             method: None,
             host: None,
+            host_yields: false,
             headers: Vec::new(),
             about_client: true,
             query: Vec::new(),
@@ -181,6 +184,7 @@ impl Plugin for RequestRewrite {
                 target,
                 method: config.method,
                 host,
+                host_yields: config.host_yields,
                 headers,
                 decided,
                 query,
@@ -216,6 +220,8 @@ struct RewriteFilter {
     method: Option<String>,
     host: Option<Text>,
     headers: HeaderSteps,
+    /// The host gives way to the upstream's own.
+    host_yields: bool,
     /// The bits of the headers about the client that it changes.
     decided: u8,
     query: FieldSteps,
@@ -244,6 +250,7 @@ impl RewriteFilter {
             .map(|host| host.value(exchange, &Found::default(), &mut memory));
         if let Some(host) = host.transpose()?.map(<[u8]>::to_vec) {
             exchange.upstream_host = Some(host);
+            exchange.upstream_host_yields = self.host_yields;
         }
         if !self.headers.is_empty() {
             self.headers.try_apply(exchange, Side::Request, &found)?;

@@ -100,7 +100,7 @@ pub struct Choice<'c> {
     /// The upstream's place in the snapshot.
     pub place: usize,
     /// What consistent hashing goes by.
-    pub hash: Option<u64>,
+    pub hash: Option<u32>,
     /// The time, where the balancer needs loads.
     pub now_ms: u64,
     /// Targets that were tried before.
@@ -136,7 +136,7 @@ fn pick_healthy(
     upstream: &Upstream,
     checks: &Checks,
     state: &mut BalancerState,
-    hash: Option<u64>,
+    hash: Option<u32>,
     load: &impl Fn(usize) -> Load,
     is_new: &impl Fn(usize) -> bool,
 ) -> Option<usize> {

@@ -1,11 +1,12 @@
 //! The head of a request as its target gets it.
 
-use super::Plan;
+use super::{Plan, own_host};
 use crate::forwarded;
 use crate::h1::Framing;
 use crate::reply::{push_header, push_via};
 use crate::serve::Call;
 use weir_model::UpstreamHost;
+use weir_plugin::Exchange;
 use weir_plugin::headers::is_value;
 use weir_snapshot::Target;
 
@@ -73,11 +74,17 @@ impl Call<'_> {
 
     /// Writes `Host`, and takes the client's own, and a length that no longer holds, out of the header list.
     fn write_host(&mut self, plan: &Plan<'_>, target: &Target, out: &mut Vec<u8>) {
-        let request = &mut self.exchange.request;
+        let Exchange {
+            request,
+            upstream_host,
+            upstream_host_yields,
+            ..
+        } = &mut *self.exchange;
+        let own = own_host(upstream_host.as_deref(), *upstream_host_yields, plan.forward);
         let headers = &mut request.headers;
-        let (host, port) = match (&self.exchange.upstream_host, &plan.forward.upstream_host) {
+        let (host, port) = match (own, &plan.forward.upstream_host) {
             // A filter may have made it of anything.
-            (Some(host), _) if is_value(host) => (host.as_slice(), None),
+            (Some(host), _) if is_value(host) => (host, None),
             (Some(_), _) => (target.host_header.as_slice(), None),
             (None, UpstreamHost::Fixed(host)) => (host.as_bytes(), None),
             (None, UpstreamHost::WithTargetPort(host)) => (host.as_bytes(), Some(target.port)),

@@ -88,7 +88,7 @@ struct Plan<'p> {
     found: &'p Found,
     upstream: &'p Upstream,
     is_decoded: bool,
-    hash: Option<u64>,
+    hash: Option<u32>,
     started: Instant,
 }
 
@@ -184,7 +184,7 @@ impl Call<'_> {
         forwarded::is_plain(forwarded, self.exchange) && keeps_host && !(may_have_some && has_some())
     }
 
-    fn hash(&mut self, upstream: &Upstream) -> Option<u64> {
+    fn hash(&mut self, upstream: &Upstream) -> Option<u32> {
         for source in &upstream.hash_on {
             if let Some(hash) = source.hash(self.exchange) {
                 return Some(hash);
@@ -201,7 +201,7 @@ impl Call<'_> {
     }
 
     /// Gives a client without the cookie one of its own, so that its next call goes to the same target.
-    fn give_cookie(&mut self, name: &[u8], path: &str) -> u64 {
+    fn give_cookie(&mut self, name: &[u8], path: &str) -> u32 {
         let value = format!(
             "{:016x}{:016x}",
             self.exchange.random_u64(),
@@ -210,7 +210,7 @@ impl Call<'_> {
         let mut cookie = name.to_vec();
         cookie.extend_from_slice(format!("={value}; Path={path}; HttpOnly").as_bytes());
         self.exchange.response_headers.append(b"Set-Cookie", &cookie);
-        weir_flow::hash_bytes(value.as_bytes())
+        weir_flow::hash_key(value.as_bytes())
     }
 
     /// RFC 9110, 9.2.2.
@@ -282,8 +282,14 @@ impl Call<'_> {
     /// The name that a target is asked for over TLS: the one that it is told in `Host`, without the port.
     fn server_name(&self, plan: &Plan<'_>, target: &Target) -> Option<ServerName<'static>> {
         let request = &self.exchange.request;
-        let told = match (&self.exchange.upstream_host, &plan.forward.upstream_host) {
-            (Some(host), _) => host.as_slice(),
+        let exchange = &self.exchange;
+        let own = own_host(
+            exchange.upstream_host.as_deref(),
+            exchange.upstream_host_yields,
+            plan.forward,
+        );
+        let told = match (own, &plan.forward.upstream_host) {
+            (Some(host), _) => host,
             (None, UpstreamHost::Fixed(host) | UpstreamHost::WithTargetPort(host)) => host.as_bytes(),
             (None, UpstreamHost::Target) => target.host.as_bytes(),
             (None, UpstreamHost::Client) => request.host.as_slice(),
@@ -372,4 +378,9 @@ impl Drop for Busy<'_> {
             target.state.inflight.fetch_sub(1, Relaxed);
         }
     }
+}
+
+/// The Host that a filter has decided on; `None` where it gives way to the route's own.
+fn own_host<'x>(decided: Option<&'x [u8]>, yields: bool, forward: &Forward) -> Option<&'x [u8]> {
+    decided.filter(|_| !yields || forward.upstream_host == UpstreamHost::Client)
 }

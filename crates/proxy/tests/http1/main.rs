@@ -11,6 +11,7 @@ mod body_variables;
 mod connections;
 mod expectations;
 mod filtered_bodies;
+mod forwarded;
 mod headers;
 mod lifecycle;
 mod pools;

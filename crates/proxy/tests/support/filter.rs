@@ -10,7 +10,8 @@ use weir_plugin::{
     Phases, Plugin, Question, Reply, SideCall, Wait,
 };
 
-/// `need_body` (bytes): asks for the body, tells its size in a request header. `reply`: answers with this
+/// `host`: the upstream is told this one; with `host_yields` it gives way to the route's own. `reply_headers` (name, value)
+/// stand in the answer of `reply`. `need_body` (bytes): asks for the body, tells its size in a request header. `reply`: answers with this
 /// body. `replace`: puts this body in place of the response's. `status`: the response's status. `set`: sets these
 /// headers (name, value) on the request and on the response. `double`: doubles every byte of the response's body, with
 /// a `.` at its end. `settle`: takes the trailer `x-status`, tells it at the end of the body and, where the head is held
@@ -22,6 +23,9 @@ pub struct Puppet;
 struct PuppetFilter {
     need_body: Option<usize>,
     reply: Option<String>,
+    reply_headers: Vec<(String, String)>,
+    host: Option<String>,
+    host_yields: bool,
     replace: Option<String>,
     status: Option<u16>,
     set: Vec<(String, String)>,
@@ -96,6 +100,9 @@ impl Plugin for Puppet {
         Ok(Arc::new(PuppetFilter {
             need_body,
             reply: text("reply"),
+            reply_headers: serde_json::from_value(config["reply_headers"].clone()).unwrap_or_default(),
+            host: text("host"),
+            host_yields: config["host_yields"].as_bool().unwrap_or(false),
             replace: text("replace"),
             status: config["status"].as_u64().map(|status| status as u16),
             set: serde_json::from_value(config["set"].clone()).unwrap_or_default(),
@@ -161,6 +168,10 @@ impl Filter for PuppetFilter {
                 }
             }
         }
+        if let Some(host) = &self.host {
+            exchange.upstream_host = Some(host.clone().into_bytes());
+            exchange.upstream_host_yields = self.host_yields;
+        }
         exchange.destination = self.to;
         exchange.side_calls.extend(self.copy_to.map(|port| SideCall {
             host: "127.0.0.1".to_owned(),
@@ -169,7 +180,11 @@ impl Filter for PuppetFilter {
             timeout: Duration::from_secs(5),
         }));
         if let Some(body) = &self.reply {
-            return Outcome::Reply(Box::new(Reply::new(200, "text/plain", body.as_str())));
+            let mut reply = Reply::new(200, "text/plain", body.as_str());
+            for (name, value) in &self.reply_headers {
+                reply = reply.with_header(name.as_str(), value.as_str());
+            }
+            return Outcome::Reply(Box::new(reply));
         }
         let Some(max_bytes) = self.need_body else {
             return Outcome::Continue;

@@ -40,6 +40,7 @@ pub(super) fn compile(model: &Model, diagnostics: &mut Vec<Diagnostic>) -> [Voic
                 header: real_ip.header.as_bytes().to_vec(),
                 trusted: real_ip.trusted.clone(),
             }),
+            forwarded_from: table.forwarded_from.clone(),
             answer_expect: table.answer_expect,
             charset: table.charset.as_ref().map(|charset| Charset {
                 parameter: format!("; charset={}", charset.name).into_bytes(),

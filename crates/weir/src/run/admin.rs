@@ -281,7 +281,10 @@ impl Doors {
                         keys: Vec::new(),
                         health: Some(Arc::clone(&shared.health) as _),
                         settings,
-                        keyring: keys.map_or(stock.keyring, weir_apisix::Keyring),
+                        keyring: weir_apisix::Keyring {
+                            keys: keys.unwrap_or(stock.keyring.keys),
+                            encrypts_fields: settings.encrypts_fields,
+                        },
                         ..stock
                     };
                     let admin = match &shared.declared.apisix {

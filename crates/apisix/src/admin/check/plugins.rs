@@ -3,6 +3,7 @@
 use super::Surroundings;
 use crate::admin::references::identities_of;
 use crate::admin::state::State;
+use crate::plugins::loggers::NO_PATH;
 use crate::plugins::{Checker, Side, is_known, mapping, unserved};
 use serde_json::{Map, Value};
 
@@ -58,6 +59,7 @@ fn each(document: &Value, side: Side, around: Surroundings<'_>) -> Result<(), St
         has_parts(name, config)?;
         if !is_completed(name, config, around) {
             checker.check(name, &mut config.clone(), side)?;
+            check_path(name, config, around)?;
         }
     }
     Ok(())
@@ -67,6 +69,21 @@ fn each(document: &Value, side: Side, around: Surroundings<'_>) -> Result<(), St
 fn is_completed(name: &str, config: &Value, around: Surroundings<'_>) -> bool {
     let has_metadata = |state: &State| state.get("plugin_metadata/authz-casbin").is_some();
     name == "authz-casbin" && config.get("username").is_some() && around.state.is_some_and(has_metadata)
+}
+
+/// `file-logger` needs a file, named by itself or by its metadata.
+fn check_path(name: &str, config: &Value, around: Surroundings<'_>) -> Result<(), String> {
+    let Some(state) = around.state.filter(|_| name == "file-logger") else {
+        return Ok(());
+    };
+    let metadata = || state.get("plugin_metadata/file-logger")?.value.get("path");
+    let is_disabled = config.pointer("/_meta/disable") == Some(&Value::Bool(true));
+    match is_disabled || config.get("path").is_some() || metadata().is_some() {
+        true => Ok(()),
+        false => Err(format!(
+            "failed to check the configuration of plugin {name} err: {NO_PATH}"
+        )),
+    }
 }
 
 fn has_parts(name: &str, config: &Value) -> Result<(), String> {

@@ -8,7 +8,7 @@ use super::check::{AUTHENTICATING, STREAM_PLUGINS};
 use super::kind::Kind;
 use super::veil::secret_fields;
 use crate::plugins::{is_known, mapping, meta_shape, unserved};
-use crate::schema::{Shape, array, boolean, object, text};
+use crate::schema::{Shape, array, boolean, integer, number, object, text};
 use axum::http::StatusCode;
 use priorities::{NOT_LOADED, PRIORITIES};
 use serde_json::{Map, Value, json};
@@ -34,6 +34,20 @@ const VERSIONS: [(&str, f64); 4] = [
     ("ai-proxy-multi", 0.5),
     ("limit-count", 0.5),
     ("openid-connect", 0.2),
+];
+
+/// What is said of the fields of `_meta`.
+const META: [(&str, &str); 3] = [
+    (
+        "filter",
+        "filter determines whether the plugin needs to be executed at runtime",
+    ),
+    ("priority", "priority of plugins by customized order"),
+    (
+        "pre_function",
+        "function to be executed in each phase before execution of plugins. The pre_function will have access to \
+         two arguments: `conf` and `ctx`.",
+    ),
 ];
 
 /// Plugins that work for all calls or for none.
@@ -82,7 +96,10 @@ pub fn plugin(call: &Call, name: &str) -> Answer {
             format!("plugin not found in subsystem {subsystem}"),
         );
     }
-    let about = about(name);
+    let about = match is_stream {
+        true => about_stream(name),
+        false => about(name),
+    };
     let schema = match call.arg("schema_type") {
         Some("consumer") => about.get("consumer_schema"),
         _ => about.get("schema"),
@@ -107,6 +124,14 @@ pub fn plugin_names(call: &Call) -> Answer {
     Answer::json(StatusCode::OK, &names)
 }
 
+/// The names of all plugins, the one that works first first.
+pub fn in_order() -> impl Iterator<Item = &'static str> {
+    let served_elsewhere = STREAM_PLUGINS
+        .into_iter()
+        .filter(|name| PRIORITIES.iter().all(|(known, _)| known != name));
+    PRIORITIES.iter().map(|(name, _)| *name).chain(served_elsewhere)
+}
+
 /// `GET /v1/schema` of the control API.
 pub fn everything() -> Value {
     let mut main = Map::new();
@@ -129,13 +154,43 @@ fn all(is_stream: bool) -> Map<String, Value> {
     };
     names
         .into_iter()
-        .map(|name| (name.to_owned(), Value::Object(about(name))))
+        .map(|name| {
+            let told = match is_stream {
+                true => about_stream(name),
+                false => about(name),
+            };
+            (name.to_owned(), Value::Object(told))
+        })
         .collect()
 }
 
 /// What is told of a plugin that is served: `schema`, and where it has them `consumer_schema` and `metadata_schema`.
 pub fn plugin_schemas(name: &str) -> Option<Map<String, Value>> {
     mapping(name).map(|_| about(name))
+}
+
+/// What is known of a plugin of connections. Some look otherwise there than for calls.
+fn about_stream(name: &str) -> Map<String, Value> {
+    let own = match name {
+        "limit-conn" => object([
+            ("conn", integer().above(0)),
+            ("burst", integer().at_least(0)),
+            ("default_conn_delay", number().above(0)),
+            ("only_use_default_delay", boolean().or(false)),
+            ("key", text()),
+            ("key_type", text().options(["var", "var_combination"]).or("var")),
+        ])
+        .required(["conn", "burst", "default_conn_delay", "key"]),
+        "mqtt-proxy" => object([
+            ("protocol_name", text().or("MQTT")),
+            ("protocol_level", integer()),
+        ])
+        .required(["protocol_level"]),
+        name => return about(name),
+    };
+    let mut about = about(name);
+    about.insert("schema".to_owned(), with_meta(own.to_json_schema()));
+    about
 }
 
 /// What is known of a plugin.
@@ -202,9 +257,11 @@ fn about(name: &str) -> Map<String, Value> {
 
 /// Every plugin's configuration may have `_meta`.
 fn with_meta(mut schema: Value) -> Value {
-    if schema.pointer("/properties/_meta").is_none() {
-        schema["properties"]["_meta"] = meta_shape().to_json_schema();
+    let mut meta = meta_shape().to_json_schema();
+    for (field, description) in META {
+        meta["properties"][field]["description"] = json!(description);
     }
+    schema["properties"]["_meta"] = meta;
     // By this, tools tell that `_meta` is not the plugin's own.
     schema["$comment"] = json!("this is a mark for our injected plugin schema");
     schema

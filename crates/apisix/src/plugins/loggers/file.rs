@@ -12,6 +12,9 @@ use weir_model::Predicate;
 use weir_plugins::logger::target::{FileTarget, Target};
 use weir_plugins::logger::{Batch, Config, is_good_path};
 
+/// What APISIX says where neither a configuration nor the plugin's metadata names a file.
+pub const NO_PATH: &str = "property \"path\" is not set in either the plugin conf or the metadata";
+
 /// The plugin.
 pub struct FileLogger;
 
@@ -53,7 +56,7 @@ impl Mapping for FileLogger {
         let of_all = surroundings.metadata.get(self.name());
         let of_all = of_all.and_then(|metadata| metadata["path"].as_str());
         let Some(path) = options.path.or_else(|| of_all.map(str::to_owned)) else {
-            notes.error("path", "property \"path\" is required");
+            notes.error("path", NO_PATH);
             return Ok(Value::Null);
         };
         let rules = options.r#match.filter(|rules| !rules.is_empty());

@@ -15,7 +15,7 @@ mod udp;
 pub use clickhouse::ClickhouseLogger;
 pub use datadog::Datadog;
 pub use elasticsearch::ElasticsearchLogger;
-pub use file::FileLogger;
+pub use file::{FileLogger, NO_PATH};
 pub use http::HttpLogger;
 pub use kafka::KafkaLogger;
 pub use loki::LokiLogger;

@@ -1,6 +1,7 @@
 //! `jwt` as its users see it.
 
 mod places;
+mod short_keys;
 mod verify;
 
 use super::vectors::*;

@@ -1,0 +1,38 @@
+//! What peers that are not trusted say of others, taken out of requests before anything looks at it.
+
+use ipnet::IpNet;
+use weir_plugin::Request;
+use weir_snapshot::VoiceSettings;
+
+/// What stands in for the host of a call that names none.
+const NO_HOST: &[u8] = b"localhost";
+
+/// Takes what a peer that is not trusted says of others out of a request, before anything looks at it. `trusted`: who
+/// is.
+#[cold]
+pub fn settle(trusted: &[IpNet], request: &mut Request) {
+    let is_trusted = VoiceSettings::believes(trusted, request.peer.ip());
+    let set = |request: &mut Request, name: &'static [u8], value: &[u8]| {
+        // An empty one tells nothing.
+        if !is_trusted || request.headers.get(name).is_none_or(<[u8]>::is_empty) {
+            request.headers.set(name, value);
+        }
+    };
+    let scheme = request.scheme();
+    set(request, b"X-Forwarded-Proto", scheme.as_bytes());
+    let host = request.headers.get(b"host").unwrap_or(&request.host);
+    let host = if host.is_empty() { NO_HOST } else { host }.to_vec();
+    set(request, b"X-Forwarded-Host", &host);
+    let port = request.host_port.unwrap_or(request.local.port());
+    set(
+        request,
+        b"X-Forwarded-Port",
+        itoa::Buffer::new().format(port).as_bytes(),
+    );
+    if !is_trusted {
+        request.headers.remove(b"Forwarded");
+        if !trusted.is_empty() {
+            request.headers.remove(b"X-Forwarded-For");
+        }
+    }
+}

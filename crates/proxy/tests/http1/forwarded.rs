@@ -1,0 +1,161 @@
+//! What peers say of others, where it is settled before routes are looked for; and whose `Host` counts.
+
+use crate::support::{TestGateway, Upstream, answer, patch, simple_model};
+use serde_json::{Value, json};
+use std::net::SocketAddr;
+
+const FORGED: &str = "X-Forwarded-For: 9.9.9.9\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: evil.test\r\n\
+                      X-Forwarded-Port: 8443\r\nForwarded: for=1.2.3.4\r\n";
+
+/// A gateway that settles what peers say, and has one route for calls of which this holds.
+fn gateway(upstream: SocketAddr, trusted: &Value, when: &Value) -> TestGateway {
+    let changes = json!({
+        "route_tables": [{"forwarded_from": trusted}],
+        "routes": {
+            "match": [{"when": when}],
+            "upstream_host": "client",
+            "forwarded": {"host_as_written": true, "drop_forwarded": true, "host_if_none": "localhost", "trusted": trusted},
+        },
+    });
+    TestGateway::start(patch(simple_model(upstream), &changes))
+}
+
+#[test]
+fn what_untrusted_peers_say_is_gone_before_anything_looks() {
+    let upstream = Upstream::bind();
+    let address = upstream.address;
+    upstream.serve(|_| answer("ok"));
+    let (nobody, others, this) = (json!([]), json!(["10.0.0.0/8"]), json!(["127.0.0.0/8"]));
+    for (trusted, when, status) in [
+        (&nobody, json!(["http_x_forwarded_for", "==", "9.9.9.9"]), 200),
+        (&nobody, json!(["http_x_forwarded_proto", "==", "https"]), 404),
+        (&nobody, json!(["http_x_forwarded_proto", "==", "http"]), 200),
+        (&nobody, json!(["http_forwarded", "~~", "for="]), 404),
+        (&others, json!(["http_x_forwarded_for", "==", "9.9.9.9"]), 404),
+        (
+            &others,
+            json!(["http_x_forwarded_host", "==", "Client.Example:8000"]),
+            200,
+        ),
+        (&others, json!(["http_x_forwarded_port", "==", "8000"]), 200),
+        (&this, json!(["http_x_forwarded_for", "==", "9.9.9.9"]), 200),
+        (&this, json!(["http_x_forwarded_proto", "==", "https"]), 200),
+        (&this, json!(["http_forwarded", "~~", "for="]), 200),
+    ] {
+        let gateway = gateway(address, trusted, &when);
+        let mut client = gateway.connect();
+        client.send(&format!(
+            "GET /path HTTP/1.1\r\nHost: Client.Example:8000\r\n{FORGED}\r\n"
+        ));
+        let response = client.response_to("GET").unwrap();
+        assert_eq!(response.head.status(), status, "{trusted} {when}");
+    }
+}
+
+#[test]
+fn upstreams_are_told_what_was_settled() {
+    let names = [
+        "X-Forwarded-For",
+        "X-Forwarded-Proto",
+        "X-Forwarded-Host",
+        "X-Forwarded-Port",
+        "Forwarded",
+    ];
+    let (nobody, others, this) = (json!([]), json!(["10.0.0.0/8"]), json!(["127.0.0.0/8"]));
+    let told = "Client.Example:8000";
+    for (trusted, version, fields, wanted) in [
+        (
+            &nobody,
+            "1.1",
+            FORGED,
+            ["9.9.9.9, 127.0.0.1", "http", told, "8000", ""],
+        ),
+        (&others, "1.1", FORGED, ["127.0.0.1", "http", told, "8000", ""]),
+        (
+            &this,
+            "1.1",
+            FORGED,
+            ["9.9.9.9, 127.0.0.1", "https", "evil.test", "8443", "for=1.2.3.4"],
+        ),
+        (
+            &this,
+            "1.1",
+            "X-Forwarded-Proto:\r\n",
+            ["127.0.0.1", "http", told, "8000", ""],
+        ),
+        (&nobody, "1.0", "", ["127.0.0.1", "http", "localhost", "PORT", ""]),
+        (
+            &others,
+            "1.0",
+            FORGED,
+            ["127.0.0.1", "http", "localhost", "PORT", ""],
+        ),
+    ] {
+        let upstream = Upstream::bind();
+        let gateway = gateway(upstream.address, trusted, &json!(["uri", "==", "/path"]));
+        let host = if version == "1.0" {
+            String::new()
+        } else {
+            format!("Host: {told}\r\n")
+        };
+        let mut client = gateway.connect();
+        client.send(&format!("GET /path HTTP/{version}\r\n{host}{fields}\r\n"));
+        let mut server = upstream.accept();
+        let seen = server.request().unwrap();
+        server.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+        let port = gateway.address.port().to_string();
+        for (name, wanted) in names.iter().zip(wanted) {
+            let wanted = wanted.replace("PORT", &port);
+            assert_eq!(
+                seen.head.get(name).unwrap_or_default(),
+                wanted,
+                "{name} {trusted} {version} {fields}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_filters_host_may_give_way_to_the_upstreams() {
+    let upstream = Upstream::bind();
+    let own = upstream.address.to_string();
+    for (route_host, yields, wanted) in [
+        (json!("client"), true, "filter.test"),
+        (json!("target"), false, "filter.test"),
+        (json!("target"), true, own.as_str()),
+        (json!({"fixed": "fixed.test"}), true, "fixed.test"),
+    ] {
+        let changes = json!({"routes": {
+            "upstream_host": route_host,
+            "plugins": [{"use": {"name": "puppet", "config": {"host": "filter.test", "host_yields": yields}}}],
+        }});
+        let gateway = TestGateway::start(patch(simple_model(upstream.address), &changes));
+        let mut client = gateway.connect();
+        client.send("GET / HTTP/1.1\r\nHost: client.test\r\n\r\n");
+        let mut server = upstream.accept();
+        let seen = server.request().unwrap();
+        server.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+        assert_eq!(
+            seen.head.get("Host").as_deref(),
+            Some(wanted),
+            "{route_host} {yields}"
+        );
+    }
+}
+
+#[test]
+fn a_reply_has_one_content_type() {
+    let upstream = Upstream::bind();
+    let changes = json!({"routes": {"plugins": [{"use": {"name": "puppet", "config": {
+        "reply": "own", "reply_headers": [["content-type", "application/xml"], ["X-A", "1"], ["X-A", "2"]],
+    }}}]}});
+    let gateway = TestGateway::start(patch(simple_model(upstream.address), &changes));
+    let mut client = gateway.connect();
+    client.send("GET / HTTP/1.1\r\nHost: client.test\r\n\r\n");
+    let response = client.response_to("GET").unwrap();
+    assert_eq!(
+        response.head.get("Content-Type").as_deref(),
+        Some("application/xml")
+    );
+    assert_eq!(response.head.all("X-A"), ["1", "2"]);
+}

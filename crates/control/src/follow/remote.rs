@@ -368,7 +368,9 @@ mod tests {
         let mut source = ControlSource::new("http://h", None);
         source.pause = Some(FIRST_PAUSE);
         let line = br#"{"weir":{"version":2,"program":"0.2.0","requires":["deltas"]}}"#;
-        let reason = source.read(line).err().expect("a refusal");
+        let Err(reason) = source.read(line) else {
+            panic!("it is not refused");
+        };
         assert!(
             reason.contains("requires 'deltas'") && reason.contains("upgrade"),
             "{reason}"

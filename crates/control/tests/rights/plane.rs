@@ -33,6 +33,7 @@ impl Plane {
                 users: users.clone(),
                 audit: Audit::default(),
                 keys: Vec::new(),
+                is_open: false,
             };
             protect(router, guard)
         };

@@ -225,11 +225,8 @@ fn what_is_broken_is_named_and_stops_nothing() {
             .iter()
             .map(|it| (it.key.as_str(), it.reason.as_str()))
             .collect();
-        let wanted: Vec<_> = Some((key, reason))
-            .into_iter()
-            .filter(|_| !reason.is_empty())
-            .collect();
-        assert_eq!(told, wanted, "{value}");
+        let wanted = (!reason.is_empty()).then_some((key, reason));
+        assert_eq!(told, Vec::from_iter(wanted), "{value}");
         assert_eq!(model.routes.len(), routes, "{value}");
         let refused = model
             .routes

@@ -138,6 +138,7 @@ impl Pair {
                 data("control"),
                 "--status".into(),
                 text(of_control),
+                "--kong-admin-config".into(),
                 "--kong-admin".into(),
                 text(admin),
                 "--console".into(),

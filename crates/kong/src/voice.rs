@@ -253,6 +253,22 @@ mod tests {
     }
 
     #[test]
+    fn a_plugins_limit_of_bodies_has_words_of_its_own() {
+        for (limit, waits, status, words) in [
+            (None, false, 413, "Payload too large"),
+            (Some(10), false, 413, "Request size limit exceeded"),
+            (Some(10), true, 417, "Request size limit exceeded"),
+        ] {
+            let mut exchange = Exchange::new(system_clock, 1);
+            exchange.request.max_body_bytes = limit;
+            exchange.request.expects_continue = waits;
+            let reply = KongVoice.render(&Refusal::new(RefusalKind::BodyTooLarge), &exchange);
+            let body = String::from_utf8_lossy(&reply.body);
+            assert_eq!((reply.status, body.contains(words)), (status, true), "{body}");
+        }
+    }
+
+    #[test]
     fn configured_words_and_headers_are_used() {
         let refusal = Refusal {
             challenge: Some("Key".to_owned()),

@@ -1,4 +1,4 @@
-//! The decisions of Kong's own router tests, where they are at hand: `WEIR_ROUTER_TABLES`, or beside the workspace.
+//! The decisions of Kong's own router tests, from `tests/recorded/kong-router`.
 
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
@@ -31,13 +31,20 @@ const OTHERWISE: &[(&str, &str)] = &[
     ),
 ];
 
-fn tables(flavor: &str) -> Option<Vec<Value>> {
-    let folder = match std::env::var_os("WEIR_ROUTER_TABLES") {
-        Some(folder) => PathBuf::from(folder),
-        None => PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/cases/kong-router"),
-    };
-    let text = std::fs::read_to_string(folder.join(format!("{flavor}.json"))).ok()?;
-    serde_json::from_str(&text).ok()
+/// The tables of a flavor: routes, a call, and what comes of it. In the file, tables of the same routes stand together.
+fn tables(flavor: &str) -> Vec<Value> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/recorded/kong-router");
+    let text = std::fs::read_to_string(folder.join(format!("{flavor}.json"))).expect("the tables");
+    let groups: Vec<Value> = serde_json::from_str(&text).expect("JSON");
+    let tables = groups.iter().flat_map(|group| {
+        let calls = group["calls"].as_array().expect("calls");
+        calls.iter().map(|call| {
+            let mut table = call.clone();
+            table["routes"] = group["routes"].clone();
+            table
+        })
+    });
+    tables.collect()
 }
 
 /// The routes of a table as a document. The tables do without the defaults of the schema.
@@ -206,10 +213,7 @@ fn check(table: &Value, router: RouterFlavor) -> Result<(), String> {
 }
 
 fn run(flavor: &str, router: RouterFlavor) {
-    let Some(tables) = tables(flavor) else {
-        eprintln!("the router tables are not at hand: nothing is checked");
-        return;
-    };
+    let tables = tables(flavor);
     let mut failures = Vec::new();
     let mut listed = 0;
     let is_there = |part: &&str| {

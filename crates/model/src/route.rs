@@ -179,7 +179,7 @@ pub struct ForwardedHeaders {
     /// `X-Forwarded-Path`: the path that the client asked for.
     #[serde(skip_serializing_if = "is_default")]
     pub path: bool,
-    /// `X-Forwarded-Prefix`: the part of the path that was cut off.
+    /// `X-Forwarded-Prefix`: the part of the path that was cut off, without escapes that a header does not need.
     #[serde(skip_serializing_if = "is_default")]
     pub prefix: bool,
     /// `Via`, in both directions, under this pseudonym (RFC 9110, 7.6.3); `null`: none is sent.

@@ -26,6 +26,9 @@ pub struct RouteTable {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<String>>")]
     pub forwarded_from: Option<Vec<IpNet>>,
+    /// Request headers whose names have other characters than letters, digits, `-` and `_` are dropped (as by NGINX).
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub plain_header_names: bool,
     /// Put behind `Content-Type` of textual responses that name no charset, whoever made them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub charset: Option<DefaultCharset>,

@@ -144,6 +144,9 @@ pub enum HashOn {
         /// The path that a new cookie is set for; none is set where absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         set_for_path: Option<String>,
+        /// The attributes of a new cookie behind its path; absent: `HttpOnly`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        attributes: Option<String>,
     },
     /// Any variable, or a text with `$variables`.
     Template(String),

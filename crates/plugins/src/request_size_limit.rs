@@ -94,11 +94,14 @@ impl Filter for SizeFilter {
             request.max_body_bytes = Some(u64::MAX);
             return Outcome::Continue;
         };
+        let too_large = match request.expects_continue {
+            true => self.0.expect_status,
+            false => 413,
+        };
         if let Some(length) = request.content_length {
-            return match (length > most, request.expects_continue) {
-                (false, _) => Outcome::Continue,
-                (true, true) => refuse(self.0.expect_status),
-                (true, false) => refuse(413),
+            return match length > most {
+                false => Outcome::Continue,
+                true => refuse(too_large),
             };
         }
         if !request.has_body {
@@ -109,7 +112,7 @@ impl Filter for SizeFilter {
         }
         request.max_body_bytes = Some(most);
         match &request.body {
-            Some(body) if body.len() as u64 > most => refuse(413),
+            Some(body) if body.len() as u64 > most => refuse(too_large),
             None if most <= MAX_VARIABLE_BODY as u64 => Outcome::NeedBody {
                 // One more tells a body that is too long from one that is just long enough.
                 max_bytes: most as usize + 1,

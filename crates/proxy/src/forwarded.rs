@@ -80,7 +80,8 @@ fn join(rewrite: &PathRewrite, matched_len: usize, path: &[u8], out: &mut Vec<u8
     };
     match rewrite.join {
         PathJoin::Segments => {
-            if !is_stripped && rest == b"/" {
+            // Of the root nothing is left, whether it is cut off or not: the base stays as it is.
+            if path == b"/" {
                 out.extend_from_slice(base);
                 return;
             }
@@ -228,14 +229,43 @@ pub fn list_so_far(forwarded: &Forwarded, headers: &Headers, name: &[u8]) -> Opt
     (!list.is_empty()).then_some(list)
 }
 
-/// The part of the path that was cut off, as a header can hold it: a decoded path can hold anything.
+/// The part of the path that was cut off, as a header can hold it: a decoded path can hold anything. Escapes of characters
+/// that mean nothing in a path are decoded, as by Kong, which has invented this header.
 fn prefix_value(prefix: &[u8]) -> Cow<'_, [u8]> {
     if is_value(prefix) {
-        return Cow::Borrowed(prefix);
+        return match prefix.contains(&b'%') {
+            true => Cow::Owned(without_escapes(prefix)),
+            false => Cow::Borrowed(prefix),
+        };
     }
     let mut escaped = Vec::with_capacity(prefix.len() + 16);
     uri::escape_path(prefix, &mut escaped);
     Cow::Owned(escaped)
+}
+
+/// Decodes all escapes but those of reserved characters (RFC 3986, 2.2), of `%` and of control characters.
+fn without_escapes(path: &[u8]) -> Vec<u8> {
+    let digit = |byte: u8| (byte as char).to_digit(16).map(|digit| digit as u8);
+    let is_kept = |byte: u8| byte.is_ascii_control() || b"!#$%&'()*+,/:;=?@[]".contains(&byte);
+    let mut out = Vec::with_capacity(path.len());
+    let mut rest = path;
+    while let Some((first, behind)) = rest.split_first() {
+        let escaped = match rest {
+            [b'%', high, low, ..] => digit(*high).zip(digit(*low)).map(|(high, low)| high << 4 | low),
+            _ => None,
+        };
+        match escaped.filter(|byte| !is_kept(*byte)) {
+            Some(byte) => {
+                out.push(byte);
+                rest = &rest[3..];
+            }
+            None => {
+                out.push(*first);
+                rest = behind;
+            }
+        }
+    }
+    out
 }
 
 /// Replaces the `X-Forwarded-*` of a request by the gateway's, once for all tries.

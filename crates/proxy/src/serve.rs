@@ -289,6 +289,15 @@ impl<'c> Call<'c> {
     }
 
     async fn run_route(&mut self, route: &Route, found: &Found) -> Result<After, Stop> {
+        if self
+            .serving
+            .published
+            .snapshot
+            .settings(self.voice)
+            .plain_header_names
+        {
+            self.exchange.request.headers.remove_odd_names();
+        }
         if let Some(limit) = route.max_body_bytes {
             self.body.limit = limit;
         }

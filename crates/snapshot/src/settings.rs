@@ -13,6 +13,8 @@ pub struct VoiceSettings {
     pub answer_expect: bool,
     /// Peers whose `X-Forwarded-*` are believed, where those of others are settled before routes are looked for.
     pub forwarded_from: Option<Vec<IpNet>>,
+    /// Request headers whose names have other characters than letters, digits, `-` and `_` are dropped.
+    pub plain_header_names: bool,
     /// The charset of textual responses that name none.
     pub charset: Option<Charset>,
 }

@@ -92,6 +92,8 @@ pub enum HashSource {
         name: Vec<u8>,
         /// For which path a new cookie is set where the client has none; `None`: none is set.
         set_for_path: Option<String>,
+        /// What stands behind the path of a new cookie.
+        attributes: String,
     },
     /// A text with variables; a call has it when at least one variable has a value.
     Template(Template),

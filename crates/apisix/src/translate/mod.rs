@@ -211,6 +211,7 @@ fn route_table(settings: &Settings) -> RouteTable {
     RouteTable {
         answer_expect: true,
         forwarded_from: Some(settings.trusted_addresses.clone()),
+        plain_header_names: true,
         voice: Voice::Apisix,
         real_ip: Some(RealIp {
             header: settings.real_ip.header.clone(),

@@ -192,6 +192,7 @@ fn hash_on(upstream: &Upstream) -> Vec<HashOn> {
         "cookie" => Some(HashOn::Cookie {
             name: key,
             set_for_path: None,
+            attributes: None,
         }),
         "vars_combinations" => Some(HashOn::Template(key)),
         _ if key == "remote_addr" => None,

@@ -192,6 +192,8 @@ async fn serve_one(
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
+        // As the originals write the names of their headers.
+        .title_case_headers(true)
         // The stream itself does better: it tells a slow client from one that has nothing to ask.
         .header_read_timeout(None)
         .serve_connection(TokioIo::new(stream), service);

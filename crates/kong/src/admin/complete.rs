@@ -2,6 +2,7 @@
 //! configuration, former names beside those that fields have now.
 
 use crate::document::family::Family;
+use crate::document::secret::{ENVIRONMENT, HASHICORP, VAULT_CONFIG};
 use crate::plugins::{Definition, Known, known};
 use crate::schema::{Field, Kind, Record};
 use serde_json::{Map, Value};
@@ -48,6 +49,15 @@ pub fn complete(record: &Record, fields: &mut Map<String, Value>) {
 
 fn complete_value(field: &Field, value: &mut Value) {
     match (field.kind, value) {
+        (Kind::Record(record), Value::Object(inner)) if std::ptr::eq(record, &VAULT_CONFIG) => {
+            // Only one kind of vaults has a token or a place.
+            let is_there = HASHICORP
+                .fields
+                .iter()
+                .any(|field| inner.contains_key(field.name));
+            let record = if is_there { &HASHICORP } else { &ENVIRONMENT };
+            complete(record, inner);
+        }
         (Kind::Record(record), Value::Object(inner)) => complete(record, inner),
         (Kind::Array(element) | Kind::Set(element), Value::Array(items)) => {
             items.iter_mut().for_each(|item| complete_value(element, item));

@@ -241,6 +241,15 @@ fn set(
         .find(|(id, name)| uuid(target) == Some(*id) || name == target)
         .map(|(_, name)| name)
         .ok_or_else(Failure::not_found)?;
+    let mut fields = upstream.fields();
+    if !fields.get("healthchecks").is_some_and(is_checked) {
+        let name = match fields.remove("name") {
+            Some(Value::String(name)) => name,
+            _ => upstream.id.to_string(),
+        };
+        let complaint = format!("no healthchecker found for {name}");
+        return Err(Failure::message(StatusCode::BAD_REQUEST, &complaint));
+    }
     if call.dry_run {
         return Ok(Answer::no_content().tried());
     }
@@ -251,4 +260,20 @@ fn set(
             .map_err(|why| Failure::message(StatusCode::BAD_REQUEST, &why))?;
     }
     Ok(Answer::no_content())
+}
+
+/// Whether an upstream's targets are checked at all, actively or by their calls.
+fn is_checked(checks: &Value) -> bool {
+    const SWITCHES: [&str; 5] = [
+        "/active/healthy/interval",
+        "/active/unhealthy/interval",
+        "/passive/unhealthy/tcp_failures",
+        "/passive/unhealthy/timeouts",
+        "/passive/unhealthy/http_failures",
+    ];
+    let is_on = |path: &&str| {
+        let value = checks.pointer(path).and_then(Value::as_f64);
+        value.is_some_and(|value| value != 0.0)
+    };
+    SWITCHES.iter().any(|path| is_on(&path))
 }

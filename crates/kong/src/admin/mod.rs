@@ -8,6 +8,7 @@
 //! **What it is not**: it knows no users and serves no calls but its own: who may call is decided in front of it, and
 //! what is stored reaches gateways by another way ([`crate::stored`]).
 
+mod absent;
 mod answer;
 mod caches;
 mod call;
@@ -71,7 +72,7 @@ use write::Writing;
 pub use state::DEFAULT_WORKSPACE;
 
 /// The version of Kong whose Admin API this is.
-pub const VERSION: &str = "3.9.1";
+pub const VERSION: &str = "3.9.3";
 
 /// How long until a store that cannot be read is tried again.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -88,6 +89,8 @@ pub struct AdminOptions {
     pub node: Node,
     /// Routes of other dialects; `None`: there are none.
     pub others: Option<Arc<dyn OtherRoutes>>,
+    /// Whether `/config` is refused, as it is where the original has a database.
+    pub has_no_config: bool,
 }
 
 /// The Admin API.
@@ -187,7 +190,7 @@ impl Admin {
             let asked = asked.unwrap_or(HeaderValue::from_static("Content-Type"));
             headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, asked);
         }
-        headers.insert(SERVER, HeaderValue::from_static("kong/3.9.1"));
+        headers.insert(SERVER, HeaderValue::from_static(crate::voice::PSEUDONYM));
         let latency = begin.elapsed().as_millis().to_string();
         if let Ok(latency) = HeaderValue::from_str(&latency) {
             headers.insert(HeaderName::from_static("x-kong-admin-latency"), latency);
@@ -232,6 +235,7 @@ impl Admin {
         let found = info::answer(call, site, &self.options, hash.as_deref())
             .or_else(|| health::answer(call, site, node))
             .or_else(|| tags::answer(call, site))
+            .or_else(|| absent::answer(call, site))
             .or_else(|| schemas::answer(call, SystemTime::now()))?;
         if call.method == Method::OPTIONS {
             return Some(Ok(Answer::options(OF_OTHERS)));

@@ -28,11 +28,6 @@ fn a_route_takes_calls_of_another_if_both_hold_and_it_wins() {
         (json!({"paths": ["/pay/card"]}), json!({"paths": ["/pay"]}), true),
         (json!({"paths": ["~/p.y$"]}), json!({"paths": ["/pay"]}), true),
         (
-            json!({"hosts": ["*.a.test"], "paths": ["/"]}),
-            json!({"hosts": ["x.a.test"]}),
-            true,
-        ),
-        (
             json!({"headers": {"x": ["1"]}, "paths": ["/"]}),
             json!({"paths": ["/pay"]}),
             true,
@@ -42,7 +37,22 @@ fn a_route_takes_calls_of_another_if_both_hold_and_it_wins() {
             json!({"paths": ["/pay"]}),
             true,
         ),
-        // What is left over takes nothing.
+        (
+            json!({"hosts": ["x.a.test"]}),
+            json!({"hosts": ["*.a.test"], "paths": ["/"]}),
+            true,
+        ),
+        (
+            json!({"paths": ["~/p.y$"]}),
+            json!({"paths": ["/pay"], "methods": ["GET"]}),
+            true,
+        ),
+        // What is left over takes nothing. Full hosts go before any number of conditions.
+        (
+            json!({"hosts": ["*.a.test"], "paths": ["/"]}),
+            json!({"hosts": ["x.a.test"]}),
+            false,
+        ),
         (json!({"paths": ["/"]}), json!({"paths": ["/pay"]}), false),
         (
             json!({"paths": ["/"]}),

@@ -4,7 +4,7 @@ mod unread;
 
 use crate::document::common::PROTOCOLS;
 use crate::document::family::family;
-use crate::document::secret::ENVIRONMENT;
+use crate::document::secret::{ENVIRONMENT, HASHICORP};
 use crate::plugins::{Definition, all};
 use crate::schema::{Field, Kind, Record, print};
 use serde_json::{Map, Value, json};
@@ -97,10 +97,12 @@ pub fn plugin_config(name: &str) -> Option<Value> {
 
 /// The schema of a vault by its name; `None`: there is no such vault.
 pub fn vault(name: &str) -> Option<Value> {
-    if name != "env" {
-        return None;
-    }
-    let printed = print::field(&Field::new("config", Kind::Record(&ENVIRONMENT)).required());
+    let record = match name {
+        "env" => &ENVIRONMENT,
+        "hcv" => &HASHICORP,
+        _ => return None,
+    };
+    let printed = print::field(&Field::new("config", Kind::Record(record)).required());
     Some(json!({ "entity_checks": [], "fields": [{ "config": printed }] }))
 }
 

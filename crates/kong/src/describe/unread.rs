@@ -8,7 +8,6 @@ pub fn record(name: &str) -> Option<&'static Record> {
     Some(match name {
         "clustering_data_planes" => &CLUSTERING_DATA_PLANE,
         "filter_chains" => &FILTER_CHAIN,
-        "oauth2_tokens" => &OAUTH2_TOKEN,
         "parameters" => &PARAMETER,
         "tags" => &TAG,
         _ => return None,
@@ -80,22 +79,6 @@ static FILTER: Record = Record::of(&[
         .required()
         .or(Default::Boolean(true)),
     Field::new("config", Kind::Any),
-]);
-
-static OAUTH2_TOKEN: Record = Record::of(&[
-    ID,
-    CREATED_AT,
-    Field::new("service", Kind::Foreign("services")),
-    Field::new("credential", Kind::Foreign("oauth2_credentials")).required(),
-    Field::new("token_type", Kind::String)
-        .required()
-        .or(Default::Text("bearer"))
-        .check(&[Check::OneOf(&["bearer"])]),
-    Field::new("expires_in", Kind::Integer).required(),
-    Field::new("access_token", Kind::String).unique().auto(),
-    Field::new("refresh_token", Kind::String).unique(),
-    Field::new("authenticated_userid", Kind::String),
-    Field::new("scope", Kind::String),
 ]);
 
 static PARAMETER: Record = Record::of(&[

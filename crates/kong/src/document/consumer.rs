@@ -53,9 +53,22 @@ pub static JWT: Record = Record {
         field: "algorithm",
         is: Is::OneOf(&["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "EdDSA"]),
         then: "rsa_public_key",
-        must: Must::BeGiven,
+        must: Must::BeText(public_key),
     }],
 };
+
+/// A key in PEM; which algorithm it fits shows with the first token.
+fn public_key(text: &str) -> Result<(), String> {
+    let is_reference = text.starts_with("{vault://") && text.ends_with('}');
+    let is_key = || {
+        let label = text.split_once("-----BEGIN ")?.1.split_once("-----")?.0;
+        Some(label.ends_with("KEY") || label == "CERTIFICATE")
+    };
+    match is_reference || is_key().unwrap_or(false) {
+        true => Ok(()),
+        false => Err("invalid key".to_owned()),
+    }
+}
 
 /// The fields of a group membership.
 pub static ACL: Record = Record::of(&[

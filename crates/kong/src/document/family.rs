@@ -1,6 +1,6 @@
 //! The families of entities that a document may hold: their fields, and what their ids are made from.
 
-use super::{consumer, plugin, route, secret, service, upstream, workspace};
+use super::{consumer, plugin, route, secret, service, session, upstream, workspace};
 use crate::schema::{Kind, Record};
 
 /// A family of entities: a list in documents, of its own or inside of the entities that its members belong to.
@@ -146,6 +146,16 @@ pub static FAMILIES: &[Family] = &[
         .id_from(IdFrom::Nothing)
         .cascading()
         .kept_only(),
+    Family::new("oauth2_tokens", &session::OAUTH2_TOKEN, "access_token")
+        .id_from(IdFrom::Nothing)
+        .cascading()
+        .kept_only(),
+    Family::new("sessions", &session::SESSION, "session_id")
+        .id_from(IdFrom::Nothing)
+        .kept_only(),
+    Family::new("acme_storage", &session::ACME, "id")
+        .id_from(IdFrom::Nothing)
+        .kept_only(),
 ];
 
 /// Lists that the original knows and of which nothing is made here, not even a check of their members.
@@ -153,10 +163,7 @@ pub const UNREAD: &[&str] = &[
     "workspaces",
     "parameters",
     "clustering_data_planes",
-    "oauth2_tokens",
     "oauth2_authorization_codes",
-    "sessions",
-    "acme_storage",
     "ratelimiting_metrics",
 ];
 

@@ -1,6 +1,7 @@
 //! Routes: fields, the checks that depend on their protocols, and the value that translation reads.
 
 use super::common::{CREATED_AT, ID, NAME, PORT, PROTOCOLS, TAGS, UPDATED_AT};
+use super::route_expression::check_expression;
 use crate::schema::{Check, Default, EntityCheck, Field, Fields, Given, Kind, Record, text};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -72,6 +73,7 @@ pub static RECORD: Record = Record {
         EntityCheck::Test(check_server_names),
         EntityCheck::Fields(unfit_conditions),
         EntityCheck::Test(check_conditions),
+        EntityCheck::Test(check_expression),
     ],
 };
 

@@ -1,6 +1,6 @@
 //! Certificates, server names and authorities; keys and vaults, which are checked in shape and kept.
 
-use super::common::{CREATED_AT, ID, NAME, TAGS, UPDATED_AT};
+use super::common::{CREATED_AT, ID, NAME, PORT, TAGS, UPDATED_AT};
 use crate::schema::{Check, EntityCheck, Field, Fields, Kind, Record, text};
 use serde::Deserialize;
 use serde_json::Value;
@@ -60,7 +60,12 @@ pub static CA_CERTIFICATE: Record = Record {
 };
 
 /// The fields of a vault.
-pub static VAULT: Record = Record::of(&[
+pub static VAULT: Record = Record {
+    fields: VAULT_FIELDS,
+    checks: &[EntityCheck::Fields(fields_of_others)],
+};
+
+const VAULT_FIELDS: &[Field] = &[
     ID,
     Field::new("prefix", Kind::String)
         .required()
@@ -70,15 +75,76 @@ pub static VAULT: Record = Record::of(&[
         .required()
         .check(&[Check::Text(vault_name)]),
     Field::new("description", Kind::String),
-    Field::new("config", Kind::Record(&ENVIRONMENT)),
+    Field::new("config", Kind::Record(&VAULT_CONFIG)),
     CREATED_AT,
     UPDATED_AT,
     TAGS,
+];
+
+/// What is said of vaults of all kinds. Which of it an entity may say depends on its kind.
+pub static VAULT_CONFIG: Record = Record::of(&[
+    PREFIX,
+    PROTOCOL,
+    HOST,
+    VAULT_PORT,
+    NAMESPACE,
+    MOUNT,
+    VERSION,
+    AUTH_METHOD,
+    TOKEN,
 ]);
 
-/// What is said of the one vault that there is, the environment.
-pub static ENVIRONMENT: Record =
-    Record::of(&[Field::new("prefix", Kind::String).check(&[Check::Text(environment_prefix)])]);
+/// What is said of the environment as a vault.
+pub static ENVIRONMENT: Record = Record::of(&[PREFIX]);
+
+/// What is said of a vault that speaks as HashiCorp's does.
+pub static HASHICORP: Record = Record::of(&[
+    PROTOCOL,
+    HOST,
+    VAULT_PORT,
+    NAMESPACE,
+    MOUNT,
+    VERSION,
+    AUTH_METHOD,
+    TOKEN,
+]);
+
+const PREFIX: Field = Field::new("prefix", Kind::String).check(&[Check::Text(environment_prefix)]);
+const PROTOCOL: Field = Field::new("protocol", Kind::String).check(&[Check::OneOf(&["http", "https"])]);
+const HOST: Field = Field::new("host", Kind::String).check(&[Check::Text(text::host)]);
+const VAULT_PORT: Field = Field::new("port", Kind::Integer).check(PORT);
+const NAMESPACE: Field = Field::new("namespace", Kind::String);
+const MOUNT: Field = Field::new("mount", Kind::String);
+const VERSION: Field = Field::new("kv", Kind::String).check(&[Check::OneOf(&["v1", "v2"])]);
+const AUTH_METHOD: Field = Field::new("auth_method", Kind::String).check(&[Check::OneOf(&["token"])]);
+const TOKEN: Field = Field::new("token", Kind::String);
+
+/// Fields that vaults of the entity's kind do not have.
+fn fields_of_others(entity: &Fields) -> Vec<(&'static str, String)> {
+    const OF_HASHICORP: [(&str, &str); 8] = [
+        ("protocol", "config.protocol"),
+        ("host", "config.host"),
+        ("port", "config.port"),
+        ("namespace", "config.namespace"),
+        ("mount", "config.mount"),
+        ("kv", "config.kv"),
+        ("auth_method", "config.auth_method"),
+        ("token", "config.token"),
+    ];
+    let Some(Value::Object(config)) = entity.get("config") else {
+        return Vec::new();
+    };
+    let others: &[(&str, &'static str)] = match entity.get("name").and_then(Value::as_str) {
+        Some("env") => &OF_HASHICORP,
+        Some("hcv") => &[("prefix", "config.prefix")],
+        _ => &[],
+    };
+    let given = |name: &str| config.get(name).is_some_and(|value| !value.is_null());
+    let unknown = others.iter().filter(|(name, _)| given(name));
+    unknown
+        .map(|(_, place)| (*place, "unknown field".to_owned()))
+        .collect()
+}
 
 /// The fields of a set of keys.
 pub static KEY_SET: Record = Record::of(&[ID, NAME, TAGS, CREATED_AT, UPDATED_AT]);
@@ -248,7 +314,7 @@ fn environment_prefix(text: &str) -> Result<(), String> {
 }
 
 fn vault_name(text: &str) -> Result<(), String> {
-    if text == "env" {
+    if matches!(text, "env" | "hcv") {
         Ok(())
     } else {
         Err(format!("vault '{text}' is not installed"))

@@ -54,6 +54,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
         tell: (!config.hide_groups_header).then(|| Tell {
             header: "X-Consumer-Groups".to_owned(),
             label: GROUPS.to_owned(),
+            if_empty: true,
         }),
         ..Config::default()
     }))

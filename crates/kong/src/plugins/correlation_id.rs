@@ -1,7 +1,7 @@
 //! `correlation-id`: gives every call an id.
 
 use super::{Consumers, Definition, Unfit, typed, untyped};
-use crate::schema::{Check, Default, Field, Kind, Record, text};
+use crate::schema::{Check, Default, Field, Kind, Record};
 use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::request_id::{Config, Echo, Generator};
@@ -11,9 +11,7 @@ pub const DEFINITION: Definition = Definition {
     name: "correlation-id",
     priority: 100_001,
     config: Record::of(&[
-        Field::new("header_name", Kind::String)
-            .or(Default::Text("Kong-Request-ID"))
-            .check(&[Check::Text(text::header_name)]),
+        Field::new("header_name", Kind::String).or(Default::Text("Kong-Request-ID")),
         Field::new("generator", Kind::String)
             .required()
             .or(Default::Text("uuid#counter"))

@@ -1,20 +1,26 @@
 //! The lists of changes that the two transformer plugins have in common.
 
-use crate::schema::{Check, Default, Field, Kind};
+use crate::schema::{Check, Default, Field, Kind, text};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use weir_plugin::headers::is_name;
 use weir_plugins::field_steps::FieldStep;
-use weir_plugins::header_steps::HeaderStep;
+use weir_plugins::header_steps::{HeaderStep, is_own};
 
-/// Names.
+/// Names of headers.
 pub const NAMES: Field = list(
     "headers",
     &Field::element(Kind::String).check(&[Check::Text(check_name)]),
 );
-/// Pairs of a name and a value, or of an old and a new name.
+/// Pairs of a header's name and a value.
 pub const PAIRS: Field = list(
     "headers",
-    &Field::element(Kind::String).check(&[Check::Text(check_pair)]),
+    &Field::element(Kind::String).check(&[Check::Text(is_pair), Check::Text(check_name)]),
+);
+/// Pairs of a header's old and new name.
+pub const NEW_NAMES: Field = list(
+    "headers",
+    &Field::element(Kind::String).check(&[Check::Text(is_pair), Check::Text(check_names)]),
 );
 
 /// A list of texts that is empty unless a document says otherwise.
@@ -24,20 +30,30 @@ pub const fn list(name: &'static str, element: &'static Field) -> Field {
         .or(Default::Texts(&[]))
 }
 
-fn check_name(text: &str) -> Result<(), String> {
-    let name = text.split(':').next().unwrap_or_default();
-    if !name.is_empty() && weir_plugin::headers::is_name(name.as_bytes()) {
+/// A name, a colon and perhaps more.
+pub fn is_pair(text: &str) -> Result<(), String> {
+    if text.contains(':') && !text.starts_with(':') {
         Ok(())
     } else {
-        Err(format!("'{name}' is not a valid header"))
+        Err(format!("invalid value: {text}"))
     }
 }
 
-fn check_pair(text: &str) -> Result<(), String> {
-    if !text.contains(':') || text.starts_with(':') {
-        return Err(format!("invalid value: {text}"));
+fn check_name(text: &str) -> Result<(), String> {
+    is_header(split(text).0)
+}
+
+fn check_names(text: &str) -> Result<(), String> {
+    let (old, new) = split(text);
+    is_header(old)?;
+    is_header(new)
+}
+
+fn is_header(name: &str) -> Result<(), String> {
+    match text::header_name(name) {
+        Ok(()) if !name.is_empty() => Ok(()),
+        _ => Err(format!("'{name}' is not a valid header")),
     }
-    check_name(text)
 }
 
 /// An operation of a transformer on pairs, and the step that it is.
@@ -53,11 +69,15 @@ const ON_HEADERS: [Operation; 4] = [
     ("append", HeaderStep::Append),
 ];
 
-/// The steps on headers in the order in which both plugins take them. Headers for which `is_special` holds are left out.
+/// The steps on headers in the order in which both plugins take them. Headers for which `is_special` holds are left out,
+/// and those that no message has or that are the gateway's own.
 pub fn steps(config: &Value, is_special: fn(&str) -> bool) -> Vec<HeaderStep> {
+    let is_special = |name: &str| is_special(name) || is_own(name) || !is_name(name.as_bytes());
     let mut steps = Vec::new();
     for name in texts(config, "remove", "headers") {
-        steps.push(HeaderStep::Remove(vec![split(name).0.to_owned()]));
+        if is_name(split(name).0.as_bytes()) {
+            steps.push(HeaderStep::Remove(vec![split(name).0.to_owned()]));
+        }
     }
     for (operation, step) in ON_HEADERS {
         for pair in texts(config, operation, "headers") {

@@ -1,7 +1,7 @@
 //! `jwt`: recognises consumers by a JSON Web Token.
 
 use super::{Consumers, Definition, Unfit, challenge, identity, typed, untyped};
-use crate::schema::{Check, Default, Field, Kind, Record};
+use crate::schema::{Check, Default, EntityCheck, Field, Is, Kind, Must, Record};
 use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::jwt::{Config, Several, TimeClaim, TokenPlace};
@@ -31,7 +31,12 @@ pub const DEFINITION: Definition = Definition {
         Field::new("header_names", NAMES).or(Default::Texts(&["authorization"])),
         Field::new("realm", Kind::String),
     ]),
-    checks: &[],
+    checks: &[EntityCheck::When {
+        field: "config.maximum_expiration",
+        is: Is::Above(0),
+        then: "config.claims_to_verify",
+        must: Must::Contain("exp"),
+    }],
     shorthands: &[],
     on_consumers: false,
     catalogue_name: "jwt",
@@ -68,7 +73,7 @@ fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, Unfit> 
         scheme_required: true,
         key_claim: config.key_claim_name,
         key_in_header: true,
-        check_typ: true,
+        check_typ: false,
         secret_is_base64: config.secret_is_base64,
         required_claims: claims
             .iter()

@@ -1,11 +1,13 @@
 //! `request-transformer`: changes method, path, query, headers and body of requests. Functions in templates are not
 //! available yet.
 
-use super::header_edits::{NAMES, PAIRS, field_steps, list, split, steps, texts};
+use super::header_edits::{NAMES, NEW_NAMES, PAIRS, field_steps, list, split, steps, texts};
 use super::{Consumers, Definition, Unfit, untyped};
 use crate::schema::{Check, Field, Kind, Record, text};
 use serde_json::Value;
-use weir_plugins::request_rewrite::Config;
+use std::collections::BTreeMap;
+use weir_plugins::header_steps::HeaderStep;
+use weir_plugins::request_rewrite::{Config, expression_fault};
 
 /// The plugin.
 pub const DEFINITION: Definition = Definition {
@@ -22,18 +24,61 @@ pub const DEFINITION: Definition = Definition {
 const FIELDS: &[Field] = &[
     Field::new("http_method", Kind::String).check(&[Check::Text(text::method)]),
     Field::new("remove", Kind::Record(&REMOVE)).required(),
-    Field::new("rename", Kind::Record(&CHANGE)).required(),
+    Field::new("rename", Kind::Record(&RENAME)).required(),
     Field::new("replace", Kind::Record(&REPLACE)).required(),
     Field::new("add", Kind::Record(&CHANGE)).required(),
     Field::new("append", Kind::Record(&CHANGE)).required(),
 ];
 
-static REMOVE: Record = Record::of(&[BODY, NAMES, QUERY]);
-static CHANGE: Record = Record::of(&[BODY, PAIRS, QUERY]);
-static REPLACE: Record = Record::of(&[BODY, PAIRS, QUERY, Field::new("uri", Kind::String)]);
+static REMOVE: Record = Record::of(&[list("body", &TEXT), NAMES, list("querystring", &TEXT)]);
+static RENAME: Record = Record::of(&[list("body", &PAIR), NEW_NAMES, list("querystring", &PAIR)]);
+static CHANGE: Record = Record::of(&[list("body", &PAIR), PAIRS, list("querystring", &PAIR)]);
+static REPLACE: Record = Record::of(&[
+    list("body", &PAIR),
+    PAIRS,
+    list("querystring", &PAIR),
+    Field::new("uri", Kind::String),
+]);
 
-const BODY: Field = list("body", &Field::element(Kind::String));
-const QUERY: Field = list("querystring", &Field::element(Kind::String));
+const TEXT: Field = Field::element(Kind::String);
+const PAIR: Field = Field::element(Kind::String).check(&[Check::Text(check_pair)]);
+
+/// A name with a value, which is a template that can be read.
+fn check_pair(pair: &str) -> Result<(), String> {
+    let (name, value) = split(pair);
+    if value.is_empty() {
+        return Err(format!("key '{name}' has no value"));
+    }
+    match expression_fault(value) {
+        None => Ok(()),
+        Some(fault) => Err(format!(
+            "value '{value}' is not in supported format, error:{fault}"
+        )),
+    }
+}
+
+/// A template that cannot be read is only found out by a call, which it fails.
+fn template(text: &str) -> &str {
+    match expression_fault(text) {
+        None => text,
+        Some(_) => "$(template.fault)",
+    }
+}
+
+fn with_template(step: HeaderStep) -> HeaderStep {
+    let templates = |lines: BTreeMap<String, String>| {
+        let lines = lines.into_iter();
+        lines
+            .map(|(name, text)| (name, template(&text).to_owned()))
+            .collect()
+    };
+    match step {
+        HeaderStep::Replace(lines) => HeaderStep::Replace(templates(lines)),
+        HeaderStep::Add(lines) => HeaderStep::Add(templates(lines)),
+        HeaderStep::Append(lines) => HeaderStep::Append(templates(lines)),
+        other => other,
+    }
+}
 
 fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
     let is_host = |name: &str| name.eq_ignore_ascii_case("host");
@@ -44,10 +89,12 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
     let as_text = |_: &str, text: &str, _: usize| (!text.is_empty()).then(|| Value::from(text));
     let method = config["http_method"].as_str();
     Ok(untyped(Config {
-        path: config["replace"]["uri"].as_str().map(str::to_owned),
+        path: config["replace"]["uri"]
+            .as_str()
+            .map(|uri| template(uri).to_owned()),
         method: method.map(str::to_owned),
-        host: host.map(|(_, value)| value.to_owned()),
-        headers: steps(config, is_host),
+        host: host.map(|(_, value)| template(value).to_owned()),
+        headers: steps(config, is_host).into_iter().map(with_template).collect(),
         query: field_steps(config, "querystring", &as_text),
         body: field_steps(config, "body", &as_text),
         form_to_query: matches!(method, Some("GET" | "HEAD" | "TRACE")),

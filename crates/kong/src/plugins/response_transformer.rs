@@ -1,6 +1,6 @@
 //! `response-transformer`: changes headers and JSON bodies of responses.
 
-use super::header_edits::{NAMES, PAIRS, field_steps, list, steps};
+use super::header_edits::{NEW_NAMES, field_steps, is_pair, list, steps};
 use super::{Consumers, Definition, Unfit, untyped};
 use crate::schema::{Check, Field, Kind, Record};
 use serde_json::Value;
@@ -26,21 +26,18 @@ const FIELDS: &[Field] = &[
     Field::new("append", Kind::Record(&CHANGE)).required(),
 ];
 
-static REMOVE: Record = Record::of(&[list("json", &Field::element(Kind::String)), NAMES]);
-static RENAME: Record = Record::of(&[list("json", &JSON_PAIR), PAIRS]);
-static CHANGE: Record = Record::of(&[list("json", &JSON_PAIR), list("json_types", &JSON_TYPE), PAIRS]);
+static REMOVE: Record = Record::of(&[list("json", &TEXT), list("headers", &TEXT)]);
+static RENAME: Record = Record::of(&[list("json", &PAIR), NEW_NAMES]);
+static CHANGE: Record = Record::of(&[
+    list("json", &PAIR),
+    list("json_types", &JSON_TYPE),
+    list("headers", &PAIR),
+]);
 
-const JSON_PAIR: Field = Field::element(Kind::String).check(&[Check::Text(check_pair)]);
+const TEXT: Field = Field::element(Kind::String);
+const PAIR: Field = Field::element(Kind::String).check(&[Check::Text(is_pair)]);
 const JSON_TYPE: Field =
     Field::element(Kind::String).check(&[Check::OneOf(&["boolean", "number", "string"])]);
-
-fn check_pair(text: &str) -> Result<(), String> {
-    if text.contains(':') && !text.starts_with(':') {
-        Ok(())
-    } else {
-        Err(format!("invalid value: {text}"))
-    }
-}
 
 fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
     let typed = |operation: &str, text: &str, index: usize| {

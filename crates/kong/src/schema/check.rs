@@ -115,6 +115,8 @@ pub enum Is {
     OneOf(&'static [&'static str]),
     /// None of these.
     NotOneOf(&'static [&'static str]),
+    /// A number above this.
+    Above(i64),
 }
 
 /// What a field must comply with because of another.
@@ -126,6 +128,10 @@ pub enum Must {
     BeGiven,
     /// It is one of these.
     BeOneOf(&'static [&'static str]),
+    /// It has a value, a text for which the function has no complaint.
+    BeText(fn(&str) -> Result<(), String>),
+    /// It is a list with this text in it, or none.
+    Contain(&'static str),
 }
 
 impl EntityCheck {
@@ -235,10 +241,16 @@ fn report_at(place: &Place<'_>, field: &str, complaint: &str, problems: &mut Pro
 
 impl Is {
     fn holds(self, value: Option<&Value>) -> bool {
+        if let Self::Above(low) = self {
+            return value
+                .and_then(Value::as_f64)
+                .is_some_and(|number| number > low as f64);
+        }
         let Some(text) = value.and_then(Value::as_str) else {
             return false;
         };
         match self {
+            Self::Above(_) => false,
             Self::Equal(other) => text == other,
             Self::OneOf(others) => others.contains(&text),
             Self::NotOneOf(others) => !others.contains(&text),
@@ -250,9 +262,17 @@ impl Must {
     fn verify(self, value: Option<&Value>) -> Result<(), String> {
         let value = value.filter(|value| !value.is_null());
         match (self, value) {
-            (Self::BeNull, None) | (Self::BeGiven, Some(_)) | (Self::BeOneOf(_), None) => Ok(()),
+            (Self::BeNull | Self::BeOneOf(_) | Self::Contain(_), None) | (Self::BeGiven, Some(_)) => Ok(()),
             (Self::BeNull, Some(_)) => Err("value must be null".to_owned()),
-            (Self::BeGiven, None) => Err("required field missing".to_owned()),
+            (Self::BeText(test), Some(value)) => test(value.as_str().unwrap_or_default()),
+            (Self::Contain(text), Some(value)) => {
+                let mut items = value.as_array().into_iter().flatten();
+                match items.any(|item| item.as_str() == Some(text)) {
+                    true => Ok(()),
+                    false => Err(format!("expected to contain: {text}")),
+                }
+            }
+            (Self::BeGiven | Self::BeText(_), None) => Err("required field missing".to_owned()),
             (Self::BeOneOf(texts), Some(value)) => Check::OneOf(texts).verify(value),
         }
     }

@@ -124,13 +124,15 @@ fn condition(is: Is) -> Value {
         Is::Equal(text) => json!({ "eq": text }),
         Is::OneOf(texts) => json!({ "one_of": texts }),
         Is::NotOneOf(texts) => json!({ "not_one_of": texts }),
+        Is::Above(low) => json!({ "gt": low }),
     }
 }
 
 fn consequence(must: Must) -> Value {
     match must {
         Must::BeNull => json!({ "eq": null }),
-        Must::BeGiven => json!({ "required": true }),
+        Must::BeGiven | Must::BeText(_) => json!({ "required": true }),
+        Must::Contain(text) => json!({ "contains": text }),
         Must::BeOneOf(texts) => json!({ "one_of": texts }),
     }
 }

@@ -61,6 +61,7 @@ pub(crate) fn route_table() -> RouteTable {
     RouteTable {
         voice: Voice::Kong,
         answer_expect: true,
+        plain_header_names: true,
         charset: Some(DefaultCharset::of_texts("UTF-8")),
         ..RouteTable::default()
     }

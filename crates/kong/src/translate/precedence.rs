@@ -50,22 +50,32 @@ pub fn rank(
     }
 }
 
-/// From the highest bit: 3 bits number of conditions, 1 bit no wildcard among the hosts, 8 bits number of headers, 1 bit
-/// regular expression, 32 bits its priority, 19 bits length of a plain path.
+/// The number that the original packs a route's conditions into.
 ///
-/// A negative priority of a regular expression runs over into all higher bits, as it does in the original.
+/// It means to have, from the highest bit: 3 bits number of conditions, 1 bit no wildcard among the hosts, 8 bits number
+/// of headers, 1 bit regular expression, 32 bits its priority, 19 bits length of a plain path. But only the two single
+/// bits are 64 bits wide there. All other parts are plain numbers, which its shifts cut to 32 bits with a sign: the
+/// number of conditions comes out at bit 29, the number of headers at bit 20. Thus full hosts go before regular
+/// expressions, these before the number of conditions; and four conditions or more, a negative number, before all.
 fn packed_priority(route: &Route, path: Option<&str>) -> u64 {
     let is_regex = path.is_some_and(is_regex);
-    let conditions = kinds(route, path).iter().filter(|given| **given).count() as u64;
+    let conditions = kinds(route, path).iter().filter(|given| **given).count() as i64;
     let has_plain_hosts_only = !route.hosts.is_empty() && !route.hosts.iter().any(|host| host.contains('*'));
     let regex_priority = route.regex_priority.filter(|_| is_regex).unwrap_or(0);
     let path_length = path.filter(|_| !is_regex).map_or(0, str::len) as u64;
-    (conditions << 61)
+    shifted(conditions, 61)
         | (u64::from(has_plain_hosts_only) << 60)
-        | ((route.headers.len().min(255) as u64) << 52)
+        | shifted(route.headers.len().min(255) as i64, 52)
         | (u64::from(is_regex) << 51)
-        | ((regex_priority as u64) << 19)
+        | shifted(regex_priority, 19)
         | (path_length & 0x7_ffff)
+}
+
+/// A plain number, shifted as LuaJIT's `bit.lshift` does it: in 32 bits, by the last five bits of the distance, with a
+/// sign that fills the upper half.
+fn shifted(number: i64, by: u32) -> u64 {
+    let low = (number as u32).wrapping_shl(by);
+    i64::from(low as i32) as u64
 }
 
 /// The original splits a route by the length of its paths and makes up an id for each part; equal priorities
@@ -120,5 +130,63 @@ fn traditional(route: &Route, path: Option<&str>, has_port: bool, position: usiz
         regex_priority: route.regex_priority.filter(|_| is_regex).unwrap_or(0),
         path_length: path.map_or(0, str::len),
         position: Reverse(position),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+    use serde_json::json;
+
+    /// What LuaJIT makes of the original's formula for the same routes.
+    #[test]
+    fn conditions_are_packed_as_by_the_original() {
+        for (conditions, path, packed) in [
+            (json!({}), "~/a", 0x0008_0000_2000_0000),
+            (json!({"methods": ["GET"]}), "/abcd", 0x4000_0005),
+            (json!({"hosts": ["a.test"]}), "/abcd", 0x1000_0000_4000_0005),
+            (json!({"hosts": ["*.test"]}), "/abcd", 0x4000_0005),
+            (
+                json!({"hosts": ["a.test"], "methods": ["GET"]}),
+                "/abcd",
+                0x1000_0000_6000_0005,
+            ),
+            (
+                json!({"hosts": ["a.test"], "methods": ["GET"], "headers": {"a": ["b"]}}),
+                "/abcd",
+                0xffff_ffff_8010_0005,
+            ),
+            (
+                json!({"methods": ["GET"], "headers": {"a": ["b"], "c": ["d"]}}),
+                "/abcd",
+                0x6020_0005,
+            ),
+            (json!({"regex_priority": -1}), "~/a", 0xffff_ffff_fff8_0000),
+            (
+                json!({"methods": ["GET"], "regex_priority": 5000}),
+                "~/a",
+                0xffff_ffff_dc40_0000,
+            ),
+            (
+                json!({"methods": ["GET"], "regex_priority": 8192}),
+                "~/a",
+                0x0008_0000_4000_0000,
+            ),
+        ] {
+            let mut route = json!({
+                "id": Uuid::nil(),
+                "protocols": ["http"],
+                "https_redirect_status_code": 426,
+                "strip_path": true,
+                "preserve_host": false,
+                "paths": [path],
+            });
+            let all = route.as_object_mut().expect("an object");
+            all.extend(conditions.as_object().expect("an object").clone());
+            let route = Route::deserialize(&route).expect("a route");
+            let found = packed_priority(&route, Some(path));
+            assert_eq!(found, packed, "{conditions} {path}: {found:#018x}");
+        }
     }
 }

@@ -252,6 +252,8 @@ fn hash_inputs(upstream: &Upstream) -> Vec<HashOn> {
         Some(HashOn::Cookie {
             name: upstream.hash_on_cookie.clone()?,
             set_for_path: upstream.hash_on_cookie_path.clone(),
+            // The original writes the first of them like this, so browsers pass it by.
+            attributes: Some("Same-Site=Lax; HttpOnly".to_owned()),
         })
     };
     let first = hash_input(

@@ -79,6 +79,11 @@ pub fn of(refusal: &Refusal, exchange: &Exchange) -> Spoken {
         },
         RefusalKind::MethodNotAllowed => Spoken::server("Method not allowed"),
         RefusalKind::RequestTimeout => Spoken::server("Request timeout"),
+        // The original's server has no limit; a plugin set this one, and would have read the body to the end.
+        RefusalKind::BodyTooLarge if exchange.request.max_body_bytes.is_some() => Spoken {
+            status: exchange.request.expects_continue.then_some(417),
+            ..Spoken::router(unacceptable(413))
+        },
         RefusalKind::BodyTooLarge => Spoken::server("Payload too large"),
         RefusalKind::UriTooLong => Spoken::server("URI too long"),
         RefusalKind::ExpectationFailed => Spoken::server("Expectation failed"),

@@ -9,13 +9,15 @@ mod owned;
 mod syntax;
 
 pub use named::FieldName;
-pub use syntax::{is_name, is_token, is_value, token_len, value_len};
+pub use syntax::{is_name, is_token, is_value, name_len, token_len, value_len};
 
 /// Headers of one request or response.
 #[derive(Debug, Clone, Default)]
 pub struct Headers {
     arena: Vec<u8>,
     entries: Vec<Entry>,
+    /// Whether a line that was named has a name with other characters than letters, digits, `-` and `_`.
+    has_odd_names: bool,
 }
 
 /// Offsets into the arena. `line_end` is behind the line's CRLF, so that neighbours are written in one copy.
@@ -69,12 +71,14 @@ impl Headers {
     pub fn clear(&mut self) {
         self.arena.clear();
         self.entries.clear();
+        self.has_odd_names = false;
     }
 
     /// Makes this list like another one, in the memory that it has.
     pub fn copy_from(&mut self, other: &Self) {
         self.arena.clone_from(&other.arena);
         self.entries.clone_from(&other.entries);
+        self.has_odd_names = other.has_odd_names;
     }
 
     /// The bytes that the list takes, about.
@@ -139,7 +143,7 @@ impl Headers {
         }
         // Hardly ever any, and then no memory is taken.
         let mut behind = Vec::new();
-        let Self { arena, entries } = self;
+        let Self { arena, entries, .. } = self;
         for entry in entries.iter_mut().filter(|entry| !entry.is_removed()) {
             if other.contains(Self::header(arena, entry).name) {
                 behind.push(*entry);
@@ -189,6 +193,31 @@ impl Headers {
             line_end: line_end as u32,
             tag: Tag::of(name),
         });
+    }
+
+    /// Notes that a line that was named has a name with other characters than letters, digits, `-` and `_`.
+    #[cold]
+    pub fn note_odd_name(&mut self) {
+        self.has_odd_names = true;
+    }
+
+    /// Removes the lines whose names have other characters than letters, digits, `-` and `_`, where that was noted.
+    #[inline]
+    pub fn remove_odd_names(&mut self) {
+        if self.has_odd_names {
+            self.find_odd_names();
+        }
+    }
+
+    #[cold]
+    fn find_odd_names(&mut self) {
+        let arena = &self.arena;
+        for entry in self.entries.iter_mut().filter(|entry| !entry.is_removed()) {
+            if !name_len(Self::header(arena, entry).name).1 {
+                entry.tag = Tag::REMOVED;
+            }
+        }
+        self.has_odd_names = false;
     }
 
     /// Brings the bytes of the head whose lines were named since the list was cleared.
@@ -244,7 +273,7 @@ impl Headers {
     #[inline]
     pub fn remove_any<const N: usize>(&mut self, names: [&'static [u8]; N]) {
         let tags = names.map(Tag::of);
-        let Self { arena, entries } = self;
+        let Self { arena, entries, .. } = self;
         for entry in entries {
             // Without a branch for each name: hardly any header is one of them.
             let may_be = tags.iter().fold(false, |any, tag| any | (*tag == entry.tag));
@@ -260,7 +289,7 @@ impl Headers {
 
     /// Keeps the headers for which `keep` holds.
     pub fn retain(&mut self, mut keep: impl FnMut(Header<'_>) -> bool) {
-        let Self { arena, entries } = self;
+        let Self { arena, entries, .. } = self;
         for entry in entries.iter_mut().filter(|entry| !entry.is_removed()) {
             if !keep(Self::header(arena, entry)) {
                 entry.tag = Tag::REMOVED;

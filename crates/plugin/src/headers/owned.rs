@@ -6,7 +6,7 @@ use super::{Headers, Tag};
 impl Headers {
     /// Removes every header that may be taken for this one: in any case, and with `_` for `-` or the other way round.
     pub fn remove_owned(&mut self, name: &[u8]) {
-        let Self { arena, entries } = self;
+        let Self { arena, entries, .. } = self;
         for entry in entries {
             let is_as_long = !entry.is_removed() && entry.tag.name_len() == name.len();
             if is_as_long && is_alike(Self::header(arena, entry).name, name) {

@@ -55,21 +55,36 @@ fn controls(bytes: [u8; 8]) -> u64 {
 /// How many bytes from the start on are token characters.
 #[inline]
 pub fn token_len(bytes: &[u8]) -> usize {
+    name_len(bytes).0
+}
+
+/// How many bytes from the start on are token characters, and whether all of these are letters, digits, `-` or `_`.
+#[inline]
+pub fn name_len(bytes: &[u8]) -> (usize, bool) {
     let mut length = 0;
+    let mut is_plain = true;
     while let Some(chunk) = bytes[length..].first_chunk() {
         let other = no_letters(*chunk);
         length += other.trailing_zeros() as usize / 8;
         if other != 0 {
             if !is_token(bytes[length]) {
-                return length;
+                return (length, is_plain);
             }
+            is_plain &= is_usual(bytes[length]);
             length += 1;
         }
     }
-    while bytes.get(length).is_some_and(|byte| is_token(*byte)) {
+    while let Some(byte) = bytes.get(length).filter(|byte| is_token(**byte)) {
+        is_plain &= is_usual(*byte);
         length += 1;
     }
-    length
+    (length, is_plain)
+}
+
+/// Whether names of headers usually hold this token character.
+#[inline]
+fn is_usual(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
 }
 
 /// Eight bytes looked at at once: the highest bit is set of each that is neither a letter nor a hyphen, of which most
@@ -142,5 +157,14 @@ mod tests {
             }
         }
         assert_eq!(token_len(b"x_9.a-bcdef1:"), 12);
+        for (line, length, is_plain) in [
+            (&b"X_9-Abcdefghijkl: v"[..], 16, true),
+            (b"X.9-Abcdefghijkl: v", 16, false),
+            (b"Abcdefghijklmno~: v", 16, false),
+            (b"a!", 2, false),
+            (b"a1", 2, true),
+        ] {
+            assert_eq!(name_len(line), (length, is_plain), "{line:?}");
+        }
     }
 }

@@ -119,6 +119,9 @@ pub struct Tell {
     pub header: String,
     /// The label.
     pub label: String,
+    /// Whether the header is sent, without a value, for callers who do not have the label.
+    #[serde(default)]
+    pub if_empty: bool,
 }
 
 /// The plugin.
@@ -239,6 +242,7 @@ impl AclFilter {
         let label = |identity: &Identity| self.labels.get(identity, &tell.label);
         match exchange.identity.as_ref().and_then(label) {
             Some(label) => headers.set_owned(tell.header.as_bytes(), label.joined.as_bytes()),
+            None if tell.if_empty => headers.set_owned(tell.header.as_bytes(), b""),
             None => headers.remove_owned(tell.header.as_bytes()),
         }
     }

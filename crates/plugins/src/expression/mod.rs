@@ -36,7 +36,15 @@ impl Interpolated {
                 parts.push(Part::Text(rest.as_bytes()[..start].to_vec()));
             }
             let behind = &rest[start + 2..];
-            let length = parse::closing(behind).ok_or_else(|| format!("'$({behind}' has no closing ')'"))?;
+            let Some(length) = parse::closing(behind) else {
+                if has_closing(behind) {
+                    return Err(format!("'$({behind}' has no closing quote"));
+                }
+                // What nothing closes is a text like any other.
+                parts.push(Part::Text(b"$(".to_vec()));
+                rest = behind;
+                continue;
+            };
             parts.push(Part::Expression(Expression::parse(&behind[..length])?));
             rest = &behind[length + 1..];
         }
@@ -63,6 +71,19 @@ impl Interpolated {
         }
         Ok(())
     }
+}
+
+/// Whether a `)` closes what was opened before this text, quotes aside.
+fn has_closing(text: &str) -> bool {
+    let mut depth = 1usize;
+    text.bytes().any(|byte| {
+        match byte {
+            b'(' => depth += 1,
+            b')' => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    })
 }
 
 /// What expressions in rewrites of requests know: `headers`, `query_params`, `uri_captures` and `shared`.

@@ -97,7 +97,7 @@ fn parts_are_changed() {
 
 #[test]
 fn faults_are_told() {
-    let todo: Vec<FieldStep> = serde_json::from_value(json!([{"add": {"a": "$("}}])).expect("steps");
+    let todo: Vec<FieldStep> = serde_json::from_value(json!([{"add": {"a": "$(1 +)"}}])).expect("steps");
     let faults = FieldSteps::compile(&todo, Dialect::Expressions, &DocPath::root()).expect_err("wrong");
     assert_eq!(faults[0].path.to_string(), "[0].add.a");
     let failing = steps(&json!([{"add": {"a": "$(nothing.x)"}}]));

@@ -20,7 +20,7 @@ use weir_plugin::{Exchange, Headers};
 pub enum HeaderStep {
     /// Takes out all headers of these names.
     Remove(Vec<String>),
-    /// Gives headers another name: old name to new. The new name's headers stay.
+    /// Gives headers another name: old name to new, whose own headers go.
     Rename(BTreeMap<String, String>),
     /// Sets headers, in place of all of the same name. An empty value takes them out.
     Set(BTreeMap<String, String>),
@@ -48,7 +48,7 @@ const OWN: [&str; 10] = [
 ];
 
 /// Whether the gateway itself writes the header of this name.
-pub(crate) fn is_own(name: &str) -> bool {
+pub fn is_own(name: &str) -> bool {
     OWN.iter().any(|own| own.eq_ignore_ascii_case(name))
 }
 
@@ -208,7 +208,11 @@ fn append(headers: &mut Headers, name: &[u8], value: &[u8]) {
 
 fn rename(headers: &mut Headers, old: &[u8], new: &[u8]) {
     let values: Vec<Vec<u8>> = headers.get_all(old).map(<[u8]>::to_vec).collect();
+    if values.is_empty() {
+        return;
+    }
     headers.remove(old);
+    headers.remove(new);
     for value in values {
         headers.append(new, &value);
     }

@@ -226,7 +226,8 @@ impl TokenFilter {
         }
         if let Some(max) = config.max_expiration_seconds.filter(|_| faults.is_empty()) {
             let fault = match &values[EXP] {
-                None => Some(ClaimFault::Missing),
+                // A token without end lies too far ahead, too.
+                None => Some(ClaimFault::TooFarAhead),
                 Some(ClaimValue::Number(time)) => {
                     (time - now as f64 > max as f64).then_some(ClaimFault::TooFarAhead)
                 }

@@ -18,7 +18,7 @@ mod target;
 pub(crate) use body::set_body;
 
 use crate::captures::Found;
-use crate::expression::Fault;
+use crate::expression::{Fault, Interpolated};
 use crate::field_steps::{FieldStep, FieldSteps, Pairs};
 use crate::header_steps::{HeaderStep, HeaderSteps, Side};
 use crate::texts::{Dialect, Text};
@@ -112,6 +112,11 @@ pub struct PathReplacement {
     /// What stands in place of the part that it found, with `$1` for its groups. What stands behind a `?` becomes the
     /// query.
     pub replacement: String,
+}
+
+/// What is wrong with a text whose `$(…)` stand for expressions; `None`: nothing.
+pub fn expression_fault(text: &str) -> Option<String> {
+    Interpolated::parse(text).err()
 }
 
 /// The plugin.

@@ -192,23 +192,20 @@ impl Call<'_> {
             if let HashSource::Cookie {
                 name,
                 set_for_path: Some(path),
+                attributes,
             } = source
             {
-                return Some(self.give_cookie(name, path));
+                return Some(self.give_cookie(name, path, attributes));
             }
         }
         None
     }
 
     /// Gives a client without the cookie one of its own, so that its next call goes to the same target.
-    fn give_cookie(&mut self, name: &[u8], path: &str) -> u32 {
-        let value = format!(
-            "{:016x}{:016x}",
-            self.exchange.random_u64(),
-            self.exchange.random_u64()
-        );
+    fn give_cookie(&mut self, name: &[u8], path: &str, attributes: &str) -> u32 {
+        let value = random_uuid(self.exchange.random_u64(), self.exchange.random_u64());
         let mut cookie = name.to_vec();
-        cookie.extend_from_slice(format!("={value}; Path={path}; HttpOnly").as_bytes());
+        cookie.extend_from_slice(format!("={value}; Path={path}; {attributes}").as_bytes());
         self.exchange.response_headers.append(b"Set-Cookie", &cookie);
         weir_flow::hash_key(value.as_bytes())
     }
@@ -370,6 +367,20 @@ impl<'t> Busy<'t> {
             state.latency_us.store(renewed.to_bits(), Relaxed);
         }
     }
+}
+
+/// A random UUID (RFC 9562, 5.4) in its usual form.
+fn random_uuid(high: u64, low: u64) -> String {
+    let high = (high & !0xf000) | 0x4000;
+    let low = (low >> 2) | (1 << 63);
+    format!(
+        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+        high >> 32,
+        (high >> 16) & 0xffff,
+        high & 0xffff,
+        low >> 48,
+        low & 0xffff_ffff_ffff
+    )
 }
 
 impl Drop for Busy<'_> {

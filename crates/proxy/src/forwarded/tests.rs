@@ -3,6 +3,22 @@
 use super::*;
 
 #[test]
+fn prefixes_are_told_without_escapes_that_a_header_does_not_need() {
+    for (prefix, told) in [
+        (&b"/plain"[..], &b"/plain"[..]),
+        (b"/e%20x", b"/e x"),
+        (b"/caf%C3%A9", b"/caf\xc3\xa9"),
+        (b"/a%2Fb%3f%25", b"/a%2Fb%3f%25"),
+        (b"/a%0D%0AX:%20y%00%7F", b"/a%0D%0AX: y%00%7F"),
+        (b"/%4", b"/%4"),
+        (b"/%zz%", b"/%zz%"),
+    ] {
+        assert_eq!(prefix_value(prefix).as_ref(), told);
+        assert!(is_value(&prefix_value(prefix)));
+    }
+}
+
+#[test]
 fn paths_join_as_documented() {
     let rewrite = |base: &str, strip_matched, join| PathRewrite {
         strip_matched,
@@ -32,6 +48,11 @@ fn paths_join_as_documented() {
         ("/", "/route", true, "/route/req", Bytes, "/req"),
         ("/srv", "/rou", false, "/rou/x", Bytes, "/srvrou/x"),
         ("/srv/", "", false, "/", Segments, "/srv/"),
+        ("/srv/", "/", true, "/", Segments, "/srv/"),
+        ("/srv/", "/", true, "/x", Segments, "/srv/x"),
+        ("/srv/", "/rou/", true, "/rou/", Segments, "/srv/"),
+        ("/srv/", "/rou", true, "/rou/", Segments, "/srv/"),
+        ("/srv/", "/rou", true, "/rou/x", Segments, "/srv/x"),
         ("/srv", "", true, "/x", Segments, "/srv/x"),
         ("/srv", "", true, "/", Segments, "/srv"),
         ("/srv", "", true, "/x", Bytes, "/srvx"),

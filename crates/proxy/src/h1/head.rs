@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 use weir_plugin::Headers;
-use weir_plugin::headers::{token_len, value_len};
+use weir_plugin::headers::{name_len, value_len};
 
 /// The most field lines in one head.
 pub const MAX_FIELDS: usize = 128;
@@ -19,6 +19,8 @@ struct Field {
     value: Range<usize>,
     /// Behind the line's CRLF.
     end: usize,
+    /// Whether the name is of letters, digits, `-` and `_` alone.
+    is_plain: bool,
 }
 
 /// What stands where a field line could.
@@ -88,6 +90,9 @@ fn name_lines<'b, E: From<Broken>>(
         if is_wanted {
             let value = field.value.start - first..field.value.end - first;
             headers.push_line(name, field.name.start - first, value, field.end - first);
+            if !field.is_plain {
+                headers.note_odd_name();
+            }
         }
         from = field.end;
     }
@@ -111,7 +116,8 @@ fn broken_behind(bytes: &[u8], mut from: usize) -> Option<Broken> {
 // What it gives is passed in registers only where it is inlined.
 #[inline(always)]
 fn field_line(bytes: &[u8], from: usize) -> Result<Line, Broken> {
-    let colon = from + token_len(&bytes[from..]);
+    let (length, is_plain) = name_len(&bytes[from..]);
+    let colon = from + length;
     match bytes.get(colon) {
         Some(b':') if colon > from => {}
         _ => return end_of_fields(bytes, from, colon),
@@ -133,6 +139,7 @@ fn field_line(bytes: &[u8], from: usize) -> Result<Line, Broken> {
         name: from..colon,
         value,
         end: end + 2,
+        is_plain,
     }))
 }
 

@@ -3,6 +3,7 @@
 
 use crate::spares::Spares;
 use weir_plugin::Headers;
+use weir_plugin::headers::name_len;
 
 /// Lists that a worker keeps, and the most bytes of each.
 const MAX_SPARES: usize = 1024;
@@ -146,6 +147,9 @@ impl FieldList {
                 let at = |offset: u32| from + offset as usize;
                 let line_end = at(place.end) + BEHIND.len();
                 headers.push_line(name, at(place.start), at(place.value)..at(place.end), line_end);
+                if !name_len(name).1 {
+                    headers.note_odd_name();
+                }
             }
         }
         Ok(())

@@ -42,6 +42,7 @@ pub(super) fn compile(model: &Model, diagnostics: &mut Vec<Diagnostic>) -> [Voic
             }),
             forwarded_from: table.forwarded_from.clone(),
             answer_expect: table.answer_expect,
+            plain_header_names: table.plain_header_names,
             charset: table.charset.as_ref().map(|charset| Charset {
                 parameter: format!("; charset={}", charset.name).into_bytes(),
                 media_types: charset

@@ -211,7 +211,12 @@ pub(super) fn bracketed(host: &str) -> Cow<'_, str> {
 /// Whether a cookie that the gateway may set can stand in `Set-Cookie` (RFC 6265, section 4.1.1); the field that
 /// cannot, and why.
 fn check_cookie(source: &HashOn) -> Result<(), (&'static str, String)> {
-    let HashOn::Cookie { name, set_for_path } = source else {
+    let HashOn::Cookie {
+        name,
+        set_for_path,
+        attributes,
+    } = source
+    else {
         return Ok(());
     };
     if !headers::is_name(name.as_bytes()) {
@@ -224,7 +229,13 @@ fn check_cookie(source: &HashOn) -> Result<(), (&'static str, String)> {
                 "expected a path without ';' and control characters, found '{}'",
                 path.escape_debug()
             );
-            Err(("set_for_path", message))
+            return Err(("set_for_path", message));
+        }
+        _ => {}
+    }
+    match attributes {
+        Some(text) if text.is_empty() || text.contains(char::is_control) => {
+            Err(("attributes", "expected attributes of a cookie".to_owned()))
         }
         _ => Ok(()),
     }
@@ -239,9 +250,14 @@ fn hash_source(source: &HashOn) -> HashSource {
         HashOn::Header(name) => HashSource::Header(bytes(name)),
         HashOn::QueryArg(name) => HashSource::QueryArg(bytes(name)),
         HashOn::Capture(name) => HashSource::Capture(name.clone()),
-        HashOn::Cookie { name, set_for_path } => HashSource::Cookie {
+        HashOn::Cookie {
+            name,
+            set_for_path,
+            attributes,
+        } => HashSource::Cookie {
             name: bytes(name),
             set_for_path: set_for_path.clone(),
+            attributes: attributes.clone().unwrap_or_else(|| "HttpOnly".to_owned()),
         },
         HashOn::Template(text) => HashSource::Template(Template::parse(text)),
     }

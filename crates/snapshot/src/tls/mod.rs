@@ -16,7 +16,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use std::sync::Arc;
-use weir_model::{Acme, Diagnostic, DocPath, KeyPair};
+use weir_model::{Acme, Diagnostic, DocPath, KeyPair, x509};
 
 /// What of a key pair cannot be used, and why.
 #[derive(Debug, PartialEq, Eq)]
@@ -39,7 +39,16 @@ pub(crate) fn certified_key(pair: &KeyPair) -> Result<CertifiedKey, Unusable> {
         Err(rustls::Error::InconsistentKeys(_)) => {
             Err(Unusable::Key("the key is not that of the certificate".to_owned()))
         }
-        Err(error) => Err(Unusable::Certificate(format!("expected a certificate: {error}"))),
+        // What is presented is for its reader to judge: one of version 1 is as good as any for those who take it.
+        Err(error) => match certified
+            .cert
+            .first()
+            .and_then(|first| x509::Certificate::of_der(first))
+        {
+            Some(read) if read.fits(&pair.key) => Ok(certified),
+            Some(_) => Err(Unusable::Key("the key is not that of the certificate".to_owned())),
+            None => Err(Unusable::Certificate(format!("expected a certificate: {error}"))),
+        },
     }
 }
 
@@ -90,4 +99,45 @@ pub(crate) fn authorities(pem: &str) -> Result<Arc<RootCertStore>, String> {
             .map_err(|error| format!("expected the certificates of authorities: {error}"))?;
     }
     Ok(Arc::new(store))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of version 1, as `openssl x509 -req` makes them.
+    const OLD: &str = "\
+-----BEGIN CERTIFICATE-----
+MIIBIzCByQIUNvm95Ox5c8Ox6ip5S9Nlu1NC9bYwCgYIKoZIzj0EAwIwEzERMA8G
+A1UEAwwIb2xkLnRlc3QwIBcNMjYxMTIyMjA0MDI2WhgPMjEyNjEwMjkyMDQwMjZa
+MBMxETAPBgNVBAMMCG9sZC50ZXN0MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE
+cNqqFOZ1vApIJ1F9I4JYc+9gcoFcyGf5zsyAnomoMMGT4dVsEqtXgSTuyOiWuzJy
+N5tIZo+V8AF+h/xKfpg94TAKBggqhkjOPQQDAgNJADBGAiEA4UXXOmSmPg5rhVPK
+5m4HqHYsbHfC+40IlnDwY3OMHAMCIQDwQ5B/4c8SE04o5N4pNI8wNyp5o7sXOUI6
+2ElXB4MNOQ==
+-----END CERTIFICATE-----
+";
+    const KEY: &str = "\
+-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgM4wLAnlhT41zQ1AS
+i+ecWOdA3C+q0WMCKc/Xda35+GShRANCAARw2qoU5nW8CkgnUX0jglhz72BygVzI
+Z/nOzICeiagwwZPh1WwSq1eBJO7I6Ja7MnI3m0hmj5XwAX6H/Ep+mD3h
+-----END PRIVATE KEY-----
+";
+
+    #[test]
+    fn certificates_of_version_1_are_presented_with_their_own_key_only() {
+        let pair = |certificate: &str, key: String| {
+            certified_key(&KeyPair {
+                certificate: certificate.to_owned(),
+                key,
+            })
+        };
+        assert!(pair(OLD, KEY.to_owned()).is_ok());
+        let other = rcgen::KeyPair::generate().expect("a key").serialize_pem();
+        assert!(matches!(pair(OLD, other), Err(Unusable::Key(_))));
+        let none = KEY.replace("PRIVATE KEY", "CERTIFICATE");
+        let refused = pair(&none, KEY.to_owned());
+        assert!(matches!(refused, Err(Unusable::Certificate(_))));
+    }
 }

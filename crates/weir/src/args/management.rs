@@ -34,6 +34,10 @@ pub struct ManagementArgs {
     /// [default: 127.0.0.1:8001, with a store and no other Admin API; also beside a kong.yml, if the port is free].
     #[arg(long, value_name = "ADDR[,tls]", env = "WEIR_KONG_ADMIN", value_delimiter = ' ', value_parser = listen)]
     pub kong_admin: Vec<AdminListen>,
+    /// Lets `/config` of Kong's Admin API read and replace a whole workspace also where the store outlives the process.
+    /// Kong itself has `/config` only without a database.
+    #[arg(long, env = "WEIR_KONG_ADMIN_CONFIG")]
+    pub kong_admin_config: bool,
     /// Address of APISIX's Admin API, likewise [default: 127.0.0.1:9180, with a store and no other Admin API].
     #[arg(long, value_name = "ADDR[,tls]", env = "WEIR_APISIX_ADMIN", value_delimiter = ' ', value_parser = listen)]
     pub apisix_admin: Vec<AdminListen>,

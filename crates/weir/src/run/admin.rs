@@ -186,6 +186,8 @@ async fn by_path(State((control, admin)): State<(Router, Router)>, request: Requ
 pub struct Shared {
     pub access: Access,
     pub routers: RouterArgs,
+    /// Whether Kong's Admin API has `/config`.
+    pub has_kong_config: bool,
     pub doors: DoorOptions,
     pub followed: Followed,
     pub gateways: Gateways,
@@ -265,6 +267,7 @@ impl Doors {
                             caches: shared.caches.clone(),
                             ..shared.node.clone()
                         },
+                        has_no_config: !shared.has_kong_config,
                     };
                     let admin = match &shared.declared.kong {
                         Some(file) => weir_kong::admin::Admin::over_file(Arc::clone(file), options).await?,

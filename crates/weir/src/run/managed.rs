@@ -161,6 +161,7 @@ pub async fn serve(
     let shared = Shared {
         access: Access::of(&starter.args.management, starter.args.routers.settings()),
         routers: starter.args.routers,
+        has_kong_config: management.has_kong_config,
         doors: opened.options,
         followed: followed.clone(),
         gateways: gateways.clone(),
@@ -368,9 +369,10 @@ fn door_options(starter: &Starter<'_>, management: &Management, files: Option<&F
             management.kong_admin.is_empty(),
             management.apisix_admin.is_empty(),
         ) {
-            (false, _) => Voice::Kong,
+            (false, true) => Voice::Kong,
             (true, false) => Voice::Apisix,
-            (true, true) => Voice::Native,
+            // Of several originals none speaks for what none of them has.
+            (true, true) | (false, false) => Voice::Native,
         },
     }
 }

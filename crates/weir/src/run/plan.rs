@@ -45,6 +45,8 @@ pub struct Management {
     pub data: Option<PathBuf>,
     pub store_key: Option<PathBuf>,
     pub kong_admin: Vec<AdminListen>,
+    /// Whether Kong's Admin API has `/config`.
+    pub has_kong_config: bool,
     pub apisix_admin: Vec<AdminListen>,
     pub console: Vec<AdminListen>,
     /// What Admin APIs show over TLS; `None`: something made for this process.
@@ -164,6 +166,7 @@ fn management(flags: &ManagementArgs, has_admin: bool) -> Management {
         data: flags.data.clone(),
         store_key: flags.store_key.clone(),
         kong_admin: addresses(&flags.kong_admin, KONG_ADMIN),
+        has_kong_config: flags.kong_admin_config || (flags.data.is_none() && flags.store.is_none()),
         apisix_admin: addresses(&flags.apisix_admin, APISIX_ADMIN),
         console: addresses(&flags.console, CONSOLE),
         admin_tls: files.map(|(certificate, key)| TlsFiles {

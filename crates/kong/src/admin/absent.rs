@@ -1,0 +1,51 @@
+//! Paths of the original behind which nothing is here: filters of WebAssembly, which it has switched off by default, and
+//! its plugin for certificates on demand, whose work Weir does without being asked.
+
+use super::answer::Answer;
+use super::call::Call;
+use super::failure::Failure;
+use super::plan::Site;
+use crate::document::family::family;
+use axum::http::{Method, StatusCode};
+use serde_json::Value;
+use uuid::Uuid;
+
+/// Answers a call for such a path; `None`: it is for something else.
+pub(super) fn answer(call: &Call, site: Site<'_>) -> Option<Result<Answer, Failure>> {
+    let path: Vec<&str> = call.path.iter().map(String::as_str).collect();
+    Some(match path.as_slice() {
+        ["filter-chains"]
+        | ["filter-chains", _]
+        | ["filter-chains", _, "route" | "service"]
+        | ["routes" | "services", _, "filter-chains"]
+        | ["routes" | "services", _, "filter-chains", _]
+        | ["routes", _, "filters", "all" | "disabled" | "enabled"] => Err(Failure::message(
+            StatusCode::BAD_REQUEST,
+            "this endpoint is only available when wasm is enabled",
+        )),
+        ["acme"] if matches!(call.method, Method::POST | Method::PATCH) => on_demand(site),
+        ["acme", "certificates"] | ["acme", "certificates", _] if call.is_read() => on_demand(site),
+        ["acme"] | ["acme", "certificates"] | ["acme", "certificates", _]
+            if call.method != Method::OPTIONS =>
+        {
+            Err(Failure(Answer::method_not_allowed()))
+        }
+        ["acme", ..] => Err(Failure::not_found()),
+        _ => return None,
+    })
+}
+
+/// Without an instance of the plugin there is nothing to ask or to do.
+fn on_demand(site: Site<'_>) -> Result<Answer, Failure> {
+    let has_plugin = family("plugins").is_some_and(|plugins| {
+        let mut instances = site.workspace.table(plugins).all(Uuid::nil());
+        instances.any(|kept| kept.fields().get("name") == Some(&Value::from("acme")))
+    });
+    Err(match has_plugin {
+        false => Failure::not_found(),
+        true => Failure::message(
+            StatusCode::BAD_REQUEST,
+            "Weir itself orders and renews certificates on demand",
+        ),
+    })
+}

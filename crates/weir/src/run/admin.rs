@@ -126,6 +126,7 @@ pub async fn open_beside_files(
     let shared = Shared {
         access: Access::of(&starter.args.management, routers.settings()),
         routers,
+        has_kong_config: true,
         doors: DoorOptions {
             kong: None,
             apisix: None,
@@ -267,7 +268,8 @@ impl Doors {
                             caches: shared.caches.clone(),
                             ..shared.node.clone()
                         },
-                        has_no_config: !shared.has_kong_config,
+                        // A kong.yml is a Kong without a database, whatever else there is.
+                        has_no_config: !shared.has_kong_config && shared.declared.kong.is_none(),
                     };
                     let admin = match &shared.declared.kong {
                         Some(file) => weir_kong::admin::Admin::over_file(Arc::clone(file), options).await?,

@@ -22,6 +22,7 @@ services:
   url: http://127.0.0.1:9001
 upstreams:
 - name: u
+  healthchecks: {passive: {unhealthy: {http_failures: 3}}}
   targets:
   - target: 127.0.0.1:80
 consumers:

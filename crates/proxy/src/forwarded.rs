@@ -230,7 +230,7 @@ pub fn list_so_far(forwarded: &Forwarded, headers: &Headers, name: &[u8]) -> Opt
 }
 
 /// The part of the path that was cut off, as a header can hold it: a decoded path can hold anything. Escapes of characters
-/// that mean nothing in a path are decoded, as by Kong, which has invented this header.
+/// that mean nothing in a path are decoded.
 fn prefix_value(prefix: &[u8]) -> Cow<'_, [u8]> {
     if is_value(prefix) {
         return match prefix.contains(&b'%') {

@@ -357,8 +357,7 @@ async fn attend(control: &mut Control, mut watched: Option<Watched>, inputs: &In
     }
 }
 
-/// A door whose documents stand in a file is not read from the store: what holds globally in one would not hold for
-/// the routes of the other. Its Admin API is one over that file.
+/// A door whose documents stand in a file is not read from the store: global rules of one would miss the other's routes. Its Admin API is one over that file.
 fn door_options(starter: &Starter<'_>, management: &Management, files: Option<&Files>) -> DoorOptions {
     let is_in_file = |door: Door| files.is_some_and(|files| files.doors.contains(&door));
     let routers = starter.args.routers;
@@ -371,8 +370,7 @@ fn door_options(starter: &Starter<'_>, management: &Management, files: Option<&F
         ) {
             (false, true) => Voice::Kong,
             (true, false) => Voice::Apisix,
-            // Of several originals none speaks for what none of them has.
-            (true, true) | (false, false) => Voice::Native,
+            _ => Voice::Native,
         },
     }
 }

@@ -44,7 +44,7 @@ fn what_untrusted_peers_say_is_gone_before_anything_looks() {
     ] {
         let gateway = gateway(address, trusted, &when);
         let mut client = gateway.connect();
-        client.send(&format!(
+        client.send(format!(
             "GET /path HTTP/1.1\r\nHost: Client.Example:8000\r\n{FORGED}\r\n"
         ));
         let response = client.response_to("GET").unwrap();
@@ -99,7 +99,7 @@ fn upstreams_are_told_what_was_settled() {
             format!("Host: {told}\r\n")
         };
         let mut client = gateway.connect();
-        client.send(&format!("GET /path HTTP/{version}\r\n{host}{fields}\r\n"));
+        client.send(format!("GET /path HTTP/{version}\r\n{host}{fields}\r\n"));
         let mut server = upstream.accept();
         let seen = server.request().unwrap();
         server.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");

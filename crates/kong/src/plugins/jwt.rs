@@ -73,7 +73,7 @@ fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, Unfit> 
         scheme_required: true,
         key_claim: config.key_claim_name,
         key_in_header: true,
-        check_typ: false,
+        check_typ: true,
         secret_is_base64: config.secret_is_base64,
         required_claims: claims
             .iter()

@@ -186,9 +186,9 @@ impl Index {
         });
         if let Takes::Calls { matches, .. } = &claim.takes {
             for (it, _) in matches {
-                self.begins.retain_if_filled(&it.path.begin().into_owned());
+                self.begins.retain_if_filled(&it.path.begin());
                 for host in full_hosts(it).into_iter().flatten() {
-                    self.hosts.retain_if_filled(&host.to_owned());
+                    self.hosts.retain_if_filled(host);
                 }
             }
         }
@@ -269,11 +269,11 @@ fn full_hosts(it: &RouteMatch) -> Option<Vec<&str>> {
 
 /// Maps of sets that hold no empty ones.
 trait Filled {
-    fn retain_if_filled(&mut self, key: &String);
+    fn retain_if_filled(&mut self, key: &str);
 }
 
 impl Filled for BTreeMap<String, BTreeSet<Uuid>> {
-    fn retain_if_filled(&mut self, key: &String) {
+    fn retain_if_filled(&mut self, key: &str) {
         if self.get(key).is_some_and(BTreeSet::is_empty) {
             self.remove(key);
         }
@@ -281,7 +281,7 @@ impl Filled for BTreeMap<String, BTreeSet<Uuid>> {
 }
 
 impl Filled for HashMap<String, BTreeSet<Uuid>> {
-    fn retain_if_filled(&mut self, key: &String) {
+    fn retain_if_filled(&mut self, key: &str) {
         if self.get(key).is_some_and(BTreeSet::is_empty) {
             self.remove(key);
         }

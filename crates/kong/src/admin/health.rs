@@ -271,9 +271,9 @@ fn is_checked(checks: &Value) -> bool {
         "/passive/unhealthy/timeouts",
         "/passive/unhealthy/http_failures",
     ];
-    let is_on = |path: &&str| {
+    let is_on = |path: &str| {
         let value = checks.pointer(path).and_then(Value::as_f64);
         value.is_some_and(|value| value != 0.0)
     };
-    SWITCHES.iter().any(|path| is_on(&path))
+    SWITCHES.iter().any(|path| is_on(path))
 }

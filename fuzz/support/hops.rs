@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use weir_model::Model;
 use weir_plugin::uri::NormalForm;
-use weir_plugin::voice::Voice;
+use weir_plugin::dialect::Voice;
 use weir_plugin::{Exchange, Refusal, Reply};
 use weir_proxy::connection_fuzzing::{Hops, Upstreams};
 use weir_snapshot::{Carry, Snapshot, compile};
@@ -35,7 +35,7 @@ pub fn hear(conversation: impl FnOnce(&Hops) -> Vec<u8>) -> Vec<u8> {
 /// they are answered after a look at the body; `/s` and `/t` go to an upstream that says what it is told to, over HTTP/1.1 and
 /// HTTP/2; everything else has no route.
 fn hops() -> Hops {
-    let voice: Arc<dyn Voice> = Arc::new(Words);
+    let dialect: Arc<dyn Voice> = Arc::new(Words);
     let plugin = |name: &str, config: Value| json!([{"use": {"name": name, "config": config}}]);
     let first = |Upstreams { second, scripted }: Upstreams| {
         let to = |path: &str, service: &str, plugins: Value| json!({
@@ -64,7 +64,7 @@ fn hops() -> Hops {
             {"name": "all", "match": [{}], "to": {"unavailable": 503}, "plugins": plugin("request-termination", json!({"status": 200, "echo": true}))},
         ],
     }));
-    Hops::new(&voice, first, second)
+    Hops::new(&dialect, first, second)
 }
 
 fn snapshot(model: Value) -> Snapshot {

@@ -103,7 +103,7 @@ fn build() -> Vec<(&'static str, Arc<dyn Filter>)> {
                 config,
                 place: DocPath::root(),
                 identity: Identity { consumer: Arc::clone(&consumer), credential_id: None },
-                voice: Voice::Native,
+                dialect: Voice::Native,
                 workspace: None,
             };
             ((*plugin).to_owned(), vec![credential])
@@ -111,7 +111,7 @@ fn build() -> Vec<(&'static str, Arc<dyn Filter>)> {
         .collect();
     let context = BuildContext {
         instance_id: "instance",
-        voice: Voice::Native,
+        dialect: Voice::Native,
         workspace: None,
         credentials: &known,
         consumers: &HashMap::from([((Voice::Native, "alice".to_owned()), consumer)]),

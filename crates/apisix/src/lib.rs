@@ -1,42 +1,42 @@
-//! Weir's APISIX door: `apisix.yaml` as Apache APISIX's standalone mode reads it.
+//! Weir's APISIX dialect: `apisix.yaml` as Apache APISIX's standalone mode reads it.
 //!
 //! [`prepare`] takes care of the text (`#END`, `${{VAR}}`), [`translate`] reads the resources, checks each as
 //! APISIX would, and makes a [`Model`](weir_model::Model) of those that are good; [`ApisixVoice`] puts refusals
-//! into APISIX's words. In this door everything is settled that the model wants settled: the order of routes and
+//! into APISIX's words. In this dialect everything is settled that the model wants settled: the order of routes and
 //! of plugins, who overrides whose plugins, defaults.
 //!
 //! The rooms: `schema` (shapes, defaults and the words for violations), `document` (the resources as their users
 //! write them), `plugins` (what each plugin of APISIX is in Weir's catalogue), `translate` (from resources to the
-//! model), `settings` (APISIX's `config.yaml`), `voice`, `admin` (APISIX's Admin API over a store).
+//! model), `settings` (APISIX's `config.yaml`), `dialect`, `admin` (APISIX's Admin API over a store).
 //!
 //! **What it is not**: it runs nothing but its API's task that follows the store, and reads no file and no
 //! environment.
 
 mod admin;
 mod document;
-mod ends;
+mod errors;
+mod expiry;
+mod incremental;
 mod lua;
 pub mod metrics;
 mod plugins;
 mod prepare;
 mod schema;
 mod settings;
-mod stored;
 mod translate;
-mod voice;
 
 pub use admin::{
     Admin, AdminOptions, Counters, HealthSource, Key, Keyring, NodeHealth, Role, SERVER_NAME, UpstreamHealth,
     plugin_schemas,
 };
 pub use document::recognises;
-pub use ends::end_of;
+pub use errors::ApisixErrorRenderer;
+pub use expiry::end_of;
+pub use incremental::{IncrementalModel, SkippedDocument};
 pub use plugins::spellings;
 pub use prepare::{prepare, prepare_for_look};
 pub use settings::{
     AdminSettings, CacheDisk, CacheSettings, CacheZone, Keys, PrometheusSettings, RealIpSettings, Settings,
     read as read_settings,
 };
-pub use stored::{Broken, Stored};
 pub use translate::{Options, Router, translate};
-pub use voice::ApisixVoice;

@@ -8,7 +8,7 @@ pub const EXPOSITION: &str = "apisix";
 
 /// What is known of the node.
 #[derive(Debug, Clone, Default)]
-pub struct Figures {
+pub struct NodeMetrics {
     /// What the names of metrics begin with: `apisix_`, unless `config.yaml` says otherwise.
     pub prefix: String,
     /// Client connections that are open.
@@ -28,7 +28,7 @@ pub struct Figures {
 }
 
 /// Writes what is known of the node.
-pub fn write(figures: &Figures, out: &mut String) {
+pub fn write(figures: &NodeMetrics, out: &mut String) {
     let mut family = |name: &str, help: &str, samples: &[(String, u64)]| {
         write_gauges(&format!("{}{name}", figures.prefix), help, samples, out);
     };
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_node_is_told_in_the_originals_names() {
-        let figures = Figures {
+        let figures = NodeMetrics {
             prefix: "apisix_".into(),
             open_connections: 2,
             accepted_connections: 7,

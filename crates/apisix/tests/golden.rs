@@ -5,17 +5,17 @@ mod shared;
 use shared::{model, read};
 use std::fmt::Write as _;
 use weir_apisix::Options;
-use weir_model::{ChainStep, PluginUse, Severity};
+use weir_model::{ChainStep, PluginRef, Severity};
 
 /// `a/b` for a step that runs instance `a/b`, with `!` where it works on responses only, `|table` for each table
 /// that overrides it, and `@n` for its place in the order of response work.
 fn step(step: &ChainStep) -> String {
     let mut text = match &step.plugin {
         None => "-".to_owned(),
-        Some(PluginUse::Shared(id)) => format!("={id}"),
-        Some(PluginUse::Inline(instance)) => instance.id.clone(),
+        Some(PluginRef::Shared(id)) => format!("={id}"),
+        Some(PluginRef::Inline(instance)) => instance.id.clone(),
     };
-    for table in &step.overrides {
+    for table in &step.consumer_overrides {
         let _ = write!(text, "|{table}");
     }
     let mark = if step.response_only { "!" } else { "" };
@@ -193,7 +193,7 @@ routes:
     key-auth: {_meta: {filter: [[arg_a, '==', '1']], error_response: {message: m}}}
 ",
     );
-    let Some(PluginUse::Inline(instance)) = &model.routes[0].plugins[0].plugin else {
+    let Some(PluginRef::Inline(instance)) = &model.routes[0].plugins[0].plugin else {
         panic!("an instance of the route's own");
     };
     assert_eq!(

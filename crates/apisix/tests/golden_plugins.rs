@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use weir_apisix::{Options, translate};
-use weir_model::PluginUse;
+use weir_model::PluginRef;
 
 /// The catalogue's name and configuration for a plugin of a route.
 fn catalogue(plugin: &str, config: &Value) -> (String, Value) {
@@ -21,7 +21,7 @@ fn catalogue(plugin: &str, config: &Value) -> (String, Value) {
     let (model, _) = translate(&document, &Options::default())
         .unwrap_or_else(|diagnostics| panic!("{plugin} {config}: {diagnostics:?}"));
     match &model.routes[0].plugins[0].plugin {
-        Some(PluginUse::Inline(instance)) => (instance.name.clone(), instance.config.clone()),
+        Some(PluginRef::Inline(instance)) => (instance.name.clone(), instance.config.clone()),
         other => panic!("{plugin} {config}: {other:?}"),
     }
 }

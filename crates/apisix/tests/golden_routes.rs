@@ -4,7 +4,7 @@ mod shared;
 
 use shared::{model, read};
 use weir_apisix::{Options, Router};
-use weir_model::{PluginUse, RouteTarget};
+use weir_model::{PluginRef, RouteTarget};
 
 #[test]
 fn calls_go_where_the_original_sends_them() {
@@ -149,7 +149,7 @@ fn a_router_that_drops_slashes_forwards_what_it_matched() {
         .map(|it| it.path.to_string())
         .collect();
     assert_eq!(paths, ["=/a/", "=/a"]);
-    let Some(PluginUse::Inline(instance)) = &model.routes[0].plugins[0].plugin else {
+    let Some(PluginRef::Inline(instance)) = &model.routes[0].plugins[0].plugin else {
         panic!("an instance of the route's own");
     };
     assert_eq!(instance.config["path_patterns"][0]["pattern"], "^(.+)/$");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use weir_apisix::Options;
-use weir_model::{Model, PluginUse};
+use weir_model::{Model, PluginRef};
 
 const PROTO: &str = "syntax = \"proto3\"; package a; message M { string x = 1; } service S { rpc Do(M) returns (M); rpc Up(stream M) returns (M); }";
 
@@ -25,8 +25,8 @@ fn read(plugins: &Value) -> Result<(Model, Vec<String>), Vec<String>> {
 fn config(plugins: &Value) -> Value {
     let (model, _) = read(plugins).expect("served");
     match model.routes[0].plugins[0].plugin.as_ref().expect("a plugin") {
-        PluginUse::Inline(instance) => instance.config.clone(),
-        PluginUse::Shared(id) => {
+        PluginRef::Inline(instance) => instance.config.clone(),
+        PluginRef::Shared(id) => {
             let shared = model.plugins.iter().find(|it| it.id == *id);
             shared.expect("shared").config.clone()
         }

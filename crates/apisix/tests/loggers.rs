@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use weir_apisix::{Options, translate};
-use weir_model::{PluginUse, Severity};
+use weir_model::{PluginRef, Severity};
 use weir_plugins::logger::form::Form;
 use weir_plugins::logger::target::Target;
 use weir_plugins::logger::{Config, LogFolder};
@@ -25,7 +25,7 @@ fn catalogue(plugin: &str, config: &Value) -> Config {
     let (model, _) = translate(&document(plugin, config), &Options::default())
         .unwrap_or_else(|diagnostics| panic!("{plugin} {config}: {diagnostics:?}"));
     match &model.routes[0].plugins[0].plugin {
-        Some(PluginUse::Inline(instance)) => {
+        Some(PluginRef::Inline(instance)) => {
             assert_eq!(instance.name, "logger");
             let config: Config = serde_json::from_value(instance.config.clone()).expect("typed");
             assert!(
@@ -220,7 +220,7 @@ fn datadog_is_where_metadata_says() {
         &json!({"constant_tags": ["team:a"], "include_path": true}),
     );
     let (model, _) = translate(&document, &Options::default()).expect("is accepted");
-    let Some(PluginUse::Inline(instance)) = &model.routes[0].plugins[0].plugin else {
+    let Some(PluginRef::Inline(instance)) = &model.routes[0].plugins[0].plugin else {
         panic!("an instance");
     };
     let config: statsd::Config = serde_json::from_value(instance.config.clone()).expect("typed");

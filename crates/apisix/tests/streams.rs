@@ -4,7 +4,7 @@ mod shared;
 
 use serde_json::json;
 use shared::model;
-use weir_apisix::{Options, Stored, translate};
+use weir_apisix::{IncrementalModel, Options, translate};
 use weir_model::document::parse;
 
 const DOCUMENT: &str = "
@@ -117,7 +117,7 @@ stream_routes:
 
 #[test]
 fn a_store_is_served_likewise() {
-    let mut stored = Stored::new(Options::default());
+    let mut stored = IncrementalModel::new(Options::default());
     stored.apply("upstreams/1", Some(br#"{"id":"1","nodes":{"10.0.0.1:1":1}}"#));
     stored.apply(
         "stream_routes/a",

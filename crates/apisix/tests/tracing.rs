@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use weir_apisix::{Options, translate};
-use weir_model::{Diagnostic, Model, PluginUse};
+use weir_model::{Diagnostic, Model, PluginRef};
 
 /// The model, empty where the document is refused, and what is said of it.
 fn read(plugin: &str, config: &Value, metadata: Option<Value>) -> (Model, Vec<Diagnostic>) {
@@ -23,8 +23,8 @@ fn catalogue(plugin: &str, config: &Value, metadata: Option<Value>) -> Value {
     let (model, found) = read(plugin, config, metadata);
     assert_eq!(model.routes.len(), 1, "{found:?}");
     match model.routes[0].plugins[0].plugin.as_ref().expect("a plugin") {
-        PluginUse::Inline(instance) => instance.config.clone(),
-        PluginUse::Shared(id) => panic!("{id}"),
+        PluginRef::Inline(instance) => instance.config.clone(),
+        PluginRef::Shared(id) => panic!("{id}"),
     }
 }
 

@@ -10,7 +10,7 @@ use divan::{Bencher, black_box};
 use serde_json::{Value, json};
 use weir_model::Model;
 use weir_plugin::{Exchange, Outcome, system_clock};
-use weir_snapshot::{Carry, Chain, Pieces, Snapshot, compile, compile_again};
+use weir_snapshot::{Chain, CompileCache, PersistentState, Snapshot, compile, recompile};
 
 #[path = "../src/token.rs"]
 #[allow(dead_code, unused_imports, reason = "the program and its tests use all of it")]
@@ -85,7 +85,7 @@ impl Dialect {
 }
 
 fn compiled(model: &Model) -> Snapshot {
-    let compiled = compile(model, &weir_plugins::registry(), &Carry::default());
+    let compiled = compile(model, &weir_plugins::registry(), &PersistentState::default());
     compiled.unwrap_or_else(|found| panic!("{found:?}")).0
 }
 
@@ -152,7 +152,7 @@ fn compile_apisix(bencher: Bencher<'_, '_>, routes: u32) {
 fn compile_routes(bencher: Bencher<'_, '_>, dialect: Dialect, routes: u32) {
     let model = dialect.routes(routes);
     let registry = weir_plugins::registry();
-    let carry = Carry::default();
+    let carry = PersistentState::default();
     bencher.bench_local(|| {
         compile(black_box(&model), &registry, &carry)
             .map(|it| it.0.hash)
@@ -168,7 +168,7 @@ fn change_kong(bencher: Bencher<'_, '_>, routes: u32) {
         json!({"name": format!("route{at}"), "paths": [format!("/{path}{at}")], "service": {"id": service}})
             .to_string()
     };
-    let mut stored = weir_kong::stored::Stored::new(weir_kong::Options::default());
+    let mut stored = weir_kong::incremental::IncrementalModel::new(weir_kong::Options::default());
     let host = json!({"name": "hello", "protocol": "http", "host": "127.0.0.1", "port": 1980}).to_string();
     stored.apply(&format!("default/services/{service}"), Some(host.as_bytes()));
     for at in 1..=routes {
@@ -178,7 +178,7 @@ fn change_kong(bencher: Bencher<'_, '_>, routes: u32) {
             Some(route(at, "hello").as_bytes()),
         );
     }
-    let changed = |stored: &mut weir_kong::stored::Stored, number: u32| {
+    let changed = |stored: &mut weir_kong::incremental::IncrementalModel, number: u32| {
         let at = number % routes + 1;
         let path = format!("changed-{number}-");
         stored.apply(
@@ -196,11 +196,11 @@ fn change_apisix(bencher: Bencher<'_, '_>, routes: u32) {
         let upstream = json!({"nodes": {"127.0.0.1:1980": 1}, "type": "roundrobin"});
         json!({"id": at.to_string(), "uri": format!("/{path}{at}"), "upstream": upstream}).to_string()
     };
-    let mut stored = weir_apisix::Stored::new(weir_apisix::Options::default());
+    let mut stored = weir_apisix::IncrementalModel::new(weir_apisix::Options::default());
     for at in 1..=routes {
         stored.apply(&format!("routes/{at}"), Some(route(at, "hello").as_bytes()));
     }
-    let changed = |stored: &mut weir_apisix::Stored, number: u32| {
+    let changed = |stored: &mut weir_apisix::IncrementalModel, number: u32| {
         let at = number % routes + 1;
         let path = format!("changed-{number}-");
         stored.apply(&format!("routes/{at}"), Some(route(at, &path).as_bytes()));
@@ -212,13 +212,13 @@ fn change_apisix(bencher: Bencher<'_, '_>, routes: u32) {
 /// What a change of one route of many costs, from its document to the snapshot in its place, the old one freed.
 fn change<S>(bencher: Bencher<'_, '_>, mut stored: S, changed: impl Fn(&mut S, u32) -> Model) {
     let registry = weir_plugins::registry();
-    let (carry, mut pieces) = (Carry::default(), Pieces::default());
+    let (carry, mut pieces) = (PersistentState::default(), CompileCache::default());
     let place = ArcSwap::from_pointee(compiled(&Dialect::Kong.routes(1)));
     let mut number = 0;
     let mut next = move || {
         number += 1;
         let model = changed(&mut stored, number);
-        let snapshot = compile_again(&model, number.into(), &registry, &carry, &mut pieces);
+        let snapshot = recompile(&model, number.into(), &registry, &carry, &mut pieces);
         let snapshot = snapshot.unwrap_or_else(|found| panic!("{found:?}")).0;
         place.swap(Arc::new(snapshot)).hash
     };

@@ -8,7 +8,7 @@ use weir_store::Store;
 const INTERVAL: Duration = Duration::from_secs(600);
 
 /// Forgets, now and then until the process ends, what was recorded longer ago than that.
-pub async fn forget(store: Arc<dyn Store>, kept: Duration) {
+pub async fn compact_periodically(store: Arc<dyn Store>, kept: Duration) {
     let mut tick = tokio::time::interval(INTERVAL);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {

@@ -13,4 +13,4 @@ pub mod listen;
 pub mod report;
 pub mod secrets;
 
-pub use commit::forget;
+pub use commit::compact_periodically;

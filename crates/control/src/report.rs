@@ -15,7 +15,7 @@ const LIFE: Duration = Duration::from_secs(120);
 
 /// To whom.
 #[derive(Clone)]
-pub enum Sink {
+pub enum ReportTarget {
     /// To a list in this process.
     Here(Gateways),
     /// To a control plane.
@@ -31,7 +31,7 @@ pub enum Sink {
 
 /// Who says so.
 #[derive(Debug, Clone)]
-pub struct Speaker {
+pub struct ReporterInfo {
     /// The gateway's name.
     pub name: String,
     /// Where it takes calls.
@@ -41,12 +41,12 @@ pub struct Speaker {
 }
 
 /// Reports after every change, and now and then without one, until the process ends.
-pub async fn report(speaker: Speaker, followed: Followed, sink: Sink) {
+pub async fn report(speaker: ReporterInfo, followed: Followed, sink: ReportTarget) {
     let mut changed = followed.subscribe();
     // A report in the store is a commit, of which the gateway hears in turn.
     let pause = match sink {
-        Sink::Here(_) | Sink::Control { .. } => Duration::from_millis(200),
-        Sink::Store(_) => Duration::from_secs(2),
+        ReportTarget::Here(_) | ReportTarget::Control { .. } => Duration::from_millis(200),
+        ReportTarget::Store(_) => Duration::from_secs(2),
     };
     let mut said: Option<Report> = None;
     loop {
@@ -55,7 +55,7 @@ pub async fn report(speaker: Speaker, followed: Followed, sink: Sink) {
             let is_other =
                 said.hash != report.hash || said.state != report.state || said.left_out != report.left_out;
             // In a store, a revision that changes nothing else may be that of the last report.
-            let is_further = !matches!(sink, Sink::Store(_)) && said.revision != report.revision;
+            let is_further = !matches!(sink, ReportTarget::Store(_)) && said.revision != report.revision;
             is_other || is_further || report.time.saturating_sub(said.time) >= INTERVAL.as_millis() as u64
         });
         if is_due {
@@ -70,7 +70,7 @@ pub async fn report(speaker: Speaker, followed: Followed, sink: Sink) {
     }
 }
 
-impl Speaker {
+impl ReporterInfo {
     fn report(&self, followed: &Followed) -> Report {
         let state = followed.state();
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -91,7 +91,7 @@ impl Speaker {
     }
 }
 
-impl Sink {
+impl ReportTarget {
     async fn say(&self, name: &str, report: &Report) -> Result<(), String> {
         match self {
             Self::Here(gateways) => {

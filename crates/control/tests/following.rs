@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use weir_control::follow::{
-    self, Contact, Documents, DoorOptions, Engine, Followed, Heard, Input, Inputs, KeptFile, State,
+    self, Contact, DialectOptions, Documents, Engine, EngineEvent, Followed, Inputs, LastKnownGoodFile,
+    SourceEvent, State,
 };
 use weir_control::secrets::Secrets;
-use weir_snapshot::Carry;
+use weir_snapshot::PersistentState;
 use weir_store::{Key, Revision};
 
 /// How long anything may take. Much more than it should: the machine may be busy.
@@ -21,13 +22,13 @@ struct Running {
     routes: Arc<AtomicUsize>,
 }
 
-fn start(kept: Option<KeptFile>) -> Running {
+fn start(kept: Option<LastKnownGoodFile>) -> Running {
     let (served, routes) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let followed = Followed::default();
     let (counted, newest) = (Arc::clone(&served), Arc::clone(&routes));
     let engine = Engine {
         registry: weir_plugins::registry(),
-        carry: Carry::default(),
+        carry: PersistentState::default(),
         rest: 1,
         acme: weir_control::acme::Wanted::default(),
         secrets: Secrets::default(),
@@ -39,7 +40,7 @@ fn start(kept: Option<KeptFile>) -> Running {
         purge: Box::new(|_| {}),
     };
     Running {
-        inputs: follow::start(engine, DoorOptions::default(), kept).expect("threads"),
+        inputs: follow::start(engine, DialectOptions::default(), kept).expect("threads"),
         followed,
         served,
         routes,
@@ -47,8 +48,8 @@ fn start(kept: Option<KeptFile>) -> Running {
 }
 
 impl Running {
-    async fn hear(&self, heard: Heard) {
-        self.inputs.tell(Input::Heard(heard)).await;
+    async fn hear(&self, heard: SourceEvent) {
+        self.inputs.tell(EngineEvent::Heard(heard)).await;
     }
 
     async fn until(&self, holds: impl Fn(&State) -> bool) -> Arc<State> {
@@ -77,8 +78,8 @@ fn service(number: u64) -> (Key, Arc<[u8]>) {
     )
 }
 
-fn changed(revision: u64, (key, value): (Key, Arc<[u8]>)) -> Heard {
-    Heard::Changed {
+fn changed(revision: u64, (key, value): (Key, Arc<[u8]>)) -> SourceEvent {
+    SourceEvent::Changed {
         revision: Revision(revision),
         documents: vec![(key, Some(value))],
     }
@@ -87,7 +88,7 @@ fn changed(revision: u64, (key, value): (Key, Arc<[u8]>)) -> Heard {
 #[tokio::test]
 async fn a_storm_of_changes_is_served_together() {
     let running = start(None);
-    let whole = Heard::Whole {
+    let whole = SourceEvent::Whole {
         documents: Vec::new(),
         revision: Revision(0),
     };
@@ -118,7 +119,7 @@ async fn a_storm_of_changes_is_served_together() {
 async fn what_is_broken_is_named_and_what_is_away_is_told() {
     let running = start(None);
     let broken = (key("native/services/x"), Arc::from(&b"{"[..]));
-    let whole = Heard::Whole {
+    let whole = SourceEvent::Whole {
         documents: vec![service(1), broken, (key("other/x"), Arc::from(&b"{"[..]))],
         revision: Revision(7),
     };
@@ -127,11 +128,11 @@ async fn what_is_broken_is_named_and_what_is_away_is_told() {
     assert_eq!((state.left_out.len(), state.documents), (1, 2));
     assert_eq!(state.left_out[0].document, "native/services/x");
     assert_eq!(running.routes.load(Ordering::Relaxed), 1);
-    running.hear(Heard::Away("no power".to_owned())).await;
+    running.hear(SourceEvent::Away("no power".to_owned())).await;
     let state = running.until(|state| state.contact != Contact::Following).await;
     assert!(matches!(&state.contact, Contact::Away { reason, .. } if reason == "no power"));
     // It comes back with less.
-    let whole = Heard::Whole {
+    let whole = SourceEvent::Whole {
         documents: vec![service(2), service(3)],
         revision: Revision(9),
     };
@@ -144,12 +145,12 @@ async fn what_is_broken_is_named_and_what_is_away_is_told() {
 #[tokio::test]
 async fn the_newest_is_kept_and_is_where_the_next_begins() {
     let folder = tempfile::tempdir().expect("a folder");
-    let file = KeptFile {
+    let file = LastKnownGoodFile {
         path: folder.path().join("kept"),
         keys: None,
     };
     let running = start(Some(file.clone()));
-    let whole = Heard::Whole {
+    let whole = SourceEvent::Whole {
         documents: vec![service(1)],
         revision: Revision(1),
     };
@@ -173,13 +174,13 @@ async fn the_newest_is_kept_and_is_where_the_next_begins() {
 
     let next = start(None);
     next.inputs
-        .tell(Input::LastKnownGood(documents, Revision(5)))
+        .tell(EngineEvent::LastKnownGood(documents, Revision(5)))
         .await;
     let state = next.until(|state| state.served_at.is_some()).await;
     assert!(state.is_last_known_good);
     assert_eq!(state.hash, running.followed.state().hash);
     // The source is back, and has the same.
-    let whole = Heard::Whole {
+    let whole = SourceEvent::Whole {
         documents: (1..=5).map(service).collect(),
         revision: Revision(6),
     };

@@ -1,4 +1,4 @@
-//! A store that is set back to what was saved of it, while doors work on it: what came after that is nowhere any more.
+//! A store that is set back to what was saved of it, while dialects work on it: what came after that is nowhere any more.
 
 use async_trait::async_trait;
 use axum::Router;
@@ -10,10 +10,10 @@ use tokio::sync::watch;
 use tower::ServiceExt as _;
 use weir_control::access::{Caller, Users};
 use weir_control::api::{Api, ApiOptions, Gateways};
-use weir_control::follow::{DoorOptions, Followed};
+use weir_control::follow::{DialectOptions, Followed};
 use weir_store::memory::MemoryStore;
 use weir_store::{
-    Change, Changes, CommitError, Document, Recorded, Revision, Store, StoreError, Transaction, Watch,
+    Change, Changes, CommitError, Document, HistoryEntry, Revision, Store, StoreError, Transaction, Watch,
     WatchError,
 };
 
@@ -98,7 +98,7 @@ impl Store for Place {
         prefix: &str,
         before: Option<Revision>,
         limit: usize,
-    ) -> Result<Vec<Recorded>, StoreError> {
+    ) -> Result<Vec<HistoryEntry>, StoreError> {
         self.store().history(prefix, before, limit).await
     }
 
@@ -126,8 +126,8 @@ async fn call(router: &Router, method: &str, path: &str) -> u16 {
     status
 }
 
-/// All doors, with what their resources' paths begin with and what a new one is answered with.
-async fn doors(place: &Place) -> [(Router, &'static str, u16); 3] {
+/// All dialects, with what their resources' paths begin with and what a new one is answered with.
+async fn dialects(place: &Place) -> [(Router, &'static str, u16); 3] {
     let store = || Arc::new(place.clone()) as Arc<dyn Store>;
     let kong = weir_kong::admin::Admin::open(store(), weir_kong::admin::AdminOptions::default());
     let mut options = weir_apisix::AdminOptions::new(SystemTime::now);
@@ -136,14 +136,14 @@ async fn doors(place: &Place) -> [(Router, &'static str, u16); 3] {
     let options = ApiOptions {
         users: Users::default(),
         followed: Followed::default(),
-        doors: DoorOptions::default(),
+        dialects: DialectOptions::default(),
         registry: weir_plugins::registry,
         gateways: Gateways::default(),
     };
     let native = Api::open(store(), options).await.expect("opened").router();
     [
         (
-            native.layer(axum::Extension(Caller::Open)),
+            native.layer(axum::Extension(Caller::LocalAnonymous)),
             "/api/v1/resources/services/",
             201,
         ),
@@ -170,8 +170,8 @@ async fn until(router: &Router, path: &str, status: u16) {
 #[tokio::test]
 async fn doors_forget_what_the_store_has_forgotten() {
     let place = Place::new();
-    let others = doors(&place).await;
-    for ((router, prefix, new), (other, ..)) in doors(&place).await.into_iter().zip(others) {
+    let others = dialects(&place).await;
+    for ((router, prefix, new), (other, ..)) in dialects(&place).await.into_iter().zip(others) {
         let of = |name: &str| format!("{prefix}{name}");
         assert_eq!(call(&router, "PUT", &of("1a")).await, new);
         let saved = place.saved().await;
@@ -194,7 +194,7 @@ async fn doors_forget_what_the_store_has_forgotten() {
 #[tokio::test]
 async fn a_write_right_after_the_store_was_set_back_is_made() {
     let place = Place::new();
-    for (router, prefix, new) in doors(&place).await {
+    for (router, prefix, new) in dialects(&place).await {
         let of = |name: &str| format!("{prefix}{name}");
         assert_eq!(call(&router, "PUT", &of("1a")).await, new);
         let saved = place.saved().await;

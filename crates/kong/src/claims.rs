@@ -6,7 +6,7 @@
 
 use crate::RouterFlavor;
 use crate::document::Route;
-use crate::document::singly::read_route;
+use crate::document::entity_store::read_route;
 use crate::schema::ItemPlace;
 use crate::translate::precedence::Rank;
 use crate::translate::{route, stream};

@@ -1,24 +1,24 @@
-//! Weir's Kong door: `kong.yml` in, the model out, and refusals in Kong's words.
+//! Weir's Kong dialect: `kong.yml` in, the model out, and refusals in Kong's words.
 //!
 //! [`document`] holds what Kong's users write, as they write it plus the defaults that Kong fills in, in the
 //! language of [`schema`]; [`plugins`] what their plugins are called in Weir's catalogue; [`translate()`] makes a
-//! [`Model`] of it, with every rule of order and precedence settled; [`voice`] answers as Kong does.
+//! [`Model`] of it, with every rule of order and precedence settled; [`errors`] answers as Kong does.
 //!
 //! **What it is not**: it serves nothing, and no document of Kong's leaves it.
 
 pub mod admin;
 pub mod describe;
 pub mod document;
+pub mod errors;
+pub mod incremental;
 pub mod metrics;
 pub mod plugins;
 pub mod schema;
-pub mod stored;
-pub mod voice;
 
 mod claims;
 mod translate;
 
-pub use voice::KongVoice;
+pub use errors::KongErrorRenderer;
 
 use weir_model::{Diagnostic, DocPath, Model};
 

@@ -9,7 +9,7 @@ pub const EXPOSITION: &str = "kong";
 
 /// What is known of the node.
 #[derive(Debug, Clone, Default)]
-pub struct Figures {
+pub struct NodeMetrics {
     /// Client connections that are open.
     pub open_connections: u64,
     /// Client connections that were accepted.
@@ -38,7 +38,7 @@ pub struct Target {
 const STATES: [&str; 4] = ["healthchecks_off", "healthy", "unhealthy", "dns_error"];
 
 /// Writes what is known of the node.
-pub fn write(figures: &Figures, out: &mut String) {
+pub fn write(figures: &NodeMetrics, out: &mut String) {
     let node = process_id();
     let mut family = |name: &str, help: &str, samples: &[(String, u64)]| {
         write_gauges(&format!("kong_{name}"), help, samples, out);
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn a_node_is_told_in_the_originals_names() {
         let mut text = String::new();
-        let figures = Figures {
+        let figures = NodeMetrics {
             open_connections: 2,
             accepted_connections: 7,
             requests: 30,

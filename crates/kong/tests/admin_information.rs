@@ -13,11 +13,11 @@ use weir_store::memory::MemoryStore;
 
 /// Knows of every upstream the same, and keeps the marks.
 #[derive(Default)]
-struct Known {
+struct PluginSupport {
     marks: Mutex<Vec<String>>,
 }
 
-impl HealthSource for Known {
+impl HealthSource for PluginSupport {
     fn upstream(&self, _: &str) -> Option<UpstreamHealth> {
         let address = |ip: &str, state| AddressHealth {
             ip: ip.to_owned(),
@@ -50,7 +50,7 @@ impl HealthSource for Known {
 struct Client(axum::Router);
 
 impl Client {
-    async fn open(known: Arc<Known>) -> Self {
+    async fn open(known: Arc<PluginSupport>) -> Self {
         let mut options = AdminOptions::default();
         options.node.health = Some(known);
         options.node.listeners = vec![Listener {
@@ -271,7 +271,7 @@ async fn tags_are_listed_page_by_page() {
 
 #[tokio::test]
 async fn health_is_told_and_marked() {
-    let known = Arc::new(Known::default());
+    let known = Arc::new(PluginSupport::default());
     let client = Client::open(Arc::clone(&known)).await;
     let checks = json!({"passive": {"unhealthy": {"http_failures": 3}}});
     client

@@ -2,9 +2,9 @@
 //! who gets in or who answers, calls are refused.
 
 use serde_json::{Value, json};
-use weir_kong::stored::Stored;
+use weir_kong::incremental::IncrementalModel;
 use weir_kong::{Options, translate};
-use weir_model::{Model, PluginUse, Severity};
+use weir_model::{Model, PluginRef, Severity};
 
 fn model(plugin: &str, config: &Value) -> (Model, Vec<String>) {
     let document = json!({
@@ -28,8 +28,8 @@ fn model(plugin: &str, config: &Value) -> (Model, Vec<String>) {
 fn refusals(model: &Model) -> Vec<u64> {
     let uses = model.routes.iter().flat_map(|route| &route.plugins);
     uses.filter_map(|step| match step.plugin.as_ref()? {
-        PluginUse::Inline(instance) => instance.config["status"].as_u64(),
-        PluginUse::Shared(id) => {
+        PluginRef::Inline(instance) => instance.config["status"].as_u64(),
+        PluginRef::Shared(id) => {
             let instance = model.plugins.iter().find(|it| it.id == *id)?;
             instance.config["status"].as_u64()
         }
@@ -78,7 +78,7 @@ fn who_decides_about_access_refuses_and_others_are_passed_by() {
 
 #[test]
 fn what_is_kept_in_a_store_is_told_of() {
-    let mut stored = Stored::new(Options::default());
+    let mut stored = IncrementalModel::new(Options::default());
     let keys = [
         ("azure-functions", "00000000-0000-4000-8000-000000000001", true),
         ("session", "00000000-0000-4000-8000-000000000002", true),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use weir_kong::{Options, translate};
-use weir_model::{Diagnostic, Model, PluginUse};
+use weir_model::{Diagnostic, Model, PluginRef};
 use weir_plugins::logger::{Config, LogFolder};
 use weir_plugins::statsd;
 
@@ -22,8 +22,8 @@ fn catalogue(plugin: &str, config: &Value) -> Value {
     let (model, found) = read(plugin, config).expect("is accepted");
     assert!(found.is_empty(), "{found:?}");
     let instance = match model.routes[0].plugins[0].plugin.as_ref().expect("a plugin") {
-        PluginUse::Inline(instance) => instance,
-        PluginUse::Shared(id) => model.plugins.iter().find(|it| it.id == *id).expect("shared"),
+        PluginRef::Inline(instance) => instance,
+        PluginRef::Shared(id) => model.plugins.iter().find(|it| it.id == *id).expect("shared"),
     };
     match instance.name.as_str() {
         "statsd" => {

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use weir_kong::{Options, RouterFlavor, recognises, translate};
 use weir_model::document::parse;
 use weir_model::{Diagnostic, Severity};
-use weir_snapshot::{Carry, compile};
+use weir_snapshot::{PersistentState, compile};
 
 fn config(case: &Value) -> String {
     let mut text = case["config"].as_str().expect("a text").to_owned();
@@ -31,7 +31,7 @@ fn options(case: &Value) -> Options {
 fn found(case: &Value) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
     let document = parse(&config(case)).map_err(|error| vec![error])?;
     let (model, found) = translate(&document, &options(case))?;
-    compile(&model, &weir_plugins::registry(), &Carry::default()).map(|_| found)
+    compile(&model, &weir_plugins::registry(), &PersistentState::default()).map(|_| found)
 }
 
 fn is_unavailable(found: &[Diagnostic]) -> bool {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use weir_kong::{Options, RouterFlavor, translate};
 use weir_plugin::uri::NormalForm;
 use weir_plugin::{Exchange, Registry, system_clock};
-use weir_snapshot::{Carry, Snapshot, StreamSession, StreamTransport, compile};
+use weir_snapshot::{PersistentState, SessionInfo, Snapshot, StreamTransport, compile};
 
 /// Tables that come out otherwise, by a part of their names, and why.
 const OTHERWISE: &[(&str, &str)] = &[
@@ -131,7 +131,7 @@ fn exchange(request: &Map<String, Value>) -> Exchange {
 fn snapshot(table: &Value, router: RouterFlavor) -> Result<Snapshot, String> {
     let (model, found) =
         translate(&document(table), &Options { router }).map_err(|found| format!("{found:?}"))?;
-    match compile(&model, &Registry::default(), &Carry::default()) {
+    match compile(&model, &Registry::default(), &PersistentState::default()) {
         Ok((snapshot, _))
             if found
                 .iter()
@@ -153,7 +153,7 @@ fn stream_winner(snapshot: &Snapshot, request: &Map<String, Value>) -> Option<St
         std::net::SocketAddr::new(ip, port as u16)
     };
     let server_name = text("sni");
-    let found = snapshot.streams.find(&StreamSession {
+    let found = snapshot.streams.find(&SessionInfo {
         // Only handshakes tell a server name.
         transport: match server_name {
             Some(_) => StreamTransport::Tls,

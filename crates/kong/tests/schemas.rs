@@ -5,7 +5,7 @@
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use weir_kong::describe;
-use weir_kong::plugins::{Known, known};
+use weir_kong::plugins::{PluginSupport, known};
 
 /// What clients use of a field's description. Words for people, and what one server does with the value (encrypt
 /// it, take it from a vault), are not among it.
@@ -119,8 +119,8 @@ fn differences(part: &str, describe: fn(&str) -> Option<Value>) -> BTreeSet<Stri
     for (name, theirs) in schemas {
         match describe(&name) {
             Some(ours) => compare(&ours, &theirs, &name, &mut found),
-            // A plugin that the door does not know yet has none.
-            None if matches!(known(&name), Known::Unavailable) => {}
+            // A plugin that the dialect does not know yet has none.
+            None if matches!(known(&name), PluginSupport::Unavailable) => {}
             None => {
                 found.insert(format!("{name} has no schema"));
             }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
-use weir_kong::stored::Stored;
+use weir_kong::incremental::IncrementalModel;
 use weir_kong::{Options, RouterFlavor};
 use weir_model::Model;
 
@@ -110,7 +110,7 @@ fn pieces_make_the_same_whole() {
         let options = Options { router };
         let mut numbers = Numbers(7);
         let mut documents: BTreeMap<String, String> = BTreeMap::new();
-        let mut stored = Stored::new(options);
+        let mut stored = IncrementalModel::new(options);
         for step in 0..1500 {
             let family = numbers.below(FAMILIES.len() as u64);
             let name = FAMILIES[family as usize];
@@ -126,7 +126,7 @@ fn pieces_make_the_same_whole() {
             if numbers.below(3) > 0 {
                 continue;
             }
-            let mut fresh = Stored::new(options);
+            let mut fresh = IncrementalModel::new(options);
             for (key, value) in &documents {
                 fresh.apply(key, Some(value.as_bytes()));
             }
@@ -142,7 +142,7 @@ fn pieces_make_the_same_whole() {
 #[test]
 fn a_change_costs_no_more_than_the_copy() {
     const ROUTES: u64 = 20_000;
-    let mut stored = Stored::new(Options::default());
+    let mut stored = IncrementalModel::new(Options::default());
     let service = id(1, 0);
     stored.apply(
         &format!("default/services/{service}"),

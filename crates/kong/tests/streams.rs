@@ -1,7 +1,7 @@
 //! Routes and services of connections and datagrams, from documents and from a store.
 
 use serde_json::{Value, json};
-use weir_kong::stored::Stored;
+use weir_kong::incremental::IncrementalModel;
 use weir_kong::{Options, translate};
 use weir_model::document::parse;
 
@@ -103,7 +103,7 @@ fn a_document_becomes_stream_routes() {
 fn a_store_is_served_likewise() {
     const SERVICE: &str = "5f3e1c80-0000-4000-8000-000000000001";
     const ROUTE: &str = "5f3e1c80-0000-4000-8000-000000000002";
-    let mut stored = Stored::new(Options::default());
+    let mut stored = IncrementalModel::new(Options::default());
     let mut apply = |key: String, value: Option<&str>| stored.apply(&key, value.map(str::as_bytes));
     let service = r#"{"name":"s","protocol":"tcp","host":"10.0.0.1","port":5432}"#;
     let route = format!(
@@ -117,7 +117,7 @@ fn a_store_is_served_likewise() {
         apply(format!("{workspace}/routes/{ROUTE}"), Some(&route));
     }
     apply(format!("default/plugins/{SERVICE}"), Some(&restriction));
-    let told = |stored: &mut Stored| -> Vec<String> {
+    let told = |stored: &mut IncrementalModel| -> Vec<String> {
         let (model, broken) = stored.model();
         assert_eq!(broken, Vec::new());
         let routes = model.stream_routes.iter();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use weir_kong::{Options, translate};
-use weir_model::{Diagnostic, PluginUse};
+use weir_model::{Diagnostic, PluginRef};
 
 fn read(plugin: &str, config: &Value) -> Result<(String, Value), Vec<Diagnostic>> {
     let document = json!({
@@ -16,8 +16,8 @@ fn read(plugin: &str, config: &Value) -> Result<(String, Value), Vec<Diagnostic>
     let (model, found) = translate(&document, &Options::default())?;
     assert!(found.is_empty(), "{found:?}");
     let instance = match model.routes[0].plugins[0].plugin.as_ref().expect("a plugin") {
-        PluginUse::Inline(instance) => instance,
-        PluginUse::Shared(id) => model.plugins.iter().find(|it| it.id == *id).expect("shared"),
+        PluginRef::Inline(instance) => instance,
+        PluginRef::Shared(id) => model.plugins.iter().find(|it| it.id == *id).expect("shared"),
     };
     Ok((instance.name.clone(), instance.config.clone()))
 }

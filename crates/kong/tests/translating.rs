@@ -318,7 +318,7 @@ plugins:
     let model = model(text);
     for (path, expected) in [
         ("/consumers/0/id", json!("e0738823-015e-54c2-bf4b-a11942b7fc75")),
-        ("/consumers/0/voice", json!("kong")),
+        ("/consumers/0/dialect", json!("kong")),
         ("/consumers/0/credentials/0/config", json!({"key": "one"})),
         ("/consumers/0/credentials/1/config", json!({"key": "two"})),
         ("/consumers/0/credentials/2/plugin", json!("jwt")),

@@ -46,7 +46,7 @@ pub struct RefusalOverride {
 /// A plugin written in place, or named.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum PluginUse {
+pub enum PluginRef {
     /// The `id` of an instance in the model's `plugins`.
     Shared(String),
     /// An instance of its own. Models that differ in something else share it.
@@ -62,10 +62,10 @@ pub enum PluginUse {
 pub struct ChainStep {
     /// What runs for those whom no table lists.
     #[serde(default, rename = "use", skip_serializing_if = "Option::is_none")]
-    pub plugin: Option<PluginUse>,
+    pub plugin: Option<PluginRef>,
     /// Ids of consumer tables, the most specific first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub overrides: Vec<String>,
+    #[serde(rename = "overrides", default, skip_serializing_if = "Vec::is_empty")]
+    pub consumer_overrides: Vec<String>,
     /// Runs in the response phase only (and not when the request arrives).
     #[serde(default, skip_serializing_if = "is_default")]
     pub response_only: bool,
@@ -78,7 +78,7 @@ impl ChainStep {
     /// A step that runs `instance` for everybody.
     pub fn inline(instance: PluginInstance) -> Self {
         Self {
-            plugin: Some(PluginUse::Inline(instance.into())),
+            plugin: Some(PluginRef::Inline(instance.into())),
             ..Self::default()
         }
     }
@@ -86,7 +86,7 @@ impl ChainStep {
     /// A step that runs the shared instance `id` for everybody.
     pub fn shared(id: impl Into<String>) -> Self {
         Self {
-            plugin: Some(PluginUse::Shared(id.into())),
+            plugin: Some(PluginRef::Shared(id.into())),
             ..Self::default()
         }
     }

@@ -1,6 +1,6 @@
 //! Consumers: those who call, and the credentials by which plugins recognise them.
 
-use crate::{Voice, is_default};
+use crate::{Dialect, is_default};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Consumer {
-    /// Unique name within its voice; plugins and tables refer to it.
+    /// Unique name within its dialect; plugins and tables refer to it.
     pub id: String,
     /// The name that upstreams are told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -27,9 +27,9 @@ pub struct Consumer {
     /// How plugins recognise the consumer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub credentials: Vec<Credential>,
-    /// Credentials are good on routes of the same voice only.
+    /// Credentials are good on routes of the same dialect only.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub voice: Voice,
+    pub dialect: Dialect,
     /// Credentials are good for plugin instances of the same workspace only. Where there is one, `id` begins with its
     /// name and `/`. No text form says so: it is for those who share a store.
     #[serde(skip)]

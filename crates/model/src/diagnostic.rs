@@ -56,7 +56,7 @@ impl fmt::Display for DocPath {
 pub enum Severity {
     /// Served as written, but worth a look.
     Warning,
-    /// The resource at this place is left out; the rest is served, as the door's original does.
+    /// The resource at this place is left out; the rest is served, as the dialect's original does.
     Dropped,
     /// The document is refused whole.
     Error,

@@ -1,6 +1,6 @@
 //! Weir's model: what a gateway must do, as plain validated values with the field's standard names.
 //!
-//! A front door (Kong's files, APISIX's files, `weir.yaml`) translates its documents into a [`Model`];
+//! A dialect  (Kong's files, APISIX's files, `weir.yaml`) translates its documents into a [`Model`];
 //! `weir-snapshot` compiles a [`Model`] into what the data plane serves. `weir.yaml` is the model's own
 //! text form, so converting any document to native is translate and print.
 //!
@@ -30,7 +30,7 @@ mod validate;
 
 pub use acme::{Acme, AcmeChallenge, AcmeKey, ExternalAccount};
 pub use certificate::{Certificate, ClientCertificate, KeyPair, TlsVersion, UpstreamTls};
-pub use chain::{ChainStep, ConsumerTable, PluginInstance, PluginUse, RefusalOverride};
+pub use chain::{ChainStep, ConsumerTable, PluginInstance, PluginRef, RefusalOverride};
 pub use consumer::{Consumer, Credential};
 pub use diagnostic::{Diagnostic, DocPath, Severity};
 pub use health::{
@@ -41,13 +41,13 @@ pub use overlap::server_names_may_overlap;
 pub use path::{HostPattern, InvalidPattern, PathPattern, TemplatePart};
 pub use predicate::{Comparison, Operator, Predicate};
 pub use route::{
-    ForwardedHeaders, HeaderMatch, PathJoin, PathRewrite, Route, RouteMatch, RouteTarget, Stamp, StampValue,
-    UpstreamHost,
+    ForwardedHeaders, GatewayHeader, GatewayHeaderValue, HeaderMatch, PathJoin, PathRewrite, Route,
+    RouteMatch, RouteTarget, UpstreamHost,
 };
 pub use route_table::{DefaultCharset, RealIp, RouteTable};
 pub use service::{Service, Timeouts};
 pub use stream::{Endpoint, ProxyProtocol, StreamProtocol, StreamRoute};
-pub use upstream::{Algorithm, HashOn, KeepalivePool, Scheme, Target, Upstream};
+pub use upstream::{BalancingAlgorithm, HashOn, KeepalivePool, Scheme, Target, Upstream};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,7 +56,7 @@ use std::sync::Arc;
 /// Which original a route answers like: the words, status codes and header spellings of its refusals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Voice {
+pub enum Dialect {
     /// RFC 9457 problem documents.
     #[default]
     Native,
@@ -66,27 +66,27 @@ pub enum Voice {
     Apisix,
 }
 
-impl Voice {
-    /// The number of voices; voices index small tables.
+impl Dialect {
+    /// The number of dialects; dialects index small tables.
     pub const COUNT: usize = 3;
 
-    /// The voice's word in documents, logs and metrics.
+    /// The dialect's word in documents, logs and metrics.
     pub fn as_str(self) -> &'static str {
         match self {
-            Voice::Native => "native",
-            Voice::Kong => "kong",
-            Voice::Apisix => "apisix",
+            Dialect::Native => "native",
+            Dialect::Kong => "kong",
+            Dialect::Apisix => "apisix",
         }
     }
 
     /// Whether several credentials of a plugin may have the same key: the last one counts then.
     pub fn keys_may_repeat(self) -> bool {
-        self == Voice::Apisix
+        self == Dialect::Apisix
     }
 
     /// Whether configurations may name a consumer that there is not. Calls that need it are answered as failures.
     pub fn consumers_may_be_missing(self) -> bool {
-        self != Voice::Native
+        self != Dialect::Native
     }
 }
 
@@ -100,7 +100,7 @@ pub struct Model {
     pub weir: u32,
     /// Whose words answer calls that match no route.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub voice: Voice,
+    pub dialect: Dialect,
     /// APIs that calls are forwarded to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub services: Vec<Arc<Service>>,
@@ -135,7 +135,7 @@ pub struct Model {
     /// while a certificate is being signed.
     #[serde(skip)]
     pub tls_challenges: Vec<Certificate>,
-    /// Settings that hold for all routes of a voice; at most one entry for each.
+    /// Settings that hold for all routes of a dialect; at most one entry for each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub route_tables: Vec<RouteTable>,
 }
@@ -150,10 +150,10 @@ pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 
 impl Model {
     /// Puts the resources of `other` behind those of `self`, as when several files are served at once.
-    /// `self` keeps its voice and its chain for unmatched calls unless it is empty.
+    /// `self` keeps its dialect and its chain for unmatched calls unless it is empty.
     pub fn merge(&mut self, other: Model) {
         if self.routes.is_empty() && self.services.is_empty() && self.unmatched.is_empty() {
-            self.voice = other.voice;
+            self.dialect = other.dialect;
             self.unmatched = other.unmatched;
         }
         self.services.extend(other.services);
@@ -167,7 +167,11 @@ impl Model {
         self.acme.extend(other.acme);
         self.tls_challenges.extend(other.tls_challenges);
         for table in other.route_tables {
-            if !self.route_tables.iter().any(|known| known.voice == table.voice) {
+            if !self
+                .route_tables
+                .iter()
+                .any(|known| known.dialect == table.dialect)
+            {
                 self.route_tables.push(table);
             }
         }

@@ -1,6 +1,6 @@
 //! Routes: which calls go to which service, and what happens to them on the way.
 
-use crate::{ChainStep, HostPattern, PathPattern, Predicate, Timeouts, Voice, is_default};
+use crate::{ChainStep, Dialect, HostPattern, PathPattern, Predicate, Timeouts, is_default};
 use ipnet::IpNet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Route {
-    /// Unique name within its voice; metrics and logs carry it.
+    /// Unique name within its dialect; metrics and logs carry it.
     pub name: String,
     /// Whose words answer this route's refusals.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub voice: Voice,
+    pub dialect: Dialect,
     /// The route takes calls for which any of these holds.
     #[serde(rename = "match")]
     pub matches: Vec<RouteMatch>,
@@ -38,10 +38,10 @@ pub struct Route {
     pub forwarded: ForwardedHeaders,
     /// Headers that the gateway adds to every response of this route.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub response_stamps: Vec<Stamp>,
+    pub response_stamps: Vec<GatewayHeader>,
     /// Headers that the gateway adds to every request of this route.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub request_stamps: Vec<Stamp>,
+    pub request_stamps: Vec<GatewayHeader>,
     /// Overrides the service's time-outs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeouts: Option<Timeouts>,
@@ -233,17 +233,17 @@ fn is_default_via(via: &Option<String>) -> bool {
 /// A header that the gateway adds by itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Stamp {
+pub struct GatewayHeader {
     /// The header's name.
     pub name: String,
     /// Its value.
-    pub value: StampValue,
+    pub value: GatewayHeaderValue,
 }
 
 /// The value of a [`Stamp`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum StampValue {
+pub enum GatewayHeaderValue {
     /// A fixed text.
     Text(String),
     /// The call's id: 32 hexadecimal digits.

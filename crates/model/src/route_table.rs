@@ -1,17 +1,17 @@
-//! Route tables: what holds for all routes of one voice, before and after any of them is found.
+//! Route tables: what holds for all routes of one dialect, before and after any of them is found.
 
-use crate::Voice;
+use crate::Dialect;
 use ipnet::IpNet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Settings of the table that the routes of one voice form. A voice without an entry has none of them.
+/// Settings of the table that the routes of one dialect form. A dialect without an entry has none of them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RouteTable {
-    /// The voice whose routes these settings are for.
+    /// The dialect whose routes these settings are for.
     #[serde(default)]
-    pub voice: Voice,
+    pub dialect: Dialect,
     /// Where the client's address is read from in place of the connection's peer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub real_ip: Option<RealIp>,

@@ -1,6 +1,6 @@
 //! Stream routes: which connections and datagrams go to which service, below HTTP.
 
-use crate::{ChainStep, Voice, is_default};
+use crate::{ChainStep, Dialect, is_default};
 use ipnet::IpNet;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -13,11 +13,11 @@ use std::net::{IpAddr, SocketAddr};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StreamRoute {
-    /// Unique name within its voice; metrics and logs carry it.
+    /// Unique name within its dialect; metrics and logs carry it.
     pub name: String,
     /// Which original the route is served like.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub voice: Voice,
+    pub dialect: Dialect,
     /// Any of these protocols; empty: `tcp`, `tls` and `udp`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protocols: Vec<StreamProtocol>,

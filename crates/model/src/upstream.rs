@@ -15,7 +15,7 @@ pub struct Upstream {
     pub scheme: Scheme,
     /// How the next target is chosen.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub algorithm: Algorithm,
+    pub algorithm: BalancingAlgorithm,
     /// What `consistent-hashing` hashes, the first that the call has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hash_on: Vec<HashOn>,
@@ -109,7 +109,7 @@ impl Scheme {
 /// How the next target is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Algorithm {
+pub enum BalancingAlgorithm {
     /// In turn, in proportion to the weights.
     #[default]
     RoundRobin,

@@ -1,7 +1,7 @@
 //! Checks that need the whole model: names are unique and every reference leads somewhere.
 
 use crate::stream::is_server_name;
-use crate::{ChainStep, Diagnostic, DocPath, Model, PluginUse, RouteTarget, Voice};
+use crate::{ChainStep, Diagnostic, Dialect, DocPath, Model, PluginRef, RouteTarget};
 use std::collections::HashSet;
 use std::hash::Hash;
 
@@ -39,19 +39,19 @@ impl Model {
             &mut found,
             "routes",
             "name",
-            self.routes.iter().map(|it| (it.voice, it.name.as_str())),
+            self.routes.iter().map(|it| (it.dialect, it.name.as_str())),
         );
         unique(
             &mut found,
             "stream_routes",
             "name",
-            self.stream_routes.iter().map(|it| (it.voice, it.name.as_str())),
+            self.stream_routes.iter().map(|it| (it.dialect, it.name.as_str())),
         );
         unique(
             &mut found,
             "consumers",
             "id",
-            self.consumers.iter().map(|it| (it.voice, it.id.as_str())),
+            self.consumers.iter().map(|it| (it.dialect, it.id.as_str())),
         );
         self.check_services(&names, &mut found);
         self.check_routes(&names, &mut found);
@@ -159,13 +159,13 @@ struct Names<'m> {
 impl Names<'_> {
     fn check_chain(&self, chain: &[ChainStep], place: &DocPath, found: &mut Vec<Diagnostic>) {
         for (index, step) in chain.iter().enumerate() {
-            if let Some(PluginUse::Shared(id)) = &step.plugin
+            if let Some(PluginRef::Shared(id)) = &step.plugin
                 && !self.plugins.contains(id.as_str())
             {
                 let message = format!("no plugin instance has the id '{id}'");
                 found.push(Diagnostic::error(place.index(index).field("use"), message));
             }
-            for table in &step.overrides {
+            for table in &step.consumer_overrides {
                 if !self.tables.contains(table.as_str()) {
                     let message = format!("no consumer table has the id '{table}'");
                     found.push(Diagnostic::error(place.index(index).field("overrides"), message));
@@ -186,7 +186,7 @@ impl Name for &str {
     }
 }
 
-impl Name for (Voice, &str) {
+impl Name for (Dialect, &str) {
     fn text(&self) -> &str {
         self.1
     }

@@ -1,8 +1,8 @@
-//! Weir's native door: `weir.yaml`.
+//! Weir's native dialect: `weir.yaml`.
 //!
 //! A `weir.yaml` is the model's own text form with short forms for what most documents say. This crate reads
 //! one ([`translate`]), writes one for any model ([`print()`]), describes it as a JSON Schema ([`schema()`]), and
-//! answers for native routes ([`NativeVoice`], RFC 9457).
+//! answers for native routes ([`NativeErrorRenderer`], RFC 9457).
 //!
 //! | short | stands for |
 //! |---|---|
@@ -19,19 +19,20 @@
 //! Unknown fields are errors, with a guess at what was meant. **What it is not**: it reads no file, and it
 //! does not check what needs the whole model (see [`translate`]).
 
-mod places;
+mod errors;
+pub mod incremental;
 mod print;
+mod renamed;
 mod schema;
-pub mod stored;
+mod shorthand;
+mod source_map;
 mod translate;
-mod voice;
 mod wording;
-mod words;
 mod yaml;
 
-pub use places::locate;
+pub use errors::NativeErrorRenderer;
+pub use incremental::IncrementalModel;
 pub use print::print;
 pub use schema::schema;
-pub use stored::Stored;
+pub use source_map::locate;
 pub use translate::{recognises, translate};
-pub use voice::NativeVoice;

@@ -1,11 +1,11 @@
 //! From the model to a `weir.yaml`: the text form, with the short forms where they say the same.
 
+use crate::shorthand::FIELDS;
 use crate::translate::VERSION;
-use crate::words::FIELDS;
 use crate::yaml;
 use serde_json::{Map, Value, json};
 use weir_model::{
-    ChainStep, Consumer, Credential, Model, PathPattern, PathRewrite, PluginInstance, PluginUse, Route,
+    ChainStep, Consumer, Credential, Model, PathPattern, PathRewrite, PluginInstance, PluginRef, Route,
     RouteMatch, RouteTarget, StreamRoute, Target, Upstream, UpstreamHost,
 };
 
@@ -204,8 +204,8 @@ fn step(step: &ChainStep) -> Value {
         ..step.clone()
     });
     let mut map = match &step.plugin {
-        Some(PluginUse::Inline(inline)) => instance(inline, false),
-        Some(PluginUse::Shared(id)) => Map::from_iter([("use".to_owned(), json!(id))]),
+        Some(PluginRef::Inline(inline)) => instance(inline, false),
+        Some(PluginRef::Shared(id)) => Map::from_iter([("use".to_owned(), json!(id))]),
         None => Map::new(),
     };
     map.extend(own);

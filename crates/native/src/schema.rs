@@ -1,10 +1,10 @@
 //! The JSON Schema of `weir.yaml`, from the types: the model's, the short forms', and every plugin's.
 
-use crate::words::{ConsumerWords, FIELDS, MATCH_WORDS, RouteWords, ServiceWords};
+use crate::shorthand::{ConsumerWords, FIELDS, MATCH_WORDS, RouteWords, ServiceWords};
 use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
-use weir_model::{Algorithm, KeepalivePool, Model, PathPattern, Route, Scheme, Service, Target};
+use weir_model::{BalancingAlgorithm, KeepalivePool, Model, PathPattern, Route, Scheme, Service, Target};
 
 /// The JSON Schema (draft 2020-12) of `weir.yaml`, for editors and for reference.
 pub fn schema() -> Value {
@@ -94,7 +94,7 @@ fn add_defaults(types: &mut Map<String, Value>) {
         ("NestedRoute", "upgrade", json!(route.upgrade)),
         ("ForwardedHeaders", "via", json!(route.forwarded.via)),
         ("Upstream", "keepalive", json!(KeepalivePool::default())),
-        ("Upstream", "algorithm", json!(Algorithm::default())),
+        ("Upstream", "algorithm", json!(BalancingAlgorithm::default())),
         ("Upstream", "scheme", json!(Scheme::default())),
         ("RouteMatch", "path", json!(PathPattern::default())),
     ] {

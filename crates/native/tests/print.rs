@@ -6,10 +6,10 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use weir_model::{
-    Algorithm, ChainStep, Consumer, ConsumerTable, Credential, ForwardedHeaders, HashOn, HeaderMatch,
-    HostPattern, KeepalivePool, Model, PathJoin, PathPattern, PathRewrite, PluginInstance, PluginUse,
-    Predicate, Route, RouteMatch, RouteTarget, Scheme, Service, Stamp, StampValue, Target, Timeouts,
-    Upstream, UpstreamHost, Voice, document,
+    BalancingAlgorithm, ChainStep, Consumer, ConsumerTable, Credential, Dialect, ForwardedHeaders,
+    GatewayHeader, GatewayHeaderValue, HashOn, HeaderMatch, HostPattern, KeepalivePool, Model, PathJoin,
+    PathPattern, PathRewrite, PluginInstance, PluginRef, Predicate, Route, RouteMatch, RouteTarget, Scheme,
+    Service, Target, Timeouts, Upstream, UpstreamHost, document,
 };
 use weir_native::{print, translate};
 
@@ -44,7 +44,7 @@ routes:
     to: {unavailable: 503}
     forwarded: {via: null}
   - name: foreign
-    voice: kong
+    dialect: kong
     match: [{path: '~/v\\d+/x', precedence: 7, when: [arg_a, ==, '1']}]
     to: {service: many}
 upstreams:
@@ -84,7 +84,7 @@ routes:
     forwarded: {standard: true, via: null}
   - name: foreign
     service: many
-    voice: kong
+    dialect: kong
     match:
       - {path: '~/v\d+/x', when: [arg_a, '==', '1'], precedence: 7}
 upstreams:
@@ -153,12 +153,12 @@ fn instance() -> impl Strategy<Value = PluginInstance> {
 
 fn step() -> impl Strategy<Value = ChainStep> {
     let plugin = prop_oneof![
-        name().prop_map(PluginUse::Shared),
-        instance().prop_map(|instance| PluginUse::Inline(instance.into())),
+        name().prop_map(PluginRef::Shared),
+        instance().prop_map(|instance| PluginRef::Inline(instance.into())),
     ];
     (option::of(plugin), vec(name(), 0..2), any::<bool>(), -2..2_i32).prop_map(
         |(plugin, overrides, response_only, response_order)| ChainStep {
-            overrides: match plugin {
+            consumer_overrides: match plugin {
                 // A step with neither would run nothing for nobody.
                 None if overrides.is_empty() => vec!["table".to_owned()],
                 _ => overrides,
@@ -249,11 +249,14 @@ fn route() -> impl Strategy<Value = Route> {
         via,
         ..ForwardedHeaders::default()
     });
-    let stamp_value = prop_oneof![name().prop_map(StampValue::Text), Just(StampValue::RequestId)];
-    let stamp = (name(), stamp_value).prop_map(|(name, value)| Stamp { name, value });
-    let voice = prop_oneof![Just(Voice::Native), Just(Voice::Kong), Just(Voice::Apisix)];
+    let stamp_value = prop_oneof![
+        name().prop_map(GatewayHeaderValue::Text),
+        Just(GatewayHeaderValue::RequestId)
+    ];
+    let stamp = (name(), stamp_value).prop_map(|(name, value)| GatewayHeader { name, value });
+    let dialect = prop_oneof![Just(Dialect::Native), Just(Dialect::Kong), Just(Dialect::Apisix)];
     (
-        (name(), voice, matches(), target),
+        (name(), dialect, matches(), target),
         (path, host, forwarded, vec(stamp, 0..2)),
         vec(step(), 0..3),
         (
@@ -264,13 +267,13 @@ fn route() -> impl Strategy<Value = Route> {
         ),
     )
         .prop_map(
-            |((name, voice, matches, target), (path, upstream_host, forwarded, stamps), plugins, rest)| {
+            |((name, dialect, matches, target), (path, upstream_host, forwarded, stamps), plugins, rest)| {
                 let (https_only_status, timeouts, upgrade, max_body_bytes) = rest;
                 // Read from a document, so that fields which this test does not know have their defaults.
                 let plain = json!({"name": name, "match": matches, "to": target});
                 let route: Route = serde_json::from_value(plain).expect("a route");
                 Route {
-                    voice,
+                    dialect,
                     https_only_status,
                     path,
                     upstream_host,
@@ -307,9 +310,9 @@ fn upstream() -> impl Strategy<Value = Upstream> {
             Upstream {
                 scheme: if other { Scheme::Https } else { Scheme::Http },
                 algorithm: if other {
-                    Algorithm::Ewma
+                    BalancingAlgorithm::Ewma
                 } else {
-                    Algorithm::RoundRobin
+                    BalancingAlgorithm::RoundRobin
                 },
                 hash_on,
                 keepalive: KeepalivePool {
@@ -343,7 +346,7 @@ fn consumer() -> impl Strategy<Value = Consumer> {
             group,
             labels,
             credentials,
-            voice: Voice::Native,
+            dialect: Dialect::Native,
             workspace: None,
         })
 }

@@ -141,7 +141,7 @@ fn what_is_wrong_is_said_with_its_place() {
         ),
         (
             "weir: 1\nservces: []\n".to_owned(),
-            "w.yaml:2: error: servces: unknown field 'servces': did you mean 'services'? Expected one of weir, voice, \
+            "w.yaml:2: error: servces: unknown field 'servces': did you mean 'services'? Expected one of weir, dialect, \
              services, routes, ",
         ),
         (
@@ -206,7 +206,7 @@ fn what_is_wrong_is_said_with_its_place() {
             "weir: 1\nservices: [{name: s, url: x, routes: [{name: r, service: s, paths: [/]}]}]\n"
                 .to_owned(),
             "w.yaml:2: error: services[0].routes[0].service: unknown field 'service': Expected one of name, hosts, \
-             paths, methods, headers, strip_prefix, preserve_host, voice, match, ",
+             paths, methods, headers, strip_prefix, preserve_host, dialect, match, ",
         ),
         (
             "weir: 1\nupstreams: [{name: u, targets: [localhost]}]\n".to_owned(),

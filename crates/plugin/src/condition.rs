@@ -2,7 +2,7 @@
 
 use crate::exchange::Exchange;
 use crate::line_end::newline_tolerant;
-use crate::variable::{Found, Variable, scalar_text};
+use crate::variable::{Variable, VariableValue, scalar_text};
 use ipnet::IpNet;
 use regex::bytes::{Regex, RegexBuilder};
 use serde_json::Value;
@@ -95,8 +95,8 @@ impl Condition {
             Self::Test(variable, test) => {
                 let value = variable.find(exchange);
                 let length = match &value {
-                    Some(Found::Text(text)) => text.len(),
-                    Some(Found::Json(Value::String(text))) => text.len(),
+                    Some(VariableValue::Text(text)) => text.len(),
+                    Some(VariableValue::Json(Value::String(text))) => text.len(),
                     _ => 0,
                 };
                 if length > SHORT && exchange.request.work.spend_bytes(length).is_err() {
@@ -188,16 +188,16 @@ impl Test {
     }
 
     /// Whether the test holds for this value.
-    fn holds(&self, value: Option<&Found<'_>>) -> bool {
+    fn holds(&self, value: Option<&VariableValue<'_>>) -> bool {
         match (self, value) {
             (Self::NotEqual(inner), value) => !inner.holds(value),
             (Self::Absent, None) => true,
             (_, None) => false,
-            (_, Some(Found::Text(text))) => self.holds_for_text(text),
-            (_, Some(Found::Json(Value::String(text)))) => self.holds_for_text(text.as_bytes()),
-            (_, Some(Found::Json(Value::Array(items)))) => self.holds_for_list(items.iter()),
-            (_, Some(Found::Json(value))) => self.holds_for_json(value),
-            (_, Some(Found::List(items))) => self.holds_for_list(items.iter().copied()),
+            (_, Some(VariableValue::Text(text))) => self.holds_for_text(text),
+            (_, Some(VariableValue::Json(Value::String(text)))) => self.holds_for_text(text.as_bytes()),
+            (_, Some(VariableValue::Json(Value::Array(items)))) => self.holds_for_list(items.iter()),
+            (_, Some(VariableValue::Json(value))) => self.holds_for_json(value),
+            (_, Some(VariableValue::List(items))) => self.holds_for_list(items.iter().copied()),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use weir_model::{DocPath, Voice};
+use weir_model::{Dialect, DocPath};
 
 /// A consumer as compiled into a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -39,7 +39,7 @@ pub struct CredentialEntry<T> {
     pub identity: Identity,
 }
 
-/// Credentials of one plugin and voice by the key that calls carry. They are found by a hash that is keyed with a secret
+/// Credentials of one plugin and dialect by the key that calls carry. They are found by a hash that is keyed with a secret
 /// of the process: keys are secrets, and whoever calls chooses what is looked for.
 #[derive(Debug)]
 pub struct CredentialIndex<T>(HashMap<Box<[u8]>, CredentialEntry<T>>);
@@ -64,15 +64,15 @@ impl<T> CredentialIndex<T> {
 }
 
 /// A credential of the model that a plugin turns into index entries.
-pub struct ModelCredential<'m> {
+pub struct CredentialSource<'m> {
     /// Its configuration.
     pub config: &'m serde_json::Value,
     /// Where it stands in the model.
     pub place: DocPath,
     /// Who it belongs to.
     pub identity: Identity,
-    /// The voice in which it is good.
-    pub voice: Voice,
+    /// The dialect in which it is good.
+    pub dialect: Dialect,
     /// The workspace in which it is good.
     pub workspace: Option<&'m Arc<str>>,
 }

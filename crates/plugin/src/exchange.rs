@@ -1,19 +1,19 @@
 //! The exchange: one request and its response, with what is known about the call.
 
+use crate::background_request::BackgroundRequest;
 use crate::consumer::Identity;
+use crate::filter_state::FilterState;
 use crate::headers::Headers;
-use crate::kept::Kept;
-use crate::question::Answer;
 use crate::redis::RedisAnswer;
 use crate::request::Request;
 use crate::response::Response;
-use crate::side_call::SideCall;
+use crate::subrequest::SubrequestResponse;
 use crate::trace::TraceContext;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
-use weir_model::Voice;
+use weir_model::Dialect;
 
 /// One call on its way through the gateway. A worker reuses exchanges, so a warm one allocates nothing.
 #[derive(Debug)]
@@ -31,9 +31,9 @@ pub struct Exchange {
     pub identity: Option<Identity>,
     /// What tells this caller from others besides its identity: filters that learn who calls in another way add what they
     /// have learnt it from. Whoever keeps answers for later calls keeps them apart by this.
-    pub caller_marks: Vec<u8>,
+    pub identity_fingerprint: Vec<u8>,
     /// The route, once matched; set only where a filter or a condition may ask.
-    pub route: Option<Arc<RouteFacts>>,
+    pub route: Option<Arc<RouteInfo>>,
     /// How many bytes of the path, as it was matched, the route's pattern stands for; set where
     /// [`Exchange::route`] is.
     pub matched_len: usize,
@@ -54,15 +54,15 @@ pub struct Exchange {
     /// The target that was asked last.
     pub upstream: Option<SocketAddr>,
     /// What came of the question that a filter has asked last, until it takes it: an answer, or none.
-    pub answer: Option<Option<Answer>>,
+    pub subrequest_response: Option<Option<SubrequestResponse>>,
     /// What came of the script that a filter has had run last, until it takes it: an answer, or none.
     pub redis: Option<Option<RedisAnswer>>,
     /// What is sent beside the call once it is forwarded.
-    pub side_calls: Vec<SideCall>,
+    pub background_requests: Vec<BackgroundRequest>,
     /// The call's place in a trace, once a filter has found or made it.
     pub trace: Option<TraceContext>,
     /// What filters keep of the call between their phases; dropped when it is over.
-    pub kept: Kept,
+    pub filter_state: FilterState,
     clock: Clock,
     unix_ms: u64,
     random: u64,
@@ -71,13 +71,13 @@ pub struct Exchange {
 
 /// What filters and conditions may know of the matched route.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RouteFacts {
+pub struct RouteInfo {
     /// The route's name.
     pub name: String,
     /// The service's name.
     pub service: String,
-    /// The route's voice.
-    pub voice: Voice,
+    /// The route's dialect.
+    pub dialect: Dialect,
     /// What variables tell of it besides; see [`weir_model::Route::labels`].
     pub labels: BTreeMap<String, String>,
 }
@@ -113,7 +113,7 @@ impl Exchange {
             response_headers: Headers::default(),
             own_headers: Headers::default(),
             identity: None,
-            caller_marks: Vec::new(),
+            identity_fingerprint: Vec::new(),
             route: None,
             matched_len: 0,
             captures: Vec::new(),
@@ -123,11 +123,11 @@ impl Exchange {
             upstream_query: None,
             destination: None,
             upstream: None,
-            answer: None,
+            subrequest_response: None,
             redis: None,
-            side_calls: Vec::new(),
+            background_requests: Vec::new(),
             trace: None,
-            kept: Kept::default(),
+            filter_state: FilterState::default(),
             clock,
             unix_ms: 0,
             random: seed | 1,
@@ -142,7 +142,7 @@ impl Exchange {
         self.response_headers.clear();
         self.own_headers.clear();
         self.identity = None;
-        self.caller_marks.clear();
+        self.identity_fingerprint.clear();
         self.route = None;
         self.matched_len = 0;
         self.captures.clear();
@@ -151,11 +151,11 @@ impl Exchange {
         self.upstream_path = None;
         self.upstream_query = None;
         self.destination = None;
-        self.answer = None;
+        self.subrequest_response = None;
         self.redis = None;
-        self.side_calls.clear();
+        self.background_requests.clear();
         self.trace = None;
-        self.kept.clear();
+        self.filter_state.clear();
         self.upstream = None;
         self.unix_ms = 0;
         self.request_id.clear();
@@ -202,16 +202,16 @@ impl Exchange {
     }
 
     /// Whether a filter knows the caller by anything, other than by [`Exchange::identity`].
-    pub fn is_marked(&self) -> bool {
+    pub fn has_fingerprint(&self) -> bool {
         // Marks without content have nothing but their lengths, which are 0.
-        self.caller_marks.iter().any(|byte| *byte != 0)
+        self.identity_fingerprint.iter().any(|byte| *byte != 0)
     }
 
     /// Notes what a filter knows the caller by, other than by [`Exchange::identity`].
-    pub fn mark_caller(&mut self, mark: &[u8]) {
-        self.caller_marks
+    pub fn add_fingerprint(&mut self, mark: &[u8]) {
+        self.identity_fingerprint
             .extend_from_slice(&(mark.len() as u64).to_le_bytes());
-        self.caller_marks.extend_from_slice(mark);
+        self.identity_fingerprint.extend_from_slice(mark);
     }
 
     /// Moves [`Exchange::response_headers`] into the response. For a name that the upstream sent too, the
@@ -219,7 +219,7 @@ impl Exchange {
     pub fn merge_response_headers(&mut self) {
         self.own_headers.clear();
         if !self.response_headers.is_empty() {
-            self.response.headers.absorb(&self.response_headers);
+            self.response.headers.prepend_all(&self.response_headers);
             std::mem::swap(&mut self.own_headers, &mut self.response_headers);
         }
     }

@@ -3,75 +3,76 @@
 //! A [`Plugin`] is a named factory in the [`Registry`]. Once for each instance in a configuration it turns a
 //! typed configuration into a [`Filter`], which is immutable and shared by all workers. A filter works on one
 //! [`Exchange`] (one request and its response) at a time, in few phases, and says by an [`Outcome`] how the
-//! call goes on. When it refuses, it returns a typed [`Refusal`]; the route's [`Voice`](voice::Voice) finds
+//! call goes on. When it refuses, it returns a typed [`Refusal`]; the route's [`Dialect`](dialect::Dialect) finds
 //! the words.
 //!
-//! **What it is not**: it knows no single plugin, no front door, no protocol version and no I/O.
+//! **What it is not**: it knows no single plugin, no dialect , no protocol version and no I/O.
 
+mod background_request;
+pub mod error_renderer;
 pub mod graphql;
 pub mod headers;
 pub mod multipart;
 pub mod template;
 pub mod uri;
-pub mod voice;
 
 mod ambiguous_path;
 mod body;
 mod body_filter;
 mod condition;
 mod consumer;
+mod disk_cache;
 mod exchange;
+mod filter_state;
+mod indeterminate;
 mod json_path;
-mod kept;
 mod line_end;
 mod log;
 mod matched;
-mod permit;
 mod plugin;
-mod question;
 mod redis;
 mod refusal;
 mod request;
 mod response;
-mod shelf;
-mod side_call;
+mod semaphore;
+mod subrequest;
+mod suspend;
 mod trace;
-mod undecided;
 mod variable;
-mod wait;
+pub use background_request::BackgroundRequest;
 mod work;
 
 pub use body::MAX_VARIABLE_BODY;
 pub use body_filter::{BodyFilter, BodyFilters};
 pub use condition::Condition;
-pub use consumer::{ConsumerIdentity, CredentialEntry, CredentialIndex, Identity, ModelCredential};
-pub use exchange::{Clock, Exchange, RouteFacts, system_clock};
+pub use consumer::{ConsumerIdentity, CredentialEntry, CredentialIndex, CredentialSource, Identity};
+pub use disk_cache::{DiskCache, DiskCacheKey, DiskCacheReader, DiskCaches};
+pub use exchange::{Clock, Exchange, RouteInfo, system_clock};
+pub use filter_state::FilterState;
 pub use headers::{Header, Headers};
+pub use indeterminate::Indeterminate;
 pub use json_path::JsonPath;
-pub use kept::Kept;
 pub use line_end::newline_tolerant;
 pub use log::{
-    CallRecord, FailedTry, LogBatching, LogEntry, LogFile, LogGrpc, LogHttp, LogJoint, LogKafka, LogNesting,
-    LogSasl, LogSink, LogTarget, SaslMechanism,
+    CallRecord, FailedTry, LogBatching, LogEntry, LogFile, LogFraming, LogGrpc, LogHttp, LogKafka, LogSasl,
+    LogSink, LogTarget, ProtobufWrapper, SaslMechanism,
 };
-pub use permit::Permit;
 pub use plugin::{
     BuildContext, CredentialIndexes, CredentialKind, Destinations, Filter, Outcome, Phases, Plugin, Registry,
     parse_config,
 };
-pub use question::{Answer, Question, Verify};
 pub use redis::{
-    RedisAddress, RedisAnswer, RedisCall, RedisLedger, RedisOutlet, RedisPlace, RedisScript, RedisServer,
-    RedisTls, RedisWork,
+    RedisAccumulator, RedisAddress, RedisAnswer, RedisCall, RedisCommand, RedisPublisher, RedisScript,
+    RedisServer, RedisTls, RedisTopology,
 };
 pub use refusal::{AuthFailure, ClaimFault, Refusal, RefusalKind, TokenFault};
-pub use request::{ABOUT_CLIENT, Request, bit_about_client};
-pub use response::{Hold, Reply, Response, SharedReply};
-pub use shelf::{Shelf, ShelfKey, ShelfReader, Shelves};
-pub use side_call::SideCall;
+pub use request::{CLIENT_HEADERS, Request, client_header_bit};
+pub use response::{BufferResponse, Reply, Response, SharedReply};
+pub use semaphore::Permit;
+pub use subrequest::{Subrequest, SubrequestResponse, Verify};
+pub use suspend::Suspend;
 pub use template::Template;
 pub use trace::{TraceContext, write_hex};
-pub use undecided::Undecided;
 pub use variable::Variable;
-pub use wait::Wait;
+
 pub use work::{Exhausted, WORK_STEPS, WorkBudget};

@@ -69,7 +69,7 @@ pub struct LogTarget {
     /// Who takes them.
     pub sink: LogSink,
     /// What a message is made of.
-    pub joint: LogJoint,
+    pub joint: LogFraming,
     /// How entries wait.
     pub batching: LogBatching,
 }
@@ -252,7 +252,7 @@ pub enum SaslMechanism {
 
 /// What stands around and between the entries of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct LogJoint {
+pub struct LogFraming {
     /// Before the first.
     pub before: Cow<'static, str>,
     /// Between two.
@@ -262,12 +262,12 @@ pub struct LogJoint {
     /// A message of one entry has nothing before and behind it.
     pub bare_single: bool,
     /// Protocol Buffers around all of it, the innermost first.
-    pub nesting: Vec<LogNesting>,
+    pub nesting: Vec<ProtobufWrapper>,
 }
 
 /// A message of Protocol Buffers around another: other fields, and then the inner message as a field.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct LogNesting {
+pub struct ProtobufWrapper {
     /// Fields that stand before what is inside, as they are on the wire.
     pub before: Vec<u8>,
     /// The key of the field that holds the whole in the next message: its number times 8, plus 2.

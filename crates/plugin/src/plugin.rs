@@ -1,14 +1,14 @@
 //! The factory side of the contract: plugins, filters, and the registry that joins them to names.
 
-use crate::consumer::{CredentialEntry, CredentialIndex, Identity, ModelCredential};
+use crate::consumer::{CredentialEntry, CredentialIndex, CredentialSource, Identity};
 use crate::exchange::Exchange;
+use crate::indeterminate::Indeterminate;
 use crate::log::{CallRecord, LogEntry};
-use crate::question::Question;
-use crate::redis::RedisWork;
+use crate::redis::RedisCommand;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::response::Reply;
-use crate::undecided::Undecided;
-use crate::wait::Wait;
+use crate::subrequest::Subrequest;
+use crate::suspend::Suspend;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::any::Any;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use weir_model::diagnostic::PathStep;
-use weir_model::{Diagnostic, DocPath, UpstreamHost, Voice};
+use weir_model::{Diagnostic, Dialect, DocPath, UpstreamHost};
 
 /// A plugin of the catalogue: a name, a configuration type, and how an instance is built from it.
 ///
@@ -83,13 +83,13 @@ pub trait Filter: Send + Sync {
 
     /// Whether a call loses no more than an account of it where this instance is left out. The conditions of all others
     /// must be decided: calls on which they cannot be are refused.
-    fn only_tells(&self) -> bool {
+    fn is_observer(&self) -> bool {
         false
     }
 
     /// Why it cannot do its work on this call, which is refused then: what it refuses or counts calls by is in a body
     /// that cannot be judged. Asked only of those that need the body.
-    fn undecided(&self, exchange: &Exchange) -> Option<Undecided> {
+    fn indeterminate(&self, exchange: &Exchange) -> Option<Indeterminate> {
         let _ = exchange;
         None
     }
@@ -107,7 +107,7 @@ pub trait Filter: Send + Sync {
 
     /// Whether it wants to give an account of this call, which may still be settled here. Who declines costs the call
     /// no more.
-    fn wants_account(&self, exchange: &mut Exchange) -> bool {
+    fn wants_log(&self, exchange: &mut Exchange) -> bool {
         let _ = exchange;
         true
     }
@@ -161,7 +161,7 @@ impl Phases {
 pub enum Outcome {
     /// With the next filter.
     Continue,
-    /// With a refusal in the route's voice.
+    /// With a refusal in the route's dialect.
     Refuse(Box<Refusal>),
     /// With this answer.
     Reply(Box<Reply>),
@@ -169,11 +169,11 @@ pub enum Outcome {
     Delay(Duration),
     /// The engine waits for this and calls the filter again, which knows by what it has
     /// [kept](Exchange::kept) that it has waited.
-    Wait(Wait),
+    Suspend(Suspend),
     /// The engine asks another server and calls the filter again, which finds in [`Exchange::answer`] what came of it.
-    Ask(Box<Question>),
+    Subrequest(Box<Subrequest>),
     /// The engine has a Redis do this.
-    Redis(Box<RedisWork>),
+    Redis(Box<RedisCommand>),
     /// The engine reads the body (of at most so many bytes) and calls this filter again. Then
     /// `request.body` is set, or was too large and is `None`; asking once more is a refusal.
     NeedBody {
@@ -189,8 +189,9 @@ impl Outcome {
     }
 }
 
-/// Credential indexes by plugin, voice and workspace, each of the type that its plugin gave it.
-pub type CredentialIndexes = RefCell<HashMap<(String, Voice, Option<Arc<str>>), Arc<dyn Any + Send + Sync>>>;
+/// Credential indexes by plugin, dialect and workspace, each of the type that its plugin gave it.
+pub type CredentialIndexes =
+    RefCell<HashMap<(String, Dialect, Option<Arc<str>>), Arc<dyn Any + Send + Sync>>>;
 
 /// The services that filters may send calls to, with the Host that each is told.
 pub type Destinations = RefCell<Vec<(String, UpstreamHost)>>;
@@ -199,14 +200,14 @@ pub type Destinations = RefCell<Vec<(String, UpstreamHost)>>;
 pub struct BuildContext<'c> {
     /// Stable id of the instance. State kept outside of the snapshot belongs to it.
     pub instance_id: &'c str,
-    /// The voice of the chains in which the instance works.
-    pub voice: Voice,
+    /// The dialect of the chains in which the instance works.
+    pub dialect: Dialect,
     /// The workspace whose consumers it knows.
     pub workspace: Option<&'c Arc<str>>,
     /// All credentials of the configuration by plugin name.
-    pub credentials: &'c HashMap<String, Vec<ModelCredential<'c>>>,
-    /// All consumers of the voice by id, for anonymous consumers.
-    pub consumers: &'c HashMap<(Voice, String), Arc<crate::ConsumerIdentity>>,
+    pub credentials: &'c HashMap<String, Vec<CredentialSource<'c>>>,
+    /// All consumers of the dialect by id, for anonymous consumers.
+    pub consumers: &'c HashMap<(Dialect, String), Arc<crate::ConsumerIdentity>>,
     /// Credential indexes built so far for this snapshot.
     pub indexes: &'c CredentialIndexes,
     /// Where filters may send calls, in the order of the snapshot's list.
@@ -216,7 +217,7 @@ pub struct BuildContext<'c> {
 }
 
 impl BuildContext<'_> {
-    /// The credentials of plugin `plugin` in this context's voice and workspace, indexed by the key that `read` finds in
+    /// The credentials of plugin `plugin` in this context's dialect and workspace, indexed by the key that `read` finds in
     /// each. Built once for a snapshot, however many instances ask. Credentials that `read` declines are left
     /// out (they have been checked before). Two with the same key are told to
     /// [`credential_diagnostics`](Self::credential_diagnostics).
@@ -225,7 +226,7 @@ impl BuildContext<'_> {
         plugin: &str,
         read: impl Fn(&Value) -> Option<(Vec<u8>, T)>,
     ) -> Arc<CredentialIndex<T>> {
-        let slot = (plugin.to_owned(), self.voice, self.workspace.cloned());
+        let slot = (plugin.to_owned(), self.dialect, self.workspace.cloned());
         if let Some(index) = self.indexes.borrow().get(&slot)
             && let Ok(index) = Arc::clone(index).downcast::<CredentialIndex<T>>()
         {
@@ -233,7 +234,7 @@ impl BuildContext<'_> {
         }
         let mut index = CredentialIndex::default();
         for credential in self.credentials.get(plugin).into_iter().flatten() {
-            if credential.voice == self.voice
+            if credential.dialect == self.dialect
                 && credential.workspace == self.workspace
                 && let Some((key, secret)) = read(credential.config)
             {
@@ -265,21 +266,21 @@ impl BuildContext<'_> {
         }) as u32
     }
 
-    /// The consumer with this id in this context's voice.
+    /// The consumer with this id in this context's dialect.
     pub fn consumer(&self, id: &str) -> Option<Arc<crate::ConsumerIdentity>> {
-        self.consumers.get(&(self.voice, id.to_owned())).cloned()
+        self.consumers.get(&(self.dialect, id.to_owned())).cloned()
     }
 }
 
 /// That a credential has the key of another one. The key itself may be a secret and is not told.
-fn same_key(plugin: &str, credential: &ModelCredential<'_>, other: &Identity) -> Diagnostic {
+fn same_key(plugin: &str, credential: &CredentialSource<'_>, other: &Identity) -> Diagnostic {
     let names = [&other.consumer, &credential.identity.consumer];
     let [other, own] = names.map(|consumer| consumer.username.as_ref().unwrap_or(&consumer.id));
     let message = format!(
         "expected a key of its own: '{own}' and '{other}' have {plugin} credentials with the same key"
     );
     let place = credential.place.clone();
-    match credential.voice.keys_may_repeat() {
+    match credential.dialect.keys_may_repeat() {
         true => Diagnostic::warning(place, message),
         false => Diagnostic::error(place, message),
     }

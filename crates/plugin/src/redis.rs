@@ -14,7 +14,7 @@ use std::time::Duration;
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct RedisServer {
     /// Where it is.
-    pub place: RedisPlace,
+    pub place: RedisTopology,
     /// As whom it is used; `None`: as the default user.
     pub username: Option<String>,
     /// The password; `None`: it asks for none.
@@ -42,9 +42,9 @@ impl RedisServer {
     #[must_use]
     pub fn name(&self) -> String {
         match &self.place {
-            RedisPlace::Single(place) => place.to_string(),
-            RedisPlace::Sentinel { master, .. } => format!("sentinel/{master}"),
-            RedisPlace::Cluster(nodes) => {
+            RedisTopology::Single(place) => place.to_string(),
+            RedisTopology::Sentinel { master, .. } => format!("sentinel/{master}"),
+            RedisTopology::Cluster(nodes) => {
                 let first = nodes.first().map(RedisAddress::to_string);
                 format!("cluster/{}", first.unwrap_or_default())
             }
@@ -54,7 +54,7 @@ impl RedisServer {
 
 /// Where a Redis is.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub enum RedisPlace {
+pub enum RedisTopology {
     /// One server.
     Single(RedisAddress),
     /// The master of this name, wherever these sentinels say that it is.
@@ -192,12 +192,12 @@ impl fmt::Debug for RedisCall {
 
 /// What a filter has the engine do.
 #[derive(Debug)]
-pub enum RedisWork {
+pub enum RedisCommand {
     /// To run a script and call the filter again, which finds in [`Exchange::redis`](crate::Exchange::redis) what came
     /// of it.
     Run(RedisCall),
     /// To settle these counts in the background. The call goes on with the next filter, or with a refusal.
-    Settle(Arc<dyn RedisLedger>, Option<Box<Refusal>>),
+    Settle(Arc<dyn RedisAccumulator>, Option<Box<Refusal>>),
 }
 
 /// What a script has answered.
@@ -205,7 +205,7 @@ pub struct RedisAnswer {
     /// Its numbers.
     pub numbers: Vec<i64>,
     /// Over which more can be run there, now or later on, without waiting for the answer.
-    pub outlet: Rc<dyn RedisOutlet>,
+    pub outlet: Rc<dyn RedisPublisher>,
 }
 
 impl fmt::Debug for RedisAnswer {
@@ -215,13 +215,13 @@ impl fmt::Debug for RedisAnswer {
 }
 
 /// A worker's way to a Redis.
-pub trait RedisOutlet {
+pub trait RedisPublisher {
     /// Runs a script whose answer nobody awaits. It is left out where too many wait already.
     fn post(&self, call: RedisCall);
 }
 
 /// Counts that are kept here and settled with a Redis now and then.
-pub trait RedisLedger: Send + Sync + fmt::Debug {
+pub trait RedisAccumulator: Send + Sync + fmt::Debug {
     /// Where they are settled.
     fn server(&self) -> &Arc<RedisServer>;
 
@@ -250,7 +250,7 @@ mod tests {
 
     fn server() -> Arc<RedisServer> {
         Arc::new(RedisServer {
-            place: RedisPlace::Single(RedisAddress {
+            place: RedisTopology::Single(RedisAddress {
                 host: "h".to_owned(),
                 port: 6379,
             }),

@@ -1,4 +1,4 @@
-//! Refusals: why the gateway itself answers a call. Typed, without words; a [`Voice`](crate::voice::Voice)
+//! Refusals: why the gateway itself answers a call. Typed, without words; a [`Dialect`](crate::dialect::Dialect)
 //! renders them.
 
 use std::borrow::Cow;
@@ -12,7 +12,7 @@ pub struct Refusal {
     pub status: u16,
     /// `WWW-Authenticate`, as configured.
     pub challenge: Option<String>,
-    /// A message from the configuration that stands in place of the voice's own.
+    /// A message from the configuration that stands in place of the dialect's own.
     pub message: Option<String>,
     /// Headers to send with it.
     pub headers: Vec<(Cow<'static, str>, String)>,
@@ -99,7 +99,7 @@ pub enum RefusalKind {
         /// The plugin's name in the catalogue.
         plugin: &'static str,
     },
-    /// A plugin answers with a status of its own and leaves the words for it to the voice.
+    /// A plugin answers with a status of its own and leaves the words for it to the dialect.
     Answered {
         /// The plugin's name in the catalogue.
         plugin: &'static str,

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 /// Headers about the client that the gateway sets itself, unless a filter has decided about them.
-pub const ABOUT_CLIENT: [&str; 4] = [
+pub const CLIENT_HEADERS: [&str; 4] = [
     "x-forwarded-proto",
     "x-forwarded-host",
     "x-forwarded-port",
@@ -17,8 +17,8 @@ pub const ABOUT_CLIENT: [&str; 4] = [
 ];
 
 /// The bit of a header in [`Request::decided`]; 0 for all others.
-pub fn bit_about_client(name: &str) -> u8 {
-    let place = ABOUT_CLIENT
+pub fn client_header_bit(name: &str) -> u8 {
+    let place = CLIENT_HEADERS
         .iter()
         .position(|known| known.eq_ignore_ascii_case(name));
     place.map_or(0, |place| 1 << place)
@@ -33,7 +33,7 @@ pub struct Request {
     pub raw_path: Vec<u8>,
     /// The path as it will be matched and forwarded (see the route table's normal form). Filters may change it.
     pub path: Vec<u8>,
-    /// Whether `path` has no escapes, as routes of this voice are matched.
+    /// Whether `path` has no escapes, as routes of this dialect are matched.
     pub path_is_decoded: bool,
     /// The query without its `?`, as written; `None` where there is no `?`.
     pub query: Option<Vec<u8>>,
@@ -44,7 +44,7 @@ pub struct Request {
     /// The header fields. `Host` is among them; hop-by-hop fields are not.
     pub headers: Headers,
     /// Of [`ABOUT_CLIENT`], those about which filters have decided, a bit each: the gateway leaves them as they are.
-    pub decided: u8,
+    pub overridden_headers: u8,
     /// The work that the call's content may ask for.
     pub work: WorkBudget,
     /// The body, where the engine has read it whole because somebody asked for it.
@@ -97,7 +97,7 @@ impl Default for Request {
             host: Vec::new(),
             host_port: None,
             headers: Headers::default(),
-            decided: 0,
+            overridden_headers: 0,
             work: WorkBudget::default(),
             body: None,
             has_body: false,
@@ -184,7 +184,7 @@ impl Request {
         self.sni = None;
         self.client_certificate = None;
         self.headers.clear();
-        self.decided = 0;
+        self.overridden_headers = 0;
         if let Some(mut body) = self.body.take()
             && body.capacity() <= MAX_SPARE_BODY
         {

@@ -23,18 +23,18 @@ pub struct Response {
     /// What works on the body as it passes; filters add to it in their response work.
     pub body_filters: BodyFilters,
     /// The head waits for the body to pass the filters, which may then still [change it](crate::BodyFilter::head).
-    pub hold: Option<Hold>,
+    pub hold: Option<BufferResponse>,
     /// Whether the gateway itself answers, rather than an upstream.
     pub is_gateway: bool,
 }
 
 /// How long the head of a response waits for the upstream's body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hold {
+pub enum BufferResponse {
     /// Until the end of the body. One of more bytes is a failure of the upstream.
     Whole(usize),
     /// Until the end of the body, or until more than so many bytes of it have passed.
-    Begin(usize),
+    Prefix(usize),
 }
 
 impl Response {

@@ -1,6 +1,6 @@
 //! Variables: facts about a call by the names that NGINX and its kin made standard.
 
-use crate::exchange::{Exchange, RouteFacts};
+use crate::exchange::{Exchange, RouteInfo};
 use crate::headers::Headers;
 use crate::json_path::{JsonPath, Selected};
 use crate::matched::{matched, matched_host};
@@ -88,7 +88,7 @@ pub enum Variable {
 
 /// A variable's value.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Found<'x> {
+pub(crate) enum VariableValue<'x> {
     /// A text.
     Text(Cow<'x, [u8]>),
     /// A value with a type.
@@ -211,19 +211,19 @@ impl Variable {
     }
 
     /// The variable's value for this call, with its type.
-    pub(crate) fn find<'x>(&self, exchange: &'x Exchange) -> Option<Found<'x>> {
+    pub(crate) fn find<'x>(&self, exchange: &'x Exchange) -> Option<VariableValue<'x>> {
         match self {
             Self::PostArg(path) => Some(
                 match path.select(exchange.request.body_fields()?, &exchange.request.work)? {
-                    Selected::One(value) => Found::Json(value),
-                    Selected::Several(values) => Found::List(values),
+                    Selected::One(value) => VariableValue::Json(value),
+                    Selected::Several(values) => VariableValue::List(values),
                 },
             ),
             Self::GraphqlRootFields => {
                 let operation = exchange.request.graphql_operation()?;
-                Some(Found::Json(&operation.root_fields))
+                Some(VariableValue::Json(&operation.root_fields))
             }
-            _ => self.read(exchange).map(Found::Text),
+            _ => self.read(exchange).map(VariableValue::Text),
         }
     }
 
@@ -296,8 +296,8 @@ impl Variable {
             Self::RouteLabel(label) => bytes(exchange.route.as_deref()?.labels.get(label)?.as_bytes()),
             Self::FormField(name) => request.form_field(name).map(Cow::Owned),
             Self::PostArg(_) | Self::GraphqlRootFields => match self.find(exchange)? {
-                Found::Json(value) => scalar_text(value),
-                Found::Text(_) | Found::List(_) => None,
+                VariableValue::Json(value) => scalar_text(value),
+                VariableValue::Text(_) | VariableValue::List(_) => None,
             },
             Self::GraphqlOperation => bytes(request.graphql_operation()?.kind.as_bytes()),
             Self::TraceId => Some(Cow::Owned(exchange.trace?.trace_digits().to_vec())),
@@ -339,7 +339,7 @@ pub(crate) fn scalar_text(value: &Value) -> Option<Cow<'_, [u8]>> {
 fn route_label<'x>(
     exchange: &'x Exchange,
     label: &str,
-    name: impl Fn(&'x RouteFacts) -> &'x String,
+    name: impl Fn(&'x RouteInfo) -> &'x String,
 ) -> Option<Cow<'x, [u8]>> {
     let route = exchange.route.as_deref()?;
     let told = route.labels.get(label).unwrap_or_else(|| name(route));

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use weir_model::Predicate;
-use weir_plugin::Undecided::{Ambiguous, Encoded, TooLarge};
-use weir_plugin::{Condition, Exchange, RefusalKind, Template, Undecided, system_clock};
+use weir_plugin::Indeterminate::{Ambiguous, Encoded, TooLarge};
+use weir_plugin::{Condition, Exchange, Indeterminate, RefusalKind, Template, system_clock};
 
 const JSON: &str = "application/json";
 const FORM: &str = "application/x-www-form-urlencoded";
@@ -21,7 +21,7 @@ fn call(line: &str, content_type: &str, body: Option<&str>) -> Exchange {
     exchange
 }
 
-fn judge(rule: &Value, exchange: &Exchange) -> Result<bool, Undecided> {
+fn judge(rule: &Value, exchange: &Exchange) -> Result<bool, Indeterminate> {
     let predicate = Predicate::parse(rule).expect("valid");
     Condition::compile(&predicate).expect("valid").judge(exchange)
 }

@@ -8,7 +8,7 @@
 //! Security: copies of these headers that a caller sends never get through, nor those whose names differ only in `_` and
 //! `-`.
 
-use crate::checks::Faults;
+use crate::config_checks::ConfigErrors;
 use crate::identity::IdentityHeader;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ impl Plugin for ConsumerHeaders {
 
     fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: Config = parse_config(config)?;
-        let mut faults = Faults::default();
+        let mut faults = ConfigErrors::default();
         let names: Vec<String> = config.headers.iter().map(|header| header.name.clone()).collect();
         faults.check_names("headers", &names);
         faults.done()?;

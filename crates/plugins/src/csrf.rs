@@ -10,7 +10,7 @@
 //!
 //! Security: it needs a key that nobody can guess, and callers that are browsers. It does not say who calls.
 
-use crate::checks::Faults;
+use crate::config_checks::ConfigErrors;
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{Context, SHA256, digest};
 use base64::Engine;
@@ -74,10 +74,10 @@ impl Plugin for Csrf {
 
     fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: Config = parse_config(config)?;
-        let mut faults = Faults::default();
+        let mut faults = ConfigErrors::default();
         faults.check_name("name", &config.name);
         if config.name.len() > NAME {
-            faults.tell("name", format!("expected at most {NAME} characters"));
+            faults.add("name", format!("expected at most {NAME} characters"));
         }
         faults.done()?;
         Ok(Arc::new(TokenFilter(config)))

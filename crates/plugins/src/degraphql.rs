@@ -7,7 +7,7 @@
 //!
 //! Of a GET the variables are arguments of its query, of a POST members of the object that its body is.
 
-use crate::field_steps::{Fields, Pairs};
+use crate::field_edits::{Fields, Pairs};
 use crate::graphql::Query;
 use crate::request_rewrite::set_body;
 use schemars::JsonSchema;
@@ -137,8 +137,8 @@ impl Filter for QueryFilter {
                 Ok(())
             }
             b"POST" if request.has_body && request.body.is_none() => {
-                if exchange.kept.take::<_, Asked>(self).is_none() {
-                    exchange.kept.put(self, Asked);
+                if exchange.filter_state.take::<_, Asked>(self).is_none() {
+                    exchange.filter_state.put(self, Asked);
                     return Outcome::NeedBody {
                         max_bytes: self.0.max_body_bytes,
                     };

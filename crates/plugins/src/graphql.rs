@@ -2,7 +2,7 @@
 
 pub(crate) use weir_plugin::graphql::Document as Query;
 
-use crate::lua_json;
+use crate::lenient_json;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use weir_plugin::graphql::Fault as QueryFault;
@@ -10,14 +10,14 @@ use weir_plugin::{Outcome, Refusal, RefusalKind, Request};
 
 /// What is wrong with a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum GraphqlFault {
     /// Its method carries no query.
     Method,
     /// In words.
     Invalid(String),
 }
 
-impl Fault {
+impl GraphqlFault {
     /// The answer: 405, or 400 with a message.
     pub(crate) fn outcome(self, plugin: &'static str) -> Outcome {
         match self {
@@ -33,7 +33,7 @@ impl Fault {
     }
 }
 
-impl From<QueryFault> for Fault {
+impl From<QueryFault> for GraphqlFault {
     fn from(fault: QueryFault) -> Self {
         Self::Invalid(format!("Invalid graphql request: {fault}"))
     }
@@ -43,12 +43,12 @@ const NO_BODY: &str = "Invalid graphql request: can't get graphql request body";
 
 /// The query of a request: the argument `query` of a GET, the member `query` of a POST's JSON, or the body of another
 /// POST. `Ok(None)`: the body is not at hand yet.
-pub(crate) fn query(request: &Request) -> Result<Option<Cow<'_, str>>, Fault> {
-    let invalid = |what: &str| Fault::Invalid(format!("invalid graphql request, {what}"));
+pub(crate) fn query(request: &Request) -> Result<Option<Cow<'_, str>>, GraphqlFault> {
+    let invalid = |what: &str| GraphqlFault::Invalid(format!("invalid graphql request, {what}"));
     match request.method.as_slice() {
         b"GET" => {
             if request.query.as_deref().is_none_or(<[u8]>::is_empty) {
-                return Err(Fault::Invalid(NO_BODY.to_owned()));
+                return Err(GraphqlFault::Invalid(NO_BODY.to_owned()));
             }
             let query = request
                 .query_arg(b"query")
@@ -59,11 +59,11 @@ pub(crate) fn query(request: &Request) -> Result<Option<Cow<'_, str>>, Fault> {
             let Some(body) = request.body.as_deref() else {
                 return match request.has_body {
                     true => Ok(None),
-                    false => Err(Fault::Invalid(NO_BODY.to_owned())),
+                    false => Err(GraphqlFault::Invalid(NO_BODY.to_owned())),
                 };
             };
             if body.is_empty() {
-                return Err(Fault::Invalid(NO_BODY.to_owned()));
+                return Err(GraphqlFault::Invalid(NO_BODY.to_owned()));
             }
             request.work.allow_body(body.len());
             let spent = request.work.spend(body.len() / 8);
@@ -71,11 +71,11 @@ pub(crate) fn query(request: &Request) -> Result<Option<Cow<'_, str>>, Fault> {
             let content_type = request.headers.get(b"content-type").unwrap_or_default();
             if content_type.starts_with(b"application/json") {
                 let parsed: Value =
-                    serde_json::from_slice(body).map_err(|_| invalid(&lua_json::fault(body)))?;
+                    serde_json::from_slice(body).map_err(|_| invalid(&lenient_json::fault(body)))?;
                 return match parsed.get("query").filter(|query| !query.is_null()) {
                     None | Some(Value::Bool(false)) => Err(invalid("json body[query] is nil")),
                     Some(Value::String(query)) => Ok(Some(Cow::Owned(query.clone()))),
-                    Some(_) => Err(Fault::Invalid(
+                    Some(_) => Err(GraphqlFault::Invalid(
                         "Invalid graphql request: failed to parse graphql query".to_owned(),
                     )),
                 };
@@ -86,7 +86,7 @@ pub(crate) fn query(request: &Request) -> Result<Option<Cow<'_, str>>, Fault> {
             let named = String::from_utf8_lossy(content_type);
             Err(invalid(&format!("error content-type: {named}")))
         }
-        _ => Err(Fault::Method),
+        _ => Err(GraphqlFault::Method),
     }
 }
 
@@ -151,12 +151,12 @@ mod tests {
             let found = query(&exchange.request).map(|query| query.map(Cow::into_owned));
             let expected = expected
                 .map(|query| query.map(str::to_owned))
-                .map_err(|it| Fault::Invalid(it.to_owned()));
+                .map_err(|it| GraphqlFault::Invalid(it.to_owned()));
             assert_eq!(found, expected, "{call} {body:?}");
         }
         let mut exchange = exchange();
         prepare(&mut exchange, "PUT /", &[]);
-        assert_eq!(query(&exchange.request), Err(Fault::Method));
+        assert_eq!(query(&exchange.request), Err(GraphqlFault::Method));
         prepare(&mut exchange, "POST /", &[]);
         exchange.request.has_body = true;
         assert_eq!(query(&exchange.request), Ok(None));

@@ -9,10 +9,10 @@
 //! A query costs as much as its operations go deep, times a factor; fragments count where they are spread. What does not
 //! pass is counted too, so that who asks for too much has to wait.
 
-use crate::checks::Faults;
-use crate::counting::{CountBy, Counted};
+use crate::config_checks::ConfigErrors;
 use crate::graphql::{self, Query};
-use crate::redis::{Ledger, Shared, WindowStore, answer, run, windows};
+use crate::rate_key::{CountBy, RateKey};
+use crate::redis::{Accumulator, Shared, WindowStore, answer, run, windows};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -21,8 +21,8 @@ use std::sync::atomic::AtomicU64;
 use weir_flow::rate_limit::{Counters, Limiter, Window, WindowLimit, WindowState};
 use weir_model::Diagnostic;
 use weir_plugin::{
-    BuildContext, Exchange, Filter, Outcome, Phases, Plugin, RedisLedger, RedisWork, Refusal, RefusalKind,
-    Undecided, parse_config,
+    BuildContext, Exchange, Filter, Indeterminate, Outcome, Phases, Plugin, RedisAccumulator, RedisCommand,
+    Refusal, RefusalKind, parse_config,
 };
 
 /// Configuration of `graphql-limit`.
@@ -41,7 +41,7 @@ pub struct Config {
     /// Status of the answer to calls over the limit, 200 to 599.
     #[schemars(range(min = 200, max = 599))]
     pub status: u16,
-    /// What calls over the limit are told, in place of the voice's own words.
+    /// What calls over the limit are told, in place of the dialect's own words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// Where counts stand that several gateways share. Left out: in this process.
@@ -115,13 +115,13 @@ impl Plugin for GraphqlLimit {
 
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let mut config: Config = parse_config(config)?;
-        let mut faults = Faults::default();
+        let mut faults = ConfigErrors::default();
         faults.check_status("status", config.status);
         if config.window_seconds == 0 {
-            faults.tell("window_seconds", "expected at least a second");
+            faults.add("window_seconds", "expected at least a second");
         }
         if !(config.cost_factor > 0.0 && config.cost_factor.is_finite()) {
-            faults.tell("cost_factor", "expected a number above 0");
+            faults.add("cost_factor", "expected a number above 0");
         }
         let names = [
             ("limit_header", &config.limit_header),
@@ -141,10 +141,10 @@ impl Plugin for GraphqlLimit {
         let counters = self.0.counters(scope);
         let counts = shared.map(|shared| match shared.settle_every {
             None => Counts::Asked(shared),
-            Some(delay) => Counts::Settled(Arc::new(Ledger::new(shared, counters.clone(), delay))),
+            Some(delay) => Counts::Settled(Arc::new(Accumulator::new(shared, counters.clone(), delay))),
         });
         Ok(Arc::new(DepthFilter {
-            by: Counted::new(scope, 0, config.by.clone()),
+            by: RateKey::new(scope, 0, config.by.clone()),
             counters,
             limit: WindowLimit {
                 window: Window::FromFirst {
@@ -160,7 +160,7 @@ impl Plugin for GraphqlLimit {
 
 /// An instance of `graphql-limit`.
 struct DepthFilter {
-    by: Counted,
+    by: RateKey,
     counters: Counters,
     limit: WindowLimit,
     /// `None`: it counts in this process.
@@ -173,7 +173,7 @@ enum Counts {
     /// Each call asks.
     Asked(Shared),
     /// Calls are counted here, and settled later.
-    Settled(Arc<Ledger>),
+    Settled(Arc<Accumulator>),
 }
 
 /// That the Redis has been asked about a query of this cost.
@@ -250,7 +250,7 @@ impl DepthFilter {
                 let window = self.limit.window;
                 let of = std::iter::once((&*name, window, window.end_ms(now_ms)));
                 let call = windows::add(shared, of, cost);
-                exchange.kept.put(self, Asked(cost));
+                exchange.filter_state.put(self, Asked(cost));
                 run(call)
             }
             Some(Counts::Settled(ledger)) => {
@@ -259,8 +259,8 @@ impl DepthFilter {
                 ledger.note(key, &[self.limit], cost, now_ms, || self.name(exchange));
                 match ledger.starts() {
                     true => {
-                        let ledger = Arc::clone(ledger) as Arc<dyn RedisLedger>;
-                        Outcome::Redis(Box::new(RedisWork::Settle(ledger, refusal)))
+                        let ledger = Arc::clone(ledger) as Arc<dyn RedisAccumulator>;
+                        Outcome::Redis(Box::new(RedisCommand::Settle(ledger, refusal)))
                     }
                     false => outcome(refusal),
                 }
@@ -295,21 +295,21 @@ impl Filter for DepthFilter {
         self.by.needs_body()
     }
 
-    fn undecided(&self, exchange: &Exchange) -> Option<Undecided> {
+    fn indeterminate(&self, exchange: &Exchange) -> Option<Indeterminate> {
         self.by.undecided(exchange)
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         if let Some(Counts::Asked(shared)) = &self.counts
-            && let Some(Asked(cost)) = exchange.kept.take(self)
+            && let Some(Asked(cost)) = exchange.filter_state.take(self)
         {
             return self.told(shared, exchange, cost);
         }
         if exchange.request.method != b"POST" {
-            return graphql::Fault::Method.outcome("graphql-limit");
+            return graphql::GraphqlFault::Method.outcome("graphql-limit");
         }
         let query = match graphql::query(&exchange.request) {
-            Ok(Some(query)) => Query::read(&query).map_err(graphql::Fault::from),
+            Ok(Some(query)) => Query::read(&query).map_err(graphql::GraphqlFault::from),
             Ok(None) => return Outcome::NeedBody { max_bytes: MAX_BODY },
             Err(fault) => Err(fault),
         };

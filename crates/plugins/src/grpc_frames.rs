@@ -1,6 +1,6 @@
 //! gRPC's messages on the wire: a flag, a length of four bytes, and so many bytes.
 
-use crate::checks::Faults;
+use crate::config_checks::ConfigErrors;
 
 /// The bytes in front of a message.
 const PREFIX: usize = 5;
@@ -11,13 +11,13 @@ const COMPRESSED: u8 = 1;
 const MOST: usize = 64 << 20;
 
 /// Checks what a configuration allows to a request's body and to one message of an answer.
-pub(crate) fn check_sizes(max_request_bytes: usize, max_message_bytes: usize, faults: &mut Faults) {
+pub(crate) fn check_sizes(max_request_bytes: usize, max_message_bytes: usize, faults: &mut ConfigErrors) {
     for (field, bytes) in [
         ("max_request_bytes", max_request_bytes),
         ("max_message_bytes", max_message_bytes),
     ] {
         if bytes > MOST {
-            faults.tell(field, format!("expected at most {MOST} bytes"));
+            faults.add(field, format!("expected at most {MOST} bytes"));
         }
     }
 }

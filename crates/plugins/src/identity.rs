@@ -144,7 +144,7 @@ impl Gate {
                 "expected a header name",
             ));
         }
-        if !context.voice.consumers_may_be_missing()
+        if !context.dialect.consumers_may_be_missing()
             && let Some(id) = &config.anonymous
             && context.consumer(id).is_none()
         {

@@ -11,7 +11,7 @@
 //! Security: it tells nobody who calls. What is decrypted replaces the header that callers send; where there is no token
 //! and none is required, their own header goes through.
 
-use crate::checks::Faults;
+use crate::config_checks::ConfigErrors;
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -76,7 +76,7 @@ fn unauthenticated() -> u16 {
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Credential {
-    /// The `kid` of its tokens; unique among the credentials of one voice.
+    /// The `kid` of its tokens; unique among the credentials of one dialect.
     #[schemars(length(min = 1))]
     pub key: String,
     /// The secret: 32 bytes.
@@ -116,7 +116,7 @@ impl Plugin for JweDecrypt {
 
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: Config = parse_config(config)?;
-        let mut faults = Faults::default();
+        let mut faults = ConfigErrors::default();
         faults.check_name("header", &config.header);
         faults.check_name("forward_header", &config.forward_header);
         faults.check_status("missing_status", config.missing_status);
@@ -226,7 +226,7 @@ impl Filter for TokenFilter {
             .find_map(|scheme| value.strip_prefix(scheme));
         match self.decrypt(token.unwrap_or(value)) {
             Ok(plain) => {
-                exchange.mark_caller(&plain);
+                exchange.add_fingerprint(&plain);
                 let headers = &mut exchange.request.headers;
                 headers.set_owned(self.config.forward_header.as_bytes(), &plain);
                 Outcome::Continue

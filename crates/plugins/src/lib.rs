@@ -2,9 +2,9 @@
 //!
 //! Every plugin has a typed `Config`, from which its JSON Schema and its documentation derive. Whatever Kong's and
 //! Apache APISIX's spellings of one plugin differ in (names of headers, words, defaults, order of places to look in)
-//! is data of that configuration: the front doors fill it in, the algorithm stands here once.
+//! is data of that configuration: the dialects  fill it in, the algorithm stands here once.
 //!
-//! **What it is not**: it reads no store, opens no socket and knows no front door.
+//! **What it is not**: it reads no store, opens no socket and knows no dialect .
 
 pub mod acl;
 pub mod basic_auth;
@@ -14,7 +14,6 @@ pub mod compression;
 pub mod concurrency_limit;
 pub mod consumer_headers;
 pub mod cors;
-pub mod counting;
 pub mod csrf;
 pub mod degraphql;
 pub mod error_page;
@@ -23,21 +22,22 @@ pub mod forward_auth;
 pub mod graphql_limit;
 pub mod grpc_transcode;
 pub mod grpc_web;
-pub mod header_steps;
+pub mod header_edits;
 pub mod hmac_auth;
 pub mod identity;
 pub mod ip_restriction;
 pub mod jwe_decrypt;
 pub mod jwt;
 pub mod key_auth;
+pub mod lenient_json;
 pub mod logger;
-pub mod lua_json;
 pub mod mirror;
 pub mod mocking;
 pub mod multi_auth;
 pub mod prometheus;
 pub mod protobuf;
 pub mod proxy_cache;
+pub mod rate_key;
 pub mod rate_limit;
 pub mod real_ip;
 pub mod redirect;
@@ -63,23 +63,23 @@ pub mod webhook_signature;
 pub mod workflow;
 
 mod body_fields;
-mod caller_labels;
-mod captures;
-mod checks;
+mod buffered_body;
+mod config_checks;
+mod consumer_labels;
 mod expression;
-pub mod field_steps;
-mod gathered;
+pub mod field_edits;
 mod graphql;
 mod grpc_frames;
 mod grpc_status;
 mod json_schema;
 mod networks;
-mod patterns;
+mod path_captures;
 mod query;
+mod regex_list;
 mod registry;
 #[cfg(test)]
 mod testkit;
-mod texts;
+mod text_template;
 mod weighted_rules;
 mod weights;
 #[cfg(test)]

@@ -10,7 +10,7 @@
 //!
 //! Security: calls get in by the weakest of the ways. One with an anonymous consumer lets everybody in.
 
-use crate::checks::within;
+use crate::config_checks::within;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

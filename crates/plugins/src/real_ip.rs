@@ -8,7 +8,7 @@
 //!
 //! Security: everybody can send such a header. Say whose word is to be believed (`trusted`).
 
-use crate::checks::Faults;
+use crate::config_checks::ConfigErrors;
 use crate::networks::Networks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,9 +48,9 @@ impl Plugin for RealIp {
 
     fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: Config = parse_config(config)?;
-        let mut faults = Faults::default();
+        let mut faults = ConfigErrors::default();
         if config.from.is_empty() {
-            faults.tell("from", "expected the name of a variable");
+            faults.add("from", "expected the name of a variable");
         }
         let path = DocPath::root().field("trusted");
         let trusted = Networks::parse(&config.trusted, &path).unwrap_or_else(|found| {

@@ -7,7 +7,7 @@
 //!
 //! Security: browsers say truly where a call comes from, or nothing; other programs say what they like.
 
-use crate::checks::Faults;
+use crate::config_checks::ConfigErrors;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -35,7 +35,7 @@ pub struct Config {
     #[serde(default = "forbidden")]
     #[schemars(range(min = 200, max = 599))]
     pub status: u16,
-    /// What they are told, in place of the voice's own words.
+    /// What they are told, in place of the dialect's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
@@ -71,7 +71,7 @@ impl Plugin for RefererRestriction {
 
     fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: Config = parse_config(config)?;
-        let mut faults = Faults::default();
+        let mut faults = ConfigErrors::default();
         faults.check_any(&[
             ("allow", config.allow.is_empty()),
             ("deny", config.deny.is_empty()),

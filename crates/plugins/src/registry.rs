@@ -3,7 +3,7 @@
 use crate::logger::LogFolder;
 use crate::proxy_cache::{Caches, ProxyCache};
 use std::sync::Arc;
-use weir_plugin::{Registry, Shelves};
+use weir_plugin::{DiskCaches, Registry};
 
 /// All plugins of the catalogue. State that outlives a reload begins here, so make one registry a process.
 pub fn registry() -> Registry {
@@ -17,7 +17,7 @@ pub fn registry_with(files: LogFolder) -> Registry {
 
 /// The same for a process that serves calls: what plugins keep on disks is kept on these shelves, and the responses that
 /// they keep are managed by `caches`; log files are in `files`.
-pub fn registry_on(shelves: Arc<dyn Shelves>, caches: Caches, files: LogFolder) -> Registry {
+pub fn registry_on(shelves: Arc<dyn DiskCaches>, caches: Caches, files: LogFolder) -> Registry {
     catalogue(ProxyCache::on(shelves, caches), files)
 }
 
@@ -53,7 +53,7 @@ fn catalogue(proxy_cache: ProxyCache, files: LogFolder) -> Registry {
     registry.add(crate::redirect::Redirect);
     registry.add(crate::request_buffering::RequestBuffering);
     registry.add(crate::tracing::Tracing::default());
-    let board = crate::prometheus::Board::of_process();
+    let board = crate::prometheus::MetricRegistry::of_process();
     let endpoint = crate::prometheus::MetricsEndpoint::new(Arc::clone(&board), caches);
     registry.add(endpoint);
     registry.add(crate::prometheus::Prometheus::new(board));
@@ -173,7 +173,7 @@ mod tests {
         }
     }
 
-    /// Front doors hand typed configurations over as JSON.
+    /// dialects  hand typed configurations over as JSON.
     fn survives<T: Serialize + DeserializeOwned + PartialEq + Debug>(config: T) {
         let value = serde_json::to_value(&config).expect("JSON");
         assert_eq!(serde_json::from_value::<T>(value).expect("valid"), config);
@@ -220,8 +220,8 @@ mod tests {
         survives(rate_limit::Config {
             headers: rate_limit::SummaryHeaders::NONE,
             limits: vec![rate_limit::Limit {
-                count: rate_limit::Amount::Template("$http_x_limit".into()),
-                per: rate_limit::Per::Seconds(rate_limit::Amount::Number(60)),
+                count: rate_limit::LimitValue::Template("$http_x_limit".into()),
+                per: rate_limit::Per::Seconds(rate_limit::LimitValue::Number(60)),
                 by: Some(rate_limit::CountBy::Header("X".into())),
                 headers: rate_limit::LimitHeaders::default(),
             }],

@@ -11,7 +11,7 @@
 //! Security: only the body counts; headers have a bound of their own. What is compressed counts as it comes, so whoever
 //! unpacks it needs a bound too.
 
-use crate::checks::Faults;
+use crate::config_checks::ConfigErrors;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -66,7 +66,7 @@ impl Plugin for RequestSizeLimit {
 
     fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: Config = parse_config(config)?;
-        let mut faults = Faults::default();
+        let mut faults = ConfigErrors::default();
         faults.check_status("expect_status", config.expect_status);
         faults.done()?;
         Ok(Arc::new(SizeFilter(config)))

@@ -10,7 +10,7 @@ use weir_plugin::Request;
 pub enum UriForm {
     /// As the client wrote it.
     AsWritten,
-    /// With the path as it is matched: dot segments resolved and, as the voice has it, decoded.
+    /// With the path as it is matched: dot segments resolved and, as the dialect has it, decoded.
     #[default]
     Matched,
 }

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
-use weir_model::{Diagnostic, DocPath, Voice};
+use weir_model::{Diagnostic, Dialect, DocPath};
 use weir_plugin::{
-    AuthFailure, BuildContext, CallRecord, ConsumerIdentity, Exchange, Filter, Headers, Identity,
-    ModelCredential, Outcome, Plugin, RefusalKind,
+    AuthFailure, BuildContext, CallRecord, ConsumerIdentity, CredentialSource, Exchange, Filter, Headers,
+    Identity, Outcome, Plugin, RefusalKind,
 };
 
 /// 2026-11-20 15:31:00 UTC.
@@ -102,36 +102,36 @@ pub(crate) fn build_with(
     config: &Value,
     credentials: &[(&str, Option<&str>, Value)],
 ) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
-    build_in(Voice::Native, plugin, config, credentials)
+    build_in(Dialect::Native, plugin, config, credentials)
 }
 
-/// [`build_with`] in a voice of its own.
+/// [`build_with`] in a dialect of its own.
 pub(crate) fn build_in(
-    voice: Voice,
+    dialect: Dialect,
     plugin: &dyn Plugin,
     config: &Value,
     credentials: &[(&str, Option<&str>, Value)],
 ) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
     let consumers: HashMap<_, _> = consumers()
         .into_iter()
-        .map(|consumer| ((voice, consumer.id.clone()), Arc::new(consumer)))
+        .map(|consumer| ((dialect, consumer.id.clone()), Arc::new(consumer)))
         .collect();
     let credentials: Vec<_> = credentials
         .iter()
-        .map(|(consumer, id, config)| ModelCredential {
+        .map(|(consumer, id, config)| CredentialSource {
             config,
             place: DocPath::root(),
             identity: Identity {
-                consumer: Arc::clone(&consumers[&(voice, (*consumer).to_owned())]),
+                consumer: Arc::clone(&consumers[&(dialect, (*consumer).to_owned())]),
                 credential_id: id.map(Arc::from),
             },
-            voice,
+            dialect,
             workspace: None,
         })
         .collect();
     let context = BuildContext {
         instance_id: "instance",
-        voice,
+        dialect,
         workspace: None,
         credentials: &HashMap::from([(plugin.name().to_owned(), credentials)]),
         consumers: &consumers,
@@ -197,8 +197,8 @@ pub(crate) fn word(outcome: &Outcome) -> String {
     match outcome {
         Outcome::Continue => "continue".into(),
         Outcome::NeedBody { .. } => "body".into(),
-        Outcome::Wait(_) => "wait".into(),
-        Outcome::Ask(_) => "ask".into(),
+        Outcome::Suspend(_) => "wait".into(),
+        Outcome::Subrequest(_) => "ask".into(),
         Outcome::Redis(_) => "redis".into(),
         Outcome::Reply(reply) => format!("reply {}", reply.status),
         Outcome::Delay(time) => format!("delay {}", time.as_millis()),

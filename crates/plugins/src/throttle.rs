@@ -11,9 +11,9 @@
 //! Security: calls that wait hold their connections, so a large `burst` is work that anybody can pile up. Callers are as
 //! good as what they are told apart by: a header is theirs to choose.
 
-use crate::checks::Faults;
-use crate::counting::settled::is_settled;
-use crate::counting::{CountBy, Counted, Otherwise};
+use crate::config_checks::ConfigErrors;
+use crate::rate_key::settled::is_settled;
+use crate::rate_key::{CountBy, MissingKey, RateKey};
 use crate::redis::{Shared, Store, answer, run, scripts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,8 @@ use std::time::Duration;
 use weir_flow::leaky_bucket::{Buckets, LeakyBuckets, Rate};
 use weir_model::Diagnostic;
 use weir_plugin::{
-    BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Refusal, RefusalKind, Undecided, parse_config,
+    BuildContext, Exchange, Filter, Indeterminate, Outcome, Phases, Plugin, Refusal, RefusalKind,
+    parse_config,
 };
 
 /// Buckets that are held at most, for all instances together.
@@ -47,7 +48,7 @@ pub struct Config {
     pub by: CountBy,
     /// What a call is counted by that has no value for `by`; `fail` is answered with status 500.
     #[serde(default)]
-    pub otherwise: Otherwise,
+    pub otherwise: MissingKey,
     /// Which buckets are used. Instances with equal scopes share them. Default: the instance's id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
@@ -55,7 +56,7 @@ pub struct Config {
     #[serde(default = "unavailable")]
     #[schemars(range(min = 200, max = 599))]
     pub status: u16,
-    /// What they are told, in place of the voice's own words.
+    /// What they are told, in place of the dialect's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// Where buckets stand that several gateways share. Left out: in this process.
@@ -71,7 +72,7 @@ impl Config {
             burst: 0.0,
             delay: true,
             by: CountBy::default(),
-            otherwise: Otherwise::default(),
+            otherwise: MissingKey::default(),
             scope: None,
             status: unavailable(),
             message: None,
@@ -109,19 +110,19 @@ impl Plugin for Throttle {
 
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: Config = parse_config(config)?;
-        let mut faults = Faults::default();
+        let mut faults = ConfigErrors::default();
         if !(config.rate_per_second > 0.0 && config.rate_per_second.is_finite()) {
-            faults.tell("rate_per_second", "expected a number above 0");
+            faults.add("rate_per_second", "expected a number above 0");
         }
         if !(config.burst >= 0.0 && config.burst.is_finite()) {
-            faults.tell("burst", "expected a number of at least 0");
+            faults.add("burst", "expected a number of at least 0");
         }
         faults.check_status("status", config.status);
         let shared = config.store.and_then(|store| store.compile(&mut faults));
         faults.done()?;
         let scope = config.scope.as_deref().unwrap_or(context.instance_id);
         let bucket = Bucket {
-            by: Counted::new(scope, 0, config.by),
+            by: RateKey::new(scope, 0, config.by),
             otherwise: config.otherwise,
             buckets: self.0.buckets(scope),
             rate: Rate {
@@ -141,8 +142,8 @@ impl Plugin for Throttle {
 
 /// An instance of `throttle` whose buckets are those of this process.
 struct Bucket {
-    by: Counted,
-    otherwise: Otherwise,
+    by: RateKey,
+    otherwise: MissingKey,
     buckets: Buckets,
     rate: Rate,
     delay: bool,
@@ -161,9 +162,9 @@ impl Bucket {
     fn subject(&self, has_own: bool) -> Result<Subject, Outcome> {
         match (has_own, self.otherwise) {
             (true, _) => Ok(Subject::Own),
-            (false, Otherwise::Ip) => Ok(Subject::Address),
-            (false, Otherwise::Nothing) => Err(Outcome::Continue),
-            (false, Otherwise::Fail) => Err(Outcome::refuse(RefusalKind::PluginFailed {
+            (false, MissingKey::Ip) => Ok(Subject::Address),
+            (false, MissingKey::Nothing) => Err(Outcome::Continue),
+            (false, MissingKey::Fail) => Err(Outcome::refuse(RefusalKind::PluginFailed {
                 plugin: "throttle",
                 reason: "the call has nothing to count by",
             })),
@@ -208,7 +209,7 @@ impl Filter for Bucket {
         self.by.needs_body()
     }
 
-    fn undecided(&self, exchange: &Exchange) -> Option<Undecided> {
+    fn indeterminate(&self, exchange: &Exchange) -> Option<Indeterminate> {
         self.by.undecided(exchange)
     }
 
@@ -245,7 +246,7 @@ impl SharedBucket {
         // Until a full bucket is empty, and a little more.
         let memory_ms = (bucket.rate.burst + 1.0) * 1_000.0 / bucket.rate.per_second + 1_000.0;
         call.number(memory_ms.min(1e12) as u64);
-        exchange.kept.put(self, Asked);
+        exchange.filter_state.put(self, Asked);
         run(call)
     }
 }
@@ -259,15 +260,15 @@ impl Filter for SharedBucket {
         self.bucket.needs_body()
     }
 
-    fn undecided(&self, exchange: &Exchange) -> Option<Undecided> {
-        self.bucket.undecided(exchange)
+    fn indeterminate(&self, exchange: &Exchange) -> Option<Indeterminate> {
+        self.bucket.indeterminate(exchange)
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         if is_settled(exchange, "throttle") {
             return Outcome::Continue;
         }
-        if exchange.kept.take::<_, Asked>(self).is_none() {
+        if exchange.filter_state.take::<_, Asked>(self).is_none() {
             return self.ask(exchange);
         }
         match answer(exchange).as_ref().map(|answer| answer.numbers.as_slice()) {

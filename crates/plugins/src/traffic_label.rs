@@ -10,8 +10,8 @@
 //!
 //! The first rule that holds counts; of its actions one is taken, by weight.
 
-use crate::captures::Found;
-use crate::header_steps::{HeaderStep, HeaderSteps, Side};
+use crate::header_edits::{HeaderEdit, HeaderEdits, Side};
+use crate::path_captures::Found;
 use crate::weighted_rules::WeightedRules;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,7 +48,7 @@ pub struct Action {
     pub weight: u32,
     /// Changes of the headers, with variables; none: the call stays as it is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub headers: Vec<HeaderStep>,
+    pub headers: Vec<HeaderEdit>,
 }
 
 fn one() -> u32 {
@@ -76,7 +76,7 @@ impl Plugin for TrafficLabel {
             let (mut actions, mut of_actions) = (Vec::with_capacity(rule.actions.len()), Vec::new());
             for (index, action) in rule.actions.iter().enumerate() {
                 let place = path.field("actions").index(index).field("headers");
-                match HeaderSteps::compile(&action.headers, true, &place) {
+                match HeaderEdits::compile(&action.headers, true, &place) {
                     Ok(steps) => actions.push(steps),
                     Err(more) => of_actions.extend(more),
                 }
@@ -93,7 +93,7 @@ impl Plugin for TrafficLabel {
 }
 
 /// An instance of `traffic-label`.
-struct LabelFilter(WeightedRules<HeaderSteps>);
+struct LabelFilter(WeightedRules<HeaderEdits>);
 
 impl Filter for LabelFilter {
     fn phases(&self) -> Phases {
@@ -101,7 +101,7 @@ impl Filter for LabelFilter {
     }
 
     fn needs_body(&self) -> bool {
-        self.0.need_body() || self.0.choices().any(HeaderSteps::need_body)
+        self.0.need_body() || self.0.choices().any(HeaderEdits::need_body)
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {

@@ -8,8 +8,8 @@
 //! The expressions are searched for in path and query together. Security: it is a net for what nobody should ask for,
 //! not a lock; what must not be reached needs a route of its own, or none.
 
-use crate::checks::Faults;
-use crate::patterns::compile_set;
+use crate::config_checks::ConfigErrors;
+use crate::regex_list::compile_set;
 use crate::request_uri::{UriForm, with_uri};
 use regex::bytes::RegexSet;
 use schemars::JsonSchema;
@@ -37,7 +37,7 @@ pub struct Config {
     #[serde(default = "forbidden")]
     #[schemars(range(min = 200, max = 599))]
     pub status: u16,
-    /// What the caller is told, in place of the voice's own words.
+    /// What the caller is told, in place of the dialect's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
@@ -73,7 +73,7 @@ impl Plugin for UriRestriction {
 
     fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: Config = parse_config(config)?;
-        let mut faults = Faults::default();
+        let mut faults = ConfigErrors::default();
         faults.check_status("status", config.status);
         let path = DocPath::root().field("deny");
         let deny = compile_set(&config.deny, config.ignore_case, &path).unwrap_or_else(|found| {

@@ -8,9 +8,9 @@
 //!
 //! A plugin that a rule runs has no more to do with the call where it stands in the chain by itself.
 
-use crate::checks::{Faults, within};
 use crate::concurrency_limit::ConcurrencyLimit;
-use crate::counting::settled::settle;
+use crate::config_checks::{ConfigErrors, within};
+use crate::rate_key::settled::settle;
 use crate::rate_limit::RateLimit;
 use crate::throttle::Throttle;
 use schemars::JsonSchema;
@@ -20,8 +20,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath, Predicate};
 use weir_plugin::{
-    BuildContext, Condition, Exchange, Filter, Outcome, Phases, Plugin, RedisWork, Refusal, RefusalKind,
-    Undecided, parse_config,
+    BuildContext, Condition, Exchange, Filter, Indeterminate, Outcome, Phases, Plugin, RedisCommand, Refusal,
+    RefusalKind, parse_config,
 };
 
 /// Configuration of `workflow`.
@@ -61,7 +61,7 @@ pub struct Refuse {
     /// Status of the answer, 200 to 599.
     #[schemars(range(min = 200, max = 599))]
     pub status: u16,
-    /// What the caller is told, in place of the voice's own words.
+    /// What the caller is told, in place of the dialect's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
@@ -103,7 +103,7 @@ impl Workflow {
         let place = place.field("then");
         let then = match rule.then {
             Action::Refuse(refuse) => {
-                let mut faults = Faults::default();
+                let mut faults = ConfigErrors::default();
                 faults.check_status("status", refuse.status);
                 let found = faults.done().err().into_iter().flatten().collect();
                 let found: Vec<_> = within(&place.field("refuse"), found).collect();
@@ -192,12 +192,12 @@ impl Filter for Rules {
     }
 
     /// A rule that cannot be judged stands before all that follow.
-    fn undecided(&self, exchange: &Exchange) -> Option<Undecided> {
+    fn indeterminate(&self, exchange: &Exchange) -> Option<Indeterminate> {
         for rule in &self.0 {
             match rule.when.as_ref().map_or(Ok(true), |when| when.judge(exchange)) {
                 Ok(false) => {}
                 Ok(true) => match &rule.then {
-                    Then::Run(_, filter) if filter.needs_body() => return filter.undecided(exchange),
+                    Then::Run(_, filter) if filter.needs_body() => return filter.indeterminate(exchange),
                     _ => return None,
                 },
                 Err(why) => return Some(why),
@@ -219,7 +219,7 @@ impl Filter for Rules {
             Some(Then::Run(name, filter)) => {
                 let outcome = filter.on_request(exchange);
                 // One that waits for an answer has not done its work yet.
-                if !matches!(&outcome, Outcome::Redis(work) if matches!(**work, RedisWork::Run(_))) {
+                if !matches!(&outcome, Outcome::Redis(work) if matches!(**work, RedisCommand::Run(_))) {
                     settle(exchange, name);
                 }
                 outcome
@@ -278,13 +278,13 @@ mod tests {
         let two = r#"{"query": "{a} mutation m {b}", "operationName": "m"}"#;
         const JSON: &str = "application/json";
         for (line, content_type, body, expected) in [
-            ("POST /", JSON, None, Some(Undecided::TooLarge)),
+            ("POST /", JSON, None, Some(Indeterminate::TooLarge)),
             ("POST /?free=1", JSON, None, None),
-            ("POST /x", JSON, None, Some(Undecided::TooLarge)),
-            ("PUT /x", JSON, None, Some(Undecided::TooLarge)),
+            ("POST /x", JSON, None, Some(Indeterminate::TooLarge)),
+            ("PUT /x", JSON, None, Some(Indeterminate::TooLarge)),
             ("PUT /x", "text/plain", None, None),
             ("POST /", JSON, Some("{}"), None),
-            ("POST /", JSON, Some(two), Some(Undecided::Ambiguous)),
+            ("POST /", JSON, Some(two), Some(Indeterminate::Ambiguous)),
             (
                 "POST /",
                 JSON,
@@ -297,7 +297,7 @@ mod tests {
             exchange.request.has_body = true;
             exchange.request.body = body.map(|body| body.as_bytes().to_vec());
             assert_eq!(
-                filter.undecided(&exchange),
+                filter.indeterminate(&exchange),
                 expected,
                 "{line} {content_type} {body:?}"
             );

@@ -1,9 +1,9 @@
 //! Taking connections in: from a listener's queue to a task of their own, if there is room.
 
 use crate::connection::{self, Addresses};
-use crate::proxy_protocol::{self, Told};
+use crate::proxy_protocol::{self, ProxyHeader};
 use crate::stream;
-use crate::worker::{Entry, HOUSEKEEPING, Registration, Worker};
+use crate::worker::{ConnectionGuard, HOUSEKEEPING, ListenerKind, Worker};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpStream};
@@ -18,7 +18,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 pub async fn listen(
     worker: Rc<Worker>,
     listener: TcpListener,
-    entry: Entry,
+    entry: ListenerKind,
     mut drain: watch::Receiver<bool>,
 ) {
     let Ok(local) = listener.local_addr() else { return };
@@ -51,11 +51,11 @@ pub async fn listen(
     }
 }
 
-fn take_in(worker: &Rc<Worker>, stream: TcpStream, addresses: Addresses, entry: Entry) {
+fn take_in(worker: &Rc<Worker>, stream: TcpStream, addresses: Addresses, entry: ListenerKind) {
     if !worker.has_room() || stream.set_nodelay(true).is_err() {
         return;
     }
-    let registration = Registration::new(worker);
+    let registration = ConnectionGuard::new(worker);
     let is_told = entry.is_told
         && (worker.shared.proxy_protocol.as_ref()).is_some_and(|it| it.trusts(addresses.peer.ip()));
     match (is_told, entry.is_stream) {
@@ -66,7 +66,7 @@ fn take_in(worker: &Rc<Worker>, stream: TcpStream, addresses: Addresses, entry: 
 }
 
 /// Serves a connection whose peer tells first who its client is.
-async fn told(registration: Registration, tcp: TcpStream, mut addresses: Addresses, entry: Entry) {
+async fn told(registration: ConnectionGuard, tcp: TcpStream, mut addresses: Addresses, entry: ListenerKind) {
     let worker = &registration.worker;
     let patience = worker.shared.limits.header_timeout;
     let told = tokio::time::timeout(patience, proxy_protocol::read(&tcp)).await;
@@ -78,8 +78,8 @@ async fn told(registration: Registration, tcp: TcpStream, mut addresses: Address
             tracing::debug!(%error, peer = %addresses.peer, "a connection is closed");
             return;
         }
-        Ok(Told::Nothing) => {}
-        Ok(Told::Client { source, .. }) => addresses.peer = source,
+        Ok(ProxyHeader::Nothing) => {}
+        Ok(ProxyHeader::Client { source, .. }) => addresses.peer = source,
     }
     match entry.is_stream {
         false => Box::pin(connection::serve(registration, tcp, addresses, entry.is_tls)).await,

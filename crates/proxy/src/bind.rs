@@ -1,10 +1,10 @@
 //! Binding a worker's sockets. The kernel spreads connections, and clients of datagrams, over the workers that share
 //! an address.
 
-use crate::gateway::Bound;
-use crate::proxy_protocol::Trusted;
+use crate::gateway::ListenAddresses;
+use crate::proxy_protocol::ProxyProtocolTrust;
 use crate::stream::StreamListen;
-use crate::worker::{Entry, Listener};
+use crate::worker::{Listener, ListenerKind};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -28,25 +28,29 @@ pub struct Sockets {
 ///
 /// # Errors
 /// The first that cannot be bound.
-pub fn bind(addresses: &Bound, trusted: Option<&Trusted>, tries_http3: bool) -> io::Result<(Sockets, Bound)> {
+pub fn bind(
+    addresses: &ListenAddresses,
+    trusted: Option<&ProxyProtocolTrust>,
+    tries_http3: bool,
+) -> io::Result<(Sockets, ListenAddresses)> {
     let mut sockets = Sockets {
         listeners: Vec::with_capacity(addresses.plain.len() + addresses.tls.len()),
         datagrams: Vec::new(),
         quic: Vec::new(),
     };
-    let is_told = |on: fn(&Trusted) -> bool| trusted.is_some_and(on);
-    let plain = Entry {
+    let is_told = |on: fn(&ProxyProtocolTrust) -> bool| trusted.is_some_and(on);
+    let plain = ListenerKind {
         is_tls: false,
         is_stream: false,
         is_told: is_told(|it| it.on_plain),
     };
-    let tls = Entry {
+    let tls = ListenerKind {
         is_tls: true,
         is_stream: false,
         is_told: is_told(|it| it.on_tls),
     };
     let tls = sockets.listen_all(&addresses.tls, tls)?;
-    let bound = Bound {
+    let bound = ListenAddresses {
         plain: sockets.listen_all(&addresses.plain, plain)?,
         http3: match tries_http3 {
             true => sockets.try_quic(&tls),
@@ -59,11 +63,11 @@ pub fn bind(addresses: &Bound, trusted: Option<&Trusted>, tries_http3: bool) -> 
 }
 
 impl Sockets {
-    fn listen_all(&mut self, addresses: &[SocketAddr], entry: Entry) -> io::Result<Vec<SocketAddr>> {
+    fn listen_all(&mut self, addresses: &[SocketAddr], entry: ListenerKind) -> io::Result<Vec<SocketAddr>> {
         addresses.iter().map(|it| self.listen(*it, entry)).collect()
     }
 
-    fn listen(&mut self, address: SocketAddr, entry: Entry) -> io::Result<SocketAddr> {
+    fn listen(&mut self, address: SocketAddr, entry: ListenerKind) -> io::Result<SocketAddr> {
         let socket = open(address, Type::STREAM, Protocol::TCP)
             .and_then(|socket| socket.listen(4096).map(|()| socket))
             .map_err(|error| told(address, &error))?;
@@ -75,7 +79,7 @@ impl Sockets {
 
     fn take_streams(&mut self, streams: &[StreamListen], is_told: bool) -> io::Result<Vec<StreamListen>> {
         let mut take = |stream: &StreamListen| {
-            let entry = Entry {
+            let entry = ListenerKind {
                 is_tls: stream.transport == StreamTransport::Tls,
                 is_stream: true,
                 is_told,

@@ -3,7 +3,7 @@
 //! A connection holds a buffer only while bytes are in it, so an idle connection costs no buffer, and the
 //! buffers in use stay warm in the cache.
 
-use crate::spares::Spares;
+use crate::object_pool::ObjectPool;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -19,17 +19,17 @@ const SPARE_LARGE_BUFFERS: usize = 16;
 
 /// A worker's spare buffers. All are fully initialised, so that reading needs no zeroing and no `unsafe`.
 pub struct Buffers {
-    usual: Spares<Vec<u8>>,
-    large: Spares<Vec<u8>>,
-    output: Spares<Vec<u8>>,
+    usual: ObjectPool<Vec<u8>>,
+    large: ObjectPool<Vec<u8>>,
+    output: ObjectPool<Vec<u8>>,
 }
 
 impl Default for Buffers {
     fn default() -> Self {
         Self {
-            usual: Spares::new(SPARE_BUFFERS),
-            large: Spares::new(SPARE_LARGE_BUFFERS),
-            output: Spares::new(SPARE_BUFFERS),
+            usual: ObjectPool::new(SPARE_BUFFERS),
+            large: ObjectPool::new(SPARE_LARGE_BUFFERS),
+            output: ObjectPool::new(SPARE_BUFFERS),
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Running a chain: the request work of its filters before a call is forwarded, the response work after.
 
-use crate::serve::{Call, Stop};
+use crate::serve::{RequestContext, ShortCircuit};
 use std::task::Poll;
-use weir_plugin::{Outcome, RedisWork, Refusal, RefusalKind, Response, Wait};
+use weir_plugin::{Outcome, RedisCommand, Refusal, RefusalKind, Response, Suspend};
 use weir_snapshot::{Chain, Charset, Instance};
 
-impl Call<'_> {
+impl RequestContext<'_> {
     /// Runs the request work of a chain, in order, until one filter answers.
-    pub async fn run_request_work(&mut self, chain: &Chain) -> Result<(), Stop> {
+    pub async fn run_request_work(&mut self, chain: &Chain) -> Result<(), ShortCircuit> {
         if chain.needs_body {
             self.read_body_for_variables().await?;
             let done = self.run_steps(chain).await;
@@ -17,7 +17,7 @@ impl Call<'_> {
         self.run_steps(chain).await
     }
 
-    async fn run_steps(&mut self, chain: &Chain) -> Result<(), Stop> {
+    async fn run_steps(&mut self, chain: &Chain) -> Result<(), ShortCircuit> {
         for step in &chain.steps {
             if step.response_only {
                 continue;
@@ -44,7 +44,7 @@ impl Call<'_> {
     }
 
     /// Refuses a call whose content asked for more work than there is, whatever came of that work.
-    pub fn check_work(&self) -> Result<(), Stop> {
+    pub fn check_work(&self) -> Result<(), ShortCircuit> {
         match self.exchange.request.work.is_exhausted() {
             true => Err(RefusalKind::WorkLimit.into()),
             false => Ok(()),
@@ -60,43 +60,43 @@ impl Call<'_> {
 
     /// Whether an instance works on the call, where that or what it does may hang on the body. A call that nobody can
     /// judge is refused: whoever may refuse it is not to be passed by with a large body.
-    fn judge(&self, instance: &Instance) -> Result<bool, Stop> {
+    fn judge(&self, instance: &Instance) -> Result<bool, ShortCircuit> {
         let filter = &instance.filter;
         let applies = match &instance.when {
             None => true,
-            Some(condition) if filter.only_tells() => condition.holds(self.exchange),
+            Some(condition) if filter.is_observer() => condition.holds(self.exchange),
             Some(condition) => condition.judge(self.exchange).map_err(RefusalKind::from)?,
         };
         let undecided = match applies && filter.needs_body() {
-            true => filter.undecided(self.exchange),
+            true => filter.indeterminate(self.exchange),
             false => None,
         };
         undecided.map_or(Ok(applies), |why| Err(RefusalKind::from(why).into()))
     }
 
-    async fn run_instance(&mut self, instance: &Instance) -> Result<(), Stop> {
+    async fn run_instance(&mut self, instance: &Instance) -> Result<(), ShortCircuit> {
         let mut has_asked = false;
         let stop = loop {
             let outcome = instance.filter.on_request(self.exchange);
             self.check_work()?;
             match outcome {
                 Outcome::Continue => return Ok(()),
-                Outcome::Reply(reply) => return Err(Stop::Reply(reply)),
+                Outcome::Reply(reply) => return Err(ShortCircuit::Reply(reply)),
                 Outcome::Delay(time) => {
-                    return self.wait_for(Wait::time(time)).await;
+                    return self.wait_for(Suspend::time(time)).await;
                 }
-                Outcome::Wait(wait) => self.wait_for(wait).await?,
-                Outcome::Ask(question) => {
+                Outcome::Suspend(wait) => self.wait_for(wait).await?,
+                Outcome::Subrequest(question) => {
                     // In a place of its own, as calls that ask nothing need no room for it.
                     let answer = Box::pin(self.ask(&question)).await?;
-                    self.exchange.answer = Some(answer);
+                    self.exchange.subrequest_response = Some(answer);
                 }
                 Outcome::Redis(work) => match *work {
-                    RedisWork::Run(call) => {
+                    RedisCommand::Run(call) => {
                         let answer = Box::pin(self.run_script(call)).await?;
                         self.exchange.redis = Some(answer);
                     }
-                    RedisWork::Settle(ledger, refusal) => {
+                    RedisCommand::Settle(ledger, refusal) => {
                         self.worker.redis.settle(ledger);
                         match refusal {
                             None => return Ok(()),
@@ -113,18 +113,18 @@ impl Call<'_> {
             }
         };
         match &instance.refusal_body {
-            None => Err(Stop::Refuse(stop)),
+            None => Err(ShortCircuit::Refuse(stop)),
             Some(fixed) => {
                 let mut reply = self.render(&stop);
                 reply.content_type = fixed.content_type.clone().into();
                 reply.body.clone_from(&fixed.body);
-                Err(Stop::Reply(Box::new(reply)))
+                Err(ShortCircuit::Reply(Box::new(reply)))
             }
         }
     }
 
     /// Waits for what a filter wants to wait for, as long as the client does.
-    async fn wait_for(&mut self, mut wait: Wait) -> Result<(), Stop> {
+    async fn wait_for(&mut self, mut wait: Suspend) -> Result<(), ShortCircuit> {
         let mut time = std::pin::pin!(tokio::time::sleep(wait.at_most));
         let (client, worker) = (&mut *self.client, self.worker);
         std::future::poll_fn(|context| {
@@ -132,7 +132,10 @@ impl Call<'_> {
             if event.is_some_and(|event| event.is_ready()) || time.as_mut().poll(context).is_ready() {
                 return Poll::Ready(Ok(()));
             }
-            client.reader.poll_gone(context, worker).map(|()| Err(Stop::Gone))
+            client
+                .reader
+                .poll_gone(context, worker)
+                .map(|()| Err(ShortCircuit::Gone))
         })
         .await
     }
@@ -149,7 +152,7 @@ impl Call<'_> {
                 instance.filter.on_response(self.exchange);
             }
         }
-        if let Some(charset) = &self.serving.published.snapshot.settings(self.voice).charset {
+        if let Some(charset) = &self.serving.published.snapshot.settings(self.dialect).charset {
             add_charset(charset, &mut self.exchange.response);
         }
     }

@@ -3,17 +3,17 @@
 pub mod fuzzing;
 
 use crate::buffer::Inbox;
-use crate::forward::Watch;
+use crate::forward::Background;
 use crate::forwarded;
 use crate::h1;
 use crate::h1::request::{self, Parsed, RequestHead};
 use crate::h2::server as h2_server;
 use crate::multiplex::stream::Stream;
 use crate::reader::Reader;
-use crate::serve::{self, After};
+use crate::serve::{self, ConnectionFate};
 use crate::timer::Timer;
 use crate::transport::{self, ReadHalf, WriteHalf};
-use crate::worker::{Registration, Worker};
+use crate::worker::{ConnectionGuard, Worker};
 use rustls::server::ClientHello;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use tokio::io::AsyncWrite;
 use tokio::net::TcpStream;
 use weir_plugin::{Exchange, Refusal, RefusalKind};
-use weir_snapshot::{CHALLENGE_PROTOCOL, Presented};
+use weir_snapshot::{CHALLENGE_PROTOCOL, ServerIdentity};
 use weir_telemetry::metrics::ProtocolError;
 
 /// How long, and for how many bytes, a connection that is being closed still reads, so that its peer gets the
@@ -45,7 +45,7 @@ pub struct Client {
     pub peer: SocketAddr,
     pub local: SocketAddr,
     /// What was agreed on over TLS.
-    pub tls: Option<Rc<Agreed>>,
+    pub tls: Option<Rc<TlsSession>>,
 }
 
 /// Both ends of a connection.
@@ -56,13 +56,13 @@ pub struct Addresses {
 }
 
 /// What a TLS handshake has told about the client.
-pub struct Agreed {
+pub struct TlsSession {
     /// The server name that it asked for.
     pub server_name: Option<Arc<str>>,
     /// The certificate that it has shown.
     pub certificate: Option<Arc<[u8]>>,
     /// The rules by which it was made; `None`: nothing is configured for its name.
-    pub presented: Option<Arc<Presented>>,
+    pub presented: Option<Arc<ServerIdentity>>,
     /// Whether HTTP/2 was agreed on.
     pub is_http2: bool,
     /// The line of a response's head that tells of HTTP/3.
@@ -70,7 +70,7 @@ pub struct Agreed {
 }
 
 /// What came of waiting for a request.
-enum Next {
+enum HeadEvent {
     Request(RequestHead, Instant),
     Refused(Refusal),
     /// The client speaks HTTP/2.
@@ -79,14 +79,14 @@ enum Next {
 }
 
 /// What came of serving a connection by HTTP/1.1.
-enum Served {
+enum Http1Exit {
     /// It is to end.
-    Until(After),
+    Until(ConnectionFate),
     /// The client speaks HTTP/2; what it has sent of that waits.
     Http2,
 }
 
-enum Filled {
+enum ReadEvent {
     Bytes,
     End,
     TimedOut,
@@ -94,7 +94,7 @@ enum Filled {
 }
 
 /// Serves a connection until it ends.
-pub async fn serve(registration: Registration, stream: TcpStream, addresses: Addresses, is_tls: bool) {
+pub async fn serve(registration: ConnectionGuard, stream: TcpStream, addresses: Addresses, is_tls: bool) {
     let worker = registration.attach().await;
     let secured = match is_tls {
         false => Ok(Some((transport::plain(stream), None))),
@@ -124,17 +124,17 @@ pub async fn serve(registration: Registration, stream: TcpStream, addresses: Add
         tls,
     };
     let after = match client.tls.as_ref().is_some_and(|tls| tls.is_http2) {
-        true => Served::Http2,
+        true => Http1Exit::Http2,
         false => client.serve_requests(&worker).await,
     };
     let after = match after {
         // In a place of its own: HTTP/1.1 connections need no room for it.
-        Served::Http2 => return Box::pin(h2_server::serve(&worker, client)).await,
-        Served::Until(after) => after,
+        Http1Exit::Http2 => return Box::pin(h2_server::serve(&worker, client)).await,
+        Http1Exit::Until(after) => after,
     };
     match after {
-        After::Reset => return client.reset(),
-        After::Close if !client.is_sending().await => {}
+        ConnectionFate::Reset => return client.reset(),
+        ConnectionFate::Close if !client.is_sending().await => {}
         _ => client.linger(&worker).await,
     }
     client.reader.inbox.consume(client.reader.inbox.bytes().len());
@@ -146,7 +146,7 @@ async fn secure(
     worker: &Worker,
     stream: TcpStream,
     local: SocketAddr,
-) -> io::Result<Option<((ReadHalf, WriteHalf), Agreed)>> {
+) -> io::Result<Option<((ReadHalf, WriteHalf), TlsSession)>> {
     let shared = &worker.shared;
     let serving = worker.serving();
     let mut presented = None;
@@ -165,7 +165,7 @@ async fn secure(
         // All that such a connection is for (RFC 8737, section 3). No call may come over it: no rule was looked at.
         return Ok(None);
     }
-    let agreed = Agreed {
+    let agreed = TlsSession {
         server_name: shaken.server_name,
         is_http2: shaken.protocol.as_deref() == Some(b"h2"),
         certificate: shaken.client_certificate.map(|it| Arc::from(it.as_ref())),
@@ -176,35 +176,37 @@ async fn secure(
 }
 
 impl Client {
-    async fn serve_requests(&mut self, worker: &Rc<Worker>) -> Served {
+    async fn serve_requests(&mut self, worker: &Rc<Worker>) -> Http1Exit {
         let mut is_first = true;
         loop {
             let Some(mut exchange) = self.wait_for_bytes(worker).await else {
-                return Served::Until(After::Close);
+                return Http1Exit::Until(ConnectionFate::Close);
             };
             let next = self.read_head(worker, &mut exchange, is_first).await;
             is_first = false;
-            self.introduce(&mut exchange);
+            self.fill_client_info(&mut exchange);
             let after = match next {
-                Next::Request(head, started) => {
+                HeadEvent::Request(head, started) => {
                     serve::request(worker, self, &mut exchange, head, started).await
                 }
-                Next::Refused(refusal) => serve::unreadable(worker, self, &mut exchange, refusal).await,
-                Next::Closed => After::Close,
-                Next::Http2 => {
+                HeadEvent::Refused(refusal) => {
+                    serve::reject_malformed(worker, self, &mut exchange, refusal).await
+                }
+                HeadEvent::Closed => ConnectionFate::Close,
+                HeadEvent::Http2 => {
                     worker.give_exchange(exchange);
-                    return Served::Http2;
+                    return Http1Exit::Http2;
                 }
             };
             worker.give_exchange(exchange);
-            if after != After::KeepAlive {
-                return Served::Until(after);
+            if after != ConnectionFate::KeepAlive {
+                return Http1Exit::Until(after);
             }
         }
     }
 
     /// Tells the exchange who the client is.
-    pub fn introduce(&self, exchange: &mut Exchange) {
+    pub fn fill_client_info(&self, exchange: &mut Exchange) {
         let request = &mut exchange.request;
         request.peer = self.peer;
         request.client = self.peer.ip();
@@ -248,7 +250,7 @@ impl Client {
         Some(worker.take_exchange())
     }
 
-    async fn read_head(&mut self, worker: &Rc<Worker>, exchange: &mut Exchange, is_first: bool) -> Next {
+    async fn read_head(&mut self, worker: &Rc<Worker>, exchange: &mut Exchange, is_first: bool) -> HeadEvent {
         let limits = &worker.shared.limits;
         let mut looked_at = 0;
         let mut first_byte_at: Option<Instant> = None;
@@ -263,22 +265,22 @@ impl Client {
                     Ok(Parsed::Head(head)) => {
                         let refusal = check_size(&head, exchange, limits);
                         self.reader.inbox.consume(head.length);
-                        return refusal.map_or(Next::Request(head, Instant::now()), Next::Refused);
+                        return refusal.map_or(HeadEvent::Request(head, Instant::now()), HeadEvent::Refused);
                     }
                     Ok(Parsed::Partial) => {}
-                    Err(_) if is_first && bytes.starts_with(h2_server::PREFACE) => return Next::Http2,
+                    Err(_) if is_first && bytes.starts_with(h2_server::PREFACE) => return HeadEvent::Http2,
                     Err(_) if is_first && !h1::names_http(bytes) => {
                         worker.metrics.protocol_error(ProtocolError::BadRequest);
-                        return Next::Closed;
+                        return HeadEvent::Closed;
                     }
-                    Err(kind) => return Next::Refused(Refusal::new(kind)),
+                    Err(kind) => return HeadEvent::Refused(Refusal::new(kind)),
                 }
             }
             looked_at = bytes.len();
             if looked_at > limits.max_target_bytes.saturating_add(64)
                 && memchr::memchr(b'\n', bytes).is_none()
             {
-                return Next::Refused(Refusal::new(RefusalKind::UriTooLong));
+                return HeadEvent::Refused(Refusal::new(RefusalKind::UriTooLong));
             }
             if looked_at > 0 && first_byte_at.is_none() {
                 let now = Instant::now();
@@ -286,27 +288,27 @@ impl Client {
                 self.timer.set(now, limits.header_timeout);
             }
             match self.fill(worker, limits.max_head_bytes, looked_at == 0).await {
-                Ok(Filled::Bytes) => {}
-                Ok(Filled::Full) => return Next::Refused(Refusal::new(RefusalKind::HeadTooLarge)),
-                Ok(Filled::TimedOut) if looked_at > 0 => {
-                    return Next::Refused(Refusal::new(RefusalKind::RequestTimeout));
+                Ok(ReadEvent::Bytes) => {}
+                Ok(ReadEvent::Full) => return HeadEvent::Refused(Refusal::new(RefusalKind::HeadTooLarge)),
+                Ok(ReadEvent::TimedOut) if looked_at > 0 => {
+                    return HeadEvent::Refused(Refusal::new(RefusalKind::RequestTimeout));
                 }
-                Ok(Filled::End | Filled::TimedOut) | Err(_) => return Next::Closed,
+                Ok(ReadEvent::End | ReadEvent::TimedOut) | Err(_) => return HeadEvent::Closed,
             }
         }
     }
 
     /// Reads once. `is_idle`: nothing has been promised to the client, so that draining ends the wait.
-    async fn fill(&mut self, worker: &Rc<Worker>, limit: usize, is_idle: bool) -> io::Result<Filled> {
+    async fn fill(&mut self, worker: &Rc<Worker>, limit: usize, is_idle: bool) -> io::Result<ReadEvent> {
         if !self.reader.inbox.has_room(limit) {
-            return Ok(Filled::Full);
+            return Ok(ReadEvent::Full);
         }
         std::future::poll_fn(
             |context| match self.reader.poll_fill(context, &worker.buffers, limit) {
-                Poll::Ready(Ok(0)) => Poll::Ready(Ok(Filled::End)),
-                Poll::Ready(result) => Poll::Ready(result.map(|_| Filled::Bytes)),
-                Poll::Pending if is_idle && worker.is_draining() => Poll::Ready(Ok(Filled::End)),
-                Poll::Pending => self.timer.poll_expired(context).map(|()| Ok(Filled::TimedOut)),
+                Poll::Ready(Ok(0)) => Poll::Ready(Ok(ReadEvent::End)),
+                Poll::Ready(result) => Poll::Ready(result.map(|_| ReadEvent::Bytes)),
+                Poll::Pending if is_idle && worker.is_draining() => Poll::Ready(Ok(ReadEvent::End)),
+                Poll::Pending => self.timer.poll_expired(context).map(|()| Ok(ReadEvent::TimedOut)),
             },
         )
         .await
@@ -331,7 +333,7 @@ impl Client {
         first: &[u8],
         second: &[u8],
         timeout: Duration,
-        watch: &mut Watch<'_>,
+        watch: &mut Background<'_>,
     ) -> io::Result<()> {
         let (mut written, mut due): (usize, Option<usize>) = (0, None);
         std::future::poll_fn(|context| {
@@ -384,7 +386,7 @@ impl Client {
             read += unused;
             self.reader.inbox.consume(unused);
             match self.fill(worker, 0, false).await {
-                Ok(Filled::Bytes) => {}
+                Ok(ReadEvent::Bytes) => {}
                 _ => return,
             }
         }

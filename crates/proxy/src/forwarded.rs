@@ -8,8 +8,8 @@ use std::ops::Range;
 use std::rc::Rc;
 use weir_model::{PathJoin, PathRewrite};
 use weir_plugin::headers::is_value;
-use weir_plugin::{Exchange, Headers, Request, bit_about_client, uri};
-use weir_snapshot::Forwarded;
+use weir_plugin::{Exchange, Headers, Request, client_header_bit, uri};
+use weir_snapshot::ForwardedHeaderPolicy;
 
 /// Bytes of a connection's lines that are kept for its next call.
 const MAX_KEPT_LINES: usize = 1024;
@@ -122,7 +122,7 @@ fn strip(path: &[u8], matched_len: usize, join: PathJoin) -> &[u8] {
 
 /// Whether the client has sent nothing that [`apply`] would have to look at, and is who it seems to be. Then
 /// [`write_plain`] does for each try, without touching the header list.
-pub fn is_plain(forwarded: &Forwarded, exchange: &Exchange) -> bool {
+pub fn is_plain(forwarded: &ForwardedHeaderPolicy, exchange: &Exchange) -> bool {
     let request = &exchange.request;
     let drops_some = forwarded.drop_forwarded && request.headers.contains(b"forwarded");
     forwarded.standard && !drops_some && request.client == request.peer.ip()
@@ -142,17 +142,17 @@ pub fn is_forwarded(name: &[u8]) -> bool {
 /// The `X-Forwarded-*` lines of a connection's last call, but those that tell of its path: most of its calls have the
 /// same. Calls that are under way at once share them.
 #[derive(Default, Clone)]
-pub struct Lines(Rc<RefCell<Kept>>);
+pub struct Lines(Rc<RefCell<CachedLines>>);
 
 #[derive(Default)]
-struct Kept {
+struct CachedLines {
     text: Vec<u8>,
     /// Where in `text` the value of `X-Forwarded-Host` is.
     host: Range<usize>,
     port: u16,
 }
 
-impl Kept {
+impl CachedLines {
     fn write(&mut self, request: &Request, host: &[u8], port: u16, out: &mut Vec<u8>) {
         if self.text.is_empty() || self.port != port || &self.text[self.host.clone()] != host {
             self.renew(request, host, port);
@@ -185,7 +185,7 @@ impl Kept {
 
 /// Writes the gateway's `X-Forwarded-*` behind a request's own headers.
 pub fn write_plain(
-    forwarded: &Forwarded,
+    forwarded: &ForwardedHeaderPolicy,
     stripped: Option<usize>,
     exchange: &Exchange,
     lines: &Lines,
@@ -211,7 +211,7 @@ pub fn write_plain(
 }
 
 /// The host that the call is for.
-fn named_host<'h>(forwarded: &'h Forwarded, request: &'h Request) -> &'h [u8] {
+fn named_host<'h>(forwarded: &'h ForwardedHeaderPolicy, request: &'h Request) -> &'h [u8] {
     match (&forwarded.host_if_none, request.host.is_empty()) {
         (Some(host), true) => host,
         _ => &request.host,
@@ -219,7 +219,7 @@ fn named_host<'h>(forwarded: &'h Forwarded, request: &'h Request) -> &'h [u8] {
 }
 
 /// The values of a header that other hops have written before this one, ready for another element; `None`: none has.
-pub fn list_so_far(forwarded: &Forwarded, headers: &Headers, name: &[u8]) -> Option<Vec<u8>> {
+pub fn list_so_far(forwarded: &ForwardedHeaderPolicy, headers: &Headers, name: &[u8]) -> Option<Vec<u8>> {
     let lines = if forwarded.first_line_only { 1 } else { usize::MAX };
     let mut list = Vec::new();
     for value in headers.get_all(name).take(lines) {
@@ -269,14 +269,19 @@ fn without_escapes(path: &[u8]) -> Vec<u8> {
 }
 
 /// Replaces the `X-Forwarded-*` of a request by the gateway's, once for all tries.
-pub fn apply(forwarded: &Forwarded, has_forwarded: bool, stripped: Option<usize>, exchange: &mut Exchange) {
+pub fn apply(
+    forwarded: &ForwardedHeaderPolicy,
+    has_forwarded: bool,
+    stripped: Option<usize>,
+    exchange: &mut Exchange,
+) {
     if !(forwarded.standard || forwarded.path || forwarded.prefix) {
         return;
     }
     let is_trusted = has_forwarded && forwarded.trusts(exchange.request.peer.ip());
     let request = &mut exchange.request;
     let set = |request: &mut Request, name: &'static [u8], value: &[u8]| {
-        if request.decided != 0 && is_decided(request, name) {
+        if request.overridden_headers != 0 && is_decided(request, name) {
             return;
         }
         if has_forwarded {
@@ -289,7 +294,7 @@ pub fn apply(forwarded: &Forwarded, has_forwarded: bool, stripped: Option<usize>
             // Not the client's: a filter has set it.
             return;
         }
-        request.headers.append_checked(name, value);
+        request.headers.append_trusted(name, value);
     };
     if forwarded.drop_forwarded && !forwarded.trusts(request.peer.ip()) {
         request.headers.remove(b"Forwarded");
@@ -327,10 +332,14 @@ pub fn apply(forwarded: &Forwarded, has_forwarded: bool, stripped: Option<usize>
 /// Whether a filter has decided about a header.
 #[cold]
 fn is_decided(request: &Request, name: &[u8]) -> bool {
-    std::str::from_utf8(name).is_ok_and(|name| request.decided & bit_about_client(name) != 0)
+    std::str::from_utf8(name).is_ok_and(|name| request.overridden_headers & client_header_bit(name) != 0)
 }
 
-fn set_host(request: &mut Request, forwarded: &Forwarded, set: impl Fn(&mut Request, &'static [u8], &[u8])) {
+fn set_host(
+    request: &mut Request,
+    forwarded: &ForwardedHeaderPolicy,
+    set: impl Fn(&mut Request, &'static [u8], &[u8]),
+) {
     let as_written = forwarded.host_as_written;
     let written = if as_written {
         request.headers.get(b"host").map(<[u8]>::to_vec)
@@ -350,14 +359,14 @@ fn set_host(request: &mut Request, forwarded: &Forwarded, set: impl Fn(&mut Requ
     );
 }
 
-fn append_forwarded_for(forwarded: &Forwarded, request: &mut Request, has_forwarded: bool) {
+fn append_forwarded_for(forwarded: &ForwardedHeaderPolicy, request: &mut Request, has_forwarded: bool) {
     let told = || list_so_far(forwarded, &request.headers, b"x-forwarded-for");
     if let Some(mut list) = has_forwarded.then(told).flatten() {
         with_address_text(request.client, |address| list.extend_from_slice(address));
         request.headers.set(b"X-Forwarded-For", &list);
     } else {
         with_address_text(request.client, |address| {
-            request.headers.append_checked(b"X-Forwarded-For", address)
+            request.headers.append_trusted(b"X-Forwarded-For", address)
         });
     }
 }

@@ -3,10 +3,10 @@
 use crate::bind::bind;
 use crate::dns::NameServers;
 use crate::h3::endpoint::{Common, Http3};
-use crate::health::{self, Board};
+use crate::health::{self, HealthNotifier};
 use crate::limits::Limits;
-use crate::log_out::LogOut;
-use crate::proxy_protocol::Trusted;
+use crate::log_sinks::LogSinks;
+use crate::proxy_protocol::ProxyProtocolTrust;
 use crate::stream::StreamListen;
 use crate::worker;
 use arc_swap::ArcSwap;
@@ -18,21 +18,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::watch;
-use weir_model::Voice;
-use weir_plugin::voice;
+use weir_model::Dialect;
+use weir_plugin::error_renderer;
 use weir_snapshot::Snapshot;
 use weir_telemetry::access_log::{AccessLog, AccessLogHandle};
 use weir_telemetry::metrics::{Registry, SeriesId};
 use weir_telemetry::redis::RedisStats;
 
-/// The voice of each dialect, in the order of [`Voice`].
+/// The dialect of each dialect, in the order of [`Dialect`].
 #[derive(Clone)]
-pub struct Voices(pub [Arc<dyn voice::Voice>; Voice::COUNT]);
+pub struct ErrorRenderers(pub [Arc<dyn error_renderer::ErrorRenderer>; Dialect::COUNT]);
 
-impl Voices {
-    /// The voice of a dialect.
-    pub fn get(&self, voice: Voice) -> &dyn voice::Voice {
-        self.0[voice as usize].as_ref()
+impl ErrorRenderers {
+    /// The dialect of a dialect.
+    pub fn get(&self, dialect: Dialect) -> &dyn error_renderer::ErrorRenderer {
+        self.0[dialect as usize].as_ref()
     }
 }
 
@@ -45,7 +45,7 @@ pub struct GatewayOptions {
     /// Where streams below HTTP are taken.
     pub listen_streams: Vec<StreamListen>,
     /// Who tells by the PROXY protocol who their clients are; `None`: nobody.
-    pub proxy_protocol: Option<Trusted>,
+    pub proxy_protocol: Option<ProxyProtocolTrust>,
     /// What clients are shown for whose server name no certificate is configured; `None`: their handshake fails.
     pub fallback_tls: Option<Arc<ServerConfig>>,
     /// How HTTP/3 is served beside the listeners for TLS; `None`: it is not.
@@ -56,8 +56,8 @@ pub struct GatewayOptions {
     pub limits: Limits,
     /// How long calls in progress may take once draining begins.
     pub drain_timeout: Duration,
-    /// The voices.
-    pub voices: Voices,
+    /// The dialects.
+    pub error_renderers: ErrorRenderers,
     /// Which servers resolve the names of targets.
     pub name_servers: NameServers,
     /// For how long a target that answers to calls have shown to be unhealthy gets none, where no probe can find it
@@ -66,7 +66,7 @@ pub struct GatewayOptions {
 }
 
 /// A snapshot as it was published.
-pub struct Published {
+pub struct PublishedSnapshot {
     /// The snapshot.
     pub snapshot: Snapshot,
     /// The metrics series of each route.
@@ -77,10 +77,10 @@ pub struct Published {
 
 /// What workers share. Nothing in it is written on the request path.
 pub struct Shared {
-    pub published: ArcSwap<Published>,
+    pub published: ArcSwap<PublishedSnapshot>,
     pub generation: AtomicU64,
     pub limits: Limits,
-    pub voices: Voices,
+    pub error_renderers: ErrorRenderers,
     pub drain: watch::Sender<bool>,
     pub drain_timeout: Duration,
     pub name_servers: NameServers,
@@ -88,16 +88,16 @@ pub struct Shared {
     pub http3: Option<(Http3, Common)>,
     /// The same for streams, whose protocols the gateway does not know.
     pub fallback_stream_tls: Option<Arc<ServerConfig>>,
-    pub proxy_protocol: Option<Trusted>,
-    pub health: Board,
+    pub proxy_protocol: Option<ProxyProtocolTrust>,
+    pub health: HealthNotifier,
     /// How it stands with servers that hold counts.
     pub redis: Arc<RedisStats>,
-    pub log_out: LogOut,
+    pub log_out: LogSinks,
 }
 
 /// The addresses that a gateway is bound to.
 #[derive(Debug, Clone)]
-pub struct Bound {
+pub struct ListenAddresses {
     /// For cleartext.
     pub plain: Vec<SocketAddr>,
     /// For TLS.
@@ -113,10 +113,10 @@ pub struct Gateway {
     shared: Arc<Shared>,
     metrics: Arc<Registry>,
     workers: Mutex<Vec<JoinHandle<()>>>,
-    bound: Bound,
+    bound: ListenAddresses,
     /// Snapshots that some worker may still hold. They are freed here, not on a worker: freeing many routes
     /// takes longer than a call should wait.
-    retired: Mutex<Vec<Arc<Published>>>,
+    retired: Mutex<Vec<Arc<PublishedSnapshot>>>,
 }
 
 impl Gateway {
@@ -143,7 +143,7 @@ impl Gateway {
             published: ArcSwap::new(published),
             generation: AtomicU64::new(1),
             limits: options.limits,
-            voices: options.voices,
+            error_renderers: options.error_renderers,
             drain: watch::Sender::new(false),
             drain_timeout: options.drain_timeout,
             name_servers: options.name_servers,
@@ -151,8 +151,8 @@ impl Gateway {
             proxy_protocol: options.proxy_protocol,
             fallback_tls: options.fallback_tls,
             http3,
-            health: Board::new(options.passive_ejection),
-            log_out: LogOut::default(),
+            health: HealthNotifier::new(options.passive_ejection),
+            log_out: LogSinks::default(),
             redis: Arc::default(),
         });
         metrics.observe_targets(Arc::new(health::Targets::of(&shared)));
@@ -163,7 +163,7 @@ impl Gateway {
             shared,
             metrics,
             workers: Mutex::default(),
-            bound: Bound {
+            bound: ListenAddresses {
                 plain: options.listen,
                 tls: options.listen_tls,
                 http3: Vec::new(),
@@ -193,7 +193,7 @@ impl Gateway {
     }
 
     /// Starts a worker on the gateway's addresses, and says which they are.
-    fn start_worker(&self, index: usize, access_log: Option<AccessLogHandle>) -> io::Result<Bound> {
+    fn start_worker(&self, index: usize, access_log: Option<AccessLogHandle>) -> io::Result<ListenAddresses> {
         let (shared, metrics) = (Arc::clone(&self.shared), self.metrics.worker());
         let (addresses, seed) = (self.bound.clone(), seed(index));
         let tries_http3 = index == 0 && shared.http3.is_some();
@@ -233,7 +233,7 @@ impl Gateway {
     }
 
     /// The addresses that were bound, in the order of the options.
-    pub fn bound(&self) -> &Bound {
+    pub fn bound(&self) -> &ListenAddresses {
         &self.bound
     }
 
@@ -256,7 +256,7 @@ impl Gateway {
     }
 
     /// What is served now.
-    pub fn published(&self) -> Arc<Published> {
+    pub fn published(&self) -> Arc<PublishedSnapshot> {
         self.shared.published.load_full()
     }
 
@@ -274,7 +274,11 @@ impl Gateway {
     ///
     /// # Errors
     /// When there is no such target, or its health is not checked.
-    pub fn set_health(&self, which: &health::Which<'_>, is_healthy: bool) -> Result<(), health::NotSet> {
+    pub fn set_health(
+        &self,
+        which: &health::HealthSelector<'_>,
+        is_healthy: bool,
+    ) -> Result<(), health::SetHealthError> {
         health::set(&self.published().snapshot, which, is_healthy)?;
         self.shared.health.note_change();
         Ok(())
@@ -295,13 +299,13 @@ impl Gateway {
 }
 
 /// Makes a snapshot ready to be served.
-pub fn publish(metrics: &Registry, snapshot: Snapshot, generation: u64) -> Published {
+pub fn publish(metrics: &Registry, snapshot: Snapshot, generation: u64) -> PublishedSnapshot {
     let names = snapshot
         .routes
         .iter()
         .map(|route| (route.series_names.0.as_ref(), route.series_names.1.as_ref()));
     let series = metrics.allot(names);
-    Published {
+    PublishedSnapshot {
         snapshot,
         series,
         generation,

@@ -2,7 +2,7 @@
 //! where the gateway answers itself.
 
 use crate::h1::{self, status};
-use crate::multiplex::fields::Asked;
+use crate::multiplex::fields::StreamRequest;
 use crate::multiplex::stream::Stream;
 use std::io;
 use std::time::Duration;
@@ -27,7 +27,7 @@ fn is_grpc(content_type: &[u8]) -> bool {
 }
 
 /// How long the client of a gRPC call waits for it, where it says so (`grpc-timeout`).
-pub fn deadline(asked: &Asked) -> Option<Duration> {
+pub fn deadline(asked: &StreamRequest) -> Option<Duration> {
     let timeout = asked.get(b"grpc-timeout")?;
     let is_grpc = asked.get(b"content-type").is_some_and(is_grpc);
     is_grpc.then(|| parse_timeout(timeout)).flatten()

@@ -9,42 +9,42 @@
 //! of its own, and of every stream to an upstream a connection. What is no HTTP goes through `stream`. Beside calls
 //! work `health` and `dns`, and for filters that ask for it `question`, `redis`, `shelf` (disks) and `log_out`.
 //!
-//! **What it is not**: it names no plugin, no front door and no store; it interprets no documents.
+//! **What it is not**: it names no plugin, no dialect  and no store; it interprets no documents.
 
 mod accept;
+mod background_request;
 mod bind;
 mod buffer;
 mod chain;
 mod connection;
 mod date;
+mod disk_cache;
 mod dns;
 mod forward;
 mod forwarded;
 mod gateway;
+mod gateway_headers;
 mod grpc;
 mod h1;
 mod h2;
 mod h3;
 pub mod health;
 mod limits;
-mod log_out;
+mod log_sinks;
 mod multiplex;
+mod object_pool;
 mod pace;
 mod pool;
 mod proxy_protocol;
-mod question;
 mod reader;
 mod redis;
 mod reply;
 mod report;
 mod request_body;
+mod request_target;
 mod serve;
-mod shelf;
-mod side_call;
-mod spares;
-mod stamps;
 mod stream;
-mod target;
+mod subrequest;
 mod timer;
 mod transport;
 mod tunnel;
@@ -53,16 +53,16 @@ mod websocket;
 mod worker;
 
 pub use connection::fuzzing as connection_fuzzing;
+pub use disk_cache::WorkerDiskCaches;
 pub use dns::NameServers;
-pub use gateway::{Bound, Gateway, GatewayOptions, Published, Voices};
+pub use gateway::{ErrorRenderers, Gateway, GatewayOptions, ListenAddresses, PublishedSnapshot};
 pub use h1::fuzzing;
 pub use h2::fuzzing as http2_fuzzing;
 pub use h3::endpoint::Http3;
 pub use h3::fuzzing as http3_fuzzing;
 pub use limits::Limits;
-pub use log_out::kafka_fuzzing;
-pub use proxy_protocol::{Trusted, fuzzing as proxy_protocol_fuzzing};
+pub use log_sinks::kafka_fuzzing;
+pub use proxy_protocol::{ProxyProtocolTrust, fuzzing as proxy_protocol_fuzzing};
 pub use redis::fuzzing as redis_fuzzing;
-pub use shelf::DiskShelves;
 pub use stream::StreamListen;
 pub use websocket::fuzzing as websocket_fuzzing;

@@ -19,18 +19,18 @@ use weir_snapshot::ClientTls;
 use weir_telemetry::metrics::WorkerMetrics;
 
 /// How an upstream is met over TLS; `None`: in the clear.
-pub type Met = Option<(Arc<ClientConfig>, ServerName<'static>)>;
+pub type UpstreamIdentity = Option<(Arc<ClientConfig>, ServerName<'static>)>;
 
 /// The version of HTTP that a target is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Speaks {
+pub enum UpstreamProtocol {
     Http1,
     Http2,
     /// HTTP/2 where the target chooses it in the TLS handshake, else HTTP/1.1.
     Either,
 }
 
-impl Speaks {
+impl UpstreamProtocol {
     /// How the target is met over TLS.
     pub fn config(self, tls: &ClientTls) -> &Arc<ClientConfig> {
         match self {
@@ -91,7 +91,7 @@ impl UpstreamConnection {
     /// `TimedOut` when the timer ran out, else what the system says.
     pub async fn open(
         address: SocketAddr,
-        met: Met,
+        met: UpstreamIdentity,
         mut timer: Timer,
         metrics: &Arc<WorkerMetrics>,
     ) -> io::Result<Box<Self>> {
@@ -116,7 +116,7 @@ impl UpstreamConnection {
 }
 
 /// Connects, and shakes hands where there is to be TLS.
-pub async fn dial(address: SocketAddr, met: Met) -> io::Result<(ReadHalf, WriteHalf)> {
+pub async fn dial(address: SocketAddr, met: UpstreamIdentity) -> io::Result<(ReadHalf, WriteHalf)> {
     let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
     match met {

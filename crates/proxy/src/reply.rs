@@ -1,16 +1,16 @@
-//! Answers that the gateway makes itself: refusals in the route's voice, and what filters answer.
+//! Answers that the gateway makes itself: refusals in the route's dialect, and what filters answer.
 
-use crate::forward::Watch;
+use crate::forward::Background;
 use crate::forwarded;
 use crate::grpc;
 use crate::h1::body::BodyCursor;
 use crate::h1::status;
-use crate::serve::{After, Call};
+use crate::serve::{ConnectionFate, RequestContext};
 use crate::transport::WriteHalf;
 use std::io;
 use std::time::SystemTime;
 use weir_plugin::{Headers, Refusal, RefusalKind, Reply};
-use weir_snapshot::{Chain, Forwarded, Route};
+use weir_snapshot::{Chain, ForwardedHeaderPolicy, Route};
 use weir_telemetry::metrics;
 
 /// Most bytes of a request body that are read only to keep the connection.
@@ -18,7 +18,7 @@ const MAX_DRAIN: u64 = 64 * 1024;
 /// A body up to this size is copied behind its head; a larger one is written by itself.
 const MAX_COPIED: usize = 8 * 1024;
 
-impl Call<'_> {
+impl RequestContext<'_> {
     /// Puts a refusal into words.
     pub fn render(&mut self, refusal: &Refusal) -> Reply {
         self.exchange.ensure_request_id();
@@ -29,13 +29,13 @@ impl Call<'_> {
         }
         self.worker
             .shared
-            .voices
-            .get(self.voice)
+            .error_renderers
+            .get(self.dialect)
             .render(refusal, self.exchange)
     }
 
     /// Sends an answer of the gateway's own, after the chain's response work.
-    pub async fn send_reply(&mut self, reply: Reply, chain: &Chain, route: Option<&Route>) -> After {
+    pub async fn send_reply(&mut self, reply: Reply, chain: &Chain, route: Option<&Route>) -> ConnectionFate {
         let response = &mut self.exchange.response;
         response.clear();
         response.status = reply.status;
@@ -80,7 +80,7 @@ impl Call<'_> {
         }
     }
 
-    async fn write_reply(&mut self, body: &[u8], route: Option<&Route>) -> After {
+    async fn write_reply(&mut self, body: &[u8], route: Option<&Route>) -> ConnectionFate {
         let after = self.after_reply();
         let status = self.exchange.response.status;
         let ends_grpc = self.ends_grpc(status);
@@ -112,14 +112,14 @@ impl Call<'_> {
             );
         }
         let body = if is_bodyless || self.is_head { &[] } else { body };
-        if let Err(error) = self.finish_head(after == After::KeepAlive, body.is_empty(), &mut out) {
+        if let Err(error) = self.finish_head(after == ConnectionFate::KeepAlive, body.is_empty(), &mut out) {
             tracing::debug!(%error, "an answer cannot be given");
-            return After::Close;
+            return ConnectionFate::Close;
         }
         let written = match body.len() <= MAX_COPIED {
             true => {
                 out.extend_from_slice(body);
-                self.write_last(&mut out, &[], &mut Watch::Nothing).await
+                self.write_last(&mut out, &[], &mut Background::Nothing).await
             }
             false => self.write_large(&out, body).await,
         };
@@ -128,34 +128,34 @@ impl Call<'_> {
         self.exchange.response.status = status;
         if self.client.stream().is_some() {
             return if written.is_ok() {
-                After::KeepAlive
+                ConnectionFate::KeepAlive
             } else {
-                After::Close
+                ConnectionFate::Close
             };
         }
         match (written, after) {
-            (Err(_), _) => After::Close,
-            (Ok(()), After::KeepAlive) => match self.drain_request_body().await {
-                Ok(()) => After::KeepAlive,
-                Err(_) => After::Close,
+            (Err(_), _) => ConnectionFate::Close,
+            (Ok(()), ConnectionFate::KeepAlive) => match self.drain_request_body().await {
+                Ok(()) => ConnectionFate::KeepAlive,
+                Err(_) => ConnectionFate::Close,
             },
             (Ok(()), after) => after,
         }
     }
 
     /// Whether the connection can go on after an answer that did not need the request's body.
-    fn after_reply(&self) -> After {
+    fn after_reply(&self) -> ConnectionFate {
         let is_read = self.body.cursor.is_done();
         let allowed = self.body.limit.saturating_sub(self.body.received).min(MAX_DRAIN);
         let is_short = matches!(&self.body.cursor, BodyCursor::Length(left) if *left <= allowed);
         // A client that waits for `100 Continue` may or may not send its body now; only closing is clear.
         let is_clear = is_read || (is_short && !self.head.expects_continue);
         if is_clear && self.head.keep_alive && !self.worker.is_draining() {
-            After::KeepAlive
+            ConnectionFate::KeepAlive
         } else if is_read {
-            After::Close
+            ConnectionFate::Close
         } else {
-            After::Linger
+            ConnectionFate::Linger
         }
     }
 
@@ -214,7 +214,7 @@ impl Call<'_> {
         &mut self,
         out: &mut Vec<u8>,
         trailers: &[u8],
-        watch: &mut Watch<'_>,
+        watch: &mut Background<'_>,
     ) -> io::Result<()> {
         self.report.bytes_out += (out.len() + trailers.len()) as u64;
         if let Some(stream) = self.client.stream()
@@ -239,7 +239,7 @@ impl Call<'_> {
         if let Some(stream) = self.client.stream() {
             stream.end_with_next_write();
         }
-        self.write_to_client(head, body, &mut Watch::Nothing).await?;
+        self.write_to_client(head, body, &mut Background::Nothing).await?;
         match self.client.stream() {
             Some(stream) => stream.end(&[]),
             None => Ok(()),
@@ -251,7 +251,7 @@ impl Call<'_> {
         &mut self,
         first: &[u8],
         second: &[u8],
-        watch: &mut Watch<'_>,
+        watch: &mut Background<'_>,
     ) -> io::Result<()> {
         let timeout = self.worker.shared.limits.write_timeout;
         self.client.write(first, second, timeout, watch).await
@@ -295,7 +295,7 @@ pub fn push_via(version: (u8, u8), pseudonym: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Adds the gateway to the `Via` that other hops have written. Says whether there was one.
-pub fn extend_via(forwarded: &Forwarded, version: (u8, u8), headers: &mut Headers) -> bool {
+pub fn extend_via(forwarded: &ForwardedHeaderPolicy, version: (u8, u8), headers: &mut Headers) -> bool {
     let Some(pseudonym) = &forwarded.via else {
         return false;
     };

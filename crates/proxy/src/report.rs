@@ -1,6 +1,6 @@
 //! What is told of a finished call: to metrics, and to the access log where there is one.
 
-use crate::serve::Call;
+use crate::serve::RequestContext;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use weir_plugin::{CallRecord, FailedTry};
@@ -9,7 +9,7 @@ use weir_telemetry::metrics::{Observation, ProtocolError, SeriesId};
 
 /// What metrics and the access log tell of a call.
 #[derive(Default)]
-pub struct Report {
+pub struct RequestRecord {
     pub bytes_in: u64,
     pub bytes_out: u64,
     /// From the first try to the response's head; `None` while no upstream was asked.
@@ -37,7 +37,7 @@ fn unix_us() -> u64 {
     now.map_or(0, |since| u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
 }
 
-impl Call<'_> {
+impl RequestContext<'_> {
     /// Counts the finished call, and logs it where calls are logged.
     pub fn record(&mut self, route: Option<usize>) {
         let now = Instant::now();
@@ -73,7 +73,7 @@ impl Call<'_> {
     }
 
     /// Has the filters of the call's chain give their accounts of it, and hands these over.
-    pub fn give_accounts(&mut self, route: Option<usize>) {
+    pub fn emit_log_records(&mut self, route: Option<usize>) {
         let snapshot = &self.serving.published.snapshot;
         let chain = route.map_or(&snapshot.unmatched, |route| &snapshot.routes[route].chain);
         if chain.log_steps.is_empty() {
@@ -86,7 +86,7 @@ impl Call<'_> {
             let Some(instance) = step.instance(self.exchange.identity.as_ref()) else {
                 continue;
             };
-            if instance.phases.log && self.applies(instance) && instance.filter.wants_account(self.exchange) {
+            if instance.phases.log && self.applies(instance) && instance.filter.wants_log(self.exchange) {
                 wanting |= 1 << place.min(63);
             }
         }

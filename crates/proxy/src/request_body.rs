@@ -1,12 +1,12 @@
 //! The body of a request: how much of it has been read, and reading it for those who want it here. A body that
 //! is only passed on goes through `forward::pump`.
 
-use crate::forward::Watch;
+use crate::forward::Background;
 use crate::h1::Framing;
 use crate::h1::body::BodyCursor;
 use crate::h1::chunked::Piece;
 use crate::pace::Pace;
-use crate::serve::{Call, Stop};
+use crate::serve::{RequestContext, ShortCircuit};
 use std::io;
 use std::task::Poll;
 use std::time::Instant;
@@ -65,22 +65,29 @@ impl From<BodyError> for Refusal {
     }
 }
 
-impl Call<'_> {
+impl RequestContext<'_> {
     /// Whether `Expect: 100-continue` is answered here and not by the upstream.
     pub fn answers_expect(&self) -> bool {
-        self.serving.published.snapshot.settings(self.voice).answer_expect
+        self.serving
+            .published
+            .snapshot
+            .settings(self.dialect)
+            .answer_expect
     }
 
     /// Tells a client that waits for it to send its body.
     pub async fn invite_body(&mut self) -> io::Result<()> {
         match self.client.stream() {
             Some(stream) => stream.send_interim(100, &[]),
-            None => self.write_to_client(CONTINUE, &[], &mut Watch::Nothing).await,
+            None => {
+                self.write_to_client(CONTINUE, &[], &mut Background::Nothing)
+                    .await
+            }
         }
     }
 
     /// Reads the body so that variables can tell of it, if it is not too large for that.
-    pub async fn read_body_for_variables(&mut self) -> Result<(), Stop> {
+    pub async fn read_body_for_variables(&mut self) -> Result<(), ShortCircuit> {
         match self.head.framing {
             Framing::Length(length) if length > MAX_VARIABLE_BODY as u64 => Ok(()),
             _ => self.read_whole_body(MAX_VARIABLE_BODY).await,
@@ -88,21 +95,21 @@ impl Call<'_> {
     }
 
     /// Reads the body into the exchange, where it has at most `max_bytes`; else what was read is sent on later.
-    pub async fn read_whole_body(&mut self, max_bytes: usize) -> Result<(), Stop> {
+    pub async fn read_whole_body(&mut self, max_bytes: usize) -> Result<(), ShortCircuit> {
         if self.exchange.request.body.is_some() || (self.body.cursor.is_done() && self.body.prefix.is_empty())
         {
             return Ok(());
         }
         if self.head.expects_continue {
             self.head.expects_continue = false;
-            self.invite_body().await.map_err(|_| Stop::Gone)?;
+            self.invite_body().await.map_err(|_| ShortCircuit::Gone)?;
         }
         // What another reader found too much may be little enough for this one.
         let mut whole = std::mem::take(&mut self.body.prefix);
         while !self.body.cursor.is_done() && whole.len() <= max_bytes {
             match self.read_body_piece(|data| whole.extend_from_slice(data)).await {
                 Ok(()) => {}
-                Err(BodyError::Gone) => return Err(Stop::Gone),
+                Err(BodyError::Gone) => return Err(ShortCircuit::Gone),
                 Err(error) => {
                     // What is left of the body is not worth waiting for.
                     self.head.keep_alive = false;

@@ -6,21 +6,21 @@ use crate::h1::Framing;
 use crate::h1::body::BodyCursor;
 use crate::h1::request::RequestHead;
 use crate::pace::Pace;
-use crate::report::Report;
+use crate::report::RequestRecord;
 use crate::request_body::RequestBody;
 use crate::untrusted;
-use crate::worker::{Serving, Worker};
+use crate::worker::{Worker, WorkerSnapshot};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
-use weir_model::Voice;
+use weir_model::Dialect;
 use weir_plugin::uri::NormalForm;
 use weir_plugin::{Exchange, Refusal, RefusalKind, Reply};
-use weir_snapshot::{Action, Chain, Found, Route, RouteTable, ServerTls, VoiceSettings};
+use weir_snapshot::{Action, Chain, DialectSettings, Route, RouteMatch, RouteTable, ServerTls};
 
 /// What becomes of the connection after a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum After {
+pub enum ConnectionFate {
     /// The next request may come.
     KeepAlive,
     /// It ends.
@@ -32,11 +32,11 @@ pub enum After {
 }
 
 /// A call in progress.
-pub struct Call<'c> {
+pub struct RequestContext<'c> {
     pub worker: &'c Rc<Worker>,
-    pub serving: &'c Rc<Serving>,
+    pub serving: &'c Rc<WorkerSnapshot>,
     /// Whose rules hold: the route table's that took the call.
-    pub voice: Voice,
+    pub dialect: Dialect,
     pub client: &'c mut Client,
     pub exchange: &'c mut Exchange,
     pub head: RequestHead,
@@ -44,12 +44,12 @@ pub struct Call<'c> {
     /// Whether the client asked with HEAD; filters may change the method that is forwarded.
     pub is_head: bool,
     pub started: Instant,
-    pub report: Report,
+    pub report: RequestRecord,
 }
 
 /// An answer in place of what would come next.
-pub enum Stop {
-    /// In the route's voice.
+pub enum ShortCircuit {
+    /// In the route's dialect.
     Refuse(Box<Refusal>),
     /// As it is.
     Reply(Box<Reply>),
@@ -57,13 +57,13 @@ pub enum Stop {
     Gone,
 }
 
-impl From<RefusalKind> for Stop {
+impl From<RefusalKind> for ShortCircuit {
     fn from(kind: RefusalKind) -> Self {
         Self::Refuse(Box::new(Refusal::new(kind)))
     }
 }
 
-impl From<Refusal> for Stop {
+impl From<Refusal> for ShortCircuit {
     fn from(refusal: Refusal) -> Self {
         Self::Refuse(Box::new(refusal))
     }
@@ -76,25 +76,25 @@ pub async fn request(
     exchange: &mut Exchange,
     head: RequestHead,
     started: Instant,
-) -> After {
+) -> ConnectionFate {
     let serving = worker.serving();
-    let mut call = Call::new(worker, &serving, client, exchange, head, started);
+    let mut call = RequestContext::new(worker, &serving, client, exchange, head, started);
     let (after, series) = call.run().await;
-    call.give_accounts(series);
+    call.emit_log_records(series);
     // Whoever waits for what the call holds shall not wait for the next one.
-    call.exchange.kept.clear();
+    call.exchange.filter_state.clear();
     call.exchange.response.body_filters.clear();
     call.record(series);
     after
 }
 
 /// Answers a request that cannot be read, and ends the connection.
-pub async fn unreadable(
+pub async fn reject_malformed(
     worker: &Rc<Worker>,
     client: &mut Client,
     exchange: &mut Exchange,
     refusal: Refusal,
-) -> After {
+) -> ConnectionFate {
     let serving = worker.serving();
     let head = RequestHead {
         length: 0,
@@ -105,22 +105,22 @@ pub async fn unreadable(
         has_forwarded: false,
         minor_version: 1,
     };
-    let mut call = Call::new(worker, &serving, client, exchange, head, Instant::now());
+    let mut call = RequestContext::new(worker, &serving, client, exchange, head, Instant::now());
     let reply = call.render(&refusal);
     let sent = call.send_reply(reply, &Chain::default(), None).await;
-    call.give_accounts(None);
+    call.emit_log_records(None);
     call.record(None);
-    if sent == After::Close {
-        After::Linger
+    if sent == ConnectionFate::Close {
+        ConnectionFate::Linger
     } else {
-        After::Close
+        ConnectionFate::Close
     }
 }
 
-impl<'c> Call<'c> {
+impl<'c> RequestContext<'c> {
     fn new(
         worker: &'c Rc<Worker>,
-        serving: &'c Rc<Serving>,
+        serving: &'c Rc<WorkerSnapshot>,
         client: &'c mut Client,
         exchange: &'c mut Exchange,
         head: RequestHead,
@@ -143,16 +143,16 @@ impl<'c> Call<'c> {
             pace: Pace::new(&worker.shared.limits),
         };
         exchange.request.head_length = head.length as u64;
-        let report = Report {
+        let report = RequestRecord {
             bytes_in: head.length as u64,
-            ..Report::default()
+            ..RequestRecord::default()
         };
-        let voice = serving.published.snapshot.voice;
+        let dialect = serving.published.snapshot.dialect;
         let is_head = exchange.request.method == b"HEAD";
         Self {
             worker,
             serving,
-            voice,
+            dialect,
             client,
             exchange,
             head,
@@ -163,7 +163,7 @@ impl<'c> Call<'c> {
         }
     }
 
-    async fn run(&mut self) -> (After, Option<usize>) {
+    async fn run(&mut self) -> (ConnectionFate, Option<usize>) {
         let snapshot = &self.serving.published.snapshot;
         if snapshot.tls.asks_clients && self.is_misdirected(&snapshot.tls) {
             // Whoever comes again shall come over another connection.
@@ -211,11 +211,11 @@ impl<'c> Call<'c> {
         !(is_for_host && has_shown)
     }
 
-    /// Looks into the route table of each voice; the first that has a route for the call takes it.
-    async fn find_route(&mut self) -> Result<Option<Found>, Stop> {
+    /// Looks into the route table of each dialect; the first that has a route for the call takes it.
+    async fn find_route(&mut self) -> Result<Option<RouteMatch>, ShortCircuit> {
         let snapshot = &self.serving.published.snapshot;
         for table in &snapshot.tables {
-            if !self.see_as(table.voice) {
+            if !self.enter_dialect(table.dialect) {
                 continue;
             }
             let found = if table.needs_body() {
@@ -228,17 +228,17 @@ impl<'c> Call<'c> {
                 return Ok(found);
             }
         }
-        match self.see_as(snapshot.voice) {
+        match self.enter_dialect(snapshot.dialect) {
             true => Ok(None),
             false => Err(RefusalKind::BadRequest("the path").into()),
         }
     }
 
-    /// Takes the call for one of this voice: its rules for paths, and for who the client is. Says whether the path
+    /// Takes the call for one of this dialect: its rules for paths, and for who the client is. Says whether the path
     /// means anything by those rules.
-    fn see_as(&mut self, voice: Voice) -> bool {
-        self.voice = voice;
-        let settings = self.serving.published.snapshot.settings(voice);
+    fn enter_dialect(&mut self, dialect: Dialect) -> bool {
+        self.dialect = dialect;
+        let settings = self.serving.published.snapshot.settings(dialect);
         self.read_client_address(settings);
         let request = &mut self.exchange.request;
         if let Some(trusted) = &settings.forwarded_from
@@ -246,19 +246,19 @@ impl<'c> Call<'c> {
         {
             untrusted::settle(trusted, request);
         }
-        let voice = self.worker.shared.voices.get(voice);
+        let dialect = self.worker.shared.error_renderers.get(dialect);
         if request.raw_path == b"*" {
             request.path.clear();
             request.path.push(b'*');
-            return voice.takes_asterisk();
+            return dialect.takes_asterisk();
         }
-        let form = voice.normal_form();
+        let form = dialect.normal_form();
         request.path_is_decoded = form == NormalForm::Decoded;
         form.apply(&request.raw_path, &mut request.path).is_ok()
     }
 
     /// Looks into a table some of whose conditions are over the request's body.
-    async fn find_by_body(&mut self, table: &RouteTable) -> Result<Option<Found>, Stop> {
+    async fn find_by_body(&mut self, table: &RouteTable) -> Result<Option<RouteMatch>, ShortCircuit> {
         if table.awaits_body(self.exchange) {
             // How large the body may be is for the route to say; here the variables' own bound holds.
             let limit = std::mem::replace(&mut self.body.limit, u64::MAX);
@@ -272,7 +272,7 @@ impl<'c> Call<'c> {
     }
 
     /// Believes a trusted peer's word on who the client is.
-    fn read_client_address(&mut self, settings: &VoiceSettings) {
+    fn read_client_address(&mut self, settings: &DialectSettings) {
         let request = &mut self.exchange.request;
         request.client = request.peer.ip();
         request.client_port = None;
@@ -288,12 +288,12 @@ impl<'c> Call<'c> {
         }
     }
 
-    async fn run_route(&mut self, route: &Route, found: &Found) -> Result<After, Stop> {
+    async fn run_route(&mut self, route: &Route, found: &RouteMatch) -> Result<ConnectionFate, ShortCircuit> {
         if self
             .serving
             .published
             .snapshot
-            .settings(self.voice)
+            .settings(self.dialect)
             .plain_header_names
         {
             self.exchange.request.headers.remove_odd_names();
@@ -328,7 +328,7 @@ impl<'c> Call<'c> {
         if route.chain.has_request_work {
             self.run_request_work(&route.chain).await?;
         }
-        if !self.exchange.side_calls.is_empty() {
+        if !self.exchange.background_requests.is_empty() {
             self.send_side_calls();
         }
         let destinations = &self.serving.published.snapshot.destinations;
@@ -369,14 +369,14 @@ impl<'c> Call<'c> {
         refusal
     }
 
-    async fn stop(&mut self, stop: Stop, chain: &Chain, route: Option<&Route>) -> After {
+    async fn stop(&mut self, stop: ShortCircuit, chain: &Chain, route: Option<&Route>) -> ConnectionFate {
         let reply = match stop {
-            Stop::Gone => {
+            ShortCircuit::Gone => {
                 self.report.aborted = true;
-                return After::Close;
+                return ConnectionFate::Close;
             }
-            Stop::Refuse(refusal) => self.render(&refusal),
-            Stop::Reply(reply) => *reply,
+            ShortCircuit::Refuse(refusal) => self.render(&refusal),
+            ShortCircuit::Reply(reply) => *reply,
         };
         self.send_reply(reply, chain, route).await
     }

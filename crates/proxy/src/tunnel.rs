@@ -10,7 +10,7 @@ use crate::reader::Reader;
 use crate::timer::Timer;
 use crate::transport::WriteHalf;
 use crate::websocket::{Frames, good_bye};
-use crate::worker::{Registration, Worker};
+use crate::worker::{ConnectionGuard, Worker};
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -20,7 +20,7 @@ use tokio::io::AsyncWrite;
 
 /// Bytes that a tunnel carried.
 #[derive(Debug, Default, Clone, Copy)]
-pub struct Carried {
+pub struct TunnelStats {
     pub from_client: u64,
     pub from_upstream: u64,
 }
@@ -63,11 +63,14 @@ pub async fn run(
     client: &mut Client,
     upstream: UpstreamConnection,
     content: Content,
-) -> Carried {
+) -> TunnelStats {
     let timeout = worker.shared.limits.tunnel_timeout;
     let mut timer = Timer::new(Instant::now(), timeout);
     // Draining wakes connections, and a stream is none.
-    let registration = client.stream().is_some().then(|| Registration::uncounted(worker));
+    let registration = client
+        .stream()
+        .is_some()
+        .then(|| ConnectionGuard::uncounted(worker));
     if let Some(registration) = &registration {
         registration.attach().await;
     }
@@ -81,7 +84,7 @@ pub async fn run(
         ..
     } = upstream;
     let Some(mut upstream_write) = write else {
-        return Carried::default();
+        return TunnelStats::default();
     };
     let mut upstream_reader = Reader::new(read, inbox);
     let mut is_leaving = false;
@@ -106,7 +109,7 @@ pub async fn run(
     if is_leaving {
         end(&mut client.write, &mut upstream_write).await;
     }
-    Carried {
+    TunnelStats {
         from_client: up.carried,
         from_upstream: down.carried,
     }

@@ -2,7 +2,7 @@
 
 use ipnet::IpNet;
 use weir_plugin::Request;
-use weir_snapshot::VoiceSettings;
+use weir_snapshot::DialectSettings;
 
 /// What stands in for the host of a call that names none.
 const NO_HOST: &[u8] = b"localhost";
@@ -11,7 +11,7 @@ const NO_HOST: &[u8] = b"localhost";
 /// is.
 #[cold]
 pub fn settle(trusted: &[IpNet], request: &mut Request) {
-    let is_trusted = VoiceSettings::believes(trusted, request.peer.ip());
+    let is_trusted = DialectSettings::believes(trusted, request.peer.ip());
     let set = |request: &mut Request, name: &'static [u8], value: &[u8]| {
         // An empty one tells nothing.
         if !is_trusted || request.headers.get(name).is_none_or(<[u8]>::is_empty) {

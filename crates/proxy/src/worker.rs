@@ -5,13 +5,13 @@ use crate::bind::Sockets;
 use crate::buffer::Buffers;
 use crate::date::Date;
 use crate::dns::Resolver;
-use crate::gateway::{Published, Shared};
-use crate::h2::pool::Streams;
+use crate::gateway::{PublishedSnapshot, Shared};
+use crate::h2::pool::Http2Pool;
 use crate::h3::alternative::Alternatives;
 use crate::h3::endpoint;
+use crate::object_pool::ObjectPool;
 use crate::pool::Pool;
 use crate::redis::Redis;
-use crate::spares::Spares;
 use crate::stream;
 use crate::timer::later;
 use std::cell::{Cell, RefCell};
@@ -38,8 +38,8 @@ pub struct Worker {
     pub shared: Arc<Shared>,
     pub pool: Pool,
     /// Connections to upstreams that speak HTTP/2.
-    pub streams: Streams,
-    pub runners: crate::multiplex::runners::Runners,
+    pub streams: Http2Pool,
+    pub runners: crate::multiplex::task_pool::TaskPool,
     pub buffers: Buffers,
     /// For answers of the gateway's own.
     pub date: Date,
@@ -50,14 +50,14 @@ pub struct Worker {
     pub side_calls: Rc<()>,
     pub metrics: Arc<WorkerMetrics>,
     pub access_log: Option<RefCell<AccessLogHandle>>,
-    serving: RefCell<Rc<Serving>>,
+    serving: RefCell<Rc<WorkerSnapshot>>,
     /// Lent to calls as pointers, and not copied there and back.
-    exchanges: Spares<Box<Exchange>>,
+    exchanges: ObjectPool<Box<Exchange>>,
     connections: RefCell<slab::Slab<Option<Waker>>>,
     /// What sessions of streams read into.
-    pub piece: RefCell<Vec<u8>>,
+    pub stream_buffer: RefCell<Vec<u8>>,
     /// Held once for each pipe between connections.
-    pub pipes: Rc<()>,
+    pub splice_pipes: Rc<()>,
     /// Sessions of datagrams that are open.
     pub datagram_sessions: Cell<usize>,
     draining: Cell<bool>,
@@ -71,14 +71,14 @@ pub struct Worker {
 }
 
 /// A snapshot as one worker serves it.
-pub struct Serving {
-    pub published: Arc<Published>,
+pub struct WorkerSnapshot {
+    pub published: Arc<PublishedSnapshot>,
     balancers: RefCell<Vec<Option<BalancerState>>>,
     seed: u64,
 }
 
-impl Serving {
-    fn new(published: Arc<Published>, seed: u64) -> Self {
+impl WorkerSnapshot {
+    fn new(published: Arc<PublishedSnapshot>, seed: u64) -> Self {
         let mut balancers = Vec::new();
         balancers.resize_with(published.snapshot.upstreams.len(), || None);
         Self {
@@ -109,7 +109,7 @@ impl Worker {
         let resolver = Resolver::new(shared.name_servers.clone(), seed);
         Rc::new(Self {
             pool: Pool::default(),
-            streams: Streams::default(),
+            streams: Http2Pool::default(),
             runners: Default::default(),
             buffers: Buffers::default(),
             date: Date::default(),
@@ -118,11 +118,11 @@ impl Worker {
             resolver,
             metrics,
             access_log: access_log.map(RefCell::new),
-            serving: RefCell::new(Rc::new(Serving::new(published, seed))),
-            exchanges: Spares::new(SPARE_EXCHANGES),
+            serving: RefCell::new(Rc::new(WorkerSnapshot::new(published, seed))),
+            exchanges: ObjectPool::new(SPARE_EXCHANGES),
             connections: RefCell::default(),
-            piece: RefCell::default(),
-            pipes: Rc::default(),
+            stream_buffer: RefCell::default(),
+            splice_pipes: Rc::default(),
             datagram_sessions: Cell::new(0),
             draining: Cell::new(false),
             warned_full: Cell::new(None),
@@ -135,7 +135,7 @@ impl Worker {
 
     /// What is served now. A request asks once and holds on to the answer.
     #[inline]
-    pub fn serving(&self) -> Rc<Serving> {
+    pub fn serving(&self) -> Rc<WorkerSnapshot> {
         let newest = self.shared.generation.load(Ordering::Acquire);
         let current = self.serving.borrow();
         if current.published.generation == newest {
@@ -143,7 +143,7 @@ impl Worker {
         }
         let seed = current.seed;
         drop(current);
-        let fresh = Rc::new(Serving::new(self.shared.published.load_full(), seed));
+        let fresh = Rc::new(WorkerSnapshot::new(self.shared.published.load_full(), seed));
         *self.serving.borrow_mut() = Rc::clone(&fresh);
         fresh
     }
@@ -207,14 +207,14 @@ impl Worker {
 }
 
 /// Counts a connection for as long as it lives, and lets draining wake it.
-pub struct Registration {
+pub struct ConnectionGuard {
     pub worker: Rc<Worker>,
     key: usize,
     /// Whether it counts among the connections.
     is_counted: bool,
 }
 
-impl Registration {
+impl ConnectionGuard {
     /// Counts a connection, before its task runs for the first time.
     pub fn new(worker: &Rc<Worker>) -> Self {
         worker.metrics.connections_accepted.increment();
@@ -243,7 +243,7 @@ impl Registration {
     }
 }
 
-impl Drop for Registration {
+impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         self.worker.connections.borrow_mut().remove(self.key);
         if self.is_counted {
@@ -256,12 +256,12 @@ impl Drop for Registration {
 pub struct Listener {
     pub socket: std::net::TcpListener,
     /// What becomes of its connections.
-    pub entry: Entry,
+    pub entry: ListenerKind,
 }
 
 /// What becomes of the connections of a listener.
 #[derive(Debug, Clone, Copy)]
-pub struct Entry {
+pub struct ListenerKind {
     /// Clients begin with a TLS handshake.
     pub is_tls: bool,
     /// They are carried as they come, below HTTP.

@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::time::Instant;
 use weir_model::{HostPattern, Model, PathPattern, Route, RouteMatch, RouteTarget, Service};
 use weir_plugin::{Exchange, Registry, system_clock};
-use weir_snapshot::{Carry, Snapshot, compile};
+use weir_snapshot::{PersistentState, Snapshot, compile};
 
 /// Calls that are prepared, and then looked for in turn.
 const CALLS: usize = 4_096;
@@ -95,7 +95,7 @@ fn measure(shape: &Shape, count: usize) {
 fn model(patterns: Vec<(Option<String>, String)>) -> Model {
     let route = |(n, (host, path)): (usize, (Option<String>, String))| Route {
         name: format!("route-{n}"),
-        voice: Default::default(),
+        dialect: Default::default(),
         matches: vec![RouteMatch {
             hosts: host
                 .iter()
@@ -134,7 +134,7 @@ fn model(patterns: Vec<(Option<String>, String)>) -> Model {
 }
 
 fn snapshot(model: &Model) -> Snapshot {
-    match compile(model, &Registry::default(), &Carry::default()) {
+    match compile(model, &Registry::default(), &PersistentState::default()) {
         Ok((snapshot, _)) => snapshot,
         Err(found) => panic!("{found:?}"),
     }

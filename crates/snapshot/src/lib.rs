@@ -1,18 +1,18 @@
 //! Weir's snapshot: the model compiled for speed.
 //!
 //! [`compile`] turns a [`Model`](weir_model::Model) and the catalogue of plugins into a [`Snapshot`]: one route
-//! index for each voice, flat plugin chains with their filters built, balancers, and credentials where the
+//! index for each dialect, flat plugin chains with their filters built, balancers, and credentials where the
 //! filters keep them. A snapshot never changes; a reload compiles another one and swaps it in whole. What must
 //! outlive snapshots (the loads and the health of targets) is handed from one compile to the next in a [`Carry`];
 //! [`compile_again`] takes what has not changed from the [`Pieces`] of the compile before.
 //!
-//! **What it is not**: it does no I/O, runs no request, and knows no front door: precedence and order come
+//! **What it is not**: it does no I/O, runs no request, and knows no dialect: precedence and order come
 //! settled in the model. It sits between `weir-model` and `weir-plugin` below and `weir-proxy` above.
 
-mod carry;
 mod chain;
 mod compile;
 mod health;
+mod persistent_state;
 mod route;
 mod settings;
 mod stream;
@@ -20,30 +20,32 @@ mod table;
 mod tls;
 mod upstream;
 
-pub use carry::Carry;
 pub use chain::{Chain, Instance, RefusalBody, Step};
-pub use compile::{Pieces, compile, compile_again, hash};
+pub use compile::{CompileCache, compile, hash, recompile};
 pub use health::{AddressHealth, Checks, TargetHealth};
-pub use route::{Action, Forward, Forwarded, Route, Stamp};
-pub use settings::{Charset, RealIp, VoiceSettings};
-pub use stream::{StreamRoute, StreamSession, StreamTransport, Streams};
-pub use table::{Explained, Found, Mismatch, RouteTable, Verdict};
-pub use tls::{CHALLENGE_PROTOCOL, ClientTls, Elsewhere, End, Presented, ServerTls, Validity, validity};
+pub use persistent_state::PersistentState;
+pub use route::{Action, Forward, ForwardedHeaderPolicy, GatewayHeader, Route};
+pub use settings::{Charset, DialectSettings, RealIp};
+pub use stream::{SessionInfo, StreamRoute, StreamRoutes, StreamTransport};
+pub use table::{MatchExplanation, Mismatch, RouteMatch, RouteTable, Verdict};
+pub use tls::{
+    AdHocClientTls, CHALLENGE_PROTOCOL, ClientTls, Expiry, ServerIdentity, ServerTls, Validity, validity,
+};
 pub use upstream::{HashSource, Target, TargetState, Upstream, UpstreamBudget};
 
 use std::sync::Arc;
-use weir_model::Voice;
+use weir_model::Dialect;
 
 /// All that a gateway serves, ready to be executed. Immutable; shared by all workers.
 pub struct Snapshot {
     /// Whose words answer calls that match no route.
-    pub voice: Voice,
-    /// One table for each voice that has routes, in the order in which the voices first appear in the model.
+    pub dialect: Dialect,
+    /// One table for each dialect that has routes, in the order in which the dialects first appear in the model.
     pub tables: Vec<RouteTable>,
     /// The routes, in the model's order.
     pub routes: Vec<Arc<Route>>,
     /// The routes of connections and datagrams below HTTP.
-    pub streams: Streams,
+    pub streams: StreamRoutes,
     /// The model's upstreams in its order, then one for each server that services name by `url`; where most of it was
     /// compiled before, each where it stood then.
     pub upstreams: Vec<Arc<Upstream>>,
@@ -51,20 +53,20 @@ pub struct Snapshot {
     pub unmatched: Chain,
     /// Where filters may send calls in place of their routes' own services.
     pub destinations: Vec<Forward>,
-    /// By voice: what holds for all its calls, matched or not.
-    pub settings: [VoiceSettings; Voice::COUNT],
+    /// By dialect: what holds for all its calls, matched or not.
+    pub settings: [DialectSettings; Dialect::COUNT],
     /// What clients are shown over TLS.
     pub tls: ServerTls,
     /// How servers are met over TLS that belong to no service.
-    pub elsewhere: Elsewhere,
+    pub elsewhere: AdHocClientTls,
     /// Hash of the model's text form, or of the documents that it was made of: equal for equal models, whichever
     /// process compiled them.
     pub hash: u64,
 }
 
 impl Snapshot {
-    /// What holds for all calls of this voice.
-    pub fn settings(&self, voice: Voice) -> &VoiceSettings {
-        &self.settings[voice as usize]
+    /// What holds for all calls of this dialect.
+    pub fn settings(&self, dialect: Dialect) -> &DialectSettings {
+        &self.settings[dialect as usize]
     }
 }

@@ -5,15 +5,15 @@ use crate::tls::ClientTls;
 use ipnet::IpNet;
 use std::net::IpAddr;
 use std::sync::Arc;
-use weir_model::{PathRewrite, StampValue, Timeouts, UpstreamHost, Voice};
-use weir_plugin::RouteFacts;
+use weir_model::{Dialect, GatewayHeaderValue, PathRewrite, Timeouts, UpstreamHost};
+use weir_plugin::RouteInfo;
 
 /// A route: what happens to the calls that it takes.
 pub struct Route {
     /// What filters and conditions may know of it.
-    pub facts: Arc<RouteFacts>,
+    pub facts: Arc<RouteInfo>,
     /// Whose words answer its refusals.
-    pub voice: Voice,
+    pub dialect: Dialect,
     /// Where its calls go.
     pub action: Action,
     /// Calls that are not over TLS are answered with this status.
@@ -23,11 +23,11 @@ pub struct Route {
     /// Its plugins.
     pub chain: Chain,
     /// Headers that the gateway adds to requests.
-    pub request_stamps: Arc<[Stamp]>,
+    pub request_stamps: Arc<[GatewayHeader]>,
     /// Headers that the gateway adds to responses.
-    pub response_stamps: Arc<[Stamp]>,
+    pub response_stamps: Arc<[GatewayHeader]>,
     /// Headers that tell the upstream about the client.
-    pub forwarded: Arc<Forwarded>,
+    pub forwarded: Arc<ForwardedHeaderPolicy>,
     /// Whether `Upgrade` is passed on.
     pub upgrade: bool,
     /// The largest request body in bytes; `None`: the listener's.
@@ -70,21 +70,21 @@ pub struct Forward {
 
 /// A header that the gateway adds by itself; its name and a fixed value are known to be well-formed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stamp {
+pub struct GatewayHeader {
     /// The header's name.
     pub name: Vec<u8>,
     /// Its value.
-    pub value: StampValue,
+    pub value: GatewayHeaderValue,
     /// What of its line is the same for every call: all of it where the value is a fixed text, else what is before the
     /// value.
     pub line: Vec<u8>,
 }
 
-impl Stamp {
+impl GatewayHeader {
     /// A header of this name.
-    pub fn new(name: &str, value: StampValue) -> Self {
+    pub fn new(name: &str, value: GatewayHeaderValue) -> Self {
         let mut line = format!("{name}: ");
-        if let StampValue::Text(text) = &value {
+        if let GatewayHeaderValue::Text(text) = &value {
             line.push_str(text);
             line.push_str("\r\n");
         }
@@ -98,7 +98,7 @@ impl Stamp {
 
 /// Headers that tell the upstream about the client.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Forwarded {
+pub struct ForwardedHeaderPolicy {
     /// `X-Forwarded-For`, `-Proto`, `-Host`, `-Port` and `X-Real-IP`.
     pub standard: bool,
     /// `X-Forwarded-Path`.
@@ -119,7 +119,7 @@ pub struct Forwarded {
     pub host_if_none: Option<Vec<u8>>,
 }
 
-impl Forwarded {
+impl ForwardedHeaderPolicy {
     /// Whether the `X-Forwarded-*` of this peer are believed.
     #[inline]
     pub fn trusts(&self, peer: IpAddr) -> bool {

@@ -1,12 +1,12 @@
-//! What holds for all calls of a voice, whatever their route.
+//! What holds for all calls of a dialect, whatever their route.
 
 use crate::route::contains;
 use ipnet::IpNet;
 use std::net::IpAddr;
 
-/// What holds for all calls of a voice.
+/// What holds for all calls of a dialect.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct VoiceSettings {
+pub struct DialectSettings {
     /// Where the client's address is read from, before routes are matched.
     pub real_ip: Option<RealIp>,
     /// `Expect: 100-continue` is answered here and not passed on.
@@ -19,7 +19,7 @@ pub struct VoiceSettings {
     pub charset: Option<Charset>,
 }
 
-impl VoiceSettings {
+impl DialectSettings {
     /// Whether the `X-Forwarded-*` of this peer are believed.
     pub fn believes(trusted: &[IpNet], peer: IpAddr) -> bool {
         contains(trusted, peer)

@@ -6,12 +6,12 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use weir_model::{Endpoint, ProxyProtocol, StreamProtocol};
-use weir_plugin::RouteFacts;
+use weir_plugin::RouteInfo;
 
 /// A stream route: what happens to the sessions that it takes.
 pub struct StreamRoute {
     /// What filters and logs may know of it.
-    pub facts: Arc<RouteFacts>,
+    pub facts: Arc<RouteInfo>,
     /// Where its sessions go; `None`: they are closed.
     pub forward: Option<Forward>,
     /// The longest, in milliseconds, that nothing moves on a session.
@@ -39,7 +39,7 @@ pub(crate) struct Conditions {
 
 /// What a session is like before anything of it is forwarded.
 #[derive(Debug, Clone, Copy)]
-pub struct StreamSession<'s> {
+pub struct SessionInfo<'s> {
     /// What may become of it: `tls` stands for `tls-passthrough` too.
     pub transport: StreamTransport,
     /// The server name of the TLS handshake, in lower case.
@@ -63,7 +63,7 @@ pub enum StreamTransport {
 
 /// All stream routes, in the order in which they are asked.
 #[derive(Default)]
-pub struct Streams {
+pub struct StreamRoutes {
     /// The routes, in the model's order.
     pub routes: Vec<StreamRoute>,
     /// Positions of routes, the strongest first.
@@ -74,7 +74,7 @@ pub struct Streams {
     others: Vec<u32>,
 }
 
-impl Streams {
+impl StreamRoutes {
     /// The routes with an index over them; `by_rank` holds their positions, the strongest first.
     pub(crate) fn new(routes: Vec<StreamRoute>, by_rank: Vec<u32>) -> Self {
         let mut by_name: HashMap<String, Vec<u32>> = HashMap::new();
@@ -97,7 +97,7 @@ impl Streams {
     }
 
     /// The route that takes a session, by its position, and how.
-    pub fn find(&self, session: &StreamSession<'_>) -> Option<(usize, StreamProtocol)> {
+    pub fn find(&self, session: &SessionInfo<'_>) -> Option<(usize, StreamProtocol)> {
         let first = |places: &[u32]| {
             places.iter().find_map(|place| {
                 let position = self.by_rank[*place as usize] as usize;
@@ -124,7 +124,7 @@ impl Streams {
 
 impl Conditions {
     /// How the session is taken; `None`: it is not.
-    fn admit(&self, session: &StreamSession<'_>) -> Option<StreamProtocol> {
+    fn admit(&self, session: &SessionInfo<'_>) -> Option<StreamProtocol> {
         let protocol = self.protocol(session.transport)?;
         let has_names = !(self.exact.is_empty() && self.suffixes.is_empty());
         if has_names && session.transport == StreamTransport::Tls {

@@ -6,9 +6,9 @@ use common::{call, model, registry, routes_of, snapshot};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use weir_model::Voice;
+use weir_model::Dialect;
 use weir_plugin::{ConsumerIdentity, Identity};
-use weir_snapshot::{Action, Carry, Chain, Snapshot, compile};
+use weir_snapshot::{Action, Chain, PersistentState, Snapshot, compile};
 
 /// A route to nowhere with this chain.
 fn route_with(plugins: Value) -> Value {
@@ -114,7 +114,7 @@ fn hashes_are_of_the_first_source_that_the_call_has() {
 
 #[test]
 fn states_of_targets_outlive_snapshots() {
-    let carry = Carry::default();
+    let carry = PersistentState::default();
     let compiled = |hosts: &[&str]| -> Snapshot {
         let targets: Vec<_> = hosts
             .iter()
@@ -173,7 +173,7 @@ fn chains_know_their_work() {
 
 #[test]
 fn nameless_instances_get_stable_ids() {
-    let route = |name: &str, plugins: Value| json!({"name": name, "voice": "kong", "match": [{}], "to": {"broken": 503}, "plugins": plugins});
+    let route = |name: &str, plugins: Value| json!({"name": name, "dialect": "kong", "match": [{}], "to": {"broken": 503}, "plugins": plugins});
     let mut named = phased(true, false);
     named["use"]["id"] = json!("mine");
     let snapshot = snapshot(json!({
@@ -196,7 +196,7 @@ fn nameless_instances_get_stable_ids() {
 fn tables_replace_instances_for_consumers() {
     let instance = |id: &str| json!({"id": id, "name": "phased", "config": {"request": true}});
     let text = json!({
-        "consumers": [{"id": "c0"}, {"id": "c1"}, {"id": "c2"}, {"id": "c1", "voice": "kong"}],
+        "consumers": [{"id": "c0"}, {"id": "c1"}, {"id": "c2"}, {"id": "c1", "dialect": "kong"}],
         "plugins": [instance("everybody"), instance("gold"), instance("special")],
         "consumer_tables": [
             {"id": "first", "instances": {"c1": "special", "nobody": "special"}},
@@ -204,11 +204,11 @@ fn tables_replace_instances_for_consumers() {
         ],
         "routes": [
             route_with(json!([{"use": "everybody", "overrides": ["first", "second"]}])),
-            {"name": "k", "voice": "kong", "match": [{}], "to": {"broken": 503},
+            {"name": "k", "dialect": "kong", "match": [{}], "to": {"broken": 503},
                 "plugins": [{"overrides": ["second"]}]},
         ],
     });
-    let (snapshot, warnings) = compile(&model(text), &registry(), &Carry::default())
+    let (snapshot, warnings) = compile(&model(text), &registry(), &PersistentState::default())
         .map_err(|found| panic!("{found:?}"))
         .expect("good");
     assert_eq!(warnings.len(), 1);
@@ -236,8 +236,8 @@ fn tables_replace_instances_for_consumers() {
         let found = step.instance(identity.as_ref()).map(|it| it.id.as_str());
         assert_eq!(found, wanted, "{route} {consumer:?}");
     }
-    let shared = [0, 1].map(|route: usize| snapshot.routes[route].voice);
-    assert_eq!(shared, [Voice::Native, Voice::Kong]);
+    let shared = [0, 1].map(|route: usize| snapshot.routes[route].dialect);
+    assert_eq!(shared, [Dialect::Native, Dialect::Kong]);
 }
 
 #[test]
@@ -274,5 +274,5 @@ fn the_hash_is_of_the_text() {
     assert_ne!(hash(large(1)), hash(large(2)));
     // A default is the same whether it is written or not.
     assert_eq!(hash(json!({})), hash(json!({"weir": 1})));
-    assert_ne!(hash(json!({})), hash(json!({"voice": "kong"})));
+    assert_ne!(hash(json!({})), hash(json!({"dialect": "kong"})));
 }

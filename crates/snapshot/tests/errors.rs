@@ -4,7 +4,7 @@ mod common;
 
 use common::{errors, model, registry, routes_of};
 use serde_json::{Value, json};
-use weir_snapshot::{Carry, compile};
+use weir_snapshot::{PersistentState, compile};
 
 /// A route to nowhere with this chain.
 fn route_with(plugins: Value) -> Value {
@@ -189,8 +189,8 @@ fn other_errors_lead_to_their_place() {
             "routes[0].request_stamps[0].value: expected a header value without control characters",
         ),
         (
-            json!({"route_tables": [{"voice": "kong"}, {"voice": "kong"}]}),
-            "route_tables[1].voice: expected one entry for the voice 'kong'",
+            json!({"route_tables": [{"dialect": "kong"}, {"dialect": "kong"}]}),
+            "route_tables[1].dialect: expected one entry for the dialect 'kong'",
         ),
     ]);
 }
@@ -201,26 +201,26 @@ fn all_errors_are_told_at_once_and_once() {
     text["plugins"] = json!([{"id": "p", "name": "phased", "config": {"limits": 1}}]);
     text["routes"][0]["plugins"] = json!([{"use": "p"}]);
     text["routes"][1]["plugins"] = json!([{"use": "p"}]);
-    text["routes"][1]["voice"] = json!("kong");
+    text["routes"][1]["dialect"] = json!("kong");
     assert_eq!(errors(text).len(), 3);
 }
 
 #[test]
 fn credentials_with_the_same_key_are_told_apart() {
-    let text = |voice: &str| {
-        let consumer = |id: &str, key: &str| json!({"id": id, "voice": voice, "credentials": [{"plugin": "phased", "config": {"key": key}}]});
+    let text = |dialect: &str| {
+        let consumer = |id: &str, key: &str| json!({"id": id, "dialect": dialect, "credentials": [{"plugin": "phased", "config": {"key": key}}]});
         json!({
             "consumers": [consumer("a", "SECRET"), consumer("b", "other"), consumer("c", "SECRET")],
-            "routes": [{"name": "r", "voice": voice, "match": [{}], "to": {"broken": 503},
+            "routes": [{"name": "r", "dialect": dialect, "match": [{}], "to": {"broken": 503},
                 "plugins": [{"use": {"name": "phased", "config": {"indexes": true}}}]}],
         })
     };
     let wanted = "consumers[2].credentials[0]: expected a key of its own: 'c' and 'a' have phased credentials with \
                   the same key";
-    for voice in ["native", "kong"] {
-        assert_eq!(errors(text(voice)), [wanted], "{voice}");
+    for dialect in ["native", "kong"] {
+        assert_eq!(errors(text(dialect)), [wanted], "{dialect}");
     }
-    let (_, warnings) = compile(&model(text("apisix")), &registry(), &Carry::default())
+    let (_, warnings) = compile(&model(text("apisix")), &registry(), &PersistentState::default())
         .map_err(|found| panic!("{found:?}"))
         .expect("good");
     let warnings: Vec<_> = warnings

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use weir_flow::health::Signal;
 use weir_plugin::Registry;
-use weir_snapshot::{Carry, Snapshot, TargetHealth, compile};
+use weir_snapshot::{PersistentState, Snapshot, TargetHealth, compile};
 
 fn with_checks(checks: Value) -> Value {
     let target = json!({"host": "127.0.0.1", "port": 80});
@@ -60,7 +60,7 @@ fn what_cannot_be_checked_is_refused_with_its_place() {
     assert!(errors(budget)[0].starts_with("upstreams[0].retry_budget.percent: "));
 }
 
-fn snapshot(text: Value, carry: &Carry) -> Snapshot {
+fn snapshot(text: Value, carry: &PersistentState) -> Snapshot {
     match compile(&model(text), &Registry::default(), carry) {
         Ok((snapshot, _)) => snapshot,
         Err(found) => panic!("{found:?}"),
@@ -73,7 +73,7 @@ fn health(snapshot: &Snapshot, upstream: usize) -> Option<Arc<TargetHealth>> {
 
 #[test]
 fn health_outlives_reloads_with_its_checks() {
-    let carry = Carry::default();
+    let carry = PersistentState::default();
     let checked = with_checks(json!({"passive": {}}));
     let first = snapshot(checked.clone(), &carry);
     let known = health(&first, 0).expect("checked");
@@ -104,7 +104,7 @@ fn health_may_be_shared_by_upstreams() {
         {"name": "v", "targets": [target], "checks": {"passive": {}, "shared_with": "u"}},
         {"name": "w", "targets": [target], "checks": {"passive": {}}},
     ]});
-    let snapshot = snapshot(text, &Carry::default());
+    let snapshot = snapshot(text, &PersistentState::default());
     let [u, v, w] = [0, 1, 2].map(|index| health(&snapshot, index).expect("checked"));
     assert!(Arc::ptr_eq(&u, &v) && !Arc::ptr_eq(&u, &w));
 }

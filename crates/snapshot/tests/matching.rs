@@ -286,7 +286,7 @@ fn near_misses_are_explained() {
 
 #[test]
 fn voices_have_tables_of_their_own() {
-    let route = |name: &str, voice: &str| json!({"name": name, "voice": voice, "match": [{"path": "/a"}], "to": {"broken": 503}});
+    let route = |name: &str, dialect: &str| json!({"name": name, "dialect": dialect, "match": [{"path": "/a"}], "to": {"broken": 503}});
     let snapshot = snapshot(json!({
         "routes": [route("a", "kong"), route("b", "native"), route("a", "native"), route("c", "kong")]
     }));
@@ -295,7 +295,7 @@ fn voices_have_tables_of_their_own() {
         .iter()
         .map(|table| {
             (
-                table.voice.as_str(),
+                table.dialect.as_str(),
                 table.find(&mut call("GET h/a")).map(|it| it.route),
             )
         })

@@ -5,7 +5,7 @@ use rcgen::generate_simple_self_signed;
 use serde_json::{Value, json};
 use weir_model::Model;
 use weir_plugin::Registry;
-use weir_snapshot::{Carry, Snapshot, compile};
+use weir_snapshot::{PersistentState, Snapshot, compile};
 
 fn pair() -> Value {
     let made = generate_simple_self_signed(["a.test".to_owned()]).unwrap();
@@ -14,7 +14,7 @@ fn pair() -> Value {
 
 fn compiled(certificates: Value) -> Result<Snapshot, Vec<String>> {
     let model: Model = serde_json::from_value(json!({"certificates": certificates})).unwrap();
-    match compile(&model, &Registry::default(), &Carry::default()) {
+    match compile(&model, &Registry::default(), &PersistentState::default()) {
         Ok((snapshot, _)) => Ok(snapshot),
         Err(found) => Err(found
             .iter()
@@ -125,7 +125,11 @@ fn those_who_check_names_are_shown_what_they_ask_for_and_nobody_else() {
     let answer = json!({"certificate": answer.pem(), "key": key.serialize_pem()});
     checked.tls_challenges =
         serde_json::from_value(json!([{"names": ["A.test"], "key_pairs": [answer]}])).unwrap();
-    let compiled = |model: &Model| compile(model, &Registry::default(), &Carry::default()).unwrap().0;
+    let compiled = |model: &Model| {
+        compile(model, &Registry::default(), &PersistentState::default())
+            .unwrap()
+            .0
+    };
     let (usual, checked) = (compiled(&model), compiled(&checked));
     let acme: &[&[u8]] = &[b"acme-tls/1"];
     let both: &[&[u8]] = &[b"acme-tls/1", b"h2"];
@@ -192,7 +196,7 @@ fn authorities_of_certificates_to_come_are_checked() {
         let mut entry = json!({"name": "a", "hosts": ["a.test"], "terms_accepted": true});
         entry[field] = value;
         let model: Model = serde_json::from_value(json!({"acme": [entry]})).unwrap();
-        let found = compile(&model, &Registry::default(), &Carry::default())
+        let found = compile(&model, &Registry::default(), &PersistentState::default())
             .err()
             .unwrap();
         let place = found[0].path.to_string();

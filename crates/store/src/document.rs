@@ -71,7 +71,7 @@ impl fmt::Display for Key {
 pub struct Document {
     /// Its name.
     pub key: Key,
-    /// What its door wrote.
+    /// What its dialect wrote.
     pub value: Arc<[u8]>,
     /// The commit that brought it in.
     pub created: Revision,
@@ -190,7 +190,7 @@ impl Transaction {
 
 /// A change that was made, from the history.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Recorded {
+pub struct HistoryEntry {
     /// The commit that made it.
     pub revision: Revision,
     /// When.
@@ -208,7 +208,7 @@ pub struct Recorded {
 }
 
 /// Values may hold secrets.
-impl fmt::Debug for Recorded {
+impl fmt::Debug for HistoryEntry {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Recorded")

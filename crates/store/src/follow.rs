@@ -23,13 +23,13 @@ const REPLACED: Duration = Duration::from_secs(5);
 
 /// The documents below a prefix, as they change.
 #[derive(Debug)]
-pub struct Following {
+pub struct Subscription {
     store: Arc<dyn Store>,
     prefix: String,
     /// Everything up to here has been told.
     revision: Revision,
     /// What has been told of each document that is there.
-    told: HashMap<Key, Told>,
+    told: HashMap<Key, SubscriptionEvent>,
     watch: Option<Joined>,
     /// Whether the next attempt reads everything: the changes in between are not to be had.
     must_read: bool,
@@ -37,7 +37,7 @@ pub struct Following {
     lost: Option<Instant>,
     pause: Duration,
     next_attempt: Instant,
-    link: Sender<Link>,
+    link: Sender<ConnectionStatus>,
 }
 
 /// A watch that goes on, and since when.
@@ -55,12 +55,12 @@ impl std::fmt::Debug for Joined {
 /// Enough of a document to see that it is another one by now. A store that was set back to an older state may come to
 /// the same revision with another value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Told {
+struct SubscriptionEvent {
     modified: Revision,
     value: u64,
 }
 
-impl Told {
+impl SubscriptionEvent {
     fn new(document: &Document) -> Self {
         let mut hasher = DefaultHasher::new();
         document.value.hash(&mut hasher);
@@ -73,14 +73,14 @@ impl Told {
 
 /// How it stands with the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Link {
+pub struct ConnectionStatus {
     /// Why the store cannot be followed at the moment; what has been told may be stale. `None`: it is followed.
     pub fault: Option<String>,
     /// Since when.
     pub since: SystemTime,
 }
 
-impl Link {
+impl ConnectionStatus {
     /// Whether all that is committed is told at once.
     pub fn is_connected(&self) -> bool {
         self.fault.is_none()
@@ -108,24 +108,26 @@ impl Link {
 pub async fn start(
     store: Arc<dyn Store>,
     prefix: &str,
-) -> Result<(Vec<Document>, Revision, Following), StoreError> {
+) -> Result<(Vec<Document>, Revision, Subscription), StoreError> {
     let (documents, revision) = store.read(prefix).await?;
-    let mut following = Following::new(store, prefix, &documents);
+    let mut following = Subscription::new(store, prefix, &documents);
     following.revision = revision;
     following.must_read = false;
-    following.link.send_replace(Link::connected());
+    following.link.send_replace(ConnectionStatus::connected());
     Ok((documents, revision, following))
 }
 
 /// Follows what is below a prefix from documents that were read some time ago, such as those kept on disk. What has
 /// changed since comes as the first batch, as soon as the store can be reached.
-pub fn resume(store: Arc<dyn Store>, prefix: &str, documents: &[Document]) -> Following {
-    Following::new(store, prefix, documents)
+pub fn resume(store: Arc<dyn Store>, prefix: &str, documents: &[Document]) -> Subscription {
+    Subscription::new(store, prefix, documents)
 }
 
-impl Following {
+impl Subscription {
     fn new(store: Arc<dyn Store>, prefix: &str, documents: &[Document]) -> Self {
-        let told = documents.iter().map(|it| (it.key.clone(), Told::new(it)));
+        let told = documents
+            .iter()
+            .map(|it| (it.key.clone(), SubscriptionEvent::new(it)));
         Self {
             store,
             prefix: prefix.to_owned(),
@@ -136,7 +138,7 @@ impl Following {
             lost: None,
             pause: FIRST_PAUSE,
             next_attempt: Instant::now(),
-            link: Sender::new(Link::lost("not reached yet".into())),
+            link: Sender::new(ConnectionStatus::lost("not reached yet".into())),
         }
     }
 
@@ -146,7 +148,7 @@ impl Following {
     }
 
     /// How it stands with the store, now and from then on.
-    pub fn link(&self) -> Receiver<Link> {
+    pub fn link(&self) -> Receiver<ConnectionStatus> {
         self.link.subscribe()
     }
 
@@ -206,7 +208,7 @@ impl Following {
         self.link.send_if_modified(|link| {
             let is_new = !link.is_connected();
             if is_new {
-                *link = Link::connected();
+                *link = ConnectionStatus::connected();
             }
             is_new
         });
@@ -220,7 +222,7 @@ impl Following {
             self.link.send_if_modified(|link| {
                 let is_new = link.is_connected();
                 if is_new {
-                    *link = Link::lost(error.to_string());
+                    *link = ConnectionStatus::lost(error.to_string());
                 }
                 is_new
             });
@@ -231,10 +233,11 @@ impl Following {
     }
 
     fn difference(&self, documents: Vec<Document>, revision: Revision) -> Changes {
-        let mut gone: HashMap<&Key, Told> = self.told.iter().map(|(key, told)| (key, *told)).collect();
+        let mut gone: HashMap<&Key, SubscriptionEvent> =
+            self.told.iter().map(|(key, told)| (key, *told)).collect();
         let mut changed = Vec::new();
         for document in documents {
-            if gone.remove(&document.key) != Some(Told::new(&document)) {
+            if gone.remove(&document.key) != Some(SubscriptionEvent::new(&document)) {
                 changed.push((document.key.clone(), Some(document)));
             }
         }
@@ -251,7 +254,7 @@ impl Following {
         self.pause = FIRST_PAUSE;
         for (key, document) in &changes.documents {
             match document {
-                Some(document) => self.told.insert(key.clone(), Told::new(document)),
+                Some(document) => self.told.insert(key.clone(), SubscriptionEvent::new(document)),
                 None => self.told.remove(key),
             };
         }

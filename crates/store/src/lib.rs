@@ -5,7 +5,7 @@
 //! writer had seen. A [`Watch`] tells the revisions after one, in order. Every change stays in the history for a
 //! while: who, when, before, after.
 //!
-//! **What it is not**: it does not know what a document means. Doors own the names below their first segment
+//! **What it is not**: it does not know what a document means. Dialects own the names below their first segment
 //! (`kong/…`, `apisix/…`, `native/…`); references, uniqueness and validity are theirs.
 
 mod author;
@@ -22,6 +22,6 @@ mod store;
 
 pub use author::{Author, Confined};
 pub use declared::{Declared, Replacement};
-pub use document::{BadKey, Change, Document, Key, Recorded, Revision, Transaction};
+pub use document::{BadKey, Change, Document, HistoryEntry, Key, Revision, Transaction};
 pub use open::open;
 pub use store::{Changes, CommitError, Store, StoreError, Watch, WatchError};

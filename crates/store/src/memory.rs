@@ -1,7 +1,7 @@
 //! A store in memory: for tests, and for a control plane that is filled anew at each start. It keeps the whole
 //! contract, but for what outlives the process.
 
-use crate::document::{Change, Document, Key, Recorded, Revision, Transaction};
+use crate::document::{Change, Document, HistoryEntry, Key, Revision, Transaction};
 use crate::feed::{Feed, Next};
 use crate::store::{Changes, CommitError, Store, StoreError, Watch, WatchError};
 use async_trait::async_trait;
@@ -32,7 +32,7 @@ struct State {
     /// When the documents go that do not stay.
     ends: BTreeSet<(SystemTime, Key)>,
     /// The changes of each commit, in the order of their revisions.
-    history: VecDeque<Vec<Recorded>>,
+    history: VecDeque<Vec<HistoryEntry>>,
     /// Of all keys and values.
     bytes: usize,
 }
@@ -128,7 +128,7 @@ impl State {
                 Change::Delete { .. } if old.is_none() => continue,
                 Change::Delete { .. } => None,
             };
-            record.push(Recorded {
+            record.push(HistoryEntry {
                 revision,
                 time,
                 author: transaction.author.clone(),
@@ -211,7 +211,7 @@ impl Store for MemoryStore {
         prefix: &str,
         before: Option<Revision>,
         limit: usize,
-    ) -> Result<Vec<Recorded>, StoreError> {
+    ) -> Result<Vec<HistoryEntry>, StoreError> {
         let state = self.0.state();
         let mut history = Vec::new();
         for commit in state.history.iter().rev() {
@@ -230,7 +230,7 @@ impl Store for MemoryStore {
     async fn compact(&self, before: SystemTime) -> Result<(), StoreError> {
         let mut state = self.0.state();
         let mut forgotten = None;
-        let is_old = |commit: &Vec<Recorded>| commit.iter().all(|recorded| recorded.time < before);
+        let is_old = |commit: &Vec<HistoryEntry>| commit.iter().all(|recorded| recorded.time < before);
         while state.history.front().is_some_and(is_old) {
             let commit = state.history.pop_front().unwrap_or_default();
             forgotten = commit.last().map(|recorded| recorded.revision).or(forgotten);

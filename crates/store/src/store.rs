@@ -1,6 +1,6 @@
 //! The contract of a store, which every kind of store keeps to: `tests/conformance` is its other half.
 
-use crate::document::{Document, Key, Recorded, Revision, Transaction};
+use crate::document::{Document, HistoryEntry, Key, Revision, Transaction};
 use async_trait::async_trait;
 use std::time::{Duration, Instant};
 
@@ -62,7 +62,7 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         prefix: &str,
         before: Option<Revision>,
         limit: usize,
-    ) -> Result<Vec<Recorded>, StoreError>;
+    ) -> Result<Vec<HistoryEntry>, StoreError>;
 
     /// Forgets what was recorded before a time, and lets watches of that long ago begin no more.
     ///

@@ -13,6 +13,6 @@
 pub mod access_log;
 pub mod calendar;
 pub mod json;
-pub mod log_out;
+pub mod log_sinks;
 pub mod metrics;
 pub mod redis;

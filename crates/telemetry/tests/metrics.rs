@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use weir_telemetry::access_log::{AccessEntry, AccessLog};
-use weir_telemetry::log_out::{LogOutStats, LogTargetKind};
+use weir_telemetry::log_sinks::{LogSinkKind, LogSinkStats};
 use weir_telemetry::metrics::names::Metric;
 use weir_telemetry::metrics::{
     Observation, ProtocolError, Refusal, Registry, RegistryOptions, SeriesId, StreamKind, StreamResult,
@@ -116,11 +116,11 @@ fn the_exposition_is_golden() {
     log.handle().log(&AccessEntry::default());
     assert!(log.close(std::time::Duration::from_secs(60)));
 
-    let sent = Arc::new(LogOutStats::default());
+    let sent = Arc::new(LogSinkStats::default());
     registry.observe_log_out(Arc::clone(&sent));
-    sent.add_sent(LogTargetKind::Http, 3);
-    sent.add_dropped(LogTargetKind::Http, 1);
-    sent.add_retry(LogTargetKind::Http);
+    sent.add_sent(LogSinkKind::Http, 3);
+    sent.add_dropped(LogSinkKind::Http, 1);
+    sent.add_retry(LogSinkKind::Http);
 
     let sessions = one.streams.of(StreamKind::Tls);
     sessions.bytes_in.add(10);

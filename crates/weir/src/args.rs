@@ -216,8 +216,8 @@ pub struct ConvertArgs {
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
     /// The form of the result.
-    #[arg(long, value_enum, default_value_t = Form::Weir)]
-    pub to: Form,
+    #[arg(long, value_enum, default_value_t = ConvertTarget::Weir)]
+    pub to: ConvertTarget,
     /// Which rules the foreign routers follow.
     #[command(flatten)]
     pub routers: RouterArgs,
@@ -225,7 +225,7 @@ pub struct ConvertArgs {
 
 /// A form of configurations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Form {
+pub enum ConvertTarget {
     /// `weir.yaml`.
     Weir,
     /// `kong.yml`; not available in this version.

@@ -1,19 +1,19 @@
 //! From what files say to what is served: secrets in the place of references, then the compile.
 
 use crate::certificates;
-use crate::doors::Door;
+use crate::dialects::FileKind;
 use crate::guards;
 use crate::load::{Findings, Source};
-use weir_control::secrets::{Fate, Forms, Policy, Secrets, Unresolved};
+use weir_control::secrets::{Fate, Policy, SecretSyntax, Secrets, Unresolved};
 use weir_model::{Model, Severity};
 use weir_plugin::Registry;
-use weir_snapshot::{Carry, Snapshot};
+use weir_snapshot::{PersistentState, Snapshot};
 
 /// Makes what is served of what the files say together.
 pub struct Assembler<'l> {
     pub sources: &'l [Source],
     pub registry: &'l Registry,
-    pub carry: &'l Carry,
+    pub carry: &'l PersistentState,
 }
 
 impl Assembler<'_> {
@@ -21,15 +21,15 @@ impl Assembler<'_> {
     pub fn compile(
         &self,
         merged: Model,
-        parts: Vec<(Door, Model)>,
+        parts: Vec<(FileKind, Model)>,
         policy: Policy,
         findings: &mut Findings,
     ) -> Option<(Model, Snapshot)> {
         let written = (policy == Policy::Look).then(|| parts.clone());
         let (resolved, unresolved) = resolve(parts, policy);
         let mut is_refused = false;
-        for (door, it) in &unresolved {
-            let severity = gravity(*door, it.fate, policy);
+        for (dialect, it) in &unresolved {
+            let severity = gravity(*dialect, it.fate, policy);
             is_refused |= severity == Severity::Error;
             let word = match severity {
                 Severity::Warning => "warning",
@@ -68,28 +68,28 @@ impl Assembler<'_> {
     }
 }
 
-/// Puts values in the place of references, by the forms that each door has for them.
-fn resolve(parts: Vec<(Door, Model)>, policy: Policy) -> (Model, Vec<(Door, Unresolved)>) {
+/// Puts values in the place of references, by the forms that each dialect has for them.
+fn resolve(parts: Vec<(FileKind, Model)>, policy: Policy) -> (Model, Vec<(FileKind, Unresolved)>) {
     let mut resolved = Model::default();
     let mut unresolved = Vec::new();
-    for (door, mut model) in parts {
-        let forms = match door {
-            Door::Native => Forms::All,
-            Door::Kong => Forms::Kong,
-            Door::Apisix => Forms::Apisix,
+    for (dialect, mut model) in parts {
+        let forms = match dialect {
+            FileKind::Native => SecretSyntax::All,
+            FileKind::Kong => SecretSyntax::Kong,
+            FileKind::Apisix => SecretSyntax::Apisix,
         };
         let found = Secrets::default().resolve_by(forms, policy, &mut model);
-        unresolved.extend(found.into_iter().map(|it| (door, it)));
+        unresolved.extend(found.into_iter().map(|it| (dialect, it)));
         resolved.merge(model);
     }
     (resolved, unresolved)
 }
 
 /// How bad it is that something refers to nothing. APISIX goes on without a credential or a certificate.
-fn gravity(door: Door, fate: Fate, policy: Policy) -> Severity {
-    match (fate, policy, door) {
-        (Fate::Kept, ..) | (Fate::Aside, Policy::Look, _) => Severity::Warning,
-        (Fate::Aside, _, Door::Apisix) => Severity::Dropped,
+fn gravity(dialect: FileKind, fate: Fate, policy: Policy) -> Severity {
+    match (fate, policy, dialect) {
+        (Fate::AsText, ..) | (Fate::Aside, Policy::Look, _) => Severity::Warning,
+        (Fate::Aside, _, FileKind::Apisix) => Severity::Dropped,
         _ => Severity::Error,
     }
 }

@@ -1,7 +1,7 @@
 //! `weir bench`: starts `weir-bench`, which is a program of its own.
 
 use crate::args::BenchArgs;
-use crate::outcome::Outcome;
+use crate::outcome::CommandOutput;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,7 +9,7 @@ use std::process::Command;
 const PROGRAM: &str = "weir-bench";
 
 /// Becomes `weir-bench`. Returns only when that cannot be started.
-pub fn bench(args: &BenchArgs) -> Outcome {
+pub fn bench(args: &BenchArgs) -> CommandOutput {
     let program = beside_this().unwrap_or_else(|| PathBuf::from(PROGRAM));
     let error = Command::new(&program).args(&args.arguments).exec();
     let message = match error.kind() {
@@ -19,7 +19,7 @@ pub fn bench(args: &BenchArgs) -> Outcome {
         ),
         _ => format!("weir bench: {} cannot be started: {error}\n", program.display()),
     };
-    Outcome::failed(2, message)
+    CommandOutput::failed(2, message)
 }
 
 /// The program in the folder of this one, where it is there.

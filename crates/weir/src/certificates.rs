@@ -5,7 +5,7 @@ use crate::run::unix_seconds;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use weir_model::{Diagnostic, DocPath};
-use weir_snapshot::{End, ServerTls};
+use weir_snapshot::{Expiry, ServerTls};
 
 const DAY: i64 = 86_400;
 /// How long before its end a certificate is worth a word, in seconds. For one that never lasts long: when a quarter of
@@ -16,7 +16,7 @@ const MAX_TOLD: usize = 1_000;
 
 /// How it stands with a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum CertificateStatus {
     Good,
     /// It begins later.
     Early,
@@ -26,8 +26,8 @@ pub enum Standing {
     Expired,
 }
 
-impl Standing {
-    fn of(end: &End, now: i64) -> Self {
+impl CertificateStatus {
+    fn of(end: &Expiry, now: i64) -> Self {
         let life = end.validity.until.saturating_sub(end.validity.from);
         match end.validity.left(now) {
             left if left < 0 => Self::Expired,
@@ -48,7 +48,7 @@ impl Standing {
 }
 
 /// What is to be said of an end; `None`: nothing.
-pub fn warning(end: &End, now: i64) -> Option<String> {
+pub fn warning(end: &Expiry, now: i64) -> Option<String> {
     let name = end.names.first().map_or("", String::as_str);
     let days = |seconds: i64| match seconds / DAY {
         0 => "less than a day".to_owned(),
@@ -56,14 +56,14 @@ pub fn warning(end: &End, now: i64) -> Option<String> {
         days => format!("{days} days"),
     };
     let left = end.validity.left(now);
-    match Standing::of(end, now) {
-        Standing::Good => None,
-        Standing::Early => Some(format!(
+    match CertificateStatus::of(end, now) {
+        CertificateStatus::Good => None,
+        CertificateStatus::Early => Some(format!(
             "the certificate for '{name}' is good only in {}: clients refuse it until then",
             days(end.validity.from - now)
         )),
-        Standing::Ending => Some(format!("the certificate for '{name}' ends in {}", days(left))),
-        Standing::Expired => Some(format!(
+        CertificateStatus::Ending => Some(format!("the certificate for '{name}' ends in {}", days(left))),
+        CertificateStatus::Expired => Some(format!(
             "the certificate for '{name}' ended {} ago: it is served, and clients refuse it",
             days(-left)
         )),
@@ -84,13 +84,13 @@ pub fn warnings(tls: &ServerTls) -> Vec<Diagnostic> {
 /// For `/status`: those that end first.
 pub fn to_json(tls: &ServerTls) -> Value {
     let now = now();
-    let one = |end: &&End| {
+    let one = |end: &&Expiry| {
         json!({
             "names": end.names,
             "not_before": end.validity.from,
             "not_after": end.validity.until,
             "days_left": end.validity.left(now).div_euclid(DAY),
-            "state": Standing::of(end, now).as_str(),
+            "state": CertificateStatus::of(end, now).as_str(),
         })
     };
     first(tls).iter().map(one).collect()
@@ -110,8 +110,8 @@ pub fn seconds_left(tls: &ServerTls) -> Vec<(String, i64)> {
         .collect()
 }
 
-fn first(tls: &ServerTls) -> Vec<&End> {
-    let mut ends: Vec<&End> = tls.ends().iter().collect();
+fn first(tls: &ServerTls) -> Vec<&Expiry> {
+    let mut ends: Vec<&Expiry> = tls.ends().iter().collect();
     ends.sort_by_key(|end| end.validity.until);
     ends.truncate(MAX_TOLD);
     ends
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn ends_are_told_when_they_are_near() {
-        let end = |from: i64, until: i64| End {
+        let end = |from: i64, until: i64| Expiry {
             certificate: 0,
             pair: 0,
             names: vec!["a.test".to_owned()],
@@ -137,17 +137,17 @@ mod tests {
         };
         let now = 1_000 * DAY;
         for (from, until, standing, word) in [
-            (-300, 65, Standing::Good, None),
-            (-300, 29, Standing::Ending, Some("ends in 29 days")),
-            (-60, 29, Standing::Good, None),
-            (-60, 19, Standing::Ending, Some("ends in 19 days")),
-            (-5, 1, Standing::Ending, Some("ends in 1 day")),
-            (-5, 0, Standing::Ending, Some("less than a day")),
-            (-5, -2, Standing::Expired, Some("ended 2 days ago")),
-            (2, 100, Standing::Early, Some("good only in 2 days")),
+            (-300, 65, CertificateStatus::Good, None),
+            (-300, 29, CertificateStatus::Ending, Some("ends in 29 days")),
+            (-60, 29, CertificateStatus::Good, None),
+            (-60, 19, CertificateStatus::Ending, Some("ends in 19 days")),
+            (-5, 1, CertificateStatus::Ending, Some("ends in 1 day")),
+            (-5, 0, CertificateStatus::Ending, Some("less than a day")),
+            (-5, -2, CertificateStatus::Expired, Some("ended 2 days ago")),
+            (2, 100, CertificateStatus::Early, Some("good only in 2 days")),
         ] {
             let end = end(now + from * DAY, now + until * DAY);
-            assert_eq!(Standing::of(&end, now), standing, "{from} {until}");
+            assert_eq!(CertificateStatus::of(&end, now), standing, "{from} {until}");
             let told = warning(&end, now);
             match word {
                 None => assert_eq!(told, None),

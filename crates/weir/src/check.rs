@@ -1,33 +1,33 @@
 //! `weir check` and `weir convert`: what a configuration is worth, and the same in `weir.yaml`. Nothing is served.
 
-use crate::args::{CheckArgs, ConvertArgs, Form};
+use crate::args::{CheckArgs, ConvertArgs, ConvertTarget};
 use crate::load::{Loaded, Unreadable, load};
-use crate::outcome::Outcome;
+use crate::outcome::CommandOutput;
 use weir_control::secrets::Policy;
 use weir_model::Severity;
 use weir_plugins::logger::LogFolder;
-use weir_snapshot::Carry;
+use weir_snapshot::PersistentState;
 
 /// Says of every file whether it is good.
-pub fn check(args: &CheckArgs) -> Outcome {
+pub fn check(args: &CheckArgs) -> CommandOutput {
     match load(
         &args.files,
         args.routers,
         Policy::Look,
         &weir_plugins::registry_with(LogFolder::new(args.log_dir.clone())),
-        &Carry::default(),
+        &PersistentState::default(),
     ) {
         Ok(loaded) => checked(&loaded, args.strict),
         Err(unreadable) => unread(&unreadable),
     }
 }
 
-fn checked(loaded: &Loaded, is_strict: bool) -> Outcome {
+fn checked(loaded: &Loaded, is_strict: bool) -> CommandOutput {
     let is_bad = is_strict && loaded.severity().is_some();
-    let mut outcome = Outcome {
+    let mut outcome = CommandOutput {
         stderr: loaded.report(),
         code: code_of(loaded).max(u8::from(is_bad)),
-        ..Outcome::default()
+        ..CommandOutput::default()
     };
     if outcome.code == 0 {
         for source in &loaded.sources {
@@ -47,28 +47,28 @@ fn checked(loaded: &Loaded, is_strict: bool) -> Outcome {
 }
 
 /// Prints the configuration in another form.
-pub fn convert(args: &ConvertArgs) -> Outcome {
+pub fn convert(args: &ConvertArgs) -> CommandOutput {
     let form = match args.to {
-        Form::Weir => "weir",
-        Form::Kong => "kong",
-        Form::Apisix => "apisix",
+        ConvertTarget::Weir => "weir",
+        ConvertTarget::Kong => "kong",
+        ConvertTarget::Apisix => "apisix",
     };
-    if args.to != Form::Weir {
+    if args.to != ConvertTarget::Weir {
         let message =
             format!("weir convert: --to {form} is not available in this version of Weir; --to weir is\n");
-        return Outcome::failed(2, message);
+        return CommandOutput::failed(2, message);
     }
     let loaded = match load(
         &args.files,
         args.routers,
         Policy::Serve,
         &weir_plugins::registry(),
-        &Carry::default(),
+        &PersistentState::default(),
     ) {
         Ok(loaded) => loaded,
         Err(unreadable) => return unread(&unreadable),
     };
-    Outcome {
+    CommandOutput {
         stdout: loaded
             .good
             .as_ref()
@@ -84,6 +84,6 @@ pub fn code_of(loaded: &Loaded) -> u8 {
 }
 
 /// The outcome when a file cannot be read.
-pub fn unread(unreadable: &Unreadable) -> Outcome {
-    Outcome::failed(2, format!("{unreadable}\n"))
+pub fn unread(unreadable: &Unreadable) -> CommandOutput {
+    CommandOutput::failed(2, format!("{unreadable}\n"))
 }

@@ -7,8 +7,8 @@
 
 use std::collections::HashMap;
 use weir_model::{
-    ChainStep, Diagnostic, DocPath, HostPattern, Model, PathPattern, PluginUse, Route, RouteMatch,
-    RouteTarget, TemplatePart, Voice,
+    ChainStep, Diagnostic, Dialect, DocPath, HostPattern, Model, PathPattern, PluginRef, Route, RouteMatch,
+    RouteTarget, TemplatePart,
 };
 
 /// Plugins that keep callers out.
@@ -45,7 +45,7 @@ pub fn warnings(model: &Model) -> Vec<Diagnostic> {
     for (index, route) in model.routes.iter().enumerate() {
         let of_route = guards(route);
         if of_route.is_empty() {
-            for found in (route.matches.iter()).filter(|_| route.voice != Voice::Native) {
+            for found in (route.matches.iter()).filter(|_| route.dialect != Dialect::Native) {
                 if let Some(start) = start_of(&found.path) {
                     open.entry(start).or_default().push((index, route, found));
                 }
@@ -66,17 +66,17 @@ pub fn warnings(model: &Model) -> Vec<Diagnostic> {
         });
         if let Some((path, (index, other))) = around {
             let place = DocPath::root().field("routes").index(index).field("matches");
-            let message = message(path, other.voice, &route.name, &of_route);
+            let message = message(path, other.dialect, &route.name, &of_route);
             told.push(Diagnostic::warning(place, message));
         }
     }
     told
 }
 
-fn message(path: &str, voice: Voice, guarded: &str, guards: &[&str]) -> String {
-    let spellings = match voice {
-        Voice::Apisix => format!("{path}%252Fx and {path};x"),
-        Voice::Kong | Voice::Native => format!("{path}%2Fx and {path};x"),
+fn message(path: &str, dialect: Dialect, guarded: &str, guards: &[&str]) -> String {
+    let spellings = match dialect {
+        Dialect::Apisix => format!("{path}%252Fx and {path};x"),
+        Dialect::Kong | Dialect::Native => format!("{path}%2Fx and {path};x"),
     };
     format!(
         "it takes calls for {spellings}, which a server may read as {path}, past {} of route '{guarded}'",
@@ -86,8 +86,8 @@ fn message(path: &str, voice: Voice, guarded: &str, guards: &[&str]) -> String {
 
 fn name_of<'m>(step: &'m ChainStep, shared: &HashMap<&'m str, &'m str>) -> Option<&'m str> {
     match step.plugin.as_ref()? {
-        PluginUse::Inline(instance) => Some(&instance.name),
-        PluginUse::Shared(id) => shared.get(id.as_str()).copied(),
+        PluginRef::Inline(instance) => Some(&instance.name),
+        PluginRef::Shared(id) => shared.get(id.as_str()).copied(),
     }
 }
 
@@ -102,7 +102,7 @@ fn way_around<'m>(
     let mut candidates = starts.filter_map(|end| open.get(&path[..end])).flatten();
     candidates
         .find(|(_, other, its)| {
-            other.voice == route.voice
+            other.dialect == route.dialect
                 && meet(&found.hosts, &its.hosts, same_host)
                 && meet(&found.methods, &its.methods, |one, other| one == other)
                 && its.headers.is_empty()

@@ -2,7 +2,7 @@
 
 use crate::args::{ApisixConfig, RouterArgs};
 use crate::assemble::Assembler;
-use crate::doors::{self, Door};
+use crate::dialects::{self, FileKind};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use weir_control::secrets::Policy;
 use weir_model::diagnostic::PathStep;
 use weir_model::{Diagnostic, DocPath, Model, Severity};
 use weir_plugin::Registry;
-use weir_snapshot::{Carry, Snapshot};
+use weir_snapshot::{PersistentState, Snapshot};
 
 /// Most findings that are shown of one configuration; finding the line of each means to read the file again.
 const MAX_SHOWN: usize = 100;
@@ -31,8 +31,8 @@ pub struct Source {
     pub file: String,
     /// Its text.
     pub text: String,
-    /// The door that it came through.
-    pub door: Door,
+    /// The dialect that it came through.
+    pub dialect: FileKind,
     document: Value,
     /// How many resources of each kind in the merged model come from the files before, and how many from this.
     extents: Vec<(&'static str, usize, usize)>,
@@ -64,8 +64,8 @@ pub struct Finding {
 pub struct Replaced {
     /// The file.
     pub file: PathBuf,
-    /// The door that the text comes through.
-    pub door: Door,
+    /// The dialect that the text comes through.
+    pub dialect: FileKind,
     /// The text.
     pub text: Arc<str>,
 }
@@ -140,7 +140,7 @@ pub fn load(
     routers: RouterArgs,
     policy: Policy,
     registry: &Registry,
-    carry: &Carry,
+    carry: &PersistentState,
 ) -> Result<Loaded, Unreadable> {
     load_replaced(files, &[], routers, policy, registry, carry)
 }
@@ -155,7 +155,7 @@ pub fn load_replaced(
     routers: RouterArgs,
     policy: Policy,
     registry: &Registry,
-    carry: &Carry,
+    carry: &PersistentState,
 ) -> Result<Loaded, Unreadable> {
     let mut sources = Vec::with_capacity(files.len());
     let mut findings = Findings::default();
@@ -167,16 +167,16 @@ pub fn load_replaced(
     for file in files {
         let text;
         let reading = match replaced.iter().find(|it| it.file == *file) {
-            Some(replaced) => doors::read_replacement(replaced.door, &replaced.text, routers),
+            Some(replaced) => dialects::read_replacement(replaced.dialect, &replaced.text, routers),
             None => {
                 text = read_file(file)?;
-                doors::read(&text, routers, policy)
+                dialects::read(&text, routers, policy)
             }
         };
         let mut source = Source {
             file: file.display().to_string(),
             text: reading.text.into_owned(),
-            door: reading.door,
+            dialect: reading.dialect,
             document: reading.document,
             extents: Vec::new(),
         };
@@ -186,13 +186,15 @@ pub fn load_replaced(
         match (reading.model, &mut parts) {
             (Some(model), Some(parts)) => {
                 source.extents = extents(&merged, &model);
-                parts.push((source.door, model.clone()));
+                parts.push((source.dialect, model.clone()));
                 merged.merge(model);
             }
             _ => parts = None,
         }
-        if let Some(message) = stands_alone(source.door)
-            && sources.iter().any(|other: &Source| other.door == source.door)
+        if let Some(message) = stands_alone(source.dialect)
+            && sources
+                .iter()
+                .any(|other: &Source| other.dialect == source.dialect)
         {
             findings.add(&source, &Diagnostic::error(DocPath::root(), message));
             parts = None;
@@ -215,13 +217,13 @@ pub fn load_replaced(
     })
 }
 
-/// What is to be said when there are two files of a door whose original knows one file only. What holds globally in
+/// What is to be said when there are two files of a dialect whose original knows one file only. What holds globally in
 /// one (an access check, say) would silently not hold for the routes of the other.
-fn stands_alone(door: Door) -> Option<&'static str> {
-    match door {
-        Door::Native => None,
-        Door::Kong => Some("several kong.yml files cannot be served together: put them into one"),
-        Door::Apisix => Some("several apisix.yaml files cannot be served together: put them into one"),
+fn stands_alone(dialect: FileKind) -> Option<&'static str> {
+    match dialect {
+        FileKind::Native => None,
+        FileKind::Kong => Some("several kong.yml files cannot be served together: put them into one"),
+        FileKind::Apisix => Some("several apisix.yaml files cannot be served together: put them into one"),
     }
 }
 
@@ -286,13 +288,13 @@ fn locate(sources: &[Source], diagnostic: Diagnostic) -> Option<Located<'_>> {
         path: local,
         ..diagnostic
     };
-    Some(match source.door {
-        Door::Native => Located {
+    Some(match source.dialect {
+        FileKind::Native => Located {
             diagnostic: weir_native::locate(&source.document, local),
             source,
             is_in_document: true,
         },
-        Door::Kong | Door::Apisix => Located {
+        FileKind::Kong | FileKind::Apisix => Located {
             source,
             diagnostic: local,
             is_in_document: false,

@@ -9,7 +9,7 @@ mod assemble;
 mod bench;
 mod certificates;
 mod check;
-mod doors;
+mod dialects;
 mod explain;
 mod guards;
 mod load;
@@ -30,8 +30,8 @@ fn main() -> ExitCode {
         Command::Run(args) => match run::run(*args) {
             Ok(()) => return ExitCode::SUCCESS,
             Err(error) => {
-                let code = if error.is::<run::Usage>() { 2 } else { 1 };
-                outcome::Outcome::failed(code, format!("weir: {error:#}\n"))
+                let code = if error.is::<run::UsageError>() { 2 } else { 1 };
+                outcome::CommandOutput::failed(code, format!("weir: {error:#}\n"))
             }
         },
         Command::Check(args) => check::check(&args),

@@ -2,22 +2,22 @@
 //! place that describes a flag.
 
 use crate::args::{Cli, CompletionsArgs, ManArgs};
-use crate::outcome::Outcome;
+use crate::outcome::CommandOutput;
 use clap::CommandFactory;
 use std::path::Path;
 
 /// Prints the completions of a shell.
-pub fn completions(args: &CompletionsArgs) -> Outcome {
+pub fn completions(args: &CompletionsArgs) -> CommandOutput {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "weir", &mut script);
-    Outcome::succeeded(String::from_utf8_lossy(&script).into_owned())
+    CommandOutput::succeeded(String::from_utf8_lossy(&script).into_owned())
 }
 
 /// Writes a man page for each command.
-pub fn man(args: &ManArgs) -> Outcome {
+pub fn man(args: &ManArgs) -> CommandOutput {
     match write_pages(&args.out) {
-        Ok(count) => Outcome::succeeded(format!("{count} pages in {}\n", args.out.display())),
-        Err(error) => Outcome::failed(
+        Ok(count) => CommandOutput::succeeded(format!("{count} pages in {}\n", args.out.display())),
+        Err(error) => CommandOutput::failed(
             1,
             format!("weir: cannot write to {}: {error}\n", args.out.display()),
         ),

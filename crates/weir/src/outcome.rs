@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 /// Texts for the terminal, and an exit status.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Outcome {
+pub struct CommandOutput {
     /// For standard output.
     pub stdout: String,
     /// For standard error.
@@ -14,7 +14,7 @@ pub struct Outcome {
     pub code: u8,
 }
 
-impl Outcome {
+impl CommandOutput {
     /// Text for standard output, exit status 0.
     pub fn succeeded(stdout: impl Into<String>) -> Self {
         Self {

@@ -14,10 +14,10 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::net::TcpListener;
-use weir_control::acme::Standing;
+use weir_control::acme::AcmeStatus;
 use weir_control::follow::{Contact, Followed};
 use weir_control::listen::{self, Bounds};
-use weir_plugins::prometheus::Board;
+use weir_plugins::prometheus::MetricRegistry;
 use weir_proxy::{Gateway, StreamListen};
 use weir_snapshot::{Snapshot, StreamTransport};
 use weir_telemetry::metrics::Registry;
@@ -29,7 +29,7 @@ pub struct Status {
     /// What is known of the store that is followed, where one is.
     followed: OnceLock<Followed>,
     /// How it stands with certificates that authorities sign on demand, where this process may get them.
-    acme: OnceLock<Standing>,
+    acme: OnceLock<AcmeStatus>,
     /// APISIX's Admin API, where it is served.
     apisix: OnceLock<Arc<weir_apisix::Admin>>,
     metrics: Arc<Registry>,
@@ -108,7 +108,7 @@ impl Status {
     }
 
     /// Certificates may be got.
-    pub fn set_acme(&self, standing: Standing) {
+    pub fn set_acme(&self, standing: AcmeStatus) {
         // There is one.
         let _is_first = self.acme.set(standing);
     }
@@ -244,7 +244,12 @@ impl Status {
         if let Some(published) = self.gateway().map(Gateway::published) {
             status["certificates"] = certificates::to_json(&published.snapshot.tls);
         }
-        if let Some(acme) = self.acme.get().map(Standing::entries).filter(|it| !it.is_empty()) {
+        if let Some(acme) = self
+            .acme
+            .get()
+            .map(AcmeStatus::entries)
+            .filter(|it| !it.is_empty())
+        {
             status["acme"] = json!(acme);
         }
         if let Some(followed) = self.followed.get() {
@@ -288,7 +293,8 @@ pub fn serve(
         .route(READY, routing::get(ready))
         .route(METRICS, routing::get(metrics));
     if ![STATUS, READY, METRICS].contains(&apisix_metrics) {
-        let counted = async || exposition(Board::of_process().render(weir_apisix::metrics::EXPOSITION));
+        let counted =
+            async || exposition(MetricRegistry::of_process().render(weir_apisix::metrics::EXPOSITION));
         router = router.route(apisix_metrics, routing::get(counted));
     }
     let router = router.with_state(status);
@@ -323,7 +329,7 @@ async fn metrics(State(status): State<Arc<Status>>) -> Response {
     }
     match status.metrics.render(&mut text) {
         Ok(()) => {
-            text.push_str(&Board::of_process().render_all());
+            text.push_str(&MetricRegistry::of_process().render_all());
             exposition(text)
         }
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),

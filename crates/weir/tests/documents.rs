@@ -1,4 +1,4 @@
-//! What is said of documents that lose something without a trace: repeated keys, several files of one door.
+//! What is said of documents that lose something without a trace: repeated keys, several files of one dialect.
 
 use std::process::Command;
 

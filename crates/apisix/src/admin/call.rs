@@ -1,9 +1,9 @@
 //! A call of the Admin API: what it asks, and of which resource.
 
-use super::answer::{Answer, DRY_RUN, Outcome};
 use super::kind::Kind;
+use super::messages;
+use super::response::{ApiResponse, DRY_RUN, Outcome};
 use super::token::Role;
-use super::words;
 use crate::settings::Settings;
 use axum::http::header::IF_MATCH;
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
@@ -97,10 +97,10 @@ impl Call {
         if self.body.is_empty() {
             return Ok(None);
         }
-        words::parse(&self.body).map(Some).map_err(|error| {
+        messages::parse(&self.body).map(Some).map_err(|error| {
             let message = format!("invalid request body: {error}");
             let body = String::from_utf8_lossy(&self.body);
-            Answer::json(
+            ApiResponse::json(
                 StatusCode::BAD_REQUEST,
                 &serde_json::json!({"error_msg": message, "req_body": body}),
             )
@@ -150,7 +150,7 @@ impl Target {
                     Kind::Credential => "consumer",
                     _ => "service",
                 };
-                Err(Answer::bad(format!("missing {owner} id")))
+                Err(ApiResponse::bad(format!("missing {owner} id")))
             }
             (Some(Kind::Secret), _) => Ok(Self {
                 kind: Kind::Secret,
@@ -164,7 +164,7 @@ impl Target {
                 owner: None,
                 inside: inside(1),
             }),
-            (None, _) => Err(Answer::error(
+            (None, _) => Err(ApiResponse::error(
                 StatusCode::NOT_FOUND,
                 format!("Unsupported resource type: {first}"),
             )),

@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 
 /// What a document is checked in.
 #[derive(Clone, Copy)]
-pub struct Surroundings<'s> {
+pub struct CheckContext<'s> {
     /// The stored documents; `None`: what is referred to is not looked for.
     pub state: Option<&'s State>,
     /// The consumer of a credential, the kind of a vault.
@@ -32,7 +32,7 @@ pub struct Surroundings<'s> {
 ///
 /// # Errors
 /// In APISIX's words.
-pub fn check(kind: Kind, id: Option<&str>, document: &Value, around: Surroundings<'_>) -> Result<(), String> {
+pub fn check(kind: Kind, id: Option<&str>, document: &Value, around: CheckContext<'_>) -> Result<(), String> {
     // The check fills in defaults, which are not stored.
     let mut value = document.clone();
     check_alone(kind, id, &mut value, around)?;
@@ -43,7 +43,7 @@ fn check_alone(
     kind: Kind,
     id: Option<&str>,
     value: &mut Value,
-    around: Surroundings<'_>,
+    around: CheckContext<'_>,
 ) -> Result<(), String> {
     match kind {
         Kind::Route => route(value, around),
@@ -79,7 +79,7 @@ fn shaped(kind: Kind, value: &mut Value) -> Result<(), String> {
     }
 }
 
-fn route(value: &mut Value, around: Surroundings<'_>) -> Result<(), String> {
+fn route(value: &mut Value, around: CheckContext<'_>) -> Result<(), String> {
     let has = |field: &str| is_given(value.get(field));
     if has("host") && has("hosts") {
         return Err("only one of host or hosts is allowed".to_owned());
@@ -123,7 +123,7 @@ fn check_script(value: &Value) -> Result<(), String> {
     }
 }
 
-fn service(value: &mut Value, around: Surroundings<'_>) -> Result<(), String> {
+fn service(value: &mut Value, around: CheckContext<'_>) -> Result<(), String> {
     shaped(Kind::Service, value)?;
     if let Some(inline) = value.get_mut("upstream") {
         upstream::check(inline, around)?;
@@ -133,7 +133,7 @@ fn service(value: &mut Value, around: Surroundings<'_>) -> Result<(), String> {
     check_script(value)
 }
 
-fn consumer(name: Option<&str>, value: &mut Value, around: Surroundings<'_>) -> Result<(), String> {
+fn consumer(name: Option<&str>, value: &mut Value, around: CheckContext<'_>) -> Result<(), String> {
     shaped(Kind::Consumer, value)?;
     let username = value.get("username").and_then(Value::as_str).unwrap_or_default();
     if name.is_some_and(|name| name != username) {
@@ -145,7 +145,7 @@ fn consumer(name: Option<&str>, value: &mut Value, around: Surroundings<'_>) -> 
     reference::check(value.get("group_id"), "consumer group", "consumer_groups", around)
 }
 
-fn credential(id: Option<&str>, value: &mut Value, around: Surroundings<'_>) -> Result<(), String> {
+fn credential(id: Option<&str>, value: &mut Value, around: CheckContext<'_>) -> Result<(), String> {
     shaped(Kind::Credential, value)?;
     plugins::check_of_consumer(value, around)?;
     plugins::check_authenticate(value)?;
@@ -155,7 +155,7 @@ fn credential(id: Option<&str>, value: &mut Value, around: Surroundings<'_>) -> 
     }
 }
 
-fn global_rule(id: Option<&str>, value: &mut Value, around: Surroundings<'_>) -> Result<(), String> {
+fn global_rule(id: Option<&str>, value: &mut Value, around: CheckContext<'_>) -> Result<(), String> {
     shaped(Kind::GlobalRule, value)?;
     plugins::check(value, around)?;
     let own = value.get("plugins").and_then(Value::as_object);
@@ -179,7 +179,7 @@ fn global_rule(id: Option<&str>, value: &mut Value, around: Surroundings<'_>) ->
     Ok(())
 }
 
-fn stream_route(id: Option<&str>, value: &mut Value, around: Surroundings<'_>) -> Result<(), String> {
+fn stream_route(id: Option<&str>, value: &mut Value, around: CheckContext<'_>) -> Result<(), String> {
     const PROTOCOLS: [&str; 2] = ["redis", "dubbo"];
     shaped(Kind::StreamRoute, value)?;
     reference::check(value.get("upstream_id"), "upstream", "upstreams", around)?;

@@ -3,14 +3,14 @@
 //! Its items are stored as the documents that they are; beside them stands one document about the last time that
 //! the whole was put: its digest, its time, and a version for each list.
 
-use super::answer::{Answer, Outcome};
 use super::call::Call;
+use super::response::{ApiResponse, Outcome};
 use super::state::State;
 use super::token::Role;
 use super::validate::check_configuration;
 use super::write::Plan;
 use crate::document::id_text;
-use crate::stored::lack::Lack;
+use crate::incremental::missing_plugins::MissingPlugins;
 use axum::http::header::{CONTENT_TYPE, HeaderName};
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
@@ -50,7 +50,7 @@ pub fn version_field(list: &str) -> String {
 /// 400 in APISIX's words.
 pub fn body(call: &Call) -> Outcome<Value> {
     if call.body.is_empty() {
-        return Err(Answer::bad("invalid request body: empty request body"));
+        return Err(ApiResponse::bad("invalid request body: empty request body"));
     }
     let is_yaml = call
         .header("content-type")
@@ -59,19 +59,22 @@ pub fn body(call: &Call) -> Outcome<Value> {
         let text = std::str::from_utf8(&call.body).unwrap_or_default();
         return match weir_model::document::parse(text) {
             Ok(value @ (Value::Object(_) | Value::Array(_))) => Ok(value),
-            _ => Err(Answer::bad("invalid request body: invalid yaml request body")),
+            _ => Err(ApiResponse::bad(
+                "invalid request body: invalid yaml request body",
+            )),
         };
     }
-    super::words::parse(&call.body).map_err(|error| Answer::bad(format!("invalid request body: {error}")))
+    super::messages::parse(&call.body)
+        .map_err(|error| ApiResponse::bad(format!("invalid request body: {error}")))
 }
 
 /// Answers a read of the whole.
-pub fn read(state: &State, call: &Call) -> Answer {
+pub fn read(state: &State, call: &Call) -> ApiResponse {
     let about = state.get(ABOUT).map(|entry| &entry.value);
     let field = |name: &str| about.and_then(|about| about.get(name)).filter(|it| !it.is_null());
     let mut answer = match call.method {
-        Method::HEAD => Answer::empty(StatusCode::OK),
-        _ => Answer::json(StatusCode::OK, &whole(state, about, call.role)),
+        Method::HEAD => ApiResponse::empty(StatusCode::OK),
+        _ => ApiResponse::json(StatusCode::OK, &whole(state, about, call.role)),
     };
     // JSON is YAML.
     if call
@@ -127,15 +130,15 @@ fn version_of(about: Option<&Value>, list: &str) -> Value {
 /// The answer that refuses it, or says that there is nothing to do.
 pub fn plan(state: &State, call: &Call) -> Outcome<Plan> {
     let Some(digest) = call.header(DIGEST.as_str()) else {
-        return Err(Answer::bad("missing digest header"));
+        return Err(ApiResponse::bad("missing digest header"));
     };
     let body = body(call)?;
     let about = state.get(ABOUT).map(|entry| &entry.value);
     if about.and_then(|about| about.get("digest")?.as_str()) == Some(digest) {
-        return Err(Answer::empty(StatusCode::NO_CONTENT));
+        return Err(ApiResponse::empty(StatusCode::NO_CONTENT));
     }
     if let Some(fault) = check_configuration(&body, call.settings, true).into_iter().next() {
-        return Err(Answer::bad(fault.error));
+        return Err(ApiResponse::bad(fault.error));
     }
     let mut changes = BTreeMap::new();
     let mut versions = Map::new();
@@ -146,7 +149,7 @@ pub fn plan(state: &State, call: &Call) -> Outcome<Plan> {
         let version = match body.get(&field).filter(|version| !version.is_null()) {
             None => json!(old.as_i64().unwrap_or_default() + 1),
             Some(version) if version.as_f64().unwrap_or_default() < old_number => {
-                return Err(Answer::bad(format!(
+                return Err(ApiResponse::bad(format!(
                     "{field} must be greater than or equal to ({old})"
                 )));
             }
@@ -164,11 +167,11 @@ pub fn plan(state: &State, call: &Call) -> Outcome<Plan> {
     let items = changes
         .iter()
         .filter_map(|(_, value)| value.as_ref()?.as_object());
-    let lacks: Vec<Lack> = items.filter_map(Lack::of).collect();
+    let lacks: Vec<MissingPlugins> = items.filter_map(MissingPlugins::of).collect();
     Ok(Plan {
         changes,
         time_to_live: None,
-        answer: Answer::empty(StatusCode::ACCEPTED)
+        answer: ApiResponse::empty(StatusCode::ACCEPTED)
             .with_warnings(lacks.iter())
             .with(LAST_MODIFIED, &seconds.to_string())
             .with(DIGEST, digest),

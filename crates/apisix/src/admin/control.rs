@@ -1,13 +1,13 @@
 //! The part of APISIX's control API that tells what is configured and how healthy it is.
 
 use super::Admin;
-use super::answer::Answer;
 use super::call::Call;
+use super::encrypted_fields::{shown, take_private_keys};
 use super::kind::Kind;
+use super::response::ApiResponse;
 use super::schemas;
 use super::state::{Entry, State};
 use super::token::Role;
-use super::veil::{shown, take_private_keys};
 use crate::document::split_port;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, StatusCode};
@@ -59,13 +59,13 @@ pub struct Counters {
 }
 
 /// Answers a call.
-pub fn answer(admin: &Admin, call: &Call) -> Answer {
+pub fn answer(admin: &Admin, call: &Call) -> ApiResponse {
     let segments: Vec<&str> = call.path.split('/').collect();
     let state = admin.state();
-    let ok = |value: Value| Answer::json(StatusCode::OK, &value);
+    let ok = |value: Value| ApiResponse::json(StatusCode::OK, &value);
     match (&call.method, segments.as_slice()) {
-        (&Method::POST, ["", "v1", "gc"]) => Answer::empty(StatusCode::OK),
-        (&Method::PUT, ["", "v1", "plugins", "reload"]) => Answer::text(StatusCode::OK, "done"),
+        (&Method::POST, ["", "v1", "gc"]) => ApiResponse::empty(StatusCode::OK),
+        (&Method::PUT, ["", "v1", "plugins", "reload"]) => ApiResponse::text(StatusCode::OK, "done"),
         (&Method::GET, ["", "v1", rest @ ..]) => match rest {
             ["schema"] => ok(schemas::everything()),
             ["healthcheck"] => health_of_all(admin, &state, call),
@@ -92,12 +92,12 @@ pub fn answer(admin: &Admin, call: &Call) -> Answer {
     }
 }
 
-fn no_page() -> Answer {
-    Answer::text(StatusCode::NOT_FOUND, "404 Not Found\n").with(CONTENT_TYPE, "text/plain")
+fn no_page() -> ApiResponse {
+    ApiResponse::text(StatusCode::NOT_FOUND, "404 Not Found\n").with(CONTENT_TYPE, "text/plain")
 }
 
-fn missing(message: String) -> Answer {
-    Answer::error(StatusCode::NOT_FOUND, message)
+fn missing(message: String) -> ApiResponse {
+    ApiResponse::error(StatusCode::NOT_FOUND, message)
 }
 
 fn dump(state: &State, role: Role, kind: Kind) -> Value {
@@ -117,9 +117,9 @@ fn listed(items: Vec<Value>) -> Value {
     }
 }
 
-fn dump_one(state: &State, role: Role, kind: Kind, id: &str) -> Answer {
+fn dump_one(state: &State, role: Role, kind: Kind, id: &str) -> ApiResponse {
     match state.get(&format!("{}/{id}", kind.name())) {
-        Some(entry) => Answer::json(StatusCode::OK, &dumped(kind, role, entry)),
+        Some(entry) => ApiResponse::json(StatusCode::OK, &dumped(kind, role, entry)),
         None => missing(format!("{}[{id}] not found", kind.word())),
     }
 }
@@ -179,7 +179,7 @@ fn told(admin: &Admin, entry: &Entry) -> Option<Value> {
     }))
 }
 
-fn health_of_all(admin: &Admin, state: &State, call: &Call) -> Answer {
+fn health_of_all(admin: &Admin, state: &State, call: &Call) -> ApiResponse {
     let told = [Kind::Route, Kind::StreamRoute, Kind::Service, Kind::Upstream]
         .into_iter()
         .flat_map(|kind| state.of_kind(kind))
@@ -188,14 +188,14 @@ fn health_of_all(admin: &Admin, state: &State, call: &Call) -> Answer {
     health_answer(call, told, true)
 }
 
-fn health_of_one(admin: &Admin, state: &State, call: &Call, segments: &[&str]) -> Answer {
+fn health_of_one(admin: &Admin, state: &State, call: &Call, segments: &[&str]) -> ApiResponse {
     let (collection, id) = match segments {
         [collection] => return missing(format!("missing src id for src type {collection}")),
         [collection, id, ..] => (*collection, *id),
         [] => return no_page(),
     };
     if !["routes", "services", "upstreams", "stream_routes"].contains(&collection) {
-        return Answer::bad(format!("invalid src type {collection}"));
+        return ApiResponse::bad(format!("invalid src type {collection}"));
     }
     let entry: Option<&Arc<Entry>> = state.get(&format!("{collection}/{id}"));
     match entry.map(|entry| told(admin, entry)) {
@@ -206,18 +206,18 @@ fn health_of_one(admin: &Admin, state: &State, call: &Call, segments: &[&str]) -
 }
 
 /// As JSON, or as a page where a browser asks.
-fn health_answer(call: &Call, mut told: Vec<Value>, as_list: bool) -> Answer {
+fn health_answer(call: &Call, mut told: Vec<Value>, as_list: bool) -> ApiResponse {
     if call
         .header("accept")
         .is_some_and(|kinds| kinds.contains("text/html"))
     {
-        return Answer::text(StatusCode::OK, &page(&told)).with(CONTENT_TYPE, "text/html");
+        return ApiResponse::text(StatusCode::OK, &page(&told)).with(CONTENT_TYPE, "text/html");
     }
     match (as_list, told.pop()) {
-        (false, Some(one)) => Answer::json(StatusCode::OK, &one),
+        (false, Some(one)) => ApiResponse::json(StatusCode::OK, &one),
         (_, last) => {
             told.extend(last);
-            Answer::json(StatusCode::OK, &listed(told))
+            ApiResponse::json(StatusCode::OK, &listed(told))
         }
     }
 }

@@ -1,20 +1,20 @@
 //! Which call to the Admin API is for what: by method and path. What comes of it is others' work.
 
-use super::answer::{Answer, Outcome};
 use super::call::{Call, Target};
 use super::kind::Kind;
+use super::response::{ApiResponse, Outcome};
 use super::{Admin, configs, read, schemas, validate, write};
 use axum::http::header::{CONTENT_TYPE, HeaderName};
 use axum::http::{Method, StatusCode};
 
 impl Admin {
-    pub(super) async fn dispatch(&self, call: &Call) -> Answer {
+    pub(super) async fn dispatch(&self, call: &Call) -> ApiResponse {
         let segments: Vec<&str> = call.path.split('/').collect();
         let ["", "apisix", "admin", rest @ ..] = segments.as_slice() else {
             return not_found();
         };
         match (&call.method, rest) {
-            (&Method::HEAD, []) => Answer::empty(StatusCode::OK),
+            (&Method::HEAD, []) => ApiResponse::empty(StatusCode::OK),
             (&Method::OPTIONS, _) => options(),
             (&Method::GET | &Method::HEAD, ["configs"]) => configs::read(&self.state(), call),
             (&Method::PUT, ["configs"]) => self.put_whole(call).await,
@@ -25,8 +25,8 @@ impl Admin {
             (&Method::POST, rest) if self.file.is_some() && !matches!(rest, ["schema", "validate", ..]) => {
                 not_found()
             }
-            (&Method::PUT, ["plugins", "reload"]) => Answer::text(StatusCode::OK, "done"),
-            (method, ["plugins", "reload"]) => Answer::error(
+            (&Method::PUT, ["plugins", "reload"]) => ApiResponse::text(StatusCode::OK, "done"),
+            (method, ["plugins", "reload"]) => ApiResponse::error(
                 StatusCode::METHOD_NOT_ALLOWED,
                 format!("please use PUT method to reload the plugins, {method} method is not allowed."),
             ),
@@ -38,7 +38,7 @@ impl Admin {
             (&Method::GET, ["schema", rest @ ..]) => {
                 schemas::resource(rest.first().copied().unwrap_or_default()).versioned()
             }
-            (_, ["schema" | "plugins", ..]) => Answer::error(StatusCode::NOT_FOUND, "not found"),
+            (_, ["schema" | "plugins", ..]) => ApiResponse::error(StatusCode::NOT_FOUND, "not found"),
             (&Method::GET | &Method::PUT | &Method::POST | &Method::PATCH | &Method::DELETE, rest) => {
                 self.resource(call, rest).await.unwrap_or_else(|refusal| refusal)
             }
@@ -48,7 +48,9 @@ impl Admin {
 
     async fn resource(&self, call: &Call, segments: &[&str]) -> Outcome {
         if segments.first() == Some(&Kind::StreamRoute.name()) && !self.options.stream {
-            return Err(Answer::bad("stream mode is disabled, can not add stream routes"));
+            return Err(ApiResponse::bad(
+                "stream mode is disabled, can not add stream routes",
+            ));
         }
         let target = Target::of(segments)?;
         if call.method == Method::GET {
@@ -56,21 +58,21 @@ impl Admin {
         }
         Ok(self
             .commit(call, |state| {
-                write::plan(state, call, &target, &self.options.keyring).map_err(Answer::versioned)
+                write::plan(state, call, &target, &self.options.keyring).map_err(ApiResponse::versioned)
             })
             .await)
     }
 }
 
-fn not_found() -> Answer {
+fn not_found() -> ApiResponse {
     let page = "<html>\r\n<head><title>404 Not Found</title></head>\r\n<body>\r\n\
                 <center><h1>404 Not Found</h1></center>\r\n</body>\r\n</html>\r\n";
-    Answer::text(StatusCode::NOT_FOUND, page).with(CONTENT_TYPE, "text/html; charset=utf-8")
+    ApiResponse::text(StatusCode::NOT_FOUND, page).with(CONTENT_TYPE, "text/html; charset=utf-8")
 }
 
 /// What a page in a browser asks before it calls.
-fn options() -> Answer {
-    Answer::empty(StatusCode::OK)
+fn options() -> ApiResponse {
+    ApiResponse::empty(StatusCode::OK)
         .with(
             HeaderName::from_static("access-control-allow-methods"),
             "POST, GET, PUT, OPTIONS, DELETE, PATCH",

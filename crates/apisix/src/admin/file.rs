@@ -4,8 +4,8 @@
 //! The items of the text that is served are held in a store in memory of this API's own, so that the same engine
 //! answers. They are read from the text when a call comes and another text is served than the one known.
 
-use super::answer::{Answer, Outcome};
 use super::call::Call;
+use super::response::{ApiResponse, Outcome};
 use super::state::State;
 use super::write::Plan;
 use super::{Admin, AdminOptions, configs};
@@ -54,8 +54,8 @@ impl Admin {
         let reading = tokio::task::spawn_blocking(move || weir_model::document::parse(&text));
         let document = match reading.await {
             Ok(Ok(document)) => document,
-            Ok(Err(error)) => return Err(Answer::error(StatusCode::SERVICE_UNAVAILABLE, error.message)),
-            Err(_) => return Err(Answer::empty(StatusCode::SERVICE_UNAVAILABLE)),
+            Ok(Err(error)) => return Err(ApiResponse::error(StatusCode::SERVICE_UNAVAILABLE, error.message)),
+            Err(_) => return Err(ApiResponse::empty(StatusCode::SERVICE_UNAVAILABLE)),
         };
         let time = (self.options.clock)();
         let uri = Uri::from_static("/apisix/admin/configs");
@@ -64,7 +64,7 @@ impl Admin {
             Ok(Plan {
                 changes: configs::changes_of_file(state, &document),
                 time_to_live: None,
-                answer: Answer::empty(StatusCode::ACCEPTED),
+                answer: ApiResponse::empty(StatusCode::ACCEPTED),
             })
         };
         let answer = self.commit(&call, plan).await;
@@ -76,7 +76,7 @@ impl Admin {
     }
 
     /// Puts the whole configuration. Over a file it is served before it is known here.
-    pub(super) async fn put_whole(&self, call: &Call) -> Answer {
+    pub(super) async fn put_whole(&self, call: &Call) -> ApiResponse {
         let Some(file) = &self.file else {
             return self.commit(call, |state| configs::plan(state, call)).await;
         };
@@ -92,7 +92,7 @@ impl Admin {
         if !call.is_dry_run() {
             match file.declared.replace(whole.to_string().into()).await {
                 Ok(number) => *known = number,
-                Err(reason) => return Answer::bad(reason.trim_end()),
+                Err(reason) => return ApiResponse::bad(reason.trim_end()),
             }
         }
         self.commit(call, |state| configs::plan(state, call)).await

@@ -1,8 +1,8 @@
 //! Keeping up with the store: what others write, and what this API commits.
 
 use super::Admin;
-use super::answer::{Answer, DRY_RUN, Outcome};
 use super::call::Call;
+use super::response::{ApiResponse, DRY_RUN, Outcome};
 use super::state::{Entry, PREFIX, State};
 use super::write::{Plan, etag};
 use axum::http::StatusCode;
@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 impl Admin {
     /// Plans a write and commits it.
-    pub(super) async fn commit(&self, call: &Call, plan: impl Fn(&State) -> Outcome<Plan>) -> Answer {
+    pub(super) async fn commit(&self, call: &Call, plan: impl Fn(&State) -> Outcome<Plan>) -> ApiResponse {
         let _turn = self.turn.lock().await;
         for _ in 0..ATTEMPTS {
             let (planned, expected) = {
@@ -34,7 +34,7 @@ impl Admin {
             };
             if call.is_confined && plan.changes.iter().any(names_file) {
                 let message = "files are the operator's: this takes the right to write in all workspaces";
-                return Answer::error(StatusCode::FORBIDDEN, message);
+                return ApiResponse::error(StatusCode::FORBIDDEN, message);
             }
             if call.is_dry_run() {
                 return plan.answer.with(DRY_RUN, "true");
@@ -60,14 +60,14 @@ impl Admin {
                 Err(error) => return unavailable(&error),
             }
         }
-        Answer::error(
+        ApiResponse::error(
             StatusCode::SERVICE_UNAVAILABLE,
             "value changed before overwritten",
         )
     }
 
     /// Takes over what was committed.
-    fn committed(&self, plan: Plan, revision: Revision) -> Answer {
+    fn committed(&self, plan: Plan, revision: Revision) -> ApiResponse {
         let is_kept = matches!(plan.changes.first(), Some((_, Some(_))));
         let mut state = self.state_mut();
         if revision > state.revision {
@@ -177,7 +177,7 @@ fn apply(state: &mut State, key: &str, value: Option<Value>, revision: Revision)
 
 fn transaction(call: &Call, plan: &Plan) -> Outcome<Transaction> {
     let changes = plan.changes.iter().map(|(key, value)| {
-        let key = Key::new(&format!("{PREFIX}{key}")).map_err(|_| Answer::bad("invalid id"))?;
+        let key = Key::new(&format!("{PREFIX}{key}")).map_err(|_| ApiResponse::bad("invalid id"))?;
         Ok(match value {
             None => Change::Delete { key },
             Some(value) => Change::Put {
@@ -201,16 +201,16 @@ fn stored(value: &Value, end: Option<SystemTime>) -> Outcome<Arc<[u8]>> {
         None => serde_json::to_vec(value),
         Some(end) => {
             let mut value = value.clone();
-            crate::ends::note(&mut value, end);
+            crate::expiry::note(&mut value, end);
             serde_json::to_vec(&value)
         }
     };
     text.map(Into::into)
-        .map_err(|error| Answer::bad(error.to_string()))
+        .map_err(|error| ApiResponse::bad(error.to_string()))
 }
 
-fn unavailable(error: &dyn std::error::Error) -> Answer {
-    Answer::error(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
+fn unavailable(error: &dyn std::error::Error) -> ApiResponse {
+    ApiResponse::error(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
 }
 
 /// Whether a document has a plugin write a file of this machine.

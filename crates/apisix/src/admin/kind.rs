@@ -1,7 +1,7 @@
 //! The kinds of resource that the Admin API has, and in what they differ.
 
 use crate::document::{self, cost_decoration, proto, ssl, stream_route};
-use crate::schema::Shape;
+use crate::schema::Schema;
 
 /// A kind of resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -101,7 +101,7 @@ impl Kind {
     }
 
     /// What one of it must look like, where that does not depend on which one it is.
-    pub fn shape(self) -> Option<&'static Shape> {
+    pub fn shape(self) -> Option<&'static Schema> {
         match self {
             Self::Route => Some(document::route_shape()),
             Self::Service => Some(document::service_shape()),

@@ -1,6 +1,6 @@
 //! APISIX's Admin API over a store, or over an `apisix.yaml` ([`file`]), and the part of its control API that tells what is configured.
 //!
-//! [`Admin`] holds all of the door's documents in memory, with indexes; reads are answered from there. A write is
+//! [`Admin`] holds all of the dialect's documents in memory, with indexes; reads are answered from there. A write is
 //! planned against them ([`write`], [`configs`]), committed with the revision that they are of, and applied once
 //! the store has taken it; where another writer was faster, it is planned again. A task follows the store, so that
 //! what others write is seen.
@@ -8,43 +8,41 @@
 //! **What it is not**: it knows no users beyond APISIX's two kinds of key, and serves nothing of what it stores:
 //! [`Stored`](crate::Stored) makes models of the same documents.
 
-mod answer;
 mod call;
 mod check;
 mod configs;
 mod control;
-mod decoration;
+mod cost_decoration;
+mod delete_checks;
 mod dispatch;
+mod encrypted_fields;
 mod file;
 mod follow;
 mod kind;
+mod messages;
 mod patch;
 mod read;
 mod references;
-mod removal;
+mod response;
 mod schemas;
 mod state;
 mod token;
 mod validate;
-mod veil;
-mod words;
 mod write;
-
-pub use answer::SERVER_NAME;
 pub use control::{Counters, HealthSource, NodeHealth, UpstreamHealth};
+pub use encrypted_fields::Keyring;
+pub(crate) use kind::Kind;
+pub use response::SERVER_NAME;
 pub use schemas::plugin_schemas;
 pub use token::{Key, Role};
-pub use veil::Keyring;
-
-pub(crate) use kind::Kind;
 
 use crate::settings::Settings;
-use answer::Answer;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State as Shared;
 use axum::http::{Request, Response, StatusCode};
 use call::Call;
+use response::ApiResponse;
 use state::{PREFIX, State};
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -116,7 +114,7 @@ pub struct Admin {
 }
 
 impl Admin {
-    /// Reads the door's documents and begins to follow the store, until the API is dropped. To be called inside of
+    /// Reads the dialect's documents and begins to follow the store, until the API is dropped. To be called inside of
     /// a tokio runtime.
     ///
     /// # Errors
@@ -227,13 +225,13 @@ async fn control(Shared(admin): Shared<Arc<Admin>>, request: Request<Body>) -> R
 
 /// The body of a call, if it is not too large. Of one that is, up to so much more is read, so that its sender
 /// comes to read the answer.
-async fn body_of(call: &Call, body: Body) -> Result<Vec<u8>, Answer> {
+async fn body_of(call: &Call, body: Body) -> Result<Vec<u8>, ApiResponse> {
     let most = match call.path.as_str() {
         "/apisix/admin/configs" => MAX_CONFIGS,
         _ => MAX_BODY,
     };
     let too_large = |size: u64| {
-        Answer::bad(format!(
+        ApiResponse::bad(format!(
             "invalid request body: request size {size} is greater than the maximum size {most} allowed"
         ))
     };
@@ -247,6 +245,6 @@ async fn body_of(call: &Call, body: Body) -> Result<Vec<u8>, Answer> {
     match axum::body::to_bytes(body, most).await {
         Ok(bytes) => Ok(bytes.into()),
         Err(_) if told.is_none() => Err(too_large(most as u64 + 1)),
-        Err(_) => Err(Answer::empty(StatusCode::BAD_REQUEST)),
+        Err(_) => Err(ApiResponse::empty(StatusCode::BAD_REQUEST)),
     }
 }

@@ -1,11 +1,11 @@
 //! Reading resources: one, or a collection by pages and filters.
 
-use super::answer::{Answer, Outcome};
 use super::call::{Call, Target};
+use super::encrypted_fields::shown;
 use super::kind::Kind;
+use super::response::{ApiResponse, Outcome};
 use super::state::{Entry, State};
 use super::token::Role;
-use super::veil::shown;
 use super::write::etag;
 use axum::http::StatusCode;
 use axum::http::header::ETAG;
@@ -53,14 +53,14 @@ pub fn read(state: &State, call: &Call, target: &Target) -> Outcome {
         Some(id) => one(state, call, target, id),
         None => collection(state, call, target),
     }
-    .map(Answer::versioned)
-    .map_err(Answer::versioned)
+    .map(ApiResponse::versioned)
+    .map_err(ApiResponse::versioned)
 }
 
 fn one(state: &State, call: &Call, target: &Target, id: &str) -> Outcome {
-    let entry = state.get(&target.key(id)).ok_or_else(Answer::no_key)?;
+    let entry = state.get(&target.key(id)).ok_or_else(ApiResponse::no_key)?;
     let item = Item::of(target.kind, entry, call.role);
-    Ok(Answer::json(StatusCode::OK, &item).with(ETAG, &etag(entry.modified)))
+    Ok(ApiResponse::json(StatusCode::OK, &item).with(ETAG, &etag(entry.modified)))
 }
 
 fn collection(state: &State, call: &Call, target: &Target) -> Outcome {
@@ -68,7 +68,7 @@ fn collection(state: &State, call: &Call, target: &Target) -> Outcome {
     let count = state.count(&collection);
     let is_nested = matches!(target.kind, Kind::Credential | Kind::CostDecoration);
     if is_nested && count == 0 {
-        return Err(Answer::no_key());
+        return Err(ApiResponse::no_key());
     }
     let filter = Filter::of(call, target.kind);
     let takes = |entry: &&Arc<Entry>| filter.takes(&entry.value);
@@ -91,7 +91,7 @@ fn collection(state: &State, call: &Call, target: &Target) -> Outcome {
         .into_iter()
         .map(|entry| Item::of(target.kind, entry, call.role))
         .collect();
-    Ok(Answer::json(StatusCode::OK, &Listing { total, list }))
+    Ok(ApiResponse::json(StatusCode::OK, &Listing { total, list }))
 }
 
 /// The page that is asked for: how many documents come before it, and how many are in it; `None`: all are asked for.
@@ -101,7 +101,7 @@ fn page(call: &Call) -> Outcome<Option<(usize, usize)>> {
         return Ok(None);
     };
     if !(10.0..=500.0).contains(&size) {
-        return Err(Answer::text(
+        return Err(ApiResponse::text(
             StatusCode::BAD_REQUEST,
             "page_size must be between 10 and 500",
         ));

@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use weir_store::{Document, Revision};
 
-/// What this door's keys begin with in the store.
+/// What this dialect's keys begin with in the store.
 pub const PREFIX: &str = "apisix/";
 
 /// A document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// Its key, without the door's prefix.
+    /// Its key, without the dialect's prefix.
     pub key: Arc<str>,
     pub value: Value,
     pub created: Revision,
@@ -62,7 +62,7 @@ impl State {
         };
         match serde_json::from_slice(&document.value) {
             Ok(mut value) => {
-                crate::ends::take_out(&mut value);
+                crate::expiry::take_out(&mut value);
                 self.insert(Entry {
                     key: key.into(),
                     value,

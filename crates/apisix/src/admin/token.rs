@@ -1,7 +1,7 @@
 //! The keys that let calls in to the Admin API, and what their holders may do. Users of Weir's own are not among them.
 
-use super::answer::{Answer, Outcome};
 use super::call::Call;
+use super::response::{ApiResponse, Outcome};
 use axum::http::{Method, StatusCode};
 use serde_json::json;
 use std::fmt;
@@ -83,7 +83,7 @@ pub fn check(keys: &[Key], call: &Call) -> Outcome<Option<Role>> {
             Some(key) => return Ok(Some(key.role)),
         },
     };
-    Err(Answer::json(
+    Err(ApiResponse::json(
         StatusCode::UNAUTHORIZED,
         &json!({"error_msg": "failed to check token", "description": fault}),
     ))

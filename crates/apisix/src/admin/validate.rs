@@ -1,10 +1,10 @@
 //! Checks without a write: of a whole configuration, and of one document against its shape.
 
-use super::answer::Answer;
 use super::call::Call;
-use super::check::{Surroundings, check};
+use super::check::{CheckContext, check};
 use super::configs::{LISTS, body, version_field};
 use super::kind::Kind;
+use super::response::ApiResponse;
 use crate::document::{credential_of, id_text};
 use crate::schema::kind_of;
 use crate::settings::Settings;
@@ -25,17 +25,17 @@ pub struct Fault {
 }
 
 /// `POST /configs/validate`.
-pub fn configs(call: &Call) -> Answer {
+pub fn configs(call: &Call) -> ApiResponse {
     let body = match body(call) {
         Ok(body) => body,
         Err(refusal) => return refusal,
     };
     let faults = check_configuration(&body, call.settings, false);
     if faults.is_empty() {
-        return Answer::json(StatusCode::OK, &json!({}));
+        return ApiResponse::json(StatusCode::OK, &json!({}));
     }
     let answer = json!({"error_msg": "Configuration validation failed", "errors": faults});
-    Answer::json(StatusCode::BAD_REQUEST, &answer)
+    ApiResponse::json(StatusCode::BAD_REQUEST, &answer)
 }
 
 /// Everything that is wrong in a configuration, or the first thing.
@@ -140,7 +140,7 @@ fn check_item(list: &str, item: &Value, settings: &'static Settings) -> Result<(
         }
         _ => {}
     }
-    let around = Surroundings {
+    let around = CheckContext {
         state: None,
         owner: owner.as_deref(),
         settings,
@@ -149,9 +149,9 @@ fn check_item(list: &str, item: &Value, settings: &'static Settings) -> Result<(
 }
 
 /// `POST /schema/validate/{collection}`.
-pub fn schema(call: &Call, collection: &str) -> Answer {
+pub fn schema(call: &Call, collection: &str) -> ApiResponse {
     let Some(kind) = Kind::of(collection) else {
-        return Answer::error(
+        return ApiResponse::error(
             StatusCode::NOT_FOUND,
             format!("Unsupported resource type: {collection}"),
         );
@@ -162,7 +162,7 @@ pub fn schema(call: &Call, collection: &str) -> Answer {
     };
     let mut value = value.unwrap_or(Value::Null);
     match kind.shape().map_or(Ok(()), |shape| shape.check(&mut value)) {
-        Ok(()) => Answer::empty(StatusCode::OK),
-        Err(error) => Answer::bad(error),
+        Ok(()) => ApiResponse::empty(StatusCode::OK),
+        Err(error) => ApiResponse::bad(error),
     }
 }

@@ -1,13 +1,13 @@
 //! Writes of single resources, as plans: what is to change, and what is answered once it has.
 
-use super::answer::{Answer, Outcome};
 use super::call::{Call, Target};
-use super::check::{Surroundings, check, is_given};
+use super::check::{CheckContext, check, is_given};
+use super::encrypted_fields::Keyring;
 use super::kind::Kind;
+use super::response::{ApiResponse, Outcome};
 use super::state::{Entry, State};
-use super::veil::Keyring;
-use super::{configs, decoration, patch, removal};
-use crate::stored::lack::Lack;
+use super::{configs, cost_decoration, delete_checks, patch};
+use crate::incremental::missing_plugins::MissingPlugins;
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
@@ -16,11 +16,11 @@ use weir_store::Revision;
 /// What a write comes to.
 #[derive(Debug)]
 pub struct Plan {
-    /// The documents to write (`None`: to remove) by key, without the door's prefix.
+    /// The documents to write (`None`: to remove) by key, without the dialect's prefix.
     pub changes: Vec<(String, Option<Value>)>,
     /// How long the written documents stay.
     pub time_to_live: Option<Duration>,
-    pub answer: Answer,
+    pub answer: ApiResponse,
 }
 
 /// Plans a write.
@@ -60,7 +60,7 @@ fn time_to_live(call: &Call) -> Outcome<Option<Duration>> {
         .filter(|seconds| seconds.is_finite() && *seconds >= 0.0)
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
         .map(Some)
-        .ok_or_else(|| Answer::bad("invalid argument ttl: should be a number"))
+        .ok_or_else(|| ApiResponse::bad("invalid argument ttl: should be a number"))
 }
 
 struct Write<'c> {
@@ -73,7 +73,7 @@ struct Write<'c> {
 impl Write<'_> {
     fn put(&self, body: Option<Value>) -> Outcome<Plan> {
         let kind = self.target.kind;
-        decoration::check(self.state, self.target, body.as_ref())?;
+        cost_decoration::check(self.state, self.target, body.as_ref())?;
         let (id, mut value) = self.identified(body)?;
         self.keyring.open(kind, &mut value);
         self.check(Some(&id), &value)?;
@@ -106,10 +106,13 @@ impl Write<'_> {
         if !kind.takes_post() {
             return Err(not_supported("POST", kind));
         }
-        decoration::check(self.state, self.target, body.as_ref())?;
-        let mut value = body.ok_or_else(|| Answer::bad("missing configurations"))?;
+        cost_decoration::check(self.state, self.target, body.as_ref())?;
+        let mut value = body.ok_or_else(|| ApiResponse::bad("missing configurations"))?;
         if self.target.id.is_some() || is_given(value.get("id")) {
-            return Err(Answer::bad(format!("wrong {} id, do not need it", kind.word())));
+            return Err(ApiResponse::bad(format!(
+                "wrong {} id, do not need it",
+                kind.word()
+            )));
         }
         forbid_times(&value)?;
         self.keyring.open(kind, &mut value);
@@ -130,25 +133,25 @@ impl Write<'_> {
         }
         let id = match (&self.target.id, kind) {
             (Some(id), _) => id,
-            (None, Kind::Secret) => return Err(Answer::bad("no secret id")),
-            (None, _) => return Err(Answer::bad(format!("missing {} id", kind.word()))),
+            (None, Kind::Secret) => return Err(ApiResponse::bad("no secret id")),
+            (None, _) => return Err(ApiResponse::bad(format!("missing {} id", kind.word()))),
         };
-        let new = body.ok_or_else(|| Answer::bad("missing new configuration"))?;
+        let new = body.ok_or_else(|| ApiResponse::bad("missing new configuration"))?;
         let inside = match kind {
             Kind::CostDecoration => "",
             _ => self.target.inside.as_str(),
         };
         if inside.is_empty() && !(new.is_object() || new.is_array()) {
-            return Err(Answer::bad("invalid configuration"));
+            return Err(ApiResponse::bad("invalid configuration"));
         }
         if kind == Kind::CostDecoration {
             if is_given(new.get("service_id")) {
-                return Err(Answer::bad("service_id can not be patched"));
+                return Err(ApiResponse::bad("service_id can not be patched"));
             }
-            decoration::check_field_path(self.state, self.target, &new)?;
+            cost_decoration::check_field_path(self.state, self.target, &new)?;
         }
         let key = self.target.key(id);
-        let old = self.state.get(&key).ok_or_else(Answer::no_key)?;
+        let old = self.state.get(&key).ok_or_else(ApiResponse::no_key)?;
         self.precondition(Some(old))?;
         let mut value = self.patched(&old.value, inside, new)?;
         let full_id = self.full_id(id);
@@ -157,7 +160,7 @@ impl Write<'_> {
             .and_then(crate::document::id_text)
             .is_some_and(|own| own != full_id)
         {
-            return Err(Answer::bad(format!("wrong {} id", kind.word())));
+            return Err(ApiResponse::bad(format!("wrong {} id", kind.word())));
         }
         put_field(&mut value, "id", json!(full_id));
         self.keyring.open(kind, &mut value);
@@ -175,7 +178,7 @@ impl Write<'_> {
                 patch::merge(value, new);
             }
         } else {
-            patch::replace(&mut value, inside, new).map_err(Answer::bad)?;
+            patch::replace(&mut value, inside, new).map_err(ApiResponse::bad)?;
         }
         if !keeps_time {
             put_field(&mut value, "update_time", json!(self.call.seconds()));
@@ -189,13 +192,13 @@ impl Write<'_> {
     fn delete(&self) -> Outcome<Plan> {
         let kind = self.target.kind;
         let Some(id) = &self.target.id else {
-            return Err(Answer::bad(format!("missing {} id", kind.word())));
+            return Err(ApiResponse::bad(format!("missing {} id", kind.word())));
         };
         let key = self.target.key(id);
         if self.call.arg("force") != Some("true") {
-            removal::check(self.state, kind, &key).map_err(Answer::bad)?;
+            delete_checks::check(self.state, kind, &key).map_err(ApiResponse::bad)?;
         }
-        let old = self.state.get(&key).ok_or_else(Answer::no_key)?;
+        let old = self.state.get(&key).ok_or_else(ApiResponse::no_key)?;
         self.precondition(Some(old))?;
         let mut changes = vec![(key.clone(), None)];
         // What belongs to a document goes with it.
@@ -205,19 +208,19 @@ impl Write<'_> {
         Ok(Plan {
             changes,
             time_to_live: None,
-            answer: Answer::json(StatusCode::OK, &answer),
+            answer: ApiResponse::json(StatusCode::OK, &answer),
         })
     }
 
     /// The id that a document is put under, and the document with it.
     fn identified(&self, body: Option<Value>) -> Outcome<(String, Value)> {
         let kind = self.target.kind;
-        let mut value = body.ok_or_else(|| Answer::bad("missing configurations"))?;
+        let mut value = body.ok_or_else(|| ApiResponse::bad("missing configurations"))?;
         if matches!(&value, Value::Array(items) if items.is_empty()) {
             value = Value::Object(Map::new());
         }
         if kind == Kind::Secret && self.target.id.is_none() {
-            return Err(Answer::bad("missing secret id"));
+            return Err(ApiResponse::bad("missing secret id"));
         }
         let id = match (kind, &self.target.id) {
             (Kind::Consumer, id) => {
@@ -225,7 +228,7 @@ impl Write<'_> {
                 let id = id.clone().unwrap_or_else(|| text_of(&value, "username"));
                 return Ok((id, value));
             }
-            (Kind::PluginMetadata, None) => return Err(Answer::bad("missing plugin name")),
+            (Kind::PluginMetadata, None) => return Err(ApiResponse::bad("missing plugin name")),
             (Kind::PluginMetadata, Some(id)) => {
                 forbid_times(&value)?;
                 return Ok((id.clone(), value));
@@ -234,13 +237,13 @@ impl Write<'_> {
             (_, None) => value
                 .get("id")
                 .and_then(crate::document::id_text)
-                .ok_or_else(|| Answer::bad(format!("missing {} id", kind.word())))?,
+                .ok_or_else(|| ApiResponse::bad(format!("missing {} id", kind.word())))?,
         };
         if value
             .get("id")
             .is_some_and(|own| crate::document::id_text(own).as_ref() != Some(&id))
         {
-            return Err(Answer::bad(format!("wrong {} id", kind.word())));
+            return Err(ApiResponse::bad(format!("wrong {} id", kind.word())));
         }
         if self.target.id.is_some() {
             put_field(&mut value, "id", json!(id));
@@ -267,12 +270,12 @@ impl Write<'_> {
             (Kind::Consumer, None) => None,
             _ => id,
         };
-        let around = Surroundings {
+        let around = CheckContext {
             state: Some(self.state),
             owner: self.target.owner.as_deref(),
             settings: self.call.settings,
         };
-        check(self.target.kind, id, value, around).map_err(Answer::bad)
+        check(self.target.kind, id, value, around).map_err(ApiResponse::bad)
     }
 
     /// Creation and last change, in seconds since the Unix epoch.
@@ -299,7 +302,7 @@ impl Write<'_> {
         let consumer = self.target.owner.as_deref().unwrap_or_default();
         match self.state.get(&format!("consumers/{consumer}")) {
             Some(_) => Ok(()),
-            None => Err(Answer::error(StatusCode::NOT_FOUND, "consumer not found")),
+            None => Err(ApiResponse::error(StatusCode::NOT_FOUND, "consumer not found")),
         }
     }
 
@@ -317,7 +320,7 @@ impl Write<'_> {
         });
         match is_met {
             true => Ok(()),
-            false => Err(Answer::error(
+            false => Err(ApiResponse::error(
                 StatusCode::PRECONDITION_FAILED,
                 match current {
                     Some(current) => format!("value changed before overwritten: it is at revision {current}"),
@@ -328,13 +331,13 @@ impl Write<'_> {
     }
 
     fn written(&self, status: StatusCode, key: String, value: Value) -> Plan {
-        let lack = value.as_object().and_then(Lack::of);
+        let lack = value.as_object().and_then(MissingPlugins::of);
         let veiled = self.keyring.veiled(self.target.kind, value.clone());
         let answer = json!({"key": format!("/apisix/{key}"), "value": veiled});
         Plan {
             changes: vec![(key, Some(value))],
             time_to_live: None,
-            answer: Answer::json(status, &answer).with_warnings(lack.iter()),
+            answer: ApiResponse::json(status, &answer).with_warnings(lack.iter()),
         }
     }
 }
@@ -344,8 +347,8 @@ pub fn etag(revision: Revision) -> String {
     format!("\"{revision}\"")
 }
 
-fn not_supported(method: &str, kind: Kind) -> Answer {
-    Answer::error(
+fn not_supported(method: &str, kind: Kind) -> ApiResponse {
+    ApiResponse::error(
         StatusCode::METHOD_NOT_ALLOWED,
         format!("not supported `{method}` method for {}", kind.word()),
     )
@@ -374,7 +377,9 @@ fn forbid_times(value: &Value) -> Outcome<()> {
     ] {
         for field in ["create_time", "update_time"] {
             if part.is_some_and(|part| is_given(part.get(field))) {
-                return Err(Answer::bad(format!("the property is forbidden:  {place}{field}")));
+                return Err(ApiResponse::bad(format!(
+                    "the property is forbidden:  {place}{field}"
+                )));
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Consumers and their credentials, as documents hold them. What plugins make of them stands with the plugins.
 
 use super::{Id, Plugins};
-use crate::schema::{Shape, id, label_map, long_text, object, one_of, short_text, text, timestamp};
+use crate::schema::{Schema, id, label_map, long_text, object, one_of, short_text, text, timestamp};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -32,8 +32,8 @@ pub fn credential_of(id: &str) -> Option<(&str, &str)> {
 }
 
 /// What a consumer must look like.
-pub fn consumer_shape() -> &'static Shape {
-    static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+pub fn consumer_shape() -> &'static Schema {
+    static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
         object([
             ("id", id()),
             ("username", text().length(1, 256).pattern(r"^[a-zA-Z0-9_\-]+$")),
@@ -51,8 +51,8 @@ pub fn consumer_shape() -> &'static Shape {
 }
 
 /// What a credential must look like.
-pub fn credential_shape() -> &'static Shape {
-    static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+pub fn credential_shape() -> &'static Schema {
+    static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
         let full_id = text()
             .length(15, 128)
             .pattern("^[a-zA-Z0-9-_]+/credentials/[a-zA-Z0-9-_.]+$");

@@ -1,11 +1,11 @@
 //! What a part of a GraphQL schema costs, for limits by cost. They belong to services.
 
-use crate::schema::{Shape, array, id, label_map, long_text, number, object, short_text, text, timestamp};
+use crate::schema::{Schema, array, id, label_map, long_text, number, object, short_text, text, timestamp};
 use std::sync::LazyLock;
 
 /// What a decoration must look like.
-pub fn shape() -> &'static Shape {
-    static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+pub fn shape() -> &'static Schema {
+    static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
         let arguments = || array(text().longer(1));
         object([
             ("id", id()),

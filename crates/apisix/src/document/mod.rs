@@ -6,6 +6,7 @@
 
 mod consumer;
 pub mod cost_decoration;
+mod ignored_sections;
 mod plugin_set;
 pub mod proto;
 mod read;
@@ -14,7 +15,6 @@ pub mod secret;
 mod service;
 pub mod ssl;
 pub mod stream_route;
-mod unserved;
 mod upstream;
 
 pub use consumer::{Consumer, Credential, consumer_shape, credential_of, credential_shape};

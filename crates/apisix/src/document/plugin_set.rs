@@ -1,7 +1,7 @@
 //! Resources that are a set of plugins: consumer groups, plugin configs and global rules.
 
 use super::Plugins;
-use crate::schema::{Shape, id, label_map, long_text, object, short_text, text, timestamp};
+use crate::schema::{Schema, id, label_map, long_text, object, short_text, text, timestamp};
 use serde::Deserialize;
 use std::sync::LazyLock;
 
@@ -12,24 +12,24 @@ pub struct PluginSet {
 }
 
 /// What a consumer group must look like.
-pub fn consumer_group_shape() -> &'static Shape {
-    static SHAPE: LazyLock<Shape> = LazyLock::new(|| described().field("name", short_text()));
+pub fn consumer_group_shape() -> &'static Schema {
+    static SHAPE: LazyLock<Schema> = LazyLock::new(|| described().field("name", short_text()));
     &SHAPE
 }
 
 /// What a plugin config must look like.
-pub fn plugin_config_shape() -> &'static Shape {
-    static SHAPE: LazyLock<Shape> = LazyLock::new(|| described().field("name", text()));
+pub fn plugin_config_shape() -> &'static Schema {
+    static SHAPE: LazyLock<Schema> = LazyLock::new(|| described().field("name", text()));
     &SHAPE
 }
 
 /// What a global rule must look like.
-pub fn global_rule_shape() -> &'static Shape {
-    static SHAPE: LazyLock<Shape> = LazyLock::new(bare);
+pub fn global_rule_shape() -> &'static Schema {
+    static SHAPE: LazyLock<Schema> = LazyLock::new(bare);
     &SHAPE
 }
 
-fn bare() -> Shape {
+fn bare() -> Schema {
     object([
         ("id", id()),
         ("create_time", timestamp()),
@@ -40,6 +40,6 @@ fn bare() -> Shape {
     .closed()
 }
 
-fn described() -> Shape {
+fn described() -> Schema {
     bare().field("desc", long_text()).field("labels", label_map())
 }

@@ -1,7 +1,7 @@
 //! Protocol Buffers definitions, which plugins that speak gRPC name.
 
 use super::read::Fault;
-use crate::schema::{Shape, id, label_map, long_text, object, short_text, text, timestamp};
+use crate::schema::{Schema, id, label_map, long_text, object, short_text, text, timestamp};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
@@ -17,8 +17,8 @@ pub struct Proto {
 }
 
 /// What a definition's document must look like.
-pub fn shape() -> &'static Shape {
-    static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+pub fn shape() -> &'static Schema {
+    static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
         object([
             ("id", id()),
             ("name", short_text()),

@@ -3,11 +3,11 @@
 use super::consumer::{Consumer, Credential, consumer_shape, credential_of, credential_shape};
 use super::plugin_set::{PluginSet, consumer_group_shape, global_rule_shape, plugin_config_shape};
 use super::{
-    Plugins, Route, SECTIONS, Service, Ssl, StreamRoute, Upstream, id_text, proto, route, service, ssl,
-    stream_route, unserved, upstream,
+    Plugins, Route, SECTIONS, Service, Ssl, StreamRoute, Upstream, id_text, ignored_sections, proto, route,
+    service, ssl, stream_route, upstream,
 };
-use crate::plugins::{Checker, Side};
-use crate::schema::Shape;
+use crate::plugins::{Checker, PluginLocation};
+use crate::schema::Schema;
 use crate::settings::Settings;
 use crate::translate::vars;
 use serde::de::DeserializeOwned;
@@ -107,13 +107,22 @@ pub fn read(document: &Value, settings: &'static Settings, diagnostics: &mut Vec
         services: reader.items(
             "services",
             service::shape(),
-            Some(Side::Request),
+            Some(PluginLocation::Request),
             ssl::check_upstream,
         ),
-        plugin_configs: reader.plugin_items("plugin_configs", plugin_config_shape(), Side::Request),
-        consumer_groups: reader.plugin_items("consumer_groups", consumer_group_shape(), Side::Request),
-        global_rules: reader.plugin_items("global_rules", global_rule_shape(), Side::Request),
-        routes: reader.items("routes", route::shape(), Some(Side::Request), check_route),
+        plugin_configs: reader.plugin_items("plugin_configs", plugin_config_shape(), PluginLocation::Request),
+        consumer_groups: reader.plugin_items(
+            "consumer_groups",
+            consumer_group_shape(),
+            PluginLocation::Request,
+        ),
+        global_rules: reader.plugin_items("global_rules", global_rule_shape(), PluginLocation::Request),
+        routes: reader.items(
+            "routes",
+            route::shape(),
+            Some(PluginLocation::Request),
+            check_route,
+        ),
         // Their plugins are checked when they are translated: they are others than those of calls.
         stream_routes: reader.items("stream_routes", stream_route::shape(), None, ssl::check_upstream),
         ..Documents::default()
@@ -149,8 +158,8 @@ pub fn read_one<T: DeserializeOwned>(
     checker: &mut Checker,
     map: &Map<String, Value>,
     place: &DocPath,
-    shape: &Shape,
-    side: Option<Side>,
+    shape: &Schema,
+    side: Option<PluginLocation>,
     check: fn(&Map<String, Value>, &DocPath) -> Result<(), Fault>,
 ) -> Result<T, Fault> {
     let mut value = Value::Object(map.clone());
@@ -172,12 +181,12 @@ pub fn read_one<T: DeserializeOwned>(
 }
 
 /// Items of which the last with an id counts, in the place of the first.
-struct Kept<T> {
+struct DuplicatePolicy<T> {
     items: Vec<Item<T>>,
     by_id: HashMap<String, usize>,
 }
 
-impl<T> Kept<T> {
+impl<T> DuplicatePolicy<T> {
     /// None, with room for so many.
     fn with_capacity(count: usize) -> Self {
         Self {
@@ -245,8 +254,8 @@ impl<'d> Reader<'d> {
     fn plugin_items<T: DeserializeOwned>(
         &mut self,
         section: &'static str,
-        shape: &Shape,
-        side: Side,
+        shape: &Schema,
+        side: PluginLocation,
     ) -> Vec<Item<T>> {
         self.items(section, shape, Some(side), |_, _| Ok(()))
     }
@@ -255,12 +264,12 @@ impl<'d> Reader<'d> {
     fn items<T: DeserializeOwned>(
         &mut self,
         section: &'static str,
-        shape: &Shape,
-        side: Option<Side>,
+        shape: &Schema,
+        side: Option<PluginLocation>,
         check: fn(&Map<String, Value>, &DocPath) -> Result<(), Fault>,
     ) -> Vec<Item<T>> {
         let raw = self.raw(section);
-        let mut kept = Kept::with_capacity(raw.len());
+        let mut kept = DuplicatePolicy::with_capacity(raw.len());
         for (path, id, map) in raw {
             match read_one(&mut self.checker, map, &path, shape, side, check) {
                 Ok(value) => kept.keep(Item { id, path, value }, self.diagnostics),
@@ -271,7 +280,10 @@ impl<'d> Reader<'d> {
     }
 
     fn consumers(&mut self, documents: &mut Documents) {
-        let (mut consumers, mut credentials) = (Kept::with_capacity(0), Kept::with_capacity(0));
+        let (mut consumers, mut credentials) = (
+            DuplicatePolicy::with_capacity(0),
+            DuplicatePolicy::with_capacity(0),
+        );
         for (path, id, map) in self.raw("consumers") {
             let read = if credential_of(&id).is_some() {
                 read_one(
@@ -279,7 +291,7 @@ impl<'d> Reader<'d> {
                     map,
                     &path,
                     credential_shape(),
-                    Some(Side::Consumer),
+                    Some(PluginLocation::Consumer),
                     |_, _| Ok(()),
                 )
                 .map(|value| credentials.keep(Item { id, path, value }, self.diagnostics))
@@ -289,7 +301,7 @@ impl<'d> Reader<'d> {
                     map,
                     &path,
                     consumer_shape(),
-                    Some(Side::Consumer),
+                    Some(PluginLocation::Consumer),
                     |_, _| Ok(()),
                 )
                 .map(|value| consumers.keep(Item { id, path, value }, self.diagnostics))
@@ -349,7 +361,7 @@ impl<'d> Reader<'d> {
     }
 
     fn report_unserved_sections(&mut self) {
-        for (section, shape_of) in unserved::SECTIONS {
+        for (section, shape_of) in ignored_sections::SECTIONS {
             for (place, id, map) in self.raw(section) {
                 let mut value = Value::Object(map.clone());
                 forget_nulls(&mut value);

@@ -2,7 +2,7 @@
 
 use super::{Id, Plugins, Timeout, Upstream};
 use crate::schema::{
-    Shape, address, any_of, array, boolean, having, host, id, integer, label_map, long_text, methods, not,
+    Schema, address, any_of, array, boolean, having, host, id, integer, label_map, long_text, methods, not,
     object, one_of, short_text, text, timeout, timestamp,
 };
 use serde::Deserialize;
@@ -36,8 +36,8 @@ pub struct Route {
 }
 
 /// What a route must look like.
-pub fn shape() -> &'static Shape {
-    static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+pub fn shape() -> &'static Schema {
+    static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
         object([
             ("id", id()),
             ("name", short_text()),
@@ -92,7 +92,7 @@ pub fn shape() -> &'static Shape {
     &SHAPE
 }
 
-fn at_most_one(one: &'static str, several: &'static str) -> Shape {
+fn at_most_one(one: &'static str, several: &'static str) -> Schema {
     one_of([
         not(any_of([having([one]), having([several])])),
         having([one]),

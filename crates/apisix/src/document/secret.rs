@@ -1,17 +1,17 @@
 //! Where secrets are kept: vaults that documents refer to by `$secret://`.
 
-use crate::schema::{Shape, array, boolean, having, object, text};
+use crate::schema::{Schema, array, boolean, having, object, text};
 use serde_json::json;
 use std::sync::LazyLock;
 
 /// What a vault's document must look like, by its id (`KIND/NAME`); `None`: there is no such kind.
-pub fn shape_of(id: &str) -> Option<&'static Shape> {
+pub fn shape_of(id: &str) -> Option<&'static Schema> {
     shape(id.split('/').next()?)
 }
 
 /// Likewise, by its kind.
-pub fn shape(manager: &str) -> Option<&'static Shape> {
-    static VAULT: LazyLock<Shape> = LazyLock::new(|| {
+pub fn shape(manager: &str) -> Option<&'static Schema> {
+    static VAULT: LazyLock<Schema> = LazyLock::new(|| {
         object([
             ("uri", uri()),
             ("prefix", text()),
@@ -20,7 +20,7 @@ pub fn shape(manager: &str) -> Option<&'static Shape> {
         ])
         .required(["uri", "prefix", "token"])
     });
-    static AWS: LazyLock<Shape> = LazyLock::new(|| {
+    static AWS: LazyLock<Schema> = LazyLock::new(|| {
         object([
             ("access_key_id", text()),
             ("secret_access_key", text()),
@@ -30,7 +30,7 @@ pub fn shape(manager: &str) -> Option<&'static Shape> {
         ])
         .required(["access_key_id", "secret_access_key"])
     });
-    static GCP: LazyLock<Shape> = LazyLock::new(gcp);
+    static GCP: LazyLock<Schema> = LazyLock::new(gcp);
     match manager {
         "vault" => Some(&VAULT),
         "aws" => Some(&AWS),
@@ -39,11 +39,11 @@ pub fn shape(manager: &str) -> Option<&'static Shape> {
     }
 }
 
-fn uri() -> Shape {
+fn uri() -> Schema {
     text().pattern(r"^[^\/]+:\/\/([\da-zA-Z.-]+|\[[\da-fA-F:]+\])(:\d+)?")
 }
 
-fn gcp() -> Shape {
+fn gcp() -> Schema {
     let account = object([
         ("client_email", text()),
         ("private_key", text()),

@@ -2,7 +2,7 @@
 
 use super::{Id, Plugins, Upstream};
 use crate::schema::{
-    Shape, array, boolean, host, id, label_map, long_text, object, short_text, text, timestamp,
+    Schema, array, boolean, host, id, label_map, long_text, object, short_text, text, timestamp,
 };
 use serde::Deserialize;
 use std::sync::LazyLock;
@@ -21,8 +21,8 @@ pub struct Service {
 }
 
 /// What a service must look like.
-pub fn shape() -> &'static Shape {
-    static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+pub fn shape() -> &'static Schema {
+    static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
         object([
             ("id", id()),
             ("name", short_text()),

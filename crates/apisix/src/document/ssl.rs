@@ -3,7 +3,7 @@
 use super::Fault;
 use crate::schema::is_secret_reference;
 use crate::schema::{
-    Shape, any, array, having, host, id, integer, label_map, long_text, object, one_of, text, timestamp,
+    Schema, any, array, having, host, id, integer, label_map, long_text, object, one_of, text, timestamp,
 };
 use aws_lc_rs::signature::{
     ECDSA_P256_SHA256_ASN1_SIGNING, ECDSA_P384_SHA384_ASN1_SIGNING, ECDSA_P521_SHA512_ASN1_SIGNING,
@@ -170,8 +170,8 @@ fn der(text: &str, is_wanted: impl Fn(&str) -> bool) -> Option<Vec<u8>> {
 }
 
 /// What a certificate's document must look like.
-pub fn shape() -> &'static Shape {
-    static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+pub fn shape() -> &'static Schema {
+    static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
         object([
             ("id", id()),
             ("desc", long_text()),
@@ -206,17 +206,17 @@ pub fn shape() -> &'static Shape {
 }
 
 /// A certificate in PEM, or a reference to one.
-pub fn certificate() -> Shape {
+pub fn certificate() -> Schema {
     text().length(128, 65_536)
 }
 
 /// A private key in PEM, or a reference to one.
-pub fn private_key() -> Shape {
+pub fn private_key() -> Schema {
     text().length(64, 65_536)
 }
 
 /// What is asked of the certificates that clients show.
-fn client() -> Shape {
+fn client() -> Schema {
     object([
         ("ca", certificate()),
         ("depth", integer().at_least(0).or(1)),
@@ -225,7 +225,7 @@ fn client() -> Shape {
     .required(["ca"])
 }
 
-fn ocsp_stapling() -> Shape {
+fn ocsp_stapling() -> Schema {
     use crate::schema::boolean;
     object([
         ("enabled", boolean().or(false)),

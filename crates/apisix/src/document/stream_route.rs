@@ -2,7 +2,7 @@
 
 use super::{Id, Plugins, Upstream};
 use crate::schema::{
-    Shape, address, array, having, host, id, integer, label_map, long_text, object, short_text, text,
+    Schema, address, array, having, host, id, integer, label_map, long_text, object, short_text, text,
     timestamp,
 };
 use serde::Deserialize;
@@ -25,8 +25,8 @@ pub struct StreamRoute {
 }
 
 /// What a stream route must look like.
-pub fn shape() -> &'static Shape {
-    static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+pub fn shape() -> &'static Schema {
+    static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
         object([
             ("id", id()),
             ("name", short_text()),
@@ -50,7 +50,7 @@ pub fn shape() -> &'static Shape {
 }
 
 /// A protocol that is spoken on the connection.
-fn protocol() -> Shape {
+fn protocol() -> Schema {
     let logger = object([
         ("name", text()),
         ("filter", array(crate::schema::any())),

@@ -1,8 +1,8 @@
 //! Upstreams: groups of nodes, by themselves or inside of a route or a service.
 
 use crate::schema::{
-    Shape, any, any_of, array, boolean, having, host, id, integer, label_map, long_text, method, not, number,
-    object, short_text, text, timeout, timestamp,
+    Schema, any, any_of, array, boolean, having, host, id, integer, label_map, long_text, method, not,
+    number, object, short_text, text, timeout, timestamp,
 };
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -116,13 +116,13 @@ pub fn split_port(address: &str) -> (&str, Option<u16>) {
 }
 
 /// What an upstream must look like.
-pub fn shape() -> &'static Shape {
-    static SHAPE: LazyLock<Shape> = LazyLock::new(new_shape);
+pub fn shape() -> &'static Schema {
+    static SHAPE: LazyLock<Schema> = LazyLock::new(new_shape);
     &SHAPE
 }
 
 /// A new copy of the shape, for routes and services.
-pub fn new_shape() -> Shape {
+pub fn new_shape() -> Schema {
     object([
         ("id", id()),
         ("name", short_text()),
@@ -167,7 +167,7 @@ pub fn new_shape() -> Shape {
     .one_of([having(["nodes"]), having(["service_name", "discovery_type"])])
 }
 
-fn nodes() -> Shape {
+fn nodes() -> Schema {
     let node = object([
         ("host", host()),
         ("port", integer().at_least(1).at_most(65_535)),
@@ -179,7 +179,7 @@ fn nodes() -> Shape {
     any_of([object([]).each_field(".*", integer().at_least(0)), array(node)])
 }
 
-fn keepalive_pool() -> Shape {
+fn keepalive_pool() -> Schema {
     object([
         ("size", integer().at_least(1).or(320)),
         ("idle_timeout", number().at_least(0).or(60)),
@@ -187,7 +187,7 @@ fn keepalive_pool() -> Shape {
     ])
 }
 
-fn tls() -> Shape {
+fn tls() -> Schema {
     object([
         ("client_cert", text().length(128, 65_536)),
         ("client_key", text().length(64, 65_536)),
@@ -199,7 +199,7 @@ fn tls() -> Shape {
     .where_given("client_cert_id", not(having(["client_cert", "client_key"])))
 }
 
-fn checks() -> Shape {
+fn checks() -> Schema {
     let count = |least: u32, default: i64| integer().at_least(least).at_most(254).or(default);
     let interval = || integer().at_least(1).or(1);
     let statuses = |default: Vec<i64>| {

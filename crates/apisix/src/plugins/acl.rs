@@ -1,8 +1,8 @@
 //! `acl`: APISIX's fields and defaults for `acl` of the catalogue.
 
 use super::uri_blocker::answerable;
-use super::{Mapping, Notes, Phases, Surroundings, meta, read};
-use crate::schema::{Shape, any, array, having, integer, object, text};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, meta, read};
+use crate::schema::{Schema, any, array, having, integer, object, text};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ struct Options {
     rejected_msg: Option<String>,
 }
 
-impl Mapping for Acl {
+impl PluginAdapter for Acl {
     fn name(&self) -> &'static str {
         "acl"
     }
@@ -38,8 +38,8 @@ impl Mapping for Acl {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             let labels = || {
                 object([])
                     .min_fields(1)
@@ -87,8 +87,8 @@ impl Mapping for Acl {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
-        _: &mut Notes,
+        _: &PluginContext<'_>,
+        _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         let rules = |labels: BTreeMap<String, Vec<String>>| {

@@ -1,8 +1,8 @@
 //! `api-breaker`: `circuit-breaker` of the catalogue.
 
-use super::{Mapping, Notes, Phases, Surroundings, meta, read};
-use crate::schema::{Shape, array, integer, object, text};
-use crate::voice::TEXT;
+use super::{Phases, PluginAdapter, PluginContext, Warnings, meta, read};
+use crate::errors::TEXT;
+use crate::schema::{Schema, array, integer, object, text};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::LazyLock;
@@ -40,7 +40,7 @@ struct Healthy {
     successes: u32,
 }
 
-impl Mapping for ApiBreaker {
+impl PluginAdapter for ApiBreaker {
     fn name(&self) -> &'static str {
         "api-breaker"
     }
@@ -57,8 +57,8 @@ impl Mapping for ApiBreaker {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             let statuses = |least: u32, most: u32, default: i64| {
                 let status = integer().at_least(least).at_most(most);
                 array(status).min_items(1).unique().or(vec![default])
@@ -99,8 +99,8 @@ impl Mapping for ApiBreaker {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
-        _: &mut Notes,
+        _: &PluginContext<'_>,
+        _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         // Without a body the original leaves the headers out as well.

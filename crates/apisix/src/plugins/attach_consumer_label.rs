@@ -1,7 +1,7 @@
 //! `attach-consumer-label`: `consumer-headers` of the catalogue.
 
-use super::{Mapping, Notes, Phases, Surroundings, meta, read};
-use crate::schema::{Shape, object, text};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, meta, read};
+use crate::schema::{Schema, object, text};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ struct Options {
     headers: BTreeMap<String, String>,
 }
 
-impl Mapping for AttachConsumerLabel {
+impl PluginAdapter for AttachConsumerLabel {
     fn name(&self) -> &'static str {
         "attach-consumer-label"
     }
@@ -33,8 +33,8 @@ impl Mapping for AttachConsumerLabel {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             let headers = object([]).min_fields(1).each_field("", text().pattern(r"^\$.*"));
             object([("headers", headers), ("_meta", meta::shape())]).required(["headers"])
         });
@@ -48,8 +48,8 @@ impl Mapping for AttachConsumerLabel {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
-        _: &mut Notes,
+        _: &PluginContext<'_>,
+        _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         let header = |(name, label): (String, String)| {

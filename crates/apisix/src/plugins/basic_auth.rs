@@ -1,8 +1,8 @@
 //! `basic-auth`: `basic-auth` of the catalogue.
 
 use super::key_auth::realm;
-use super::{CredentialMapping, Mapping, Notes, Phases, Surroundings, headers, meta, read};
-use crate::schema::{Shape, boolean, object, text};
+use super::{CredentialAdapter, Phases, PluginAdapter, PluginContext, Warnings, headers, meta, read};
+use crate::schema::{Schema, boolean, object, text};
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::LazyLock;
@@ -18,7 +18,7 @@ struct Options {
     anonymous_consumer: Option<String>,
 }
 
-impl Mapping for BasicAuth {
+impl PluginAdapter for BasicAuth {
     fn name(&self) -> &'static str {
         "basic-auth"
     }
@@ -34,8 +34,8 @@ impl Mapping for BasicAuth {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             object([
                 ("hide_credentials", boolean().or(false)),
                 ("realm", realm("basic")),
@@ -46,7 +46,7 @@ impl Mapping for BasicAuth {
         &SHAPE
     }
 
-    fn credentials(&self) -> Option<&dyn CredentialMapping> {
+    fn credentials(&self) -> Option<&dyn CredentialAdapter> {
         Some(self)
     }
 
@@ -57,8 +57,8 @@ impl Mapping for BasicAuth {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
-        _: &mut Notes,
+        _: &PluginContext<'_>,
+        _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         serde_json::to_value(Config {
@@ -71,9 +71,9 @@ impl Mapping for BasicAuth {
     }
 }
 
-impl CredentialMapping for BasicAuth {
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+impl CredentialAdapter for BasicAuth {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             object([("username", text()), ("password", text())]).required(["username", "password"])
         });
         &SHAPE

@@ -1,7 +1,7 @@
 //! `body-transformer`: `body-transform` of the catalogue.
 
-use super::{Mapping, Notes, Phases, Surroundings, meta, read};
-use crate::schema::{Shape, boolean, having, integer, object, text};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, meta, read};
+use crate::schema::{Schema, boolean, having, integer, object, text};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
@@ -48,7 +48,7 @@ impl TransformOptions {
     }
 }
 
-impl Mapping for BodyTransformer {
+impl PluginAdapter for BodyTransformer {
     fn name(&self) -> &'static str {
         "body-transformer"
     }
@@ -65,8 +65,8 @@ impl Mapping for BodyTransformer {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             let transform = || {
                 object([
                     (
@@ -101,8 +101,8 @@ impl Mapping for BodyTransformer {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
-        _: &mut Notes,
+        _: &PluginContext<'_>,
+        _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         let bytes = |size: u64| size.min(64 << 20) as usize;

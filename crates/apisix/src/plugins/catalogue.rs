@@ -1,6 +1,6 @@
 //! Which plugins APISIX has, and which of them Weir has.
 
-use super::Mapping;
+use super::PluginAdapter;
 use super::acl::Acl;
 use super::api_breaker::ApiBreaker;
 use super::attach_consumer_label::AttachConsumerLabel;
@@ -55,7 +55,7 @@ use super::workflow::Workflow;
 use super::zipkin::Zipkin;
 
 /// The plugins that Weir has.
-static BUILT: &[&dyn Mapping] = &[
+static BUILT: &[&dyn PluginAdapter] = &[
     &ApiBreaker,
     &RequestId,
     &Cors,
@@ -119,7 +119,7 @@ static BUILT: &[&dyn Mapping] = &[
 ];
 
 /// The mapping of an APISIX plugin, where Weir has it.
-pub fn mapping(name: &str) -> Option<&'static dyn Mapping> {
+pub fn mapping(name: &str) -> Option<&'static dyn PluginAdapter> {
     BUILT.iter().copied().find(|mapping| mapping.name() == name)
 }
 

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 /// Where a plugin's configuration stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum PluginLocation {
     /// On a route or what is merged with it.
     Request,
     /// On a consumer or credential, where authentication plugins hold credentials.
@@ -47,7 +47,7 @@ impl Checker {
     ///
     /// # Errors
     /// In APISIX's words.
-    pub fn check(&mut self, name: &str, config: &mut Value, side: Side) -> Result<(), String> {
+    pub fn check(&mut self, name: &str, config: &mut Value, side: PluginLocation) -> Result<(), String> {
         if matches!(config, Value::Array(items) if items.is_empty()) {
             *config = Value::Object(serde_json::Map::new());
         }
@@ -79,12 +79,12 @@ impl Checker {
         }
     }
 
-    fn check_config(&mut self, name: &str, config: &mut Value, side: Side) -> Result<(), String> {
+    fn check_config(&mut self, name: &str, config: &mut Value, side: PluginLocation) -> Result<(), String> {
         let Some(mapping) = mapping(name) else {
             let lacking = unserved(name).filter(|_| self.checks_unserved);
             return lacking.map_or(Ok(()), |plugin| plugin.check(config, side));
         };
-        if let (Side::Consumer, Some(credentials)) = (side, mapping.credentials()) {
+        if let (PluginLocation::Consumer, Some(credentials)) = (side, mapping.credentials()) {
             credentials.shape().check(config)?;
             return config
                 .as_object()

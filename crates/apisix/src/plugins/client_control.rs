@@ -1,7 +1,7 @@
 //! `client-control`: `request-size-limit` of the catalogue.
 
-use super::{Mapping, Notes, Phases, Surroundings, meta, read};
-use crate::schema::{Shape, integer, object};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, meta, read};
+use crate::schema::{Schema, integer, object};
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::LazyLock;
@@ -15,7 +15,7 @@ struct Options {
     max_body_size: Option<u64>,
 }
 
-impl Mapping for ClientControl {
+impl PluginAdapter for ClientControl {
     fn name(&self) -> &'static str {
         "client-control"
     }
@@ -31,8 +31,8 @@ impl Mapping for ClientControl {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> =
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> =
             LazyLock::new(|| object([("max_body_size", integer().at_least(0)), ("_meta", meta::shape())]));
         &SHAPE
     }
@@ -44,8 +44,8 @@ impl Mapping for ClientControl {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
-        _: &mut Notes,
+        _: &PluginContext<'_>,
+        _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         serde_json::to_value(Config {

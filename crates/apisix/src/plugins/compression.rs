@@ -1,7 +1,7 @@
 //! `gzip` and `brotli`: `compression` of the catalogue.
 
-use super::{Mapping, Notes, Phases, Surroundings, meta, read};
-use crate::schema::{Shape, any, any_of, array, boolean, integer, object, text};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, meta, read};
+use crate::schema::{Schema, any, any_of, array, boolean, integer, object, text};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::LazyLock;
@@ -33,7 +33,7 @@ const PHASES: Phases = Phases {
 };
 
 /// The shape of what both have in common.
-fn shape() -> Shape {
+fn shape() -> Schema {
     object([
         (
             "types",
@@ -68,7 +68,7 @@ fn translate(config: &Value, coding: Coding) -> Result<Value, serde_json::Error>
     })
 }
 
-impl Mapping for Gzip {
+impl PluginAdapter for Gzip {
     fn name(&self) -> &'static str {
         "gzip"
     }
@@ -81,8 +81,8 @@ impl Mapping for Gzip {
         PHASES
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             let buffers = object([
                 ("number", integer().at_least(1).or(32)),
                 ("size", integer().at_least(1).or(4096)),
@@ -101,14 +101,14 @@ impl Mapping for Gzip {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
-        _: &mut Notes,
+        _: &PluginContext<'_>,
+        _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         translate(config, Coding::Gzip)
     }
 }
 
-impl Mapping for Brotli {
+impl PluginAdapter for Brotli {
     fn name(&self) -> &'static str {
         "brotli"
     }
@@ -121,8 +121,8 @@ impl Mapping for Brotli {
         PHASES
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             let windows = [0, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24];
             let blocks = [0, 16, 17, 18, 19, 20, 21, 22, 23, 24];
             shape()
@@ -141,8 +141,8 @@ impl Mapping for Brotli {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
-        _: &mut Notes,
+        _: &PluginContext<'_>,
+        _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         translate(config, Coding::Brotli)
     }

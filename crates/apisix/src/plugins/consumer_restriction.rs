@@ -1,8 +1,8 @@
 //! `consumer-restriction`: `acl` of the catalogue.
 
 use super::uri_blocker::answerable;
-use super::{Mapping, Notes, Phases, Surroundings, meta, read};
-use crate::schema::{Shape, array, having, integer, method, object, text};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, meta, read};
+use crate::schema::{Schema, array, having, integer, method, object, text};
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::LazyLock;
@@ -32,7 +32,7 @@ struct ByMethod {
     methods: Vec<String>,
 }
 
-impl Mapping for ConsumerRestriction {
+impl PluginAdapter for ConsumerRestriction {
     fn name(&self) -> &'static str {
         "consumer-restriction"
     }
@@ -48,8 +48,8 @@ impl Mapping for ConsumerRestriction {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             let by_method = object([("user", text()), ("methods", array(method()).min_items(1))]);
             object([
                 (
@@ -81,8 +81,8 @@ impl Mapping for ConsumerRestriction {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
-        _: &mut Notes,
+        _: &PluginContext<'_>,
+        _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         let fact = match options.kind.as_str() {

@@ -1,7 +1,7 @@
 //! `cors`: APISIX's fields and defaults for `cors` of the catalogue.
 
-use super::{Mapping, Notes, Phases, Surroundings, check_regex, meta, read};
-use crate::schema::{Shape, array, boolean, integer, object, text};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, check_regex, meta, read};
+use crate::schema::{Schema, array, boolean, integer, object, text};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
@@ -28,7 +28,7 @@ struct Options {
     timing_allow_origins_by_regex: Option<Vec<String>>,
 }
 
-impl Mapping for Cors {
+impl PluginAdapter for Cors {
     fn name(&self) -> &'static str {
         "cors"
     }
@@ -45,8 +45,8 @@ impl Mapping for Cors {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             let list = || array(text().length(1, 4096)).min_items(1).unique();
             object([
                 ("allow_origins", text().pattern(ORIGINS).or("*")),
@@ -65,8 +65,8 @@ impl Mapping for Cors {
         &SHAPE
     }
 
-    fn metadata_shape(&self) -> Option<&'static Shape> {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn metadata_shape(&self) -> Option<&'static Schema> {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             object([(
                 "allow_origins",
                 object([]).each_field("", text().pattern(ORIGINS)),
@@ -105,8 +105,8 @@ impl Mapping for Cors {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &Surroundings<'_>,
-        notes: &mut Notes,
+        surroundings: &PluginContext<'_>,
+        notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         for patterns in [

@@ -1,7 +1,7 @@
 //! `csrf`: APISIX's fields and defaults for `csrf` of the catalogue.
 
-use super::{Mapping, Notes, Phases, Surroundings, meta, read};
-use crate::schema::{Shape, integer, object, text};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, meta, read};
+use crate::schema::{Schema, integer, object, text};
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::LazyLock;
@@ -17,7 +17,7 @@ struct Options {
     name: String,
 }
 
-impl Mapping for Csrf {
+impl PluginAdapter for Csrf {
     fn name(&self) -> &'static str {
         "csrf"
     }
@@ -34,8 +34,8 @@ impl Mapping for Csrf {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             object([
                 ("key", text()),
                 ("expires", integer().or(7200)),
@@ -54,8 +54,8 @@ impl Mapping for Csrf {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
-        _: &mut Notes,
+        _: &PluginContext<'_>,
+        _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         serde_json::to_value(Config {

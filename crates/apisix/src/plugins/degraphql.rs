@@ -1,7 +1,7 @@
 //! `degraphql`: `degraphql` of the catalogue.
 
-use super::{Mapping, Notes, Phases, Surroundings, meta, read};
-use crate::schema::{Shape, array, integer, object, text};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, meta, read};
+use crate::schema::{Schema, array, integer, object, text};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
@@ -20,7 +20,7 @@ struct Options {
     max_req_body_size: u64,
 }
 
-impl Mapping for Degraphql {
+impl PluginAdapter for Degraphql {
     fn name(&self) -> &'static str {
         "degraphql"
     }
@@ -36,8 +36,8 @@ impl Mapping for Degraphql {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             object([
                 ("query", text().length(1, 1024)),
                 ("variables", array(text()).min_items(1)),
@@ -72,8 +72,8 @@ impl Mapping for Degraphql {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
-        _: &mut Notes,
+        _: &PluginContext<'_>,
+        _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         serde_json::to_value(Config {

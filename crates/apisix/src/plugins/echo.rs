@@ -1,7 +1,7 @@
 //! `echo`: `response-rewrite` of the catalogue.
 
-use super::{Mapping, Notes, Phases, Surroundings, headers, meta, read};
-use crate::schema::{Shape, having, object, text};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, headers, meta, read};
+use crate::schema::{Schema, having, object, text};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
@@ -19,7 +19,7 @@ struct Options {
     headers: Map<String, Value>,
 }
 
-impl Mapping for Echo {
+impl PluginAdapter for Echo {
     fn name(&self) -> &'static str {
         "echo"
     }
@@ -35,8 +35,8 @@ impl Mapping for Echo {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             object([
                 ("before_body", text()),
                 ("body", text()),
@@ -57,8 +57,8 @@ impl Mapping for Echo {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
-        _: &mut Notes,
+        _: &PluginContext<'_>,
+        _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         serde_json::to_value(Config {

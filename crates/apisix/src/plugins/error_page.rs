@@ -1,7 +1,7 @@
 //! `error-page`: `error-page` of the catalogue. The pages stand in the plugin's metadata.
 
-use super::{Mapping, Notes, Phases, Surroundings, meta, read};
-use crate::schema::{Shape, boolean, object, text};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, meta, read};
+use crate::schema::{Schema, boolean, object, text};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ struct PageOptions {
     content_type: String,
 }
 
-impl Mapping for ErrorPage {
+impl PluginAdapter for ErrorPage {
     fn name(&self) -> &'static str {
         "error-page"
     }
@@ -41,13 +41,13 @@ impl Mapping for ErrorPage {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| object([("_meta", meta::shape())]));
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| object([("_meta", meta::shape())]));
         &SHAPE
     }
 
-    fn metadata_shape(&self) -> Option<&'static Shape> {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn metadata_shape(&self) -> Option<&'static Schema> {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             let page = |words: &str| {
                 let body = format!(
                     "<!doctype html>\n<html>\n<head><title>{words}</title></head>\n\
@@ -74,8 +74,8 @@ impl Mapping for ErrorPage {
     fn translate(
         &self,
         _: &Value,
-        surroundings: &Surroundings<'_>,
-        _: &mut Notes,
+        surroundings: &PluginContext<'_>,
+        _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let nothing = Map::new();
         let metadata = surroundings.metadata.get(self.name()).and_then(Value::as_object);

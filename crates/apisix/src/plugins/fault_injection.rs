@@ -1,7 +1,7 @@
 //! `fault-injection`: `fault-injection` of the catalogue.
 
-use super::{Mapping, Notes, Phases, Surroundings, headers, meta, read};
-use crate::schema::{Shape, any, array, integer, number, object, one_of, text};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, headers, meta, read};
+use crate::schema::{Schema, any, array, integer, number, object, one_of, text};
 use crate::translate::vars;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -38,7 +38,7 @@ struct DelayOptions {
 /// The longest delay, in seconds.
 const LONGEST: f64 = 3600.0;
 
-impl Mapping for FaultInjection {
+impl PluginAdapter for FaultInjection {
     fn name(&self) -> &'static str {
         "fault-injection"
     }
@@ -54,8 +54,8 @@ impl Mapping for FaultInjection {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             let percentage = || integer().at_least(0).at_most(100);
             let conditions = || array(array(any())).max_items(20);
             let values = object([]).each_field("^[^:]+$", one_of([text(), number()]));
@@ -104,8 +104,8 @@ impl Mapping for FaultInjection {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
-        notes: &mut Notes,
+        _: &PluginContext<'_>,
+        notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         serde_json::to_value(Config {
@@ -121,7 +121,7 @@ impl Mapping for FaultInjection {
             }),
             abort: options.abort.map(|abort| Abort {
                 status: super::uri_blocker::answerable(abort.http_status),
-                content_type: abort.body.as_ref().map(|_| crate::voice::TEXT.to_owned()),
+                content_type: abort.body.as_ref().map(|_| crate::errors::TEXT.to_owned()),
                 body: abort.body,
                 headers: headers::set_steps(&abort.headers),
                 percentage: abort.percentage,
@@ -132,7 +132,7 @@ impl Mapping for FaultInjection {
 }
 
 /// That one of several conditions holds; of none, none does.
-fn any_of(lists: Option<Vec<Vec<Value>>>, field: &'static str, notes: &mut Notes) -> Option<Predicate> {
+fn any_of(lists: Option<Vec<Vec<Value>>>, field: &'static str, notes: &mut Warnings) -> Option<Predicate> {
     let mut compiled = Vec::new();
     for list in lists? {
         match vars::compile(&list) {

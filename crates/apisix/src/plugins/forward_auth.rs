@@ -1,7 +1,7 @@
 //! `forward-auth`: `forward-auth` of the catalogue.
 
-use super::{Mapping, Notes, Phases, Surroundings, meta, read};
-use crate::schema::{Shape, array, boolean, integer, object, text};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, meta, read};
+use crate::schema::{Schema, array, boolean, integer, object, text};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ struct Options {
     keepalive_pool: u32,
 }
 
-impl Mapping for ForwardAuth {
+impl PluginAdapter for ForwardAuth {
     fn name(&self) -> &'static str {
         "forward-auth"
     }
@@ -46,8 +46,8 @@ impl Mapping for ForwardAuth {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             let names = || array(text()).or(json!([]));
             let extra_headers = object([]).min_fields(1).each_field("^[^:]+$", text());
             object([
@@ -79,8 +79,8 @@ impl Mapping for ForwardAuth {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
-        _: &mut Notes,
+        _: &PluginContext<'_>,
+        _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         serde_json::to_value(Config {

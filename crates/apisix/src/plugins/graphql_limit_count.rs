@@ -2,8 +2,8 @@
 
 use super::limit_count::{self, Headers, LimitCount, count_by, scope};
 use super::redis::Settings;
-use super::{Mapping, Notes, Phases, Surroundings, read};
-use crate::schema::{Shape, boolean, number, object, text};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, read};
+use crate::schema::{Schema, boolean, number, object, text};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
@@ -32,7 +32,7 @@ struct Options {
     score_factor: f64,
 }
 
-impl Mapping for GraphqlLimitCount {
+impl PluginAdapter for GraphqlLimitCount {
     fn name(&self) -> &'static str {
         "graphql-limit-count"
     }
@@ -45,8 +45,8 @@ impl Mapping for GraphqlLimitCount {
         LimitCount.phases()
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             limit_count::shape()
                 .field(
                     "cost_strategy",
@@ -63,7 +63,7 @@ impl Mapping for GraphqlLimitCount {
         &SHAPE
     }
 
-    fn metadata_shape(&self) -> Option<&'static Shape> {
+    fn metadata_shape(&self) -> Option<&'static Schema> {
         LimitCount.metadata_shape()
     }
 
@@ -82,8 +82,8 @@ impl Mapping for GraphqlLimitCount {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &Surroundings<'_>,
-        notes: &mut Notes,
+        surroundings: &PluginContext<'_>,
+        notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         let store = options.redis.redis(notes).map(|redis| WindowStore {

@@ -1,8 +1,8 @@
 //! `grpc-transcode`: that of the catalogue, for one method.
 
-use super::{Mapping, Notes, Phases, Surroundings, meta, read};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, meta, read};
 use crate::document::{Id, proto};
-use crate::schema::{Shape, array, boolean, id, integer, number, object, text};
+use crate::schema::{Schema, array, boolean, id, integer, number, object, text};
 use serde::Deserialize;
 use serde::de::Error;
 use serde_json::Value;
@@ -50,7 +50,7 @@ fn json_form(mut options: Vec<String>) -> JsonForm {
     form
 }
 
-impl Mapping for GrpcTranscode {
+impl PluginAdapter for GrpcTranscode {
     fn name(&self) -> &'static str {
         "grpc-transcode"
     }
@@ -67,8 +67,8 @@ impl Mapping for GrpcTranscode {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             let option = text().any_of([
                 text().options(["enum_as_name", "enum_as_value"]),
                 text().options(["int64_as_number", "int64_as_string", "int64_as_hexstring"]),
@@ -109,8 +109,8 @@ impl Mapping for GrpcTranscode {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &Surroundings<'_>,
-        notes: &mut Notes,
+        surroundings: &PluginContext<'_>,
+        notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         let id = &options.proto_id.0;

@@ -1,7 +1,7 @@
 //! `grpc-web`: APISIX's fields and defaults for `grpc-web` of the catalogue.
 
-use super::{Mapping, Notes, Phases, Surroundings, meta, read};
-use crate::schema::{Shape, integer, object, text};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, meta, read};
+use crate::schema::{Schema, integer, object, text};
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::LazyLock;
@@ -16,7 +16,7 @@ struct Options {
     cors_allow_headers: String,
 }
 
-impl Mapping for GrpcWeb {
+impl PluginAdapter for GrpcWeb {
     fn name(&self) -> &'static str {
         "grpc-web"
     }
@@ -33,8 +33,8 @@ impl Mapping for GrpcWeb {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             object([
                 ("max_req_body_size", integer().at_least(1).or(64 << 20)),
                 (
@@ -54,8 +54,8 @@ impl Mapping for GrpcWeb {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
-        _: &mut Notes,
+        _: &PluginContext<'_>,
+        _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         serde_json::to_value(Config {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use weir_plugins::header_steps::HeaderStep;
+use weir_plugins::header_edits::HeaderEdit;
 use weir_plugins::identity::{Config, IdentityHeader, IdentityValue};
 
 /// The headers by which APISIX tells upstreams who calls.
@@ -29,7 +29,7 @@ pub fn is_by_operation(headers: &Map<String, Value>) -> bool {
 }
 
 /// The steps of `add`, `set` and `remove`, which work in this order. `added` reads the value of `add`.
-pub fn steps(headers: &Map<String, Value>, added: fn(&Value) -> Vec<(String, String)>) -> Vec<HeaderStep> {
+pub fn steps(headers: &Map<String, Value>, added: fn(&Value) -> Vec<(String, String)>) -> Vec<HeaderEdit> {
     let mut steps = Vec::new();
     if headers.is_empty() {
         return steps;
@@ -46,13 +46,13 @@ pub fn steps(headers: &Map<String, Value>, added: fn(&Value) -> Vec<(String, Str
     }
     if let Some(Value::Array(names)) = headers.get("remove") {
         let names = names.iter().filter_map(Value::as_str).map(str::to_owned);
-        steps.push(HeaderStep::Remove(names.collect()));
+        steps.push(HeaderEdit::Remove(names.collect()));
     }
     steps
 }
 
 /// The steps of a plain map of headers to set.
-pub fn set_steps(headers: &Map<String, Value>) -> Vec<HeaderStep> {
+pub fn set_steps(headers: &Map<String, Value>) -> Vec<HeaderEdit> {
     let mut steps = Vec::new();
     if !headers.is_empty() {
         set(&mut steps, headers);
@@ -61,7 +61,7 @@ pub fn set_steps(headers: &Map<String, Value>) -> Vec<HeaderStep> {
 }
 
 /// Sets headers; of a list of values, the first takes the place of all and the others stand beside it.
-fn set(steps: &mut Vec<HeaderStep>, headers: &Map<String, Value>) {
+fn set(steps: &mut Vec<HeaderEdit>, headers: &Map<String, Value>) {
     let mut firsts = BTreeMap::new();
     let mut others = Vec::new();
     for (name, value) in headers {
@@ -69,19 +69,19 @@ fn set(steps: &mut Vec<HeaderStep>, headers: &Map<String, Value>) {
         firsts.insert(header_name(name), values.next().unwrap_or_default());
         others.extend(values.map(|value| (name, value)));
     }
-    steps.push(HeaderStep::Set(firsts));
+    steps.push(HeaderEdit::Set(firsts));
     for (name, value) in others {
         append(steps, name, value);
     }
 }
 
-fn append(steps: &mut Vec<HeaderStep>, name: &str, value: String) {
+fn append(steps: &mut Vec<HeaderEdit>, name: &str, value: String) {
     let name = header_name(name);
     match steps.last_mut() {
-        Some(HeaderStep::Append(headers)) if !headers.contains_key(&name) => {
+        Some(HeaderEdit::Append(headers)) if !headers.contains_key(&name) => {
             headers.insert(name, value);
         }
-        _ => steps.push(HeaderStep::Append(BTreeMap::from([(name, value)]))),
+        _ => steps.push(HeaderEdit::Append(BTreeMap::from([(name, value)]))),
     }
 }
 

@@ -1,8 +1,8 @@
 //! `hmac-auth`: `hmac-auth` of the catalogue.
 
 use super::key_auth::realm;
-use super::{CredentialMapping, Mapping, Notes, Phases, Surroundings, headers, meta, read};
-use crate::schema::{Shape, array, boolean, integer, object, text};
+use super::{CredentialAdapter, Phases, PluginAdapter, PluginContext, Warnings, headers, meta, read};
+use crate::schema::{Schema, array, boolean, integer, object, text};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::LazyLock;
@@ -24,7 +24,7 @@ struct Options {
     anonymous_consumer: Option<String>,
 }
 
-impl Mapping for HmacAuth {
+impl PluginAdapter for HmacAuth {
     fn name(&self) -> &'static str {
         "hmac-auth"
     }
@@ -40,8 +40,8 @@ impl Mapping for HmacAuth {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             let algorithm = || text().options(["hmac-sha1", "hmac-sha256", "hmac-sha512"]);
             object([
                 (
@@ -63,7 +63,7 @@ impl Mapping for HmacAuth {
         &SHAPE
     }
 
-    fn credentials(&self) -> Option<&dyn CredentialMapping> {
+    fn credentials(&self) -> Option<&dyn CredentialAdapter> {
         Some(self)
     }
 
@@ -74,8 +74,8 @@ impl Mapping for HmacAuth {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
-        _: &mut Notes,
+        _: &PluginContext<'_>,
+        _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         serde_json::to_value(Config {
@@ -95,9 +95,9 @@ impl Mapping for HmacAuth {
     }
 }
 
-impl CredentialMapping for HmacAuth {
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+impl CredentialAdapter for HmacAuth {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             object([
                 ("key_id", text().length(1, 256)),
                 ("secret_key", text().length(1, 256)),

@@ -1,7 +1,7 @@
 //! `ip-restriction`: `ip-restriction` of the catalogue.
 
-use super::{Mapping, Notes, Phases, Surroundings, meta, read};
-use crate::schema::{Shape, address, array, having, integer, object, text};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, meta, read};
+use crate::schema::{Schema, address, array, having, integer, object, text};
 use ipnet::IpNet;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -22,7 +22,7 @@ struct Options {
     response_code: u16,
 }
 
-impl Mapping for IpRestriction {
+impl PluginAdapter for IpRestriction {
     fn name(&self) -> &'static str {
         "ip-restriction"
     }
@@ -38,8 +38,8 @@ impl Mapping for IpRestriction {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             object([
                 (
                     "message",
@@ -70,8 +70,8 @@ impl Mapping for IpRestriction {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
-        _: &mut Notes,
+        _: &PluginContext<'_>,
+        _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         serde_json::to_value(Config {

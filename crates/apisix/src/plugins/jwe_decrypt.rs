@@ -1,7 +1,7 @@
 //! `jwe-decrypt`: `jwe-decrypt` of the catalogue.
 
-use super::{CredentialMapping, Mapping, Notes, Phases, Surroundings, meta, read};
-use crate::schema::{Shape, boolean, object, text};
+use super::{CredentialAdapter, Phases, PluginAdapter, PluginContext, Warnings, meta, read};
+use crate::schema::{Schema, boolean, object, text};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
@@ -20,7 +20,7 @@ struct Options {
     strict: bool,
 }
 
-impl Mapping for JweDecrypt {
+impl PluginAdapter for JweDecrypt {
     fn name(&self) -> &'static str {
         "jwe-decrypt"
     }
@@ -36,8 +36,8 @@ impl Mapping for JweDecrypt {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             object([
                 ("header", text().or("Authorization")),
                 ("forward_header", text().or("Authorization")),
@@ -49,7 +49,7 @@ impl Mapping for JweDecrypt {
         &SHAPE
     }
 
-    fn credentials(&self) -> Option<&dyn CredentialMapping> {
+    fn credentials(&self) -> Option<&dyn CredentialAdapter> {
         Some(self)
     }
 
@@ -60,8 +60,8 @@ impl Mapping for JweDecrypt {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
-        _: &mut Notes,
+        _: &PluginContext<'_>,
+        _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         serde_json::to_value(Config {
@@ -83,9 +83,9 @@ struct Secret {
     is_base64_encoded: bool,
 }
 
-impl CredentialMapping for JweDecrypt {
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+impl CredentialAdapter for JweDecrypt {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             object([
                 ("key", text()),
                 ("secret", text()),

@@ -1,14 +1,14 @@
 //! `jwt-auth`: APISIX's fields and defaults for `jwt` of the catalogue, and its credentials.
 
 use super::key_auth::realm;
-use super::{CredentialMapping, Mapping, Notes, Phases, Surroundings, headers, meta, read};
-use crate::schema::{Shape, any, array, boolean, integer, object, one_of, text};
+use super::{CredentialAdapter, Phases, PluginAdapter, PluginContext, Warnings, headers, meta, read};
+use crate::schema::{Schema, any, array, boolean, integer, object, one_of, text};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
-use weir_plugins::jwt::{Algorithm, Config, Credential, Several, TimeClaim, TokenPlace};
+use weir_plugins::jwt::{Algorithm, Config, Credential, MultipleTokens, TimeClaim, TokenLocation};
 
 /// The plugin.
 pub struct JwtAuth;
@@ -26,7 +26,7 @@ struct Options {
     anonymous_consumer: Option<String>,
 }
 
-impl Mapping for JwtAuth {
+impl PluginAdapter for JwtAuth {
     fn name(&self) -> &'static str {
         "jwt-auth"
     }
@@ -42,8 +42,8 @@ impl Mapping for JwtAuth {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             object([
                 ("header", text().or("authorization")),
                 ("query", text().or("jwt")),
@@ -60,7 +60,7 @@ impl Mapping for JwtAuth {
         &SHAPE
     }
 
-    fn credentials(&self) -> Option<&dyn CredentialMapping> {
+    fn credentials(&self) -> Option<&dyn CredentialAdapter> {
         Some(self)
     }
 
@@ -71,8 +71,8 @@ impl Mapping for JwtAuth {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
-        _: &mut Notes,
+        _: &PluginContext<'_>,
+        _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         let challenge = Some(format!("Bearer realm=\"{}\"", options.realm));
@@ -84,11 +84,11 @@ impl Mapping for JwtAuth {
         };
         serde_json::to_value(Config {
             look_in: vec![
-                TokenPlace::Header(options.header),
-                TokenPlace::Query(options.query),
-                TokenPlace::Cookie(options.cookie),
+                TokenLocation::Header(options.header),
+                TokenLocation::Query(options.query),
+                TokenLocation::Cookie(options.cookie),
             ],
-            several: Several::First,
+            several: MultipleTokens::First,
             schemes: vec!["Bearer".to_owned(), "bearer".to_owned()],
             scheme_required: false,
             key_claim: options.key_claim_name,
@@ -118,9 +118,9 @@ struct CredentialOptions {
     lifetime_grace_period: u64,
 }
 
-impl CredentialMapping for JwtAuth {
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+impl CredentialAdapter for JwtAuth {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             object([
                 ("key", text().longer(1)),
                 ("secret", text().longer(1)),
@@ -188,11 +188,11 @@ impl CredentialMapping for JwtAuth {
     }
 }
 
-fn shared_secret() -> Shape {
+fn shared_secret() -> Schema {
     object([("algorithm", any().options(["HS256", "HS384", "HS512"]))])
 }
 
-fn key_pair() -> Shape {
+fn key_pair() -> Schema {
     let algorithms = [
         "RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "EdDSA",
     ];

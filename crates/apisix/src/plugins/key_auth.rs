@@ -1,11 +1,11 @@
 //! `key-auth`: `key-auth` of the catalogue.
 
-use super::{CredentialMapping, Mapping, Notes, Phases, Surroundings, headers, meta, read};
-use crate::schema::{Shape, boolean, object, text};
+use super::{CredentialAdapter, Phases, PluginAdapter, PluginContext, Warnings, headers, meta, read};
+use crate::schema::{Schema, boolean, object, text};
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::LazyLock;
-use weir_plugins::key_auth::{Config, Credential, Duplicates, Hide, KeyPlace};
+use weir_plugins::key_auth::{Config, Credential, Duplicates, KeyLocation, StripCredential};
 
 /// The plugin.
 pub struct KeyAuth;
@@ -19,7 +19,7 @@ struct Options {
     anonymous_consumer: Option<String>,
 }
 
-impl Mapping for KeyAuth {
+impl PluginAdapter for KeyAuth {
     fn name(&self) -> &'static str {
         "key-auth"
     }
@@ -35,8 +35,8 @@ impl Mapping for KeyAuth {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             object([
                 ("header", text().or("apikey")),
                 ("query", text().or("apikey")),
@@ -49,7 +49,7 @@ impl Mapping for KeyAuth {
         &SHAPE
     }
 
-    fn credentials(&self) -> Option<&dyn CredentialMapping> {
+    fn credentials(&self) -> Option<&dyn CredentialAdapter> {
         Some(self)
     }
 
@@ -60,16 +60,19 @@ impl Mapping for KeyAuth {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
-        _: &mut Notes,
+        _: &PluginContext<'_>,
+        _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         serde_json::to_value(Config {
-            look_in: vec![KeyPlace::Header(options.header), KeyPlace::Query(options.query)],
+            look_in: vec![
+                KeyLocation::Header(options.header),
+                KeyLocation::Query(options.query),
+            ],
             hide: if options.hide_credentials {
-                Hide::Found
+                StripCredential::Found
             } else {
-                Hide::No
+                StripCredential::No
             },
             duplicates: Duplicates::First,
             empty_is_missing: false,
@@ -80,9 +83,9 @@ impl Mapping for KeyAuth {
     }
 }
 
-impl CredentialMapping for KeyAuth {
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| object([("key", text())]).required(["key"]));
+impl CredentialAdapter for KeyAuth {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| object([("key", text())]).required(["key"]));
         &SHAPE
     }
 
@@ -97,6 +100,6 @@ impl CredentialMapping for KeyAuth {
 }
 
 /// The realm of a challenge.
-pub fn realm(default: &'static str) -> Shape {
+pub fn realm(default: &'static str) -> Schema {
     text().length(1, 128).pattern(r"^[ -!#-\[\]-~]+$").or(default)
 }

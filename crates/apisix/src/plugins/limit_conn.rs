@@ -2,14 +2,14 @@
 
 use super::limit_count::{amount, count_by, scope};
 use super::redis::{Settings, with_policies};
-use super::{Mapping, Notes, Phases, Surroundings, meta, read};
-use crate::schema::{Shape, array, boolean, having, integer, number, object, one_of, text};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, meta, read};
+use crate::schema::{Schema, array, boolean, having, integer, number, object, one_of, text};
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::LazyLock;
 use weir_plugins::concurrency_limit::{Config, Limit};
-use weir_plugins::counting::{Amount, CountBy, OnFailure};
-use weir_plugins::redis::{Store, WhenAway};
+use weir_plugins::rate_key::{CountBy, LimitValue, OnFailure};
+use weir_plugins::redis::{OnUnavailable, Store};
 
 /// The most rules that the catalogue's plugin takes.
 const MOST_RULES: usize = 8;
@@ -21,8 +21,8 @@ pub struct LimitConn;
 
 #[derive(Deserialize)]
 struct Options {
-    conn: Option<Amount>,
-    burst: Option<Amount>,
+    conn: Option<LimitValue>,
+    burst: Option<LimitValue>,
     default_conn_delay: f64,
     key: Option<String>,
     key_type: String,
@@ -37,12 +37,12 @@ struct Options {
 
 #[derive(Deserialize)]
 struct Rule {
-    conn: Amount,
-    burst: Amount,
+    conn: LimitValue,
+    burst: LimitValue,
     key: String,
 }
 
-impl Mapping for LimitConn {
+impl PluginAdapter for LimitConn {
     fn name(&self) -> &'static str {
         "limit-conn"
     }
@@ -58,8 +58,8 @@ impl Mapping for LimitConn {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             let burst = || one_of([integer().at_least(0), text()]);
             let rule = object([("conn", amount()), ("burst", burst()), ("key", text())])
                 .required(["conn", "burst", "key"]);
@@ -96,8 +96,8 @@ impl Mapping for LimitConn {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &Surroundings<'_>,
-        notes: &mut Notes,
+        surroundings: &PluginContext<'_>,
+        notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         let redis = options.redis.redis(notes);
@@ -111,7 +111,7 @@ impl Mapping for LimitConn {
             status: options.rejected_code,
             message: options.rejected_msg,
             on_failure: match when_away {
-                WhenAway::Pass => OnFailure::Pass,
+                OnUnavailable::Pass => OnFailure::Pass,
                 _ => OnFailure::Refuse,
             },
             store: redis.map(|redis| Store {

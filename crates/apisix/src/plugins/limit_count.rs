@@ -1,17 +1,17 @@
 //! `limit-count`: `rate-limit` of the catalogue.
 
 use super::redis::{Settings, with_policies};
-use super::{Mapping, Notes, Phases, Surroundings, meta, read};
-use crate::schema::{Shape, array, boolean, having, integer, number, object, one_of, text};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, meta, read};
+use crate::schema::{Schema, array, boolean, having, integer, number, object, one_of, text};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::LazyLock;
 use weir_plugins::rate_limit::{
-    Amount, Config, CountBy, Limit, LimitHeaders, OnFailure, Otherwise, Per, SummaryHeaders,
+    Config, CountBy, Limit, LimitHeaders, LimitValue, MissingKey, OnFailure, Per, SummaryHeaders,
 };
-use weir_plugins::redis::{WhenAway, WindowStore};
+use weir_plugins::redis::{OnUnavailable, WindowStore};
 
 const BOTH: &str = "count/time_window and rules cannot be specified at the same time";
 /// The most rules that the catalogue's plugin takes.
@@ -22,8 +22,8 @@ pub struct LimitCount;
 
 #[derive(Deserialize)]
 struct Options {
-    count: Option<Amount>,
-    time_window: Option<Amount>,
+    count: Option<LimitValue>,
+    time_window: Option<LimitValue>,
     #[serde(default)]
     rules: Vec<Rule>,
     key: String,
@@ -40,8 +40,8 @@ struct Options {
 
 #[derive(Deserialize)]
 struct Rule {
-    count: Amount,
-    time_window: Amount,
+    count: LimitValue,
+    time_window: LimitValue,
     key: String,
     header_prefix: Option<String>,
 }
@@ -57,7 +57,7 @@ pub struct Headers {
     pub reset_header: String,
 }
 
-impl Mapping for LimitCount {
+impl PluginAdapter for LimitCount {
     fn name(&self) -> &'static str {
         "limit-count"
     }
@@ -73,13 +73,13 @@ impl Mapping for LimitCount {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(shape);
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(shape);
         &SHAPE
     }
 
-    fn metadata_shape(&self) -> Option<&'static Shape> {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn metadata_shape(&self) -> Option<&'static Schema> {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             object([
                 ("limit_header", text().or("X-RateLimit-Limit")),
                 ("remaining_header", text().or("X-RateLimit-Remaining")),
@@ -128,8 +128,8 @@ impl Mapping for LimitCount {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &Surroundings<'_>,
-        notes: &mut Notes,
+        surroundings: &PluginContext<'_>,
+        notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         options.report(notes);
@@ -138,7 +138,7 @@ impl Mapping for LimitCount {
         let by_rule = !options.rules.is_empty();
         serde_json::to_value(Config {
             by: count_by(&options.key_type, &options.key),
-            otherwise: Otherwise::Ip,
+            otherwise: MissingKey::Ip,
             scope: Some(options.scope(config, surroundings.instance)),
             status: options.rejected_code,
             message: options.rejected_msg.clone(),
@@ -149,7 +149,7 @@ impl Mapping for LimitCount {
             },
             fractional_reset: true,
             on_failure: match options.redis.when_away() {
-                WhenAway::Pass => OnFailure::Pass,
+                OnUnavailable::Pass => OnFailure::Pass,
                 _ => OnFailure::Refuse,
             },
             store: options.store(notes),
@@ -160,7 +160,7 @@ impl Mapping for LimitCount {
 }
 
 /// The shape of a configuration; other plugins that limit have it too.
-pub fn shape() -> Shape {
+pub fn shape() -> Schema {
     let rule = object([
         ("count", amount()),
         ("time_window", amount()),
@@ -219,14 +219,14 @@ impl Headers {
 }
 
 impl Options {
-    fn report(&self, notes: &mut Notes) {
+    fn report(&self, notes: &mut Warnings) {
         if self.rules.len() > MOST_RULES {
             notes.not_available("rules", &format!("a list of more than {MOST_RULES} rules"));
         }
     }
 
     /// Where counts stand that several gateways share.
-    fn store(&self, notes: &mut Notes) -> Option<WindowStore> {
+    fn store(&self, notes: &mut Warnings) -> Option<WindowStore> {
         Some(WindowStore {
             when_away: self.redis.when_away(),
             away_message: Some("failed to limit count".to_owned()),
@@ -339,6 +339,6 @@ fn check_interval(config: &Map<String, Value>) -> Result<(), String> {
 }
 
 /// A positive number, or a text with variables that gives one.
-pub fn amount() -> Shape {
+pub fn amount() -> Schema {
     one_of([integer().above(0), text()])
 }

@@ -2,8 +2,8 @@
 
 use super::limit_count::{count_by, scope};
 use super::redis::{Settings, with_policies};
-use super::{Mapping, Notes, Phases, Surroundings, meta, read};
-use crate::schema::{Shape, boolean, integer, number, object, text};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, meta, read};
+use crate::schema::{Schema, boolean, integer, number, object, text};
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::LazyLock;
@@ -26,7 +26,7 @@ struct Options {
     nodelay: bool,
 }
 
-impl Mapping for LimitReq {
+impl PluginAdapter for LimitReq {
     fn name(&self) -> &'static str {
         "limit-req"
     }
@@ -42,8 +42,8 @@ impl Mapping for LimitReq {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             let shape = object([
                 ("rate", number().above(0)),
                 ("burst", number().at_least(0)),
@@ -72,8 +72,8 @@ impl Mapping for LimitReq {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &Surroundings<'_>,
-        notes: &mut Notes,
+        surroundings: &PluginContext<'_>,
+        notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         let redis = options.redis.redis(notes);

@@ -1,6 +1,6 @@
 //! `_meta`: what may be said about any plugin.
 
-use crate::schema::{Shape, any, array, boolean, integer, object, one_of, text};
+use crate::schema::{Schema, any, array, boolean, integer, object, one_of, text};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ impl Meta {
 }
 
 /// What `_meta` must look like.
-pub fn shape() -> Shape {
+pub fn shape() -> Schema {
     object([
         ("disable", boolean()),
         ("error_response", one_of([text(), object([])])),

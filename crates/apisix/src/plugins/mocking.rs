@@ -1,12 +1,12 @@
 //! `mocking`: APISIX's fields and defaults for `mocking` of the catalogue.
 
-use super::{Mapping, Notes, Phases, Surroundings, headers, meta, read};
-use crate::schema::{Shape, boolean, having, integer, number, object, one_of, text};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, headers, meta, read};
+use crate::schema::{Schema, boolean, having, integer, number, object, one_of, text};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
-use weir_plugins::header_steps::HeaderStep;
+use weir_plugins::header_edits::HeaderEdit;
 use weir_plugins::mocking::Config;
 
 /// The plugin.
@@ -24,7 +24,7 @@ struct Options {
     with_mock_header: bool,
 }
 
-impl Mapping for Mocking {
+impl PluginAdapter for Mocking {
     fn name(&self) -> &'static str {
         "mocking"
     }
@@ -40,8 +40,8 @@ impl Mapping for Mocking {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             let values = object([]).each_field("^[^:]+$", one_of([text(), number()]));
             object([
                 ("delay", integer().or(0)),
@@ -84,14 +84,14 @@ impl Mapping for Mocking {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
-        _: &mut Notes,
+        _: &PluginContext<'_>,
+        _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         let mut steps = headers::set_steps(&options.response_headers);
         if options.with_mock_header {
-            let header = ("x-mock-by".to_owned(), crate::voice::SERVER.to_owned());
-            steps.push(HeaderStep::Set(BTreeMap::from([header])));
+            let header = ("x-mock-by".to_owned(), crate::errors::SERVER.to_owned());
+            steps.push(HeaderEdit::Set(BTreeMap::from([header])));
         }
         serde_json::to_value(Config {
             status: super::uri_blocker::answerable(options.response_status),

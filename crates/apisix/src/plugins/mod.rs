@@ -60,11 +60,11 @@ mod workflow;
 mod zipkin;
 
 pub use catalogue::{is_known, mapping, spellings};
-pub use check::{Checker, Side};
+pub use check::{Checker, PluginLocation};
 pub use meta::{Meta, shape as meta_shape};
 pub use unserved::unserved;
 
-use crate::schema::Shape;
+use crate::schema::Schema;
 use crate::settings::Settings;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -72,7 +72,7 @@ use std::collections::BTreeMap;
 use weir_model::Severity;
 
 /// A plugin of APISIX that Weir's catalogue has.
-pub trait Mapping: Sync {
+pub trait PluginAdapter: Sync {
     /// Its name in APISIX.
     fn name(&self) -> &'static str;
 
@@ -88,10 +88,10 @@ pub trait Mapping: Sync {
     }
 
     /// What its configuration must look like.
-    fn shape(&self) -> &'static Shape;
+    fn shape(&self) -> &'static Schema;
 
     /// What its metadata must look like; `None`: Weir uses none.
-    fn metadata_shape(&self) -> Option<&'static Shape> {
+    fn metadata_shape(&self) -> Option<&'static Schema> {
         None
     }
 
@@ -120,7 +120,7 @@ pub trait Mapping: Sync {
     }
 
     /// How consumers are recognised by it, where it authenticates.
-    fn credentials(&self) -> Option<&dyn CredentialMapping> {
+    fn credentials(&self) -> Option<&dyn CredentialAdapter> {
         None
     }
 
@@ -133,7 +133,7 @@ pub trait Mapping: Sync {
     fn plugin(&self) -> &'static str;
 
     /// The upstreams that its configuration brings or names, by the names that its translation gives their services.
-    fn upstreams(&self, config: &Value) -> Vec<(String, BroughtUpstream)> {
+    fn upstreams(&self, config: &Value) -> Vec<(String, PluginUpstreamRef)> {
         let _ = config;
         Vec::new()
     }
@@ -146,14 +146,14 @@ pub trait Mapping: Sync {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &Surroundings<'_>,
-        notes: &mut Notes,
+        surroundings: &PluginContext<'_>,
+        notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error>;
 }
 
 /// An upstream to which a plugin sends calls.
 #[derive(Debug)]
-pub enum BroughtUpstream {
+pub enum PluginUpstreamRef {
     /// The resource with this id.
     Known(String),
     /// One that stands in the plugin's configuration.
@@ -161,9 +161,9 @@ pub enum BroughtUpstream {
 }
 
 /// The consumers' side of a plugin that authenticates.
-pub trait CredentialMapping: Sync {
+pub trait CredentialAdapter: Sync {
     /// What a consumer's configuration must look like.
-    fn shape(&self) -> &'static Shape;
+    fn shape(&self) -> &'static Schema;
 
     /// Checks what a shape cannot say.
     ///
@@ -202,7 +202,7 @@ pub struct Phases {
 
 /// What a translation may know of its surroundings.
 #[derive(Debug)]
-pub struct Surroundings<'s> {
+pub struct PluginContext<'s> {
     /// The id of the instance; its counters belong to it.
     pub instance: &'s str,
     /// Metadata of plugins, by plugin name.
@@ -219,7 +219,7 @@ pub struct Surroundings<'s> {
 
 /// Remarks about a configuration.
 #[derive(Debug, Default)]
-pub struct Notes(pub Vec<Note>);
+pub struct Warnings(pub Vec<Note>);
 
 /// A remark about a field of a configuration.
 #[derive(Debug)]
@@ -232,7 +232,7 @@ pub struct Note {
     pub message: String,
 }
 
-impl Notes {
+impl Warnings {
     /// The field is served in another way than in APISIX.
     pub fn warn(&mut self, field: &'static str, message: impl Into<String>) {
         self.0.push(Note {

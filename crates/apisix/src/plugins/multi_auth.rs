@@ -1,7 +1,7 @@
 //! `multi-auth`: `multi-auth` of the catalogue.
 
-use super::{Mapping, Notes, Phases, Surroundings, is_known, mapping, meta};
-use crate::schema::{Shape, any, array, object};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, is_known, mapping, meta};
+use crate::schema::{Schema, any, array, object};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -10,7 +10,7 @@ use weir_plugins::multi_auth::Config;
 /// The plugin.
 pub struct MultiAuth;
 
-impl Mapping for MultiAuth {
+impl PluginAdapter for MultiAuth {
     fn name(&self) -> &'static str {
         "multi-auth"
     }
@@ -26,8 +26,8 @@ impl Mapping for MultiAuth {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             object([
                 ("auth_plugins", array(any()).min_items(2)),
                 ("_meta", meta::shape()),
@@ -67,8 +67,8 @@ impl Mapping for MultiAuth {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &Surroundings<'_>,
-        notes: &mut Notes,
+        surroundings: &PluginContext<'_>,
+        notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let mut any_of = Vec::new();
         for (name, config) in config.as_object().into_iter().flat_map(ways) {
@@ -95,7 +95,7 @@ fn ways(config: &Map<String, Value>) -> impl Iterator<Item = (&str, &Value)> {
 }
 
 /// A configuration with its defaults.
-fn complete(mapping: &dyn Mapping, config: &Value) -> Result<Value, String> {
+fn complete(mapping: &dyn PluginAdapter, config: &Value) -> Result<Value, String> {
     let mut config = config.clone();
     if matches!(&config, Value::Array(items) if items.is_empty()) {
         config = Value::Object(Map::new());

@@ -1,7 +1,7 @@
 //! `opentelemetry`: `tracing` of the catalogue, to a collector that the plugin's metadata names.
 
-use super::{Mapping, Notes, Phases, Surroundings, meta, read};
-use crate::schema::{Shape, array, boolean, integer, number, object, one_of, text};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, meta, read};
+use crate::schema::{Schema, array, boolean, integer, number, object, one_of, text};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use weir_plugins::logger::Batch;
 use weir_plugins::logger::target::HttpTarget;
 use weir_plugins::tracing::propagation::{Format, Inject};
-use weir_plugins::tracing::shape::{Root, Source, Spans, texts};
+use weir_plugins::tracing::span_config::{Root, Source, Spans, texts};
 use weir_plugins::tracing::{Config, Export, Parent, Sampling};
 
 /// The plugin.
@@ -175,7 +175,7 @@ impl Metadata {
     }
 }
 
-impl Mapping for Opentelemetry {
+impl PluginAdapter for Opentelemetry {
     fn name(&self) -> &'static str {
         "opentelemetry"
     }
@@ -191,8 +191,8 @@ impl Mapping for Opentelemetry {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             let names = || array(text().longer(1));
             object([
                 ("sampler", sampler()),
@@ -204,8 +204,8 @@ impl Mapping for Opentelemetry {
         &SHAPE
     }
 
-    fn metadata_shape(&self) -> Option<&'static Shape> {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(metadata);
+    fn metadata_shape(&self) -> Option<&'static Schema> {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(metadata);
         Some(&SHAPE)
     }
 
@@ -216,8 +216,8 @@ impl Mapping for Opentelemetry {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &Surroundings<'_>,
-        notes: &mut Notes,
+        surroundings: &PluginContext<'_>,
+        notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         let metadata = surroundings.metadata.get(self.name());
@@ -294,7 +294,7 @@ fn spans(additional: &[String]) -> Spans {
     }
 }
 
-fn sampler() -> Shape {
+fn sampler() -> Schema {
     const NAMES: [&str; 4] = ["always_on", "always_off", "trace_id_ratio", "parent_base"];
     let [on, off, ratio, _] = NAMES;
     let fraction = || ("fraction", number().or(0));
@@ -308,7 +308,7 @@ fn sampler() -> Shape {
     object([("name", text().options(NAMES).or(off)), ("options", options)]).or(usual)
 }
 
-fn metadata() -> Shape {
+fn metadata() -> Schema {
     let plain = || object([]).each_field(".*", one_of([boolean(), number(), text()]));
     let collector = object([
         ("address", text().or("127.0.0.1:4318")),

@@ -1,9 +1,9 @@
 //! `prometheus`: metrics of calls under the original's names. Where they are told, `public-api` and the status listener
 //! say.
 
-use super::{Mapping, Notes, Phases, Surroundings, meta, read};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, meta, read};
 use crate::metrics::EXPOSITION;
-use crate::schema::{Shape, array, boolean, object, text};
+use crate::schema::{Schema, array, boolean, object, text};
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::LazyLock;
@@ -69,7 +69,7 @@ const MODEL_LABELS: [&str; 11] = [
 ];
 
 /// The metadata's lists of labels, by metric.
-fn disabled_labels() -> Shape {
+fn disabled_labels() -> Schema {
     let of = |labels: &[&'static str]| array(text().options(labels.iter().copied()));
     let mut shape = object([
         ("http_status", of(&OF_STATUS)),
@@ -86,7 +86,7 @@ fn disabled_labels() -> Shape {
     shape.closed()
 }
 
-impl Mapping for Prometheus {
+impl PluginAdapter for Prometheus {
     fn name(&self) -> &'static str {
         "prometheus"
     }
@@ -106,14 +106,14 @@ impl Mapping for Prometheus {
         true
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> =
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> =
             LazyLock::new(|| object([("prefer_name", boolean().or(false)), ("_meta", meta::shape())]));
         &SHAPE
     }
 
-    fn metadata_shape(&self) -> Option<&'static Shape> {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| object([("disabled_labels", disabled_labels())]));
+    fn metadata_shape(&self) -> Option<&'static Schema> {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| object([("disabled_labels", disabled_labels())]));
         Some(&SHAPE)
     }
 
@@ -124,8 +124,8 @@ impl Mapping for Prometheus {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &Surroundings<'_>,
-        _: &mut Notes,
+        surroundings: &PluginContext<'_>,
+        _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         let metadata = surroundings.metadata.get(self.name());

@@ -1,7 +1,7 @@
 //! `proxy-cache` and `graphql-proxy-cache`: `proxy-cache` of the catalogue.
 
-use super::{Mapping, Notes, Phases, Surroundings, meta, read};
-use crate::schema::{Shape, array, boolean, integer, object, text};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, meta, read};
+use crate::schema::{Schema, array, boolean, integer, object, text};
 use crate::settings::{CacheZone, Settings};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -37,7 +37,7 @@ struct Options {
 }
 
 /// The shape of what both have in common.
-fn shape() -> Shape {
+fn shape() -> Schema {
     object([
         ("cache_zone", text().length(1, 100).or("disk_cache_one")),
         ("cache_strategy", text().options(["disk", "memory"]).or("disk")),
@@ -60,7 +60,7 @@ fn check_zone(config: &Map<String, Value>, settings: &Settings) -> Result<(), St
 }
 
 /// The place on a disk of a zone.
-fn disk(zone: Option<&CacheZone>, notes: &mut Notes) -> Option<Disk> {
+fn disk(zone: Option<&CacheZone>, notes: &mut Warnings) -> Option<Disk> {
     let disk = zone.and_then(|zone| zone.disk.as_ref());
     let disk = disk.and_then(|disk| {
         Some(Disk {
@@ -78,7 +78,7 @@ fn disk(zone: Option<&CacheZone>, notes: &mut Notes) -> Option<Disk> {
     disk
 }
 
-fn common(config: &Value, settings: &Settings, notes: &mut Notes) -> Result<Config, serde_json::Error> {
+fn common(config: &Value, settings: &Settings, notes: &mut Warnings) -> Result<Config, serde_json::Error> {
     let common: Common = read(config)?;
     let is_disk = common.cache_strategy == "disk";
     let zone = settings.zone(&common.cache_zone);
@@ -114,7 +114,7 @@ fn common(config: &Value, settings: &Settings, notes: &mut Notes) -> Result<Conf
     })
 }
 
-impl Mapping for ProxyCache {
+impl PluginAdapter for ProxyCache {
     fn name(&self) -> &'static str {
         "proxy-cache"
     }
@@ -131,8 +131,8 @@ impl Mapping for ProxyCache {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             let texts = || array(text().pattern(r"(^[^\$].+$|^\$[0-9a-zA-Z_]+$)")).min_items(1);
             let statuses = array(integer().at_least(200).at_most(599)).min_items(1).unique();
             let methods = array(text().options(["GET", "POST", "HEAD"]))
@@ -173,8 +173,8 @@ impl Mapping for ProxyCache {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &Surroundings<'_>,
-        notes: &mut Notes,
+        surroundings: &PluginContext<'_>,
+        notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         let common = common(config, surroundings.settings, notes)?;
@@ -192,7 +192,7 @@ impl Mapping for ProxyCache {
     }
 }
 
-impl Mapping for GraphqlProxyCache {
+impl PluginAdapter for GraphqlProxyCache {
     fn name(&self) -> &'static str {
         "graphql-proxy-cache"
     }
@@ -209,8 +209,8 @@ impl Mapping for GraphqlProxyCache {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(shape);
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(shape);
         &SHAPE
     }
 
@@ -225,8 +225,8 @@ impl Mapping for GraphqlProxyCache {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &Surroundings<'_>,
-        notes: &mut Notes,
+        surroundings: &PluginContext<'_>,
+        notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let name = surroundings.instance.strip_suffix("/graphql-proxy-cache");
         let store = config.get("cache_strategy").and_then(Value::as_str);

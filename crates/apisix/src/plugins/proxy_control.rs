@@ -1,7 +1,7 @@
 //! `proxy-control`: `request-buffering` of the catalogue.
 
-use super::{Mapping, Notes, Phases, Surroundings, meta};
-use crate::schema::{Shape, boolean, object};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, meta};
+use crate::schema::{Schema, boolean, object};
 use serde_json::Value;
 use std::sync::LazyLock;
 use weir_plugins::request_buffering::Config;
@@ -9,7 +9,7 @@ use weir_plugins::request_buffering::Config;
 /// The plugin.
 pub struct ProxyControl;
 
-impl Mapping for ProxyControl {
+impl PluginAdapter for ProxyControl {
     fn name(&self) -> &'static str {
         "proxy-control"
     }
@@ -25,8 +25,8 @@ impl Mapping for ProxyControl {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             object([
                 ("request_buffering", boolean().or(true)),
                 ("_meta", meta::shape()),
@@ -42,8 +42,8 @@ impl Mapping for ProxyControl {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
-        _: &mut Notes,
+        _: &PluginContext<'_>,
+        _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         serde_json::to_value(Config {
             whole: config["request_buffering"] == Value::Bool(true),

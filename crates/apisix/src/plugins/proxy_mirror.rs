@@ -1,7 +1,7 @@
 //! `proxy-mirror`: `mirror` of the catalogue.
 
-use super::{Mapping, Notes, Phases, Surroundings, meta, read};
-use crate::schema::{Shape, number, object, text};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, meta, read};
+use crate::schema::{Schema, number, object, text};
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::LazyLock;
@@ -18,7 +18,7 @@ struct Options {
     sample_ratio: f64,
 }
 
-impl Mapping for ProxyMirror {
+impl PluginAdapter for ProxyMirror {
     fn name(&self) -> &'static str {
         "proxy-mirror"
     }
@@ -36,8 +36,8 @@ impl Mapping for ProxyMirror {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             let host = r"^(http(s)?|grpc(s)?):\/\/([\da-zA-Z.-]+|\[[\da-fA-F:]+\])(:\d+)?$";
             object([
                 ("host", text().pattern(host)),
@@ -61,8 +61,8 @@ impl Mapping for ProxyMirror {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &Surroundings<'_>,
-        notes: &mut Notes,
+        surroundings: &PluginContext<'_>,
+        notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         if !options.host.starts_with("http://") {

@@ -1,7 +1,7 @@
 //! `proxy-rewrite`: `request-rewrite` of the catalogue.
 
-use super::{Mapping, Notes, Phases, Surroundings, check_regex, headers, meta, read};
-use crate::schema::{Shape, array, boolean, number, object, one_of, text};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, check_regex, headers, meta, read};
+use crate::schema::{Schema, array, boolean, number, object, one_of, text};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
@@ -22,7 +22,7 @@ struct Options {
     headers: Map<String, Value>,
 }
 
-impl Mapping for ProxyRewrite {
+impl PluginAdapter for ProxyRewrite {
     fn name(&self) -> &'static str {
         "proxy-rewrite"
     }
@@ -38,8 +38,8 @@ impl Mapping for ProxyRewrite {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             object([
                 (
                     "method",
@@ -85,8 +85,8 @@ impl Mapping for ProxyRewrite {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &Surroundings<'_>,
-        notes: &mut Notes,
+        surroundings: &PluginContext<'_>,
+        notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         for pattern in options.regex_uri.iter().step_by(2) {
@@ -139,7 +139,7 @@ fn is_replacement(text: &str) -> bool {
     true
 }
 
-fn header_changes() -> Shape {
+fn header_changes() -> Schema {
     let scalar = || one_of([text(), number()]);
     let values = || one_of([text(), number(), array(scalar()).min_items(1)]);
     let by_name = || object([]).each_field("^[^:]+$", values()).min_fields(1);

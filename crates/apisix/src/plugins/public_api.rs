@@ -1,10 +1,10 @@
 //! `public-api`: makes an internal interface public: the metrics, and purges of `graphql-proxy-cache`. Both are
 //! `metrics-endpoint` of the catalogue.
 
-use super::{Mapping, Notes, Phases, Surroundings, meta};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, meta};
+use crate::errors;
 use crate::metrics::EXPOSITION;
-use crate::schema::{Shape, object, text};
-use crate::voice;
+use crate::schema::{Schema, object, text};
 use serde_json::Value;
 use std::sync::LazyLock;
 use weir_plugins::prometheus::EndpointConfig;
@@ -18,7 +18,7 @@ const PURGES: &str = "/apisix/plugin/graphql-proxy-cache/";
 /// The original's others.
 const INTERNAL: [&str; 3] = ["/apisix/batch-requests", "/apisix/status", "/apisix/plugin/"];
 
-impl Mapping for PublicApi {
+impl PluginAdapter for PublicApi {
     fn name(&self) -> &'static str {
         "public-api"
     }
@@ -34,8 +34,9 @@ impl Mapping for PublicApi {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| object([("uri", text()), ("_meta", meta::shape())]));
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> =
+            LazyLock::new(|| object([("uri", text()), ("_meta", meta::shape())]));
         &SHAPE
     }
 
@@ -46,8 +47,8 @@ impl Mapping for PublicApi {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &Surroundings<'_>,
-        notes: &mut Notes,
+        surroundings: &PluginContext<'_>,
+        notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let metrics = surroundings.settings.prometheus.export_uri.as_str();
         let path = match config.get("uri").and_then(Value::as_str) {
@@ -65,8 +66,8 @@ impl Mapping for PublicApi {
             exposition: EXPOSITION.to_owned(),
             path,
             purge_below: config.get("uri").is_none().then(|| PURGES.to_owned()),
-            otherwise: voice::page(404),
-            otherwise_type: voice::HTML.to_owned(),
+            otherwise: errors::page(404),
+            otherwise_type: errors::HTML.to_owned(),
         })
     }
 }

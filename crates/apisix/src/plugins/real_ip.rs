@@ -1,8 +1,8 @@
 //! `real-ip`: APISIX's fields and defaults for `real-ip` of the catalogue.
 
 use super::ip_restriction::{check_addresses, explain_addresses};
-use super::{Mapping, Notes, Phases, Surroundings, meta, read};
-use crate::schema::{Shape, address, array, boolean, object, text};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, meta, read};
+use crate::schema::{Schema, address, array, boolean, object, text};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
@@ -19,7 +19,7 @@ struct Options {
     recursive: bool,
 }
 
-impl Mapping for RealIp {
+impl PluginAdapter for RealIp {
     fn name(&self) -> &'static str {
         "real-ip"
     }
@@ -35,8 +35,8 @@ impl Mapping for RealIp {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             object([
                 ("trusted_addresses", array(address()).min_items(1)),
                 ("source", text().longer(1)),
@@ -63,8 +63,8 @@ impl Mapping for RealIp {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
-        _: &mut Notes,
+        _: &PluginContext<'_>,
+        _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         serde_json::to_value(Config {

@@ -1,7 +1,7 @@
 //! `redirect`: `redirect` of the catalogue.
 
-use super::{Mapping, Notes, Phases, Surroundings, check_regex, meta, read};
-use crate::schema::{Shape, array, boolean, having, integer, object, text};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, check_regex, meta, read};
+use crate::schema::{Schema, array, boolean, having, integer, object, text};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
@@ -24,7 +24,7 @@ struct Options {
     append_query_string: bool,
 }
 
-impl Mapping for Redirect {
+impl PluginAdapter for Redirect {
     fn name(&self) -> &'static str {
         "redirect"
     }
@@ -40,8 +40,8 @@ impl Mapping for Redirect {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             object([
                 ("ret_code", integer().at_least(200).or(302)),
                 ("uri", text().longer(2).pattern(PARTS)),
@@ -79,8 +79,8 @@ impl Mapping for Redirect {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &Surroundings<'_>,
-        notes: &mut Notes,
+        surroundings: &PluginContext<'_>,
+        notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         let pattern = options.regex_uri.map(|pair| {

@@ -1,9 +1,9 @@
 //! The Redis of limits: APISIX's settings for each policy, and what they are in the catalogue.
 
-use super::Notes;
-use crate::schema::{Shape, any, array, boolean, integer, object, text};
+use super::Warnings;
+use crate::schema::{Schema, any, array, boolean, integer, object, text};
 use serde::Deserialize;
-use weir_plugins::redis::{Password, Redis, Sentinel, Tls, WhenAway};
+use weir_plugins::redis::{OnUnavailable, Password, Redis, Sentinel, Tls};
 
 /// The settings as they are read; which are used depends on the policy.
 #[derive(Deserialize)]
@@ -42,7 +42,7 @@ struct Address {
 
 impl Settings {
     /// The Redis of the catalogue; `None`: the policy is another one.
-    pub fn redis(&self, notes: &mut Notes) -> Option<Redis> {
+    pub fn redis(&self, notes: &mut Warnings) -> Option<Redis> {
         let timeout = |time: Option<u64>| time.unwrap_or(1_000).clamp(1, 60_000);
         let tls = |is_on: Option<bool>, verify: Option<bool>| {
             is_on.unwrap_or(false).then_some(Tls {
@@ -97,20 +97,20 @@ impl Settings {
     }
 
     /// What becomes of calls while the Redis is away.
-    pub fn when_away(&self) -> WhenAway {
+    pub fn when_away(&self) -> OnUnavailable {
         match self.allow_degradation {
-            true => WhenAway::Pass,
-            false => WhenAway::Refuse,
+            true => OnUnavailable::Pass,
+            false => OnUnavailable::Refuse,
         }
     }
 }
 
 /// Where the policy is this one.
-fn policy(name: &'static str) -> Shape {
+fn policy(name: &'static str) -> Schema {
     object([("policy", any().options([name]))])
 }
 
-fn pool() -> [(&'static str, Shape); 3] {
+fn pool() -> [(&'static str, Schema); 3] {
     [
         ("redis_timeout", integer().at_least(1).or(1000)),
         ("redis_keepalive_timeout", integer().at_least(1000).or(10_000)),
@@ -118,7 +118,7 @@ fn pool() -> [(&'static str, Shape); 3] {
     ]
 }
 
-fn single(key_ttl: bool) -> Shape {
+fn single(key_ttl: bool) -> Schema {
     let [timeout, keepalive_timeout, keepalive_pool] = pool();
     let shape = object([
         ("redis_host", text().longer(2)),
@@ -136,7 +136,7 @@ fn single(key_ttl: bool) -> Shape {
     with_time(shape, key_ttl)
 }
 
-fn cluster(key_ttl: bool) -> Shape {
+fn cluster(key_ttl: bool) -> Schema {
     let [timeout, keepalive_timeout, keepalive_pool] = pool();
     let shape = object([
         (
@@ -155,14 +155,14 @@ fn cluster(key_ttl: bool) -> Shape {
     with_time(shape, key_ttl)
 }
 
-fn with_time(shape: Shape, key_ttl: bool) -> Shape {
+fn with_time(shape: Schema, key_ttl: bool) -> Schema {
     match key_ttl {
         true => shape.field("key_ttl", integer().or(3600)),
         false => shape,
     }
 }
 
-fn sentinel() -> Shape {
+fn sentinel() -> Schema {
     let address = object([
         ("host", text().longer(2)),
         ("port", integer().at_least(1).at_most(65_535)),
@@ -187,7 +187,7 @@ fn sentinel() -> Shape {
 
 /// A shape whose settings depend on the policy. `with_sentinel`: a third policy is there. `key_ttl`: places are
 /// forgotten after a time.
-pub fn with_policies(shape: Shape, with_sentinel: bool, key_ttl: bool) -> Shape {
+pub fn with_policies(shape: Schema, with_sentinel: bool, key_ttl: bool) -> Schema {
     let otherwise = match with_sentinel {
         true => any().when(policy("redis-sentinel"), sentinel(), any()),
         false => any(),

@@ -1,7 +1,7 @@
 //! `referer-restriction`: `referer-restriction` of the catalogue.
 
-use super::{Mapping, Notes, Phases, Surroundings, meta, read};
-use crate::schema::{Shape, array, boolean, having, host, object, text};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, meta, read};
+use crate::schema::{Schema, array, boolean, having, host, object, text};
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::LazyLock;
@@ -20,7 +20,7 @@ struct Options {
     message: String,
 }
 
-impl Mapping for RefererRestriction {
+impl PluginAdapter for RefererRestriction {
     fn name(&self) -> &'static str {
         "referer-restriction"
     }
@@ -36,8 +36,8 @@ impl Mapping for RefererRestriction {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             object([
                 ("bypass_missing", boolean().or(false)),
                 ("whitelist", array(host()).min_items(1)),
@@ -60,8 +60,8 @@ impl Mapping for RefererRestriction {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
-        _: &mut Notes,
+        _: &PluginContext<'_>,
+        _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         serde_json::to_value(Config {

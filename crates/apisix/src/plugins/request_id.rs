@@ -1,7 +1,7 @@
 //! `request-id`: `request-id` of the catalogue.
 
-use super::{Mapping, Notes, Phases, Surroundings, meta, read};
-use crate::schema::{Shape, boolean, integer, object, text};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, meta, read};
+use crate::schema::{Schema, boolean, integer, object, text};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::LazyLock;
@@ -28,7 +28,7 @@ struct Range {
     length: u64,
 }
 
-impl Mapping for RequestId {
+impl PluginAdapter for RequestId {
     fn name(&self) -> &'static str {
         "request-id"
     }
@@ -45,8 +45,8 @@ impl Mapping for RequestId {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             object([
                 ("header_name", text().or("X-Request-Id")),
                 ("include_in_response", boolean().or(true)),
@@ -77,8 +77,8 @@ impl Mapping for RequestId {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
-        notes: &mut Notes,
+        _: &PluginContext<'_>,
+        notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         serde_json::to_value(Config {
@@ -100,7 +100,7 @@ impl Mapping for RequestId {
     }
 }
 
-fn random(range: Range, notes: &mut Notes) -> Generator {
+fn random(range: Range, notes: &mut Warnings) -> Generator {
     const LONGEST: u16 = 256;
     let length = u16::try_from(range.length).unwrap_or(u16::MAX);
     if length > LONGEST {

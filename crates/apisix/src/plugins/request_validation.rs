@@ -1,7 +1,7 @@
 //! `request-validation`: `request-validation` of the catalogue.
 
-use super::{Mapping, Notes, Phases, Surroundings, meta, read};
-use crate::schema::{Shape, having, integer, object, text};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, meta, read};
+use crate::schema::{Schema, having, integer, object, text};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
@@ -19,7 +19,7 @@ struct Options {
     rejected_msg: Option<String>,
 }
 
-impl Mapping for RequestValidation {
+impl PluginAdapter for RequestValidation {
     fn name(&self) -> &'static str {
         "request-validation"
     }
@@ -35,8 +35,8 @@ impl Mapping for RequestValidation {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             object([
                 ("header_schema", object([])),
                 ("body_schema", object([])),
@@ -65,8 +65,8 @@ impl Mapping for RequestValidation {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
-        _: &mut Notes,
+        _: &PluginContext<'_>,
+        _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         serde_json::to_value(Config {

@@ -1,7 +1,9 @@
 //! `response-rewrite`: `response-rewrite` of the catalogue.
 
-use super::{Mapping, Notes, Phases, Surroundings, check_regex, headers, meta, read};
-use crate::schema::{Shape, any, any_of, array, boolean, having, integer, not, number, object, one_of, text};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, check_regex, headers, meta, read};
+use crate::schema::{
+    Schema, any, any_of, array, boolean, having, integer, not, number, object, one_of, text,
+};
 use crate::translate::vars;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -34,7 +36,7 @@ struct Filter {
     options: String,
 }
 
-impl Mapping for ResponseRewrite {
+impl PluginAdapter for ResponseRewrite {
     fn name(&self) -> &'static str {
         "response-rewrite"
     }
@@ -50,8 +52,8 @@ impl Mapping for ResponseRewrite {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             object([
                 ("headers", header_changes()),
                 ("filters", array(filter()).min_items(1)),
@@ -99,8 +101,8 @@ impl Mapping for ResponseRewrite {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
-        notes: &mut Notes,
+        _: &PluginContext<'_>,
+        notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         let when = match options.vars.as_deref().map(vars::compile) {
@@ -161,7 +163,7 @@ fn body_of_filters(filters: &[Filter]) -> Option<String> {
     filters.iter().any(is_unreadable).then(String::new)
 }
 
-fn replacements(filters: &[Filter], notes: &mut Notes) -> Vec<Replacement> {
+fn replacements(filters: &[Filter], notes: &mut Warnings) -> Vec<Replacement> {
     let mut replacements = Vec::with_capacity(filters.len());
     for filter in filters {
         match check_regex(&filter.regex) {
@@ -187,7 +189,7 @@ fn with_options(regex: &str, options: &str) -> String {
     }
 }
 
-fn header_changes() -> Shape {
+fn header_changes() -> Schema {
     let by_name = || {
         object([])
             .each_field("^[^:]+$", one_of([text(), number()]))
@@ -201,7 +203,7 @@ fn header_changes() -> Shape {
     any_of([by_name(), operations])
 }
 
-fn filter() -> Shape {
+fn filter() -> Schema {
     object([
         ("regex", text().longer(1)),
         ("scope", text().options(["once", "global"]).or("once")),

@@ -1,7 +1,7 @@
 //! `traffic-label`: `traffic-label` of the catalogue.
 
-use super::{Mapping, Notes, Phases, Surroundings, headers, meta, read};
-use crate::schema::{Shape, any, any_of, array, integer, object, text};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, headers, meta, read};
+use crate::schema::{Schema, any, any_of, array, integer, object, text};
 use crate::translate::vars;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -29,7 +29,7 @@ struct ActionOptions {
     set_headers: Map<String, Value>,
 }
 
-impl Mapping for TrafficLabel {
+impl PluginAdapter for TrafficLabel {
     fn name(&self) -> &'static str {
         "traffic-label"
     }
@@ -45,8 +45,8 @@ impl Mapping for TrafficLabel {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             let action = object([
                 ("weight", integer().at_least(1).or(1)),
                 ("set_headers", object([]).min_fields(1)),
@@ -93,8 +93,8 @@ impl Mapping for TrafficLabel {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
-        notes: &mut Notes,
+        _: &PluginContext<'_>,
+        notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         let rules = options.rules.into_iter().map(|rule| Rule {

@@ -1,8 +1,8 @@
 //! `traffic-split`: `traffic-split` of the catalogue.
 
-use super::{BroughtUpstream, Mapping, Notes, Phases, Surroundings, meta, read};
+use super::{Phases, PluginAdapter, PluginContext, PluginUpstreamRef, Warnings, meta, read};
 use crate::document::{self, Item, Upstream};
-use crate::schema::{Shape, any, array, id, integer, object};
+use crate::schema::{Schema, any, array, id, integer, object};
 use crate::translate::vars;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -39,7 +39,7 @@ struct WeightedUpstream {
     upstream: Option<Value>,
 }
 
-impl Mapping for TrafficSplit {
+impl PluginAdapter for TrafficSplit {
     fn name(&self) -> &'static str {
         "traffic-split"
     }
@@ -55,8 +55,8 @@ impl Mapping for TrafficSplit {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             let weighted = object([
                 ("upstream_id", id()),
                 ("upstream", document::new_upstream_shape()),
@@ -97,7 +97,7 @@ impl Mapping for TrafficSplit {
         "traffic-split"
     }
 
-    fn upstreams(&self, config: &Value) -> Vec<(String, BroughtUpstream)> {
+    fn upstreams(&self, config: &Value) -> Vec<(String, PluginUpstreamRef)> {
         let options: Options = read(config).unwrap_or(Options { rules: Vec::new() });
         let mut brought = Vec::new();
         for weighted in options.rules.into_iter().flat_map(|rule| rule.weighted_upstreams) {
@@ -111,8 +111,8 @@ impl Mapping for TrafficSplit {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &Surroundings<'_>,
-        notes: &mut Notes,
+        surroundings: &PluginContext<'_>,
+        notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         let mut rules = Vec::with_capacity(options.rules.len());
@@ -174,18 +174,18 @@ impl WeightedUpstream {
         }
     }
 
-    fn brought(self) -> Option<BroughtUpstream> {
+    fn brought(self) -> Option<PluginUpstreamRef> {
         match self.id() {
-            Some(id) => Some(BroughtUpstream::Known(id)),
+            Some(id) => Some(PluginUpstreamRef::Known(id)),
             None => self
                 .own()
-                .map(|upstream| BroughtUpstream::Own(Box::new(upstream))),
+                .map(|upstream| PluginUpstreamRef::Own(Box::new(upstream))),
         }
     }
 }
 
 /// That one of several conditions holds; without any, all calls are meant.
-fn any_of(matches: Option<Vec<MatchOptions>>, notes: &mut Notes) -> Option<Predicate> {
+fn any_of(matches: Option<Vec<MatchOptions>>, notes: &mut Warnings) -> Option<Predicate> {
     let matches = matches.filter(|matches| !matches.is_empty())?;
     let mut compiled = Vec::with_capacity(matches.len());
     for conditions in matches {

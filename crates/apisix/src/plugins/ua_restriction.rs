@@ -1,7 +1,7 @@
 //! `ua-restriction`: `user-agent-restriction` of the catalogue.
 
-use super::{Mapping, Notes, Phases, Surroundings, meta, read, regexes};
-use crate::schema::{Shape, array, boolean, having, object, text};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, meta, read, regexes};
+use crate::schema::{Schema, array, boolean, having, object, text};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
@@ -20,7 +20,7 @@ struct Options {
     message: String,
 }
 
-impl Mapping for UaRestriction {
+impl PluginAdapter for UaRestriction {
     fn name(&self) -> &'static str {
         "ua-restriction"
     }
@@ -36,8 +36,8 @@ impl Mapping for UaRestriction {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             let list = || array(text().longer(1)).min_items(1);
             object([
                 ("bypass_missing", boolean().or(false)),
@@ -66,8 +66,8 @@ impl Mapping for UaRestriction {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
-        _: &mut Notes,
+        _: &PluginContext<'_>,
+        _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         serde_json::to_value(Config {

@@ -8,8 +8,8 @@ mod checks;
 mod models;
 mod openid;
 
-use super::Side;
-use crate::schema::Shape;
+use super::PluginLocation;
+use crate::schema::Schema;
 use serde_json::{Map, Value};
 use std::sync::{LazyLock, OnceLock};
 
@@ -129,9 +129,9 @@ pub struct Unserved {
 
 #[derive(Debug)]
 struct Shapes {
-    request: Shape,
-    consumer: Option<Shape>,
-    metadata: Option<Shape>,
+    request: Schema,
+    consumer: Option<Schema>,
+    metadata: Option<Schema>,
 }
 
 /// The plugin of this name, if Weir lacks it.
@@ -162,7 +162,7 @@ impl Unserved {
 
     fn shapes(&'static self) -> &'static Shapes {
         self.shapes.get_or_init(|| {
-            let shape = |which: &str| self.schemas().get(which).map(Shape::from_json_schema);
+            let shape = |which: &str| self.schemas().get(which).map(Schema::from_json_schema);
             Shapes {
                 request: shape("schema").unwrap_or_default(),
                 consumer: shape("consumer_schema"),
@@ -175,9 +175,9 @@ impl Unserved {
     ///
     /// # Errors
     /// In APISIX's words.
-    pub fn check(&'static self, config: &mut Value, side: Side) -> Result<(), String> {
+    pub fn check(&'static self, config: &mut Value, side: PluginLocation) -> Result<(), String> {
         let shapes = self.shapes();
-        if let (Side::Consumer, Some(shape)) = (side, &shapes.consumer) {
+        if let (PluginLocation::Consumer, Some(shape)) = (side, &shapes.consumer) {
             return shape.check(config);
         }
         if let Value::Object(config) = config {
@@ -191,7 +191,7 @@ impl Unserved {
     }
 
     /// What its metadata must look like.
-    pub fn metadata_shape(&'static self) -> Option<&'static Shape> {
+    pub fn metadata_shape(&'static self) -> Option<&'static Schema> {
         self.shapes().metadata.as_ref()
     }
 }
@@ -199,8 +199,8 @@ impl Unserved {
 #[cfg(test)]
 mod tests {
     use super::{SCHEMAS, unserved};
-    use crate::plugins::{Side, mapping};
-    use crate::schema::Shape;
+    use crate::plugins::{PluginLocation, mapping};
+    use crate::schema::Schema;
     use serde_json::{Value, json};
 
     /// Every pattern in a schema.
@@ -232,12 +232,12 @@ mod tests {
                 // Its tags are checked by a function.
                 let looks_ahead = *name == "loggly" && found == ["^(?!tag=)[ -~]*"];
                 assert!(found.is_empty() || looks_ahead, "{name}: {found:?}");
-                Shape::from_json_schema(schema);
+                Schema::from_json_schema(schema);
             }
         }
     }
 
-    fn refused<const N: usize>(cases: [(&str, Side, Value, &str); N]) {
+    fn refused<const N: usize>(cases: [(&str, PluginLocation, Value, &str); N]) {
         for (name, side, config, told) in cases {
             let plugin = unserved(name).expect("Weir lacks it");
             assert_eq!(
@@ -253,55 +253,55 @@ mod tests {
         refused([
             (
                 "opa",
-                Side::Request,
+                PluginLocation::Request,
                 json!({"host": "http://127.0.0.1:8181"}),
                 "property \"policy\" is required",
             ),
             (
                 "ldap-auth",
-                Side::Consumer,
+                PluginLocation::Consumer,
                 json!({"user_dn": 1}),
                 "property \"user_dn\" validation failed: wrong type: expected string, got number",
             ),
             (
                 "ldap-auth-advanced",
-                Side::Request,
+                PluginLocation::Request,
                 json!({"ldap_uri": "a", "base_dn": "b", "bind_dn": "c"}),
                 "ldap_password is required when bind_dn is set",
             ),
             (
                 "ai-prompt-guard",
-                Side::Request,
+                PluginLocation::Request,
                 json!({"deny_patterns": ["("]}),
                 "invalid deny_pattern: (",
             ),
             (
                 "ai-proxy",
-                Side::Request,
+                PluginLocation::Request,
                 json!({"provider": "vertex-ai", "auth": {"header": {"a": "b"}}}),
                 "vertex-ai requires either provider_conf (project_id + region) or override.endpoint",
             ),
             (
                 "loggly",
-                Side::Request,
+                PluginLocation::Request,
                 json!({"customer_token": "t", "tags": ["a", "tag=b"]}),
                 "property \"tags\" validation failed: failed to validate item 2: failed to match pattern \"^(?!tag=)[ -~]*\" with \"tag=b\"",
             ),
             (
                 "serverless-pre-function",
-                Side::Request,
+                PluginLocation::Request,
                 json!({"functions": ["a"]}),
                 "failed to loadstring: [string \"a\"]:1: '=' expected near '<eof>'",
             ),
             (
                 "serverless-post-function",
-                Side::Request,
+                PluginLocation::Request,
                 json!({"functions": ["local a = 123;"]}),
                 "only accept Lua function, the input code type is nil",
             ),
             (
                 "ai-proxy-multi",
-                Side::Request,
+                PluginLocation::Request,
                 json!({
                     "balancer": {"algorithm": "semantic"},
                     "semantic_opts": {
@@ -314,14 +314,14 @@ mod tests {
             ),
             (
                 "oas-validator",
-                Side::Request,
+                PluginLocation::Request,
                 json!({"spec": "{"}),
                 "invalid JSON string provided, err: EOF while parsing an object at line 1 column 1",
             ),
         ]);
         let mut config = json!({"host": "http://127.0.0.1:8181", "policy": "vars"});
         let opa = unserved("opa").expect("Weir lacks it");
-        assert_eq!(opa.check(&mut config, Side::Request), Ok(()));
+        assert_eq!(opa.check(&mut config, PluginLocation::Request), Ok(()));
         assert_eq!(config["timeout"], json!(3000));
     }
 
@@ -330,49 +330,49 @@ mod tests {
         refused([
             (
                 "openid-connect",
-                Side::Request,
+                PluginLocation::Request,
                 json!({}),
                 "property \"session.secret\" is required when \"bearer_only\" is false",
             ),
             (
                 "openid-connect",
-                Side::Request,
+                PluginLocation::Request,
                 json!({"session": {"secret": "s"}}),
                 "property \"client_secret\" is required",
             ),
             (
                 "openid-connect",
-                Side::Request,
+                PluginLocation::Request,
                 json!({"bearer_only": true, "client_secret": "s"}),
                 "property \"client_id\" is required",
             ),
             (
                 "openid-connect",
-                Side::Request,
+                PluginLocation::Request,
                 json!({"bearer_only": true, "use_jwks": true, "client_id": 1}),
                 "property \"client_id\" validation failed: wrong type: expected string, got number",
             ),
             (
                 "openid-connect",
-                Side::Request,
+                PluginLocation::Request,
                 json!({"bearer_only": true, "use_jwks": true, "client_id": "a", "discovery": "https://a", "use_par": true}),
                 "property \"use_par\" is not allowed, use \"par.enabled\" instead",
             ),
             (
                 "openid-connect",
-                Side::Request,
+                PluginLocation::Request,
                 json!({"session": {"secret": "0123456789abcdef"}, "client_id": "a", "client_secret": "b", "discovery": "https://a", "token_endpoint_auth_method": "client_secret_jwt", "client_jwt_assertion_alg": "RS256"}),
                 "property \"client_jwt_assertion_alg\" \"RS256\" is asymmetric and cannot be used with the client_secret_jwt selected by \"token_endpoint_auth_method\"",
             ),
             (
                 "openid-connect",
-                Side::Request,
+                PluginLocation::Request,
                 json!({"session": {"secret": "0123456789abcdef"}, "client_id": "a", "use_pkce": true, "discovery": "https://a", "par": {"enabled": true, "endpoint_auth_method": "client_secret_jwt"}}),
                 "property \"par.endpoint_auth_method\" \"client_secret_jwt\" requires \"client_secret\" when \"par.enabled\" is true",
             ),
             (
                 "openid-connect",
-                Side::Request,
+                PluginLocation::Request,
                 json!({"bearer_only": true, "use_jwks": true, "client_id": "a", "discovery": "https://a", "dpop": {"enabled": true, "private_key": "k", "public_jwk": {"kty": "RSA"}}}),
                 "property \"dpop.public_jwk\" validation failed: kty \"RSA\" requires e, n",
             ),

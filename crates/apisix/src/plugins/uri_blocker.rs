@@ -1,7 +1,7 @@
 //! `uri-blocker`: `uri-restriction` of the catalogue.
 
-use super::{Mapping, Notes, Phases, Surroundings, meta, read, regexes};
-use crate::schema::{Shape, array, boolean, integer, object, text};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, meta, read, regexes};
+use crate::schema::{Schema, array, boolean, integer, object, text};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
@@ -18,7 +18,7 @@ struct Options {
     case_insensitive: bool,
 }
 
-impl Mapping for UriBlocker {
+impl PluginAdapter for UriBlocker {
     fn name(&self) -> &'static str {
         "uri-blocker"
     }
@@ -34,8 +34,8 @@ impl Mapping for UriBlocker {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             object([
                 ("block_rules", array(text().length(1, 4096)).unique()),
                 ("rejected_code", integer().at_least(200).or(403)),
@@ -60,8 +60,8 @@ impl Mapping for UriBlocker {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
-        _: &mut Notes,
+        _: &PluginContext<'_>,
+        _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         serde_json::to_value(Config {

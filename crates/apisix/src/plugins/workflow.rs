@@ -1,8 +1,8 @@
 //! `workflow`: `workflow` of the catalogue.
 
 use super::uri_blocker::answerable;
-use super::{Mapping, Notes, Phases, Surroundings, mapping, meta};
-use crate::schema::{Shape, any_of, array, integer, object, text};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, mapping, meta};
+use crate::schema::{Schema, any_of, array, integer, object, text};
 use crate::translate::vars;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ const PLUGINS: [&str; 2] = ["limit-count", "limit-conn"];
 /// Plugins that rules of the original can run besides.
 const OTHERS: [&str; 1] = ["ai-rate-limiting"];
 
-impl Mapping for Workflow {
+impl PluginAdapter for Workflow {
     fn name(&self) -> &'static str {
         "workflow"
     }
@@ -33,8 +33,8 @@ impl Mapping for Workflow {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             let case = array(any_of([array(crate::schema::any()), text()])).min_items(1);
             let action = array(crate::schema::any()).min_items(1);
             let rule = object([("case", case), ("actions", array(action))]).required(["actions"]);
@@ -63,8 +63,8 @@ impl Mapping for Workflow {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &Surroundings<'_>,
-        notes: &mut Notes,
+        surroundings: &PluginContext<'_>,
+        notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let mut made = Config::default();
         for (number, rule) in config.as_object().into_iter().flat_map(rules).enumerate() {
@@ -89,7 +89,7 @@ impl Mapping for Workflow {
                 }),
                 Some(mapping) => {
                     let instance = format!("{}/workflow/{}", surroundings.instance, number + 1);
-                    let surroundings = Surroundings {
+                    let surroundings = PluginContext {
                         instance: &instance,
                         ..*surroundings
                     };
@@ -119,7 +119,7 @@ fn actions(rule: &Map<String, Value>) -> impl Iterator<Item = (&str, &Value)> {
 
 /// An action's configuration with its defaults.
 fn complete(name: &str, config: &Value) -> Result<Value, String> {
-    static RETURN: LazyLock<Shape> =
+    static RETURN: LazyLock<Schema> =
         LazyLock::new(|| object([("code", integer().at_least(100).at_most(599))]).required(["code"]));
     let mut config = match config {
         Value::Array(items) if items.is_empty() => Value::Object(Map::new()),

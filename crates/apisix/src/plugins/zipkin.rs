@@ -1,8 +1,8 @@
 //! `zipkin`: `tracing` of the catalogue, to a Zipkin server.
 
 use super::opentelemetry::answerer;
-use super::{Mapping, Notes, Phases, Surroundings, meta, read};
-use crate::schema::{Shape, any, number, object, text};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, meta, read};
+use crate::schema::{Schema, any, number, object, text};
 use serde::Deserialize;
 use serde_json::Value;
 use std::net::IpAddr;
@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use weir_plugins::logger::Batch;
 use weir_plugins::logger::target::HttpTarget;
 use weir_plugins::tracing::propagation::{Format, Inject};
-use weir_plugins::tracing::shape::{Kind, Moment, Part, Root, Spans, texts};
+use weir_plugins::tracing::span_config::{Kind, Moment, Part, Root, Spans, texts};
 use weir_plugins::tracing::{Config, Export, Parent, Sampling, ZipkinTarget};
 
 /// The plugin.
@@ -25,7 +25,7 @@ struct Options {
     span_version: u8,
 }
 
-impl Mapping for Zipkin {
+impl PluginAdapter for Zipkin {
     fn name(&self) -> &'static str {
         "zipkin"
     }
@@ -41,8 +41,8 @@ impl Mapping for Zipkin {
         }
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             object([
                 ("endpoint", text()),
                 ("sample_ratio", number().at_least_fraction(0.00001).at_most(1)),
@@ -66,8 +66,8 @@ impl Mapping for Zipkin {
     fn translate(
         &self,
         config: &Value,
-        _: &Surroundings<'_>,
-        _: &mut Notes,
+        _: &PluginContext<'_>,
+        _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         let address: Option<IpAddr> = options.server_addr.and_then(|text| text.parse().ok());

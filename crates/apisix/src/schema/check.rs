@@ -1,12 +1,12 @@
 //! Checking a value against a [`Shape`], and filling in what the value leaves out.
 
 use super::violation::Violation;
-use super::{Kind, Shape, is_secret_reference};
+use super::{Kind, Schema, is_secret_reference};
 use ipnet::IpNet;
 use serde_json::{Map, Number, Value};
 use std::net::IpAddr;
 
-impl Shape {
+impl Schema {
     /// Checks `value` and fills in defaults.
     ///
     /// As in APISIX's scripting language, an empty list and an empty map are the same thing; it becomes what the

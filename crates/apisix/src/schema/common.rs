@@ -1,9 +1,9 @@
 //! Shapes that several resources and plugins share.
 
-use super::{Shape, any_of, array, integer, number, object, text};
+use super::{Schema, any_of, array, integer, number, object, text};
 
 /// The id of a resource.
-pub fn id() -> Shape {
+pub fn id() -> Schema {
     any_of([
         text().length(1, 64).pattern("^[a-zA-Z0-9-_.]+$"),
         integer().at_least(1),
@@ -11,54 +11,54 @@ pub fn id() -> Shape {
 }
 
 /// A moment, in seconds since the Unix epoch.
-pub fn timestamp() -> Shape {
+pub fn timestamp() -> Schema {
     integer()
 }
 
 /// A name.
-pub fn short_text() -> Shape {
+pub fn short_text() -> Schema {
     text().length(1, 256)
 }
 
 /// A description.
-pub fn long_text() -> Shape {
+pub fn long_text() -> Schema {
     text().length(0, 256)
 }
 
 /// Labels.
-pub fn label_map() -> Shape {
+pub fn label_map() -> Schema {
     object([]).each_field(".*", text().length(1, 256).pattern(r"^\S+$"))
 }
 
 /// A host, which may begin with a wildcard.
-pub fn host() -> Shape {
+pub fn host() -> Schema {
     text().pattern(r"^\*$|^\*?[0-9a-zA-Z-._\[\]:]+$")
 }
 
 /// An address or a network.
-pub fn address() -> Shape {
+pub fn address() -> Schema {
     text().address()
 }
 
 /// A method.
-pub fn method() -> Shape {
+pub fn method() -> Schema {
     text().options([
         "GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "CONNECT", "TRACE", "PURGE",
     ])
 }
 
 /// A list of methods.
-pub fn methods() -> Shape {
+pub fn methods() -> Schema {
     array(method()).unique()
 }
 
 /// A span of time in seconds, with fractions.
-fn seconds() -> Shape {
+fn seconds() -> Schema {
     number().above(0)
 }
 
 /// Time-outs towards an upstream.
-pub fn timeout() -> Shape {
+pub fn timeout() -> Schema {
     object([("connect", seconds()), ("send", seconds()), ("read", seconds())])
         .required(["connect", "send", "read"])
 }

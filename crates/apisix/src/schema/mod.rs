@@ -1,7 +1,7 @@
 //! Shapes: what a value of an APISIX document must look like, which defaults are filled in, and in which words a
 //! violation is told.
 //!
-//! A [`Shape`] is a JSON Schema as far as this door needs one. It is written in Rust rather than read from a file
+//! A [`Shape`] is a JSON Schema as far as this dialect needs one. It is written in Rust rather than read from a file
 //! so that every default stands once, beside the code that reads it; checking speaks the words of APISIX's own
 //! checker, which its users search their logs for. Documents and plugins bring their own shapes; here are the
 //! engine and the shapes that several of them share.
@@ -45,7 +45,7 @@ impl Kind {
 
 /// What a value must look like. Made by the functions of this module and narrowed by methods.
 #[derive(Debug, Default)]
-pub struct Shape {
+pub struct Schema {
     kind: Option<Kind>,
     default: Option<Value>,
     options: Vec<Value>,
@@ -56,23 +56,23 @@ pub struct Shape {
     length: (Option<usize>, Option<usize>),
     pattern: Option<Pattern>,
     is_address: bool,
-    fields: Vec<(&'static str, Shape)>,
+    fields: Vec<(&'static str, Schema)>,
     required: Vec<&'static str>,
     closed: bool,
-    other_fields: Vec<(Pattern, Shape)>,
+    other_fields: Vec<(Pattern, Schema)>,
     field_count: (Option<usize>, Option<usize>),
-    dependents: Vec<(&'static str, Shape)>,
+    dependents: Vec<(&'static str, Schema)>,
     needed: Vec<(&'static str, Vec<&'static str>)>,
-    item: Option<Box<Shape>>,
-    contains: Option<Box<Shape>>,
+    item: Option<Box<Schema>>,
+    contains: Option<Box<Schema>>,
     min_items: Option<usize>,
     max_items: Option<usize>,
     unique: bool,
-    all_of: Vec<Shape>,
-    any_of: Vec<Shape>,
-    one_of: Vec<Shape>,
-    not: Option<Box<Shape>>,
-    condition: Option<Box<(Shape, Shape, Shape)>>,
+    all_of: Vec<Schema>,
+    any_of: Vec<Schema>,
+    one_of: Vec<Schema>,
+    not: Option<Box<Schema>>,
+    condition: Option<Box<(Schema, Schema, Schema)>>,
 }
 
 /// A regular expression of a shape, compiled when it is first needed.
@@ -105,83 +105,83 @@ pub fn is_secret_reference(text: &str) -> bool {
 }
 
 /// Anything.
-pub fn any() -> Shape {
-    Shape::default()
+pub fn any() -> Schema {
+    Schema::default()
 }
 
-fn of_kind(kind: Kind) -> Shape {
-    Shape {
+fn of_kind(kind: Kind) -> Schema {
+    Schema {
         kind: Some(kind),
-        ..Shape::default()
+        ..Schema::default()
     }
 }
 
 /// A map with these fields; others are allowed unless it is [`Shape::closed`].
-pub fn object<const N: usize>(fields: [(&'static str, Shape); N]) -> Shape {
-    Shape {
+pub fn object<const N: usize>(fields: [(&'static str, Schema); N]) -> Schema {
+    Schema {
         fields: fields.into(),
         ..of_kind(Kind::Object)
     }
 }
 
 /// A list of such items.
-pub fn array(item: Shape) -> Shape {
-    Shape {
+pub fn array(item: Schema) -> Schema {
+    Schema {
         item: Some(Box::new(item)),
         ..of_kind(Kind::Array)
     }
 }
 
 /// A text.
-pub fn text() -> Shape {
+pub fn text() -> Schema {
     of_kind(Kind::Text)
 }
 
 /// A whole number.
-pub fn integer() -> Shape {
+pub fn integer() -> Schema {
     of_kind(Kind::Integer)
 }
 
 /// A number.
-pub fn number() -> Shape {
+pub fn number() -> Schema {
     of_kind(Kind::Number)
 }
 
 /// `true` or `false`.
-pub fn boolean() -> Shape {
+pub fn boolean() -> Schema {
     of_kind(Kind::Boolean)
 }
 
 /// Anything that has these fields.
-pub fn having<const N: usize>(fields: [&'static str; N]) -> Shape {
+pub fn having<const N: usize>(fields: [&'static str; N]) -> Schema {
     any().required(fields)
 }
 
 /// Exactly one of these shapes.
-pub fn one_of<const N: usize>(shapes: [Shape; N]) -> Shape {
-    Shape {
+pub fn one_of<const N: usize>(shapes: [Schema; N]) -> Schema {
+    Schema {
         one_of: shapes.into(),
         ..any()
     }
 }
 
 /// At least one of these shapes.
-pub fn any_of<const N: usize>(shapes: [Shape; N]) -> Shape {
-    Shape {
+pub fn any_of<const N: usize>(shapes: [Schema; N]) -> Schema {
+    Schema {
         any_of: shapes.into(),
         ..any()
     }
 }
 
 /// Not such a value.
-pub fn not(shape: Shape) -> Shape {
-    Shape {
+pub fn not(shape: Schema) -> Schema {
+    Schema {
         not: Some(Box::new(shape)),
         ..any()
     }
 }
 
-impl Shape {
+impl Schema {
     /// Put in where the field is absent.
     #[must_use]
     pub fn or(mut self, default: impl Into<Value>) -> Self {
@@ -289,7 +289,7 @@ impl Shape {
 
     /// Fields with such names, listed or not, hold such values. Without a pattern: all fields that are not listed.
     #[must_use]
-    pub fn each_field(mut self, names: &'static str, shape: Shape) -> Self {
+    pub fn each_field(mut self, names: &'static str, shape: Schema) -> Self {
         self.other_fields.push((Pattern::new(names), shape));
         self
     }
@@ -310,7 +310,7 @@ impl Shape {
 
     /// Where this field is there, the whole map has this shape too.
     #[must_use]
-    pub fn where_given(mut self, field: &'static str, shape: Shape) -> Self {
+    pub fn where_given(mut self, field: &'static str, shape: Schema) -> Self {
         self.dependents.push((field, shape));
         self
     }
@@ -345,42 +345,42 @@ impl Shape {
 
     /// All of these shapes too.
     #[must_use]
-    pub fn all_of<const N: usize>(mut self, shapes: [Shape; N]) -> Self {
+    pub fn all_of<const N: usize>(mut self, shapes: [Schema; N]) -> Self {
         self.all_of = shapes.into();
         self
     }
 
     /// At least one of these shapes too.
     #[must_use]
-    pub fn any_of<const N: usize>(mut self, shapes: [Shape; N]) -> Self {
+    pub fn any_of<const N: usize>(mut self, shapes: [Schema; N]) -> Self {
         self.any_of = shapes.into();
         self
     }
 
     /// Exactly one of these shapes too.
     #[must_use]
-    pub fn one_of<const N: usize>(mut self, shapes: [Shape; N]) -> Self {
+    pub fn one_of<const N: usize>(mut self, shapes: [Schema; N]) -> Self {
         self.one_of = shapes.into();
         self
     }
 
     /// Not this shape.
     #[must_use]
-    pub fn unless(mut self, shape: Shape) -> Self {
+    pub fn unless(mut self, shape: Schema) -> Self {
         self.not = Some(Box::new(shape));
         self
     }
 
     /// Where it has the first shape, it has the second too, else the third.
     #[must_use]
-    pub fn when(mut self, condition: Shape, then: Shape, otherwise: Shape) -> Self {
+    pub fn when(mut self, condition: Schema, then: Schema, otherwise: Schema) -> Self {
         self.condition = Some(Box::new((condition, then, otherwise)));
         self
     }
 
     /// Adds a field.
     #[must_use]
-    pub fn field(mut self, name: &'static str, shape: Shape) -> Self {
+    pub fn field(mut self, name: &'static str, shape: Schema) -> Self {
         self.fields.push((name, shape));
         self
     }

@@ -1,9 +1,9 @@
 //! Shapes as JSON Schema, for those who ask the Admin API for it. Values are checked by the shapes themselves.
 
-use super::Shape;
+use super::Schema;
 use serde_json::{Map, Number, Value, json};
 
-impl Shape {
+impl Schema {
     /// The shape as a JSON Schema.
     pub fn to_json_schema(&self) -> Value {
         let mut schema = Map::new();
@@ -80,15 +80,15 @@ impl Shape {
     }
 }
 
-fn by_name(shapes: &[(&'static str, Shape)]) -> Option<Value> {
+fn by_name(shapes: &[(&'static str, Schema)]) -> Option<Value> {
     let named = shapes
         .iter()
         .map(|(name, shape)| ((*name).to_owned(), shape.to_json_schema()));
     (!shapes.is_empty()).then(|| Value::Object(named.collect()))
 }
 
-fn list(shapes: &[Shape]) -> Option<Value> {
-    let schemas = shapes.iter().map(Shape::to_json_schema).collect();
+fn list(shapes: &[Schema]) -> Option<Value> {
+    let schemas = shapes.iter().map(Schema::to_json_schema).collect();
     (!shapes.is_empty()).then_some(Value::Array(schemas))
 }
 

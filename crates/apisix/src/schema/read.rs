@@ -1,9 +1,9 @@
 //! Shapes read from JSON Schema: of what Weir checks, but does not work with itself.
 
-use super::{Kind, Pattern, Shape};
+use super::{Kind, Pattern, Schema};
 use serde_json::{Map, Value};
 
-impl Shape {
+impl Schema {
     /// The shape that a JSON Schema tells of, as far as APISIX's own schemas go.
     pub fn from_json_schema(schema: &'static Value) -> Self {
         let Value::Object(schema) = schema else {
@@ -57,9 +57,9 @@ impl Kind {
     }
 }
 
-type Schema = Map<String, Value>;
+type JsonObject = Map<String, Value>;
 
-fn items(schema: &'static Schema, keyword: &str) -> &'static [Value] {
+fn items(schema: &'static JsonObject, keyword: &str) -> &'static [Value] {
     schema
         .get(keyword)
         .and_then(Value::as_array)
@@ -70,43 +70,43 @@ fn texts(items: &'static [Value]) -> Vec<&'static str> {
     items.iter().filter_map(Value::as_str).collect()
 }
 
-fn text(schema: &'static Schema, keyword: &str) -> Option<&'static str> {
+fn text(schema: &'static JsonObject, keyword: &str) -> Option<&'static str> {
     schema.get(keyword).and_then(Value::as_str)
 }
 
-fn number(schema: &'static Schema, keyword: &str) -> Option<f64> {
+fn number(schema: &'static JsonObject, keyword: &str) -> Option<f64> {
     schema.get(keyword).and_then(Value::as_f64)
 }
 
-fn count(schema: &'static Schema, keyword: &str) -> Option<usize> {
+fn count(schema: &'static JsonObject, keyword: &str) -> Option<usize> {
     let count = schema.get(keyword).and_then(Value::as_u64)?;
     usize::try_from(count).ok()
 }
 
-fn within(schema: &'static Schema, keyword: &str) -> Option<Box<Shape>> {
+fn within(schema: &'static JsonObject, keyword: &str) -> Option<Box<Schema>> {
     let inner = schema.get(keyword).filter(|inner| inner.is_object())?;
-    Some(Box::new(Shape::from_json_schema(inner)))
+    Some(Box::new(Schema::from_json_schema(inner)))
 }
 
-fn list(schema: &'static Schema, keyword: &str) -> Vec<Shape> {
+fn list(schema: &'static JsonObject, keyword: &str) -> Vec<Schema> {
     items(schema, keyword)
         .iter()
-        .map(Shape::from_json_schema)
+        .map(Schema::from_json_schema)
         .collect()
 }
 
-fn named(schema: &'static Schema, keyword: &str) -> Vec<(&'static str, Shape)> {
+fn named(schema: &'static JsonObject, keyword: &str) -> Vec<(&'static str, Schema)> {
     let inner = schema.get(keyword).and_then(Value::as_object);
     inner
         .into_iter()
         .flatten()
         .filter(|(_, schema)| schema.is_object())
-        .map(|(name, schema)| (name.as_str(), Shape::from_json_schema(schema)))
+        .map(|(name, schema)| (name.as_str(), Schema::from_json_schema(schema)))
         .collect()
 }
 
 /// `dependencies` that name fields.
-fn needed(schema: &'static Schema) -> Vec<(&'static str, Vec<&'static str>)> {
+fn needed(schema: &'static JsonObject) -> Vec<(&'static str, Vec<&'static str>)> {
     let inner = schema.get("dependencies").and_then(Value::as_object);
     inner
         .into_iter()
@@ -116,7 +116,7 @@ fn needed(schema: &'static Schema) -> Vec<(&'static str, Vec<&'static str>)> {
 }
 
 /// Whether other fields are forbidden, and what others must look like.
-fn other_fields(schema: &'static Schema) -> (bool, Vec<(Pattern, Shape)>) {
+fn other_fields(schema: &'static JsonObject) -> (bool, Vec<(Pattern, Schema)>) {
     let additional = schema.get("additionalProperties");
     let patterns = schema.get("patternProperties").and_then(Value::as_object);
     let patterns = patterns
@@ -128,16 +128,16 @@ fn other_fields(schema: &'static Schema) -> (bool, Vec<(Pattern, Shape)>) {
         .map(|shape| ("", shape));
     let shapes = patterns
         .chain(others)
-        .map(|(names, shape)| (Pattern::new(names), Shape::from_json_schema(shape)))
+        .map(|(names, shape)| (Pattern::new(names), Schema::from_json_schema(shape)))
         .collect();
     (additional == Some(&Value::Bool(false)), shapes)
 }
 
-fn condition(schema: &'static Schema) -> Option<Box<(Shape, Shape, Shape)>> {
+fn condition(schema: &'static JsonObject) -> Option<Box<(Schema, Schema, Schema)>> {
     let part = |keyword| {
         schema
             .get(keyword)
-            .map_or_else(Shape::default, Shape::from_json_schema)
+            .map_or_else(Schema::default, Schema::from_json_schema)
     };
     schema.get("if")?;
     Some(Box::new((part("if"), part("then"), part("else"))))
@@ -145,11 +145,11 @@ fn condition(schema: &'static Schema) -> Option<Box<(Shape, Shape, Shape)>> {
 
 #[cfg(test)]
 mod tests {
-    use super::Shape;
+    use super::Schema;
     use serde_json::{Value, json};
 
-    fn shape(schema: Value) -> Shape {
-        Shape::from_json_schema(Box::leak(Box::new(schema)))
+    fn shape(schema: Value) -> Schema {
+        Schema::from_json_schema(Box::leak(Box::new(schema)))
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What is wrong with a value, in the words of APISIX's checker. What is found, and when, is the checker's.
 
-use super::{Kind, Shape};
+use super::{Kind, Schema};
 use std::fmt;
 
 /// A violation. Of the alternatives that a shape has, most fail all the time without anybody being told, so the
@@ -11,7 +11,7 @@ pub(super) enum Violation<'s> {
     /// The value is not of this kind, but of the one that is called so.
     Type(Kind, &'static str),
     /// None of these shapes fits.
-    NoneOf(&'s [Shape]),
+    NoneOf(&'s [Schema]),
     /// These words.
     Fixed(&'static str),
     /// Likewise.
@@ -36,7 +36,7 @@ impl fmt::Display for Violation<'_> {
 }
 
 /// `: ["a"] or ["b"]`, the requirements that none of the shapes found met.
-fn named_requirements(shapes: &[Shape]) -> String {
+fn named_requirements(shapes: &[Schema]) -> String {
     let lists: Vec<String> = shapes
         .iter()
         .filter(|shape| !shape.required.is_empty())

@@ -7,14 +7,14 @@
 //! by priority.
 
 use super::consumers::{Consumers, REFUSED, table_id};
-use super::instances::{Instances, Owner, Written, chain_step};
+use super::instances::{ConfiguredPlugin, Instances, Owner, chain_step};
 use super::names::Names;
 use crate::document::{self, Item, Plugins};
-use crate::plugins::{self, Mapping};
-use crate::stored::lack::is_harmless;
+use crate::incremental::missing_plugins::is_harmless;
+use crate::plugins::{self, PluginAdapter};
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use weir_model::{ChainStep, Diagnostic, PluginUse};
+use weir_model::{ChainStep, Diagnostic, PluginRef};
 
 /// Places of steps in the order of request work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,7 +63,7 @@ pub struct Chains {
     global: Vec<Placed>,
     global_is_lacking: bool,
     global_authenticates: bool,
-    consumer_plugins: Vec<&'static dyn Mapping>,
+    consumer_plugins: Vec<&'static dyn PluginAdapter>,
     some_refused: bool,
 }
 
@@ -105,7 +105,7 @@ impl Chains {
                 if let Some(id) = instances.shared(written, diagnostics) {
                     global_authenticates |= written.mapping.authenticates();
                     let priority = meta.priority.unwrap_or_else(|| written.mapping.priority());
-                    let step = chain_step(Some(PluginUse::Shared(id)), Vec::new());
+                    let step = chain_step(Some(PluginRef::Shared(id)), Vec::new());
                     global.push(placed(written.mapping, true, priority, step));
                 } else {
                     global_is_lacking |= !is_harmless(name);
@@ -175,14 +175,14 @@ impl Chains {
         }
     }
 
-    fn has_table(&self, mapping: &dyn Mapping) -> bool {
+    fn has_table(&self, mapping: &dyn PluginAdapter) -> bool {
         self.consumer_plugins
             .iter()
             .any(|known| known.name() == mapping.name())
     }
 
     /// Adds steps for plugins that consumers have and the route lacks.
-    fn add_consumers_own(&self, merged: &[Written<'_>], steps: &mut Vec<Placed>) {
+    fn add_consumers_own(&self, merged: &[ConfiguredPlugin<'_>], steps: &mut Vec<Placed>) {
         if self.some_refused {
             steps.push(Placed {
                 stage: Stage::GroupCheck,
@@ -207,7 +207,7 @@ impl Chains {
     }
 }
 
-fn placed(mapping: &dyn Mapping, is_global: bool, priority: i64, step: ChainStep) -> Placed {
+fn placed(mapping: &dyn PluginAdapter, is_global: bool, priority: i64, step: ChainStep) -> Placed {
     let phases = mapping.phases();
     let stage = match (phases.rewrite, phases.access, is_global) {
         (true, ..) | (_, true, _) if phases.last => Stage::Last,
@@ -238,11 +238,11 @@ fn ordered(mut steps: Vec<Placed>) -> Vec<ChainStep> {
     steps.into_iter().map(|it| it.step).collect()
 }
 
-fn written<'d>(plugins: &'d Plugins, owner: Owner<'d>) -> Vec<Written<'d>> {
+fn written<'d>(plugins: &'d Plugins, owner: Owner<'d>) -> Vec<ConfiguredPlugin<'d>> {
     plugins
         .iter()
         .filter_map(|(name, config)| {
-            Some(Written {
+            Some(ConfiguredPlugin {
                 mapping: plugins::mapping(name)?,
                 config,
                 owner,
@@ -269,7 +269,7 @@ impl<'d> Sources<'d> {
     }
 
     /// The plugins that count: the route's own, then those of its plugin config, then those of its service.
-    fn merged(&self) -> Vec<Written<'d>> {
+    fn merged(&self) -> Vec<ConfiguredPlugin<'d>> {
         let mut merged = written(&self.route.value.plugins, self.owner());
         let mut add = |plugins: &'d Plugins, owner: Owner<'d>| {
             for weaker in written(plugins, owner) {

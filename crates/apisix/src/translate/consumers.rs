@@ -1,13 +1,13 @@
 //! Consumers: credentials, and the plugins that replace those of routes for a consumer or a consumer group.
 
-use super::instances::{Instances, Owner, Written};
+use super::instances::{ConfiguredPlugin, Instances, Owner};
 use crate::document::{self, Documents, Item, Plugins};
-use crate::plugins::{self, Mapping};
-use crate::stored::lack::is_harmless;
-use crate::voice;
+use crate::errors;
+use crate::incremental::missing_plugins::is_harmless;
+use crate::plugins::{self, PluginAdapter};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
-use weir_model::{Consumer, ConsumerTable, Credential, Diagnostic, DocPath, PluginInstance, Voice};
+use weir_model::{Consumer, ConsumerTable, Credential, Diagnostic, Dialect, DocPath, PluginInstance};
 
 /// The table of consumers whose group does not exist, or a plugin of whom cannot be served: they are answered with 503
 /// once they are recognised.
@@ -19,7 +19,7 @@ pub struct Consumers {
     pub consumers: Vec<Consumer>,
     pub tables: Vec<ConsumerTable>,
     /// The plugins for which there is a table.
-    pub plugins: Vec<&'static dyn Mapping>,
+    pub plugins: Vec<&'static dyn PluginAdapter>,
 }
 
 /// The id of a plugin's table.
@@ -99,7 +99,7 @@ impl Consumers {
 fn effective<'d>(
     item: &'d Item<document::Consumer>,
     group: Option<&'d Item<document::PluginSet>>,
-) -> Vec<(&'static dyn Mapping, Written<'d>)> {
+) -> Vec<(&'static dyn PluginAdapter, ConfiguredPlugin<'d>)> {
     let own = Owner {
         section: "consumers",
         id: &item.id,
@@ -120,14 +120,17 @@ fn effective<'d>(
     found
 }
 
-fn others<'d>(plugins: &'d Plugins, owner: Owner<'d>) -> Vec<(&'static dyn Mapping, Written<'d>)> {
+fn others<'d>(
+    plugins: &'d Plugins,
+    owner: Owner<'d>,
+) -> Vec<(&'static dyn PluginAdapter, ConfiguredPlugin<'d>)> {
     plugins
         .iter()
         .filter_map(|(name, config)| {
             let mapping = plugins::mapping(name).filter(|mapping| mapping.credentials().is_none())?;
             Some((
                 mapping,
-                Written {
+                ConfiguredPlugin {
                     mapping,
                     config,
                     owner,
@@ -158,7 +161,7 @@ fn consumer(
         group: item.value.group_id.as_ref().map(|id| id.0.clone()),
         labels: item.value.labels.clone(),
         credentials: found,
-        voice: Voice::Apisix,
+        dialect: Dialect::Apisix,
         workspace: None,
     }
 }
@@ -206,8 +209,8 @@ fn refuse(
 ) {
     let answer = weir_plugins::request_termination::Config {
         status: 503,
-        body: Some(voice::page(503)),
-        content_type: Some(voice::HTML.to_owned()),
+        body: Some(errors::page(503)),
+        content_type: Some(errors::HTML.to_owned()),
         ..weir_plugins::request_termination::Config::default()
     };
     // A struct of texts and numbers has a JSON form.

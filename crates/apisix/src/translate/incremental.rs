@@ -1,22 +1,22 @@
 //! Translating again after a change: only what the change is about, and what depends on it.
 
-use super::brought::brought;
 use super::certificates;
 use super::chain::Chains;
 use super::consumers::Consumers;
-use super::instances::Made;
+use super::instances::BuiltInstances;
 use super::matching::{Rank, ordinals};
+use super::plugin_upstreams::brought;
 use super::{Options, Translation, UpstreamsMade};
 use crate::document::{Documents, Item, Route};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
-use weir_model::{ChainStep, Diagnostic, Model, PluginUse, RouteTarget};
+use weir_model::{ChainStep, Diagnostic, Model, PluginRef, RouteTarget};
 
 /// What documents were translated to before.
 #[derive(Default)]
-pub struct Memory {
+pub struct TranslationCache {
     routes: HashMap<String, Translated>,
-    instances: Made,
+    instances: BuiltInstances,
     upstreams: UpstreamsMade,
     consumers: Option<Consumers>,
     /// What consumers add to the chains of routes that recognise them: plugins by name, and the check of groups.
@@ -31,7 +31,7 @@ struct Translated {
     brings: bool,
 }
 
-impl Memory {
+impl TranslationCache {
     /// A route is another one, or depends on something that is.
     pub fn forget_route(&mut self, id: &str) {
         self.routes.remove(id);
@@ -191,10 +191,10 @@ impl Translation<'_> {
 }
 
 /// The instances that a model uses, in the order of their ids.
-fn used(made: &Made, model: &Model) -> Vec<weir_model::PluginInstance> {
+fn used(made: &BuiltInstances, model: &Model) -> Vec<weir_model::PluginInstance> {
     fn shared(steps: &[ChainStep]) -> impl Iterator<Item = &str> {
         steps.iter().filter_map(|step| match &step.plugin {
-            Some(PluginUse::Shared(id)) => Some(id.as_str()),
+            Some(PluginRef::Shared(id)) => Some(id.as_str()),
             _ => None,
         })
     }

@@ -1,18 +1,18 @@
 //! Plugin instances: each plugin of a resource is translated once, however many routes use it.
 
 use crate::document::{Documents, Item, Upstream};
-use crate::plugins::{Mapping, Meta, Note, Notes, Surroundings};
-use crate::stored::lack::is_harmless;
+use crate::incremental::missing_plugins::is_harmless;
+use crate::plugins::{Meta, Note, PluginAdapter, PluginContext, Warnings};
 use crate::translate::{Options, vars};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
-use weir_model::{ChainStep, Diagnostic, DocPath, PluginInstance, PluginUse, RefusalOverride, Severity};
+use weir_model::{ChainStep, Diagnostic, DocPath, PluginInstance, PluginRef, RefusalOverride, Severity};
 
 /// What is written about a plugin, and where.
 #[derive(Clone, Copy)]
-pub struct Written<'d> {
+pub struct ConfiguredPlugin<'d> {
     /// The plugin.
-    pub mapping: &'static dyn Mapping,
+    pub mapping: &'static dyn PluginAdapter,
     /// Its configuration.
     pub config: &'d Value,
     /// The resource it stands in.
@@ -30,7 +30,7 @@ pub struct Owner<'d> {
     pub path: &'d DocPath,
 }
 
-impl Written<'_> {
+impl ConfiguredPlugin<'_> {
     /// What stands under `_meta`.
     pub fn meta(&self) -> Meta {
         Meta::of(self.config)
@@ -51,17 +51,17 @@ pub struct Instances<'d> {
     upstreams: &'d [Item<Upstream>],
     protos: &'d BTreeMap<String, String>,
     options: &'d Options,
-    made: Made,
+    made: BuiltInstances,
 }
 
 /// Instances that have been made, and ids for which none could be.
 #[derive(Debug, Default)]
-pub struct Made {
+pub struct BuiltInstances {
     shared: Vec<PluginInstance>,
     by_id: HashMap<String, bool>,
 }
 
-impl Made {
+impl BuiltInstances {
     /// Forgets the instances of a resource, or of all of a list: those whose ids begin so.
     pub fn forget(&mut self, prefix: &str) {
         self.shared.retain(|instance| !instance.id.starts_with(prefix));
@@ -82,23 +82,27 @@ impl<'d> Instances<'d> {
             upstreams: &documents.upstreams,
             protos: &documents.protos,
             options,
-            made: Made::default(),
+            made: BuiltInstances::default(),
         }
     }
 
     /// Likewise, with those that were made before.
-    pub fn resume(&mut self, made: Made) {
+    pub fn resume(&mut self, made: BuiltInstances) {
         self.made = made;
     }
 
     /// Gives all that were made away, to be resumed with.
-    pub fn pause(&mut self) -> Made {
+    pub fn pause(&mut self) -> BuiltInstances {
         std::mem::take(&mut self.made)
     }
 
     /// The id of the shared instance for what is written; made when it is first asked for. `None` where it cannot
     /// be made, which has been told.
-    pub fn shared(&mut self, written: Written<'_>, diagnostics: &mut Vec<Diagnostic>) -> Option<String> {
+    pub fn shared(
+        &mut self,
+        written: ConfiguredPlugin<'_>,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Option<String> {
         let id = written.id();
         if let Some(made) = self.made.by_id.get(&id) {
             return made.then_some(id);
@@ -120,30 +124,30 @@ impl<'d> Instances<'d> {
     /// is what is written, perhaps with the route's names filled in, which makes it the route's own too.
     pub fn step(
         &mut self,
-        written: Written<'_>,
+        written: ConfiguredPlugin<'_>,
         config: Option<Value>,
         route: Owner<'_>,
         diagnostics: &mut Vec<Diagnostic>,
-    ) -> Option<PluginUse> {
+    ) -> Option<PluginRef> {
         if config.is_none() && written.owner.section != route.section {
-            return self.shared(written, diagnostics).map(PluginUse::Shared);
+            return self.shared(written, diagnostics).map(PluginRef::Shared);
         }
         let id = format!("{}/{}/{}", route.section, route.id, written.mapping.name());
         let config = config.as_ref().unwrap_or(written.config);
         let instance = self.instance(written, config, id, diagnostics)?;
-        Some(PluginUse::Inline(instance.into()))
+        Some(PluginRef::Inline(instance.into()))
     }
 
     fn instance(
         &self,
-        written: Written<'_>,
+        written: ConfiguredPlugin<'_>,
         config: &Value,
         id: String,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Option<PluginInstance> {
         let place = || written.place();
-        let mut notes = Notes::default();
-        let surroundings = Surroundings {
+        let mut notes = Warnings::default();
+        let surroundings = PluginContext {
             instance: &id,
             metadata: self.metadata,
             upstreams: self.upstreams,
@@ -193,7 +197,7 @@ impl<'d> Instances<'d> {
                     Value::Object(map) => Value::String(format!("{}\n", Value::Object(map))),
                     body => body,
                 },
-                content_type: Some(crate::voice::TEXT.to_owned()),
+                content_type: Some(crate::errors::TEXT.to_owned()),
             }),
             workspace: None,
         })
@@ -205,7 +209,7 @@ impl<'d> Instances<'d> {
     }
 }
 
-fn report(notes: Notes, place: &dyn Fn() -> DocPath, diagnostics: &mut Vec<Diagnostic>) {
+fn report(notes: Warnings, place: &dyn Fn() -> DocPath, diagnostics: &mut Vec<Diagnostic>) {
     for Note {
         severity,
         field,
@@ -220,10 +224,10 @@ fn report(notes: Notes, place: &dyn Fn() -> DocPath, diagnostics: &mut Vec<Diagn
 }
 
 /// A step for a plugin in one place of a chain.
-pub fn chain_step(plugin: Option<PluginUse>, overrides: Vec<String>) -> ChainStep {
+pub fn chain_step(plugin: Option<PluginRef>, overrides: Vec<String>) -> ChainStep {
     ChainStep {
         plugin,
-        overrides,
+        consumer_overrides: overrides,
         ..ChainStep::default()
     }
 }

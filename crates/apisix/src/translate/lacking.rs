@@ -2,7 +2,7 @@
 //! store, only the items with such a plugin are concerned.
 
 use crate::document::{Documents, Item, Plugins, Route};
-use crate::stored::lack::Lack;
+use crate::incremental::missing_plugins::MissingPlugins;
 use std::collections::HashSet;
 use weir_model::{Diagnostic, DocPath};
 
@@ -61,12 +61,12 @@ impl Lacking {
 
 /// Tells of the plugins that Weir lacks. Says whether calls must not be served without them.
 fn tell(path: &DocPath, plugins: &Plugins, diagnostics: &mut Vec<Diagnostic>) -> bool {
-    let Some(lack) = Lack::of_plugins(plugins.iter()) else {
+    let Some(lack) = MissingPlugins::of_plugins(plugins.iter()) else {
         return false;
     };
     for name in lack.names() {
         let alone = plugins.get_key_value(name.as_str());
-        if let Some(message) = Lack::of_plugins(alone.into_iter()).map(|alone| alone.to_string()) {
+        if let Some(message) = MissingPlugins::of_plugins(alone.into_iter()).map(|alone| alone.to_string()) {
             diagnostics.push(Diagnostic::dropped(
                 path.field("plugins").field(name.as_str()),
                 message,

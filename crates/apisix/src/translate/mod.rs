@@ -4,7 +4,6 @@
 //! route and its service, the plugins of a route, its plugin config, its service, the global rules and the
 //! consumers, and their order.
 
-mod brought;
 mod certificates;
 mod chain;
 mod checks;
@@ -15,6 +14,7 @@ mod lacking;
 mod matching;
 mod names;
 mod patterns;
+mod plugin_upstreams;
 mod route;
 mod stream;
 mod upstream;
@@ -33,7 +33,7 @@ use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use weir_model::{
-    DefaultCharset, Diagnostic, DocPath, Model, RealIp, RouteTable, RouteTarget, Severity, Voice,
+    DefaultCharset, Diagnostic, Dialect, DocPath, Model, RealIp, RouteTable, RouteTarget, Severity,
 };
 
 /// Which of APISIX's routers finds routes.
@@ -135,7 +135,7 @@ impl<'d> Translation<'d> {
             upstreams_used: HashSet::new(),
             model: Model {
                 weir: 1,
-                voice: Voice::Apisix,
+                dialect: Dialect::Apisix,
                 route_tables: vec![route_table(options.settings)],
                 ..Model::default()
             },
@@ -151,7 +151,7 @@ impl<'d> Translation<'d> {
             &mut self.instances,
             self.diagnostics,
         );
-        let brought = brought::brought(self.documents, routes.iter());
+        let brought = plugin_upstreams::brought(self.documents, routes.iter());
         self.model.routes.reserve(routes.len());
         self.ranks.reserve(routes.len());
         for item in routes.into_iter().filter(|item| item.value.status == 1) {
@@ -212,7 +212,7 @@ fn route_table(settings: &Settings) -> RouteTable {
         answer_expect: true,
         forwarded_from: Some(settings.trusted_addresses.clone()),
         plain_header_names: true,
-        voice: Voice::Apisix,
+        dialect: Dialect::Apisix,
         real_ip: Some(RealIp {
             header: settings.real_ip.header.clone(),
             trusted: settings.real_ip.from.clone(),

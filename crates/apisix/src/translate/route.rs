@@ -8,8 +8,8 @@ use ipnet::IpNet;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use weir_model::{
-    ChainStep, Diagnostic, DocPath, ForwardedHeaders, PathRewrite, PluginUse, Route, RouteTarget, Stamp,
-    StampValue, UpstreamHost, Voice,
+    ChainStep, Diagnostic, Dialect, DocPath, ForwardedHeaders, GatewayHeader, GatewayHeaderValue,
+    PathRewrite, PluginRef, Route, RouteTarget, UpstreamHost,
 };
 
 /// Where a route's calls go.
@@ -72,7 +72,7 @@ impl<'d> Translation<'d> {
         let plugins = chain.steps;
         let route = Route {
             name: item.id.clone(),
-            voice: Voice::Apisix,
+            dialect: Dialect::Apisix,
             matches,
             target: match chain.is_lacking {
                 true => RouteTarget::Broken(503),
@@ -83,11 +83,11 @@ impl<'d> Translation<'d> {
             path: PathRewrite::default(),
             upstream_host: destination.host,
             forwarded: forwarded(&self.options.settings.trusted_addresses),
-            response_stamps: vec![Stamp {
+            response_stamps: vec![GatewayHeader {
                 name: "X-APISIX-Upstream-Status".to_owned(),
                 value: match self.options.settings.shows_upstream_status {
-                    true => StampValue::UpstreamStatus,
-                    false => StampValue::UpstreamErrorStatus,
+                    true => GatewayHeaderValue::UpstreamStatus,
+                    false => GatewayHeaderValue::UpstreamErrorStatus,
                 },
             }],
             request_stamps: Vec::new(),
@@ -272,16 +272,19 @@ fn asked_of_route(plugins: &[ChainStep]) -> Asked {
     ];
     const RESTRICTION: &str = "consumer-restriction";
     let tells = |step: &ChainStep| match &step.plugin {
-        Some(PluginUse::Inline(instance)) => TELLING.contains(&instance.name.as_str()),
-        Some(PluginUse::Shared(id)) => SHARED.iter().any(|end| id.ends_with(end)),
+        Some(PluginRef::Inline(instance)) => TELLING.contains(&instance.name.as_str()),
+        Some(PluginRef::Shared(id)) => SHARED.iter().any(|end| id.ends_with(end)),
         None => false,
     };
     let restricts = |step: &ChainStep| match &step.plugin {
-        Some(PluginUse::Inline(instance)) if instance.name == "acl" => {
+        Some(PluginRef::Inline(instance)) if instance.name == "acl" => {
             instance.config["require"] == "service"
         }
-        Some(PluginUse::Shared(id)) if id.ends_with(RESTRICTION) => true,
-        _ => step.overrides.iter().any(|id| *id == table_id(RESTRICTION)),
+        Some(PluginRef::Shared(id)) if id.ends_with(RESTRICTION) => true,
+        _ => step
+            .consumer_overrides
+            .iter()
+            .any(|id| *id == table_id(RESTRICTION)),
     };
     if plugins.iter().any(tells) {
         Asked::Everything

@@ -1,13 +1,13 @@
 //! Stream routes: conditions, upstream and plugins.
 
-use super::instances::{Owner, Written, chain_step};
+use super::instances::{ConfiguredPlugin, Owner, chain_step};
 use super::{Translation, matching, upstream};
 use crate::document::{Item, StreamRoute};
-use crate::plugins::{Checker, Meta, Side, mapping};
+use crate::plugins::{Checker, Meta, PluginLocation, mapping};
 use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::HashSet;
-use weir_model::{ChainStep, Diagnostic, DocPath, Endpoint, StreamProtocol, Voice};
+use weir_model::{ChainStep, Diagnostic, Dialect, DocPath, Endpoint, StreamProtocol};
 
 /// The plugins that work on stream routes here.
 const SERVED: [&str; 2] = ["ip-restriction", "limit-conn"];
@@ -62,7 +62,7 @@ impl Translation<'_> {
         let (service, has_timeout) = self.stream_destination(item, upstreams).unzip();
         Some(weir_model::StreamRoute {
             name: item.id.clone(),
-            voice: Voice::Apisix,
+            dialect: Dialect::Apisix,
             // By `*`, any name is meant, but no session without TLS.
             protocols: match route.sni.as_deref() {
                 Some("*") => vec![StreamProtocol::Tls],
@@ -163,7 +163,8 @@ impl Translation<'_> {
                 return None;
             };
             let mut config = config.clone();
-            if let Err(message) = Checker::new(self.options.settings).check(name, &mut config, Side::Request)
+            if let Err(message) =
+                Checker::new(self.options.settings).check(name, &mut config, PluginLocation::Request)
             {
                 self.diagnostics.push(Diagnostic::dropped(place, message));
                 return None;
@@ -173,7 +174,7 @@ impl Translation<'_> {
                 id: &item.id,
                 path,
             };
-            let written = Written {
+            let written = ConfiguredPlugin {
                 mapping,
                 config: &config,
                 owner,

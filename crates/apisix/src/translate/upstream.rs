@@ -4,8 +4,8 @@ use super::checks;
 use crate::document::{Node, Timeout, Upstream};
 use std::sync::Arc;
 use weir_model::{
-    Algorithm, Diagnostic, DocPath, HashOn, KeepalivePool, KeyPair, Scheme, Service, Target, Timeouts,
-    UpstreamHost, UpstreamTls,
+    BalancingAlgorithm, Diagnostic, DocPath, HashOn, KeepalivePool, KeyPair, Scheme, Service, Target,
+    Timeouts, UpstreamHost, UpstreamTls,
 };
 
 /// Time-outs towards upstreams where nothing else is said, as in NGINX.
@@ -86,7 +86,7 @@ fn translate_as(
         scheme,
         algorithm,
         hash_on: match algorithm {
-            Algorithm::ConsistentHashing => hash_on(upstream),
+            BalancingAlgorithm::ConsistentHashing => hash_on(upstream),
             _ => Vec::new(),
         },
         targets,
@@ -168,16 +168,16 @@ fn algorithm(
     upstream: &Upstream,
     place: &dyn Fn() -> DocPath,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Algorithm {
+) -> BalancingAlgorithm {
     match upstream.algorithm.as_str() {
-        "roundrobin" => Algorithm::RoundRobin,
-        "chash" => Algorithm::ConsistentHashing,
-        "ewma" => Algorithm::Ewma,
-        "least_conn" => Algorithm::LeastConnections,
+        "roundrobin" => BalancingAlgorithm::RoundRobin,
+        "chash" => BalancingAlgorithm::ConsistentHashing,
+        "ewma" => BalancingAlgorithm::Ewma,
+        "least_conn" => BalancingAlgorithm::LeastConnections,
         other => {
             let message = format!("no balancer is named \"{other}\"; the nodes are called in turn");
             diagnostics.push(Diagnostic::warning(place().field("type"), message));
-            Algorithm::RoundRobin
+            BalancingAlgorithm::RoundRobin
         }
     }
 }

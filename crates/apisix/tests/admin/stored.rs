@@ -4,7 +4,7 @@ use crate::pairs::{
     CERTIFICATE_A, CERTIFICATE_B, KEY_A, KEY_B, PKCS1_KEY, RSA_CERTIFICATE, RSA_KEY, SEC1_KEY_A,
 };
 use serde_json::{Value, json};
-use weir_apisix::{Options, Stored, translate};
+use weir_apisix::{IncrementalModel, Options, translate};
 use weir_model::{Model, RouteTarget};
 
 fn documents() -> Vec<(&'static str, Value)> {
@@ -63,7 +63,7 @@ fn from_file(documents: &[(&str, Value)]) -> Model {
     model
 }
 
-fn apply(stored: &mut Stored, key: &str, value: &Value) {
+fn apply(stored: &mut IncrementalModel, key: &str, value: &Value) {
     stored.apply(key, Some(value.to_string().as_bytes()));
 }
 
@@ -72,7 +72,7 @@ fn the_order_of_changes_does_not_count() {
     let documents = documents();
     let wanted = from_file(&documents);
     for rotation in 0..documents.len() {
-        let mut stored = Stored::new(Options::default());
+        let mut stored = IncrementalModel::new(Options::default());
         for (key, value) in documents[rotation..].iter().chain(&documents[..rotation]) {
             apply(&mut stored, key, value);
             if rotation % 2 == 0 {
@@ -89,7 +89,7 @@ fn the_order_of_changes_does_not_count() {
 #[test]
 fn every_change_is_seen() {
     let mut current = documents();
-    let mut stored = Stored::new(Options::default());
+    let mut stored = IncrementalModel::new(Options::default());
     for (key, value) in &current {
         apply(&mut stored, key, value);
     }
@@ -140,7 +140,7 @@ fn every_change_is_seen() {
 
 #[test]
 fn what_is_broken_is_named_and_stops_nothing() {
-    let mut stored = Stored::new(Options::default());
+    let mut stored = IncrementalModel::new(Options::default());
     for (key, value) in documents() {
         apply(&mut stored, key, &value);
     }
@@ -250,7 +250,7 @@ fn calls_are_refused_that_lack_a_plugin_which_cannot_be_made() {
         ("consumers/jill", vec![], vec!["jill"]),
         ("consumer_groups/g", vec![], vec!["jack"]),
     ] {
-        let mut stored = Stored::new(Options::default());
+        let mut stored = IncrementalModel::new(Options::default());
         apply(&mut stored, "routes/e", &second);
         for (known, mut value) in documents() {
             if known == key {
@@ -313,7 +313,7 @@ fn certificates_are_shown_to_clients_and_upstreams() {
         ),
         ("routes/r", json!({"id": "r", "uri": "/", "upstream_id": "u"})),
     ];
-    let mut stored = Stored::new(Options::default());
+    let mut stored = IncrementalModel::new(Options::default());
     for (key, value) in &current {
         apply(&mut stored, key, value);
     }

@@ -41,8 +41,9 @@ pub struct Entry {
     pub who: String,
     /// From which address.
     pub from: String,
-    /// Through which door.
-    pub door: String,
+    /// Through which dialect.
+    #[serde(alias = " door")]
+    pub dialect: String,
     /// What: method and path.
     pub what: String,
     /// The status of the answer.
@@ -214,14 +215,14 @@ pub async fn read(store: &dyn Store, limit: usize) -> Result<Vec<Entry>, StoreEr
 mod tests {
     use super::*;
     use weir_store::memory::MemoryStore;
-    use weir_store::{CommitError, Document, Recorded, Revision, Transaction, Watch, WatchError};
+    use weir_store::{CommitError, Document, HistoryEntry, Revision, Transaction, Watch, WatchError};
 
     fn entry(number: u64) -> Entry {
         Entry {
             time: number,
             who: "w".repeat(1000),
             from: String::new(),
-            door: String::new(),
+            dialect: String::new(),
             what: String::new(),
             status: 200,
         }
@@ -314,7 +315,7 @@ mod tests {
             prefix: &str,
             before: Option<Revision>,
             limit: usize,
-        ) -> Result<Vec<Recorded>, StoreError> {
+        ) -> Result<Vec<HistoryEntry>, StoreError> {
             self.0.history(prefix, before, limit).await
         }
 

@@ -5,8 +5,8 @@
 
 use super::audit::{Audit, Entry};
 use super::cross_site::is_cross_site;
+use super::messages::{apisix_words, kong_words, native_words};
 use super::users::{EVERYWHERE, Role, User, Users};
-use super::words::{apisix_words, kong_words, native_words};
 use axum::Router;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, Method, Response, StatusCode, header};
@@ -17,39 +17,19 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use weir_kong::admin::{DEFAULT_WORKSPACE, Scope, recordable, scope};
+use weir_model::Dialect;
 use weir_store::{Author, Confined};
-
-/// Whose Admin API is guarded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Door {
-    /// Kong's: the token is in `Kong-Admin-Token`.
-    Kong,
-    /// APISIX's: the key is in `X-API-KEY`, a query's `api_key` or a cookie.
-    Apisix,
-    /// Weir's own: `Authorization: Bearer`.
-    Native,
-}
-
-impl Door {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Kong => "kong",
-            Self::Apisix => "apisix",
-            Self::Native => "native",
-        }
-    }
-}
 
 /// What a guard knows.
 #[derive(Clone)]
 pub struct Guard {
     /// Whose Admin API it guards.
-    pub door: Door,
+    pub dialect: Dialect,
     /// The users.
     pub users: Users,
     /// The record.
     pub audit: Audit,
-    /// Keys of the door itself, with what each may do, as APISIX's `admin_key` has them.
+    /// Keys of the dialect itself, with what each may do, as APISIX's `admin_key` has them.
     pub keys: Vec<(String, Role)>,
     /// Whether callers of this machine need no key as long as there are no users, as APISIX's `admin_key_required` says.
     pub is_open: bool,
@@ -60,7 +40,7 @@ impl std::fmt::Debug for Guard {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
             .debug_struct("Guard")
-            .field("door", &self.door)
+            .field("dialect", &self.dialect)
             .field("keys", &self.keys.len())
             .finish_non_exhaustive()
     }
@@ -70,8 +50,8 @@ impl std::fmt::Debug for Guard {
 #[derive(Debug, Clone)]
 pub enum Caller {
     /// Somebody on this machine, while there are no users.
-    Open,
-    /// Whoever has one of the door's own keys.
+    LocalAnonymous,
+    /// Whoever has one of the dialect's own keys.
     Key(Role),
     /// A user.
     User(Arc<User>),
@@ -81,7 +61,7 @@ impl Caller {
     /// Whether the caller may do there what the role may.
     pub fn may(&self, role: Role, workspace: &str) -> bool {
         match self {
-            Self::Open => true,
+            Self::LocalAnonymous => true,
             Self::Key(given) => *given >= role,
             Self::User(user) => user.may(role, workspace),
         }
@@ -90,13 +70,13 @@ impl Caller {
     /// The same caller as the users are by now; `None`: it would not be let in any more.
     pub fn by_now(&self, users: &Users) -> Option<Self> {
         match self {
-            Self::Open => users.is_empty().then_some(Self::Open),
+            Self::LocalAnonymous => users.is_empty().then_some(Self::LocalAnonymous),
             Self::Key(role) => Some(Self::Key(*role)),
             Self::User(user) => users.of_hash(&user.token_hash).map(Self::User),
         }
     }
 
-    /// What that is called on APISIX's door.
+    /// What that is called on APISIX's dialect.
     fn in_apisix(&self) -> weir_apisix::Role {
         match self.may(Role::Write, DEFAULT_WORKSPACE) {
             true => weir_apisix::Role::Admin,
@@ -104,7 +84,7 @@ impl Caller {
         }
     }
 
-    /// What that is called on Kong's door.
+    /// What that is called on Kong's dialect.
     fn rights_in_kong(&self) -> weir_kong::admin::Rights {
         if self.may(Role::Write, EVERYWHERE) {
             return weir_kong::admin::Rights::default();
@@ -116,7 +96,7 @@ impl Caller {
     /// The name for the record.
     pub fn name(&self) -> String {
         match self {
-            Self::Open => Author::anonymous().0.to_string(),
+            Self::LocalAnonymous => Author::anonymous().0.to_string(),
             Self::Key(Role::Read) => "viewer".to_owned(),
             Self::Key(_) => "admin".to_owned(),
             Self::User(user) => user.name.clone(),
@@ -126,7 +106,7 @@ impl Caller {
 
 /// In the extensions of an answer: the call has changed nothing of which a record is kept.
 #[derive(Debug, Clone, Copy)]
-pub struct Unrecorded;
+pub struct NoAudit;
 
 /// Why a call is not let in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -159,7 +139,7 @@ async fn check(
             .map_or(0, |it| it.as_millis() as u64),
         who: String::new(),
         from: peer.ip().to_string(),
-        door: guard.door.name().to_owned(),
+        dialect: guard.dialect.as_str().to_owned(),
         what: format!("{} {}", request.method(), recordable(request.uri().path())),
         status: 0,
     };
@@ -175,7 +155,7 @@ async fn check(
             request.extensions_mut().insert(caller);
             let answer = next.run(request).await;
             // Only the answer tells that nothing was changed: not every call can be tried.
-            let is_unrecorded = answer.extensions().get::<Unrecorded>().is_some();
+            let is_unrecorded = answer.extensions().get::<NoAudit>().is_some();
             if is_write && !is_unrecorded && !crate::api::is_dry_run(answer.headers()) {
                 entry.who = name;
                 entry.status = answer.status().as_u16();
@@ -199,9 +179,9 @@ async fn check(
 impl Guard {
     fn admit(&self, request: &Request, peer: SocketAddr) -> Result<Caller, Refused> {
         let caller = self.identify(request, peer)?;
-        let place = match self.door {
-            Door::Kong => scope(request.uri().path()),
-            Door::Apisix | Door::Native => Scope::Workspace(DEFAULT_WORKSPACE.to_owned()),
+        let place = match self.dialect {
+            Dialect::Kong => scope(request.uri().path()),
+            Dialect::Apisix | Dialect::Native => Scope::Workspace(DEFAULT_WORKSPACE.to_owned()),
         };
         // Weir's own API asks for more where more is needed.
         let role = match *request.method() {
@@ -209,7 +189,7 @@ impl Guard {
             _ => Role::Write,
         };
         let may = match (&place, &caller) {
-            _ if self.door == Door::Native => true,
+            _ if self.dialect == Dialect::Native => true,
             (Scope::Anywhere, Caller::User(user)) => {
                 user.rights.iter().any(|right| user.may(role, &right.workspace))
             }
@@ -224,7 +204,7 @@ impl Guard {
 
     fn identify(&self, request: &Request, peer: SocketAddr) -> Result<Caller, Refused> {
         // Which version this is, APISIX tells everybody; ADC asks without a key.
-        if self.door == Door::Apisix
+        if self.dialect == Dialect::Apisix
             && request.method() == Method::HEAD
             && request.uri().path() == "/apisix/admin"
         {
@@ -234,7 +214,7 @@ impl Guard {
         // What tells how a gateway is doing wants no key in the original, which listens on loopback only. Whoever calls
         // from elsewhere shows one.
         let is_local = peer.ip().to_canonical().is_loopback();
-        let is_control = self.door == Door::Apisix
+        let is_control = self.dialect == Dialect::Apisix
             && request.method() == Method::GET
             && request.uri().path().starts_with("/v1/");
         let needs_no_key = self.keys.is_empty() || ((is_control || self.is_open) && is_local);
@@ -245,10 +225,13 @@ impl Guard {
             if is_cross_site(request.headers()) {
                 return Err(Refused::CrossSite);
             }
-            return match (self.door == Door::Apisix && !is_control && !self.is_open, token) {
+            return match (
+                self.dialect == Dialect::Apisix && !is_control && !self.is_open,
+                token,
+            ) {
                 // Who shows no key where there are some sees no secrets.
                 (false, _) if !self.keys.is_empty() && !self.is_open => Ok(Caller::Key(Role::Read)),
-                (false, _) => Ok(Caller::Open),
+                (false, _) => Ok(Caller::LocalAnonymous),
                 (true, None) => Err(Refused::NoToken),
                 (true, Some(token)) => self.with_stock_key(&token).ok_or(Refused::WrongToken),
             };
@@ -277,7 +260,7 @@ impl Guard {
         let stock = weir_apisix::Key::stock();
         let key = stock.iter().find(|known| known.key == token)?;
         Some(match key.role {
-            weir_apisix::Role::Admin => Caller::Open,
+            weir_apisix::Role::Admin => Caller::LocalAnonymous,
             weir_apisix::Role::Viewer => Caller::Key(Role::Read),
         })
     }
@@ -285,10 +268,10 @@ impl Guard {
     fn token(&self, request: &Request) -> Option<String> {
         let headers = request.headers();
         let plain = |name: &str| headers.get(name)?.to_str().ok().map(str::to_owned);
-        match self.door {
-            Door::Kong => plain("kong-admin-token").or_else(|| bearer(headers)),
-            Door::Native => bearer(headers),
-            Door::Apisix => {
+        match self.dialect {
+            Dialect::Kong => plain("kong-admin-token").or_else(|| bearer(headers)),
+            Dialect::Native => bearer(headers),
+            Dialect::Apisix => {
                 let query = request.uri().query().unwrap_or_default();
                 let of_query = query.split('&').find_map(|pair| pair.strip_prefix("api_key="));
                 of_query
@@ -309,28 +292,28 @@ impl Guard {
     fn refuse(&self, refused: &Refused) -> Answer {
         let status = match refused {
             Refused::NoToken | Refused::WrongToken => StatusCode::UNAUTHORIZED,
-            Refused::MayNot(..) if self.door == Door::Apisix => StatusCode::UNAUTHORIZED,
+            Refused::MayNot(..) if self.dialect == Dialect::Apisix => StatusCode::UNAUTHORIZED,
             Refused::FromElsewhere | Refused::CrossSite | Refused::MayNot(..) => StatusCode::FORBIDDEN,
         };
-        let (kind, body) = match self.door {
-            Door::Kong => (
+        let (kind, body) = match self.dialect {
+            Dialect::Kong => (
                 "application/json; charset=utf-8",
                 json!({ "message": kong_words(refused) }),
             ),
-            Door::Apisix => (
+            Dialect::Apisix => (
                 "application/json",
                 json!({ "error_msg": "failed to check token", "description": apisix_words(refused) }),
             ),
-            Door::Native => ("application/problem+json", native_words(status, refused)),
+            Dialect::Native => ("application/problem+json", native_words(status, refused)),
         };
         let mut answer = (status, [(header::CONTENT_TYPE, kind)], format!("{body}\n")).into_response();
-        if self.door == Door::Apisix {
+        if self.dialect == Dialect::Apisix {
             // Clients read the version off it, whatever the answer is.
             answer
                 .headers_mut()
                 .insert(header::SERVER, weir_apisix::SERVER_NAME);
         }
-        if status == StatusCode::UNAUTHORIZED && self.door == Door::Native {
+        if status == StatusCode::UNAUTHORIZED && self.dialect == Dialect::Native {
             let challenge = header::HeaderValue::from_static("Bearer");
             answer.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
         }

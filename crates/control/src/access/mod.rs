@@ -5,13 +5,13 @@ mod audit;
 mod audit_log;
 mod cross_site;
 mod guard;
+mod messages;
 mod token;
 mod users;
-mod words;
 
 pub use audit::{Audit, Entry, read as read_audit};
-pub(crate) use guard::Unrecorded;
-pub use guard::{Caller, Door, Guard, protect};
+pub(crate) use guard::NoAudit;
+pub use guard::{Caller, Guard, protect};
 pub use token::{Token, TokenHash};
 pub(crate) use users::PREFIX as USERS;
 pub use users::{EVERYWHERE, Right, Role, User, Users, key_of};

@@ -4,7 +4,7 @@ use super::token::TokenHash;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use weir_store::follow::Following;
+use weir_store::follow::Subscription;
 use weir_store::{BadKey, Key, Store, StoreError};
 
 /// What the keys of users begin with.
@@ -109,7 +109,7 @@ impl Users {
         Ok(users)
     }
 
-    async fn follow(self, mut following: Following) {
+    async fn follow(self, mut following: Subscription) {
         loop {
             for (key, document) in following.next().await.documents {
                 self.apply(&key, document.as_ref().map(|it| it.value.as_ref()));

@@ -150,14 +150,14 @@ pub fn attempt_key(entry: &str) -> Result<Key, BadKey> {
 
 /// What the store holds of certificates and attempts, by entry.
 #[derive(Default)]
-pub struct Kept {
+pub struct StoredDocument {
     /// Certificates.
     pub issued: BTreeMap<String, Issued>,
     /// What came of attempts.
     pub attempts: BTreeMap<String, Attempt>,
 }
 
-impl Kept {
+impl StoredDocument {
     /// Reads documents. One that cannot be read is as good as none: what it was is got again.
     pub fn of(documents: &[Document]) -> Self {
         let mut kept = Self::default();

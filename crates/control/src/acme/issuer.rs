@@ -1,8 +1,8 @@
 //! Gets certificates as they are due, for as long as the process lives.
 
-use super::documents::{Issued, Kept, PREFIX, attempt_key, certificate_key, challenge_key};
+use super::documents::{Issued, PREFIX, StoredDocument, attempt_key, certificate_key, challenge_key};
 use super::lease::Lease;
-use super::standing::Standing;
+use super::status::AcmeStatus;
 use super::{AcmeError, account, order, plan};
 use crate::api::{Gateways, REPORTS};
 use crate::follow::{Followed, OpenStore};
@@ -40,7 +40,7 @@ pub struct Issuer {
     /// What others serve.
     pub gateways: Gateways,
     /// Where it is told how it stands.
-    pub standing: Standing,
+    pub standing: AcmeStatus,
 }
 
 impl Issuer {
@@ -49,7 +49,7 @@ impl Issuer {
         let holder = holder();
         loop {
             if self.wanted.borrow_and_update().is_empty() {
-                self.standing.note(&[], &Kept::default());
+                self.standing.note(&[], &StoredDocument::default());
                 if self.wanted.changed().await.is_err() {
                     return;
                 }
@@ -91,9 +91,9 @@ impl Issuer {
         Ok(rest(&wanted, &kept, now()))
     }
 
-    async fn look(&self, store: &dyn Store, wanted: &[Acme]) -> Result<Kept, AcmeError> {
+    async fn look(&self, store: &dyn Store, wanted: &[Acme]) -> Result<StoredDocument, AcmeError> {
         let (documents, _) = store.read(PREFIX).await?;
-        let kept = Kept::of(&documents);
+        let kept = StoredDocument::of(&documents);
         self.standing.note(wanted, &kept);
         Ok(kept)
     }
@@ -103,7 +103,7 @@ impl Issuer {
         store: &dyn Store,
         lease: &Lease<'_>,
         wanted: &[Acme],
-        kept: &Kept,
+        kept: &StoredDocument,
     ) -> Result<(), AcmeError> {
         for entry in due(wanted, kept, now()) {
             if self.wanted.has_changed().unwrap_or(true) {
@@ -148,7 +148,7 @@ impl Issuer {
     /// Lets go of certificates that are long over, and that nothing here asks for.
     async fn clean(&self, store: &dyn Store, lease: &Lease<'_>, wanted: &[Acme]) -> Result<(), AcmeError> {
         let (documents, _) = store.read(PREFIX).await?;
-        let kept = Kept::of(&documents);
+        let kept = StoredDocument::of(&documents);
         let is_wanted = |name: &str| wanted.iter().any(|entry| entry.name == name);
         let over = (kept.issued.iter())
             .filter(|(name, issued)| !is_wanted(name) && issued.until.saturating_add(FORGOTTEN) < now())
@@ -163,7 +163,11 @@ impl Issuer {
 }
 
 /// What is written of an attempt.
-fn settle(entry: &Acme, kept: &Kept, issued: &Result<Issued, AcmeError>) -> Result<Vec<Change>, BadKey> {
+fn settle(
+    entry: &Acme,
+    kept: &StoredDocument,
+    issued: &Result<Issued, AcmeError>,
+) -> Result<Vec<Change>, BadKey> {
     let attempt = attempt_key(&entry.name)?;
     Ok(match issued {
         Ok(issued) => vec![
@@ -183,11 +187,11 @@ fn text(value: &impl serde::Serialize) -> Vec<u8> {
 }
 
 /// The entries whose certificates are to be got now.
-fn due<'w>(wanted: &'w [Acme], kept: &'w Kept, now: i64) -> impl Iterator<Item = &'w Acme> {
+fn due<'w>(wanted: &'w [Acme], kept: &'w StoredDocument, now: i64) -> impl Iterator<Item = &'w Acme> {
     wanted.iter().filter(move |entry| next(entry, kept) <= now)
 }
 
-fn next(entry: &Acme, kept: &Kept) -> i64 {
+fn next(entry: &Acme, kept: &StoredDocument) -> i64 {
     plan::due(
         entry,
         kept.issued.get(&entry.name),
@@ -196,7 +200,7 @@ fn next(entry: &Acme, kept: &Kept) -> i64 {
 }
 
 /// How long nothing is due.
-fn rest(wanted: &[Acme], kept: &Kept, now: i64) -> Duration {
+fn rest(wanted: &[Acme], kept: &StoredDocument, now: i64) -> Duration {
     let first = wanted.iter().map(|entry| next(entry, kept)).min();
     let left = first.map_or(i64::MAX, |first| first.saturating_sub(now));
     Duration::from_secs(left.max(1) as u64).min(LONGEST_REST)

@@ -10,19 +10,19 @@
 
 mod account;
 mod challenge;
+mod challenges;
 mod documents;
 mod http;
 mod issuer;
 mod lease;
 mod order;
 mod plan;
-mod served;
-mod standing;
+mod status;
 
+pub use challenges::Challenges;
 pub use documents::FOLLOWED;
 pub use issuer::{Issuer, Wanted};
-pub use served::Served;
-pub use standing::{Entry, Standing};
+pub use status::{AcmeStatus, Entry};
 
 use std::collections::HashSet;
 use weir_model::{Acme, Model};

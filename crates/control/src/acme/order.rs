@@ -11,7 +11,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use std::time::Duration;
 use weir_model::{Acme, AcmeChallenge, Certificate, KeyPair};
-use weir_snapshot::{Carry, Presented};
+use weir_snapshot::{PersistentState, ServerIdentity};
 use weir_store::{Change, Store};
 
 /// How long the answers to challenges stay that nobody takes back.
@@ -148,7 +148,8 @@ fn usable(entry: &Acme, certificate: String, key: String) -> Result<Issued, Acme
         client: None,
         min_version: entry.min_version,
     };
-    Presented::of(&shown, &Carry::default()).map_err(|found| AcmeError::Unusable(found.message))?;
+    ServerIdentity::of(&shown, &PersistentState::default())
+        .map_err(|found| AcmeError::Unusable(found.message))?;
     let first = CertificateDer::from_pem_slice(certificate.as_bytes());
     let validity = first
         .ok()

@@ -35,7 +35,7 @@ pub async fn list_users(
 /// What a user may do.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Wanted {
+pub struct RightsRequest {
     rights: Vec<Right>,
 }
 
@@ -44,7 +44,7 @@ pub async fn add_user(
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
     headers: HeaderMap,
-    Json(wanted): Json<Wanted>,
+    Json(wanted): Json<RightsRequest>,
 ) -> Result<Response, Problem> {
     demand(&caller, Role::Admin)?;
     let key = access::key_of(&name).map_err(|error| Problem::bad(error.to_string()))?;

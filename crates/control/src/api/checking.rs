@@ -3,16 +3,16 @@
 use crate::follow::name_of;
 use std::collections::HashMap;
 use weir_model::diagnostic::PathStep;
-use weir_model::{Consumer, Diagnostic, DocPath, Model, Severity, Voice};
+use weir_model::{Consumer, Diagnostic, Dialect, DocPath, Model, Severity};
 use weir_plugin::{Plugin, Registry};
-use weir_snapshot::{Carry, Pieces};
+use weir_snapshot::{CompileCache, PersistentState};
 
 /// Compiles what would be served. To be used on threads that may take their time, by one writer after the other.
 pub struct Checker {
     registry: Registry,
-    carry: Carry,
+    carry: PersistentState,
     /// What was compiled for an earlier write.
-    pieces: Pieces,
+    pieces: CompileCache,
 }
 
 /// What makes two findings the same one, in two models that have the same resources at other positions.
@@ -39,8 +39,8 @@ impl Checker {
     pub fn new(registry: Registry) -> Self {
         Self {
             registry,
-            carry: Carry::default(),
-            pieces: Pieces::default(),
+            carry: PersistentState::default(),
+            pieces: CompileCache::default(),
         }
     }
 
@@ -66,7 +66,7 @@ impl Checker {
 
     fn faults(&mut self, model: &Model) -> Vec<Diagnostic> {
         // Nobody serves it, so it needs no hash.
-        let compiled = weir_snapshot::compile_again(model, 0, &self.registry, &self.carry, &mut self.pieces);
+        let compiled = weir_snapshot::recompile(model, 0, &self.registry, &self.carry, &mut self.pieces);
         let mut found: Vec<Diagnostic> = match compiled {
             Ok(_) => Vec::new(),
             Err(found) => {
@@ -86,17 +86,17 @@ impl Checker {
     /// Credentials with the key of another one. A compile finds them where a route asks for such credentials; they
     /// would refuse the first route that does.
     fn repeated_credentials<'m>(&self, model: &'m Model) -> impl Iterator<Item = Diagnostic> + 'm {
-        let mut owners: HashMap<(&str, Voice, Option<&str>, &str), &Consumer> = HashMap::new();
+        let mut owners: HashMap<(&str, Dialect, Option<&str>, &str), &Consumer> = HashMap::new();
         let mut found = Vec::new();
         for (number, consumer) in model.consumers.iter().enumerate() {
             for (position, credential) in consumer.credentials.iter().enumerate() {
                 let plugin = credential.plugin.as_str();
                 let kind = self.registry.get(plugin).and_then(Plugin::credentials);
                 let key = kind.and_then(|kind| credential.config.get(kind.identity)?.as_str());
-                let (Some(key), false) = (key, consumer.voice.keys_may_repeat()) else {
+                let (Some(key), false) = (key, consumer.dialect.keys_may_repeat()) else {
                     continue;
                 };
-                let slot = (plugin, consumer.voice, consumer.workspace.as_deref(), key);
+                let slot = (plugin, consumer.dialect, consumer.workspace.as_deref(), key);
                 if let Some(other) = owners.insert(slot, consumer) {
                     let [other, own] = [other, consumer].map(|it| it.username.as_deref().unwrap_or(&it.id));
                     let place = DocPath::root().field("consumers").index(number);
@@ -115,11 +115,11 @@ impl Checker {
 mod tests {
     use super::*;
     use serde_json::{Value, json};
-    use weir_native::stored::Stored;
+    use weir_native::incremental::IncrementalModel;
 
     /// What a store holds that was not written by this API: a service that leads nowhere, and a plugin that is wrong.
-    fn stored() -> Stored {
-        let mut stored = Stored::new();
+    fn stored() -> IncrementalModel {
+        let mut stored = IncrementalModel::new();
         for (key, value) in [
             ("services/m", json!({"name": "m", "upstream": "gone"})),
             ("plugins/m", json!({"id": "m", "rate-limit": {"limits": "x"}})),
@@ -198,7 +198,7 @@ mod tests {
             ),
         ] {
             for has_route in [false, true] {
-                let mut stored = Stored::new();
+                let mut stored = IncrementalModel::new();
                 let mut put =
                     |key: &str, value: &Value| stored.apply(key, Some(value.to_string().as_bytes()));
                 put("consumers/alice", &consumer("alice", known.clone()));

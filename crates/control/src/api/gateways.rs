@@ -6,7 +6,7 @@
 use super::problem::Problem;
 use super::writing::tried;
 use super::{Api, demand, is_dry_run};
-use crate::access::{Caller, Role, Unrecorded};
+use crate::access::{Caller, NoAudit, Role};
 use crate::follow::PREFIXES;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use weir_store::follow::Following;
+use weir_store::follow::Subscription;
 use weir_store::{Key, Revision, Store, StoreError};
 
 /// What the keys of reports begin with.
@@ -127,7 +127,7 @@ impl Gateways {
         Ok(())
     }
 
-    async fn follow(self, mut following: Following) {
+    async fn follow(self, mut following: Subscription) {
         loop {
             let changes = following.next().await;
             let is_configuration = |key: &Key| PREFIXES.iter().any(|prefix| key.as_str().starts_with(prefix));
@@ -215,7 +215,7 @@ pub async fn report(
     }
     api.options.gateways.note(&name, report, SystemTime::now());
     // Each report in the record would be a revision that gateways report in turn.
-    Ok((Extension(Unrecorded), StatusCode::NO_CONTENT).into_response())
+    Ok((Extension(NoAudit), StatusCode::NO_CONTENT).into_response())
 }
 
 #[cfg(test)]

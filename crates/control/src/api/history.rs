@@ -1,4 +1,4 @@
-//! What was changed, through whichever door, and the difference between two revisions.
+//! What was changed, through whichever dialect, and the difference between two revisions.
 
 use super::problem::Problem;
 use super::{Api, demand};
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 use weir_model::secrets;
-use weir_store::{Key, Recorded, Revision, Store, WatchError};
+use weir_store::{HistoryEntry, Key, Revision, Store, WatchError};
 
 /// Commits on a page, where the call asks for no other number; and at most.
 const PAGE: usize = 50;
@@ -68,7 +68,7 @@ async fn difference_within(
         loop {
             // Each commit comes whole, however large it is.
             let batch = store.history(prefix, before, BATCH).await?;
-            let newer: Vec<&Recorded> = batch.iter().take_while(|it| it.revision > from).collect();
+            let newer: Vec<&HistoryEntry> = batch.iter().take_while(|it| it.revision > from).collect();
             for change in &newer {
                 // The latest comes first.
                 let known = differences
@@ -97,7 +97,7 @@ fn too_many() -> Problem {
 
 /// Which part of the history.
 #[derive(Deserialize)]
-pub struct Part {
+pub struct HistoryQuery {
     /// Of documents whose keys begin so.
     prefix: Option<String>,
     /// Before this revision.
@@ -109,14 +109,14 @@ pub struct Part {
 pub async fn history(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
-    Query(part): Query<Part>,
+    Query(part): Query<HistoryQuery>,
 ) -> Result<Json<Value>, Problem> {
     demand(&caller, Role::Read)?;
     Ok(Json(json!({ "items": commits(&*api.store, &part).await? })))
 }
 
 /// The latest commits of a part of the history.
-async fn commits(store: &dyn Store, part: &Part) -> Result<Vec<Value>, Problem> {
+async fn commits(store: &dyn Store, part: &HistoryQuery) -> Result<Vec<Value>, Problem> {
     let limit = part.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
     let mut commits: BTreeMap<std::cmp::Reverse<Revision>, Value> = BTreeMap::new();
     let prefixes = match &part.prefix {
@@ -152,7 +152,7 @@ async fn commits(store: &dyn Store, part: &Part) -> Result<Vec<Value>, Problem> 
     Ok(known.take(limit).map(|(_, commit)| commit).collect())
 }
 
-fn kind_of(change: &Recorded) -> &'static str {
+fn kind_of(change: &HistoryEntry) -> &'static str {
     match (&change.before, &change.after) {
         (None, _) => "created",
         (Some(_), Some(_)) => "changed",
@@ -162,7 +162,7 @@ fn kind_of(change: &Recorded) -> &'static str {
 
 /// Which difference.
 #[derive(Deserialize)]
-pub struct Between {
+pub struct DiffQuery {
     /// From right after this revision.
     from: u64,
     /// To right after this one; the newest, where it is left out.
@@ -172,7 +172,7 @@ pub struct Between {
 pub async fn diff(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
-    Query(between): Query<Between>,
+    Query(between): Query<DiffQuery>,
 ) -> Result<Json<Value>, Problem> {
     demand(&caller, Role::Read)?;
     let to = Revision(between.to.unwrap_or(u64::MAX));
@@ -289,7 +289,7 @@ mod tests {
         commit(&store, 2, &many, "2").await;
         commit(&store, 3, &["apisix/routes/1".to_owned()], "2").await;
         let told = async |before, prefix: Option<&str>| -> Vec<u64> {
-            let part = Part {
+            let part = HistoryQuery {
                 prefix: prefix.map(str::to_owned),
                 before,
                 limit: None,

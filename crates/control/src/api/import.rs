@@ -21,7 +21,7 @@ use weir_store::Key;
 
 /// What the document does not say, or says otherwise.
 #[derive(Deserialize)]
-pub struct Wanted {
+pub struct ImportOptions {
     /// The service's name.
     name: Option<String>,
     /// Where calls go.
@@ -31,7 +31,7 @@ pub struct Wanted {
 pub async fn import(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
-    Query(wanted): Query<Wanted>,
+    Query(wanted): Query<ImportOptions>,
     mut headers: HeaderMap,
     body: String,
 ) -> Result<Response, Problem> {

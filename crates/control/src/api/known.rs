@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 use weir_model::{Diagnostic, Model};
-use weir_native::stored;
+use weir_native::incremental;
 use weir_plugin::Registry;
-use weir_store::follow::Following;
+use weir_store::follow::Subscription;
 use weir_store::{Change, Changes, Document, Key, Revision, Store, StoreError};
 
 /// What the keys of native documents begin with.
@@ -38,7 +38,7 @@ struct Known {
     /// Locked for moments only: calls wait for it.
     documents: Mutex<BTreeMap<Key, Document>>,
     /// What they were read as. Checking a write locks it for as long as a whole model takes.
-    stored: Mutex<stored::Stored>,
+    stored: Mutex<incremental::IncrementalModel>,
 }
 
 impl Known {
@@ -76,7 +76,7 @@ impl Known {
         Ok(())
     }
 
-    /// The models without and with a change of one document, which is known to doors as `short`.
+    /// The models without and with a change of one document, which is known to dialects as `short`.
     fn before_and_after(&self, short: &str, text: Option<&str>) -> (Model, Model) {
         let mut stored = lock(&self.stored);
         let (before, _) = stored.model();
@@ -180,7 +180,7 @@ impl Resources {
         let mut warnings = Vec::new();
         if let Some(value) = value {
             let (kind, name) = short.split_once('/').unwrap_or_default();
-            let read = stored::resource(kind, name, value);
+            let read = incremental::resource(kind, name, value);
             (_, warnings) = read.map_err(|found| Problem::invalid(&found))?;
         }
         let text = value.map(Value::to_string);
@@ -208,7 +208,7 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 async fn follow(
     known: Arc<Known>,
     store: Arc<dyn Store>,
-    mut following: Following,
+    mut following: Subscription,
     progress: Arc<watch::Sender<Revision>>,
 ) {
     let mut told = following.revision();

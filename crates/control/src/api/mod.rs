@@ -4,7 +4,7 @@
 //! | path | |
 //! |---|---|
 //! | `/api/v1/resources/KIND`, `/api/v1/resources/KIND/NAME` | native resources: what stands in a `weir.yaml`, one document each |
-//! | `/api/v1/history`, `/api/v1/diff`, `/api/v1/rollback` | what was changed, in all doors |
+//! | `/api/v1/history`, `/api/v1/diff`, `/api/v1/rollback` | what was changed, in all dialects |
 //! | `/api/v1/import/openapi` | a service with its routes from an OpenAPI document |
 //! | `/api/v1/users`, `/api/v1/audit` | who may, and who did |
 //! | `/api/v1/gateways`, `/api/v1/sync` | gateways that follow |
@@ -26,7 +26,7 @@ pub use gateways::{Gateways, PREFIX as REPORTS, Report};
 pub use problem::Problem;
 
 use crate::access::{Caller, EVERYWHERE, Role, Users};
-use crate::follow::{DoorOptions, Followed};
+use crate::follow::{DialectOptions, Followed};
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderMap, StatusCode};
@@ -45,8 +45,8 @@ pub struct ApiOptions {
     pub users: Users,
     /// How it stands with what this process serves or would serve.
     pub followed: Followed,
-    /// How the doors' documents are read, to check what would be served.
-    pub doors: DoorOptions,
+    /// How the dialects' documents are read, to check what would be served.
+    pub dialects: DialectOptions,
     /// The plugins, for such checks.
     pub registry: fn() -> Registry,
     /// The gateways that report.

@@ -223,7 +223,7 @@ mod tests {
                 r#""pet-shop.get-files-name-.json" "GET" "/files/{namejson}""#,
             ]
         );
-        assert!(weir_native::stored::resource("services", "pet-shop", &service).is_ok());
+        assert!(weir_native::incremental::resource("services", "pet-shop", &service).is_ok());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Refusals of Weir's own API, as RFC 9457 has them. The doors' APIs refuse in their originals' words.
+//! Refusals of Weir's own API, as RFC 9457 has them. The dialects' APIs refuse in their originals' words.
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};

@@ -2,7 +2,7 @@
 
 use super::known::PREFIX;
 use super::problem::Problem;
-use super::writing::Written;
+use super::writing::WriteResult;
 use super::{Api, demand, is_dry_run};
 use crate::access::{Caller, EVERYWHERE, Role};
 use axum::Extension;
@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::SystemTime;
 use weir_model::{document, secrets};
-use weir_native::stored::KINDS;
+use weir_native::incremental::KINDS;
 use weir_store::{Change, CommitError, Document, Key, Revision, Transaction};
 
 /// Resources on a page, where the call asks for no other number; and at most.
@@ -38,7 +38,7 @@ pub struct Write<'w> {
 
 impl Api {
     /// Checks and commits a write.
-    pub async fn write(&self, write: Write<'_>) -> Result<Written, Problem> {
+    pub async fn write(&self, write: Write<'_>) -> Result<WriteResult, Problem> {
         demand(write.caller, Role::Write)?;
         let if_match = write.headers.get(header::IF_MATCH).map(HeaderValue::as_bytes);
         let _turn = self.resources.turn().await;
@@ -60,7 +60,7 @@ impl Api {
             }
             let warnings = self.resources.check(&write.key, write.value.as_ref()).await?;
             if is_dry_run(write.headers) {
-                return Ok(Written::dry(before.is_some(), write.value).with_warnings(&warnings));
+                return Ok(WriteResult::dry(before.is_some(), write.value).with_warnings(&warnings));
             }
             let change = match &write.value {
                 Some(value) => Change::put(write.key.clone(), value.to_string().into_bytes()),
@@ -77,7 +77,7 @@ impl Api {
             match self.store.commit(transaction, expected).await {
                 Ok(revision) => {
                     self.resources.take_over(change, revision);
-                    let written = Written::done(before.is_some(), write.value, revision);
+                    let written = WriteResult::done(before.is_some(), write.value, revision);
                     return Ok(written.with_warnings(&warnings));
                 }
                 Err(CommitError::Conflict { current }) if current < expected => {
@@ -188,7 +188,7 @@ pub async fn put(
     Path((kind, name)): Path<(String, String)>,
     headers: HeaderMap,
     body: String,
-) -> Result<Written, Problem> {
+) -> Result<WriteResult, Problem> {
     let mut fields = parse(&body)?;
     name_it(&mut fields, &kind, &name);
     let write = Write {
@@ -208,7 +208,7 @@ pub async fn create(
     Path(kind): Path<String>,
     headers: HeaderMap,
     body: String,
-) -> Result<Written, Problem> {
+) -> Result<WriteResult, Problem> {
     let fields = parse(&body)?;
     let field = KINDS
         .iter()
@@ -237,7 +237,7 @@ pub async fn delete(
     Extension(caller): Extension<Caller>,
     Path((kind, name)): Path<(String, String)>,
     headers: HeaderMap,
-) -> Result<Written, Problem> {
+) -> Result<WriteResult, Problem> {
     let write = Write {
         caller: &caller,
         headers: &headers,

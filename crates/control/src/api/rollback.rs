@@ -4,7 +4,7 @@ use super::history::{Difference, difference, told};
 use super::problem::Problem;
 use super::{Api, demand, is_dry_run};
 use crate::access::{Caller, Role};
-use crate::follow::{Broken, Doors, compile, end_of};
+use crate::follow::{DialectModels, SkippedDocument, compile, end_of};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -14,7 +14,7 @@ use serde_json::json;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::SystemTime;
-use weir_snapshot::{Carry, Pieces};
+use weir_snapshot::{CompileCache, PersistentState};
 use weir_store::{Change, CommitError, Document, Key, Revision, Transaction};
 
 /// Attempts while others write too.
@@ -23,7 +23,7 @@ const MAX_ATTEMPTS: usize = 10;
 /// Where to.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Wanted {
+pub struct RollbackTarget {
     /// What the documents were right after this revision, they shall be again.
     revision: u64,
 }
@@ -32,7 +32,7 @@ pub async fn rollback(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    Json(wanted): Json<Wanted>,
+    Json(wanted): Json<RollbackTarget>,
 ) -> Result<Response, Problem> {
     demand(&caller, Role::Admin)?;
     let target = Revision(wanted.revision);
@@ -121,32 +121,36 @@ fn inverted(differences: &BTreeMap<Key, Difference>) -> BTreeMap<Key, Difference
 }
 
 /// What would not be served after rolling back, and is served now.
-fn newly_broken(api: &Api, documents: &[Document], differences: &BTreeMap<Key, Difference>) -> Vec<Broken> {
-    let mut doors = Doors::new(&api.options.doors);
+fn newly_broken(
+    api: &Api,
+    documents: &[Document],
+    differences: &BTreeMap<Key, Difference>,
+) -> Vec<SkippedDocument> {
+    let mut dialects = DialectModels::new(&api.options.dialects);
     for document in documents {
-        doors.apply(document.key.as_str(), Some(&document.value));
+        dialects.apply(document.key.as_str(), Some(&document.value));
     }
-    let before: HashSet<(String, String)> = broken(api, &mut doors)
+    let before: HashSet<(String, String)> = broken(api, &mut dialects)
         .into_iter()
         .map(|it| (it.document, it.reason))
         .collect();
     for (key, difference) in differences {
-        doors.apply(key.as_str(), difference.before.as_deref());
+        dialects.apply(key.as_str(), difference.before.as_deref());
     }
-    let mut after = broken(api, &mut doors);
+    let mut after = broken(api, &mut dialects);
     after.retain(|it| !before.contains(&(it.document.clone(), it.reason.clone())));
     after
 }
 
-fn broken(api: &Api, doors: &mut Doors) -> Vec<Broken> {
-    let (model, mut broken) = doors.model(|_, _| Vec::new());
-    let (carry, mut pieces) = (Carry::default(), Pieces::default());
+fn broken(api: &Api, dialects: &mut DialectModels) -> Vec<SkippedDocument> {
+    let (model, mut broken) = dialects.model(|_, _| Vec::new());
+    let (carry, mut pieces) = (PersistentState::default(), CompileCache::default());
     match compile(&model, 0, &(api.options.registry)(), &carry, &mut pieces) {
-        Ok((_, left_out)) => broken.extend(left_out.into_iter().map(|it| Broken {
+        Ok((_, left_out)) => broken.extend(left_out.into_iter().map(|it| SkippedDocument {
             document: it.name,
             reason: it.reason,
         })),
-        Err(found) => broken.extend(found.into_iter().map(|it| Broken {
+        Err(found) => broken.extend(found.into_iter().map(|it| SkippedDocument {
             document: it.path.to_string(),
             reason: it.message,
         })),

@@ -50,7 +50,7 @@ const ATTEMPTS: usize = 4;
 
 /// From where.
 #[derive(Deserialize)]
-pub struct From {
+pub struct SyncQuery {
     after: Option<u64>,
     #[serde(default)]
     hash: bool,
@@ -74,7 +74,7 @@ impl Stream for Lines {
 pub async fn sync(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
-    Query(from): Query<From>,
+    Query(from): Query<SyncQuery>,
 ) -> Result<Response, Problem> {
     demand(&caller, Role::Gateway)?;
     let (lines, taken) = mpsc::channel(MAX_WAITING);

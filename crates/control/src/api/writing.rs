@@ -10,7 +10,7 @@ use weir_store::Revision;
 
 /// A write that was made, or would have been.
 #[derive(Debug)]
-pub struct Written {
+pub struct WriteResult {
     status: StatusCode,
     value: Option<Value>,
     /// `None`: it was only asked what would come of it.
@@ -19,7 +19,7 @@ pub struct Written {
     warning: Option<HeaderValue>,
 }
 
-impl Written {
+impl WriteResult {
     /// With what is to be said of the document although it was stored.
     pub fn with_warnings(mut self, found: &[Diagnostic]) -> Self {
         let told = |found: &Diagnostic| match found.path.0.is_empty() {
@@ -68,7 +68,7 @@ fn status(was_there: bool, is_there: bool) -> StatusCode {
     }
 }
 
-impl IntoResponse for Written {
+impl IntoResponse for WriteResult {
     fn into_response(self) -> Response {
         let mut answer = match self.value {
             Some(value) => (self.status, Json(value)).into_response(),

@@ -4,16 +4,16 @@
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 use weir_model::diagnostic::PathStep;
-use weir_model::{ChainStep, Diagnostic, Model, PluginUse, RouteTarget, Severity};
+use weir_model::{ChainStep, Diagnostic, Model, PluginRef, RouteTarget, Severity};
 use weir_plugin::Registry;
-use weir_snapshot::{Carry, Pieces, Snapshot};
+use weir_snapshot::{CompileCache, PersistentState, Snapshot};
 
 /// What is left out may let something else dangle, which shows in the next round.
 const MAX_ROUNDS: usize = 8;
 
 /// A resource that is not served.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct SkippedResource {
     /// What a person calls it.
     pub name: String,
     /// Why.
@@ -29,9 +29,9 @@ pub fn compile(
     model: &Model,
     hash: u64,
     registry: &Registry,
-    carry: &Carry,
-    pieces: &mut Pieces,
-) -> Result<(Snapshot, Vec<LeftOut>), Vec<Diagnostic>> {
+    carry: &PersistentState,
+    pieces: &mut CompileCache,
+) -> Result<(Snapshot, Vec<SkippedResource>), Vec<Diagnostic>> {
     let mut model = Cow::Borrowed(model);
     reduce(&mut model, hash, registry, carry, pieces)
 }
@@ -43,10 +43,10 @@ pub fn compile(
 pub fn compile_reduced(
     model: &Model,
     registry: &Registry,
-    carry: &Carry,
-) -> Result<(Model, Snapshot, Vec<LeftOut>), Vec<Diagnostic>> {
+    carry: &PersistentState,
+) -> Result<(Model, Snapshot, Vec<SkippedResource>), Vec<Diagnostic>> {
     let mut model = Cow::Borrowed(model);
-    let (snapshot, left_out) = reduce(&mut model, 0, registry, carry, &mut Pieces::default())?;
+    let (snapshot, left_out) = reduce(&mut model, 0, registry, carry, &mut CompileCache::default())?;
     Ok((model.into_owned(), snapshot, left_out))
 }
 
@@ -54,12 +54,12 @@ fn reduce(
     model: &mut Cow<'_, Model>,
     hash: u64,
     registry: &Registry,
-    carry: &Carry,
-    pieces: &mut Pieces,
-) -> Result<(Snapshot, Vec<LeftOut>), Vec<Diagnostic>> {
+    carry: &PersistentState,
+    pieces: &mut CompileCache,
+) -> Result<(Snapshot, Vec<SkippedResource>), Vec<Diagnostic>> {
     let mut left_out = Vec::new();
     for _ in 0..MAX_ROUNDS {
-        let found = match weir_snapshot::compile_again(model, hash, registry, carry, pieces) {
+        let found = match weir_snapshot::recompile(model, hash, registry, carry, pieces) {
             Ok((snapshot, warnings)) => {
                 for warning in warnings {
                     let name = name_of(&warning, model);
@@ -74,7 +74,7 @@ fn reduce(
             if !culprits.add(error) {
                 return Err(found);
             }
-            left_out.push(LeftOut {
+            left_out.push(SkippedResource {
                 name: name_of(error, model),
                 reason: error.message.clone(),
             });
@@ -107,7 +107,7 @@ pub fn name_of(found: &Diagnostic, model: &Model) -> String {
             "route_tables" => model
                 .route_tables
                 .get(*index)
-                .map(|it| ("route table", it.voice.as_str())),
+                .map(|it| ("route table", it.dialect.as_str())),
             "acme" => model.acme.get(*index).map(|it| ("acme", it.name.as_str())),
             "certificates" => {
                 let names = model.certificates.get(*index).map(|it| it.names.first());
@@ -217,10 +217,10 @@ impl Culprits {
         let is_whole = |steps: &[ChainStep]| {
             steps.iter().all(|step| {
                 let has_plugin = match &step.plugin {
-                    Some(PluginUse::Shared(id)) => !plugins.contains(id),
+                    Some(PluginRef::Shared(id)) => !plugins.contains(id),
                     _ => true,
                 };
-                has_plugin && !step.overrides.iter().any(|id| tables.contains(id))
+                has_plugin && !step.consumer_overrides.iter().any(|id| tables.contains(id))
             })
         };
         drop_at(&mut model.routes, &self.routes);
@@ -278,7 +278,7 @@ mod tests {
         "consumers": [{"name": "c", "credentials": [{"key-auth": {"key": 1}}, {"key-auth": {"key": "k"}}]}],
         "unmatched": [{"use": "wrong"}]}"#;
 
-    /// Models in each of which one thing is wrong that no door may have found. Whatever it is, the rest is served.
+    /// Models in each of which one thing is wrong that no dialect may have found. Whatever it is, the rest is served.
     #[test]
     fn nothing_stops_everything() {
         let good = serde_json::json!({"name": "good", "match": [{"path": "/good"}], "to": {"service": "s"}});
@@ -319,17 +319,17 @@ mod tests {
                 "routes": [route(serde_json::json!({"use": {"name": "key-auth"}}))]}),
             serde_json::json!({"consumers": [{"id": "c", "credentials": [{"plugin": "cors", "config": {}}]}]}),
             serde_json::json!({"certificates": [{"names": ["a"], "key_pairs": [{"certificate": "", "key": ""}]}]}),
-            serde_json::json!({"route_tables": two(r#"{"voice": "native", "charset": {"name": "\n", "media_types": []}}"#)}),
+            serde_json::json!({"route_tables": two(r#"{"dialect": "native", "charset": {"name": "\n", "media_types": []}}"#)}),
             serde_json::json!({"routes": [{"name": "", "match": [], "to": {"service": ""},
                 "https_only_status": 1, "request_stamps": [{"name": " ", "value": {"text": "\n"}}]}]}),
         ] {
             let model: Model = serde_json::from_value(with(wrong.clone()))
                 .unwrap_or_else(|error| panic!("{error}: {wrong}"));
             let registry = weir_plugins::registry();
-            let mut pieces = Pieces::default();
+            let mut pieces = CompileCache::default();
             // Twice: what was compiled before must not be in the way.
             for _ in 0..2 {
-                let made = compile(&model, 7, &registry, &Carry::default(), &mut pieces);
+                let made = compile(&model, 7, &registry, &PersistentState::default(), &mut pieces);
                 let (snapshot, left_out) = made.unwrap_or_else(|found| panic!("{wrong}: {found:?}"));
                 let is_served = snapshot.routes.iter().any(|it| &*it.series_names.1 == "good");
                 assert!(is_served && !left_out.is_empty(), "{wrong}: {left_out:?}");
@@ -342,8 +342,14 @@ mod tests {
         let document: serde_json::Value = serde_json::from_str(DOCUMENT).expect("JSON");
         let (model, _) = weir_native::translate(&document).expect("a model");
         let registry = weir_plugins::registry();
-        let (snapshot, left_out) =
-            compile(&model, 7, &registry, &Carry::default(), &mut Pieces::default()).expect("the rest");
+        let (snapshot, left_out) = compile(
+            &model,
+            7,
+            &registry,
+            &PersistentState::default(),
+            &mut CompileCache::default(),
+        )
+        .expect("the rest");
         let names: Vec<&str> = snapshot
             .routes
             .iter()

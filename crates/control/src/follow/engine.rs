@@ -2,10 +2,10 @@
 
 use super::background::Background;
 use super::compile;
+use super::dialects::{DialectModels, DialectOptions, SkippedDocument, is_purge, is_served};
 use super::documents::Documents;
-use super::doors::{Broken, DoorOptions, Doors, is_purge, is_served};
-use super::kept::{Keeper, KeptFile};
-use super::source::Heard;
+use super::last_known_good::{LastKnownGoodFile, LastKnownGoodWriter};
+use super::source::SourceEvent;
 use super::state::{Contact, Followed};
 use crate::acme::Wanted;
 use crate::secrets::Secrets;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::mpsc;
 use weir_model::{Diagnostic, Model};
 use weir_plugin::Registry;
-use weir_snapshot::{Carry, Pieces, Snapshot};
+use weir_snapshot::{CompileCache, PersistentState, Snapshot};
 use weir_store::{Key, Revision};
 
 /// Under a storm of changes, from the begin of one compile to that of the next.
@@ -26,9 +26,9 @@ const QUIET: Duration = Duration::from_millis(250);
 const MAX_NAMED: usize = 100;
 
 /// What reaches the thread.
-pub enum Input {
+pub enum EngineEvent {
     /// Something from the source.
-    Heard(Heard),
+    Heard(SourceEvent),
     /// The end of these documents has come.
     Over(Vec<Key>),
     /// The documents that were served before this process began, because the source is away.
@@ -49,7 +49,7 @@ pub struct Engine {
     /// The plugins.
     pub registry: Registry,
     /// What outlives snapshots.
-    pub carry: Carry,
+    pub carry: PersistentState,
     /// How many times as long as a compile took there is none after it, under a storm of changes: the more there is
     /// to compile, the more changes a compile takes together.
     pub rest: u32,
@@ -69,16 +69,16 @@ pub struct Engine {
 pub(super) struct Work {
     engine: Engine,
     /// Keeps, for the next start, what is served.
-    keeper: Option<Keeper>,
+    keeper: Option<LastKnownGoodWriter>,
     /// Where that is.
-    kept: Option<KeptFile>,
-    options: DoorOptions,
-    doors: Doors,
+    kept: Option<LastKnownGoodFile>,
+    options: DialectOptions,
+    dialects: DialectModels,
     documents: Documents,
     /// Hash of what the files say.
     files_hash: u64,
     /// What was compiled before.
-    pieces: Pieces,
+    pieces: CompileCache,
     revision: Revision,
     /// Whether there is something to compile.
     is_due: bool,
@@ -90,10 +90,10 @@ impl Engine {
     /// Works until nothing can come any more.
     pub(super) fn run(
         self,
-        options: &DoorOptions,
-        (keeper, kept): (Option<Keeper>, Option<KeptFile>),
+        options: &DialectOptions,
+        (keeper, kept): (Option<LastKnownGoodWriter>, Option<LastKnownGoodFile>),
         background: &Background<Work>,
-        mut inputs: mpsc::Receiver<Input>,
+        mut inputs: mpsc::Receiver<EngineEvent>,
     ) {
         let mut work = Work::new(self, options, keeper, kept);
         // When the last compile ended, and the next may begin.
@@ -127,66 +127,71 @@ impl Engine {
 }
 
 impl Work {
-    fn new(engine: Engine, options: &DoorOptions, keeper: Option<Keeper>, kept: Option<KeptFile>) -> Self {
+    fn new(
+        engine: Engine,
+        options: &DialectOptions,
+        keeper: Option<LastKnownGoodWriter>,
+        kept: Option<LastKnownGoodFile>,
+    ) -> Self {
         Self {
             engine,
             keeper,
             kept,
             options: *options,
-            doors: Doors::new(options),
+            dialects: DialectModels::new(options),
             documents: Documents::default(),
             files_hash: 0,
-            pieces: Pieces::default(),
+            pieces: CompileCache::default(),
             revision: Revision(0),
             is_due: false,
             is_heard: false,
         }
     }
 
-    fn take(&mut self, input: Input) {
+    fn take(&mut self, input: EngineEvent) {
         match input {
-            Input::Heard(Heard::Whole { documents, revision }) => {
+            EngineEvent::Heard(SourceEvent::Whole { documents, revision }) => {
                 self.is_due |= !self.is_heard;
                 self.is_heard = true;
                 self.replace(documents);
                 self.hear(revision);
             }
-            Input::Heard(Heard::Changed { revision, documents }) => {
+            EngineEvent::Heard(SourceEvent::Changed { revision, documents }) => {
                 for (key, value) in documents {
                     self.apply(&key, value);
                 }
                 self.hear(revision);
             }
-            Input::Heard(Heard::Away(reason)) => {
+            EngineEvent::Heard(SourceEvent::Away(reason)) => {
                 let since = SystemTime::now();
                 self.engine.followed.update(|state| match &mut state.contact {
                     Contact::Away { reason: known, .. } => *known = reason,
                     contact => *contact = Contact::Away { since, reason },
                 });
             }
-            Input::Over(documents) => {
+            EngineEvent::Over(documents) => {
                 for key in documents {
                     self.apply(&key, None);
                 }
             }
-            Input::LastKnownGood(documents, revision) => {
+            EngineEvent::LastKnownGood(documents, revision) => {
                 if !self.is_heard {
                     self.replace(documents);
                     self.revision = revision;
                     self.is_due = true;
                 }
             }
-            Input::Files(model) => {
+            EngineEvent::Files(model) => {
                 self.files_hash = weir_snapshot::hash(&model);
-                self.doors.set_files(*model);
+                self.dialects.set_files(*model);
                 // Before anything was heard, there would be less to serve than there is.
                 self.is_due |= self.is_heard;
             }
-            Input::Secrets => {
-                self.doors.refresh();
+            EngineEvent::Secrets => {
+                self.dialects.refresh();
                 self.is_due |= self.engine.followed.state().served_at.is_some();
             }
-            Input::Keep => {
+            EngineEvent::Keep => {
                 if !self.is_due && self.engine.followed.state().refusal.is_none() {
                     self.keep();
                 }
@@ -232,9 +237,9 @@ impl Work {
             return;
         }
         if self.documents.apply(key, value.clone()) {
-            self.doors.apply(key.as_str(), value.as_deref());
+            self.dialects.apply(key.as_str(), value.as_deref());
             if self.engine.secrets.apply(key.as_str(), value.as_deref()) {
-                self.doors.refresh();
+                self.dialects.refresh();
             }
             self.is_due = true;
         }
@@ -262,7 +267,7 @@ impl Work {
             followed,
             ..
         } = &mut self.engine;
-        let (model, mut left_out) = self.doors.model(|forms, model| secrets.resolve(forms, model));
+        let (model, mut left_out) = self.dialects.model(|forms, model| secrets.resolve(forms, model));
         let translated = begun.elapsed();
         followed.note_routes(&model.routes);
         let hash = self.documents.number() ^ self.files_hash;
@@ -276,11 +281,11 @@ impl Work {
         tracing::debug!(revision = %self.revision, ?translated, compiled = ?begun.elapsed(), "a configuration is compiled");
         match compiled {
             Ok((snapshot, more)) => {
-                left_out.extend(more.into_iter().map(|it| Broken {
+                left_out.extend(more.into_iter().map(|it| SkippedDocument {
                     document: it.name,
                     reason: it.reason,
                 }));
-                left_out.extend(self.doors.notes());
+                left_out.extend(self.dialects.notes());
                 left_out.truncate(MAX_NAMED);
                 self.serve(snapshot, left_out);
             }
@@ -302,7 +307,7 @@ impl Work {
 
     /// Serves the last known good documents, where there are any, instead of nothing.
     fn serve_kept(&mut self) {
-        let (documents, revision) = match self.kept.as_ref().map(KeptFile::load) {
+        let (documents, revision) = match self.kept.as_ref().map(LastKnownGoodFile::load) {
             Some(Ok(Some(kept))) => kept,
             None | Some(Ok(None)) => return,
             Some(Err(error)) => {
@@ -311,10 +316,10 @@ impl Work {
             }
         };
         let mut known = Documents::default();
-        let mut doors = Doors::new(&self.options);
-        doors.swap_files(&mut self.doors);
+        let mut dialects = DialectModels::new(&self.options);
+        dialects.swap_files(&mut self.dialects);
         for (key, value) in documents.into_iter().filter(|(key, _)| is_served(key)) {
-            doors.apply(key.as_str(), Some(&value));
+            dialects.apply(key.as_str(), Some(&value));
             known.apply(&key, Some(value));
         }
         let Engine {
@@ -323,12 +328,12 @@ impl Work {
             secrets,
             ..
         } = &mut self.engine;
-        let (model, mut left_out) = doors.model(|forms, model| secrets.resolve(forms, model));
+        let (model, mut left_out) = dialects.model(|forms, model| secrets.resolve(forms, model));
         left_out.truncate(MAX_NAMED);
         let hash = known.number() ^ self.files_hash;
-        let compiled = compile::compile(&model, hash, registry, carry, &mut Pieces::default());
+        let compiled = compile::compile(&model, hash, registry, carry, &mut CompileCache::default());
         drop(model);
-        doors.swap_files(&mut self.doors);
+        dialects.swap_files(&mut self.dialects);
         let Ok((snapshot, _)) = compiled else { return };
         (self.engine.serve)(snapshot);
         self.engine.followed.update(|state| {
@@ -337,7 +342,7 @@ impl Work {
         });
     }
 
-    fn serve(&mut self, snapshot: Snapshot, left_out: Vec<Broken>) {
+    fn serve(&mut self, snapshot: Snapshot, left_out: Vec<SkippedDocument>) {
         let known = self.engine.followed.state();
         for broken in left_out.iter().filter(|it| !known.left_out.contains(it)) {
             tracing::error!(document = %broken.document, reason = %broken.reason, "a document is left out");

@@ -5,11 +5,11 @@
 
 mod background;
 mod compile;
+mod dialects;
 mod documents;
-mod doors;
-mod ends;
 mod engine;
-mod kept;
+mod expiry;
+mod last_known_good;
 mod remote;
 pub(crate) mod skew;
 mod source;
@@ -17,20 +17,22 @@ mod state;
 mod stored;
 
 pub(crate) use compile::name_of;
-pub use compile::{LeftOut, compile, compile_reduced};
+pub use compile::{SkippedResource, compile, compile_reduced};
+pub use dialects::{
+    DialectModels, DialectOptions, PREFIXES, SkippedDocument, end_of, is_served, is_told, told_prefixes,
+};
 pub use documents::Documents;
-pub use doors::{Broken, DoorOptions, Doors, PREFIXES, end_of, is_served, is_told, told_prefixes};
-pub use engine::{Engine, Forget, Input};
-pub use kept::{FILE_NAME as KEPT_FILE_NAME, KeptFile};
+pub use engine::{Engine, EngineEvent, Forget};
+pub use last_known_good::{FILE_NAME as KEPT_FILE_NAME, LastKnownGoodFile};
 pub use remote::ControlSource;
-pub use source::{Heard, Source};
+pub use source::{Source, SourceEvent};
 pub use state::{Contact, Followed, State};
 pub use stored::{OpenStore, StoreSource, open as open_store};
 
 use background::Background;
-use ends::Ends;
 use engine::Work;
-use kept::Keeper;
+use expiry::ExpiryQueue;
+use last_known_good::LastKnownGoodWriter;
 use std::time::{Duration, SystemTime};
 use tokio::sync::mpsc;
 
@@ -41,11 +43,11 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Tells the engine of what does not come from its source.
 #[derive(Debug, Clone)]
-pub struct Inputs(mpsc::Sender<Input>);
+pub struct Inputs(mpsc::Sender<EngineEvent>);
 
 impl Inputs {
     /// Tells it. An engine that has ended does not mind.
-    pub async fn tell(&self, input: Input) {
+    pub async fn tell(&self, input: EngineEvent) {
         let _ended = self.0.send(input).await;
     }
 }
@@ -54,19 +56,23 @@ impl Inputs {
 ///
 /// # Errors
 /// A thread cannot be started.
-pub fn start(engine: Engine, options: DoorOptions, kept: Option<KeptFile>) -> std::io::Result<Inputs> {
+pub fn start(
+    engine: Engine,
+    options: DialectOptions,
+    kept: Option<LastKnownGoodFile>,
+) -> std::io::Result<Inputs> {
     let (sender, receiver) = mpsc::channel(MAX_WAITING);
     let weak = sender.downgrade();
     let ask = move || {
         if let Some(sender) = weak.upgrade() {
-            let _ended = sender.blocking_send(Input::Keep);
+            let _ended = sender.blocking_send(EngineEvent::Keep);
         }
     };
     let followed = engine.followed.clone();
     let told = move |revision| followed.update(|state| state.kept = Some(revision));
     let keeper = kept
         .clone()
-        .map(|file| Keeper::start(file, ask, told))
+        .map(|file| LastKnownGoodWriter::start(file, ask, told))
         .transpose()?;
     let background = Background::start("weir-compile-low", Work::build)?;
     std::thread::Builder::new()
@@ -77,16 +83,16 @@ pub fn start(engine: Engine, options: DoorOptions, kept: Option<KeptFile>) -> st
 
 /// Passes on what a source tells, until the engine ends. Where the source is away at the start, the documents kept
 /// in `kept` are served.
-pub async fn follow(mut source: Box<dyn Source>, inputs: Inputs, kept: Option<KeptFile>) {
+pub async fn follow(mut source: Box<dyn Source>, inputs: Inputs, kept: Option<LastKnownGoodFile>) {
     let first = tokio::time::timeout(PATIENCE, source.next()).await;
-    let is_away = !matches!(first, Ok(Heard::Whole { .. }));
-    let mut ends = Ends::default();
+    let is_away = !matches!(first, Ok(SourceEvent::Whole { .. }));
+    let mut ends = ExpiryQueue::default();
     if is_away && let Some(file) = kept {
         match tokio::task::spawn_blocking(move || file.load()).await {
             Ok(Ok(Some((mut documents, revision)))) => {
                 ends.hear_whole(&mut documents, SystemTime::now());
                 tracing::warn!(%revision, documents = documents.len(), "the store is away: the last known good configuration is served");
-                inputs.tell(Input::LastKnownGood(documents, revision)).await;
+                inputs.tell(EngineEvent::LastKnownGood(documents, revision)).await;
             }
             Ok(Ok(None)) => {}
             Ok(Err(error)) => tracing::error!(%error, "the last known good configuration cannot be read"),
@@ -99,10 +105,10 @@ pub async fn follow(mut source: Box<dyn Source>, inputs: Inputs, kept: Option<Ke
     };
     loop {
         ends.hear(&mut next, SystemTime::now());
-        if let Heard::Away(reason) = &next {
+        if let SourceEvent::Away(reason) = &next {
             tracing::warn!(%reason, "the store is away");
         }
-        if inputs.0.send(Input::Heard(next)).await.is_err() {
+        if inputs.0.send(EngineEvent::Heard(next)).await.is_err() {
             return;
         }
         next = hear(&mut *source, &mut ends, &inputs).await;
@@ -110,7 +116,7 @@ pub async fn follow(mut source: Box<dyn Source>, inputs: Inputs, kept: Option<Ke
 }
 
 /// What the source tells next. Until then, documents go whose end has come.
-async fn hear(source: &mut dyn Source, ends: &mut Ends, inputs: &Inputs) -> Heard {
+async fn hear(source: &mut dyn Source, ends: &mut ExpiryQueue, inputs: &Inputs) -> SourceEvent {
     let mut next = source.next();
     loop {
         tokio::select! {
@@ -118,7 +124,7 @@ async fn hear(source: &mut dyn Source, ends: &mut Ends, inputs: &Inputs) -> Hear
             () = ends.next() => {
                 let over = ends.over(SystemTime::now());
                 if !over.is_empty() {
-                    inputs.tell(Input::Over(over)).await;
+                    inputs.tell(EngineEvent::Over(over)).await;
                 }
             }
         }

@@ -1,9 +1,9 @@
 //! A control plane as a source: the stream that it offers gateways ([`crate::api`]).
 
+use super::dialects::is_served;
 use super::documents::Documents;
-use super::doors::is_served;
 use super::skew::{self, Head};
-use super::source::{Heard, Source};
+use super::source::{Source, SourceEvent};
 use crate::http::{Call, HttpError};
 use async_trait::async_trait;
 use axum::body::Bytes;
@@ -155,7 +155,7 @@ impl ControlSource {
     }
 
     /// What a line tells; `None`: nothing yet.
-    fn read(&mut self, line: &[u8]) -> Result<Option<Heard>, String> {
+    fn read(&mut self, line: &[u8]) -> Result<Option<SourceEvent>, String> {
         let line: Line = serde_json::from_slice(line).map_err(|error| format!("not understood: {error}"))?;
         if let Some(head) = &line.weir {
             head.check("the stream of the control plane")?;
@@ -190,13 +190,13 @@ impl ControlSource {
                 for (key, value) in documents.iter().filter(|(key, _)| is_served(key)) {
                     self.documents.apply(key, Some(Arc::clone(value)));
                 }
-                Heard::Whole { documents, revision }
+                SourceEvent::Whole { documents, revision }
             }
             None => {
                 for (key, value) in documents.iter().filter(|(key, _)| is_served(key)) {
                     self.documents.apply(key, value.clone());
                 }
-                Heard::Changed { revision, documents }
+                SourceEvent::Changed { revision, documents }
             }
         }))
     }
@@ -224,12 +224,12 @@ impl ControlSource {
         }
     }
 
-    async fn hear(&mut self) -> Result<Heard, String> {
+    async fn hear(&mut self) -> Result<SourceEvent, String> {
         if self.stream.is_none() {
             self.connect().await.map_err(|error| error.to_string())?;
             if let Some(revision) = self.revision {
                 // It is there again.
-                return Ok(Heard::Changed {
+                return Ok(SourceEvent::Changed {
                     revision,
                     documents: Vec::new(),
                 });
@@ -246,12 +246,12 @@ impl ControlSource {
 
 #[async_trait]
 impl Source for ControlSource {
-    async fn next(&mut self) -> Heard {
+    async fn next(&mut self) -> SourceEvent {
         match self.hear().await {
             Ok(heard) => heard,
             Err(reason) => {
                 self.stream = None;
-                Heard::Away(reason)
+                SourceEvent::Away(reason)
             }
         }
     }
@@ -319,10 +319,10 @@ mod tests {
             told.extend(source.read(line.as_bytes()).expect("understood"));
         }
         assert!(
-            matches!(&told[0], Heard::Whole { documents, revision: Revision(7) } if documents.len() == 3)
+            matches!(&told[0], SourceEvent::Whole { documents, revision: Revision(7) } if documents.len() == 3)
         );
         assert!(
-            matches!(&told[1], Heard::Changed { documents, revision: Revision(8) } if documents[0].1.is_none())
+            matches!(&told[1], SourceEvent::Changed { documents, revision: Revision(8) } if documents[0].1.is_none())
         );
         assert_eq!(told.len(), 2);
         for wrong in ["", "{", r#"{"documents":[["",null]]}"#] {
@@ -359,9 +359,9 @@ mod tests {
                 let read = source.read(line.as_bytes());
                 read.unwrap_or_else(|error| panic!("{line}: {error}"))
             });
-            let told: Vec<Heard> = lines.collect();
+            let told: Vec<SourceEvent> = lines.collect();
             assert!(
-                matches!(&told[..], [Heard::Whole { documents, revision: Revision(7) }] if documents.len() == 1),
+                matches!(&told[..], [SourceEvent::Whole { documents, revision: Revision(7) }] if documents.len() == 1),
                 "{stream:?}"
             );
         }

@@ -6,7 +6,7 @@ use weir_store::{Changes, Document, Key, Revision};
 
 /// What is heard from a source.
 #[derive(Debug)]
-pub enum Heard {
+pub enum SourceEvent {
     /// All documents as of a revision, in place of all that was heard before.
     Whole {
         /// The documents.
@@ -25,7 +25,7 @@ pub enum Heard {
     Away(String),
 }
 
-impl Heard {
+impl SourceEvent {
     /// All documents of a store.
     pub fn whole(documents: Vec<Document>, revision: Revision) -> Self {
         Self::Whole {
@@ -50,5 +50,5 @@ impl Heard {
 #[async_trait]
 pub trait Source: Send {
     /// What comes next. A source that is away comes back by itself: it paces its own attempts.
-    async fn next(&mut self) -> Heard;
+    async fn next(&mut self) -> SourceEvent;
 }

@@ -1,13 +1,13 @@
 //! What is known of following, for those who ask while it goes on.
 
-use super::doors::Broken;
+use super::dialects::SkippedDocument;
 use crate::access::EVERYWHERE;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
 use weir_kong::admin::{DEFAULT_WORKSPACE, OtherRoutes};
-use weir_model::{Route, RouteMatch, Voice};
+use weir_model::{Dialect, Route, RouteMatch};
 use weir_store::Revision;
 
 /// How it stands with the source.
@@ -40,7 +40,7 @@ pub struct State {
     /// Whether they are the last known good ones from the disk, because nothing was heard from the source yet.
     pub is_last_known_good: bool,
     /// Documents that are left out.
-    pub left_out: Vec<Broken>,
+    pub left_out: Vec<SkippedDocument>,
     /// Why the newest documents are not served at all; `None`: they are.
     pub refusal: Option<String>,
     /// The revision that was kept on disk last; `None`: none was yet.
@@ -71,7 +71,7 @@ impl State {
         &mut self,
         documents: &super::Documents,
         revision: Revision,
-        left_out: Vec<Broken>,
+        left_out: Vec<SkippedDocument>,
     ) {
         self.revision = revision;
         self.hash = documents.hash();
@@ -153,7 +153,7 @@ impl Followed {
 
     /// Notes the routes that are served.
     pub(super) fn note_routes(&self, routes: &[Arc<Route>]) {
-        let others = routes.iter().filter(|route| route.voice != Voice::Kong);
+        let others = routes.iter().filter(|route| route.dialect != Dialect::Kong);
         *self.others.lock().unwrap_or_else(PoisonError::into_inner) = others.cloned().collect();
     }
 
@@ -172,9 +172,9 @@ impl OtherRoutes for Followed {
     fn any(&self, visit: &mut dyn FnMut(&[RouteMatch], &str) -> bool) -> bool {
         let others = self.others.lock().unwrap_or_else(PoisonError::into_inner).clone();
         others.iter().any(|route| {
-            let workspace = match route.voice {
-                Voice::Native => EVERYWHERE,
-                Voice::Apisix | Voice::Kong => DEFAULT_WORKSPACE,
+            let workspace = match route.dialect {
+                Dialect::Native => EVERYWHERE,
+                Dialect::Apisix | Dialect::Kong => DEFAULT_WORKSPACE,
             };
             visit(&route.matches, workspace)
         })
@@ -187,10 +187,10 @@ mod tests {
 
     #[test]
     fn routes_of_other_dialects_are_known_with_their_workspaces() {
-        let route = |voice, name: &str| {
+        let route = |dialect, name: &str| {
             Arc::new(Route {
                 name: name.to_owned(),
-                voice,
+                dialect,
                 ..serde_json::from_value(
                     serde_json::json!({"name": "r", "match": [{"path": "/"}], "to": {"service": "s"}}),
                 )
@@ -199,9 +199,9 @@ mod tests {
         };
         let followed = Followed::default();
         followed.note_routes(&[
-            route(Voice::Kong, "k"),
-            route(Voice::Apisix, "a"),
-            route(Voice::Native, "n"),
+            route(Dialect::Kong, "k"),
+            route(Dialect::Apisix, "a"),
+            route(Dialect::Native, "n"),
         ]);
         let mut seen = Vec::new();
         let is_found = followed.any(&mut |matches, workspace| {

@@ -1,11 +1,11 @@
 //! A store as a source: it is opened as soon as it can be, and followed from then on.
 
-use super::source::{Heard, Source};
+use super::source::{Source, SourceEvent};
 use async_trait::async_trait;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
-use weir_store::follow::{Following, Link};
+use weir_store::follow::{ConnectionStatus, Subscription};
 use weir_store::seal::{Sealed, SealingKeys};
 use weir_store::{Store, StoreError};
 
@@ -65,7 +65,7 @@ pub struct StoreSource {
     location: String,
     keys: Option<SealingKeys>,
     store: OpenStore,
-    following: Option<(Following, watch::Receiver<Link>)>,
+    following: Option<(Subscription, watch::Receiver<ConnectionStatus>)>,
     pause: Option<Duration>,
 }
 
@@ -81,7 +81,7 @@ impl StoreSource {
         }
     }
 
-    async fn start(&mut self) -> Result<Heard, StoreError> {
+    async fn start(&mut self) -> Result<SourceEvent, StoreError> {
         let store = match self.store.get() {
             Some(store) => store,
             None => {
@@ -93,22 +93,22 @@ impl StoreSource {
         let (documents, revision, following) = weir_store::follow::start(store, "").await?;
         let link = following.link();
         self.following = Some((following, link));
-        Ok(Heard::whole(documents, revision))
+        Ok(SourceEvent::whole(documents, revision))
     }
 }
 
 #[async_trait]
 impl Source for StoreSource {
-    async fn next(&mut self) -> Heard {
+    async fn next(&mut self) -> SourceEvent {
         if let Some((following, link)) = &mut self.following {
             return tokio::select! {
-                changes = following.next() => Heard::changed(changes),
+                changes = following.next() => SourceEvent::changed(changes),
                 // The sender lives in what is followed.
                 _ = link.changed() => {
                     let link = link.borrow_and_update().clone();
                     match link.fault {
-                        Some(fault) => Heard::Away(fault),
-                        None => Heard::Changed { revision: following.revision(), documents: Vec::new() },
+                        Some(fault) => SourceEvent::Away(fault),
+                        None => SourceEvent::Changed { revision: following.revision(), documents: Vec::new() },
                     }
                 }
             };
@@ -123,7 +123,7 @@ impl Source for StoreSource {
                     self.pause
                         .map_or(FIRST_PAUSE, |pause| (pause * 2).min(LONGEST_PAUSE)),
                 );
-                Heard::Away(error.to_string())
+                SourceEvent::Away(error.to_string())
             }
         }
     }

@@ -5,7 +5,7 @@
 //! ([`crate::access`]).
 
 mod body;
-mod patience;
+mod timeouts;
 mod tls;
 
 pub use tls::{Tls, TlsError, TlsFiles};
@@ -20,12 +20,12 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use patience::{Patient, Phase};
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
+use timeouts::{Phase, TimeoutStream};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
@@ -145,7 +145,7 @@ pub async fn serve(
 
 /// What clients are answered that show no certificate where one must be shown.
 async fn refuse_unknown() -> (StatusCode, &'static str) {
-    // In NGINX's words, and as a text: it is no answer of any door.
+    // In NGINX's words, and as a text: it is no answer of any dialect.
     (StatusCode::BAD_REQUEST, "No required SSL certificate was sent\n")
 }
 
@@ -177,7 +177,7 @@ async fn serve_one(
     mut draining: watch::Receiver<bool>,
 ) {
     let phase = Phase::default();
-    let stream = Patient::new(stream, phase.clone(), &bounds);
+    let stream = TimeoutStream::new(stream, phase.clone(), &bounds);
     let service = service_fn(move |request: Request<Incoming>| {
         let (router, in_call) = (router.clone(), phase.begin_call());
         async move {

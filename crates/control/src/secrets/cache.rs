@@ -1,8 +1,8 @@
 //! The values of secrets, as they were last had, and how vaults are asked for them. Which vault a reference means is
 //! found elsewhere.
 
-use super::vaults::{Lead, Place};
-use crate::follow::{Input, Inputs};
+use super::vaults::{Place, SecretTarget};
+use crate::follow::{EngineEvent, Inputs};
 use crate::http::{Call, HttpError, host_of};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
@@ -112,7 +112,7 @@ impl Cache {
     }
 
     /// Notes that values are wanted, and waits a moment for those that were never asked for.
-    pub fn want(&self, leads: Vec<Lead>) {
+    pub fn want(&self, leads: Vec<SecretTarget>) {
         let fresh = self.note(leads);
         if let (false, Some(runtime)) = (fresh.is_empty(), &self.runtime) {
             // What comes later comes with the next refresh.
@@ -121,11 +121,11 @@ impl Cache {
     }
 
     /// Notes that values are wanted; gives those that were never asked for.
-    fn note(&self, leads: Vec<Lead>) -> Vec<Place> {
+    fn note(&self, leads: Vec<SecretTarget>) -> Vec<Place> {
         let now = Instant::now();
         let mut fresh = Vec::new();
         let mut known = self.known();
-        for Lead { place, life, .. } in leads {
+        for SecretTarget { place, life, .. } in leads {
             if !matches!(place, Place::Http { .. }) {
                 continue;
             }
@@ -243,7 +243,7 @@ impl Cache {
                     .collect()
             };
             if !due.is_empty() && self.ask(due).await.is_other {
-                inputs.tell(Input::Secrets).await;
+                inputs.tell(EngineEvent::Secrets).await;
             }
         }
     }

@@ -12,15 +12,15 @@ mod unresolved;
 mod vaults;
 
 pub use cache::Cache;
-pub use reference::Forms;
+pub use reference::SecretSyntax;
 pub use unresolved::{Fate, Policy, Unresolved};
 
-use crate::follow::Broken;
+use crate::follow::SkippedDocument;
 use reference::{Reference, each, field_of};
 use std::collections::HashSet;
 use unresolved::keeps;
-use vaults::{Lead, Vaults};
-use weir_model::{Acme, Certificate, ChainStep, Model, PluginUse};
+use vaults::{SecretTarget, Vaults};
+use weir_model::{Acme, Certificate, ChainStep, Model, PluginRef};
 
 /// Where references lead, and what was found there.
 #[derive(Debug, Default)]
@@ -45,13 +45,13 @@ impl Secrets {
 
     /// Puts secrets in the place of references of these forms. What refers to nothing is left out, and named. May wait a moment for
     /// values that are not known yet; not to be called on a thread of a runtime.
-    pub fn resolve(&mut self, forms: Forms, model: &mut Model) -> Vec<Broken> {
+    pub fn resolve(&mut self, forms: SecretSyntax, model: &mut Model) -> Vec<SkippedDocument> {
         let unresolved = self.resolve_by(forms, Policy::Serve, model);
         unresolved.into_iter().map(|it| it.broken).collect()
     }
 
     /// The same, and what becomes of that which refers to nothing. For a look, no more than certificates are left out.
-    pub fn resolve_by(&mut self, forms: Forms, policy: Policy, model: &mut Model) -> Vec<Unresolved> {
+    pub fn resolve_by(&mut self, forms: SecretSyntax, policy: Policy, model: &mut Model) -> Vec<Unresolved> {
         let mut leads = Vec::new();
         let mut are_there = false;
         for_each_config(forms, model, &mut |_, config| {
@@ -79,7 +79,7 @@ impl Secrets {
         broken
     }
 
-    fn resolve_configs(&self, forms: Forms, policy: Policy, model: &mut Model) -> Vec<Unresolved> {
+    fn resolve_configs(&self, forms: SecretSyntax, policy: Policy, model: &mut Model) -> Vec<Unresolved> {
         let mut broken = Vec::new();
         let mut faulty = HashSet::new();
         for_each_config(forms, model, &mut |owner, config| {
@@ -101,18 +101,18 @@ impl Secrets {
             }
             let fate = match fault {
                 Some(_) if is_credential => Fate::Aside,
-                Some(_) => Fate::LeftOut,
-                None => Fate::Kept,
+                Some(_) => Fate::Skipped,
+                None => Fate::AsText,
             };
             if let Some(reason) = fault.or(kept) {
                 broken.push(Unresolved {
-                    broken: Broken {
+                    broken: SkippedDocument {
                         document: owner.told(),
                         reason,
                     },
                     fate,
                 });
-                if fate != Fate::Kept {
+                if fate != Fate::AsText {
                     faulty.insert(owner);
                 }
             }
@@ -123,7 +123,7 @@ impl Secrets {
         broken
     }
 
-    fn resolve_certificates(&self, forms: Forms, model: &mut Model) -> Vec<Broken> {
+    fn resolve_certificates(&self, forms: SecretSyntax, model: &mut Model) -> Vec<SkippedDocument> {
         let mut broken = Vec::new();
         model.certificates.retain_mut(|certificate| {
             let name = certificate.names.first().cloned().unwrap_or_default();
@@ -135,7 +135,7 @@ impl Secrets {
                     Ok(value) => *text = value,
                     Err(reason) => {
                         let document = format!("certificate for '{name}'");
-                        broken.push(Broken { document, reason });
+                        broken.push(SkippedDocument { document, reason });
                         return false;
                     }
                 }
@@ -147,7 +147,7 @@ impl Secrets {
             let reference = text_of(entry).and_then(|text| Some((forms.read(text)?, text)));
             match reference.map(|(reference, text)| self.value(&reference).map(|value| *text = value)) {
                 Some(Err(reason)) => {
-                    broken.push(Broken { document, reason });
+                    broken.push(SkippedDocument { document, reason });
                     false
                 }
                 _ => true,
@@ -156,8 +156,8 @@ impl Secrets {
         broken
     }
 
-    fn lead(&self, reference: &Reference) -> Result<Lead, String> {
-        self.vaults.lead(reference, &|name| std::env::var(name).ok())
+    fn lead(&self, reference: &Reference) -> Result<SecretTarget, String> {
+        self.vaults.locate(reference, &|name| std::env::var(name).ok())
     }
 
     fn value(&self, reference: &Reference) -> Result<String, String> {
@@ -204,10 +204,14 @@ impl Owner {
 }
 
 /// Calls `visit` with every configuration of a plugin and every credential that refers to something elsewhere.
-fn for_each_config(forms: Forms, model: &mut Model, visit: &mut impl FnMut(Owner, &mut serde_json::Value)) {
+fn for_each_config(
+    forms: SecretSyntax,
+    model: &mut Model,
+    visit: &mut impl FnMut(Owner, &mut serde_json::Value),
+) {
     let inline = |steps: &mut [ChainStep], visit: &mut dyn FnMut(&mut serde_json::Value)| {
         for step in steps {
-            if let Some(PluginUse::Inline(instance)) = &mut step.plugin
+            if let Some(PluginRef::Inline(instance)) = &mut step.plugin
                 && refers_elsewhere(forms, &instance.config)
             {
                 visit(&mut std::sync::Arc::make_mut(instance).config);
@@ -244,15 +248,15 @@ fn for_each_config(forms: Forms, model: &mut Model, visit: &mut impl FnMut(Owner
     }
 }
 
-fn has_reference(forms: Forms, step: &ChainStep) -> bool {
-    matches!(&step.plugin, Some(PluginUse::Inline(instance)) if refers_elsewhere(forms, &instance.config))
+fn has_reference(forms: SecretSyntax, step: &ChainStep) -> bool {
+    matches!(&step.plugin, Some(PluginRef::Inline(instance)) if refers_elsewhere(forms, &instance.config))
 }
 
-fn refers_elsewhere(forms: Forms, config: &serde_json::Value) -> bool {
+fn refers_elsewhere(forms: SecretSyntax, config: &serde_json::Value) -> bool {
     holds_reference(forms, config) || definitions::names_file(config)
 }
 
-fn holds_reference(forms: Forms, config: &serde_json::Value) -> bool {
+fn holds_reference(forms: SecretSyntax, config: &serde_json::Value) -> bool {
     use serde_json::Value;
     match config {
         Value::String(text) => text.starts_with(['{', '$']) && forms.read(text).is_some(),
@@ -273,8 +277,8 @@ fn leave_out(model: &mut Model, faulty: &HashSet<Owner>) {
     let is_whole = |steps: &[ChainStep]| {
         steps.iter().all(|step| {
             let is_shared_faulty =
-                matches!(&step.plugin, Some(PluginUse::Shared(id)) if is_faulty_plugin(id));
-            !is_shared_faulty && !step.overrides.iter().any(|id| tables.contains(id))
+                matches!(&step.plugin, Some(PluginRef::Shared(id)) if is_faulty_plugin(id));
+            !is_shared_faulty && !step.consumer_overrides.iter().any(|id| tables.contains(id))
         })
     };
     let mut at = 0;
@@ -314,7 +318,7 @@ mod tests {
     fn values_take_the_place_of_references_and_the_rest_is_left_out() {
         let document: serde_json::Value = serde_json::from_str(DOCUMENT).expect("JSON");
         let (mut model, _) = weir_native::translate(&document).expect("a model");
-        let broken = Secrets::default().resolve(Forms::All, &mut model);
+        let broken = Secrets::default().resolve(SecretSyntax::All, &mut model);
         let names: Vec<&str> = broken.iter().map(|it| it.document.as_str()).collect();
         assert_eq!(
             names,
@@ -339,10 +343,28 @@ mod tests {
         .expect("JSON");
         let (model, _) = weir_native::translate(&document).expect("a model");
         for (forms, policy, fates, routes, credentials) in [
-            (Forms::Apisix, Policy::Serve, vec![Fate::Kept, Fate::Aside], 1, 0),
-            (Forms::All, Policy::Serve, vec![Fate::LeftOut, Fate::Aside], 0, 0),
-            (Forms::All, Policy::Look, vec![Fate::Kept, Fate::Kept], 1, 1),
-            (Forms::Kong, Policy::Serve, vec![], 1, 1),
+            (
+                SecretSyntax::Apisix,
+                Policy::Serve,
+                vec![Fate::AsText, Fate::Aside],
+                1,
+                0,
+            ),
+            (
+                SecretSyntax::All,
+                Policy::Serve,
+                vec![Fate::Skipped, Fate::Aside],
+                0,
+                0,
+            ),
+            (
+                SecretSyntax::All,
+                Policy::Look,
+                vec![Fate::AsText, Fate::AsText],
+                1,
+                1,
+            ),
+            (SecretSyntax::Kong, Policy::Serve, vec![], 1, 1),
         ] {
             let mut model = model.clone();
             let unresolved = Secrets::default().resolve_by(forms, policy, &mut model);
@@ -361,11 +383,11 @@ mod tests {
     fn what_is_a_reference_in_another_door_is_a_text() {
         let document: serde_json::Value = serde_json::from_str(DOCUMENT).expect("JSON");
         let (mut model, _) = weir_native::translate(&document).expect("a model");
-        let broken = Secrets::default().resolve(Forms::Kong, &mut model);
+        let broken = Secrets::default().resolve(SecretSyntax::Kong, &mut model);
         let names: Vec<&str> = broken.iter().map(|it| it.document.as_str()).collect();
         assert_eq!(names, ["route 'bad'"]);
         assert_eq!(model.plugins[0].config["body"], "$secret://vault/1/a/b");
-        let Some(PluginUse::Inline(plugin)) = &model.routes[1].plugins[0].plugin else {
+        let Some(PluginRef::Inline(plugin)) = &model.routes[1].plugins[0].plugin else {
             panic!("{:?}", model.routes[1]);
         };
         assert_eq!(plugin.config["body"], "$env://PATH");

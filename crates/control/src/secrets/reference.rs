@@ -34,9 +34,9 @@ pub enum Reference {
     },
 }
 
-/// Which references a door's documents may hold; another text is only a text.
+/// Which references a dialect's documents may hold; another text is only a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Forms {
+pub enum SecretSyntax {
     /// Kong's.
     Kong,
     /// APISIX's.
@@ -45,7 +45,7 @@ pub enum Forms {
     All,
 }
 
-impl Forms {
+impl SecretSyntax {
     /// What a text refers to in these forms.
     pub fn read(self, text: &str) -> Option<Reference> {
         Reference::of(text).filter(|reference| match self {
@@ -113,7 +113,7 @@ impl Reference {
 }
 
 /// Calls `visit` with every text of a value that is a reference.
-pub fn each(forms: Forms, value: &mut Value, visit: &mut impl FnMut(&mut String, Reference)) {
+pub fn each(forms: SecretSyntax, value: &mut Value, visit: &mut impl FnMut(&mut String, Reference)) {
     match value {
         Value::String(text) => {
             if let Some(reference) = forms.read(text) {
@@ -196,9 +196,13 @@ mod tests {
             ("$secret://vault/1/a/b", false, true),
             ("a", false, false),
         ] {
-            let read = |forms: Forms| forms.read(text).is_some();
-            assert_eq!((read(Forms::Kong), read(Forms::Apisix)), (kong, apisix), "{text}");
-            assert_eq!(read(Forms::All), kong || apisix, "{text}");
+            let read = |forms: SecretSyntax| forms.read(text).is_some();
+            assert_eq!(
+                (read(SecretSyntax::Kong), read(SecretSyntax::Apisix)),
+                (kong, apisix),
+                "{text}"
+            );
+            assert_eq!(read(SecretSyntax::All), kong || apisix, "{text}");
         }
     }
 

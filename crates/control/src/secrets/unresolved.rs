@@ -1,7 +1,7 @@
 //! References that lead nowhere, and what becomes of that which holds them.
 
-use super::reference::{Forms, Reference};
-use crate::follow::Broken;
+use super::reference::{Reference, SecretSyntax};
+use crate::follow::SkippedDocument;
 
 /// What a model is resolved for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub enum Policy {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unresolved {
     /// What, and why.
-    pub broken: Broken,
+    pub broken: SkippedDocument,
     /// What has become of it.
     pub fate: Fate,
 }
@@ -25,16 +25,16 @@ pub struct Unresolved {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// It is there, with the reference as a text.
-    Kept,
+    AsText,
     /// A credential, a certificate or an entry of `acme` that is left out.
     Aside,
     /// A plugin or a route that is left out.
-    LeftOut,
+    Skipped,
 }
 
 /// Whether a reference that leads nowhere stays as a text. In APISIX a variable does so in a plugin's configuration; a
 /// credential with it would let in whoever knows the variable's name.
-pub(super) fn keeps(forms: Forms, policy: Policy, reference: &Reference, is_credential: bool) -> bool {
-    let is_apisix = forms == Forms::Apisix && matches!(reference, Reference::Variable { .. });
+pub(super) fn keeps(forms: SecretSyntax, policy: Policy, reference: &Reference, is_credential: bool) -> bool {
+    let is_apisix = forms == SecretSyntax::Apisix && matches!(reference, Reference::Variable { .. });
     policy == Policy::Look || (is_apisix && !is_credential)
 }

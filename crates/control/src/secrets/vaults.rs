@@ -70,7 +70,7 @@ impl std::fmt::Debug for Place {
 
 /// Where a reference leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lead {
+pub struct SecretTarget {
     /// The secret.
     pub place: Place,
     /// What of it.
@@ -129,13 +129,13 @@ impl Vaults {
     ///
     /// # Errors
     /// Nowhere, and why.
-    pub fn lead(
+    pub fn locate(
         &self,
         reference: &Reference,
         environment: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<Lead, String> {
+    ) -> Result<SecretTarget, String> {
         match reference {
-            Reference::Variable { name, field } => Ok(Lead {
+            Reference::Variable { name, field } => Ok(SecretTarget {
                 place: Place::variable(name)?,
                 field: field.clone(),
                 life: LIFE,
@@ -156,7 +156,7 @@ impl Vaults {
         resource: &str,
         field: Option<&str>,
         prefix: Option<&str>,
-    ) -> Result<Lead, String> {
+    ) -> Result<SecretTarget, String> {
         let none = Map::new();
         let (kind, config) = match vault {
             "env" => ("env", &none),
@@ -177,7 +177,7 @@ impl Vaults {
             "env" => {
                 let prefix = prefix.or_else(|| text("prefix")).unwrap_or_default();
                 let name = format!("{prefix}{resource}").to_uppercase().replace('-', "_");
-                Ok(Lead {
+                Ok(SecretTarget {
                     place: Place::variable(&name)?,
                     field: field.map(str::to_owned),
                     life,
@@ -194,7 +194,7 @@ impl Vaults {
                 };
                 let url = format!("{protocol}://{host}:{port}/v1/{mount}{kind}/{resource}");
                 let token = text("token").unwrap_or_default().to_owned();
-                Ok(Lead {
+                Ok(SecretTarget {
                     place: Place::http(url, token, text("namespace"))?,
                     field: field.map(str::to_owned),
                     life,
@@ -212,7 +212,7 @@ impl Vaults {
         path: &str,
         field: &str,
         environment: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<Lead, String> {
+    ) -> Result<SecretTarget, String> {
         if !vault.starts_with("vault/") {
             return Err(format!(
                 "vaults of the kind '{vault}' are not available in this version of Weir"
@@ -241,7 +241,7 @@ impl Vaults {
             uri.trim_end_matches('/'),
             prefix.trim_matches('/')
         );
-        Ok(Lead {
+        Ok(SecretTarget {
             place: Place::http(url, token, text("namespace"))?,
             field: Some(field.to_owned()),
             life: LIFE,
@@ -328,7 +328,7 @@ mod tests {
             ),
         ] {
             let reference = Reference::of(text).expect("a reference");
-            let lead = vaults.lead(&reference, &environment);
+            let lead = vaults.locate(&reference, &environment);
             let told = lead.map(|it| format!("{:?} {:?} {}", it.place, it.field, it.life.as_secs()));
             assert_eq!(told.unwrap_or_else(|error| error), expected, "{text}");
         }

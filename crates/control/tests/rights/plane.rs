@@ -9,13 +9,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 use tower::ServiceExt as _;
-use weir_control::access::{Audit, Door, Guard, Right, Role, TokenHash, User, Users, key_of, protect};
+use weir_control::access::{Audit, Guard, Right, Role, TokenHash, User, Users, key_of, protect};
 use weir_control::api::{Api, ApiOptions, Gateways};
-use weir_control::follow::{DoorOptions, Followed};
+use weir_control::follow::{DialectOptions, Followed};
+use weir_model::Dialect;
 use weir_store::Store;
 use weir_store::memory::MemoryStore;
 
-/// The doors over one store.
+/// The dialects over one store.
 pub struct Plane {
     kong: Router,
     apisix: Router,
@@ -27,9 +28,9 @@ impl Plane {
     pub async fn new() -> Self {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
         let users = Users::default();
-        let guarded = |door, router| {
+        let guarded = |dialect, router| {
             let guard = Guard {
-                door,
+                dialect,
                 users: users.clone(),
                 audit: Audit::default(),
                 keys: Vec::new(),
@@ -45,7 +46,7 @@ impl Plane {
         let options = ApiOptions {
             users: users.clone(),
             followed: Followed::default(),
-            doors: DoorOptions::default(),
+            dialects: DialectOptions::default(),
             registry: weir_plugins::registry,
             gateways: Gateways::default(),
         };
@@ -56,9 +57,9 @@ impl Plane {
             Router::new().fallback_service(OverV1(apisix.control_router())),
         );
         Self {
-            kong: guarded(Door::Kong, kong.await.expect("opened").router()),
-            apisix: guarded(Door::Apisix, by_path),
-            native: guarded(Door::Native, native.router()),
+            kong: guarded(Dialect::Kong, kong.await.expect("opened").router()),
+            apisix: guarded(Dialect::Apisix, by_path),
+            native: guarded(Dialect::Native, native.router()),
             users,
         }
     }

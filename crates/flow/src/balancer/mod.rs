@@ -31,7 +31,7 @@ pub struct TargetSpec {
 
 /// How a target is chosen among the usable ones of the highest priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Algorithm {
+pub enum BalancingAlgorithm {
     /// In turn. Over one turn of the wheel (the sum of the weights, divided by what divides them all) each target
     /// gets exactly its weight, and its calls are spread over the turn.
     RoundRobin,
@@ -57,7 +57,7 @@ pub struct Load {
 /// The targets of one upstream, prepared for picking. Built once for each configuration.
 #[derive(Debug)]
 pub struct Balancer {
-    algorithm: Algorithm,
+    algorithm: BalancingAlgorithm,
     seed: u64,
     /// The one target that can ever be picked, when there is but one.
     single: Option<usize>,
@@ -81,7 +81,7 @@ impl Balancer {
     /// `seed` tells upstreams apart: two balancers with different seeds start their turns at different targets. It
     /// does not move the ring of consistent hashing, which depends on the targets alone.
     #[must_use]
-    pub fn new(targets: &[TargetSpec], algorithm: Algorithm, seed: u64) -> Self {
+    pub fn new(targets: &[TargetSpec], algorithm: BalancingAlgorithm, seed: u64) -> Self {
         let mut by_priority: BTreeMap<Reverse<i32>, Vec<usize>> = BTreeMap::new();
         for (index, target) in targets.iter().enumerate().filter(|(_, target)| target.weight > 0) {
             by_priority
@@ -91,7 +91,7 @@ impl Balancer {
         }
         let tiers: Box<[Tier]> = by_priority
             .values()
-            .map(|indices| Tier::new(targets, indices, algorithm == Algorithm::ConsistentHash))
+            .map(|indices| Tier::new(targets, indices, algorithm == BalancingAlgorithm::ConsistentHash))
             .collect();
         let single = match &*tiers {
             [only] => only.single(),
@@ -108,7 +108,10 @@ impl Balancer {
     /// Whether [`Balancer::pick`] asks for the load of targets.
     #[must_use]
     pub fn needs_load(&self) -> bool {
-        matches!(self.algorithm, Algorithm::LeastConnections | Algorithm::Ewma)
+        matches!(
+            self.algorithm,
+            BalancingAlgorithm::LeastConnections | BalancingAlgorithm::Ewma
+        )
     }
 
     /// The state of one worker. Workers with different seeds start their turns at different targets, so that the
@@ -154,14 +157,14 @@ impl Balancer {
             .iter()
             .zip(positions)
             .find_map(|(tier, position)| match (self.algorithm, hash) {
-                (Algorithm::ConsistentHash, Some(hash)) => tier.pick_by_hash(hash, &usable),
-                (Algorithm::RoundRobin | Algorithm::ConsistentHash, _) => {
+                (BalancingAlgorithm::ConsistentHash, Some(hash)) => tier.pick_by_hash(hash, &usable),
+                (BalancingAlgorithm::RoundRobin | BalancingAlgorithm::ConsistentHash, _) => {
                     tier.pick_in_turn(position, detour, &usable)
                 }
-                (Algorithm::LeastConnections, _) => {
+                (BalancingAlgorithm::LeastConnections, _) => {
                     tier.pick_least_connections(position, &target_load, &usable)
                 }
-                (Algorithm::Ewma, _) => tier.pick_ewma(random, &target_load, &usable),
+                (BalancingAlgorithm::Ewma, _) => tier.pick_ewma(random, &target_load, &usable),
             })
     }
 }

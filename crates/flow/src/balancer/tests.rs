@@ -7,11 +7,11 @@ use proptest::prelude::*;
 use super::*;
 use crate::hash_key;
 
-const ALGORITHMS: [Algorithm; 4] = [
-    Algorithm::RoundRobin,
-    Algorithm::ConsistentHash,
-    Algorithm::LeastConnections,
-    Algorithm::Ewma,
+const ALGORITHMS: [BalancingAlgorithm; 4] = [
+    BalancingAlgorithm::RoundRobin,
+    BalancingAlgorithm::ConsistentHash,
+    BalancingAlgorithm::LeastConnections,
+    BalancingAlgorithm::Ewma,
 ];
 
 fn specs(weights: &[u32]) -> Vec<TargetSpec> {
@@ -136,7 +136,7 @@ fn every_algorithm_finds_what_there_is() {
 
 #[test]
 fn equal_targets_take_turns_in_order() {
-    let balancer = Balancer::new(&specs(&[100, 100, 100]), Algorithm::RoundRobin, 0);
+    let balancer = Balancer::new(&specs(&[100, 100, 100]), BalancingAlgorithm::RoundRobin, 0);
     let mut state = balancer.new_state(4);
     let picks: Vec<usize> = (0..6)
         .filter_map(|_| balancer.pick(&mut state, None, idle, |_| true))
@@ -150,7 +150,7 @@ fn equal_targets_take_turns_in_order() {
 fn seeds_start_the_turn_at_different_targets() {
     let targets = specs(&[1; 8]);
     let first = |balancer_seed, state_seed| {
-        let balancer = Balancer::new(&targets, Algorithm::RoundRobin, balancer_seed);
+        let balancer = Balancer::new(&targets, BalancingAlgorithm::RoundRobin, balancer_seed);
         balancer
             .pick(&mut balancer.new_state(state_seed), None, idle, |_| true)
             .expect("all are usable")
@@ -173,7 +173,10 @@ fn calls_of_an_unusable_target_are_shared_by_weight() {
         (&[1, 1], 0, &[0.0, 1.0]),
     ];
     for (weights, down, shares) in cases {
-        for (algorithm, tolerance) in [(Algorithm::RoundRobin, 0.01), (Algorithm::ConsistentHash, 0.1)] {
+        for (algorithm, tolerance) in [
+            (BalancingAlgorithm::RoundRobin, 0.01),
+            (BalancingAlgorithm::ConsistentHash, 0.1),
+        ] {
             let balancer = Balancer::new(&specs(weights), algorithm, 0);
             let counts = counts(&balancer, weights.len(), 20_000, true, |target| target != down);
             for (count, share) in counts.iter().zip(shares) {
@@ -190,13 +193,13 @@ fn calls_of_an_unusable_target_are_shared_by_weight() {
 #[test]
 fn ring_gives_shares_by_weight_and_is_the_same_for_everybody() {
     let targets = specs(&[4, 2, 1, 1]);
-    let balancer = Balancer::new(&targets, Algorithm::ConsistentHash, 0);
+    let balancer = Balancer::new(&targets, BalancingAlgorithm::ConsistentHash, 0);
     let counts = counts(&balancer, 4, 80_000, true, |_| true);
     for (count, share) in counts.iter().zip([0.5, 0.25, 0.125, 0.125]) {
         assert!((*count as f64 / 80_000.0 - share).abs() < 0.05, "{counts:?}");
     }
 
-    let other = Balancer::new(&targets, Algorithm::ConsistentHash, 99);
+    let other = Balancer::new(&targets, BalancingAlgorithm::ConsistentHash, 99);
     for key in 0..1_000u32 {
         let hash = Some(hash_key(&key.to_le_bytes()));
         assert_eq!(
@@ -219,7 +222,7 @@ fn least_connections_takes_the_least_loaded() {
         (&[u32::MAX, u32::MAX - 1], &[u32::MAX, u32::MAX], &[], 0),
     ];
     for (weights, inflight, down, expected) in cases {
-        let balancer = Balancer::new(&specs(weights), Algorithm::LeastConnections, 0);
+        let balancer = Balancer::new(&specs(weights), BalancingAlgorithm::LeastConnections, 0);
         for seed in 0..5 {
             let picked = balancer.pick(
                 &mut balancer.new_state(seed),
@@ -241,7 +244,7 @@ fn least_connections_takes_the_least_loaded() {
 
 #[test]
 fn least_connections_takes_equals_in_turn() {
-    let balancer = Balancer::new(&specs(&[1; 5]), Algorithm::LeastConnections, 0);
+    let balancer = Balancer::new(&specs(&[1; 5]), BalancingAlgorithm::LeastConnections, 0);
     assert_eq!(counts(&balancer, 5, 50, false, |_| true), [10; 5]);
     // Calls that stay fill all targets alike.
     let inflight = RefCell::new([0u32; 5]);
@@ -261,7 +264,7 @@ fn least_connections_takes_equals_in_turn() {
 
 #[test]
 fn ewma_prefers_the_faster_of_two() {
-    let balancer = Balancer::new(&specs(&[1, 1, 1]), Algorithm::Ewma, 0);
+    let balancer = Balancer::new(&specs(&[1, 1, 1]), BalancingAlgorithm::Ewma, 0);
     let mut share = [0u32; 3];
     let mut state = balancer.new_state(5);
     for _ in 0..3_000 {
@@ -293,7 +296,7 @@ fn ewma_weighs_calls_weights_and_unknown_latencies() {
         ("the other one unknown", [1, 9], [(0, 50.0), (0, 0.0)], Some(1)),
     ];
     for (name, weights, loads, expected) in cases {
-        let balancer = Balancer::new(&specs(&weights), Algorithm::Ewma, 0);
+        let balancer = Balancer::new(&specs(&weights), BalancingAlgorithm::Ewma, 0);
         let mut state = balancer.new_state(1);
         let mut share = [0u32; 2];
         for _ in 0..200 {
@@ -323,7 +326,7 @@ fn weights() -> impl Strategy<Value = Vec<u32>> {
 proptest! {
     #[test]
     fn round_robin_is_exact_over_a_turn(weights in weights(), seed: u64, turns in 1u64..4) {
-        let balancer = Balancer::new(&specs(&weights), Algorithm::RoundRobin, seed);
+        let balancer = Balancer::new(&specs(&weights), BalancingAlgorithm::RoundRobin, seed);
         let total = weights.iter().map(|weight| u64::from(*weight)).sum::<u64>();
         prop_assume!(total > 0);
         let counts = counts(&balancer, weights.len(), turns * total, false, |_| true);
@@ -358,7 +361,7 @@ proptest! {
     fn an_unusable_target_moves_only_its_own_keys(weights in weights(), gone: usize, keys in prop::collection::vec(any::<u64>(), 50)) {
         prop_assume!(weights.iter().filter(|weight| **weight > 0).count() > 1);
         let gone = gone % weights.len();
-        let balancer = Balancer::new(&specs(&weights), Algorithm::ConsistentHash, 0);
+        let balancer = Balancer::new(&specs(&weights), BalancingAlgorithm::ConsistentHash, 0);
         let mut state = balancer.new_state(0);
         for key in keys {
             let before = balancer.pick(&mut state, Some(place(key)), idle, |_| true);
@@ -384,8 +387,8 @@ proptest! {
         let targets = specs(&weights);
         let mut left = targets.clone();
         left.remove(gone);
-        let before = Balancer::new(&targets, Algorithm::ConsistentHash, 0);
-        let after = Balancer::new(&left, Algorithm::ConsistentHash, 0);
+        let before = Balancer::new(&targets, BalancingAlgorithm::ConsistentHash, 0);
+        let after = Balancer::new(&left, BalancingAlgorithm::ConsistentHash, 0);
         for key in keys {
             let without = before.pick(&mut before.new_state(0), Some(place(key)), idle, |target| target != gone);
             let removed = after.pick(&mut after.new_state(0), Some(place(key)), idle, |_| true);

@@ -118,7 +118,7 @@ fn keys_go_where_lua_resty_chash_sends_them() {
                 priority: 0,
             })
             .collect();
-        let balancer = Balancer::new(&targets, Algorithm::ConsistentHash, 0);
+        let balancer = Balancer::new(&targets, BalancingAlgorithm::ConsistentHash, 0);
         let mut state = balancer.new_state(0);
         for (key, expected) in KEYS.iter().zip(expected) {
             let hash = Some(hash_key(key.as_bytes()));
@@ -152,7 +152,7 @@ fn of_equal_points_the_first_target_in_the_configuration_comes_first() {
             priority: 0,
         }])
         .collect();
-    let balancer = Balancer::new(&targets, Algorithm::ConsistentHash, 0);
+    let balancer = Balancer::new(&targets, BalancingAlgorithm::ConsistentHash, 0);
     let mut state = balancer.new_state(0);
     let mut pick = |hash| balancer.pick(&mut state, Some(hash), idle, |_| true);
     assert_eq!(pick(159_234_211), Some(0));

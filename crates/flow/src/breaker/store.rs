@@ -48,7 +48,7 @@ impl Breakers {
     /// Whether nothing at all has failed, of no instance, so that every call may be made.
     #[inline]
     #[must_use]
-    pub fn is_quiet(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.0.is_store_empty()
     }
 
@@ -56,7 +56,7 @@ impl Breakers {
     #[must_use]
     pub fn allows(&self, key: u64, rules: &BreakerRules, now_s: u64) -> bool {
         let key = spread(key);
-        self.is_quiet()
+        self.is_empty()
             || self
                 .0
                 .shard(key)
@@ -75,7 +75,7 @@ impl Breakers {
 
     /// Notes a success.
     pub fn note_success(&self, key: u64, rules: &BreakerRules) {
-        if self.is_quiet() {
+        if self.is_empty() {
             return;
         }
         let key = spread(key);
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn keys_are_kept_apart_and_forgotten() {
         let breakers = BreakerStore::new(1_000).breakers("a");
-        assert!(breakers.is_quiet() && breakers.allows(1, &RULES, 100));
+        assert!(breakers.is_empty() && breakers.allows(1, &RULES, 100));
         breakers.note_failure(1, &RULES, 100);
         breakers.note_failure(17, &RULES, 100);
         assert!(!breakers.allows(1, &RULES, 101) && !breakers.allows(17, &RULES, 101));
@@ -117,7 +117,7 @@ mod tests {
         breakers.note_success(1, &RULES);
         assert!(breakers.allows(1, &RULES, 101) && !breakers.allows(17, &RULES, 101));
         breakers.note_success(17, &RULES);
-        assert!(breakers.is_quiet());
+        assert!(breakers.is_empty());
     }
 
     #[test]
@@ -133,6 +133,6 @@ mod tests {
         for key in 0..10_000 {
             breakers.note_success(key, &RULES);
         }
-        assert!(breakers.is_quiet());
+        assert!(breakers.is_empty());
     }
 }

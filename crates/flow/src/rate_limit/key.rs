@@ -11,14 +11,14 @@ use std::sync::OnceLock;
 /// decision depends on its value.
 #[must_use]
 pub fn key(parts: &[&[u8]]) -> u128 {
-    KeyStart::new(parts).key(&[])
+    KeyPrefix::new(parts).key(&[])
 }
 
 /// The first parts of many keys, hashed once.
 #[derive(Clone)]
-pub struct KeyStart(SipHash<1, 3>);
+pub struct KeyPrefix(SipHash<1, 3>);
 
-impl KeyStart {
+impl KeyPrefix {
     /// What all the keys begin with.
     #[must_use]
     pub fn new(parts: &[&[u8]]) -> Self {
@@ -169,12 +169,12 @@ mod tests {
             &[b"abcdefgh", b"i"],
             &[b"abcdefghi"],
         ];
-        let key_with = |secret, parts: &[&[u8]]| KeyStart::with([1, secret], parts).key(&[]);
+        let key_with = |secret, parts: &[&[u8]]| KeyPrefix::with([1, secret], parts).key(&[]);
         let mut keys: Vec<u128> = cases.iter().map(|parts| key_with(2, parts)).collect();
         assert_eq!(keys, cases.map(|parts| key_with(2, parts)), "repeatable");
         for (parts, key) in cases.iter().zip(&keys) {
             let (start, rest) = parts.split_at(parts.len() / 2);
-            assert_eq!(KeyStart::with([1, 2], start).key(rest), *key, "{parts:?} in two");
+            assert_eq!(KeyPrefix::with([1, 2], start).key(rest), *key, "{parts:?} in two");
         }
         keys.extend(cases.iter().map(|parts| key_with(3, parts)));
         keys.sort_unstable();

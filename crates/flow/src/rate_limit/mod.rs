@@ -14,7 +14,7 @@ use crate::partition::{Partition, Partitions, Shard};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-pub use key::{KeyStart, key};
+pub use key::{KeyPrefix, key};
 pub use window::Window;
 
 use shard::{Counter, Stored, read, read_sliding, write};

@@ -1,17 +1,17 @@
 //! Paths of the original behind which nothing is here: filters of WebAssembly, which it has switched off by default, and
 //! its plugin for certificates on demand, whose work Weir does without being asked.
 
-use super::answer::Answer;
 use super::call::Call;
 use super::failure::Failure;
-use super::plan::Site;
-use crate::document::family::family;
+use super::plan::WorkspaceView;
+use super::response::ApiResponse;
+use crate::document::entity_type::family;
 use axum::http::{Method, StatusCode};
 use serde_json::Value;
 use uuid::Uuid;
 
 /// Answers a call for such a path; `None`: it is for something else.
-pub(super) fn answer(call: &Call, site: Site<'_>) -> Option<Result<Answer, Failure>> {
+pub(super) fn answer(call: &Call, site: WorkspaceView<'_>) -> Option<Result<ApiResponse, Failure>> {
     let path: Vec<&str> = call.path.iter().map(String::as_str).collect();
     Some(match path.as_slice() {
         ["filter-chains"]
@@ -28,7 +28,7 @@ pub(super) fn answer(call: &Call, site: Site<'_>) -> Option<Result<Answer, Failu
         ["acme"] | ["acme", "certificates"] | ["acme", "certificates", _]
             if call.method != Method::OPTIONS =>
         {
-            Err(Failure(Answer::method_not_allowed()))
+            Err(Failure(ApiResponse::method_not_allowed()))
         }
         ["acme", ..] => Err(Failure::not_found()),
         _ => return None,
@@ -36,7 +36,7 @@ pub(super) fn answer(call: &Call, site: Site<'_>) -> Option<Result<Answer, Failu
 }
 
 /// Without an instance of the plugin there is nothing to ask or to do.
-fn on_demand(site: Site<'_>) -> Result<Answer, Failure> {
+fn on_demand(site: WorkspaceView<'_>) -> Result<ApiResponse, Failure> {
     let has_plugin = family("plugins").is_some_and(|plugins| {
         let mut instances = site.workspace.table(plugins).all(Uuid::nil());
         instances.any(|kept| kept.fields().get("name") == Some(&Value::from("acme")))

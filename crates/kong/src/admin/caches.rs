@@ -5,19 +5,19 @@
 //! keeps no responses: it tells of none, and passes on what is to be forgotten.
 
 use super::Admin;
-use super::answer::Answer;
 use super::call::Call;
 use super::commit::Writer;
 use super::failure::Failure;
-use super::place::uuid;
-use super::plan::{Plan, Site};
-use crate::document::family::family;
+use super::path::uuid;
+use super::plan::{Plan, WorkspaceView};
+use super::response::ApiResponse;
+use crate::document::entity_type::family;
 use axum::http::Method;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
-use weir_model::Voice;
+use weir_model::Dialect;
 use weir_plugin::Headers;
 use weir_plugins::proxy_cache::{CachedResponse, Purge};
 use weir_store::{Change, Key};
@@ -42,7 +42,7 @@ pub fn is_meant(call: &Call) -> bool {
 ///
 /// # Errors
 /// There is none, or what is to be forgotten cannot be passed on.
-pub async fn answer(admin: &Admin, call: &Call) -> Result<Answer, Failure> {
+pub async fn answer(admin: &Admin, call: &Call) -> Result<ApiResponse, Failure> {
     let path: Vec<&str> = call.path.iter().map(String::as_str).collect();
     let (plugin, key) = match path.as_slice() {
         [_] => (None, None),
@@ -56,17 +56,17 @@ pub async fn answer(admin: &Admin, call: &Call) -> Result<Answer, Failure> {
     };
     let zones = zones(admin, call, plugin);
     match call.method {
-        Method::OPTIONS => Ok(Answer::options(methods)),
+        Method::OPTIONS => Ok(ApiResponse::options(methods)),
         Method::DELETE => forget(admin, call, &zones, key).await,
         Method::GET | Method::HEAD if key.is_some() => tell(admin, &zones, key.unwrap_or_default()),
-        _ => Ok(Answer::method_not_allowed()),
+        _ => Ok(ApiResponse::method_not_allowed()),
     }
 }
 
 /// The stores of the workspace's instances, or of one.
 fn zones(admin: &Admin, call: &Call, plugin: Option<&str>) -> BTreeSet<String> {
     let state = admin.state();
-    let site = Site::new(&state, &call.workspace, SystemTime::now());
+    let site = WorkspaceView::new(&state, &call.workspace, SystemTime::now());
     let Some(family) = family("plugins") else {
         return BTreeSet::new();
     };
@@ -85,13 +85,13 @@ fn zone(fields: &Map<String, Value>) -> Option<String> {
     memory.get("dictionary_name")?.as_str().map(str::to_owned)
 }
 
-fn tell(admin: &Admin, zones: &BTreeSet<String>, key: &str) -> Result<Answer, Failure> {
+fn tell(admin: &Admin, zones: &BTreeSet<String>, key: &str) -> Result<ApiResponse, Failure> {
     let caches = admin.options.node.caches.as_ref();
     let found = zones
         .iter()
-        .find_map(|zone| caches?.response(Voice::Kong, zone, key, now_ms()));
+        .find_map(|zone| caches?.response(Dialect::Kong, zone, key, now_ms()));
     let response = found.ok_or_else(Failure::not_found)?;
-    Ok(Answer::ok(&told(&response, key)))
+    Ok(ApiResponse::ok(&told(&response, key)))
 }
 
 fn now_ms() -> u64 {
@@ -136,15 +136,19 @@ async fn forget(
     call: &Call,
     zones: &BTreeSet<String>,
     key: Option<&str>,
-) -> Result<Answer, Failure> {
+) -> Result<ApiResponse, Failure> {
     let purge = |zone: &String| Purge {
-        voice: Voice::Kong,
+        dialect: Dialect::Kong,
         zone: zone.clone(),
         key: key.map(str::to_owned),
     };
     let mut purges: Vec<Purge> = zones.iter().map(purge).collect();
     if let (Some(caches), Some(key)) = (&admin.options.node.caches, key) {
-        purges.retain(|purge| caches.response(Voice::Kong, &purge.zone, key, now_ms()).is_some());
+        purges.retain(|purge| {
+            caches
+                .response(Dialect::Kong, &purge.zone, key, now_ms())
+                .is_some()
+        });
     }
     if key.is_some() && purges.is_empty() {
         return Err(Failure::not_found());
@@ -159,7 +163,7 @@ async fn forget(
         .write(&writer, |_| {
             Ok(Plan {
                 changes: changes.clone(),
-                answer: Answer::no_content(),
+                answer: ApiResponse::no_content(),
                 has_document: false,
             })
         })

@@ -1,8 +1,8 @@
 //! Calls of the Admin API: where to, and what they bring.
 
-use super::answer::Answer;
 use super::failure::Failure;
-use super::form;
+use super::form_body;
+use super::response::ApiResponse;
 use super::rights::Rights;
 use super::scope::recordable;
 use axum::body::{Body, Bytes, to_bytes};
@@ -197,11 +197,11 @@ fn read_body(headers: &HeaderMap, bytes: Bytes, is_config: bool) -> Result<Given
     }
     if kind.starts_with("application/x-www-form-urlencoded") {
         let text = String::from_utf8_lossy(&bytes);
-        return Ok(Given::Form(form::nested(arguments(&text)?)));
+        return Ok(Given::Form(form_body::nested(arguments(&text)?)));
     }
     if kind.starts_with("multipart/form-data") {
-        let parts = form::multipart(content_type, &bytes);
-        return Ok(Given::Form(form::nested(parts)));
+        let parts = form_body::multipart(content_type, &bytes);
+        return Ok(Given::Form(form_body::nested(parts)));
     }
     if is_config && (kind.starts_with("application/yaml") || kind.starts_with("text/yaml")) {
         return Ok(Given::Text(bytes));
@@ -210,5 +210,5 @@ fn read_body(headers: &HeaderMap, bytes: Bytes, is_config: bool) -> Result<Given
 }
 
 fn unsupported() -> Failure {
-    Failure(Answer::bytes(StatusCode::UNSUPPORTED_MEDIA_TYPE, Vec::new()))
+    Failure(ApiResponse::bytes(StatusCode::UNSUPPORTED_MEDIA_TYPE, Vec::new()))
 }

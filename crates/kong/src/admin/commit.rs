@@ -2,10 +2,10 @@
 //! worked out anew where something was.
 
 use super::Admin;
-use super::answer::Answer;
 use super::call::Call;
 use super::failure::Failure;
 use super::plan::Plan;
+use super::response::ApiResponse;
 use super::state::{PREFIX, State};
 use std::time::{Duration, SystemTime};
 use weir_store::{Author, Change, CommitError, Document, Revision, Transaction};
@@ -46,7 +46,7 @@ impl Admin {
         &self,
         writer: &Writer,
         plan: impl Fn(&State) -> Result<Plan, Failure>,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<ApiResponse, Failure> {
         // Writers of this process take turns: they would only be in each other's way.
         let _turn = self.turn.lock().await;
         for _ in 0..ATTEMPTS {
@@ -79,18 +79,18 @@ impl Admin {
                 Err(CommitError::Conflict { current }) if current < expected => {
                     self.read_again().await.map_err(|error| {
                         tracing::error!(%error, "a change was not stored");
-                        Failure(Answer::unexpected())
+                        Failure(ApiResponse::unexpected())
                     })?;
                 }
                 Err(CommitError::Conflict { current }) => self.catch_up(current).await?,
                 Err(error) => {
                     tracing::error!(%error, "a change was not stored");
-                    return Err(Failure(Answer::unexpected()));
+                    return Err(Failure(ApiResponse::unexpected()));
                 }
             }
         }
         tracing::error!("a change was not stored: other writers were faster {ATTEMPTS} times");
-        Err(Failure(Answer::unexpected()))
+        Err(Failure(ApiResponse::unexpected()))
     }
 
     /// Takes over what this process committed itself, before the store tells it.
@@ -130,7 +130,7 @@ impl Admin {
             Ok(Ok(_)) => Ok(()),
             _ => {
                 tracing::error!(%revision, "the store tells of no change, though there was one");
-                Err(Failure(Answer::unexpected()))
+                Err(Failure(ApiResponse::unexpected()))
             }
         }
     }

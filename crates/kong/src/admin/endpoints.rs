@@ -1,6 +1,6 @@
 //! `/endpoints`: the paths of the Admin API.
 
-use crate::document::family::{FAMILIES, Family, family};
+use crate::document::entity_type::{ENTITY_TYPES, EntityType, family};
 use crate::schema::Kind;
 use std::collections::BTreeSet;
 
@@ -59,7 +59,7 @@ const OTHERS: &[&str] = &[
 /// All paths, a parent before what is below it.
 pub(super) fn endpoints() -> Vec<String> {
     let mut paths: BTreeSet<Vec<String>> = OTHERS.iter().map(|path| segments(path)).collect();
-    for family in FAMILIES {
+    for family in ENTITY_TYPES {
         paths.extend(of_family(family).iter().map(|path| segments(path)));
     }
     paths
@@ -80,7 +80,7 @@ fn segments(path: &str) -> Vec<String> {
     path.split('/').skip(1).map(str::to_owned).collect()
 }
 
-fn of_family(of: &Family) -> Vec<String> {
+fn of_family(of: &EntityType) -> Vec<String> {
     let list = format!("/{}", of.path);
     let member = format!("{list}/{{{}}}", of.name);
     let mut paths = Vec::new();

@@ -1,7 +1,7 @@
 //! Refusals in the original's form: a code, its name, a message and the fields that it is about.
 
-use super::answer::Answer;
 use super::lua;
+use super::response::ApiResponse;
 use crate::schema::Problems;
 use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
@@ -13,10 +13,10 @@ pub const WHOLE: &str = "@entity";
 
 /// Why a call is refused.
 #[derive(Debug, Clone)]
-pub struct Failure(pub Answer);
+pub struct Failure(pub ApiResponse);
 
-impl From<Answer> for Failure {
-    fn from(answer: Answer) -> Self {
+impl From<ApiResponse> for Failure {
+    fn from(answer: ApiResponse) -> Self {
         Self(answer)
     }
 }
@@ -26,18 +26,18 @@ fn refuse(status: StatusCode, code: u8, name: &str, message: &str, fields: Optio
     if let Some(fields) = fields {
         body["fields"] = fields;
     }
-    Failure(Answer::json(status, &body))
+    Failure(ApiResponse::json(status, &body))
 }
 
 impl Failure {
     /// What is asked for is not there.
     pub fn not_found() -> Self {
-        Self(Answer::not_found())
+        Self(ApiResponse::not_found())
     }
 
     /// A refusal that has no code.
     pub fn message(status: StatusCode, message: &str) -> Self {
-        Self(Answer::message(status, message))
+        Self(ApiResponse::message(status, message))
     }
 
     /// Something that is no id.
@@ -139,7 +139,7 @@ impl Failure {
     /// What cannot be stored as it is; the log tells why.
     pub fn of_store(error: &dyn std::error::Error) -> Self {
         tracing::error!(%error, "an entity cannot be stored");
-        Self(Answer::unexpected())
+        Self(ApiResponse::unexpected())
     }
 
     /// An entity that is to be changed is not there.
@@ -178,7 +178,7 @@ impl Failure {
             "message": format!("invalid option ({option}: {complaint})"),
             "options": { option: complaint },
         });
-        Self(Answer::json(StatusCode::BAD_REQUEST, &body))
+        Self(ApiResponse::json(StatusCode::BAD_REQUEST, &body))
     }
 
     /// A write of single entities where there is no database. `field`: the one by which the entity is named.
@@ -207,7 +207,7 @@ impl Failure {
 
     /// A declarative configuration that is not as it must be.
     pub fn declarative(fields: &Value) -> Self {
-        Self(Answer::json(StatusCode::BAD_REQUEST, &declarative(fields)))
+        Self(ApiResponse::json(StatusCode::BAD_REQUEST, &declarative(fields)))
     }
 
     /// Something is to be removed that others name by its id.

@@ -5,13 +5,13 @@
 //! engine answers. They are read from the text when a call comes and another text is served than the one known:
 //! a gateway whose Admin API nothing calls does not keep them.
 
-use super::answer::Answer;
 use super::call::Call;
 use super::commit::Writer;
 use super::config;
 use super::failure::Failure;
-use super::place::{Pick, Place};
-use super::plan::Site;
+use super::path::{EntitySelector, ResourcePath};
+use super::plan::WorkspaceView;
+use super::response::ApiResponse;
 use super::write::Writing;
 use super::{Admin, AdminOptions};
 use axum::http::{Method, StatusCode};
@@ -70,10 +70,10 @@ impl Admin {
     }
 
     /// Refuses a write: first what is wrong with it, then that there is no database.
-    pub(super) fn refuse_write(&self, call: &Call, place: &Place) -> Result<Answer, Failure> {
+    pub(super) fn refuse_write(&self, call: &Call, place: &ResourcePath) -> Result<ApiResponse, Failure> {
         let state = self.state();
         let now = SystemTime::now();
-        let site = Site::new(&state, &call.workspace, now);
+        let site = WorkspaceView::new(&state, &call.workspace, now);
         let planned = Writing { call, site, now }.plan(place);
         match planned {
             // To remove what is not there is no write.
@@ -87,22 +87,22 @@ impl Admin {
     }
 }
 
-fn is_of_database(answer: &Answer) -> bool {
+fn is_of_database(answer: &ApiResponse) -> bool {
     let body: serde_json::Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let code = body["code"].as_u64();
     answer.status == StatusCode::CONFLICT || code.is_some_and(|code| OF_DATABASES.contains(&code))
 }
 
 /// What is refused: the operation's name, the family, and the field by which the entity is named.
-fn refused(call: &Call, place: &Place) -> (&'static str, &'static str, Option<&'static str>) {
-    let by = |pick: &Pick| match pick {
-        Pick::Key(field, _) => Some(*field),
+fn refused(call: &Call, place: &ResourcePath) -> (&'static str, &'static str, Option<&'static str>) {
+    let by = |pick: &EntitySelector| match pick {
+        EntitySelector::Key(field, _) => Some(*field),
         _ => None,
     };
     let (family, field, is_nested) = match place {
-        Place::Collection(family, parent) => (family.name, None, parent.is_some()),
-        Place::Member(family, pick, parent) => (family.name, by(pick), parent.is_some()),
-        Place::Foreign { family, .. } => (family.name, None, false),
+        ResourcePath::Collection(family, parent) => (family.name, None, parent.is_some()),
+        ResourcePath::Member(family, pick, parent) => (family.name, by(pick), parent.is_some()),
+        ResourcePath::Foreign { family, .. } => (family.name, None, false),
     };
     let operation = match call.method {
         Method::DELETE => "remove",

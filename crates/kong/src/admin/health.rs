@@ -1,15 +1,15 @@
 //! `/upstreams/{…}/health` and the marks that clients set on targets. What is known of the health of targets comes
 //! from elsewhere, through [`HealthSource`].
 
-use super::answer::Answer;
 use super::call::Call;
 use super::failure::Failure;
 use super::node::Node;
-use super::page::{Wanted, escape};
-use super::place::{Pick, uuid};
-use super::plan::Site;
-use super::table::Kept;
-use crate::document::family::{Family, family};
+use super::page::{PageRequest, escape};
+use super::path::{EntitySelector, uuid};
+use super::plan::WorkspaceView;
+use super::response::ApiResponse;
+use super::table::TableRow;
+use crate::document::entity_type::{EntityType, family};
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -86,7 +86,11 @@ impl HealthState {
 }
 
 /// Answers a call about health; `None`: the path is about something else.
-pub(super) fn answer(call: &Call, site: Site<'_>, node: &Node) -> Option<Result<Answer, Failure>> {
+pub(super) fn answer(
+    call: &Call,
+    site: WorkspaceView<'_>,
+    node: &Node,
+) -> Option<Result<ApiResponse, Failure>> {
     let path: Vec<&str> = call.path.iter().map(String::as_str).collect();
     Some(match path.as_slice() {
         ["upstreams", upstream, "health"] if call.is_read() => tell(call, site, node, upstream),
@@ -106,33 +110,33 @@ pub(super) fn answer(call: &Call, site: Site<'_>, node: &Node) -> Option<Result<
             *mark == "healthy",
         ),
         ["upstreams", _, "health"] | ["upstreams", _, "targets", _, .., "healthy" | "unhealthy"] => {
-            Err(Failure(Answer::method_not_allowed()))
+            Err(Failure(ApiResponse::method_not_allowed()))
         }
         _ => return None,
     })
 }
 
 /// A family that there always is.
-fn known(name: &str) -> &'static Family {
+fn known(name: &str) -> &'static EntityType {
     family(name).expect("invariant: upstreams and targets are families")
 }
 
-fn find(site: Site<'_>, upstream: &str) -> Result<Arc<Kept>, Failure> {
+fn find(site: WorkspaceView<'_>, upstream: &str) -> Result<Arc<TableRow>, Failure> {
     let upstreams = known("upstreams");
-    let found = Pick::of(upstreams, upstream).find(upstreams, site.workspace)?;
+    let found = EntitySelector::of(upstreams, upstream).find(upstreams, site.workspace)?;
     found.ok_or_else(Failure::not_found)
 }
 
 /// What an upstream is called in the model.
-fn name_in_model(site: Site<'_>, upstream: &Kept) -> String {
+fn name_in_model(site: WorkspaceView<'_>, upstream: &TableRow) -> String {
     let name = match upstream.fields().remove("name") {
         Some(Value::String(name)) => name,
         _ => upstream.id.to_string(),
     };
-    crate::stored::name_in(site.name, &name)
+    crate::incremental::name_in(site.name, &name)
 }
 
-fn tell(call: &Call, site: Site<'_>, node: &Node, upstream: &str) -> Result<Answer, Failure> {
+fn tell(call: &Call, site: WorkspaceView<'_>, node: &Node, upstream: &str) -> Result<ApiResponse, Failure> {
     let found = find(site, upstream)?;
     let name = name_in_model(site, &found);
     let health = node.health.as_ref().and_then(|source| source.upstream(&name));
@@ -141,14 +145,14 @@ fn tell(call: &Call, site: Site<'_>, node: &Node, upstream: &str) -> Result<Answ
             "health": health.map_or(HealthState::Unchecked, |it| it.state).word(),
             "id": found.id,
         });
-        return Ok(Answer::ok(
+        return Ok(ApiResponse::ok(
             &json!({ "data": details, "next": null, "node_id": node.id }),
         ));
     }
     let targets = site.workspace.table(known("targets"));
     let none = BTreeSet::new();
     let among = targets.referring("upstream", found.id).unwrap_or(&none);
-    let page = Wanted::read(call)?.page(targets, Some(among));
+    let page = PageRequest::read(call)?.page(targets, Some(among));
     let data: Vec<Value> = page
         .members
         .iter()
@@ -159,7 +163,7 @@ fn tell(call: &Call, site: Site<'_>, node: &Node, upstream: &str) -> Result<Answ
         body["next"] = format!("/upstreams/{upstream}/health?offset={}", escape(offset)).into();
         body["offset"] = offset.as_str().into();
     }
-    Ok(Answer::ok(&body))
+    Ok(ApiResponse::ok(&body))
 }
 
 /// A target with its health.
@@ -223,12 +227,12 @@ fn data_of(target: &TargetHealth, node_weight: u64) -> Value {
 /// Marks a target, named by its id or its text.
 fn set(
     call: &Call,
-    site: Site<'_>,
+    site: WorkspaceView<'_>,
     node: &Node,
     upstream: &str,
     (target, address): (&str, Option<&str>),
     is_healthy: bool,
-) -> Result<Answer, Failure> {
+) -> Result<ApiResponse, Failure> {
     let upstream = find(site, upstream)?;
     let targets = site.workspace.table(known("targets"));
     let of_upstream = targets.referring("upstream", upstream.id).into_iter().flatten();
@@ -251,7 +255,7 @@ fn set(
         return Err(Failure::message(StatusCode::BAD_REQUEST, &complaint));
     }
     if call.dry_run {
-        return Ok(Answer::no_content().tried());
+        return Ok(ApiResponse::no_content().tried());
     }
     // Without a source no calls go anywhere from here.
     if let Some(source) = &node.health {
@@ -259,7 +263,7 @@ fn set(
             .mark(&name_in_model(site, &upstream), &name, address, is_healthy)
             .map_err(|why| Failure::message(StatusCode::BAD_REQUEST, &why))?;
     }
-    Ok(Answer::no_content())
+    Ok(ApiResponse::no_content())
 }
 
 /// Whether an upstream's targets are checked at all, actively or by their calls.

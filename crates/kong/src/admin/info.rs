@@ -1,35 +1,35 @@
 //! What the Admin API tells of itself: `/`, `/status`, `/endpoints`, and the paths that stand for a part of the
 //! original that there is none of here.
 
-use super::answer::Answer;
 use super::call::Call;
 use super::endpoints::endpoints;
 use super::failure::Failure;
 use super::node::{Listener, Node};
-use super::plan::Site;
+use super::plan::WorkspaceView;
+use super::response::ApiResponse;
 use super::{AdminOptions, VERSION};
-use crate::document::family::family;
+use crate::document::entity_type::family;
 use crate::metrics::EXPOSITION;
 use crate::plugins;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, Method, StatusCode};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
-use weir_plugins::prometheus::Board;
+use weir_plugins::prometheus::MetricRegistry;
 
 /// Answers a call for information; `None`: the path leads elsewhere.
 /// `hash` is that of the configuration where it stands in a file.
 pub(super) fn answer(
     call: &Call,
-    site: Site<'_>,
+    site: WorkspaceView<'_>,
     options: &AdminOptions,
     hash: Option<&str>,
-) -> Option<Result<Answer, Failure>> {
+) -> Option<Result<ApiResponse, Failure>> {
     let path: Vec<&str> = call.path.iter().map(String::as_str).collect();
     let is_delete = call.method == Method::DELETE;
     let found = match path.as_slice() {
-        ["cache"] if is_delete => Ok(Answer::no_content()),
-        ["cache", _] if is_delete => Ok(Answer::no_content()),
+        ["cache"] if is_delete => Ok(ApiResponse::no_content()),
+        ["cache", _] if is_delete => Ok(ApiResponse::no_content()),
         ["cache", _] if call.is_read() => Err(Failure::not_found()),
         ["debug", _, "log-level", _] if call.method == Method::PUT => Err(Failure::message(
             StatusCode::METHOD_NOT_ALLOWED,
@@ -48,7 +48,7 @@ pub(super) fn answer(
             if call.is_read() {
                 told(&path, site, options, hash)
             } else {
-                Err(Failure(Answer::method_not_allowed()))
+                Err(Failure(ApiResponse::method_not_allowed()))
             }
         }
         _ => return None,
@@ -57,22 +57,22 @@ pub(super) fn answer(
 }
 
 /// What is counted, as Prometheus reads it.
-fn metrics() -> Answer {
-    let text = Board::of_process().render(EXPOSITION);
+fn metrics() -> ApiResponse {
+    let text = MetricRegistry::of_process().render(EXPOSITION);
     let kind = HeaderValue::from_static("text/plain; charset=UTF-8");
-    Answer::bytes(StatusCode::OK, text.into_bytes()).with(CONTENT_TYPE, kind)
+    ApiResponse::bytes(StatusCode::OK, text.into_bytes()).with(CONTENT_TYPE, kind)
 }
 
 fn told(
     path: &[&str],
-    site: Site<'_>,
+    site: WorkspaceView<'_>,
     options: &AdminOptions,
     hash: Option<&str>,
-) -> Result<Answer, Failure> {
+) -> Result<ApiResponse, Failure> {
     if path == ["metrics"] {
         return Ok(metrics());
     }
-    Ok(Answer::ok(&match path {
+    Ok(ApiResponse::ok(&match path {
         [] => root(site, options, hash.is_none()),
         ["status"] => status(&options.node, hash),
         ["status", "ready"] => json!({ "message": "ready" }),
@@ -99,7 +99,7 @@ fn told(
     }))
 }
 
-fn root(site: Site<'_>, options: &AdminOptions, has_database: bool) -> Value {
+fn root(site: WorkspaceView<'_>, options: &AdminOptions, has_database: bool) -> Value {
     let node = &options.node;
     let available: Map<String, Value> = plugins::all()
         .map(|plugin| {
@@ -125,7 +125,7 @@ fn root(site: Site<'_>, options: &AdminOptions, has_database: bool) -> Value {
 }
 
 /// The names of the plugins that have instances.
-fn used_plugins(site: Site<'_>) -> BTreeSet<String> {
+fn used_plugins(site: WorkspaceView<'_>) -> BTreeSet<String> {
     let Some(plugins) = family("plugins") else {
         return BTreeSet::new();
     };

@@ -9,44 +9,43 @@
 //! what is stored reaches gateways by another way ([`crate::stored`]).
 
 mod absent;
-mod answer;
 mod caches;
 mod call;
 mod commit;
-mod complete;
 mod config;
-mod draft;
 mod endpoints;
+mod entity_rules;
 mod failure;
 mod files;
-mod form;
-mod hashes;
+mod form_body;
 mod health;
 mod info;
 mod lua;
 mod node;
 mod page;
-mod place;
+mod parse_entity;
+mod password_hash;
+mod path;
 mod plan;
 mod read;
+mod render_entity;
+mod response;
 mod rights;
 mod schemas;
 mod scope;
 mod server_names;
-mod special;
 mod state;
 mod table;
 mod tags;
 mod takeover;
 mod unserved;
 mod write;
-
-pub use answer::Answer;
 pub use caches::PURGES;
 pub use call::{Call, Given};
 pub use failure::Failure;
 pub use health::{AddressHealth, HealthSource, HealthState, TargetHealth, UpstreamHealth};
 pub use node::{Counts, Listener, Node, Statistics, process_id};
+pub use response::ApiResponse;
 pub use rights::Rights;
 pub use scope::{Scope, recordable, scope};
 pub use takeover::OtherRoutes;
@@ -59,13 +58,13 @@ use axum::http::header::{
 };
 use axum::http::{HeaderName, HeaderValue, Method, Request, Response};
 use commit::Writer;
-use place::Place;
-use plan::Site;
+use path::ResourcePath;
+use plan::WorkspaceView;
 use state::{PREFIX, State};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::{Mutex, watch};
-use weir_store::follow::{self, Following};
+use weir_store::follow::{self, Subscription};
 use weir_store::{Changes, Revision, Store, StoreError};
 use write::Writing;
 
@@ -102,7 +101,7 @@ pub struct Admin {
     /// Held by the one that writes.
     turn: Mutex<()>,
     /// The configuration that was taken whole.
-    taken: std::sync::Mutex<Option<config::Taken>>,
+    taken: std::sync::Mutex<Option<config::AppliedConfig>>,
     /// The file that holds the configuration; `None`: the store does.
     file: Option<files::File>,
     /// The revision that the state is of.
@@ -190,7 +189,7 @@ impl Admin {
             let asked = asked.unwrap_or(HeaderValue::from_static("Content-Type"));
             headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, asked);
         }
-        headers.insert(SERVER, HeaderValue::from_static(crate::voice::PSEUDONYM));
+        headers.insert(SERVER, HeaderValue::from_static(crate::errors::PSEUDONYM));
         let latency = begin.elapsed().as_millis().to_string();
         if let Ok(latency) = HeaderValue::from_str(&latency) {
             headers.insert(HeaderName::from_static("x-kong-admin-latency"), latency);
@@ -207,7 +206,7 @@ impl Admin {
     }
 
     /// Answers a call.
-    async fn answer(&self, mut call: Call) -> Answer {
+    async fn answer(&self, mut call: Call) -> ApiResponse {
         if let Err(Failure(answer)) = self.read_file().await {
             return answer;
         }
@@ -216,7 +215,7 @@ impl Admin {
             _ if config::is_meant(&call) => config::answer(self, &call).await,
             _ if caches::is_meant(&call) => caches::answer(self, &call).await,
             Some(found) => found,
-            None => match Place::of(&call.path).filter(|place| !place.is_closed()) {
+            None => match ResourcePath::of(&call.path).filter(|place| !place.is_closed()) {
                 Some(place) => self.at(&call, &place).await,
                 None => Err(Failure::not_found()),
             },
@@ -227,9 +226,9 @@ impl Admin {
     }
 
     /// Answers calls that are not for entities; `None`: this one is.
-    fn aside(&self, call: &Call) -> Option<Result<Answer, Failure>> {
+    fn aside(&self, call: &Call) -> Option<Result<ApiResponse, Failure>> {
         let state = self.state();
-        let site = Site::new(&state, &call.workspace, SystemTime::now());
+        let site = WorkspaceView::new(&state, &call.workspace, SystemTime::now());
         let node = &self.options.node;
         let hash = self.file.is_some().then(|| self.configuration_hash());
         let found = info::answer(call, site, &self.options, hash.as_deref())
@@ -238,25 +237,25 @@ impl Admin {
             .or_else(|| absent::answer(call, site))
             .or_else(|| schemas::answer(call, SystemTime::now()))?;
         if call.method == Method::OPTIONS {
-            return Some(Ok(Answer::options(OF_OTHERS)));
+            return Some(Ok(ApiResponse::options(OF_OTHERS)));
         }
         Some(found)
     }
 
-    async fn at(&self, call: &Call, place: &Place) -> Result<Answer, Failure> {
+    async fn at(&self, call: &Call, place: &ResourcePath) -> Result<ApiResponse, Failure> {
         let methods = match place {
-            Place::Collection(..) => OF_COLLECTIONS,
-            Place::Member(..) | Place::Foreign { .. } => OF_MEMBERS,
+            ResourcePath::Collection(..) => OF_COLLECTIONS,
+            ResourcePath::Member(..) | ResourcePath::Foreign { .. } => OF_MEMBERS,
         };
         if call.method == Method::OPTIONS {
-            return Ok(Answer::options(methods));
+            return Ok(ApiResponse::options(methods));
         }
         if !methods.split(", ").any(|method| method == call.method.as_str()) {
-            return Ok(Answer::method_not_allowed());
+            return Ok(ApiResponse::method_not_allowed());
         }
         if call.is_read() {
             let state = self.state();
-            return read::answer(call, Site::of(&state, call, SystemTime::now()), place);
+            return read::answer(call, WorkspaceView::of(&state, call, SystemTime::now()), place);
         }
         if self.file.is_some() {
             return self.refuse_write(call, place);
@@ -266,9 +265,9 @@ impl Admin {
             let now = SystemTime::now();
             Writing {
                 call,
-                site: Site {
+                site: WorkspaceView {
                     others: self.options.others.as_deref(),
-                    ..Site::of(state, call, now)
+                    ..WorkspaceView::of(state, call, now)
                 },
                 now,
             }
@@ -296,7 +295,7 @@ impl Admin {
 }
 
 /// Takes over what other writers commit, until the Admin API is gone.
-async fn keep_up(admin: Weak<Admin>, mut following: Following) {
+async fn keep_up(admin: Weak<Admin>, mut following: Subscription) {
     let Some(mut progress) = admin.upgrade().map(|admin| admin.progress.subscribe()) else {
         return;
     };

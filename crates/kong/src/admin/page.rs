@@ -2,7 +2,7 @@
 
 use super::call::Call;
 use super::failure::Failure;
-use super::table::{Kept, Table};
+use super::table::{Table, TableRow};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ const MAX_TAGS: usize = 5;
 
 /// Which members of a list are asked for.
 #[derive(Debug)]
-pub struct Wanted {
+pub struct PageRequest {
     size: usize,
     from: Uuid,
     tags: Vec<String>,
@@ -34,12 +34,12 @@ pub struct Wanted {
 #[derive(Debug)]
 pub struct Page {
     /// Its members.
-    pub members: Vec<Arc<Kept>>,
+    pub members: Vec<Arc<TableRow>>,
     /// Where the next one begins.
     pub offset: Option<String>,
 }
 
-impl Wanted {
+impl PageRequest {
     /// Reads the arguments of a call. Lists below another entity do not carry the size and the tags over to the
     /// next page.
     ///
@@ -111,8 +111,8 @@ impl Wanted {
         Some(ids)
     }
 
-    fn cut(&self, mut members: impl Iterator<Item = Arc<Kept>>) -> Page {
-        let page: Vec<Arc<Kept>> = members.by_ref().take(self.size).collect();
+    fn cut(&self, mut members: impl Iterator<Item = Arc<TableRow>>) -> Page {
+        let page: Vec<Arc<TableRow>> = members.by_ref().take(self.size).collect();
         Page {
             members: page,
             offset: members.next().map(|next| offset(next.id)),
@@ -120,7 +120,11 @@ impl Wanted {
     }
 }
 
-fn found<'t>(table: &'t Table, ids: &'t BTreeSet<Uuid>, from: Uuid) -> impl Iterator<Item = Arc<Kept>> + 't {
+fn found<'t>(
+    table: &'t Table,
+    ids: &'t BTreeSet<Uuid>,
+    from: Uuid,
+) -> impl Iterator<Item = Arc<TableRow>> + 't {
     ids.range(from..).filter_map(|id| table.get(*id)).cloned()
 }
 

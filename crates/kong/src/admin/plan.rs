@@ -1,15 +1,15 @@
 //! What a call is to change, worked out on the state in memory before anything is stored.
 
-use super::answer::Answer;
 use super::call::Call;
 use super::failure::Failure;
+use super::response::ApiResponse;
 use super::rights::Rights;
 use super::state::{self, State, Workspace};
-use super::table::{Kept, foreign_id};
+use super::table::{TableRow, foreign_id};
 use super::takeover::OtherRoutes;
-use crate::document::family::{FAMILIES, Family, family};
+use crate::document::entity_type::{ENTITY_TYPES, EntityType, family};
+use crate::incremental::{TTL, end};
 use crate::schema::Kind;
-use crate::stored::{TTL, end};
 use axum::http::StatusCode;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -23,14 +23,14 @@ pub struct Plan {
     /// The changes; at most one for a document. None: there is nothing to be stored.
     pub changes: Vec<Change>,
     /// The answer.
-    pub answer: Answer,
+    pub answer: ApiResponse,
     /// Whether the answer holds a document that the changes bring in, whose revision is theirs.
     pub has_document: bool,
 }
 
 impl Plan {
     /// Nothing is to be stored.
-    pub fn nothing(answer: Answer) -> Self {
+    pub fn nothing(answer: ApiResponse) -> Self {
         Self {
             changes: Vec::new(),
             answer,
@@ -41,7 +41,7 @@ impl Plan {
 
 /// The place where a plan is worked out: a workspace.
 #[derive(Debug, Clone, Copy)]
-pub struct Site<'s> {
+pub struct WorkspaceView<'s> {
     /// All workspaces.
     pub state: &'s State,
     /// The workspace's name.
@@ -56,7 +56,7 @@ pub struct Site<'s> {
     pub others: Option<&'s dyn OtherRoutes>,
 }
 
-impl<'s> Site<'s> {
+impl<'s> WorkspaceView<'s> {
     /// The workspace of a call, for its caller.
     pub fn of(state: &'s State, call: &'s Call, now: SystemTime) -> Self {
         Self {
@@ -77,7 +77,7 @@ impl<'s> Site<'s> {
         }
     }
 
-    fn key(&self, family: &Family, id: Uuid) -> Result<Key, Failure> {
+    fn key(&self, family: &EntityType, id: Uuid) -> Result<Key, Failure> {
         state::key(self.name, family, id).ok_or_else(Failure::not_found)
     }
 
@@ -85,7 +85,7 @@ impl<'s> Site<'s> {
     ///
     /// # Errors
     /// It has no name in the store, or cannot be written as a document.
-    pub fn put(&self, family: &Family, fields: &Map<String, Value>) -> Result<Change, Failure> {
+    pub fn put(&self, family: &EntityType, fields: &Map<String, Value>) -> Result<Change, Failure> {
         let id = id_of(fields);
         Ok(Change::Put {
             key: self.key(family, id)?,
@@ -98,7 +98,7 @@ impl<'s> Site<'s> {
     ///
     /// # Errors
     /// It has no name in the store.
-    pub fn delete(&self, family: &Family, id: Uuid) -> Result<Change, Failure> {
+    pub fn delete(&self, family: &EntityType, id: Uuid) -> Result<Change, Failure> {
         Ok(Change::Delete {
             key: self.key(family, id)?,
         })
@@ -108,7 +108,7 @@ impl<'s> Site<'s> {
     ///
     /// # Errors
     /// The first thing that does not hold.
-    pub fn check(&self, family: &'static Family, fields: &Map<String, Value>) -> Result<(), Failure> {
+    pub fn check(&self, family: &'static EntityType, fields: &Map<String, Value>) -> Result<(), Failure> {
         let table = self.workspace.table(family);
         if let Some(taken) = table.conflict(family, id_of(fields), fields) {
             let values = taken.into_iter().map(|field| {
@@ -130,7 +130,7 @@ impl<'s> Site<'s> {
             let Some(id) = fields.get(field.name).and_then(foreign_id) else {
                 continue;
             };
-            let is_there = crate::document::family::family(target)
+            let is_there = crate::document::entity_type::family(target)
                 .is_some_and(|target| self.workspace.table(target).get(id).is_some());
             if !is_there {
                 return Err(Failure::dangling(field.name, &id.to_string(), target));
@@ -145,7 +145,7 @@ impl<'s> Site<'s> {
     /// It has what is theirs.
     pub fn check_other_workspaces(
         &self,
-        family: &'static Family,
+        family: &'static EntityType,
         fields: &Map<String, Value>,
     ) -> Result<(), Failure> {
         if family.is("snis") {
@@ -155,7 +155,11 @@ impl<'s> Site<'s> {
     }
 
     /// A server name leads to one certificate, whatever the workspace.
-    fn check_everywhere(&self, snis: &'static Family, fields: &Map<String, Value>) -> Result<(), Failure> {
+    fn check_everywhere(
+        &self,
+        snis: &'static EntityType,
+        fields: &Map<String, Value>,
+    ) -> Result<(), Failure> {
         let name = fields.get("name").and_then(Value::as_str).unwrap_or_default();
         let id = id_of(fields);
         let mut others = self
@@ -172,8 +176,13 @@ impl<'s> Site<'s> {
     ///
     /// # Errors
     /// Something stays that refers to it.
-    pub fn remove(&self, of: &'static Family, id: Uuid, changes: &mut Vec<Change>) -> Result<(), Failure> {
-        for referring in FAMILIES {
+    pub fn remove(
+        &self,
+        of: &'static EntityType,
+        id: Uuid,
+        changes: &mut Vec<Change>,
+    ) -> Result<(), Failure> {
+        for referring in ENTITY_TYPES {
             for field in referring.record.fields {
                 let is_reference = matches!(field.kind, Kind::Foreign(target) if target == of.name);
                 let members = self.workspace.table(referring).referring(field.name, id);
@@ -222,7 +231,7 @@ impl<'s> Site<'s> {
             return Ok(());
         };
         let text = certificate.to_string();
-        let names_it = |service: &&std::sync::Arc<Kept>| {
+        let names_it = |service: &&std::sync::Arc<TableRow>| {
             let fields = service.fields();
             let list = fields.get("ca_certificates").and_then(Value::as_array);
             list.is_some_and(|list| list.iter().any(|id| id.as_str() == Some(&text)))
@@ -237,8 +246,8 @@ impl<'s> Site<'s> {
     }
 
     /// The fields of an entity as calls are answered with them.
-    pub fn rendered(&self, family: &'static Family, fields: Map<String, Value>) -> Map<String, Value> {
-        let mut fields = super::complete::answer(family, &fields).unwrap_or(fields);
+    pub fn rendered(&self, family: &'static EntityType, fields: Map<String, Value>) -> Map<String, Value> {
+        let mut fields = super::render_entity::answer(family, &fields).unwrap_or(fields);
         if family.is("certificates") {
             let id = id_of(&fields);
             fields.insert("snis".to_owned(), self.server_names(id).into());
@@ -250,7 +259,7 @@ impl<'s> Site<'s> {
     }
 
     /// An entity as calls are answered with it.
-    pub fn render(&self, family: &'static Family, kept: &Kept) -> Vec<u8> {
+    pub fn render(&self, family: &'static EntityType, kept: &TableRow) -> Vec<u8> {
         let shows_secrets = self.rights.may_write(self.name);
         if shows_secrets && !family.is("certificates") && family.record.field(TTL).is_none() {
             return kept.answer.to_vec();
@@ -302,13 +311,13 @@ pub fn id_of(fields: &Map<String, Value>) -> Uuid {
 }
 
 /// How long an entity stays from now on; `None`: until it is removed.
-fn time_left(family: &Family, fields: &Map<String, Value>, now: SystemTime) -> Option<Duration> {
+fn time_left(family: &EntityType, fields: &Map<String, Value>, now: SystemTime) -> Option<Duration> {
     Some(end(family, fields)?.duration_since(now).unwrap_or_default())
 }
 
 /// What a call gives is how long a credential is to stay from now on; what is kept, from when it was made.
 pub fn keep_time_to_live(
-    family: &Family,
+    family: &EntityType,
     fields: &mut Map<String, Value>,
     given: &Map<String, Value>,
     now: SystemTime,

@@ -1,14 +1,14 @@
 //! Calls to the Admin API that only ask: entities and lists of them. Those that change something stand beside.
 
-use super::answer::Answer;
 use super::call::Call;
 use super::failure::Failure;
-use super::page::{Page, Wanted, escape};
-use super::place::{Parent, Pick, Place};
-use super::plan::Site;
+use super::page::{Page, PageRequest, escape};
+use super::path::{EntitySelector, Parent, ResourcePath};
+use super::plan::WorkspaceView;
+use super::response::ApiResponse;
 use super::table::foreign_id;
 use super::write::check_belongs;
-use crate::document::family::Family;
+use crate::document::entity_type::EntityType;
 use axum::http::StatusCode;
 use std::collections::BTreeSet;
 
@@ -16,19 +16,19 @@ use std::collections::BTreeSet;
 ///
 /// # Errors
 /// It is not there, or is asked for in a way that cannot be.
-pub fn answer(call: &Call, site: Site<'_>, place: &Place) -> Result<Answer, Failure> {
+pub fn answer(call: &Call, site: WorkspaceView<'_>, place: &ResourcePath) -> Result<ApiResponse, Failure> {
     match place {
-        Place::Collection(family, None) => {
+        ResourcePath::Collection(family, None) => {
             if let Some(custom_id) = call.argument("custom_id").filter(|_| family.is("consumers")) {
                 return by_custom_id(site, family, custom_id);
             }
-            let wanted = Wanted::read(call)?;
+            let wanted = PageRequest::read(call)?;
             let page = wanted.page(site.workspace.table(family), None);
             let next = format!("/{}?offset=", family.path);
             Ok(list(site, family, &page, &next, wanted.rest()))
         }
-        Place::Collection(family, Some(parent)) => nested(call, site, family, parent),
-        Place::Member(family, pick, parent) => {
+        ResourcePath::Collection(family, Some(parent)) => nested(call, site, family, parent),
+        ResourcePath::Member(family, pick, parent) => {
             let owner = parent
                 .as_ref()
                 .map(|parent| parent.owner(site.workspace))
@@ -38,12 +38,12 @@ pub fn answer(call: &Call, site: Site<'_>, place: &Place) -> Result<Answer, Fail
                 check_belongs(found.as_deref(), owner)?;
             }
             let found = found.ok_or_else(|| match pick {
-                Pick::ServerName(_) => pick.missing(),
+                EntitySelector::ServerName(_) => pick.missing(),
                 _ => Failure::not_found(),
             })?;
-            Ok(Answer::bytes(StatusCode::OK, site.render(family, &found)).with_revision(found.modified))
+            Ok(ApiResponse::bytes(StatusCode::OK, site.render(family, &found)).with_revision(found.modified))
         }
-        Place::Foreign {
+        ResourcePath::Foreign {
             of,
             member,
             field,
@@ -53,13 +53,17 @@ pub fn answer(call: &Call, site: Site<'_>, place: &Place) -> Result<Answer, Fail
             let id = member.fields().get(*field).and_then(foreign_id);
             let found = id.and_then(|id| site.workspace.table(family).get(id));
             let found = found.ok_or_else(Failure::not_found)?;
-            Ok(Answer::bytes(StatusCode::OK, site.render(family, found)).with_revision(found.modified))
+            Ok(ApiResponse::bytes(StatusCode::OK, site.render(family, found)).with_revision(found.modified))
         }
     }
 }
 
 /// The consumer with a custom id, as a list.
-fn by_custom_id(site: Site<'_>, family: &'static Family, custom_id: &str) -> Result<Answer, Failure> {
+fn by_custom_id(
+    site: WorkspaceView<'_>,
+    family: &'static EntityType,
+    custom_id: &str,
+) -> Result<ApiResponse, Failure> {
     if custom_id.is_empty() {
         let message = "custom_id must be an unempty string";
         return Err(Failure::message(StatusCode::BAD_REQUEST, message));
@@ -72,10 +76,15 @@ fn by_custom_id(site: Site<'_>, family: &'static Family, custom_id: &str) -> Res
     Ok(list(site, family, &page, "", ""))
 }
 
-fn nested(call: &Call, site: Site<'_>, family: &'static Family, parent: &Parent) -> Result<Answer, Failure> {
+fn nested(
+    call: &Call,
+    site: WorkspaceView<'_>,
+    family: &'static EntityType,
+    parent: &Parent,
+) -> Result<ApiResponse, Failure> {
     let (_, id) = parent.owner(site.workspace)?;
     // Below another entity tags select nothing, as in the original.
-    let wanted = Wanted::read(call)?.without_tags();
+    let wanted = PageRequest::read(call)?.without_tags();
     let table = site.workspace.table(family);
     let none = BTreeSet::new();
     let among = table.referring(parent.field, id).unwrap_or(&none);
@@ -88,7 +97,13 @@ fn nested(call: &Call, site: Site<'_>, family: &'static Family, parent: &Parent)
     Ok(list(site, family, &page, &next, ""))
 }
 
-fn list(site: Site<'_>, family: &'static Family, page: &Page, next: &str, rest: &str) -> Answer {
+fn list(
+    site: WorkspaceView<'_>,
+    family: &'static EntityType,
+    page: &Page,
+    next: &str,
+    rest: &str,
+) -> ApiResponse {
     let mut body = Vec::with_capacity(64 + page.members.len() * 1024);
     body.extend_from_slice(b"{\"data\":[");
     for (index, member) in page.members.iter().enumerate() {
@@ -105,5 +120,5 @@ fn list(site: Site<'_>, family: &'static Family, page: &Page, next: &str, rest: 
         }
         None => body.extend_from_slice(b"],\"next\":null}"),
     }
-    Answer::bytes(StatusCode::OK, body)
+    ApiResponse::bytes(StatusCode::OK, body)
 }

@@ -1,37 +1,37 @@
 //! `/schemas/…`: what entities and plugins are made of, and whether an entity would be accepted.
 
-use super::answer::Answer;
 use super::call::Call;
-use super::draft::{self, Context};
 use super::failure::Failure;
+use super::parse_entity::{self, Context};
+use super::response::ApiResponse;
 use super::state::Workspace;
 use super::write;
 use crate::describe;
-use crate::document::family::family;
+use crate::document::entity_type::family;
 use axum::http::{Method, StatusCode};
 use std::time::SystemTime;
 
 /// Answers a call for a schema; `None`: the path is none of a schema's.
-pub(super) fn answer(call: &Call, now: SystemTime) -> Option<Result<Answer, Failure>> {
+pub(super) fn answer(call: &Call, now: SystemTime) -> Option<Result<ApiResponse, Failure>> {
     let path: Vec<&str> = call.path.iter().map(String::as_str).collect();
     let found = match path.as_slice() {
         ["schemas", name, "validate"] if call.method == Method::POST => validate(call, name, now),
-        ["schemas", _, "validate"] if !call.is_read() => Err(Failure(Answer::method_not_allowed())),
+        ["schemas", _, "validate"] if !call.is_read() => Err(Failure(ApiResponse::method_not_allowed())),
         ["schemas", ..] | ["plugins", "schema", _] if !call.is_read() => {
-            Err(Failure(Answer::method_not_allowed()))
+            Err(Failure(ApiResponse::method_not_allowed()))
         }
         ["schemas", "plugins", name] => describe::plugin(name)
-            .map(|schema| Answer::ok(&schema))
+            .map(|schema| ApiResponse::ok(&schema))
             .ok_or_else(|| unknown(&format!("No plugin named '{name}'"))),
         ["schemas", "vaults", name] => describe::vault(name)
-            .map(|schema| Answer::ok(&schema))
+            .map(|schema| ApiResponse::ok(&schema))
             .ok_or_else(|| unknown(&format!("No vault named '{name}'"))),
         ["schemas", "filters", name] => Err(unknown(&format!("Filter '{name}' not found"))),
         ["schemas", name] => describe::entity(name)
-            .map(|schema| Answer::ok(&schema))
+            .map(|schema| ApiResponse::ok(&schema))
             .ok_or_else(|| unknown(&format!("No entity named '{name}'"))),
         ["plugins", "schema", name] => describe::plugin_config(name)
-            .map(|schema| Answer::ok(&schema))
+            .map(|schema| ApiResponse::ok(&schema))
             .ok_or_else(|| unknown(&format!("No plugin named '{name}'"))),
         ["schemas", ..] => Err(Failure::not_found()),
         _ => return None,
@@ -44,9 +44,12 @@ fn unknown(message: &str) -> Failure {
 }
 
 /// Whether an entity is as it must be by itself. What it refers to, and whether another is like it, is not asked.
-fn validate(call: &Call, name: &str, now: SystemTime) -> Result<Answer, Failure> {
+fn validate(call: &Call, name: &str, now: SystemTime) -> Result<ApiResponse, Failure> {
     let family = family(name).ok_or_else(|| unknown(&format!("No entity named '{name}'")))?;
     let given = write::given(call, family, None);
-    draft::read(family, given, None, Context::Whole, &Workspace::default(), now)?;
-    Ok(Answer::message(StatusCode::OK, "schema validation successful"))
+    parse_entity::read(family, given, None, Context::Whole, &Workspace::default(), now)?;
+    Ok(ApiResponse::message(
+        StatusCode::OK,
+        "schema validation successful",
+    ))
 }

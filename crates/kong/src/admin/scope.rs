@@ -2,7 +2,7 @@
 //! here, so that both mean the same.
 
 use super::call::segments;
-use super::place::collection;
+use super::path::collection;
 use super::{DEFAULT_WORKSPACE, endpoints};
 use weir_model::secrets;
 

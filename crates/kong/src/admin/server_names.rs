@@ -1,10 +1,10 @@
 //! The server names of a certificate, which calls give with it and which are entities of their own.
 
-use super::draft::{self, Context};
 use super::failure::Failure;
-use super::plan::Site;
+use super::parse_entity::{self, Context};
+use super::plan::WorkspaceView;
 use super::table::foreign_id;
-use crate::document::family::family;
+use crate::document::entity_type::family;
 use crate::schema::text;
 use serde_json::{Map, Value, json};
 use std::time::SystemTime;
@@ -65,7 +65,7 @@ impl Side {
     /// A server name belongs to another certificate.
     pub fn apply(
         self,
-        site: &Site<'_>,
+        site: &WorkspaceView<'_>,
         id: Uuid,
         now: SystemTime,
         changes: &mut Vec<Change>,
@@ -97,7 +97,7 @@ impl Side {
                         ("name".to_owned(), Value::from(name.as_str())),
                         ("certificate".to_owned(), json!({ "id": id.to_string() })),
                     ]);
-                    let sni = draft::read(snis, given, None, Context::Whole, site.workspace, now)?;
+                    let sni = parse_entity::read(snis, given, None, Context::Whole, site.workspace, now)?;
                     site.check_other_workspaces(snis, &sni)?;
                     changes.push(site.put(snis, &sni)?);
                 }

@@ -1,10 +1,10 @@
 //! What the store holds below `kong/`, in memory and indexed.
 
-use super::complete;
-use super::table::{Kept, Table};
+use super::render_entity;
+use super::table::{Table, TableRow};
 use crate::RouterFlavor;
 use crate::claims::{Claim, Claims};
-use crate::document::family::{FAMILIES, Family, family};
+use crate::document::entity_type::{ENTITY_TYPES, EntityType, family};
 use crate::document::id;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use uuid::Uuid;
 use weir_store::{Document, Key, Revision};
 
-/// The first segment of the names of this door's documents.
+/// The first segment of the names of this dialect's documents.
 pub const PREFIX: &str = "kong/";
 /// The workspace of calls that name none.
 pub const DEFAULT_WORKSPACE: &str = "default";
@@ -42,7 +42,7 @@ pub struct Workspace {
 impl Default for Workspace {
     fn default() -> Self {
         Self {
-            tables: FAMILIES.iter().map(|_| Table::default()).collect(),
+            tables: ENTITY_TYPES.iter().map(|_| Table::default()).collect(),
         }
     }
 }
@@ -54,20 +54,20 @@ impl Workspace {
     }
 
     /// The members of a family.
-    pub fn table(&self, family: &Family) -> &Table {
+    pub fn table(&self, family: &EntityType) -> &Table {
         &self.tables[position(family)]
     }
 }
 
-fn position(family: &Family) -> usize {
-    FAMILIES
+fn position(family: &EntityType) -> usize {
+    ENTITY_TYPES
         .iter()
         .position(|known| known.name == family.name)
         .expect("invariant: every family is among all families")
 }
 
 /// The name under which an entity is stored.
-pub fn key(workspace: &str, family: &Family, id: Uuid) -> Option<Key> {
+pub fn key(workspace: &str, family: &EntityType, id: Uuid) -> Option<Key> {
     Key::new(&format!("{PREFIX}{workspace}/{}/{id}", family.name)).ok()
 }
 
@@ -148,8 +148,8 @@ impl State {
             return;
         };
         fields.insert("id".to_owned(), id.to_string().into());
-        let answer = complete::answer(family, &fields);
-        let kept = Kept {
+        let answer = render_entity::answer(family, &fields);
+        let kept = TableRow {
             id,
             answer: match answer {
                 Some(answer) => serde_json::to_vec(&answer).unwrap_or_default().into(),

@@ -1,7 +1,7 @@
 //! The members of a family in a workspace, found by everything that calls ask for: id, unique fields, what they refer
 //! to, tags.
 
-use crate::document::family::Family;
+use crate::document::entity_type::EntityType;
 use crate::schema::Kind;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -13,7 +13,7 @@ use weir_store::Revision;
 const TOGETHER: &str = "@together";
 
 /// A member.
-pub struct Kept {
+pub struct TableRow {
     /// Its id.
     pub id: Uuid,
     /// The document as it is stored.
@@ -25,7 +25,7 @@ pub struct Kept {
 }
 
 /// Values may hold secrets.
-impl std::fmt::Debug for Kept {
+impl std::fmt::Debug for TableRow {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
             .debug_struct("Kept")
@@ -35,7 +35,7 @@ impl std::fmt::Debug for Kept {
     }
 }
 
-impl Kept {
+impl TableRow {
     /// The fields of the document as it is stored.
     pub fn fields(&self) -> Map<String, Value> {
         serde_json::from_slice(&self.value).unwrap_or_default()
@@ -59,7 +59,7 @@ pub struct Keys {
 
 impl Keys {
     /// The keys of a member with these fields.
-    pub fn of(family: &Family, fields: &Map<String, Value>) -> Self {
+    pub fn of(family: &EntityType, fields: &Map<String, Value>) -> Self {
         let mut keys = Self::default();
         for field in family.record.fields {
             let value = fields.get(field.name).unwrap_or(&Value::Null);
@@ -90,7 +90,7 @@ pub fn foreign_id(value: &Value) -> Option<Uuid> {
 }
 
 /// The values of the fields that are unique together as one text; `None`: none of them has a value.
-fn together(family: &Family, fields: &Map<String, Value>) -> Option<Box<str>> {
+fn together(family: &EntityType, fields: &Map<String, Value>) -> Option<Box<str>> {
     let mut text = String::new();
     let mut has_value = false;
     for field in family.unique_together {
@@ -116,7 +116,7 @@ fn together(family: &Family, fields: &Map<String, Value>) -> Option<Box<str>> {
 /// The members of a family.
 #[derive(Default)]
 pub struct Table {
-    by_id: BTreeMap<Uuid, Arc<Kept>>,
+    by_id: BTreeMap<Uuid, Arc<TableRow>>,
     unique: HashMap<(&'static str, Box<str>), Uuid>,
     foreign: HashMap<(&'static str, Uuid), BTreeSet<Uuid>>,
     tags: HashMap<Box<str>, BTreeSet<Uuid>>,
@@ -134,7 +134,7 @@ impl std::fmt::Debug for Table {
 
 impl Table {
     /// Adds a member, or puts it in the place of the one with its id.
-    pub fn put(&mut self, family: &'static Family, kept: Kept, fields: &Map<String, Value>) {
+    pub fn put(&mut self, family: &'static EntityType, kept: TableRow, fields: &Map<String, Value>) {
         self.remove(family, kept.id);
         let keys = Keys::of(family, fields);
         for key in keys.unique {
@@ -150,7 +150,7 @@ impl Table {
     }
 
     /// Takes a member out.
-    pub fn remove(&mut self, family: &'static Family, id: Uuid) {
+    pub fn remove(&mut self, family: &'static EntityType, id: Uuid) {
         let Some(kept) = self.by_id.remove(&id) else {
             return;
         };
@@ -169,18 +169,18 @@ impl Table {
     }
 
     /// The member with this id.
-    pub fn get(&self, id: Uuid) -> Option<&Arc<Kept>> {
+    pub fn get(&self, id: Uuid) -> Option<&Arc<TableRow>> {
         self.by_id.get(&id)
     }
 
     /// The member that has this value in a unique field.
-    pub fn find(&self, field: &'static str, value: &str) -> Option<&Arc<Kept>> {
+    pub fn find(&self, field: &'static str, value: &str) -> Option<&Arc<TableRow>> {
         let id = self.unique.get(&(field, Box::from(value)))?;
         self.by_id.get(id)
     }
 
     /// The member that has the same values as these in the fields that are unique together.
-    pub fn find_together(&self, family: &Family, fields: &Map<String, Value>) -> Option<&Arc<Kept>> {
+    pub fn find_together(&self, family: &EntityType, fields: &Map<String, Value>) -> Option<&Arc<TableRow>> {
         let id = self.unique.get(&(TOGETHER, together(family, fields)?))?;
         self.by_id.get(id)
     }
@@ -189,7 +189,7 @@ impl Table {
     /// values already.
     pub fn conflict(
         &self,
-        family: &'static Family,
+        family: &'static EntityType,
         id: Uuid,
         fields: &Map<String, Value>,
     ) -> Option<Vec<&'static str>> {
@@ -204,7 +204,7 @@ impl Table {
     }
 
     /// All members by their ids, from one on.
-    pub fn all(&self, from: Uuid) -> impl Iterator<Item = &Arc<Kept>> {
+    pub fn all(&self, from: Uuid) -> impl Iterator<Item = &Arc<TableRow>> {
         self.by_id.range(from..).map(|(_, kept)| kept)
     }
 

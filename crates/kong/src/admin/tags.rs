@@ -1,11 +1,11 @@
 //! `/tags`: which entities have which tags.
 
-use super::answer::Answer;
 use super::call::Call;
 use super::failure::Failure;
 use super::page::{escape, read_size};
-use super::plan::Site;
-use crate::document::family::FAMILIES;
+use super::plan::WorkspaceView;
+use super::response::ApiResponse;
+use crate::document::entity_type::ENTITY_TYPES;
 use axum::http::StatusCode;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -16,19 +16,19 @@ use uuid::Uuid;
 const DEFAULT_SIZE: usize = 100;
 
 /// Answers a call for tags; `None`: the path leads elsewhere.
-pub(super) fn answer(call: &Call, site: Site<'_>) -> Option<Result<Answer, Failure>> {
+pub(super) fn answer(call: &Call, site: WorkspaceView<'_>) -> Option<Result<ApiResponse, Failure>> {
     let (tag, base) = match call.path.as_slice() {
         [tags] if tags == "tags" => (None, "/tags".to_owned()),
         [tags, tag] if tags == "tags" => (Some(tag.as_str()), format!("/tags/{}", escape(tag))),
         _ => return None,
     };
     if !call.is_read() {
-        return Some(Err(Failure(Answer::method_not_allowed())));
+        return Some(Err(Failure(ApiResponse::method_not_allowed())));
     }
     Some(list(call, site, tag, &base))
 }
 
-fn list(call: &Call, site: Site<'_>, tag: Option<&str>, base: &str) -> Result<Answer, Failure> {
+fn list(call: &Call, site: WorkspaceView<'_>, tag: Option<&str>, base: &str) -> Result<ApiResponse, Failure> {
     let size = call.argument("size").map_or(Ok(DEFAULT_SIZE), read_size)?;
     let from = call.argument("offset").map_or(Ok(0), read_offset)?;
     let mut found = tagged(site, tag);
@@ -45,12 +45,12 @@ fn list(call: &Call, site: Site<'_>, tag: Option<&str>, base: &str) -> Result<An
         body["next"] = format!("{base}?offset={}", escape(&offset)).into();
         body["offset"] = offset.into();
     }
-    Ok(Answer::json(StatusCode::OK, &body))
+    Ok(ApiResponse::json(StatusCode::OK, &body))
 }
 
-fn tagged<'s>(site: Site<'s>, wanted: Option<&str>) -> Vec<(&'s str, &'static str, Uuid)> {
+fn tagged<'s>(site: WorkspaceView<'s>, wanted: Option<&str>) -> Vec<(&'s str, &'static str, Uuid)> {
     let mut found = Vec::new();
-    for family in FAMILIES {
+    for family in ENTITY_TYPES {
         for (tag, ids) in site.workspace.table(family).tags() {
             if wanted.is_none_or(|wanted| wanted == tag) {
                 found.extend(ids.iter().map(|id| (tag, family.name, *id)));

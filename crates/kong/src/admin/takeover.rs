@@ -2,9 +2,9 @@
 //! the caller may write there as well.
 
 use super::failure::Failure;
-use super::plan::{Site, id_of};
+use super::plan::{WorkspaceView, id_of};
 use crate::claims::Claim;
-use crate::document::family::Family;
+use crate::document::entity_type::EntityType;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use weir_model::{RouteMatch, server_names_may_overlap};
@@ -16,14 +16,14 @@ pub trait OtherRoutes: Send + Sync + std::fmt::Debug {
     fn any(&self, visit: &mut dyn FnMut(&[RouteMatch], &str) -> bool) -> bool;
 }
 
-impl Site<'_> {
+impl WorkspaceView<'_> {
     /// Checks that an entity takes nothing of a workspace in which the caller may not write.
     ///
     /// # Errors
     /// It does.
     pub fn check_takeover(
         &self,
-        family: &'static Family,
+        family: &'static EntityType,
         fields: &Map<String, Value>,
     ) -> Result<(), Failure> {
         if self.rights.are_all() {
@@ -72,7 +72,11 @@ impl Site<'_> {
     }
 
     /// The names that another certificate shows by a pattern are its workspace's.
-    fn check_server_name(&self, snis: &'static Family, fields: &Map<String, Value>) -> Result<(), Failure> {
+    fn check_server_name(
+        &self,
+        snis: &'static EntityType,
+        fields: &Map<String, Value>,
+    ) -> Result<(), Failure> {
         let own = fields.get("name").and_then(Value::as_str).unwrap_or_default();
         let own = [own.to_owned()];
         let takes = |name: &str| {
@@ -93,7 +97,7 @@ impl Site<'_> {
     }
 
     /// References lead to the vault of a prefix, whatever the workspace.
-    fn check_prefix(&self, vaults: &'static Family, fields: &Map<String, Value>) -> Result<(), Failure> {
+    fn check_prefix(&self, vaults: &'static EntityType, fields: &Map<String, Value>) -> Result<(), Failure> {
         let prefix = fields.get("prefix").and_then(Value::as_str).unwrap_or_default();
         let is_taken = self
             .other_workspaces()

@@ -1,10 +1,10 @@
 //! What a write is told of plugins that are stored and not served: in a header of its answer, so nobody has to look at
 //! the gateway's status to learn it.
 
-use super::answer::Answer;
-use super::complete::definition;
-use crate::document::family::Family;
-use crate::plugins::described;
+use super::render_entity::definition;
+use super::response::ApiResponse;
+use crate::document::entity_type::EntityType;
+use crate::plugins::unserved;
 use crate::translate::chain::is_served;
 use axum::http::HeaderValue;
 use axum::http::header::WARNING;
@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 const MAX_NAMED: usize = 10;
 
 /// What is to be said of an entity that is stored; `None`: nothing.
-pub fn warning(family: &Family, fields: &Map<String, Value>) -> Option<String> {
+pub fn warning(family: &EntityType, fields: &Map<String, Value>) -> Option<String> {
     let definition = definition(family, fields)?;
     let is_enabled = fields.get("enabled") != Some(&Value::Bool(false));
     if !is_enabled || is_served(definition) {
@@ -22,10 +22,10 @@ pub fn warning(family: &Family, fields: &Map<String, Value>) -> Option<String> {
     }
     let config = fields.get("config").cloned().unwrap_or_default();
     let passes = (definition.translate)(&config, &|_| None).map_or(true, |made| made.is_null());
-    Some(described::warning(definition.name, passes))
+    Some(unserved::warning(definition.name, passes))
 }
 
-impl Answer {
+impl ApiResponse {
     /// The same answer, with what is to be said of the entities that were stored.
     pub fn with_warnings(self, warnings: impl IntoIterator<Item = String>) -> Self {
         let mut texts: Vec<String> = warnings.into_iter().collect();

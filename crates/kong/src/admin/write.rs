@@ -1,18 +1,18 @@
 //! Calls to the Admin API that change entities: what each is to write. The commit is made by whoever asks.
 
-use super::answer::Answer;
 use super::call::{Call, Given};
-use super::complete::definition;
-use super::draft::{self, Context};
+use super::entity_rules;
 use super::failure::Failure;
-use super::form;
-use super::place::{Parent, Pick, Place};
-use super::plan::{Plan, Site, id_of, keep_time_to_live, writes_file};
+use super::form_body;
+use super::parse_entity::{self, Context};
+use super::path::{EntitySelector, Parent, ResourcePath};
+use super::plan::{Plan, WorkspaceView, id_of, keep_time_to_live, writes_file};
+use super::render_entity::definition;
+use super::response::ApiResponse;
 use super::server_names;
-use super::special;
-use super::table::{Kept, foreign_id};
+use super::table::{TableRow, foreign_id};
 use super::unserved;
-use crate::document::family::Family;
+use crate::document::entity_type::EntityType;
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 use std::time::SystemTime;
@@ -23,7 +23,7 @@ pub struct Writing<'w> {
     /// The call.
     pub call: &'w Call,
     /// Where.
-    pub site: Site<'w>,
+    pub site: WorkspaceView<'w>,
     /// When.
     pub now: SystemTime,
 }
@@ -33,14 +33,20 @@ impl Writing<'_> {
     ///
     /// # Errors
     /// Why it is refused; nothing is to be changed then.
-    pub fn plan(&self, place: &Place) -> Result<Plan, Failure> {
+    pub fn plan(&self, place: &ResourcePath) -> Result<Plan, Failure> {
         match (place, self.call.method.as_str()) {
-            (Place::Collection(family, parent), "POST") => self.create(family, parent.as_ref()),
-            (Place::Member(family, pick, parent), "PUT") => self.replace(family, pick, parent.as_ref()),
-            (Place::Member(family, pick, parent), "PATCH") => self.change(family, pick, parent.as_ref()),
-            (Place::Member(family, pick, parent), "DELETE") => self.remove(family, pick, parent.as_ref()),
+            (ResourcePath::Collection(family, parent), "POST") => self.create(family, parent.as_ref()),
+            (ResourcePath::Member(family, pick, parent), "PUT") => {
+                self.replace(family, pick, parent.as_ref())
+            }
+            (ResourcePath::Member(family, pick, parent), "PATCH") => {
+                self.change(family, pick, parent.as_ref())
+            }
+            (ResourcePath::Member(family, pick, parent), "DELETE") => {
+                self.remove(family, pick, parent.as_ref())
+            }
             (
-                Place::Foreign {
+                ResourcePath::Foreign {
                     of,
                     member,
                     field,
@@ -48,11 +54,11 @@ impl Writing<'_> {
                 },
                 _,
             ) => self.foreign(of, member, field, family),
-            _ => Err(Failure(Answer::method_not_allowed())),
+            _ => Err(Failure(ApiResponse::method_not_allowed())),
         }
     }
 
-    fn create(&self, family: &'static Family, parent: Option<&Parent>) -> Result<Plan, Failure> {
+    fn create(&self, family: &'static EntityType, parent: Option<&Parent>) -> Result<Plan, Failure> {
         let mut given = given(self.call, family, None);
         self.insert_parent(&mut given, parent)?;
         self.store(family, given, None, None, StatusCode::CREATED)
@@ -60,8 +66,8 @@ impl Writing<'_> {
 
     fn replace(
         &self,
-        family: &'static Family,
-        pick: &Pick,
+        family: &'static EntityType,
+        pick: &EntitySelector,
         parent: Option<&Parent>,
     ) -> Result<Plan, Failure> {
         // Targets are changed by `PUT` as by `PATCH`.
@@ -74,24 +80,29 @@ impl Writing<'_> {
         let mut given = given(self.call, family, None);
         self.insert_parent(&mut given, parent)?;
         let id = match (pick, &old) {
-            (Pick::Id(id), _) => *id,
+            (EntitySelector::Id(id), _) => *id,
             (_, Some(old)) => old.id,
             _ => Uuid::new_v4(),
         };
         match pick {
-            Pick::Key(field, value) => {
+            EntitySelector::Key(field, value) => {
                 given.insert((*field).to_owned(), value.clone().into());
             }
-            Pick::Beside(field, value) => {
+            EntitySelector::Beside(field, value) => {
                 given.entry(*field).or_insert_with(|| value.clone().into());
             }
-            Pick::ServerName(name) => server_names::add_server_name(&mut given, name),
-            Pick::Id(_) | Pick::Other(_) => {}
+            EntitySelector::ServerName(name) => server_names::add_server_name(&mut given, name),
+            EntitySelector::Id(_) | EntitySelector::Other(_) => {}
         }
         self.store(family, given, Some(id), old.as_deref(), StatusCode::OK)
     }
 
-    fn change(&self, family: &'static Family, pick: &Pick, parent: Option<&Parent>) -> Result<Plan, Failure> {
+    fn change(
+        &self,
+        family: &'static EntityType,
+        pick: &EntitySelector,
+        parent: Option<&Parent>,
+    ) -> Result<Plan, Failure> {
         let owner = self.owner(parent)?;
         let found = pick.find_below(family, self.site.workspace, owner)?;
         if let Some(owner) = owner {
@@ -106,8 +117,8 @@ impl Writing<'_> {
                 .entry(field)
                 .or_insert_with(|| json!({ "id": id.to_string() }));
         }
-        let side = special::prepare(family, &mut given, self.call.method == Method::PUT)?;
-        let new = draft::read(
+        let side = entity_rules::prepare(family, &mut given, self.call.method == Method::PUT)?;
+        let new = parse_entity::read(
             family,
             given.clone(),
             Some(old.id),
@@ -118,17 +129,22 @@ impl Writing<'_> {
         self.finish(family, new, &given, side, StatusCode::OK)
     }
 
-    fn remove(&self, family: &'static Family, pick: &Pick, parent: Option<&Parent>) -> Result<Plan, Failure> {
+    fn remove(
+        &self,
+        family: &'static EntityType,
+        pick: &EntitySelector,
+        parent: Option<&Parent>,
+    ) -> Result<Plan, Failure> {
         let owner = self.owner(parent)?;
         let found = pick.find_below(family, self.site.workspace, owner)?;
         if let Some(owner) = owner {
             check_belongs(found.as_deref(), owner)?;
         }
-        if found.is_none() && matches!(pick, Pick::ServerName(_)) {
+        if found.is_none() && matches!(pick, EntitySelector::ServerName(_)) {
             return Err(pick.missing());
         }
         self.check_match(found.as_deref())?;
-        let mut plan = Plan::nothing(Answer::no_content());
+        let mut plan = Plan::nothing(ApiResponse::no_content());
         if let Some(found) = found {
             self.site.remove(family, found.id, &mut plan.changes)?;
         }
@@ -138,10 +154,10 @@ impl Writing<'_> {
     /// Changes what a member refers to; where it refers to nothing yet, `PUT` makes it and lets the member refer to it.
     fn foreign(
         &self,
-        of: &'static Family,
-        member: &Pick,
+        of: &'static EntityType,
+        member: &EntitySelector,
         field: &'static str,
-        family: &'static Family,
+        family: &'static EntityType,
     ) -> Result<Plan, Failure> {
         let member = member
             .find(of, self.site.workspace)?
@@ -149,18 +165,18 @@ impl Writing<'_> {
         let mut member_fields = member.fields();
         let target = member_fields.get(field).and_then(foreign_id);
         match (self.call.method.as_str(), target) {
-            ("DELETE", Some(_)) => Err(Failure(Answer::method_not_allowed())),
-            ("PATCH", Some(id)) => self.change(family, &Pick::Id(id), None),
-            ("PUT", Some(id)) => self.replace(family, &Pick::Id(id), None),
+            ("DELETE", Some(_)) => Err(Failure(ApiResponse::method_not_allowed())),
+            ("PATCH", Some(id)) => self.change(family, &EntitySelector::Id(id), None),
+            ("PUT", Some(id)) => self.replace(family, &EntitySelector::Id(id), None),
             ("PUT", None) => {
                 let id = Uuid::new_v4();
-                let mut plan = self.replace(family, &Pick::Id(id), None)?;
+                let mut plan = self.replace(family, &EntitySelector::Id(id), None)?;
                 member_fields.insert(field.to_owned(), json!({ "id": id.to_string() }));
                 plan.changes.push(self.site.put(of, &member_fields)?);
                 Ok(plan)
             }
             ("DELETE" | "PATCH", None) => Err(Failure::not_found()),
-            _ => Err(Failure(Answer::method_not_allowed())),
+            _ => Err(Failure(ApiResponse::method_not_allowed())),
         }
     }
 
@@ -179,15 +195,15 @@ impl Writing<'_> {
     /// A new entity, or one in the place of `old`.
     fn store(
         &self,
-        family: &'static Family,
+        family: &'static EntityType,
         mut given: Map<String, Value>,
         id: Option<Uuid>,
-        old: Option<&Kept>,
+        old: Option<&TableRow>,
         status: StatusCode,
     ) -> Result<Plan, Failure> {
-        let side = special::prepare(family, &mut given, self.call.method == Method::PUT)?;
+        let side = entity_rules::prepare(family, &mut given, self.call.method == Method::PUT)?;
         let context = Context::Whole;
-        let fields = draft::read(family, given.clone(), id, context, self.site.workspace, self.now)?;
+        let fields = parse_entity::read(family, given.clone(), id, context, self.site.workspace, self.now)?;
         let new_id = id_of(&fields);
         if old.is_none() && self.site.workspace.table(family).get(new_id).is_some() {
             return Err(Failure::primary_key_violation(&new_id.to_string()));
@@ -197,13 +213,13 @@ impl Writing<'_> {
 
     fn finish(
         &self,
-        family: &'static Family,
+        family: &'static EntityType,
         mut fields: Map<String, Value>,
         given: &Map<String, Value>,
         side: server_names::Side,
         status: StatusCode,
     ) -> Result<Plan, Failure> {
-        special::transform(family, &mut fields, given);
+        entity_rules::transform(family, &mut fields, given);
         keep_time_to_live(family, &mut fields, given, self.now);
         self.site.check(family, &fields)?;
         if self.call.is_confined && family.is("plugins") && writes_file(&fields) {
@@ -219,30 +235,34 @@ impl Writing<'_> {
         }
         Ok(Plan {
             changes,
-            answer: Answer::json(status, &Value::Object(rendered)).with_warnings(warning),
+            answer: ApiResponse::json(status, &Value::Object(rendered)).with_warnings(warning),
             has_document: true,
         })
     }
 
     /// The entity is still the one that the caller knows.
-    fn check_match(&self, old: Option<&Kept>) -> Result<(), Failure> {
+    fn check_match(&self, old: Option<&TableRow>) -> Result<(), Failure> {
         self.call.check_match(old.map(|old| old.modified))
     }
 }
 
 /// The fields that a call brings. `old`: those of the entity that it changes.
-pub fn given(call: &Call, family: &'static Family, old: Option<&Map<String, Value>>) -> Map<String, Value> {
+pub fn given(
+    call: &Call,
+    family: &'static EntityType,
+    old: Option<&Map<String, Value>>,
+) -> Map<String, Value> {
     match &call.body {
         Given::Json(Value::Object(fields)) => fields.clone(),
         Given::Form(fields) => {
             let mut fields = fields.clone();
-            form::infer_fields(&mut fields, family.record);
+            form_body::infer_fields(&mut fields, family.record);
             let plugin = definition(family, &fields).or_else(|| old.and_then(|old| definition(family, old)));
             if let (Some(plugin), Some(Value::Object(config))) = (plugin, fields.get_mut("config")) {
-                form::infer_fields(config, &plugin.config);
-                special::infer_former_names(plugin, config);
+                form_body::infer_fields(config, &plugin.config);
+                entity_rules::infer_former_names(plugin, config);
             }
-            special::infer(family, &mut fields);
+            entity_rules::infer(family, &mut fields);
             fields
         }
         _ => Map::new(),
@@ -250,7 +270,7 @@ pub fn given(call: &Call, family: &'static Family, old: Option<&Map<String, Valu
 }
 
 /// A member below another entity must belong to it.
-pub fn check_belongs(found: Option<&Kept>, (field, id): (&str, Uuid)) -> Result<(), Failure> {
+pub fn check_belongs(found: Option<&TableRow>, (field, id): (&str, Uuid)) -> Result<(), Failure> {
     let belongs = found.is_some_and(|found| found.fields().get(field).and_then(foreign_id) == Some(id));
     if belongs {
         Ok(())

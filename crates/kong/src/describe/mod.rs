@@ -1,9 +1,9 @@
 //! What clients are told of entities and plugins: their schemas, in Kong's form.
 
-mod unread;
+mod schema_only;
 
 use crate::document::common::PROTOCOLS;
-use crate::document::family::family;
+use crate::document::entity_type::family;
 use crate::document::secret::{ENVIRONMENT, HASHICORP};
 use crate::plugins::{Definition, all};
 use crate::schema::{Field, Kind, Record, print};
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 pub fn entity(name: &str) -> Option<Value> {
     let record = family(name)
         .map(|family| family.record)
-        .or_else(|| unread::record(name))?;
+        .or_else(|| schema_only::record(name))?;
     let mut schema = print::record(record);
     if let Some(Value::Array(fields)) = schema.get_mut("fields") {
         // The life of a key is no field of it for the original, though it is written like one.

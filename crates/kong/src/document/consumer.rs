@@ -1,7 +1,7 @@
 //! Consumers and their credentials, those of plugins that Weir does not have yet included.
 
 use super::common::{CREATED_AT, ID, TAGS, UPDATED_AT};
-use crate::schema::{Check, Default, EntityCheck, Field, Is, Kind, Must, Record};
+use crate::schema::{Check, Default, EntityCheck, Field, FieldTest, Kind, Record, Requirement};
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -51,9 +51,9 @@ pub static JWT: Record = Record {
     ],
     checks: &[EntityCheck::When {
         field: "algorithm",
-        is: Is::OneOf(&["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "EdDSA"]),
+        is: FieldTest::OneOf(&["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "EdDSA"]),
         then: "rsa_public_key",
-        must: Must::BeText(public_key),
+        must: Requirement::BeText(public_key),
     }],
 };
 

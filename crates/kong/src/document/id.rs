@@ -1,7 +1,7 @@
 //! Ids of entities that were written without one: the same document always gives the same ids, and an entity
 //! that has a name the very id that Kong gives it.
 
-use super::family::{FAMILIES, Family};
+use super::entity_type::{ENTITY_TYPES, EntityType};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 use uuid::{Builder, Uuid, Variant, Version, uuid};
@@ -10,8 +10,8 @@ use uuid::{Builder, Uuid, Variant, Version, uuid};
 const NAMESPACE: Uuid = uuid!("fd02801f-0957-4a15-a55a-c8d9606f30b5");
 /// The namespaces of the families by their names.
 static NAMESPACES: LazyLock<HashMap<&str, Uuid>> = LazyLock::new(|| {
-    let namespace = |family: &Family| (family.name, Uuid::new_v5(&NAMESPACE, family.name.as_bytes()));
-    FAMILIES.iter().map(namespace).collect()
+    let namespace = |family: &EntityType| (family.name, Uuid::new_v5(&NAMESPACE, family.name.as_bytes()));
+    ENTITY_TYPES.iter().map(namespace).collect()
 });
 /// What stands for the workspace in ids that are made from several fields.
 const WORKSPACE: &str = "*";

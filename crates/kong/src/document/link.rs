@@ -1,6 +1,6 @@
 //! The second step of reading: what refers to what, and what is there twice.
 
-use super::family::family;
+use super::entity_type::family;
 use super::read::RawEntity;
 use crate::schema::{Kind, Problems};
 use serde_json::Value;

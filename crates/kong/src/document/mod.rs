@@ -7,7 +7,8 @@
 
 pub(crate) mod common;
 mod consumer;
-pub(crate) mod family;
+pub(crate) mod entity_store;
+pub(crate) mod entity_type;
 pub(crate) mod id;
 mod link;
 mod plugin;
@@ -17,7 +18,6 @@ mod route_expression;
 pub(crate) mod secret;
 mod service;
 mod session;
-pub(crate) mod singly;
 mod upstream;
 pub(crate) mod workspace;
 

@@ -2,8 +2,8 @@
 //! ([`crate::plugins`]).
 
 use super::common::{CREATED_AT, HTTP_PROTOCOLS, ID, NAME, TAGS, UPDATED_AT};
-use crate::plugins::{Known, known};
-use crate::schema::{Check, Default, Field, Fields, Given, Kind, Place, Problems, Record, text};
+use crate::plugins::{PluginSupport, known};
+use crate::schema::{Check, Default, Field, Fields, Kind, Place, Problems, RawFields, Record, text};
 use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
@@ -35,8 +35,8 @@ pub static RECORD: Record = Record::of(&[
 ]);
 
 /// Plugins may work on other protocols than most, unless an instance says which.
-pub fn fit_defaults(instance: &mut Given<'_>) {
-    let Some(Known::Yes(definition)) = instance.get("name").and_then(Value::as_str).map(known) else {
+pub fn fit_defaults(instance: &mut RawFields<'_>) {
+    let Some(PluginSupport::Yes(definition)) = instance.get("name").and_then(Value::as_str).map(known) else {
         return;
     };
     let standard = definition.standard_protocols();
@@ -58,13 +58,13 @@ pub fn read_config(
         return;
     };
     let definition = match known(name) {
-        Known::Yes(definition) => definition,
-        Known::Unavailable => {
+        PluginSupport::Yes(definition) => definition,
+        PluginSupport::Unavailable => {
             let message = format!("plugin \"{name}\" is not available in this version of Weir");
             problems.error(&place.field("name"), message);
             return;
         }
-        Known::No => {
+        PluginSupport::No => {
             let message =
                 format!("plugin '{name}' not enabled; add it to the 'plugins' configuration property");
             problems.error(&place.field("name"), message);
@@ -80,7 +80,7 @@ pub fn read_config(
     let before = problems.0.len();
     let mut given = config
         .and_then(Value::as_object)
-        .map(Given::of)
+        .map(RawFields::of)
         .unwrap_or_default();
     definition.expand(&mut given);
     let config = definition

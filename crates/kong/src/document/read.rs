@@ -1,8 +1,8 @@
 //! The first step of reading: the document's own fields, and every entity wherever it is nested.
 
-use super::family::{Family, IdFrom, UNREAD, family};
+use super::entity_type::{EntityType, IdFrom, UNREAD, family};
 use super::{id, plugin, route, service, upstream};
-use crate::schema::{Fields, Given, ItemPlace, Place, Problems};
+use crate::schema::{Fields, ItemPlace, Place, Problems, RawFields};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use uuid::Uuid;
@@ -11,7 +11,7 @@ use weir_model::Diagnostic;
 /// An entity with its defaults, not yet linked to others.
 pub struct RawEntity {
     /// Its family.
-    pub family: &'static Family,
+    pub family: &'static EntityType,
     /// Its id, given or made.
     pub id: Uuid,
     /// All fields of its family.
@@ -109,7 +109,13 @@ impl Reader<'_> {
         }
     }
 
-    fn list(&mut self, family: &'static Family, value: &Value, place: &Place<'_>, parent: Option<Parent>) {
+    fn list(
+        &mut self,
+        family: &'static EntityType,
+        value: &Value,
+        place: &Place<'_>,
+        parent: Option<Parent>,
+    ) {
         match value {
             value if is_empty(value) => {}
             Value::Array(items) => {
@@ -128,17 +134,17 @@ impl Reader<'_> {
 
     fn item(
         &mut self,
-        family: &'static Family,
+        family: &'static EntityType,
         value: &Value,
         (place, kept_place): (&Place<'_>, ItemPlace),
         parent: Option<Parent>,
     ) {
         let before = self.problems.0.len();
-        let mut given = Given::default();
+        let mut given = RawFields::default();
         let mut nested = Vec::new();
         match value {
             Value::Object(fields) => {
-                given = Given::with_capacity(fields.len() + 1);
+                given = RawFields::with_capacity(fields.len() + 1);
                 for (name, value) in fields {
                     if matches!(name.as_str(), "_comment" | "_ignore") {
                         self.note(name, value, &place.field(name));
@@ -182,7 +188,7 @@ impl Reader<'_> {
     }
 
     /// What stands for something else is replaced by it before the fields are read.
-    fn adapt(&mut self, family: &Family, given: &mut Given<'_>, place: &Place<'_>) {
+    fn adapt(&mut self, family: &EntityType, given: &mut RawFields<'_>, place: &Place<'_>) {
         if family.is("routes") {
             if self.has_old_paths {
                 route::mark_regex_paths(given);
@@ -197,7 +203,7 @@ impl Reader<'_> {
 }
 
 /// Replaces what stands for something else by it, and gives the defaults that depend on other fields.
-pub(crate) fn adapt(family: &Family, given: &mut Given<'_>) {
+pub(crate) fn adapt(family: &EntityType, given: &mut RawFields<'_>) {
     match family.name {
         "services" => service::expand_url(given),
         "upstreams" => upstream::fit_defaults(given),
@@ -216,7 +222,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-fn identify(family: &Family, given: &Given<'_>, parent: Option<Parent>, place: &Place<'_>) -> Uuid {
+fn identify(family: &EntityType, given: &RawFields<'_>, parent: Option<Parent>, place: &Place<'_>) -> Uuid {
     let text = |field: &str| given.get(field).and_then(Value::as_str);
     if let Some(id) = text("id").and_then(|id| Uuid::try_parse(id).ok()) {
         return id;
@@ -233,7 +239,12 @@ fn identify(family: &Family, given: &Given<'_>, parent: Option<Parent>, place: &
 }
 
 /// The id of an entity that several fields tell apart; none where one that it needs is missing.
-fn from_fields(family: &Family, fields: &[&str], given: &Given<'_>, parent: Option<Parent>) -> Option<Uuid> {
+fn from_fields(
+    family: &EntityType,
+    fields: &[&str],
+    given: &RawFields<'_>,
+    parent: Option<Parent>,
+) -> Option<Uuid> {
     let mut values = Vec::with_capacity(fields.len());
     for field in fields {
         match (given.get(field), parent) {

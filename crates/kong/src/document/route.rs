@@ -2,7 +2,7 @@
 
 use super::common::{CREATED_AT, ID, NAME, PORT, PROTOCOLS, TAGS, UPDATED_AT};
 use super::route_expression::check_expression;
-use crate::schema::{Check, Default, EntityCheck, Field, Fields, Given, Kind, Record, text};
+use crate::schema::{Check, Default, EntityCheck, Field, Fields, Kind, RawFields, Record, text};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
@@ -212,7 +212,7 @@ fn texts(value: Option<&Value>) -> impl Iterator<Item = &str> {
 }
 
 /// Where the protocols say so, the default of `strip_path` is `false`.
-pub fn fit_defaults(route: &mut Given<'_>) {
+pub fn fit_defaults(route: &mut RawFields<'_>) {
     let is_grpc = texts(route.get("protocols")).any(|protocol| protocol.starts_with("grpc"));
     if is_grpc && route.get("strip_path").is_none_or(Value::is_null) {
         route.insert("strip_path", false.into());
@@ -221,7 +221,7 @@ pub fn fit_defaults(route: &mut Given<'_>) {
 
 /// Before format 3.0 a path was a regular expression when it had characters that plain paths do not need.
 /// Marks such paths as format 3.0 does.
-pub fn mark_regex_paths(route: &mut Given<'_>) {
+pub fn mark_regex_paths(route: &mut RawFields<'_>) {
     static PLAIN: LazyLock<regex::Regex> = LazyLock::new(|| {
         regex::Regex::new("^[a-zA-Z0-9.\\-_~/%]*$").expect("invariant: a regular expression")
     });

@@ -1,7 +1,9 @@
 //! Services: fields, the `url` shorthand, and the value that translation reads.
 
 use super::common::{CREATED_AT, ID, NAME, PATH, PORT, PROTOCOLS, TAGS, UPDATED_AT, timeout};
-use crate::schema::{Check, Default, EntityCheck, Field, Given, Is, Kind, Must, Record, text};
+use crate::schema::{
+    Check, Default, EntityCheck, Field, FieldTest, Kind, RawFields, Record, Requirement, text,
+};
 use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
@@ -43,9 +45,9 @@ pub static RECORD: Record = Record {
     checks: &[
         EntityCheck::When {
             field: "protocol",
-            is: Is::OneOf(&["tcp", "tls", "udp", "grpc", "grpcs"]),
+            is: FieldTest::OneOf(&["tcp", "tls", "udp", "grpc", "grpcs"]),
             then: "path",
-            must: Must::BeNull,
+            must: Requirement::BeNull,
         },
         only_over_tls("client_certificate"),
         only_over_tls("tls_verify"),
@@ -57,15 +59,15 @@ pub static RECORD: Record = Record {
 const fn only_over_tls(field: &'static str) -> EntityCheck {
     EntityCheck::When {
         field: "protocol",
-        is: Is::NotOneOf(&["https", "tls"]),
+        is: FieldTest::NotOneOf(&["https", "tls"]),
         then: field,
-        must: Must::BeNull,
+        must: Requirement::BeNull,
     }
 }
 
 /// Replaces `url` by the fields that it stands for. Whatever in it cannot be read becomes a path, about which
 /// there will be a complaint.
-pub fn expand_url(service: &mut Given<'_>) {
+pub fn expand_url(service: &mut RawFields<'_>) {
     if !service.get("url").is_some_and(Value::is_string) {
         return;
     }

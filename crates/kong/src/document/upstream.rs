@@ -1,7 +1,9 @@
 //! Upstreams and their targets: fields, and the values that translation reads.
 
 use super::common::{CREATED_AT, ID, PATH, TAGS, UPDATED_AT};
-use crate::schema::{Check, Default, EntityCheck, Field, Given, Is, Kind, Must, Record, text};
+use crate::schema::{
+    Check, Default, EntityCheck, Field, FieldTest, Kind, RawFields, Record, Requirement, text,
+};
 use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
@@ -118,18 +120,18 @@ const fn hash_input(name: &'static str) -> Field {
 const fn needs(field: &'static str, value: &'static str, then: &'static str) -> EntityCheck {
     EntityCheck::When {
         field,
-        is: Is::Equal(value),
+        is: FieldTest::Equal(value),
         then,
-        must: Must::BeGiven,
+        must: Requirement::BeGiven,
     }
 }
 
 const fn falls_back(value: &'static str, to: &'static [&'static str]) -> EntityCheck {
     EntityCheck::When {
         field: "hash_on",
-        is: Is::Equal(value),
+        is: FieldTest::Equal(value),
         then: "hash_fallback",
-        must: Must::BeOneOf(to),
+        must: Requirement::BeOneOf(to),
     }
 }
 
@@ -234,7 +236,7 @@ pub static TARGET: Record = Record::of(&[
 ]);
 
 /// The algorithm decides whether anything is hashed, and what is hashed about the algorithm.
-pub fn fit_defaults(upstream: &mut Given<'_>) {
+pub fn fit_defaults(upstream: &mut RawFields<'_>) {
     let hashes_nothing = matches!(
         upstream.get("algorithm").and_then(Value::as_str),
         Some("least-connections" | "latency")

@@ -1,6 +1,6 @@
 //! `acl`: lets calls pass by the groups of the consumer.
 
-use super::{Consumers, Definition, Unfit, typed, untyped};
+use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Default, EntityCheck, Field, Kind, Record};
 use serde::Deserialize;
 use serde_json::Value;
@@ -40,7 +40,7 @@ struct Acl {
     hide_groups_header: bool,
 }
 
-fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
+fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let config: Acl = typed(config)?;
     let rule = |values: Option<Vec<String>>| {
         let values = values.filter(|values| !values.is_empty())?;

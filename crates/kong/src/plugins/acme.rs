@@ -3,10 +3,10 @@
 //! It does nothing to calls: what it asks for becomes entries of the model. Where the original gets a certificate with
 //! the first handshake for a name, Weir gets those of all names that are listed at once.
 
-use super::described::shared::{PORT, TIMEOUT};
-use super::{Consumers, Definition, Shorthand, Unfit, typed};
+use super::unserved::shared::{PORT, TIMEOUT};
+use super::{Consumers, Definition, Shorthand, UnsupportedOption, typed};
 use crate::document::Plugin;
-use crate::schema::{Check, Default, EntityCheck, Field, Fields, Is, Kind, Must, Record};
+use crate::schema::{Check, Default, EntityCheck, Field, FieldTest, Fields, Kind, Record, Requirement};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::HashSet;
@@ -21,15 +21,15 @@ pub const DEFINITION: Definition = Definition {
         EntityCheck::Test(check_terms),
         EntityCheck::When {
             field: "config.storage",
-            is: Is::Equal("redis"),
+            is: FieldTest::Equal("redis"),
             then: "config.storage_config.redis.host",
-            must: Must::BeGiven,
+            must: Requirement::BeGiven,
         },
         EntityCheck::When {
             field: "config.storage",
-            is: Is::Equal("redis"),
+            is: FieldTest::Equal("redis"),
             then: "config.storage_config.redis.port",
-            must: Must::BeGiven,
+            must: Requirement::BeGiven,
         },
     ],
     shorthands: SHORTHANDS,
@@ -208,7 +208,7 @@ struct Config {
 }
 
 /// Only finds out whether it can be done: nothing of it stands in a chain.
-fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
+fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     read(config).map(|_| Value::Null)
 }
 
@@ -223,10 +223,10 @@ pub fn entries<'p>(plugins: impl Iterator<Item = &'p Plugin>) -> Vec<Acme> {
         .collect()
 }
 
-fn read(config: &Value) -> Result<Vec<Acme>, Unfit> {
+fn read(config: &Value) -> Result<Vec<Acme>, UnsupportedOption> {
     let config: Config = typed(config)?;
     let unfit = |field: &'static str, what: &str| {
-        Err(Unfit {
+        Err(UnsupportedOption {
             field,
             what: what.to_owned(),
         })

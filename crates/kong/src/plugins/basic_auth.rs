@@ -1,6 +1,6 @@
 //! `basic-auth`: recognises consumers by a user name and a password.
 
-use super::{Consumers, Definition, Unfit, challenge, identity, typed, untyped};
+use super::{Consumers, Definition, UnsupportedOption, challenge, identity, typed, untyped};
 use crate::schema::{Default, Field, Kind, Record};
 use serde::Deserialize;
 use serde_json::Value;
@@ -33,7 +33,7 @@ struct BasicAuth {
     realm: String,
 }
 
-fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, Unfit> {
+fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let config: BasicAuth = typed(config)?;
     Ok(untyped(Config {
         headers: ["Proxy-Authorization", "Authorization"]

@@ -1,6 +1,6 @@
 //! `bot-detection`: keeps out programs that go through sites by themselves.
 
-use super::{Consumers, Definition, Unfit, typed, untyped};
+use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, Field, Kind, Record};
 use regex::Regex;
 use serde::Deserialize;
@@ -37,7 +37,7 @@ struct BotDetection {
     deny: Option<Vec<String>>,
 }
 
-fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
+fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let config: BotDetection = typed(config)?;
     Ok(untyped(Config {
         except: config.allow.unwrap_or_default(),

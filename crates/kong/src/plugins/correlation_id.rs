@@ -1,6 +1,6 @@
 //! `correlation-id`: gives every call an id.
 
-use super::{Consumers, Definition, Unfit, typed, untyped};
+use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, Field, Kind, Record};
 use serde::Deserialize;
 use serde_json::Value;
@@ -34,7 +34,7 @@ struct CorrelationId {
     echo_downstream: bool,
 }
 
-fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
+fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let config: CorrelationId = typed(config)?;
     Ok(untyped(Config {
         header: config.header_name,

@@ -1,6 +1,6 @@
 //! `cors`: tells browsers which pages of other origins may call.
 
-use super::{Consumers, Definition, Unfit, typed, untyped};
+use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, Field, Kind, Record};
 use regex::Regex;
 use serde::Deserialize;
@@ -67,7 +67,7 @@ struct Cors {
     preflight_continue: bool,
 }
 
-fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
+fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let config: Cors = typed(config)?;
     let mut made = Config {
         normalize_origin: true,

@@ -1,9 +1,9 @@
 //! `datadog`: Kong's fields and defaults for `statsd` of the catalogue, as Datadog's agent takes metrics.
 
-use super::described::shared::{PORT, QUEUE};
 use super::logging::{Queue, consumer_fact, metric_part};
-use super::{Consumers, Definition, Unfit, typed, untyped};
-use crate::schema::{Check, Default, EntityCheck, Field, Is, Kind, Must, Record};
+use super::unserved::shared::{PORT, QUEUE};
+use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
+use crate::schema::{Check, Default, EntityCheck, Field, FieldTest, Kind, Record, Requirement};
 use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::logger::target::{Target, UdpTarget};
@@ -79,9 +79,9 @@ static METRICS: Record = Record {
     ],
     checks: &[EntityCheck::When {
         field: "stat_type",
-        is: Is::OneOf(&["counter", "gauge"]),
+        is: FieldTest::OneOf(&["counter", "gauge"]),
         then: "sample_rate",
-        must: Must::BeGiven,
+        must: Requirement::BeGiven,
     }],
 };
 
@@ -123,7 +123,7 @@ struct MetricOptions {
     tags: Option<Vec<String>>,
 }
 
-fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
+fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let options: Datadog = typed(config)?;
     let tag = |name: &str, fact: &str| (name.to_owned(), fact.to_owned());
     let metrics = options.metrics.iter().filter_map(|metric| {

@@ -1,8 +1,8 @@
 //! `file-log`: a line of JSON for every call to a file.
 
-use super::described::shared::CUSTOM_FIELDS_BY_LUA;
 use super::logging::base;
-use super::{Consumers, Definition, Unfit, typed, untyped};
+use super::unserved::shared::CUSTOM_FIELDS_BY_LUA;
+use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, Field, Kind, Record};
 use serde::Deserialize;
 use serde_json::Value;
@@ -48,7 +48,7 @@ struct FileLog {
     reopen: bool,
 }
 
-fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
+fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let options: FileLog = typed(config)?;
     Ok(untyped(Config {
         target: Target::File(FileTarget {

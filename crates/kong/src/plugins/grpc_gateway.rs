@@ -1,6 +1,6 @@
 //! `grpc-gateway`: `grpc-transcode` of the catalogue, by the rules of a `.proto` file.
 
-use super::{Consumers, Definition, Unfit, typed, untyped};
+use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Field, Kind, Record};
 use serde::Deserialize;
 use serde_json::Value;
@@ -44,7 +44,7 @@ struct GrpcGateway {
     proto: Option<String>,
 }
 
-fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
+fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let config: GrpcGateway = typed(config)?;
     Ok(untyped(Config {
         proto: definitions(config.proto),

@@ -1,7 +1,7 @@
 //! `grpc-web`: Kong's fields and defaults for `grpc-web` of the catalogue.
 
 use super::grpc_gateway::{JSON, MOST, definitions};
-use super::{Consumers, Definition, Unfit, typed, untyped};
+use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Default, Field, Kind, Record};
 use serde::Deserialize;
 use serde_json::Value;
@@ -32,7 +32,7 @@ struct GrpcWeb {
     allow_origin_header: Option<String>,
 }
 
-fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
+fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let config: GrpcWeb = typed(config)?;
     Ok(untyped(Config {
         proto: definitions(config.proto),

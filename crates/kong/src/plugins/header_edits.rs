@@ -4,8 +4,8 @@ use crate::schema::{Check, Default, Field, Kind, text};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use weir_plugin::headers::is_name;
-use weir_plugins::field_steps::FieldStep;
-use weir_plugins::header_steps::{HeaderStep, is_own};
+use weir_plugins::field_edits::FieldEdit;
+use weir_plugins::header_edits::{HeaderEdit, is_own};
 
 /// Names of headers.
 pub const NAMES: Field = list(
@@ -57,26 +57,26 @@ fn is_header(name: &str) -> Result<(), String> {
 }
 
 /// An operation of a transformer on pairs, and the step that it is.
-type Operation = (&'static str, fn(BTreeMap<String, String>) -> HeaderStep);
+type Operation = (&'static str, fn(BTreeMap<String, String>) -> HeaderEdit);
 
 /// The operations on pairs, in the order in which both plugins carry them out; before them comes `remove`.
 pub const OPERATIONS: [&str; 4] = ["rename", "replace", "add", "append"];
 
 const ON_HEADERS: [Operation; 4] = [
-    ("rename", HeaderStep::Rename),
-    ("replace", HeaderStep::Replace),
-    ("add", HeaderStep::Add),
-    ("append", HeaderStep::Append),
+    ("rename", HeaderEdit::Rename),
+    ("replace", HeaderEdit::Replace),
+    ("add", HeaderEdit::Add),
+    ("append", HeaderEdit::Append),
 ];
 
 /// The steps on headers in the order in which both plugins take them. Headers for which `is_special` holds are left out,
 /// and those that no message has or that are the gateway's own.
-pub fn steps(config: &Value, is_special: fn(&str) -> bool) -> Vec<HeaderStep> {
+pub fn steps(config: &Value, is_special: fn(&str) -> bool) -> Vec<HeaderEdit> {
     let is_special = |name: &str| is_special(name) || is_own(name) || !is_name(name.as_bytes());
     let mut steps = Vec::new();
     for name in texts(config, "remove", "headers") {
         if is_name(split(name).0.as_bytes()) {
-            steps.push(HeaderStep::Remove(vec![split(name).0.to_owned()]));
+            steps.push(HeaderEdit::Remove(vec![split(name).0.to_owned()]));
         }
     }
     for (operation, step) in ON_HEADERS {
@@ -98,23 +98,23 @@ pub fn field_steps(
     config: &Value,
     part: &str,
     value_of: &dyn Fn(&str, &str, usize) -> Option<Value>,
-) -> Vec<FieldStep> {
+) -> Vec<FieldEdit> {
     let mut steps = Vec::new();
     for name in texts(config, "remove", part) {
-        steps.push(FieldStep::Remove(vec![split(name).0.to_owned()]));
+        steps.push(FieldEdit::Remove(vec![split(name).0.to_owned()]));
     }
     for operation in OPERATIONS {
         for (index, pair) in texts(config, operation, part).enumerate() {
             let (name, text) = split(pair);
             if operation == "rename" {
                 let names = (name.to_owned(), text.to_owned());
-                steps.push(FieldStep::Rename(BTreeMap::from([names])));
+                steps.push(FieldEdit::Rename(BTreeMap::from([names])));
             } else if let Some(value) = value_of(operation, text, index) {
                 let pair = BTreeMap::from([(name.to_owned(), value)]);
                 steps.push(match operation {
-                    "replace" => FieldStep::Replace(pair),
-                    "add" => FieldStep::Add(pair),
-                    _ => FieldStep::Append(pair),
+                    "replace" => FieldEdit::Replace(pair),
+                    "add" => FieldEdit::Add(pair),
+                    _ => FieldEdit::Append(pair),
                 });
             }
         }

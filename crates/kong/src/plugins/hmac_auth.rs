@@ -1,6 +1,6 @@
 //! `hmac-auth`: recognises consumers by a signature.
 
-use super::{Consumers, Definition, Unfit, challenge, identity, typed, untyped};
+use super::{Consumers, Definition, UnsupportedOption, challenge, identity, typed, untyped};
 use crate::schema::{Check, Default, Field, Kind, Record};
 use serde::Deserialize;
 use serde_json::Value;
@@ -49,7 +49,7 @@ struct HmacAuth {
     realm: Option<String>,
 }
 
-fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, Unfit> {
+fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let config: HmacAuth = typed(config)?;
     Ok(untyped(Config {
         form: Form::Hmac,

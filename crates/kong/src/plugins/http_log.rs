@@ -1,8 +1,8 @@
 //! `http-log`: an account of every call to an HTTP server.
 
-use super::described::shared::{CUSTOM_FIELDS_BY_LUA, QUEUE, URL};
 use super::logging::{Queue, base};
-use super::{Consumers, Definition, Unfit, typed, untyped};
+use super::unserved::shared::{CUSTOM_FIELDS_BY_LUA, QUEUE, URL};
+use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, Field, Kind, Record};
 use serde::Deserialize;
 use serde_json::Value;
@@ -71,7 +71,7 @@ struct HttpLog {
     queue: Queue,
 }
 
-fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
+fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let options: HttpLog = typed(config)?;
     Ok(untyped(Config {
         target: Target::Http(HttpTarget {

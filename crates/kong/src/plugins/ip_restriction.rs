@@ -1,6 +1,6 @@
 //! `ip-restriction`: lets calls pass by the client's address.
 
-use super::{Consumers, Definition, Unfit, typed, untyped};
+use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, EntityCheck, Field, Kind, Record};
 use serde::Deserialize;
 use serde_json::Value;
@@ -49,7 +49,7 @@ struct IpRestriction {
     message: Option<String>,
 }
 
-fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
+fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let config: IpRestriction = typed(config)?;
     // The original takes any number, and fails when it is to answer with one that is no status.
     let status = match config.status.map(|status| status as u16) {

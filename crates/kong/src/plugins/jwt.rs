@@ -1,10 +1,10 @@
 //! `jwt`: recognises consumers by a JSON Web Token.
 
-use super::{Consumers, Definition, Unfit, challenge, identity, typed, untyped};
-use crate::schema::{Check, Default, EntityCheck, Field, Is, Kind, Must, Record};
+use super::{Consumers, Definition, UnsupportedOption, challenge, identity, typed, untyped};
+use crate::schema::{Check, Default, EntityCheck, Field, FieldTest, Kind, Record, Requirement};
 use serde::Deserialize;
 use serde_json::Value;
-use weir_plugins::jwt::{Config, Several, TimeClaim, TokenPlace};
+use weir_plugins::jwt::{Config, MultipleTokens, TimeClaim, TokenLocation};
 
 /// The plugin.
 pub const DEFINITION: Definition = Definition {
@@ -33,9 +33,9 @@ pub const DEFINITION: Definition = Definition {
     ]),
     checks: &[EntityCheck::When {
         field: "config.maximum_expiration",
-        is: Is::Above(0),
+        is: FieldTest::Above(0),
         then: "config.claims_to_verify",
-        must: Must::Contain("exp"),
+        must: Requirement::Contain("exp"),
     }],
     shorthands: &[],
     on_consumers: false,
@@ -59,16 +59,16 @@ struct Jwt {
     realm: Option<String>,
 }
 
-fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, Unfit> {
+fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let config: Jwt = typed(config)?;
-    let in_queries = config.uri_param_names.into_iter().map(TokenPlace::Query);
-    let in_cookies = config.cookie_names.into_iter().map(TokenPlace::Cookie);
-    let in_headers = config.header_names.into_iter().map(TokenPlace::Header);
+    let in_queries = config.uri_param_names.into_iter().map(TokenLocation::Query);
+    let in_cookies = config.cookie_names.into_iter().map(TokenLocation::Cookie);
+    let in_headers = config.header_names.into_iter().map(TokenLocation::Header);
     let claims = config.claims_to_verify.unwrap_or_default();
     let realm = config.realm.as_deref();
     Ok(untyped(Config {
         look_in: in_queries.chain(in_cookies).chain(in_headers).collect(),
-        several: Several::Refuse,
+        several: MultipleTokens::Refuse,
         schemes: ["Bearer", "bearer"].map(str::to_owned).to_vec(),
         scheme_required: true,
         key_claim: config.key_claim_name,

@@ -1,10 +1,10 @@
 //! `key-auth`: recognises consumers by an API key.
 
-use super::{Consumers, Definition, Unfit, challenge, identity, typed, untyped};
+use super::{Consumers, Definition, UnsupportedOption, challenge, identity, typed, untyped};
 use crate::schema::{Check, Default, Field, Kind, Record, text};
 use serde::Deserialize;
 use serde_json::Value;
-use weir_plugins::key_auth::{Config, Hide, KeyPlace};
+use weir_plugins::key_auth::{Config, KeyLocation, StripCredential};
 
 /// The plugin.
 pub const DEFINITION: Definition = Definition {
@@ -54,7 +54,7 @@ struct KeyAuth {
     realm: Option<String>,
 }
 
-fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, Unfit> {
+fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let config: KeyAuth = typed(config)?;
     Ok(untyped(Config {
         look_in: config
@@ -63,9 +63,9 @@ fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, Unfit> 
             .flat_map(|name| places(name, &config))
             .collect(),
         hide: if config.hide_credentials {
-            Hide::Everywhere
+            StripCredential::Everywhere
         } else {
-            Hide::No
+            StripCredential::No
         },
         challenge: Some(challenge("Key", config.realm.as_deref())),
         identity: identity(config.anonymous.as_deref(), config.run_on_preflight, consumers),
@@ -73,20 +73,20 @@ fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, Unfit> 
     }))
 }
 
-fn places(name: &str, config: &KeyAuth) -> Vec<KeyPlace> {
+fn places(name: &str, config: &KeyAuth) -> Vec<KeyLocation> {
     let mut places = Vec::new();
     if config.key_in_header {
-        places.push(KeyPlace::Header(name.to_owned()));
+        places.push(KeyLocation::Header(name.to_owned()));
         // The original asks its web server for headers, for which `_` and `-` are the same.
         if name.contains('_') {
-            places.push(KeyPlace::Header(name.replace('_', "-")));
+            places.push(KeyLocation::Header(name.replace('_', "-")));
         }
     }
     if config.key_in_query {
-        places.push(KeyPlace::Query(name.to_owned()));
+        places.push(KeyLocation::Query(name.to_owned()));
     }
     if config.key_in_body {
-        places.push(KeyPlace::Body(name.to_owned()));
+        places.push(KeyLocation::Body(name.to_owned()));
     }
     places
 }

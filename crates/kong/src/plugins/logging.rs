@@ -1,15 +1,15 @@
 //! What the plugins that log have in common.
 
-use super::Unfit;
+use super::UnsupportedOption;
 use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::logger::{Batch, Config};
 
 /// The configuration that all of them begin with.
-pub fn base(config: &Value) -> Result<Config, Unfit> {
+pub fn base(config: &Value) -> Result<Config, UnsupportedOption> {
     let is_used = |fields: &Value| fields.as_object().is_some_and(|it| !it.is_empty());
     if is_used(&config["custom_fields_by_lua"]) {
-        return Err(Unfit {
+        return Err(UnsupportedOption {
             field: "custom_fields_by_lua",
             what: "code in Lua".to_owned(),
         });

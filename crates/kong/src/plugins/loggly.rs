@@ -1,8 +1,8 @@
 //! `loggly`: an account of every call to Loggly.
 
-use super::described::shared::{CUSTOM_FIELDS_BY_LUA, PORT};
 use super::logging::{base, severity};
-use super::{Consumers, Definition, Unfit, typed, untyped};
+use super::unserved::shared::{CUSTOM_FIELDS_BY_LUA, PORT};
+use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, Field, Kind, Record};
 use serde::Deserialize;
 use serde_json::Value;
@@ -70,7 +70,7 @@ struct Loggly {
 /// Loggly's number among those that have structured data of their own (RFC 5424, 7.2.2).
 const ENTERPRISE: u32 = 41_058;
 
-fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
+fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let options: Loggly = typed(config)?;
     let tags = options.tags.iter().map(|tag| ("tag".to_owned(), tag.clone()));
     Ok(untyped(Config {

@@ -9,7 +9,6 @@ mod bot_detection;
 mod correlation_id;
 mod cors;
 mod datadog;
-pub mod described;
 mod file_log;
 mod grpc_gateway;
 mod grpc_web;
@@ -40,15 +39,16 @@ mod syslog;
 mod tcp_log;
 mod tracing;
 mod udp_log;
+pub mod unserved;
 mod zipkin;
 
 use crate::schema::{EntityCheck, Record};
 pub use acl::GROUPS;
-use described::DESCRIBED;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 pub use shorthand::Shorthand;
+use unserved::DESCRIBED;
 use weir_model::DocPath;
 use weir_plugins::identity;
 
@@ -69,20 +69,20 @@ pub struct Definition {
     /// The name in Weir's catalogue.
     pub catalogue_name: &'static str,
     /// Makes the catalogue's configuration of `config`, which has all its defaults.
-    pub translate: fn(config: &Value, consumers: &Consumers<'_>) -> Result<Value, Unfit>,
+    pub translate: fn(config: &Value, consumers: &Consumers<'_>) -> Result<Value, UnsupportedOption>,
 }
 
 /// What in a configuration Weir's plugin cannot do yet.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} is not available in this version of Weir")]
-pub struct Unfit {
+pub struct UnsupportedOption {
     /// The field of `config`; empty: the whole.
     pub field: &'static str,
     /// What is not available.
     pub what: String,
 }
 
-impl Unfit {
+impl UnsupportedOption {
     /// Its place in the document, where the instance stands at `instance`.
     pub fn place(&self, instance: &DocPath) -> DocPath {
         match self.field {
@@ -96,7 +96,7 @@ impl Unfit {
 pub type Consumers<'c> = dyn Fn(&str) -> Option<String> + 'c;
 
 /// What is known of a plugin's name.
-pub enum Known {
+pub enum PluginSupport {
     /// It can be used.
     Yes(&'static Definition),
     /// The original has it, Weir does not yet.
@@ -106,11 +106,11 @@ pub enum Known {
 }
 
 /// Looks a plugin up.
-pub fn known(name: &str) -> Known {
+pub fn known(name: &str) -> PluginSupport {
     match all().find(|definition| definition.name == name) {
-        Some(definition) => Known::Yes(definition),
-        None if UNAVAILABLE.contains(&name) => Known::Unavailable,
-        None => Known::No,
+        Some(definition) => PluginSupport::Yes(definition),
+        None if UNAVAILABLE.contains(&name) => PluginSupport::Unavailable,
+        None => PluginSupport::No,
     }
 }
 
@@ -162,8 +162,8 @@ const UNAVAILABLE: &[&str] = &["ai-proxy", "ai-request-transformer", "ai-respons
 
 /// Reads a configuration that has passed its description. A text where the description wants a number cannot
 /// occur any more.
-fn typed<T: DeserializeOwned>(config: &Value) -> Result<T, Unfit> {
-    T::deserialize(config).map_err(|error| Unfit {
+fn typed<T: DeserializeOwned>(config: &Value) -> Result<T, UnsupportedOption> {
+    T::deserialize(config).map_err(|error| UnsupportedOption {
         field: "",
         what: format!("this configuration ({error})"),
     })

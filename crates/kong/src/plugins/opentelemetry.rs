@@ -3,15 +3,15 @@
 //! Calls are always traced here: there is no switch for the process. `sampling_rate` that is absent is 0.01, as in the
 //! original's configuration file.
 
-use super::described::shared::{PROPAGATION, QUEUE, TIMEOUT, URL};
 use super::tracing::base;
-use super::{Consumers, Definition, Unfit, typed, untyped};
+use super::unserved::shared::{PROPAGATION, QUEUE, TIMEOUT, URL};
+use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, EntityCheck, Field, Kind, Record};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use weir_plugins::logger::target::HttpTarget;
-use weir_plugins::tracing::shape::{Root, Spans, Tries, texts};
+use weir_plugins::tracing::span_config::{Root, Spans, Tries, texts};
 use weir_plugins::tracing::{Config, Export, Parent, Sampling};
 
 /// The plugin.
@@ -93,7 +93,7 @@ struct Options {
     sampling_rate: Option<f64>,
 }
 
-fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
+fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let options: Options = typed(config)?;
     let timeout_ms = options.connect_timeout + options.send_timeout + options.read_timeout;
     let (headers, resource) = (options.headers, options.resource_attributes);

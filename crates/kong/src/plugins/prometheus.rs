@@ -1,6 +1,6 @@
 //! `prometheus`: metrics by service, route and consumer, under the original's names.
 
-use super::{Consumers, Definition, Unfit, typed, untyped};
+use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::metrics::EXPOSITION;
 use crate::schema::{Default, Field, Kind, Record};
 use serde::Deserialize;
@@ -47,7 +47,7 @@ const BUCKETS: &[u32] = &[
     25, 50, 80, 100, 250, 400, 700, 1000, 2000, 5000, 10_000, 30_000, 60_000,
 ];
 
-fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
+fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let options: Options = typed(config)?;
     let mut families = Vec::new();
     if options.status_code_metrics {

@@ -1,6 +1,6 @@
 //! `proxy-cache`: keeps responses in memory.
 
-use super::{Consumers, Definition, Unfit, typed, untyped};
+use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, EntityCheck, Field, Fields, Kind, Record};
 use serde::Deserialize;
 use serde_json::Value;
@@ -111,7 +111,7 @@ struct ResponseHeaders {
     key: Option<bool>,
 }
 
-fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
+fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let config: ProxyCache = typed(config)?;
     let shown = |name: &str, wanted: Option<bool>| wanted.unwrap_or(true).then(|| name.to_owned());
     Ok(untyped(Config {

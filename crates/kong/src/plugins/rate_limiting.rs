@@ -2,12 +2,12 @@
 //! too: no store is written to for a call.
 
 use super::redis::{REDIS, SHORTHANDS, Settings, when_away};
-use super::{Consumers, Definition, Unfit, typed, untyped};
-use crate::schema::{Check, Default, EntityCheck, Field, Fields, Is, Kind, Must, Record, text};
+use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
+use crate::schema::{Check, Default, EntityCheck, Field, FieldTest, Fields, Kind, Record, Requirement, text};
 use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::rate_limit::{
-    Amount, Config, CountBy, Limit, LimitHeaders, OnFailure, Otherwise, Per, SummaryHeaders,
+    Config, CountBy, Limit, LimitHeaders, LimitValue, MissingKey, OnFailure, Per, SummaryHeaders,
 };
 use weir_plugins::redis::WindowStore;
 
@@ -83,9 +83,9 @@ const fn limit(name: &'static str) -> Field {
 const fn needs(field: &'static str, value: &'static str, then: &'static str) -> EntityCheck {
     EntityCheck::When {
         field,
-        is: Is::Equal(value),
+        is: FieldTest::Equal(value),
         then,
-        must: Must::BeGiven,
+        must: Requirement::BeGiven,
     }
 }
 
@@ -136,7 +136,7 @@ struct RateLimiting {
     error_message: String,
 }
 
-fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
+fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let config: RateLimiting = typed(config)?;
     // The original takes any number, and fails when it is to answer with one that is no status.
     let status = match config.error_code as u16 {
@@ -155,7 +155,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
         .into_iter()
         .filter_map(|(count, per, word)| {
             Some(Limit {
-                count: Amount::Number(count? as u64),
+                count: LimitValue::Number(count? as u64),
                 per,
                 by: None,
                 headers: limit_headers(word, config.hide_client_headers),
@@ -173,7 +173,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
         limits,
         by,
         store,
-        otherwise: Otherwise::Ip,
+        otherwise: MissingKey::Ip,
         status,
         message: Some(config.error_message),
         headers: if config.hide_client_headers {

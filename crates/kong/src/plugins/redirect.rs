@@ -1,6 +1,6 @@
 //! `redirect`: Kong's fields and defaults for `redirect` of the catalogue, which sends callers elsewhere.
 
-use super::{Consumers, Definition, Unfit, typed, untyped};
+use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, Field, Kind, Record};
 use serde::Deserialize;
 use serde_json::Value;
@@ -42,7 +42,7 @@ struct Redirect {
     keep_incoming_path: bool,
 }
 
-fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
+fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let config: Redirect = typed(config)?;
     Ok(untyped(Config {
         location: Some(config.location),

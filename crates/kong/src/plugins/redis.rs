@@ -3,7 +3,7 @@
 use super::Shorthand;
 use crate::schema::{Check, Default, Field, Kind, Record};
 use serde::Deserialize;
-use weir_plugins::redis::{Password, Redis, Tls, WhenAway};
+use weir_plugins::redis::{OnUnavailable, Password, Redis, Tls};
 
 /// Names from before the settings of Redis had a record of their own.
 pub const SHORTHANDS: &[Shorthand] = &[
@@ -75,9 +75,9 @@ impl Settings {
 }
 
 /// What becomes of calls while the Redis is away.
-pub fn when_away(fault_tolerant: bool) -> WhenAway {
+pub fn when_away(fault_tolerant: bool) -> OnUnavailable {
     match fault_tolerant {
-        true => WhenAway::Pass,
-        false => WhenAway::Refuse,
+        true => OnUnavailable::Pass,
+        false => OnUnavailable::Refuse,
     }
 }

@@ -1,6 +1,6 @@
 //! `request-size-limiting`: refuses calls whose body is too large.
 
-use super::{Consumers, Definition, Unfit, typed, untyped};
+use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, Field, Kind, Record};
 use serde::Deserialize;
 use serde_json::Value;
@@ -34,7 +34,7 @@ struct RequestSizeLimiting {
     require_content_length: bool,
 }
 
-fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
+fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let config: RequestSizeLimiting = typed(config)?;
     let unit = match config.size_unit.as_str() {
         "bytes" => 1,

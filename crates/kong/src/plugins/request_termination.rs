@@ -1,6 +1,6 @@
 //! `request-termination`: answers calls itself.
 
-use super::{Consumers, Definition, Unfit, typed, untyped};
+use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, EntityCheck, Field, Fields, Kind, Record, text};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -61,7 +61,7 @@ struct RequestTermination {
 
 const JSON: &str = "application/json; charset=utf-8";
 
-fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
+fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let config: RequestTermination = typed(config)?;
     let mut made = Config {
         status: config.status_code,

@@ -2,11 +2,11 @@
 //! available yet.
 
 use super::header_edits::{NAMES, NEW_NAMES, PAIRS, field_steps, list, split, steps, texts};
-use super::{Consumers, Definition, Unfit, untyped};
+use super::{Consumers, Definition, UnsupportedOption, untyped};
 use crate::schema::{Check, Field, Kind, Record, text};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use weir_plugins::header_steps::HeaderStep;
+use weir_plugins::header_edits::HeaderEdit;
 use weir_plugins::request_rewrite::{Config, expression_fault};
 
 /// The plugin.
@@ -65,7 +65,7 @@ fn template(text: &str) -> &str {
     }
 }
 
-fn with_template(step: HeaderStep) -> HeaderStep {
+fn with_template(step: HeaderEdit) -> HeaderEdit {
     let templates = |lines: BTreeMap<String, String>| {
         let lines = lines.into_iter();
         lines
@@ -73,14 +73,14 @@ fn with_template(step: HeaderStep) -> HeaderStep {
             .collect()
     };
     match step {
-        HeaderStep::Replace(lines) => HeaderStep::Replace(templates(lines)),
-        HeaderStep::Add(lines) => HeaderStep::Add(templates(lines)),
-        HeaderStep::Append(lines) => HeaderStep::Append(templates(lines)),
+        HeaderEdit::Replace(lines) => HeaderEdit::Replace(templates(lines)),
+        HeaderEdit::Add(lines) => HeaderEdit::Add(templates(lines)),
+        HeaderEdit::Append(lines) => HeaderEdit::Append(templates(lines)),
         other => other,
     }
 }
 
-fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
+fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let is_host = |name: &str| name.eq_ignore_ascii_case("host");
     let hosts = texts(config, "replace", "headers").map(split);
     let host = hosts

@@ -1,12 +1,12 @@
 //! `response-ratelimiting`: limits what calls use up, as the upstream tells it.
 
 use super::redis::{REDIS, SHORTHANDS, Settings, when_away};
-use super::{Consumers, Definition, Unfit, typed, untyped};
-use crate::schema::{Check, Default, EntityCheck, Field, Fields, Is, Kind, Must, Record};
+use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
+use crate::schema::{Check, Default, EntityCheck, Field, FieldTest, Fields, Kind, Record, Requirement};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use weir_plugins::counting::CountBy;
+use weir_plugins::rate_key::CountBy;
 use weir_plugins::redis::Store;
 use weir_plugins::response_rate_limit::{Config, Limit, Period};
 
@@ -82,9 +82,9 @@ const fn period(name: &'static str) -> Field {
 const fn needs(then: &'static str) -> EntityCheck {
     EntityCheck::When {
         field: "config.policy",
-        is: Is::Equal("redis"),
+        is: FieldTest::Equal("redis"),
         then,
-        must: Must::BeGiven,
+        must: Requirement::BeGiven,
     }
 }
 
@@ -133,7 +133,7 @@ struct Windows {
     year: Option<f64>,
 }
 
-fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
+fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let config: ResponseRatelimiting = typed(config)?;
     let limits = config.limits.into_iter().map(|(name, windows)| {
         let given = [

@@ -1,7 +1,7 @@
 //! `response-transformer`: changes headers and JSON bodies of responses.
 
 use super::header_edits::{NEW_NAMES, field_steps, is_pair, list, steps};
-use super::{Consumers, Definition, Unfit, untyped};
+use super::{Consumers, Definition, UnsupportedOption, untyped};
 use crate::schema::{Check, Field, Kind, Record};
 use serde_json::Value;
 use weir_plugins::response_rewrite::Config;
@@ -39,7 +39,7 @@ const PAIR: Field = Field::element(Kind::String).check(&[Check::Text(is_pair)]);
 const JSON_TYPE: Field =
     Field::element(Kind::String).check(&[Check::OneOf(&["boolean", "number", "string"])]);
 
-fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
+fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let typed = |operation: &str, text: &str, index: usize| {
         if text.is_empty() {
             return None;

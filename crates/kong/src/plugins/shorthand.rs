@@ -1,7 +1,7 @@
 //! Former names of fields of plugins: taken from documents, and told beside the present ones.
 
 use super::Definition;
-use crate::schema::Given;
+use crate::schema::RawFields;
 use serde_json::{Map, Value};
 
 /// The former name of a field of `config`, the record in which it stands now (empty: `config` itself), and its name
@@ -10,7 +10,7 @@ pub type Shorthand = (&'static str, &'static str, &'static str);
 
 impl Definition {
     /// Puts what is given under former names where it belongs; what stands there already stays.
-    pub fn expand(&self, config: &mut Given<'_>) {
+    pub fn expand(&self, config: &mut RawFields<'_>) {
         for (former, record, field) in self.shorthands {
             let Some(value) = take(config, former) else {
                 continue;
@@ -68,7 +68,7 @@ fn inner<'c>(record: &'c mut Map<String, Value>, path: &str) -> Option<&'c mut M
 }
 
 /// Takes out what stands under a name with dots.
-fn take(config: &mut Given<'_>, name: &str) -> Option<Value> {
+fn take(config: &mut RawFields<'_>, name: &str) -> Option<Value> {
     let Some((first, rest)) = name.split_once('.') else {
         return config.remove(name).map(std::borrow::Cow::into_owned);
     };
@@ -85,8 +85,8 @@ fn take(config: &mut Given<'_>, name: &str) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
-    use crate::plugins::{Known, known};
-    use crate::schema::Given;
+    use crate::plugins::{PluginSupport, known};
+    use crate::schema::RawFields;
     use serde_json::{Map, Value, json};
 
     #[test]
@@ -114,11 +114,11 @@ mod tests {
             ),
         ];
         for (name, given, expected) in table {
-            let Known::Yes(definition) = known(name) else {
+            let PluginSupport::Yes(definition) = known(name) else {
                 panic!("{name} is known");
             };
             let given = given.as_object().expect("a record");
-            let mut config = Given::of(given);
+            let mut config = RawFields::of(given);
             definition.expand(&mut config);
             let expanded: Map<String, Value> = config
                 .iter()
@@ -145,7 +145,7 @@ mod tests {
             ),
         ];
         for (name, config, expected) in table {
-            let Known::Yes(definition) = known(name) else {
+            let PluginSupport::Yes(definition) = known(name) else {
                 panic!("{name} is known");
             };
             let mut config = config.as_object().expect("a record").clone();

@@ -1,6 +1,6 @@
 //! `standard-webhooks`: lets webhooks pass that are signed.
 
-use super::{Consumers, Definition, Unfit, typed, untyped};
+use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, Field, Kind, Record};
 use serde::Deserialize;
 use serde_json::Value;
@@ -31,7 +31,7 @@ struct StandardWebhooks {
 }
 
 /// The original signs with the secret as it is written, and takes one signature alone.
-fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
+fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let config: StandardWebhooks = typed(config)?;
     Ok(untyped(Config {
         secret_is_base64: false,

@@ -1,9 +1,9 @@
 //! `statsd`: Kong's fields and defaults for `statsd` of the catalogue, which sends metrics to a StatsD server.
 
-use super::described::shared::{PORT, QUEUE};
 use super::logging::{Queue, consumer_fact, metric_part};
-use super::{Consumers, Definition, Unfit, typed, untyped};
-use crate::schema::{Check, Default, EntityCheck, Field, Is, Kind, Must, Record};
+use super::unserved::shared::{PORT, QUEUE};
+use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
+use crate::schema::{Check, Default, EntityCheck, Field, FieldTest, Kind, Record, Requirement};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -117,9 +117,9 @@ static METRICS: Record = Record {
     ],
     checks: &[EntityCheck::When {
         field: "stat_type",
-        is: Is::OneOf(&["counter", "gauge"]),
+        is: FieldTest::OneOf(&["counter", "gauge"]),
         then: "sample_rate",
-        must: Must::BeGiven,
+        must: Requirement::BeGiven,
     }],
 };
 
@@ -174,7 +174,7 @@ struct MetricOptions {
 /// The longest that a server may take to let itself be told of a batch.
 const TCP_TIMEOUT_MS: u64 = 1_000;
 
-fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
+fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let options: Statsd = typed(config)?;
     let mut prefix = metric_part(&options.prefix);
     if options.hostname_in_prefix && options.tag_style.is_none() {

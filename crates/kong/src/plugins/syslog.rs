@@ -1,8 +1,8 @@
 //! `syslog`: an account of every call to the system log.
 
-use super::described::shared::CUSTOM_FIELDS_BY_LUA;
 use super::logging::{base, severity};
-use super::{Consumers, Definition, Unfit, typed, untyped};
+use super::unserved::shared::CUSTOM_FIELDS_BY_LUA;
+use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, Field, Kind, Record};
 use serde::Deserialize;
 use serde_json::Value;
@@ -85,7 +85,7 @@ fn facility(name: &str) -> u8 {
     }
 }
 
-fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
+fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let options: Syslog = typed(config)?;
     Ok(untyped(Config {
         target: Target::Local(LocalTarget::default()),

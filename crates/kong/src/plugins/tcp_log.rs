@@ -1,8 +1,8 @@
 //! `tcp-log`: an account of every call to a TCP server.
 
-use super::described::shared::{CUSTOM_FIELDS_BY_LUA, PORT};
 use super::logging::base;
-use super::{Consumers, Definition, Unfit, typed, untyped};
+use super::unserved::shared::{CUSTOM_FIELDS_BY_LUA, PORT};
+use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Default, Field, Kind, Record};
 use serde::Deserialize;
 use serde_json::Value;
@@ -45,7 +45,7 @@ struct TcpLog {
     tls_sni: Option<String>,
 }
 
-fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
+fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let options: TcpLog = typed(config)?;
     Ok(untyped(Config {
         target: Target::Tcp(TcpTarget {

@@ -1,7 +1,7 @@
 //! What the plugins that trace have in common: which headers are read and written, and how spans wait.
 
 use super::logging::Queue;
-use super::{Unfit, typed};
+use super::{UnsupportedOption, typed};
 use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::tracing::Config;
@@ -28,7 +28,7 @@ struct Propagation {
 ///
 /// Where nothing of `propagation` but the default format is given, the former fields say what is read and written:
 /// `preserve` all forms and the caller's own, `ignore` none and the default, a form all and that one besides.
-pub fn base(config: &Value) -> Result<Config, Unfit> {
+pub fn base(config: &Value) -> Result<Config, UnsupportedOption> {
     let options: Options = typed(config)?;
     let given = options.propagation;
     let is_given = given.extract.is_some() || given.inject.is_some() || given.clear.is_some();

@@ -1,8 +1,8 @@
 //! `udp-log`: an account of every call to a UDP server.
 
-use super::described::shared::{CUSTOM_FIELDS_BY_LUA, PORT};
 use super::logging::base;
-use super::{Consumers, Definition, Unfit, typed, untyped};
+use super::unserved::shared::{CUSTOM_FIELDS_BY_LUA, PORT};
+use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Default, Field, Kind, Record};
 use serde::Deserialize;
 use serde_json::Value;
@@ -37,7 +37,7 @@ struct UdpLog {
     port: u16,
 }
 
-fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
+fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let options: UdpLog = typed(config)?;
     Ok(untyped(Config {
         target: Target::Udp(UdpTarget {

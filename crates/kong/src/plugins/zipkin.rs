@@ -1,14 +1,14 @@
 //! `zipkin`: spans of calls to a Zipkin server.
 
-use super::described::shared::{PROPAGATION, QUEUE, TIMEOUT, URL};
 use super::tracing::base;
-use super::{Consumers, Definition, Unfit, typed, untyped};
+use super::unserved::shared::{PROPAGATION, QUEUE, TIMEOUT, URL};
+use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, Field, Kind, Record};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use weir_plugins::logger::target::HttpTarget;
-use weir_plugins::tracing::shape::{self, Event, Moment, Part, Root, Span, Spans, Tries, texts};
+use weir_plugins::tracing::span_config::{self, Event, Moment, Part, Root, Span, Spans, Tries, texts};
 use weir_plugins::tracing::{Config, Export, Parent, Sampling, ZipkinTarget};
 
 /// The plugin.
@@ -141,7 +141,7 @@ struct Tag {
     value: String,
 }
 
-fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, Unfit> {
+fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let options: Options = typed(config)?;
     let is_short = options.traceid_byte_count == 8;
     let timeout_ms = options.connect_timeout + options.send_timeout + options.read_timeout;
@@ -221,7 +221,7 @@ fn spans(options: &Options) -> Spans {
             name: format!("{name} (proxy)"),
             from: Start,
             to: End,
-            kind: shape::Kind::Client,
+            kind: span_config::Kind::Client,
             attributes: behind.clone(),
             durations: durations(&[
                 ("access", Start, Forward),

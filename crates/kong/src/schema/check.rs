@@ -94,11 +94,11 @@ pub enum EntityCheck {
         /// The first field.
         field: &'static str,
         /// The value that makes the check apply.
-        is: Is,
+        is: FieldTest,
         /// The other field.
         then: &'static str,
         /// What it must comply with.
-        must: Must,
+        must: Requirement,
     },
     /// A function has no complaint about the entity.
     Test(fn(&Fields) -> Result<(), String>),
@@ -108,7 +108,7 @@ pub enum EntityCheck {
 
 /// A test of the field that a check depends on.
 #[derive(Debug, Clone, Copy)]
-pub enum Is {
+pub enum FieldTest {
     /// Equal to this.
     Equal(&'static str),
     /// One of these.
@@ -121,7 +121,7 @@ pub enum Is {
 
 /// What a field must comply with because of another.
 #[derive(Debug, Clone, Copy)]
-pub enum Must {
+pub enum Requirement {
     /// It has no value.
     BeNull,
     /// It has a value.
@@ -196,7 +196,7 @@ impl EntityCheck {
                         }
                         report_at(place, then, &complaint, problems);
                     }
-                    Ok(()) if then_is_wrong && !matches!(must, Must::BeNull) => {}
+                    Ok(()) if then_is_wrong && !matches!(must, Requirement::BeNull) => {}
                     Ok(()) => return,
                 }
                 format!("failed conditional validation given value of field '{field}'")
@@ -239,7 +239,7 @@ fn report_at(place: &Place<'_>, field: &str, complaint: &str, problems: &mut Pro
     }
 }
 
-impl Is {
+impl FieldTest {
     fn holds(self, value: Option<&Value>) -> bool {
         if let Self::Above(low) = self {
             return value
@@ -258,7 +258,7 @@ impl Is {
     }
 }
 
-impl Must {
+impl Requirement {
     fn verify(self, value: Option<&Value>) -> Result<(), String> {
         let value = value.filter(|value| !value.is_null());
         match (self, value) {

@@ -7,9 +7,9 @@ use std::borrow::Cow;
 
 /// Fields as written, some perhaps put in the place of others. Values that stay as they are stay in the document.
 #[derive(Debug, Default)]
-pub struct Given<'d>(Vec<(&'d str, Cow<'d, Value>)>);
+pub struct RawFields<'d>(Vec<(&'d str, Cow<'d, Value>)>);
 
-impl<'d> Given<'d> {
+impl<'d> RawFields<'d> {
     /// The fields of a map.
     pub fn of(fields: &'d Map<String, Value>) -> Self {
         Self(

@@ -1,4 +1,4 @@
-//! The language in which this door describes Kong's entities: fields, defaults and checks as constants.
+//! The language in which this dialect describes Kong's entities: fields, defaults and checks as constants.
 //!
 //! One description serves reading a document, filling in what it leaves out, and (for an admin API) telling
 //! clients the schema. The words of the checks are Kong's. **What it is not**: it knows no entity.
@@ -10,8 +10,8 @@ pub mod print;
 mod read;
 pub mod text;
 
-pub use check::{Check, EntityCheck, Is, Must};
-pub use fields::{Fields, Given};
+pub use check::{Check, EntityCheck, FieldTest, Requirement};
+pub use fields::{Fields, RawFields};
 pub use place::{ItemPlace, Place, Problems};
 
 /// The fields of an entity, or of a record inside of one, and the checks over several of them.

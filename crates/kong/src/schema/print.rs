@@ -1,7 +1,7 @@
 //! Descriptions in the form in which Kong tells its clients of them (`GET /schemas/…`), from which they fill in
 //! defaults and compare what they wrote with what is there.
 
-use super::{Check, Default, EntityCheck, Field, Is, Kind, Must, Record};
+use super::{Check, Default, EntityCheck, Field, FieldTest, Kind, Record, Requirement};
 use serde_json::{Map, Value, json};
 
 /// A record as a schema of its own: `entity_checks` and `fields`.
@@ -119,21 +119,21 @@ fn entity_check(check: &EntityCheck) -> Option<Value> {
     })
 }
 
-fn condition(is: Is) -> Value {
+fn condition(is: FieldTest) -> Value {
     match is {
-        Is::Equal(text) => json!({ "eq": text }),
-        Is::OneOf(texts) => json!({ "one_of": texts }),
-        Is::NotOneOf(texts) => json!({ "not_one_of": texts }),
-        Is::Above(low) => json!({ "gt": low }),
+        FieldTest::Equal(text) => json!({ "eq": text }),
+        FieldTest::OneOf(texts) => json!({ "one_of": texts }),
+        FieldTest::NotOneOf(texts) => json!({ "not_one_of": texts }),
+        FieldTest::Above(low) => json!({ "gt": low }),
     }
 }
 
-fn consequence(must: Must) -> Value {
+fn consequence(must: Requirement) -> Value {
     match must {
-        Must::BeNull => json!({ "eq": null }),
-        Must::BeGiven | Must::BeText(_) => json!({ "required": true }),
-        Must::Contain(text) => json!({ "contains": text }),
-        Must::BeOneOf(texts) => json!({ "one_of": texts }),
+        Requirement::BeNull => json!({ "eq": null }),
+        Requirement::BeGiven | Requirement::BeText(_) => json!({ "required": true }),
+        Requirement::Contain(text) => json!({ "contains": text }),
+        Requirement::BeOneOf(texts) => json!({ "one_of": texts }),
     }
 }
 

@@ -6,12 +6,12 @@
 
 use super::stream;
 use crate::document::{Consumer, Entity, Plugin};
-use crate::plugins::{self, DEFINITIONS, Definition, described};
+use crate::plugins::{self, DEFINITIONS, Definition, unserved};
 use crate::schema::ItemPlace;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use uuid::Uuid;
-use weir_model::{ChainStep, ConsumerTable, Diagnostic, PluginInstance, PluginUse};
+use weir_model::{ChainStep, ConsumerTable, Diagnostic, PluginInstance, PluginRef};
 
 /// What an instance belongs to, consumers aside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -61,7 +61,7 @@ impl Chains {
             let config = std::mem::take(&mut plugin.config);
             let translated = (definition.translate)(&config, &consumers);
             if !is_served(definition) {
-                let warning = described::warning(definition.name, translated.is_err());
+                let warning = unserved::warning(definition.name, translated.is_err());
                 found.push(Diagnostic::dropped(place.to_path().field("name"), warning));
             }
             match translated {
@@ -145,7 +145,7 @@ impl Chains {
     pub fn stream_steps(&mut self, route: Uuid, service: Option<Uuid>) -> Vec<ChainStep> {
         let is_served = |definition: &Definition| stream::PLUGINS.contains(&definition.name);
         let mut steps = self.steps_of(route, service, is_served);
-        steps.iter_mut().for_each(|step| step.overrides.clear());
+        steps.iter_mut().for_each(|step| step.consumer_overrides.clear());
         steps.retain(|step| step.plugin.is_some());
         steps
     }
@@ -203,7 +203,7 @@ impl Chains {
             if base.is_some() || !overrides.is_empty() {
                 steps.push(ChainStep {
                     plugin: base.map(|id| used(instances.definition, id, configs, is_kept)),
-                    overrides,
+                    consumer_overrides: overrides,
                     ..ChainStep::default()
                 });
             }
@@ -246,15 +246,15 @@ fn instance(definition: &Definition, id: Uuid, config: Value) -> PluginInstance 
 }
 
 /// An instance of a route stands in its chain alone.
-fn used(definition: &Definition, id: Uuid, configs: &mut HashMap<Uuid, Value>, is_kept: bool) -> PluginUse {
+fn used(definition: &Definition, id: Uuid, configs: &mut HashMap<Uuid, Value>, is_kept: bool) -> PluginRef {
     let config = if is_kept {
         configs.get(&id).cloned()
     } else {
         configs.remove(&id)
     };
     match config {
-        Some(config) => PluginUse::Inline(instance(definition, id, config).into()),
-        None => PluginUse::Shared(id.to_string()),
+        Some(config) => PluginRef::Inline(instance(definition, id, config).into()),
+        None => PluginRef::Shared(id.to_string()),
     }
 }
 

@@ -3,17 +3,18 @@
 use super::chain::Chains;
 use super::path;
 use super::precedence::{Rank, rank};
-use super::service::{Backend, Services};
+use super::service::{ServiceInfo, Services};
 use super::stream;
 use crate::RouterFlavor;
 use crate::document::{Document, Entity, Route};
+use crate::errors::PSEUDONYM;
 use crate::schema::{ItemPlace, text};
-use crate::voice::PSEUDONYM;
 use serde_json::Value;
 use std::sync::Arc;
 use weir_model::{
-    Comparison, Diagnostic, ForwardedHeaders, HeaderMatch, HostPattern, Operator, PathJoin, PathPattern,
-    PathRewrite, Predicate, RouteMatch, RouteTarget, Stamp, StampValue, UpstreamHost, Voice,
+    Comparison, Diagnostic, Dialect, ForwardedHeaders, GatewayHeader, GatewayHeaderValue, HeaderMatch,
+    HostPattern, Operator, PathJoin, PathPattern, PathRewrite, Predicate, RouteMatch, RouteTarget,
+    UpstreamHost,
 };
 
 /// The status of calls to gRPC routes that are no gRPC.
@@ -47,7 +48,7 @@ pub fn translate(
 
 /// A route by itself: its place among others is not settled, and its chain is not there.
 #[derive(Clone)]
-pub struct Single {
+pub struct UnorderedRoute {
     /// The route.
     pub route: weir_model::Route,
     /// The rank of each of its matches.
@@ -67,14 +68,14 @@ pub fn translate_one(
     Entity { place, value: route }: &Entity<Route>,
     position: usize,
     router: RouterFlavor,
-    backend: Option<&Backend<'_>>,
+    backend: Option<&ServiceInfo<'_>>,
     found: &mut Vec<Diagnostic>,
-) -> Option<Single> {
+) -> Option<UnorderedRoute> {
     let target = target(route, backend, place, found)?;
     let (matches, ranks) = matches(route, router, position);
     let route = weir_model::Route {
         name: route.name.clone().unwrap_or_else(|| route.id.to_string()),
-        voice: Voice::Kong,
+        dialect: Dialect::Kong,
         matches,
         target,
         https_only_status: https_only_status(route),
@@ -92,20 +93,20 @@ pub fn translate_one(
             ..ForwardedHeaders::default()
         },
         response_stamps: response_stamps(),
-        request_stamps: vec![stamp("X-Kong-Request-Id", StampValue::RequestId)],
+        request_stamps: vec![stamp("X-Kong-Request-Id", GatewayHeaderValue::RequestId)],
         timeouts: None,
         upgrade: true,
         max_body_bytes: None,
         labels: std::collections::BTreeMap::new(),
         plugins: Vec::new(),
     };
-    Some(Single { route, ranks })
+    Some(UnorderedRoute { route, ranks })
 }
 
 /// Where the route's calls go; `None`: it is not served.
 fn target(
     route: &Route,
-    backend: Option<&Backend<'_>>,
+    backend: Option<&ServiceInfo<'_>>,
     place: &ItemPlace,
     found: &mut Vec<Diagnostic>,
 ) -> Option<RouteTarget> {
@@ -147,7 +148,7 @@ pub fn takes_cleartext(route: &Route) -> bool {
     protocols.any(|protocol| matches!(protocol.as_str(), "http" | "grpc"))
 }
 
-fn path_rewrite(route: &Route, router: RouterFlavor, backend: Option<&Backend<'_>>) -> PathRewrite {
+fn path_rewrite(route: &Route, router: RouterFlavor, backend: Option<&ServiceInfo<'_>>) -> PathRewrite {
     let is_v1 = router == RouterFlavor::Traditional && route.path_handling.as_deref() == Some("v1");
     let base = backend
         .and_then(|backend| backend.service.path.clone())
@@ -163,7 +164,7 @@ fn path_rewrite(route: &Route, router: RouterFlavor, backend: Option<&Backend<'_
     }
 }
 
-fn upstream_host(route: &Route, backend: Option<&Backend<'_>>) -> UpstreamHost {
+fn upstream_host(route: &Route, backend: Option<&ServiceInfo<'_>>) -> UpstreamHost {
     if route.preserve_host {
         return UpstreamHost::Client;
     }
@@ -174,19 +175,19 @@ fn upstream_host(route: &Route, backend: Option<&Backend<'_>>) -> UpstreamHost {
     }
 }
 
-fn stamp(name: &str, value: StampValue) -> Stamp {
-    Stamp {
+fn stamp(name: &str, value: GatewayHeaderValue) -> GatewayHeader {
+    GatewayHeader {
         name: name.to_owned(),
         value,
     }
 }
 
-fn response_stamps() -> Vec<Stamp> {
+fn response_stamps() -> Vec<GatewayHeader> {
     vec![
-        stamp("X-Kong-Upstream-Latency", StampValue::UpstreamLatencyMs),
-        stamp("X-Kong-Proxy-Latency", StampValue::GatewayLatencyMs),
-        stamp("X-Kong-Response-Latency", StampValue::ResponseLatencyMs),
-        stamp("X-Kong-Request-Id", StampValue::RequestId),
+        stamp("X-Kong-Upstream-Latency", GatewayHeaderValue::UpstreamLatencyMs),
+        stamp("X-Kong-Proxy-Latency", GatewayHeaderValue::GatewayLatencyMs),
+        stamp("X-Kong-Response-Latency", GatewayHeaderValue::ResponseLatencyMs),
+        stamp("X-Kong-Request-Id", GatewayHeaderValue::RequestId),
     ]
 }
 

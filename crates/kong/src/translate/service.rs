@@ -8,13 +8,15 @@ use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 use uuid::Uuid;
-use weir_model::{Algorithm, Diagnostic, HashOn, HealthChecks, KeepalivePool, Scheme, Timeouts, UpstreamTls};
+use weir_model::{
+    BalancingAlgorithm, Diagnostic, HashOn, HealthChecks, KeepalivePool, Scheme, Timeouts, UpstreamTls,
+};
 
 /// The port of targets that name none.
 const TARGET_PORT: u16 = 8000;
 
 /// What routes need to know of a service.
-pub struct Backend<'d> {
+pub struct ServiceInfo<'d> {
     /// The service as written.
     pub service: &'d Service,
     /// Its name in the model; `None`: its protocol is not served.
@@ -25,7 +27,7 @@ pub struct Backend<'d> {
     pub upstream: Option<&'d Upstream>,
 }
 
-impl<'d> Backend<'d> {
+impl<'d> ServiceInfo<'d> {
     /// What is to be known of a service, whose host is the name of `upstream`, where there is one.
     pub fn of(service: &'d Service, upstream: Option<&'d Upstream>) -> Self {
         Self {
@@ -74,7 +76,7 @@ fn of_upstream(scheme: Scheme) -> Scheme {
 /// The services of a document by id, and what became of them.
 pub struct Services<'d> {
     certificates: Certificates<'d>,
-    by_id: HashMap<Uuid, Backend<'d>>,
+    by_id: HashMap<Uuid, ServiceInfo<'d>>,
     /// In the document's order.
     pub services: Vec<Arc<weir_model::Service>>,
     /// In the document's order; those that are used over several protocols are there for each.
@@ -138,12 +140,12 @@ impl<'d> Services<'d> {
                 ..translate_service(service, scheme, upstream)
             }));
         }
-        self.by_id.insert(service.id, Backend::of(service, upstream));
+        self.by_id.insert(service.id, ServiceInfo::of(service, upstream));
         scheme
     }
 
     /// The service with this id; services that routes refer to exist.
-    pub fn get(&self, id: Uuid) -> Option<&Backend<'d>> {
+    pub fn get(&self, id: Uuid) -> Option<&ServiceInfo<'d>> {
         self.by_id.get(&id)
     }
 }
@@ -218,10 +220,10 @@ fn translate_upstream(upstream: &Upstream, scheme: Scheme, targets: &[&Target]) 
         name: upstream_name(&upstream.name, scheme),
         scheme,
         algorithm: match upstream.algorithm.as_str() {
-            "least-connections" => Algorithm::LeastConnections,
-            "latency" => Algorithm::Ewma,
-            "consistent-hashing" if !hash_on.is_empty() => Algorithm::ConsistentHashing,
-            _ => Algorithm::RoundRobin,
+            "least-connections" => BalancingAlgorithm::LeastConnections,
+            "latency" => BalancingAlgorithm::Ewma,
+            "consistent-hashing" if !hash_on.is_empty() => BalancingAlgorithm::ConsistentHashing,
+            _ => BalancingAlgorithm::RoundRobin,
         },
         hash_on,
         targets: targets

@@ -1,12 +1,12 @@
 //! Routes of connections and datagrams: conditions, rank and service.
 
 use super::chain::Chains;
-use super::service::{Backend, Services};
+use super::service::{ServiceInfo, Services};
 use crate::RouterFlavor;
 use crate::document::{Address, Document, Entity, Route};
 use crate::schema::ItemPlace;
 use std::cmp::Reverse;
-use weir_model::{Diagnostic, Endpoint, StreamProtocol, StreamRoute, Voice};
+use weir_model::{Diagnostic, Dialect, Endpoint, StreamProtocol, StreamRoute};
 
 /// The plugins that work on these routes.
 pub const PLUGINS: &[&str] = &["ip-restriction"];
@@ -85,7 +85,7 @@ pub fn translate_one(
     Entity { place, value: route }: &Entity<Route>,
     position: usize,
     router: RouterFlavor,
-    backend: Option<&Backend<'_>>,
+    backend: Option<&ServiceInfo<'_>>,
     found: &mut Vec<Diagnostic>,
 ) -> Option<Single> {
     if backend.is_some_and(|backend| !backend.service.enabled) {
@@ -123,7 +123,7 @@ pub fn translate_one(
 pub fn conditions(route: &Route, place: &ItemPlace, found: &mut Vec<Diagnostic>) -> StreamRoute {
     StreamRoute {
         name: route.name.clone().unwrap_or_else(|| route.id.to_string()),
-        voice: Voice::Kong,
+        dialect: Dialect::Kong,
         protocols: protocols(route),
         snis: route.snis.clone(),
         sources: ends(&route.sources, place, found),

@@ -5,10 +5,10 @@
 //! step is an instance, or `use`, with the step's own fields beside.
 
 use super::reader::{Reader, kind, only};
+use crate::shorthand::{FIELDS, PLUGINS};
 use crate::wording::closest;
-use crate::words::{FIELDS, PLUGINS};
 use serde_json::{Map, Value, json};
-use weir_model::{ChainStep, DocPath, PluginInstance, PluginUse};
+use weir_model::{ChainStep, DocPath, PluginInstance, PluginRef};
 
 impl Reader {
     /// The chain in the map's `plugins`.
@@ -38,7 +38,7 @@ impl Reader {
             None if is_table_step(map) => None,
             None => {
                 let instance = self.instance_beside(map, place, &FIELDS.step)?;
-                Some(PluginUse::Inline(instance.into()))
+                Some(PluginRef::Inline(instance.into()))
             }
         };
         let own = only(map, |key| {
@@ -48,12 +48,12 @@ impl Reader {
         Some(ChainStep { plugin, ..step })
     }
 
-    fn used(&mut self, value: &Value, place: &DocPath) -> Option<PluginUse> {
+    fn used(&mut self, value: &Value, place: &DocPath) -> Option<PluginRef> {
         match value {
-            Value::String(id) => Some(PluginUse::Shared(id.clone())),
+            Value::String(id) => Some(PluginRef::Shared(id.clone())),
             Value::Object(_) => self
                 .instance(value, place)
-                .map(|instance| PluginUse::Inline(instance.into())),
+                .map(|instance| PluginRef::Inline(instance.into())),
             other => {
                 let message = format!(
                     "expected the id of a shared plugin, or a plugin, found {}",

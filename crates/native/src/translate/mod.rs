@@ -7,7 +7,8 @@ mod route;
 mod stream;
 mod upstream;
 
-use crate::words::FIELDS;
+use crate::renamed::with_current_names;
+use crate::shorthand::FIELDS;
 use reader::{Reader, only};
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -43,10 +44,12 @@ pub fn recognises(document: &Value) -> bool {
 /// All findings, when at least one of them refuses the document: unknown fields, values of a wrong type,
 /// things said twice.
 pub fn translate(document: &Value) -> Result<(Model, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let (document, mut warnings) = with_current_names(document);
     let mut reader = Reader::default();
-    let model = reader.document(document).unwrap_or_default();
+    let model = reader.document(&document).unwrap_or_default();
     if reader.is_good() {
-        Ok((model, reader.into_findings()))
+        warnings.extend(reader.into_findings());
+        Ok((model, warnings))
     } else {
         Err(reader.into_findings())
     }

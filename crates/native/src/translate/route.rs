@@ -1,7 +1,7 @@
 //! Routes of a `weir.yaml`, as the model has them. Whether they fit together is checked by the compiler.
 
 use super::reader::{Reader, only};
-use crate::words::{FIELDS, MATCH_WORDS, RouteWords};
+use crate::shorthand::{FIELDS, MATCH_WORDS, RouteWords};
 use serde_json::{Map, Value, json};
 use weir_model::{DocPath, Route, RouteTarget, UpstreamHost};
 

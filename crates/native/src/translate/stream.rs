@@ -1,7 +1,7 @@
 //! Stream routes of a `weir.yaml`, as the model has them: those below HTTP, which match no paths.
 
 use super::reader::{Reader, only};
-use crate::words::FIELDS;
+use crate::shorthand::FIELDS;
 use serde_json::Value;
 use weir_model::{DocPath, StreamRoute};
 

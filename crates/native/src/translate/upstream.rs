@@ -1,7 +1,7 @@
 //! Upstreams of a `weir.yaml` and their targets, as the model has them. Names are resolved by the data plane.
 
 use super::reader::{Reader, only};
-use crate::words::FIELDS;
+use crate::shorthand::FIELDS;
 use serde_json::{Value, json};
 use weir_model::{DocPath, Target, Upstream};
 

@@ -98,7 +98,7 @@ impl Headers {
     /// Adds a header whose name is a constant and whose value comes from a part of a request that was checked
     /// when it was read.
     #[inline]
-    pub fn append_checked(&mut self, name: &'static [u8], value: &[u8]) {
+    pub fn append_trusted(&mut self, name: &'static [u8], value: &[u8]) {
         debug_assert!(is_name(name) && is_value(value));
         self.append_parsed(name, value);
     }
@@ -137,7 +137,7 @@ impl Headers {
     }
 
     /// Adds all headers of another list at the end of this one. For a name that both have, the other's come first.
-    pub fn absorb(&mut self, other: &Self) {
+    pub fn prepend_all(&mut self, other: &Self) {
         if other.entries.is_empty() {
             return;
         }
@@ -184,7 +184,7 @@ impl Headers {
     /// Names one line of a head that [`Headers::load`] will bring, or [`Headers::load_behind`] has brought, by offsets:
     /// the name, where it is, where the value without surrounding white space is, and what is behind the line's CRLF.
     #[inline]
-    pub fn push_line(&mut self, name: &[u8], at: usize, value: std::ops::Range<usize>, line_end: usize) {
+    pub fn index_line(&mut self, name: &[u8], at: usize, value: std::ops::Range<usize>, line_end: usize) {
         debug_assert!(at + name.len() <= value.start && value.start <= value.end && value.end <= line_end);
         self.entries.push(Entry {
             name: at as u32,
@@ -230,7 +230,7 @@ impl Headers {
     /// Brings lines behind what the list has, of which those that are well-formed are named then; gives where they
     /// begin.
     #[inline]
-    pub fn load_behind(&mut self, lines: &[u8]) -> usize {
+    pub fn load_after(&mut self, lines: &[u8]) -> usize {
         let from = self.arena.len();
         self.arena.extend_from_slice(lines);
         from

@@ -40,9 +40,9 @@ fn names_are_checked_once() {
 #[test]
 fn loaded_lines_are_written_as_they_came() {
     let mut headers = Headers::default();
-    headers.push_line(b"A", 0, 2..3, 5);
-    headers.push_line(b"Connection", 5, 17..18, 20);
-    headers.push_line(b"B", 20, 24..25, 28);
+    headers.index_line(b"A", 0, 2..3, 5);
+    headers.index_line(b"Connection", 5, 17..18, 20);
+    headers.index_line(b"B", 20, 24..25, 28);
     headers.load(b"A:1\r\nConnection: x\r\nB:  2 \r\n");
     headers.append(b"C", b"3");
     headers.remove(b"connection");
@@ -81,7 +81,7 @@ fn lists_join_with_the_others_values_first() {
             headers
         };
         let (mut headers, other) = (list(own), list(other));
-        headers.absorb(&other);
+        headers.prepend_all(&other);
         let mut lines = Vec::new();
         headers.write_lines(&mut lines);
         assert_eq!(String::from_utf8_lossy(&lines), joined);
@@ -91,9 +91,9 @@ fn lists_join_with_the_others_values_first() {
 #[test]
 fn a_value_grows_in_its_place() {
     let mut headers = Headers::default();
-    headers.push_line(b"A", 0, 2..3, 5);
-    headers.push_line(b"Type", 5, 12..16, 19);
-    headers.push_line(b"B", 19, 22..23, 25);
+    headers.index_line(b"A", 0, 2..3, 5);
+    headers.index_line(b"Type", 5, 12..16, 19);
+    headers.index_line(b"B", 19, 22..23, 25);
     headers.load(b"A:1\r\nType:  text \r\nB: 2\r\n");
     headers.extend_value(b"type", |value| {
         (value == b"text").then_some(&b"; charset=utf-8"[..])

@@ -7,8 +7,8 @@
 //!
 //! Security: it believes the plugins before it. Put it behind one that authenticates; without one nobody passes.
 
-use crate::caller_labels::CallerLabels;
-use crate::checks::Faults;
+use crate::config_checks::ConfigErrors;
+use crate::consumer_labels::ConsumerLabels;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -45,10 +45,10 @@ pub struct Config {
     #[serde(default = "forbidden")]
     #[schemars(range(min = 200, max = 599))]
     pub status: u16,
-    /// What they are told, in place of the voice's own words.
+    /// What they are told, in place of the dialect's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// What those are told who are not authenticated (status 401), in place of the voice's own words.
+    /// What those are told who are not authenticated (status 401), in place of the dialect's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing_message: Option<String>,
 }
@@ -138,7 +138,7 @@ impl Plugin for Acl {
 
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let mut config: Config = parse_config(config)?;
-        let mut faults = Faults::default();
+        let mut faults = ConfigErrors::default();
         faults.check_any(&[
             ("allow", config.allow.is_empty()),
             ("deny", config.deny.is_empty()),
@@ -154,7 +154,7 @@ impl Plugin for Acl {
         }
         Ok(Arc::new(AclFilter {
             config,
-            labels: CallerLabels::of(context),
+            labels: ConsumerLabels::of(context),
         }))
     }
 }
@@ -162,7 +162,7 @@ impl Plugin for Acl {
 /// An instance of `acl`. The values of its rules are sorted.
 struct AclFilter {
     config: Config,
-    labels: Arc<CallerLabels>,
+    labels: Arc<ConsumerLabels>,
 }
 
 /// What comes of looking at a call.

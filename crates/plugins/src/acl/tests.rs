@@ -3,7 +3,7 @@
 use super::*;
 use crate::testkit::*;
 use serde_json::json;
-use weir_plugin::RouteFacts;
+use weir_plugin::RouteInfo;
 
 /// A call of this method by this caller, who has a credential unless the name ends in `?`.
 fn call(line: &str, caller: &str) -> Exchange {
@@ -13,10 +13,10 @@ fn call(line: &str, caller: &str) -> Exchange {
         line,
         &[("X-Groups", "spoof"), ("x_groups", "spoof")],
     );
-    exchange.route = Some(Arc::new(RouteFacts {
+    exchange.route = Some(Arc::new(RouteInfo {
         name: "r".into(),
         service: "s".into(),
-        ..RouteFacts::default()
+        ..RouteInfo::default()
     }));
     exchange.identity = match caller {
         "" => None,
@@ -87,10 +87,10 @@ fn a_label_of_the_route_goes_before_the_name_of_its_service() {
         (&deny, "", "Missing"),
     ] {
         let mut exchange = call("GET /", "");
-        exchange.route = Some(Arc::new(RouteFacts {
+        exchange.route = Some(Arc::new(RouteInfo {
             service: "routes/r".into(),
             labels: [("service_id".to_owned(), label.to_owned())].into(),
-            ..RouteFacts::default()
+            ..RouteInfo::default()
         }));
         let outcome = build(&Acl, config).expect("valid").on_request(&mut exchange);
         assert_eq!(word(&outcome), expected, "{config} {label}");

@@ -12,12 +12,12 @@
 
 mod read;
 
-use crate::checks::Faults;
+use crate::config_checks::ConfigErrors;
 use crate::identity::{self, Gate};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY};
 use data_encoding::HEXLOWER_PERMISSIVE;
-use read::{Room, read};
+use read::{DecodeBuffer, read};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -78,7 +78,7 @@ fn standard_challenge() -> Option<String> {
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Credential {
-    /// The user name; unique among the credentials of one voice.
+    /// The user name; unique among the credentials of one dialect.
     #[schemars(length(min = 1))]
     pub username: String,
     /// The password; either this or its hash.
@@ -119,7 +119,7 @@ impl Plugin for BasicAuth {
 
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: Config = parse_config(config)?;
-        let mut faults = Faults::default();
+        let mut faults = ConfigErrors::default();
         faults.check_names("headers", &config.headers);
         faults.check_value("challenge", config.challenge.as_ref());
         faults.done()?;
@@ -141,9 +141,9 @@ impl Plugin for BasicAuth {
             schema: schemars::schema_for!(Credential),
             check: |config| {
                 let credential: Credential = parse_config(config)?;
-                let mut faults = Faults::default();
+                let mut faults = ConfigErrors::default();
                 if credential.username.is_empty() {
-                    faults.tell("username", "expected a user name");
+                    faults.add("username", "expected a user name");
                 }
                 if let Err(fault) = Verifier::new(credential) {
                     faults.extend(vec![fault]);
@@ -214,7 +214,7 @@ impl PasswordFilter {
             let Some(value) = exchange.request.headers.get(name.as_bytes()) else {
                 continue;
             };
-            let mut room = Room::new();
+            let mut room = DecodeBuffer::new();
             let Some((username, password)) = read(value, config, &mut room) else {
                 failure = AuthFailure::Malformed;
                 continue;

@@ -15,16 +15,20 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 const MOST: usize = 768;
 
 /// A place for what is decoded.
-pub(super) struct Room([u8; MOST]);
+pub(super) struct DecodeBuffer([u8; MOST]);
 
-impl Room {
+impl DecodeBuffer {
     pub(super) fn new() -> Self {
         Self([0; MOST])
     }
 }
 
 /// The user name and the password in a header's value.
-pub(super) fn read<'r>(value: &[u8], config: &Config, room: &'r mut Room) -> Option<(&'r [u8], &'r [u8])> {
+pub(super) fn read<'r>(
+    value: &[u8],
+    config: &Config,
+    room: &'r mut DecodeBuffer,
+) -> Option<(&'r [u8], &'r [u8])> {
     let text = behind_scheme(value, config.any_case)?;
     let length = BASE64.decode_slice(text, &mut room.0).ok()?;
     let decoded = &mut room.0[..length];
@@ -113,7 +117,7 @@ mod tests {
             ),
             (&spaceless, format!("Basic {}", encoded("a:b:c")), Some(("", ""))),
         ] {
-            let mut room = Room::new();
+            let mut room = DecodeBuffer::new();
             let got = read(value.as_bytes(), config, &mut room);
             let expected = expected.map(|(name, password)| (name.as_bytes(), password.as_bytes()));
             assert_eq!(got, expected, "{value}");

@@ -21,8 +21,8 @@ mod render;
 mod template;
 mod xml;
 
-pub use crate::gathered::Excess;
-use crate::gathered::{Gathered, hold_whole, refuse};
+pub use crate::buffered_body::Excess;
+use crate::buffered_body::{BufferedBody, hold_whole, refuse};
 use decode::decoded;
 use render::Facts;
 use schemars::JsonSchema;
@@ -243,12 +243,12 @@ impl Filter for TransformFilter {
         let Some(work) = &self.request else {
             return Outcome::Continue;
         };
-        let has_asked = exchange.kept.take::<_, Asked>(self).is_some();
+        let has_asked = exchange.filter_state.take::<_, Asked>(self).is_some();
         if exchange.request.has_body && exchange.request.body.is_none() {
             if has_asked {
                 return failed(&Failure(413, "request body is too large".to_owned()));
             }
-            exchange.kept.put(self, Asked);
+            exchange.filter_state.put(self, Asked);
             return Outcome::NeedBody {
                 max_bytes: work.max_bytes,
             };
@@ -278,7 +278,7 @@ impl Filter for TransformFilter {
 
     fn on_response(&self, exchange: &mut Exchange) {
         let Some(work) = &self.response else { return };
-        let Some(gathered) = Gathered::begin(&mut exchange.response, work.max_bytes, self.excess) else {
+        let Some(gathered) = BufferedBody::begin(&mut exchange.response, work.max_bytes, self.excess) else {
             return;
         };
         let excess = gathered.excess();
@@ -314,7 +314,7 @@ struct Gatherer {
     input: Option<Input>,
     content_type: Vec<u8>,
     facts: Facts,
-    gathered: Gathered,
+    gathered: BufferedBody,
     made: Option<Vec<u8>>,
 }
 

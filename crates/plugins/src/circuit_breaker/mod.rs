@@ -209,7 +209,7 @@ struct BreakerFilter {
     success_statuses: StatusSet,
     by: By,
     status: u16,
-    /// `None`: the answer is in the voice's words.
+    /// `None`: the answer is in the dialect's words.
     answer: Option<Answer>,
 }
 
@@ -262,7 +262,7 @@ impl Filter for BreakerFilter {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        if self.breakers.is_quiet() {
+        if self.breakers.is_empty() {
             return Outcome::Continue;
         }
         let now_s = exchange.unix_ms() / 1_000;
@@ -282,7 +282,7 @@ impl Filter for BreakerFilter {
             let now_s = exchange.unix_ms() / 1_000;
             let key = self.key(exchange);
             self.breakers.note_failure(key, &self.rules, now_s);
-        } else if !self.breakers.is_quiet() && self.success_statuses.contains(status) {
+        } else if !self.breakers.is_empty() && self.success_statuses.contains(status) {
             self.breakers.note_success(self.key(exchange), &self.rules);
         }
     }

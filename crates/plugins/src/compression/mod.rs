@@ -207,7 +207,7 @@ impl Filter for CompressionFilter {
         weaken_tag(&mut response.headers);
         response
             .headers
-            .append_checked(b"Content-Encoding", self.config.coding.token());
+            .append_trusted(b"Content-Encoding", self.config.coding.token());
         match self.config.coding {
             Coding::Gzip => response.body_filters.push_coding(Gzip::new(&self.pool)),
             Coding::Brotli => {
@@ -240,7 +240,7 @@ fn add_vary(headers: &mut Headers) {
         names.any(|name| name == b"*" || name.eq_ignore_ascii_case(b"accept-encoding"))
     };
     if !headers.get_all(b"vary").any(names) {
-        headers.append_checked(b"Vary", b"Accept-Encoding");
+        headers.append_trusted(b"Vary", b"Accept-Encoding");
     }
 }
 

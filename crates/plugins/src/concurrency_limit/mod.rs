@@ -14,9 +14,9 @@
 
 mod shared;
 
-use crate::checks::Faults;
-use crate::counting::settled::is_settled;
-use crate::counting::{Amount, CountBy, Counted, Number, OnFailure, Otherwise};
+use crate::config_checks::ConfigErrors;
+use crate::rate_key::settled::is_settled;
+use crate::rate_key::{CountBy, LimitValue, MissingKey, Number, OnFailure, RateKey};
 use crate::redis::Store;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use weir_model::Diagnostic;
 use weir_plugin::{
-    BuildContext, Exchange, Filter, Outcome, Permit, Phases, Plugin, Refusal, RefusalKind, Undecided,
+    BuildContext, Exchange, Filter, Indeterminate, Outcome, Permit, Phases, Plugin, Refusal, RefusalKind,
     parse_config,
 };
 
@@ -44,7 +44,7 @@ pub struct Config {
     pub by: CountBy,
     /// What a call is counted by that has no value for `by`.
     #[serde(default)]
-    pub otherwise: Otherwise,
+    pub otherwise: MissingKey,
     /// Which counters are used. Instances with equal scopes share them. Default: the instance's id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
@@ -57,7 +57,7 @@ pub struct Config {
     #[serde(default = "unavailable")]
     #[schemars(range(min = 200, max = 599))]
     pub status: u16,
-    /// What they are told, in place of the voice's own words.
+    /// What they are told, in place of the dialect's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// What happens to a call for which no limit can be found out.
@@ -78,7 +78,7 @@ impl Default for Config {
         Self {
             limits: Vec::new(),
             by: CountBy::default(),
-            otherwise: Otherwise::default(),
+            otherwise: MissingKey::default(),
             scope: None,
             delay_seconds: 0.0,
             status: unavailable(),
@@ -103,18 +103,18 @@ fn unavailable() -> u16 {
 #[serde(deny_unknown_fields)]
 pub struct Limit {
     /// Calls that may be under way.
-    pub count: Amount,
+    pub count: LimitValue,
     /// Further calls that may be under way after they have waited.
     #[serde(default = "nothing")]
-    pub burst: Amount,
+    pub burst: LimitValue,
     /// What this limit counts by, in place of the configuration's `by`. A limit with one of its own that has nothing to
     /// count by is skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<CountBy>,
 }
 
-fn nothing() -> Amount {
-    Amount::Number(0)
+fn nothing() -> LimitValue {
+    LimitValue::Number(0)
 }
 
 /// The plugin; it owns the counters.
@@ -136,16 +136,16 @@ impl Plugin for ConcurrencyLimit {
 
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: Config = parse_config(config)?;
-        let mut faults = Faults::default();
+        let mut faults = ConfigErrors::default();
         faults.check_status("status", config.status);
         if !(1..=MOST).contains(&config.limits.len()) {
-            faults.tell("limits", format!("expected 1 to {MOST} limits"));
+            faults.add("limits", format!("expected 1 to {MOST} limits"));
         }
         if !(0.0..=3600.0).contains(&config.delay_seconds) {
-            faults.tell("delay_seconds", "expected 0 to 3600 seconds");
+            faults.add("delay_seconds", "expected 0 to 3600 seconds");
         }
         if config.forget_after_seconds == 0 {
-            faults.tell("forget_after_seconds", "expected at least a second");
+            faults.add("forget_after_seconds", "expected at least a second");
         }
         let shared = config.store.and_then(|store| store.compile(&mut faults));
         faults.done()?;
@@ -156,7 +156,7 @@ impl Plugin for ConcurrencyLimit {
             .zip(0..)
             .map(|(limit, number)| Compiled {
                 otherwise: limit.by.is_none().then_some(config.otherwise),
-                by: Counted::new(scope, number, limit.by.unwrap_or_else(|| config.by.clone())),
+                by: RateKey::new(scope, number, limit.by.unwrap_or_else(|| config.by.clone())),
                 count: Number::new(limit.count),
                 burst: Number::new(limit.burst),
             });
@@ -211,9 +211,9 @@ impl Counters {
 
 /// A limit made ready for many calls.
 struct Compiled {
-    by: Counted,
+    by: RateKey,
     /// `None`: a limit with a `by` of its own.
-    otherwise: Option<Otherwise>,
+    otherwise: Option<MissingKey>,
     count: Number,
     burst: Number,
 }
@@ -250,9 +250,9 @@ enum Asked {
 impl Compiled {
     fn read(&self, has_own: bool, exchange: &Exchange) -> Result<Asked, Stop> {
         match (has_own, self.otherwise) {
-            (true, _) | (false, Some(Otherwise::Ip)) => {}
-            (false, Some(Otherwise::Fail)) => return Err(Stop::Failure),
-            (false, Some(Otherwise::Nothing)) => return Ok(Asked::Pass),
+            (true, _) | (false, Some(MissingKey::Ip)) => {}
+            (false, Some(MissingKey::Fail)) => return Err(Stop::Failure),
+            (false, Some(MissingKey::Nothing)) => return Ok(Asked::Pass),
             (false, None) => return Ok(Asked::Skip),
         }
         match (
@@ -304,7 +304,7 @@ impl PlacesFilter {
     fn take_here(&self, exchange: &mut Exchange) -> Outcome {
         match self.take(exchange) {
             Ok((permits, delay)) => {
-                exchange.kept.put(self, permits);
+                exchange.filter_state.put(self, permits);
                 pass(delay)
             }
             Err(stop) => self.stop(&stop),
@@ -346,7 +346,7 @@ impl Filter for PlacesFilter {
         limits.any(|it| it.by.needs_body() || it.count.needs_body() || it.burst.needs_body())
     }
 
-    fn undecided(&self, exchange: &Exchange) -> Option<Undecided> {
+    fn indeterminate(&self, exchange: &Exchange) -> Option<Indeterminate> {
         self.limits.iter().find_map(|limit| {
             let numbers = [&limit.count, &limit.burst].into_iter();
             let by = limit.by.undecided(exchange);

@@ -1,10 +1,10 @@
 //! Places that several gateways share: they are taken and given back in a Redis.
 
 use super::{Asked, PlacesFilter, Stop, pass};
-use crate::counting::settled::is_settled;
+use crate::rate_key::settled::is_settled;
 use crate::redis::{Shared, answer, run, scripts};
 use std::rc::Rc;
-use weir_plugin::{Exchange, Filter, Outcome, Phases, RedisCall, RedisOutlet, Undecided};
+use weir_plugin::{Exchange, Filter, Indeterminate, Outcome, Phases, RedisCall, RedisPublisher};
 
 /// An instance whose places several gateways share.
 pub(super) struct SharedPlaces {
@@ -15,7 +15,7 @@ pub(super) struct SharedPlaces {
 
 /// A place that a call has, given back when it is dropped.
 struct Held {
-    outlet: Rc<dyn RedisOutlet>,
+    outlet: Rc<dyn RedisPublisher>,
     leave: Option<RedisCall>,
 }
 
@@ -100,15 +100,15 @@ impl Filter for SharedPlaces {
         self.places.needs_body()
     }
 
-    fn undecided(&self, exchange: &Exchange) -> Option<Undecided> {
-        self.places.undecided(exchange)
+    fn indeterminate(&self, exchange: &Exchange) -> Option<Indeterminate> {
+        self.places.indeterminate(exchange)
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         if is_settled(exchange, "concurrency-limit") {
             return Outcome::Continue;
         }
-        let mut progress: Progress = exchange.kept.take(self).unwrap_or_default();
+        let mut progress: Progress = exchange.filter_state.take(self).unwrap_or_default();
         if let Some((leave, count)) = progress.asked.take() {
             let Some(answer) = answer(exchange) else {
                 // Places that it has already are given back.
@@ -128,11 +128,11 @@ impl Filter for SharedPlaces {
         }
         match self.go_on(exchange, &mut progress) {
             Ok(Some(enter)) => {
-                exchange.kept.put(self, progress);
+                exchange.filter_state.put(self, progress);
                 run(enter)
             }
             Ok(None) => {
-                exchange.kept.put(self, progress.held);
+                exchange.filter_state.put(self, progress.held);
                 pass(progress.delay)
             }
             Err(stop) => self.places.stop(&stop),

@@ -324,8 +324,8 @@ impl Filter for CorsFilter {
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         // Filters behind may change it for the upstream; the answer is for the page that called.
         match exchange.request.headers.get(b"origin").map(<[u8]>::to_vec) {
-            Some(origin) => exchange.kept.put(self, OriginCalled(origin)),
-            None => exchange.kept.put(self, NoOrigin),
+            Some(origin) => exchange.filter_state.put(self, OriginCalled(origin)),
+            None => exchange.filter_state.put(self, NoOrigin),
         }
         if self.config.preflight == Preflight::Forward || !self.is_preflight(&exchange.request) {
             return Outcome::Continue;
@@ -339,8 +339,8 @@ impl Filter for CorsFilter {
     }
 
     fn on_response(&self, exchange: &mut Exchange) {
-        let called = exchange.kept.take(self);
-        let had_none = exchange.kept.take::<_, NoOrigin>(self).is_some();
+        let called = exchange.filter_state.take(self);
+        let had_none = exchange.filter_state.take::<_, NoOrigin>(self).is_some();
         let (request, headers) = (&exchange.request, &mut exchange.response.headers);
         let origin = match &called {
             Some(OriginCalled(origin)) => Some(origin.as_slice()),

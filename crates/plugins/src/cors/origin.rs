@@ -42,9 +42,9 @@ impl Origins {
     pub(super) fn of_callers(config: &Config) -> Result<Self, Vec<Diagnostic>> {
         let root = DocPath::root();
         let patterns =
-            crate::patterns::compile_list(&config.origin_patterns, &root.field("origin_patterns"))?;
+            crate::regex_list::compile_list(&config.origin_patterns, &root.field("origin_patterns"))?;
         let host_patterns =
-            crate::patterns::compile_list(&config.host_patterns, &root.field("host_patterns"))?;
+            crate::regex_list::compile_list(&config.host_patterns, &root.field("host_patterns"))?;
         let lists = [
             &config.origins,
             &config.origin_patterns,
@@ -77,7 +77,7 @@ impl Origins {
             any: Any::of(&config.timing_origins),
             fixed: None,
             exact: bytes(&config.timing_origins),
-            patterns: crate::patterns::compile_list(&config.timing_origin_patterns, &path)?,
+            patterns: crate::regex_list::compile_list(&config.timing_origin_patterns, &path)?,
             hosts: Vec::new(),
             host_patterns: Vec::new(),
             normalize: false,

@@ -7,8 +7,8 @@
 //!
 //! Security: it is for tests. An abort with a status below 400 answers in the service's place.
 
-use crate::captures::Found;
-use crate::header_steps::{HeaderStep, HeaderSteps, Side};
+use crate::header_edits::{HeaderEdit, HeaderEdits, Side};
+use crate::path_captures::Found;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use weir_model::{Diagnostic, DocPath, Predicate};
 use weir_plugin::{
-    BuildContext, Condition, Exchange, Filter, Headers, Outcome, Phases, Plugin, Refusal, RefusalKind, Reply,
-    Template, Undecided, Wait, parse_config,
+    BuildContext, Condition, Exchange, Filter, Headers, Indeterminate, Outcome, Phases, Plugin, Refusal,
+    RefusalKind, Reply, Suspend, Template, parse_config,
 };
 
 /// Configuration of `fault-injection`.
@@ -63,7 +63,7 @@ pub struct Abort {
     pub content_type: Option<String>,
     /// Headers of the answer, with variables.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub headers: Vec<HeaderStep>,
+    pub headers: Vec<HeaderEdit>,
     /// Of so many calls in a hundred; absent: of all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 100))]
@@ -119,7 +119,7 @@ impl Plugin for FaultInjection {
                 ));
             }
             let odds = Odds::compile(abort.percentage, abort.when.as_ref(), &path, &mut faults);
-            let headers = HeaderSteps::compile(&abort.headers, true, &path.field("headers"));
+            let headers = HeaderEdits::compile(&abort.headers, true, &path.field("headers"));
             let headers = headers.map_err(|more| faults.extend(more)).ok();
             (abort.status, abort.body, abort.content_type, headers, odds)
         });
@@ -188,7 +188,7 @@ struct AbortWork {
     status: u16,
     body: Option<Template>,
     content_type: String,
-    headers: Option<HeaderSteps>,
+    headers: Option<HeaderEdits>,
     odds: Odds,
 }
 
@@ -234,7 +234,7 @@ impl Filter for FaultFilter {
         Phases::REQUEST
     }
 
-    fn undecided(&self, exchange: &Exchange) -> Option<Undecided> {
+    fn indeterminate(&self, exchange: &Exchange) -> Option<Indeterminate> {
         let when = self.abort.as_ref()?.odds.when.as_ref()?;
         when.judge(exchange).err()
     }
@@ -244,20 +244,20 @@ impl Filter for FaultFilter {
             || self.abort.as_ref().is_some_and(|abort| {
                 abort.odds.needs_body()
                     || abort.body.as_ref().is_some_and(Template::needs_body)
-                    || abort.headers.as_ref().is_some_and(HeaderSteps::need_body)
+                    || abort.headers.as_ref().is_some_and(HeaderEdits::need_body)
             })
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         if let Some((time, odds)) = &self.delay
-            && exchange.kept.take::<_, Waited>(self).is_none()
+            && exchange.filter_state.take::<_, Waited>(self).is_none()
             && odds.hit(exchange)
         {
             if self.abort.is_none() {
                 return Outcome::Delay(*time);
             }
-            exchange.kept.put(self, Waited);
-            return Outcome::Wait(Wait::time(*time));
+            exchange.filter_state.put(self, Waited);
+            return Outcome::Suspend(Suspend::time(*time));
         }
         match &self.abort {
             Some(abort) if abort.odds.hit(exchange) => abort.outcome(exchange),

@@ -13,7 +13,7 @@
 
 mod server;
 
-use crate::checks::Faults;
+use crate::config_checks::ConfigErrors;
 use crate::request_uri::{UriForm, with_uri};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,8 +24,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use weir_model::Diagnostic;
 use weir_plugin::{
-    Answer, BuildContext, Exchange, Filter, Headers, Outcome, Phases, Plugin, Question, Refusal, RefusalKind,
-    Reply, Template, Undecided, Verify, parse_config,
+    BuildContext, Exchange, Filter, Headers, Indeterminate, Outcome, Phases, Plugin, Refusal, RefusalKind,
+    Reply, Subrequest, SubrequestResponse, Template, Verify, parse_config,
 };
 
 /// Configuration of `forward-auth`.
@@ -135,10 +135,10 @@ impl Plugin for ForwardAuth {
 
     fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: Config = parse_config(config)?;
-        let mut faults = Faults::default();
+        let mut faults = ConfigErrors::default();
         let server = Server::parse(&config.url);
         if server.is_none() {
-            faults.tell("url", "expected an address that begins with http:// or https://");
+            faults.add("url", "expected an address that begins with http:// or https://");
         }
         faults.check_names("request_headers", &config.request_headers);
         faults.check_names("upstream_headers", &config.upstream_headers);
@@ -147,7 +147,7 @@ impl Plugin for ForwardAuth {
         faults.check_names("extra_headers", &extra);
         faults.check_status("failure_status", config.failure_status);
         if config.timeout_ms == 0 {
-            faults.tell("timeout_ms", "expected at least 1 millisecond");
+            faults.add("timeout_ms", "expected at least 1 millisecond");
         }
         faults.done()?;
         let extra_headers = config.extra_headers.iter();
@@ -169,9 +169,9 @@ struct AskFilter {
 }
 
 impl AskFilter {
-    fn question(&self, exchange: &Exchange) -> Question {
+    fn question(&self, exchange: &Exchange) -> Subrequest {
         let config = &self.config;
-        Question {
+        Subrequest {
             host: self.server.host.clone(),
             port: self.server.port,
             tls: self.server.is_https.then_some(match config.verify_tls {
@@ -255,7 +255,7 @@ impl AskFilter {
         headers
     }
 
-    fn judge(&self, answer: Option<Answer>, exchange: &mut Exchange) -> Outcome {
+    fn judge(&self, answer: Option<SubrequestResponse>, exchange: &mut Exchange) -> Outcome {
         let Some(answer) = answer else {
             let plugin = "forward-auth";
             return match self.config.pass_on_failure {
@@ -313,7 +313,7 @@ impl AskFilter {
                 marks.push(b'\n');
             }
         }
-        exchange.mark_caller(&marks);
+        exchange.add_fingerprint(&marks);
     }
 }
 
@@ -328,13 +328,13 @@ impl Filter for AskFilter {
             .any(|(_, template)| template.needs_body())
     }
 
-    fn undecided(&self, exchange: &Exchange) -> Option<Undecided> {
+    fn indeterminate(&self, exchange: &Exchange) -> Option<Indeterminate> {
         let mut texts = self.extra_headers.iter();
         texts.find_map(|(_, template)| template.undecided(exchange))
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        if let Some(answer) = exchange.answer.take() {
+        if let Some(answer) = exchange.subrequest_response.take() {
             return self.judge(answer, exchange);
         }
         let request = &exchange.request;
@@ -343,7 +343,7 @@ impl Filter for AskFilter {
                 max_bytes: self.config.max_body_bytes,
             };
         }
-        Outcome::Ask(Box::new(self.question(exchange)))
+        Outcome::Subrequest(Box::new(self.question(exchange)))
     }
 }
 

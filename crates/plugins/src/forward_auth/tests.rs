@@ -20,7 +20,7 @@ fn the_server_is_told_about_the_call() {
         ("X-Forwarded-For", "spoof"),
     ];
     prepare(&mut exchange, "PUT /p?a=1", &headers);
-    let Outcome::Ask(question) = filter.on_request(&mut exchange) else {
+    let Outcome::Subrequest(question) = filter.on_request(&mut exchange) else {
         panic!("no question");
     };
     assert_eq!(
@@ -46,7 +46,7 @@ fn bodies_are_sent_when_asked_for() {
     exchange.request.has_body = true;
     assert_eq!(word(&filter.on_request(&mut exchange)), "body");
     exchange.request.body = Some(b"hello".to_vec());
-    let Outcome::Ask(question) = filter.on_request(&mut exchange) else {
+    let Outcome::Subrequest(question) = filter.on_request(&mut exchange) else {
         panic!("no question");
     };
     assert_eq!(
@@ -64,10 +64,10 @@ fn bodies_are_sent_when_asked_for() {
 #[test]
 fn the_answer_decides() {
     let answer = |status, headers: &[(&str, &str)]| {
-        let mut answer = Answer {
+        let mut answer = SubrequestResponse {
             status,
             body: b"no".to_vec(),
-            ..Answer::default()
+            ..SubrequestResponse::default()
         };
         for (name, value) in headers {
             answer.headers.append(name.as_bytes(), value.as_bytes());
@@ -87,7 +87,7 @@ fn the_answer_decides() {
     ] {
         let filter = build(&ForwardAuth, config).expect("valid");
         let mut exchange = exchange();
-        exchange.answer = answer;
+        exchange.subrequest_response = answer;
         let outcome = filter.on_request(&mut exchange);
         assert_eq!(word(&outcome), expected, "{config}");
         if let Outcome::Reply(reply) = outcome
@@ -105,7 +105,7 @@ fn the_answer_decides() {
             "GET /",
             &[("x-user", "spoof"), ("X_User", "spoof")],
         );
-        exchange.answer = answer(204, headers);
+        exchange.subrequest_response = answer(204, headers);
         assert_eq!(word(&filter.on_request(&mut exchange)), "continue");
         assert_eq!(lines(&exchange.request.headers), left);
     }

@@ -10,7 +10,7 @@ use prost::Message as _;
 use prost_reflect::{DescriptorPool, DynamicMessage, FieldDescriptor, MessageDescriptor};
 use std::sync::Arc;
 use weir_plugin::{
-    BodyFilter, Exchange, Filter, Headers, Hold, Outcome, Phases, Refusal, RefusalKind, Reply,
+    BodyFilter, BufferResponse, Exchange, Filter, Headers, Outcome, Phases, Refusal, RefusalKind, Reply,
 };
 
 const PLUGIN: &str = "grpc-transcode";
@@ -94,10 +94,10 @@ impl TranscodeFilter {
         if !is_wanted || !exchange.request.has_body || exchange.request.body.is_some() {
             return Ok(());
         }
-        if exchange.kept.take::<_, Asked>(self).is_some() {
+        if exchange.filter_state.take::<_, Asked>(self).is_some() {
             return Err(Fault::TooLarge);
         }
-        exchange.kept.put(self, Asked);
+        exchange.filter_state.put(self, Asked);
         Err(Fault::NeedsBody)
     }
 
@@ -182,7 +182,7 @@ impl Filter for TranscodeFilter {
         }
         match self.begin(exchange) {
             Ok(pending) => {
-                exchange.kept.put(self, pending);
+                exchange.filter_state.put(self, pending);
                 Outcome::Continue
             }
             Err(fault) => self.refuse(fault),
@@ -190,7 +190,7 @@ impl Filter for TranscodeFilter {
     }
 
     fn on_response(&self, exchange: &mut Exchange) {
-        let pending = exchange.kept.take::<_, Pending>(self);
+        let pending = exchange.filter_state.take::<_, Pending>(self);
         let response = &mut exchange.response;
         let Some(pending) = pending.filter(|_| !response.is_gateway) else {
             return;
@@ -231,7 +231,9 @@ impl Filter for TranscodeFilter {
             // An answer of trailers only: how the call has ended is known.
             body.head(&mut response.status, &mut response.headers);
         } else if !body.pending.is_stream {
-            response.hold = Some(Hold::Whole(self.config.max_message_bytes.saturating_add(64)));
+            response.hold = Some(BufferResponse::Whole(
+                self.config.max_message_bytes.saturating_add(64),
+            ));
         }
         response.body_filters.push(body);
     }

@@ -16,7 +16,7 @@ mod template;
 
 pub use template::PathTemplate;
 
-use crate::checks::Faults;
+use crate::config_checks::ConfigErrors;
 use crate::grpc_frames;
 use crate::protobuf::{Cache, Compiled, Definitions, JsonForm};
 use filter::{Methods, TranscodeFilter};
@@ -144,10 +144,10 @@ impl Plugin for GrpcTranscode {
 
     fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let mut config: Config = parse_config(config)?;
-        let mut faults = Faults::default();
+        let mut faults = ConfigErrors::default();
         grpc_frames::check_sizes(config.max_request_bytes, config.max_message_bytes, &mut faults);
         if config.deadline_ms > MAX_DEADLINE_MS {
-            faults.tell(
+            faults.add(
                 "deadline_ms",
                 format!("expected at most {MAX_DEADLINE_MS} milliseconds"),
             );
@@ -196,7 +196,7 @@ impl GrpcTranscode {
     }
 }
 
-/// Whether the definitions of a configuration are good and have the method that it names. Doors ask before they hand
+/// Whether the definitions of a configuration are good and have the method that it names. Dialects ask before they hand
 /// a configuration on.
 ///
 /// # Errors

@@ -143,10 +143,10 @@ impl WebFilter {
         exchange: &mut Exchange,
     ) -> Result<(), Fault> {
         if exchange.request.has_body && exchange.request.body.is_none() {
-            return match exchange.kept.take::<_, Asked>(self) {
+            return match exchange.filter_state.take::<_, Asked>(self) {
                 Some(Asked) => Err(Fault::Status(413)),
                 None => {
-                    exchange.kept.put(self, Asked);
+                    exchange.filter_state.put(self, Asked);
                     Err(Fault::NeedsBody)
                 }
             };
@@ -319,7 +319,7 @@ impl Filter for WebFilter {
                 }
                 headers.remove(b"accept-encoding");
                 self.set_path(exchange);
-                exchange.kept.put(self, pending);
+                exchange.filter_state.put(self, pending);
                 Outcome::Continue
             }
             Err(fault) => self.refuse(fault),
@@ -331,7 +331,7 @@ impl Filter for WebFilter {
             let is_preflight = exchange.request.method == b"OPTIONS";
             Self::tell_browsers(told, is_preflight, &mut exchange.response);
         }
-        let pending = exchange.kept.take::<_, Pending>(self);
+        let pending = exchange.filter_state.take::<_, Pending>(self);
         if exchange.response.is_gateway {
             let request = &exchange.request;
             let own = request.headers.get(b"content-type").unwrap_or_default();

@@ -16,7 +16,7 @@ mod text;
 
 pub use text::decode as decode_text;
 
-use crate::checks::Faults;
+use crate::config_checks::ConfigErrors;
 use crate::grpc_frames;
 use crate::protobuf::{Cache, Definitions, JsonForm};
 use filter::WebFilter;
@@ -181,7 +181,7 @@ impl Plugin for GrpcWeb {
 
     fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let mut config: Config = parse_config(config)?;
-        let mut faults = Faults::default();
+        let mut faults = ConfigErrors::default();
         grpc_frames::check_sizes(config.max_request_bytes, config.max_message_bytes, &mut faults);
         if let Some(told) = &config.cross_origin {
             let values = [&told.allow_origin, &told.allow_methods, &told.allow_headers];

@@ -16,7 +16,7 @@ mod filter;
 mod read;
 mod sign;
 
-use crate::checks::Faults;
+use crate::config_checks::ConfigErrors;
 use crate::identity::{self, Gate};
 use crate::request_uri::UriForm;
 use filter::SignatureFilter;
@@ -163,7 +163,7 @@ impl Algorithm {
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Credential {
-    /// The name by which calls name the credential; unique among those of one voice.
+    /// The name by which calls name the credential; unique among those of one dialect.
     #[schemars(length(min = 1))]
     pub key: String,
     /// What calls are signed with.
@@ -190,11 +190,11 @@ impl Plugin for HmacAuth {
 
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: Config = parse_config(config)?;
-        let mut faults = Faults::default();
+        let mut faults = ConfigErrors::default();
         faults.check_names("headers", &config.headers);
         faults.check_value("challenge", config.challenge.as_ref());
         if config.algorithms.is_empty() {
-            faults.tell("algorithms", "expected at least one algorithm");
+            faults.add("algorithms", "expected at least one algorithm");
         }
         faults.done()?;
         let index = context.credential_index("hmac-auth", |credential| {
@@ -214,9 +214,9 @@ impl Plugin for HmacAuth {
             schema: schemars::schema_for!(Credential),
             check: |config| {
                 let credential: Credential = parse_config(config)?;
-                let mut faults = Faults::default();
+                let mut faults = ConfigErrors::default();
                 if credential.key.is_empty() {
-                    faults.tell("key", "expected a key");
+                    faults.add("key", "expected a key");
                 }
                 faults.done()
             },

@@ -8,7 +8,7 @@
 //! Security: it is as good as the gateway's knowledge of the client. Behind a proxy, let the gateway believe that
 //! proxy's word (and nobody else's) on who the client is.
 
-use crate::checks::Faults;
+use crate::config_checks::ConfigErrors;
 use crate::networks::Networks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,7 +33,7 @@ pub struct Config {
     #[serde(default = "forbidden")]
     #[schemars(range(min = 200, max = 599))]
     pub status: u16,
-    /// What others are told, in place of the voice's own words.
+    /// What others are told, in place of the dialect's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
@@ -72,7 +72,7 @@ impl Plugin for IpRestriction {
 
     fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: Config = parse_config(config)?;
-        let mut faults = Faults::default();
+        let mut faults = ConfigErrors::default();
         faults.check_any(&[
             ("allow", config.allow.is_empty()),
             ("deny", config.deny.is_empty()),

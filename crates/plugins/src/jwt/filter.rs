@@ -1,8 +1,8 @@
 //! An instance of `jwt` at work: finds a call's token, and accepts or rejects it. Signatures are verified beside.
 
-use super::token::{ClaimValue, Parts, Room, algorithm, read};
+use super::token::{ClaimValue, DecodeBuffer, Parts, algorithm, read};
 use super::verifier::Verifier;
-use super::{Config, Several, TimeClaim, TokenPlace};
+use super::{Config, MultipleTokens, TimeClaim, TokenLocation};
 use crate::identity::Gate;
 use crate::query::remove_argument;
 use std::borrow::Cow;
@@ -30,7 +30,7 @@ const FIRST_EXPECTED: usize = 3;
 pub(super) const MAX_EXPECTED: usize = 13;
 
 /// A token and its place.
-type Placed<'f, 'x> = (&'f TokenPlace, Cow<'x, [u8]>);
+type Placed<'f, 'x> = (&'f TokenLocation, Cow<'x, [u8]>);
 
 impl TokenFilter {
     pub(super) fn new(config: Config, gate: Gate, index: Arc<CredentialIndex<Verifier>>) -> Self {
@@ -43,7 +43,7 @@ impl TokenFilter {
             let token = self.token_at(place, request)?;
             Some((place, token))
         });
-        if self.config.several == Several::First {
+        if self.config.several == MultipleTokens::First {
             return match tokens.next() {
                 Some((place, token)) if self.repeats_differ(place, request, &token) => {
                     Err(AuthFailure::Duplicate)
@@ -62,14 +62,14 @@ impl TokenFilter {
         }
     }
 
-    fn token_at<'x>(&self, place: &TokenPlace, request: &'x Request) -> Option<Cow<'x, [u8]>> {
+    fn token_at<'x>(&self, place: &TokenLocation, request: &'x Request) -> Option<Cow<'x, [u8]>> {
         match place {
-            TokenPlace::Header(name) => {
+            TokenLocation::Header(name) => {
                 let value = request.headers.get(name.as_bytes())?;
                 self.token_of(value).map(Cow::Borrowed)
             }
-            TokenPlace::Query(name) => request.query_arg(name.as_bytes()),
-            TokenPlace::Cookie(name) => request.cookie(name.as_bytes()).map(Cow::Borrowed),
+            TokenLocation::Query(name) => request.query_arg(name.as_bytes()),
+            TokenLocation::Cookie(name) => request.cookie(name.as_bytes()).map(Cow::Borrowed),
         }
     }
 
@@ -85,20 +85,20 @@ impl TokenFilter {
     }
 
     /// Whether a place holds a further token, and another one: the upstream might believe that.
-    fn repeats_differ(&self, place: &TokenPlace, request: &Request, token: &[u8]) -> bool {
+    fn repeats_differ(&self, place: &TokenLocation, request: &Request, token: &[u8]) -> bool {
         let differs = |other: &[u8]| !other.is_empty() && other != token;
         match place {
-            TokenPlace::Header(name) => {
+            TokenLocation::Header(name) => {
                 let mut values = request.headers.get_all(name.as_bytes());
                 values.any(|value| self.token_of(value).is_some_and(differs))
             }
-            TokenPlace::Query(name) => {
+            TokenLocation::Query(name) => {
                 let mut pairs = query_pairs(request.query.as_deref().unwrap_or_default());
                 pairs.any(|(key, value)| {
                     decode_form(key) == name.as_bytes() && differs(&decode_form(value.unwrap_or_default()))
                 })
             }
-            TokenPlace::Cookie(name) => request.cookies(name.as_bytes()).any(differs),
+            TokenLocation::Cookie(name) => request.cookies(name.as_bytes()).any(differs),
         }
     }
 
@@ -106,7 +106,8 @@ impl TokenFilter {
     fn check(&self, token: &[u8], now_ms: u64) -> Result<&CredentialEntry<Verifier>, TokenFault> {
         let config = &self.config;
         let parts = Parts::cut(token).ok_or(TokenFault::Malformed("JSON"))?;
-        let (mut header_room, mut claims_room, mut signature_room) = (Room::new(), Room::new(), Room::new());
+        let (mut header_room, mut claims_room, mut signature_room) =
+            (DecodeBuffer::new(), DecodeBuffer::new(), DecodeBuffer::new());
 
         let header = header_room
             .decode(parts.header)
@@ -251,16 +252,16 @@ impl TokenFilter {
     fn hide(&self, found: usize, request: &mut Request) {
         for (index, place) in self.config.look_in.iter().enumerate() {
             let goes = match self.config.several {
-                Several::First => index == found,
-                Several::Refuse => self.token_at(place, request).is_some(),
+                MultipleTokens::First => index == found,
+                MultipleTokens::Refuse => self.token_at(place, request).is_some(),
             };
             match place {
                 _ if !goes => {}
-                TokenPlace::Header(name) => {
+                TokenLocation::Header(name) => {
                     request.headers.remove(name.as_bytes());
                 }
-                TokenPlace::Query(name) => remove_argument(request, name.as_bytes()),
-                TokenPlace::Cookie(name) => remove_cookie(request, name.as_bytes()),
+                TokenLocation::Query(name) => remove_argument(request, name.as_bytes()),
+                TokenLocation::Cookie(name) => remove_cookie(request, name.as_bytes()),
             }
         }
     }

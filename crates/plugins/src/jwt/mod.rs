@@ -35,10 +35,10 @@ use weir_plugin::{BuildContext, CredentialKind, Filter, Plugin, parse_config};
 pub struct Config {
     /// Where the token may stand, in the order in which they are read.
     #[serde(default = "standard_places")]
-    pub look_in: Vec<TokenPlace>,
+    pub look_in: Vec<TokenLocation>,
     /// What tokens in several places mean.
     #[serde(default)]
-    pub several: Several,
+    pub several: MultipleTokens,
     /// Words of which one stands before the token in a header, each exactly as it is written here.
     #[serde(default = "standard_schemes")]
     pub schemes: Vec<String>,
@@ -94,7 +94,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             look_in: standard_places(),
-            several: Several::default(),
+            several: MultipleTokens::default(),
             schemes: standard_schemes(),
             scheme_required: true,
             key_claim: standard_key_claim(),
@@ -115,8 +115,8 @@ impl Default for Config {
     }
 }
 
-fn standard_places() -> Vec<TokenPlace> {
-    vec![TokenPlace::Header("Authorization".into())]
+fn standard_places() -> Vec<TokenLocation> {
+    vec![TokenLocation::Header("Authorization".into())]
 }
 
 fn standard_schemes() -> Vec<String> {
@@ -142,7 +142,7 @@ fn standard_token_challenge() -> Option<String> {
 /// A place where a token may stand, with its name there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum TokenPlace {
+pub enum TokenLocation {
     /// A request header, behind one of the `schemes`.
     Header(String),
     /// A query argument.
@@ -154,7 +154,7 @@ pub enum TokenPlace {
 /// What tokens in several places mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Several {
+pub enum MultipleTokens {
     /// Tokens that differ are refused; empty ones count as none.
     #[default]
     Refuse,
@@ -176,7 +176,7 @@ pub enum TimeClaim {
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Credential {
-    /// The value of the key claim by which tokens name this credential; unique among the credentials of one voice.
+    /// The value of the key claim by which tokens name this credential; unique among the credentials of one dialect.
     #[schemars(length(min = 1))]
     pub key: String,
     /// The one algorithm with which tokens of this credential are signed. What a token says itself only has to agree.
@@ -296,7 +296,7 @@ fn faults(config: &Config) -> Vec<Diagnostic> {
     let root = DocPath::root();
     let mut faults = Vec::new();
     for (index, place) in config.look_in.iter().enumerate() {
-        if matches!(place, TokenPlace::Header(name) if !is_name(name.as_bytes())) {
+        if matches!(place, TokenLocation::Header(name) if !is_name(name.as_bytes())) {
             let path = root.field("look_in").index(index);
             faults.push(Diagnostic::error(path, "expected a header name"));
         }

@@ -13,12 +13,12 @@ use weir_plugin::TokenFault;
 const ROOM: usize = 1024;
 
 /// Holds a decoded part.
-pub(super) struct Room {
+pub(super) struct DecodeBuffer {
     stack: [u8; ROOM],
     heap: Vec<u8>,
 }
 
-impl Room {
+impl DecodeBuffer {
     pub(super) fn new() -> Self {
         Self {
             stack: [0; ROOM],
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn parts_decode_into_their_room() {
-        let mut room = Room::new();
+        let mut room = DecodeBuffer::new();
         let long = "QUFB".repeat(1_000);
         for (text, decoded) in [
             ("", Some(&b""[..])),

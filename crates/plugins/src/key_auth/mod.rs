@@ -32,10 +32,10 @@ use weir_plugin::{
 pub struct Config {
     /// Where the key may stand. The first place that holds one counts.
     #[serde(default = "standard_places")]
-    pub look_in: Vec<KeyPlace>,
+    pub look_in: Vec<KeyLocation>,
     /// Whether the key is taken out of the request before it is forwarded.
     #[serde(default)]
-    pub hide: Hide,
+    pub hide: StripCredential,
     /// What several keys in one place mean.
     #[serde(default)]
     pub duplicates: Duplicates,
@@ -57,7 +57,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             look_in: standard_places(),
-            hide: Hide::default(),
+            hide: StripCredential::default(),
             duplicates: Duplicates::default(),
             empty_is_missing: true,
             max_body_bytes: standard_body_limit(),
@@ -67,10 +67,10 @@ impl Default for Config {
     }
 }
 
-fn standard_places() -> Vec<KeyPlace> {
+fn standard_places() -> Vec<KeyLocation> {
     vec![
-        KeyPlace::Header("apikey".into()),
-        KeyPlace::Query("apikey".into()),
+        KeyLocation::Header("apikey".into()),
+        KeyLocation::Query("apikey".into()),
     ]
 }
 
@@ -85,7 +85,7 @@ fn standard_challenge() -> Option<String> {
 /// A place where a key may stand, with its name there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum KeyPlace {
+pub enum KeyLocation {
     /// A request header.
     Header(String),
     /// A query argument.
@@ -97,7 +97,7 @@ pub enum KeyPlace {
 /// Whether the key is taken out of the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Hide {
+pub enum StripCredential {
     /// It stays.
     #[default]
     No,
@@ -124,7 +124,7 @@ pub enum Duplicates {
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Credential {
-    /// The key; unique among the credentials of one voice.
+    /// The key; unique among the credentials of one dialect.
     #[schemars(length(min = 1))]
     pub key: String,
 }
@@ -150,7 +150,7 @@ impl Plugin for KeyAuth {
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: Config = parse_config(config)?;
         for (index, place) in config.look_in.iter().enumerate() {
-            if matches!(place, KeyPlace::Header(name) if !is_name(name.as_bytes())) {
+            if matches!(place, KeyLocation::Header(name) if !is_name(name.as_bytes())) {
                 let path = DocPath::root().field("look_in").index(index);
                 return Err(vec![Diagnostic::error(path, "expected a header name")]);
             }
@@ -199,8 +199,8 @@ impl Plugin for KeyAuth {
 
 /// An instance of `key-auth`.
 struct KeyFilter {
-    look_in: Vec<KeyPlace>,
-    hide: Hide,
+    look_in: Vec<KeyLocation>,
+    hide: StripCredential,
     duplicates: Duplicates,
     empty_is_missing: bool,
     max_body_bytes: usize,
@@ -210,7 +210,7 @@ struct KeyFilter {
 }
 
 /// What a place holds.
-enum Seen<'x> {
+enum Lookup<'x> {
     Absent,
     Key(Cow<'x, [u8]>),
     /// Several keys where one must stand.
@@ -222,50 +222,50 @@ enum Seen<'x> {
 }
 
 impl KeyFilter {
-    fn look<'x>(&self, place: &KeyPlace, request: &'x Request) -> Seen<'x> {
+    fn look<'x>(&self, place: &KeyLocation, request: &'x Request) -> Lookup<'x> {
         match place {
-            KeyPlace::Header(name) => {
+            KeyLocation::Header(name) => {
                 let Some(first) = request.headers.get(name.as_bytes()) else {
-                    return Seen::Absent;
+                    return Lookup::Absent;
                 };
                 let refuses = self.duplicates == Duplicates::Refuse;
                 match refuses && request.headers.get_all(name.as_bytes()).nth(1).is_some() {
-                    true => Seen::Several,
-                    false => Seen::Key(first.into()),
+                    true => Lookup::Several,
+                    false => Lookup::Key(first.into()),
                 }
             }
-            KeyPlace::Query(name) => {
+            KeyLocation::Query(name) => {
                 let query = request.query.as_deref().unwrap_or_default();
                 let mut values = query_pairs(query).filter(|(key, _)| decode_form(key) == name.as_bytes());
                 match (values.next(), values.next(), self.duplicates) {
-                    (None, ..) => Seen::Absent,
-                    (Some((_, value)), None, _) => Seen::Key(decode_form(value.unwrap_or_default())),
-                    (Some(_), Some(_), Duplicates::Refuse) => Seen::Several,
-                    (Some(_), Some(_), Duplicates::First) => Seen::Wrong,
+                    (None, ..) => Lookup::Absent,
+                    (Some((_, value)), None, _) => Lookup::Key(decode_form(value.unwrap_or_default())),
+                    (Some(_), Some(_), Duplicates::Refuse) => Lookup::Several,
+                    (Some(_), Some(_), Duplicates::First) => Lookup::Wrong,
                 }
             }
-            KeyPlace::Body(name) => match (form_of_body(request), &request.body) {
-                (None, _) => Seen::Absent,
-                (Some(_), None) => Seen::Body,
+            KeyLocation::Body(name) => match (form_of_body(request), &request.body) {
+                (None, _) => Lookup::Absent,
+                (Some(_), None) => Lookup::Body,
                 (Some(form), Some(body)) => match form.field(body, name) {
-                    Field::Absent => Seen::Absent,
-                    Field::One(key) => Seen::Key(key.into()),
-                    Field::Several => Seen::Several,
+                    Field::Absent => Lookup::Absent,
+                    Field::One(key) => Lookup::Key(key.into()),
+                    Field::Several => Lookup::Several,
                 },
             },
         }
     }
 
     /// Takes the key out of the request. `false`: the body must be read first.
-    fn hide_found(&self, found: &KeyPlace, request: &mut Request) -> bool {
-        let Hide::Everywhere = self.hide else {
-            if self.hide == Hide::Found {
+    fn hide_found(&self, found: &KeyLocation, request: &mut Request) -> bool {
+        let StripCredential::Everywhere = self.hide else {
+            if self.hide == StripCredential::Found {
                 remove(found, request, remove_argument);
             }
             return true;
         };
         let places = || self.look_in.iter().filter(|place| place.name() == found.name());
-        let has_body_place = places().any(|place| matches!(place, KeyPlace::Body(_)));
+        let has_body_place = places().any(|place| matches!(place, KeyLocation::Body(_)));
         if has_body_place && request.body.is_none() && form_of_body(request).is_some() {
             return false;
         }
@@ -284,13 +284,13 @@ fn form_of_body(request: &Request) -> Option<Form> {
     }
 }
 
-fn remove(place: &KeyPlace, request: &mut Request, remove_argument: fn(&mut Request, &[u8])) {
+fn remove(place: &KeyLocation, request: &mut Request, remove_argument: fn(&mut Request, &[u8])) {
     match place {
-        KeyPlace::Header(name) => {
+        KeyLocation::Header(name) => {
             request.headers.remove(name.as_bytes());
         }
-        KeyPlace::Query(name) => remove_argument(request, name.as_bytes()),
-        KeyPlace::Body(name) => {
+        KeyLocation::Query(name) => remove_argument(request, name.as_bytes()),
+        KeyLocation::Body(name) => {
             let form = form_of_body(request);
             let rest = form
                 .zip(request.body.as_ref())
@@ -302,7 +302,7 @@ fn remove(place: &KeyPlace, request: &mut Request, remove_argument: fn(&mut Requ
     }
 }
 
-impl KeyPlace {
+impl KeyLocation {
     fn name(&self) -> &str {
         match self {
             Self::Header(name) | Self::Query(name) | Self::Body(name) => name,
@@ -324,20 +324,22 @@ impl Filter for KeyFilter {
             .look_in
             .iter()
             .map(|place| (place, self.look(place, request)));
-        let seen = places.find(|(_, seen)| !matches!(seen, Seen::Absent));
+        let seen = places.find(|(_, seen)| !matches!(seen, Lookup::Absent));
         let (found, credential) = match seen {
             None => (None, Err(AuthFailure::Missing)),
-            Some((_, Seen::Body)) => {
+            Some((_, Lookup::Body)) => {
                 return Outcome::NeedBody {
                     max_bytes: self.max_body_bytes,
                 };
             }
-            Some((_, Seen::Key(key))) if key.is_empty() && self.empty_is_missing => {
+            Some((_, Lookup::Key(key))) if key.is_empty() && self.empty_is_missing => {
                 (None, Err(AuthFailure::Missing))
             }
-            Some((place, Seen::Key(key))) => (Some(place), self.index.get(&key).ok_or(AuthFailure::Invalid)),
-            Some((_, Seen::Several)) => (None, Err(AuthFailure::Duplicate)),
-            Some((_, Seen::Wrong | Seen::Absent)) => (None, Err(AuthFailure::Invalid)),
+            Some((place, Lookup::Key(key))) => {
+                (Some(place), self.index.get(&key).ok_or(AuthFailure::Invalid))
+            }
+            Some((_, Lookup::Several)) => (None, Err(AuthFailure::Duplicate)),
+            Some((_, Lookup::Wrong | Lookup::Absent)) => (None, Err(AuthFailure::Invalid)),
         };
         if let Some(place) = found
             && !self.hide_found(place, &mut exchange.request)
@@ -348,7 +350,7 @@ impl Filter for KeyFilter {
         }
         match credential {
             Ok(entry) => self.gate.accept(exchange, &entry.identity),
-            Err(_) if self.hide == Hide::Found && self.gate.takes_anybody() => {
+            Err(_) if self.hide == StripCredential::Found && self.gate.takes_anybody() => {
                 for place in &self.look_in {
                     remove(place, &mut exchange.request, remove_argument);
                 }

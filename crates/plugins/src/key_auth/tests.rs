@@ -3,7 +3,7 @@
 use super::*;
 use crate::testkit::*;
 use serde_json::json;
-use weir_model::Voice;
+use weir_model::Dialect;
 
 fn filter(config: &Value) -> Arc<dyn Filter> {
     let credentials = [
@@ -302,16 +302,16 @@ fn other_authentication_counts_where_told() {
 #[test]
 fn a_missing_anonymous_consumer_is_an_error_of_the_call_in_the_voices_of_the_originals() {
     let config = json!({"identity": {"anonymous": "nobody"}});
-    for voice in [Voice::Kong, Voice::Apisix] {
+    for dialect in [Dialect::Kong, Dialect::Apisix] {
         let credentials = [("alice", None, json!({"key": "k-alice"}))];
-        let filter = build_in(voice, &KeyAuth, &config, &credentials).expect("taken as it is");
+        let filter = build_in(dialect, &KeyAuth, &config, &credentials).expect("taken as it is");
         for (headers, expected) in [
             (vec![], "anonymous_consumer_missing 500"),
             (vec![("apikey", "k-alice")], "continue"),
         ] {
             let mut exchange = exchange();
             prepare(&mut exchange, "GET /", &headers);
-            assert_eq!(word(&filter.on_request(&mut exchange)), expected, "{voice:?}");
+            assert_eq!(word(&filter.on_request(&mut exchange)), expected, "{dialect:?}");
         }
     }
 }

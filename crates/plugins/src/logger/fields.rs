@@ -1,6 +1,6 @@
 //! Fields of one's own: texts with variables, at any depth of an object.
 
-use super::layout::Account;
+use super::layout::LogRecord;
 use super::mask::{MASKED, Masks};
 use super::time;
 use serde_json::{Map, Value};
@@ -80,7 +80,7 @@ impl Fields {
     }
 
     /// Appends the fields, without the braces around them.
-    pub fn write(&self, out: &mut Vec<u8>, account: &Account<'_>) {
+    pub fn write(&self, out: &mut Vec<u8>, account: &LogRecord<'_>) {
         for (name, field) in &self.0 {
             match field {
                 Field::Constant(constant) => {
@@ -159,7 +159,7 @@ impl Fact {
         }
     }
 
-    fn write(&self, name: &str, out: &mut Vec<u8>, account: &Account<'_>) {
+    fn write(&self, name: &str, out: &mut Vec<u8>, account: &LogRecord<'_>) {
         let before = out.len();
         json::key(out, name);
         if self.write_value(out, account).is_none() {
@@ -168,7 +168,7 @@ impl Fact {
     }
 
     /// `None`: the call has no value.
-    fn write_value(&self, out: &mut Vec<u8>, account: &Account<'_>) -> Option<()> {
+    fn write_value(&self, out: &mut Vec<u8>, account: &LogRecord<'_>) -> Option<()> {
         let (record, request) = (account.record, &account.exchange.request);
         let mut thousandths = |count: u64| {
             out.push(b'"');

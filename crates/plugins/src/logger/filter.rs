@@ -2,7 +2,7 @@
 
 use super::fields::Fields;
 use super::form::Wrapper;
-use super::layout::{Account, Layout};
+use super::layout::{Layout, LogRecord};
 use super::mask::Masks;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -75,7 +75,7 @@ impl BodyFilter for Look {
 }
 
 impl Filter for LoggerFilter {
-    fn only_tells(&self) -> bool {
+    fn is_observer(&self) -> bool {
         true
     }
 
@@ -95,19 +95,19 @@ impl Filter for LoggerFilter {
         let Some(wanted) = &self.request_body else {
             return Outcome::Continue;
         };
-        let has_asked = exchange.kept.take::<_, Asked>(self).is_some();
+        let has_asked = exchange.filter_state.take::<_, Asked>(self).is_some();
         if !exchange.request.has_body || !wanted.is_wanted(exchange) {
             return Outcome::Continue;
         }
         match &exchange.request.body {
             Some(body) => {
                 let part = body[..body.len().min(wanted.bytes)].to_vec();
-                exchange.kept.put(self, RequestBody(part));
+                exchange.filter_state.put(self, RequestBody(part));
             }
             // One that is too large goes on without being told of.
             None if has_asked => {}
             None => {
-                exchange.kept.put(self, Asked);
+                exchange.filter_state.put(self, Asked);
                 return Outcome::NeedBody {
                     max_bytes: wanted.bytes.max(MAX_READ_BODY),
                 };
@@ -121,22 +121,22 @@ impl Filter for LoggerFilter {
             return;
         };
         let seen = Rc::new(RefCell::new(Vec::new()));
-        exchange.kept.put(self, ResponseBody(Rc::clone(&seen)));
+        exchange.filter_state.put(self, ResponseBody(Rc::clone(&seen)));
         exchange.response.body_filters.push(Look {
             seen,
             most: wanted.bytes,
         });
     }
 
-    fn wants_account(&self, exchange: &mut Exchange) -> bool {
+    fn wants_log(&self, exchange: &mut Exchange) -> bool {
         self.when.as_ref().is_none_or(|when| when.holds(exchange))
     }
 
     fn on_log(&self, exchange: &mut Exchange, record: &CallRecord<'_>, out: &mut Vec<LogEntry>) {
-        let request_body = exchange.kept.take::<_, RequestBody>(self);
-        let response_body = exchange.kept.take::<_, ResponseBody>(self);
+        let request_body = exchange.filter_state.take::<_, RequestBody>(self);
+        let response_body = exchange.filter_state.take::<_, ResponseBody>(self);
         let response_body = response_body.map(|ResponseBody(seen)| seen.take());
-        let account = Account {
+        let account = LogRecord {
             exchange,
             record,
             masks: &self.masks,

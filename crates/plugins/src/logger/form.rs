@@ -1,12 +1,12 @@
 //! Forms: what an entry looks like within a message, and how entries stand together.
 
-use super::layout::Account;
+use super::layout::LogRecord;
 use super::target::quoted;
 use super::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use weir_plugin::{LogJoint, Template};
+use weir_plugin::{LogFraming, Template};
 use weir_telemetry::json;
 
 /// The form of messages.
@@ -211,8 +211,8 @@ impl Form {
     }
 
     /// What stands between entries.
-    pub fn joint(&self) -> LogJoint {
-        let joint = |before: &str, between, after, bare_single| LogJoint {
+    pub fn joint(&self) -> LogFraming {
+        let joint = |before: &str, between, after, bare_single| LogFraming {
             before: before.to_owned().into(),
             between,
             after,
@@ -230,7 +230,7 @@ impl Form {
                 false,
             ),
             Self::Loki(_) => joint("{\"streams\":[", ",", "]}", false),
-            _ => LogJoint::default(),
+            _ => LogFraming::default(),
         }
     }
 
@@ -262,7 +262,7 @@ impl Form {
 
 impl Wrapper {
     /// An entry; `write` appends its JSON. `None`: it is left out.
-    pub fn entry(&self, account: &Account<'_>, write: impl FnOnce(&mut Vec<u8>)) -> Option<Vec<u8>> {
+    pub fn entry(&self, account: &LogRecord<'_>, write: impl FnOnce(&mut Vec<u8>)) -> Option<Vec<u8>> {
         let mut out = Vec::with_capacity(1536);
         let record = account.record;
         match self {
@@ -342,7 +342,7 @@ fn priority(facility: u8, severities: [u8; 4], status: u16) -> Option<u16> {
 }
 
 /// Appends the beginning of a stream of Loki's, up to what is in its labels.
-fn push_labels(out: &mut Vec<u8>, labels: &[(String, Template)], account: &Account<'_>) {
+fn push_labels(out: &mut Vec<u8>, labels: &[(String, Template)], account: &LogRecord<'_>) {
     out.extend_from_slice(b"{\"stream\":{");
     for (label, value) in labels {
         let mut text = Vec::new();

@@ -20,7 +20,7 @@ pub enum Layout {
 }
 
 /// What an entry is made of.
-pub struct Account<'a> {
+pub struct LogRecord<'a> {
     /// The call.
     pub exchange: &'a Exchange,
     /// What the engine knows of it.
@@ -37,7 +37,7 @@ pub struct Account<'a> {
 
 impl Layout {
     /// Appends the entry's fields, without the braces around them.
-    pub fn write(self, out: &mut Vec<u8>, account: &Account<'_>) {
+    pub fn write(self, out: &mut Vec<u8>, account: &LogRecord<'_>) {
         match self {
             Self::Full => account.full(out),
             Self::Plain => account.plain(out),
@@ -46,7 +46,7 @@ impl Layout {
     }
 }
 
-impl Account<'_> {
+impl LogRecord<'_> {
     fn full(&self, out: &mut Vec<u8>) {
         let (exchange, record) = (self.exchange, self.record);
         json::name(out, "request");

@@ -26,7 +26,7 @@ pub mod target;
 mod tests;
 mod time;
 
-use crate::checks::Faults;
+use crate::config_checks::ConfigErrors;
 use fields::Fields;
 use filter::{Body, LoggerFilter};
 pub use folder::{LogFolder, is_good as is_good_path};
@@ -220,7 +220,7 @@ impl Plugin for Logger {
 
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: Config = parse_config(config)?;
-        let mut faults = Faults::default();
+        let mut faults = ConfigErrors::default();
         let lower = |names: &[String]| names.iter().map(|name| name.to_ascii_lowercase()).collect();
         let masks = Masks {
             headers: lower(&config.mask_headers),
@@ -228,7 +228,7 @@ impl Plugin for Logger {
         };
         let mut compile = |field: &str, object: &Map<String, Value>| {
             Fields::compile(object, &masks).unwrap_or_else(|message| {
-                faults.tell(field, message);
+                faults.add(field, message);
                 Fields::default()
             })
         };
@@ -239,7 +239,7 @@ impl Plugin for Logger {
         let (bytes, when) = (config.response_body_bytes, &config.response_body_when);
         let response_body = told_body(&mut faults, "response_body_bytes", bytes, when);
         if config.batch.max_pending_bytes > MAX_PENDING_BYTES {
-            faults.tell(
+            faults.add(
                 "batch",
                 format!("expected at most {MAX_PENDING_BYTES} bytes that wait"),
             );
@@ -253,10 +253,10 @@ impl Plugin for Logger {
         };
         let when = config.when.as_ref().map(Condition::compile).transpose();
         if let Err(message) = &when {
-            faults.tell("when", message.clone());
+            faults.add("when", message.clone());
         }
         if !config.form.is_good() {
-            faults.tell("form", "expected a facility up to 23 and severities up to 7");
+            faults.add("form", "expected a facility up to 23 and severities up to 7");
         }
         faults.done()?;
         let when = when.ok().flatten();
@@ -289,13 +289,13 @@ impl Plugin for Logger {
 }
 
 /// What is told of a body; `None`: nothing.
-fn told_body(faults: &mut Faults, field: &str, bytes: usize, when: &Option<Predicate>) -> Option<Body> {
+fn told_body(faults: &mut ConfigErrors, field: &str, bytes: usize, when: &Option<Predicate>) -> Option<Body> {
     if bytes > MAX_BODY {
-        faults.tell(field, format!("expected at most {MAX_BODY}"));
+        faults.add(field, format!("expected at most {MAX_BODY}"));
     }
     let when = when.as_ref().map(Condition::compile).transpose();
     let when = when.unwrap_or_else(|message| {
-        faults.tell(&field.replace("bytes", "when"), message);
+        faults.add(&field.replace("bytes", "when"), message);
         None
     });
     (bytes > 0).then_some(Body { bytes, when })

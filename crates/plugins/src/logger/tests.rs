@@ -3,7 +3,7 @@
 use super::*;
 use crate::testkit::{NOW_MS, build, example, exchange, identity, prepare, record, refused_at};
 use serde_json::json;
-use weir_plugin::{Exchange, LogEntry, LogSink, Outcome, Phases, RouteFacts};
+use weir_plugin::{Exchange, LogEntry, LogSink, Outcome, Phases, RouteInfo};
 
 fn call() -> Exchange {
     let mut exchange = exchange();
@@ -14,10 +14,10 @@ fn call() -> Exchange {
         ("Cookie", "s=secret-2"),
     ];
     prepare(&mut exchange, "GET /p?a=1&apikey=secret-3&a=2&b", &headers);
-    exchange.route = Some(Arc::new(RouteFacts {
+    exchange.route = Some(Arc::new(RouteInfo {
         name: "r1".into(),
         service: "s1".into(),
-        ..RouteFacts::default()
+        ..RouteInfo::default()
     }));
     exchange.identity = Some(identity("alice", Some("c1")));
     exchange.response.status = 201;
@@ -114,14 +114,14 @@ fn layouts_tell_of_calls_without_secrets() {
 fn services_are_told_by_their_ids() {
     for (label, told) in [(None, "s1"), (Some("s-id"), "s-id"), (Some(""), "")] {
         let mut call = call();
-        call.route = Some(Arc::new(RouteFacts {
+        call.route = Some(Arc::new(RouteInfo {
             name: "r1".into(),
             service: "s1".into(),
             labels: label
                 .map(|id| ("service_id".to_owned(), id.to_owned()))
                 .into_iter()
                 .collect(),
-            ..RouteFacts::default()
+            ..RouteInfo::default()
         }));
         let entry = entries(json!({"layout": "plain"}), &mut call)
             .pop()
@@ -205,7 +205,7 @@ fn only_wanted_calls_are_told_of() {
         };
         let mut exchange = call();
         exchange.response.status = 201;
-        assert_eq!(filter.wants_account(&mut exchange), is_told, "{when}");
+        assert_eq!(filter.wants_log(&mut exchange), is_told, "{when}");
     }
 }
 

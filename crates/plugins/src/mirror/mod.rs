@@ -18,7 +18,9 @@ use std::time::Duration;
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::headers::is_value;
 use weir_plugin::uri::{escape_controls, escape_path};
-use weir_plugin::{BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Request, SideCall, parse_config};
+use weir_plugin::{
+    BackgroundRequest, BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Request, parse_config,
+};
 
 /// Configuration of `mirror`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -186,7 +188,7 @@ impl MirrorFilter {
 struct Chosen;
 
 impl Filter for MirrorFilter {
-    fn only_tells(&self) -> bool {
+    fn is_observer(&self) -> bool {
         true
     }
 
@@ -195,7 +197,7 @@ impl Filter for MirrorFilter {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        let has_asked = exchange.kept.take::<_, Chosen>(self).is_some();
+        let has_asked = exchange.filter_state.take::<_, Chosen>(self).is_some();
         if !has_asked && u64::from(exchange.random_u64() as u32) > self.threshold {
             return Outcome::Continue;
         }
@@ -204,13 +206,13 @@ impl Filter for MirrorFilter {
                 // Too large to be copied.
                 return Outcome::Continue;
             }
-            exchange.kept.put(self, Chosen);
+            exchange.filter_state.put(self, Chosen);
             return Outcome::NeedBody {
                 max_bytes: self.config.max_body_bytes,
             };
         }
         let message = self.message(exchange);
-        exchange.side_calls.push(SideCall {
+        exchange.background_requests.push(BackgroundRequest {
             host: self.host.clone(),
             port: self.port,
             message,
@@ -249,7 +251,7 @@ mod tests {
             );
             exchange.request.body = Some(b"body".to_vec());
             assert_eq!(word(&filter.on_request(&mut exchange)), "continue");
-            let found = exchange.side_calls.pop().map(|copy| {
+            let found = exchange.background_requests.pop().map(|copy| {
                 assert_eq!((copy.host.as_str(), copy.port), ("127.0.0.1", 1982));
                 String::from_utf8(copy.message).expect("text")
             });
@@ -266,7 +268,7 @@ mod tests {
         for expected in ["body", "continue"] {
             assert_eq!(word(&filter.on_request(&mut exchange)), expected);
         }
-        assert!(exchange.side_calls.is_empty());
+        assert!(exchange.background_requests.is_empty());
     }
 
     #[test]

@@ -11,8 +11,8 @@
 
 mod sample;
 
-use crate::captures::Found;
-use crate::header_steps::{HeaderStep, HeaderSteps, Side};
+use crate::header_edits::{HeaderEdit, HeaderEdits, Side};
+use crate::path_captures::Found;
 use sample::Sample;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ use std::time::Duration;
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::headers::is_value;
 use weir_plugin::{
-    BuildContext, Exchange, Filter, Headers, Outcome, Phases, Plugin, Reply, Template, Wait, parse_config,
+    BuildContext, Exchange, Filter, Headers, Outcome, Phases, Plugin, Reply, Suspend, Template, parse_config,
 };
 
 /// Configuration of `mocking`.
@@ -36,7 +36,7 @@ pub struct Config {
     pub content_type: String,
     /// Headers of the answer, with variables.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub headers: Vec<HeaderStep>,
+    pub headers: Vec<HeaderEdit>,
     /// The body, with variables. Goes before `schema`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub example: Option<String>,
@@ -105,7 +105,7 @@ impl Plugin for Mocking {
                 None
             }
         };
-        let headers = HeaderSteps::compile(&config.headers, true, &root.field("headers"));
+        let headers = HeaderEdits::compile(&config.headers, true, &root.field("headers"));
         let headers = headers.map_err(|more| faults.extend(more));
         match (body, headers, faults.is_empty()) {
             (Some(body), Ok(headers), true) => Ok(Arc::new(MockFilter {
@@ -124,7 +124,7 @@ impl Plugin for Mocking {
 struct MockFilter {
     status: u16,
     content_type: String,
-    headers: HeaderSteps,
+    headers: HeaderEdits,
     body: MockBody,
     delay: Duration,
 }
@@ -178,9 +178,9 @@ impl Filter for MockFilter {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        if !self.delay.is_zero() && exchange.kept.take::<_, Waited>(self).is_none() {
-            exchange.kept.put(self, Waited);
-            return Outcome::Wait(Wait::time(self.delay));
+        if !self.delay.is_zero() && exchange.filter_state.take::<_, Waited>(self).is_none() {
+            exchange.filter_state.put(self, Waited);
+            return Outcome::Suspend(Suspend::time(self.delay));
         }
         Outcome::Reply(Box::new(self.reply(exchange)))
     }

@@ -8,7 +8,7 @@
 //! The text is made off the workers, however long it is. Whoever may call the route reads names of services and of
 //! consumers: put authentication or a restriction by address in front of it.
 
-use super::Board;
+use super::MetricRegistry;
 use crate::proxy_cache::{Caches, Purged};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,9 +17,10 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-use weir_model::{Diagnostic, Voice};
+use weir_model::{Diagnostic, Dialect};
 use weir_plugin::{
-    BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Refusal, RefusalKind, Reply, Wait, parse_config,
+    BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Refusal, RefusalKind, Reply, Suspend,
+    parse_config,
 };
 
 /// The type of the text.
@@ -60,13 +61,13 @@ impl Default for EndpointConfig {
 
 /// The plugin.
 pub struct MetricsEndpoint {
-    board: Arc<Board>,
+    board: Arc<MetricRegistry>,
     caches: Caches,
 }
 
 impl MetricsEndpoint {
-    /// Tells what is counted on this board, and forgets what is kept in these caches.
-    pub fn new(board: Arc<Board>, caches: Caches) -> Self {
+    /// Tells what is counted on this board, and forgets what is filter_state in these caches.
+    pub fn new(board: Arc<MetricRegistry>, caches: Caches) -> Self {
         Self { board, caches }
     }
 }
@@ -85,16 +86,16 @@ impl Plugin for MetricsEndpoint {
         Ok(Arc::new(EndpointFilter {
             board: Arc::clone(&self.board),
             caches: self.caches.clone(),
-            voice: context.voice,
+            dialect: context.dialect,
             config,
         }))
     }
 }
 
 struct EndpointFilter {
-    board: Arc<Board>,
+    board: Arc<MetricRegistry>,
     caches: Caches,
-    voice: Voice,
+    dialect: Dialect,
     config: EndpointConfig,
 }
 
@@ -141,10 +142,10 @@ impl EndpointFilter {
             false => 400,
             true => match self
                 .caches
-                .purge(self.voice, &format!("routes/{route}"), store, key)
+                .purge(self.dialect, &format!("routes/{route}"), store, key)
             {
                 Purged::Forgotten => 200,
-                // What is kept in memory is forgotten whether it is there or not.
+                // What is filter_state in memory is forgotten whether it is there or not.
                 Purged::Nothing if store == "memory" => 200,
                 Purged::Nothing | Purged::Unknown => 404,
                 Purged::OtherStore => 400,
@@ -181,7 +182,7 @@ impl Filter for EndpointFilter {
             let kind = config.otherwise_type.clone();
             return Outcome::Reply(Box::new(Reply::new(404, kind, config.otherwise.clone())));
         }
-        if let Some(making) = exchange.kept.take::<_, Making>(self) {
+        if let Some(making) = exchange.filter_state.take::<_, Making>(self) {
             let text = making.state().0.take();
             return Outcome::Reply(Box::new(match text {
                 Some(text) => Reply::new(200, CONTENT_TYPE, text),
@@ -197,7 +198,7 @@ impl Filter for EndpointFilter {
                 Making(made).finish(board.render(&exposition));
             }
         }));
-        exchange.kept.put(self, making.clone());
-        Outcome::Wait(Wait::event(making, PATIENCE))
+        exchange.filter_state.put(self, making.clone());
+        Outcome::Suspend(Suspend::event(making, PATIENCE))
     }
 }

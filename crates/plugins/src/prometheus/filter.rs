@@ -1,20 +1,20 @@
 //! An instance of `prometheus`: counts the calls that are over.
 
 use super::LabelValue;
-use super::set::Set;
+use super::family_set::FamilySet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use weir_plugin::{CallRecord, Exchange, Filter, LogEntry, Phases, Template};
 
 /// An instance.
 pub struct CountFilter {
-    set: Arc<Set>,
+    set: Arc<FamilySet>,
     needs_body: bool,
 }
 
 impl CountFilter {
     /// Counts in this set.
-    pub fn new(set: Arc<Set>) -> Self {
+    pub fn new(set: Arc<FamilySet>) -> Self {
         let labels = set.definition.config.families.iter().flat_map(|it| &it.labels);
         let needs_body = labels
             .filter_map(|label| match &label.value {

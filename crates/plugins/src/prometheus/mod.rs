@@ -20,21 +20,21 @@
 //! calls are counted under the label value `other`, and values are cut after 255 bytes. Series that nobody has counted
 //! for several scrapes make room.
 
-pub mod board;
-mod cells;
 pub mod definition;
 mod endpoint;
+pub mod family_set;
 mod filter;
+pub mod registry;
 mod render;
-pub mod set;
 #[cfg(test)]
 mod tests;
+mod worker_series;
 
-pub use board::Board;
 pub use endpoint::{EndpointConfig, MetricsEndpoint};
+pub use registry::MetricRegistry;
 pub use render::{escaped_label, write_gauges};
 
-use crate::checks::Faults;
+use crate::config_checks::ConfigErrors;
 use definition::Definition;
 use filter::CountFilter;
 use schemars::JsonSchema;
@@ -156,11 +156,11 @@ pub enum Measure {
 }
 
 /// The plugin.
-pub struct Prometheus(Arc<Board>);
+pub struct Prometheus(Arc<MetricRegistry>);
 
 impl Prometheus {
     /// Counts on this board.
-    pub fn new(board: Arc<Board>) -> Self {
+    pub fn new(board: Arc<MetricRegistry>) -> Self {
         Self(board)
     }
 }
@@ -209,7 +209,7 @@ fn check(config: &Config) -> Result<(), Vec<Diagnostic>> {
             );
         }
     }
-    let mut faults = Faults::default();
+    let mut faults = ConfigErrors::default();
     faults.extend(found);
     if config
         .families
@@ -218,7 +218,7 @@ fn check(config: &Config) -> Result<(), Vec<Diagnostic>> {
         .sum::<usize>()
         > MAX_LABELS
     {
-        faults.tell(
+        faults.add(
             "families",
             format!("expected at most {MAX_LABELS} labels together"),
         );

@@ -1,27 +1,27 @@
 //! Families as Prometheus reads them: <https://prometheus.io/docs/instrumenting/exposition_formats/>.
 
-use super::set::Set;
+use super::family_set::FamilySet;
 use super::{Family, LabelValue};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
 /// A family of an exposition, whichever sets count it.
-struct Told<'f> {
+struct RenderedFamily<'f> {
     family: &'f Family,
     /// By labels as they are written.
     series: BTreeMap<String, Vec<u64>>,
 }
 
 /// Writes the families that these sets count.
-pub fn families(sets: &[Arc<Set>], out: &mut String) {
-    let mut told: BTreeMap<&str, Told<'_>> = BTreeMap::new();
+pub fn families(sets: &[Arc<FamilySet>], out: &mut String) {
+    let mut told: BTreeMap<&str, RenderedFamily<'_>> = BTreeMap::new();
     for set in sets {
         let sums = set.scrape();
         let definition = &set.definition;
         let families = definition.config.families.iter().zip(&definition.uses);
         for ((family, uses), first) in families.zip(set.firsts()) {
-            let entry = told.entry(&family.name).or_insert_with(|| Told {
+            let entry = told.entry(&family.name).or_insert_with(|| RenderedFamily {
                 family,
                 series: BTreeMap::new(),
             });
@@ -113,7 +113,7 @@ fn escape(value: &str, out: &mut String) {
     }
 }
 
-fn write_family(name: &str, told: &Told<'_>, out: &mut String) {
+fn write_family(name: &str, told: &RenderedFamily<'_>, out: &mut String) {
     let family = told.family;
     let help = family.help.replace('\\', "\\\\").replace('\n', "\\n");
     let kind = if family.buckets.is_empty() {

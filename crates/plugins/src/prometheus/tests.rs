@@ -6,7 +6,7 @@ use crate::testkit::{build, example, exchange, identity, prepare, refused_at};
 use serde_json::json;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use weir_plugin::{CallRecord, Exchange, LogEntry, Outcome, RouteFacts};
+use weir_plugin::{CallRecord, Exchange, LogEntry, Outcome, RouteInfo};
 
 fn record(status: u16, total_us: u64, upstream_us: Option<u64>) -> CallRecord<'static> {
     CallRecord {
@@ -26,16 +26,16 @@ fn record(status: u16, total_us: u64, upstream_us: Option<u64>) -> CallRecord<'s
 fn call(route: &str, consumer: Option<&str>) -> Exchange {
     let mut exchange = exchange();
     prepare(&mut exchange, "GET /p", &[("X-Team", "a\"b\\")]);
-    exchange.route = Some(Arc::new(RouteFacts {
+    exchange.route = Some(Arc::new(RouteInfo {
         name: route.into(),
         service: "s1".into(),
-        ..RouteFacts::default()
+        ..RouteInfo::default()
     }));
     exchange.identity = consumer.map(|name| identity(name, None));
     exchange
 }
 
-fn filter(board: &Arc<Board>, config: &Value) -> Arc<dyn Filter> {
+fn filter(board: &Arc<MetricRegistry>, config: &Value) -> Arc<dyn Filter> {
     build(&Prometheus::new(Arc::clone(board)), config).expect("a good configuration")
 }
 
@@ -74,7 +74,7 @@ fn families() -> Value {
 
 #[test]
 fn calls_are_told_as_prometheus_reads_them() {
-    let board = Arc::new(Board::default());
+    let board = Arc::new(MetricRegistry::default());
     let filter = filter(&board, &families());
     for (route, status, total, upstream, is_gateway) in [
         ("r1", 200, 1_000, Some(900), false),
@@ -124,7 +124,7 @@ t_ms_sum{type="upstream",route="r2"} 5.2
 
 #[test]
 fn instances_of_one_family_are_told_as_one() {
-    let board = Arc::new(Board::default());
+    let board = Arc::new(MetricRegistry::default());
     let one = |labels: Value| {
         let config = json!({"exposition": "t", "families": [
             {"name": "t_total", "help": "Calls.", "value": "calls", "labels": labels},
@@ -153,7 +153,7 @@ fn instances_of_one_family_are_told_as_one() {
 
 #[test]
 fn workers_count_together_and_reloads_go_on() {
-    let board = Arc::new(Board::default());
+    let board = Arc::new(MetricRegistry::default());
     let config =
         json!({"exposition": "t", "families": [{"name": "t_total", "help": "Calls.", "value": "calls"}]});
     std::thread::scope(|scope| {
@@ -171,7 +171,7 @@ fn workers_count_together_and_reloads_go_on() {
 
 #[test]
 fn series_are_bounded_and_make_room() {
-    let board = Arc::new(Board::default());
+    let board = Arc::new(MetricRegistry::default());
     let config = json!({"exposition": "t", "families": [
         {"name": "t_total", "help": "Calls.", "value": "calls", "labels": [{"name": "who", "value": "$arg_who"}]},
     ]});
@@ -181,11 +181,11 @@ fn series_are_bounded_and_make_room() {
         prepare(&mut exchange, &format!("GET /?who={who}"), &[]);
         count(&*filter, &mut exchange, &record(200, 1, None));
     };
-    for who in 0..set::MAX_SERIES + 50 {
+    for who in 0..family_set::MAX_SERIES + 50 {
         call(&who.to_string());
     }
     let text = board.render("t");
-    assert_eq!(text.matches("t_total{").count(), set::MAX_SERIES + 1);
+    assert_eq!(text.matches("t_total{").count(), family_set::MAX_SERIES + 1);
     assert!(text.contains("t_total{who=\"other\"} 50\n"));
     // All but one are not called for a while.
     for _ in 0..12 {
@@ -203,7 +203,7 @@ fn series_are_bounded_and_make_room() {
 
 #[test]
 fn what_is_configured_no_more_is_let_go() {
-    let board = Arc::new(Board::default());
+    let board = Arc::new(MetricRegistry::default());
     let of = |number: usize| {
         let labels: Vec<Value> = (0..=number % 3)
             .map(|label| json!({"name": format!("l{label}"), "value": "$route_name"}))
@@ -241,7 +241,7 @@ fn what_is_configured_no_more_is_let_go() {
 
 #[test]
 fn values_are_cut() {
-    let board = Arc::new(Board::default());
+    let board = Arc::new(MetricRegistry::default());
     let config = json!({"exposition": "t", "families": [
         {"name": "t_total", "help": "Calls.", "value": "calls", "labels": [{"name": "who", "value": "$arg_who"}]},
     ]});
@@ -261,7 +261,7 @@ fn the_endpoint_purges_where_it_is_asked_to() {
         "purged_as": {"name": "routes/1", "store": "memory"},
     });
     let _instance = build(&cache, &config).expect("a good configuration");
-    let board = Arc::new(Board::default());
+    let board = Arc::new(MetricRegistry::default());
     let endpoint = build(
         &MetricsEndpoint::new(board, caches),
         &json!({"path": "/metrics", "purge_below": "/purge/"}),
@@ -291,7 +291,7 @@ fn the_endpoint_purges_where_it_is_asked_to() {
 
 #[test]
 fn the_endpoint_answers_with_an_exposition() {
-    let board = Arc::new(Board::default());
+    let board = Arc::new(MetricRegistry::default());
     board.set_preface("t", |targets, out| out.push_str(&format!("targets {targets}\n")));
     let counting = filter(
         &board,
@@ -304,7 +304,7 @@ fn the_endpoint_answers_with_an_exposition() {
     .expect("a good configuration");
     let mut exchange = exchange();
     let mut ask = || {
-        assert!(matches!(endpoint.on_request(&mut exchange), Outcome::Wait(_)));
+        assert!(matches!(endpoint.on_request(&mut exchange), Outcome::Suspend(_)));
         match endpoint.on_request(&mut exchange) {
             Outcome::Reply(reply) => (reply.status, String::from_utf8(reply.body).expect("text")),
             other => panic!("{other:?}"),
@@ -319,7 +319,7 @@ fn the_endpoint_answers_with_an_exposition() {
 /// A caller that goes leaves a job behind that makes nothing.
 #[test]
 fn a_text_is_made_only_for_a_caller_that_waits() {
-    let board = Arc::new(Board::default());
+    let board = Arc::new(MetricRegistry::default());
     let jobs = Arc::new(Mutex::new(Vec::new()));
     let queue = Arc::clone(&jobs);
     board.set_runner(move |job| queue.lock().expect("no panic").push(job));
@@ -337,7 +337,7 @@ fn a_text_is_made_only_for_a_caller_that_waits() {
     for _ in 0..10 {
         let mut exchange = exchange();
         match endpoint.on_request(&mut exchange) {
-            Outcome::Wait(wait) => waiting.push((exchange, wait)),
+            Outcome::Suspend(wait) => waiting.push((exchange, wait)),
             other => panic!("{other:?}"),
         }
     }

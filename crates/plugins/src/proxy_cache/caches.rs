@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use weir_model::Voice;
+use weir_model::Dialect;
 use weir_plugin::Headers;
 
 /// Names of instances that are held at most once their stores are gone.
@@ -61,8 +61,8 @@ pub struct CachedResponse {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Purge {
-    /// Whose store: doors have stores of their own.
-    pub voice: Voice,
+    /// Whose store: dialects have stores of their own.
+    pub dialect: Dialect,
     /// The store's name.
     pub zone: String,
     /// The key of one response, in hexadecimal digits; absent: all of it.
@@ -80,7 +80,7 @@ impl Caches {
     }
 
     /// Notes by what an instance is purged.
-    pub(super) fn note(&self, voice: Voice, purged_as: &PurgedAs, zone: &Arc<Zone>) {
+    pub(super) fn note(&self, dialect: Dialect, purged_as: &PurgedAs, zone: &Arc<Zone>) {
         let mut named = self.named();
         if named.len() > MAX_NAMED {
             named.retain(|_, known| known.zone.strong_count() > 0);
@@ -89,12 +89,12 @@ impl Caches {
             store: purged_as.store.clone(),
             zone: Arc::downgrade(zone),
         };
-        named.insert(Self::name(voice, &purged_as.name), known);
+        named.insert(Self::name(dialect, &purged_as.name), known);
     }
 
     /// Forgets the response under a key, in hexadecimal digits, of an instance.
-    pub fn purge(&self, voice: Voice, instance: &str, store: &str, key: &str) -> Purged {
-        let zone = match self.named().get(&Self::name(voice, instance)) {
+    pub fn purge(&self, dialect: Dialect, instance: &str, store: &str, key: &str) -> Purged {
+        let zone = match self.named().get(&Self::name(dialect, instance)) {
             None => return Purged::Unknown,
             Some(known) if known.store != store => return Purged::OtherStore,
             Some(known) => known.zone.upgrade(),
@@ -109,17 +109,17 @@ impl Caches {
     }
 
     /// The name of a store among all.
-    pub(super) fn name(voice: Voice, zone: &str) -> String {
-        format!("{}/{zone}", voice.as_str())
+    pub(super) fn name(dialect: Dialect, zone: &str) -> String {
+        format!("{}/{zone}", dialect.as_str())
     }
 
-    fn zone(&self, voice: Voice, zone: &str) -> Option<Arc<Zone>> {
-        self.zones().get(&Self::name(voice, zone)).cloned()
+    fn zone(&self, dialect: Dialect, zone: &str) -> Option<Arc<Zone>> {
+        self.zones().get(&Self::name(dialect, zone)).cloned()
     }
 
     /// The response under a key, in hexadecimal digits, that can still be used; where responses vary, the latest.
-    pub fn response(&self, voice: Voice, zone: &str, key: &str, now_ms: u64) -> Option<CachedResponse> {
-        let entry = self.zone(voice, zone)?.kept(&read_key(key)?, now_ms)?;
+    pub fn response(&self, dialect: Dialect, zone: &str, key: &str, now_ms: u64) -> Option<CachedResponse> {
+        let entry = self.zone(dialect, zone)?.kept(&read_key(key)?, now_ms)?;
         Some(CachedResponse {
             status: entry.status,
             headers: Arc::clone(&entry.headers),
@@ -131,7 +131,7 @@ impl Caches {
 
     /// Forgets a response, or a whole store. Says whether there was something.
     pub fn forget(&self, purge: &Purge) -> bool {
-        let Some(zone) = self.zone(purge.voice, &purge.zone) else {
+        let Some(zone) = self.zone(purge.dialect, &purge.zone) else {
             return false;
         };
         match &purge.key {
@@ -180,7 +180,7 @@ mod tests {
             name: "routes/1".to_owned(),
             store: "memory".to_owned(),
         };
-        caches.note(Voice::Apisix, &purged_as, &zone);
+        caches.note(Dialect::Apisix, &purged_as, &zone);
         let times = Times {
             stored: 1_000,
             fresh: 2_000,
@@ -195,16 +195,22 @@ mod tests {
         };
         zone.store(&[7; 32], &[], &Headers::default(), entry);
         let key = "07".repeat(32);
-        for (voice, instance, store, key, outcome) in [
-            (Voice::Apisix, "routes/2", "memory", key.as_str(), Purged::Unknown),
-            (Voice::Kong, "routes/1", "memory", &key, Purged::Unknown),
-            (Voice::Apisix, "routes/1", "disk", &key, Purged::OtherStore),
-            (Voice::Apisix, "routes/1", "memory", "abc", Purged::Nothing),
-            (Voice::Apisix, "routes/1", "memory", &key, Purged::Forgotten),
-            (Voice::Apisix, "routes/1", "memory", &key, Purged::Nothing),
+        for (dialect, instance, store, key, outcome) in [
+            (
+                Dialect::Apisix,
+                "routes/2",
+                "memory",
+                key.as_str(),
+                Purged::Unknown,
+            ),
+            (Dialect::Kong, "routes/1", "memory", &key, Purged::Unknown),
+            (Dialect::Apisix, "routes/1", "disk", &key, Purged::OtherStore),
+            (Dialect::Apisix, "routes/1", "memory", "abc", Purged::Nothing),
+            (Dialect::Apisix, "routes/1", "memory", &key, Purged::Forgotten),
+            (Dialect::Apisix, "routes/1", "memory", &key, Purged::Nothing),
         ] {
             assert_eq!(
-                caches.purge(voice, instance, store, key),
+                caches.purge(dialect, instance, store, key),
                 outcome,
                 "{instance} {store} {key}"
             );
@@ -215,7 +221,7 @@ mod tests {
     fn responses_are_told_and_forgotten() {
         let caches = Caches::default();
         let zone = Arc::new(Zone::new(1 << 20, None));
-        let name = Caches::name(Voice::Kong, "z");
+        let name = Caches::name(Dialect::Kong, "z");
         caches.zones().insert(name, Arc::clone(&zone));
         let keep = |first: u8, vary: &[String]| {
             let key: Key = std::array::from_fn(|at| if at == 0 { first } else { 0 });
@@ -235,24 +241,25 @@ mod tests {
             HEXLOWER.encode(&key)
         };
         let keys = [keep(1, &[]), keep(2, &[]), keep(3, &["accept".to_owned()])];
-        let is_there = |voice, zone: &str, key: &str, now| caches.response(voice, zone, key, now).is_some();
-        assert!(keys.iter().all(|key| is_there(Voice::Kong, "z", key, 1_500)));
-        assert!(!is_there(Voice::Kong, "z", &keys[0], 3_000), "its time is over");
-        assert!(!is_there(Voice::Apisix, "z", &keys[0], 1_500));
-        assert!(!is_there(Voice::Kong, "y", &keys[0], 1_500));
+        let is_there =
+            |dialect, zone: &str, key: &str, now| caches.response(dialect, zone, key, now).is_some();
+        assert!(keys.iter().all(|key| is_there(Dialect::Kong, "z", key, 1_500)));
+        assert!(!is_there(Dialect::Kong, "z", &keys[0], 3_000), "its time is over");
+        assert!(!is_there(Dialect::Apisix, "z", &keys[0], 1_500));
+        assert!(!is_there(Dialect::Kong, "y", &keys[0], 1_500));
         let forget = |zone: &str, key: Option<&str>| {
             caches.forget(&Purge {
-                voice: Voice::Kong,
+                dialect: Dialect::Kong,
                 zone: zone.to_owned(),
                 key: key.map(str::to_owned),
             })
         };
         assert!(forget("z", Some(&keys[0])) && !forget("z", Some(&keys[0])));
         assert!(!forget("y", None) && !forget("z", Some("no key")));
-        assert!(!is_there(Voice::Kong, "z", &keys[0], 1_500));
-        assert!(is_there(Voice::Kong, "z", &keys[1], 1_500));
-        assert!(forget("z", Some(&keys[2])) && !is_there(Voice::Kong, "z", &keys[2], 1_500));
-        assert!(forget("z", None) && !is_there(Voice::Kong, "z", &keys[1], 1_500));
+        assert!(!is_there(Dialect::Kong, "z", &keys[0], 1_500));
+        assert!(is_there(Dialect::Kong, "z", &keys[1], 1_500));
+        assert!(forget("z", Some(&keys[2])) && !is_there(Dialect::Kong, "z", &keys[2], 1_500));
+        assert!(forget("z", None) && !is_there(Dialect::Kong, "z", &keys[1], 1_500));
         assert_eq!(zone.bytes(), 0);
     }
 }

@@ -6,7 +6,7 @@ use super::control::Control;
 use super::entry::{Entry, Freshness};
 use super::flight::Seat;
 use super::key::KeyMaker;
-use super::pending::{Fetch, Pending, Told};
+use super::pending::{CacheStatus, Fetch, Pending};
 use super::record::{MediaType, hides};
 use super::zone::{Key, Look, Zone};
 use crate::graphql;
@@ -14,7 +14,7 @@ use data_encoding::HEXLOWER;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_plugin::{
-    Exchange, Filter, Headers, Outcome, Phases, Refusal, RefusalKind, Reply, SharedReply, Template, Wait,
+    Exchange, Filter, Headers, Outcome, Phases, Refusal, RefusalKind, Reply, SharedReply, Suspend, Template,
 };
 
 /// The longest body that is read for a key.
@@ -62,7 +62,7 @@ impl CacheFilter {
         self.config.cache_control && self.config.revalidate
     }
 
-    fn pass_on(&self, exchange: &mut Exchange, told: Told) -> Outcome {
+    fn pass_on(&self, exchange: &mut Exchange, told: CacheStatus) -> Outcome {
         let is_unsafe = !SAFE.contains(&exchange.request.method.as_slice());
         let forgets = self.config.invalidate && !self.config.graphql && is_unsafe;
         let pending = Pending {
@@ -71,19 +71,19 @@ impl CacheFilter {
             fetch: None,
             forget: forgets.then(|| self.keys.of(exchange)),
         };
-        exchange.kept.put(self, pending);
+        exchange.filter_state.put(self, pending);
         Outcome::Continue
     }
 
     /// Why the call is none for the cache.
-    fn passes(&self, exchange: &Exchange, control: &Control) -> Option<Told> {
+    fn passes(&self, exchange: &Exchange, control: &Control) -> Option<CacheStatus> {
         let method = exchange.request.method.as_slice();
         if !self.config.methods.iter().any(|known| known.as_bytes() == method) {
-            return Some(Told::OtherMethod);
+            return Some(CacheStatus::OtherMethod);
         }
         let is_unwanted = control.no_store || control.no_cache && !self.config.revalidate;
         (is_unwanted || self.hangs_on_body(exchange) || any_is_set(&self.bypass, exchange))
-            .then_some(Told::Bypass)
+            .then_some(CacheStatus::Bypass)
     }
 
     /// Whether the answer may hang on a body that the key does not tell apart: then what one caller gets is not for
@@ -115,7 +115,14 @@ impl CacheFilter {
     }
 
     /// An answer of what is kept.
-    fn hit(&self, exchange: &mut Exchange, entry: &Entry, key: &Key, told: Told, now_ms: u64) -> Outcome {
+    fn hit(
+        &self,
+        exchange: &mut Exchange,
+        entry: &Entry,
+        key: &Key,
+        told: CacheStatus,
+        now_ms: u64,
+    ) -> Outcome {
         let mut reply = Reply::new(entry.status, "", "");
         let mut shared = entry.shared();
         self.fit(exchange, &mut reply.status, &mut shared, None);
@@ -133,7 +140,7 @@ impl CacheFilter {
     }
 
     /// Tells how the call was answered.
-    pub(super) fn tell(&self, headers: &mut Headers, told: Told, key: Option<&Key>) {
+    pub(super) fn tell(&self, headers: &mut Headers, told: CacheStatus, key: Option<&Key>) {
         if let (Some(name), Some(word)) = (&self.config.status_header, self.config.words.of(told)) {
             headers.set(name.as_bytes(), word.as_bytes());
         }
@@ -187,39 +194,46 @@ impl CacheFilter {
 
     /// Waits for what is on the shelf under this key; `None`: it is not worth waiting for any more.
     fn unshelve(&self, exchange: &mut Exchange, place: Key, now_ms: u64) -> Option<Outcome> {
-        let ShelfWaits(waits) = exchange.kept.take(self).unwrap_or(ShelfWaits(0));
+        let ShelfWaits(waits) = exchange.filter_state.take(self).unwrap_or(ShelfWaits(0));
         if waits == MAX_SHELF_WAITS {
             return None;
         }
-        exchange.kept.put(self, ShelfWaits(waits + 1));
-        let landing = self.zone.unshelve(place, now_ms, self.config.wait_ms)?;
+        exchange.filter_state.put(self, ShelfWaits(waits + 1));
+        let landing = self.zone.load_from_disk(place, now_ms, self.config.wait_ms)?;
         let at_most = Duration::from_millis(self.config.wait_ms);
-        Some(Outcome::Wait(Wait::event(landing, at_most)))
+        Some(Outcome::Suspend(Suspend::event(landing, at_most)))
     }
 
     /// Fetches the response, or waits for who fetches it already.
-    fn fetch(&self, exchange: &mut Exchange, fetch: Fetch, told: Told, shares: bool, now_ms: u64) -> Outcome {
+    fn fetch(
+        &self,
+        exchange: &mut Exchange,
+        fetch: Fetch,
+        told: CacheStatus,
+        shares: bool,
+        now_ms: u64,
+    ) -> Outcome {
         let mut fetch = fetch;
-        let has_waited = exchange.kept.take::<_, Waited>(self).is_some();
+        let has_waited = exchange.filter_state.take::<_, Waited>(self).is_some();
         if shares && exchange.request.method != b"HEAD" {
             match self.zone.lead(fetch.place, now_ms, self.config.wait_ms) {
-                Seat::Lead(lead) => fetch.lead = Some(lead),
+                Seat::FetchLeader(lead) => fetch.lead = Some(lead),
                 seat => {
                     let stored = fetch.stored.as_ref();
                     let does =
                         |entry: &&Arc<Entry>| entry.times.may_be_stale(entry.times.while_revalidate, now_ms);
-                    if told == Told::Expired
+                    if told == CacheStatus::Expired
                         && let Some(entry) = stored.filter(does)
                     {
-                        return self.hit(exchange, entry, &fetch.key, Told::Stale, now_ms);
+                        return self.hit(exchange, entry, &fetch.key, CacheStatus::Stale, now_ms);
                     }
                     // A call for which there is no room among those that wait fetches it for itself.
-                    if let Seat::Wait(landing) = seat
+                    if let Seat::Suspend(landing) = seat
                         && !has_waited
                     {
-                        exchange.kept.put(self, Waited);
+                        exchange.filter_state.put(self, Waited);
                         let at_most = Duration::from_millis(self.config.wait_ms);
-                        return Outcome::Wait(Wait::event(landing, at_most));
+                        return Outcome::Suspend(Suspend::event(landing, at_most));
                     }
                 }
             }
@@ -237,7 +251,7 @@ impl CacheFilter {
             fetch: Some(fetch),
             forget: None,
         };
-        exchange.kept.put(self, pending);
+        exchange.filter_state.put(self, pending);
         Outcome::Continue
     }
 }
@@ -272,13 +286,13 @@ fn answered(status: u16) -> Outcome {
 }
 
 /// What is known of a GraphQL call: `None`, that it is one to be kept, or what becomes of it.
-fn graphql_outcome(exchange: &Exchange) -> Option<Result<Told, Outcome>> {
+fn graphql_outcome(exchange: &Exchange) -> Option<Result<CacheStatus, Outcome>> {
     match graphql::query(&exchange.request) {
         Ok(None) => Some(Err(Outcome::NeedBody { max_bytes: MAX_BODY })),
         Ok(Some(query)) => match graphql::Query::read(&query) {
-            Ok(query) if query.has_mutation => Some(Ok(Told::Bypass)),
+            Ok(query) if query.has_mutation => Some(Ok(CacheStatus::Bypass)),
             Ok(_) => None,
-            Err(fault) => Some(Err(graphql::Fault::from(fault).outcome("proxy-cache"))),
+            Err(fault) => Some(Err(graphql::GraphqlFault::from(fault).outcome("proxy-cache"))),
         },
         Err(fault) => Some(Err(fault.outcome("proxy-cache"))),
     }
@@ -314,7 +328,7 @@ impl Filter for CacheFilter {
             return self.pass_on(exchange, told);
         }
         if self.keys.is_undecided(exchange) {
-            return self.pass_on(exchange, Told::Bypass);
+            return self.pass_on(exchange, CacheStatus::Bypass);
         }
         let now_ms = exchange.unix_ms();
         let key = self.keys.of(exchange);
@@ -322,32 +336,32 @@ impl Filter for CacheFilter {
             Look::Found(entry, freshness, place) => {
                 let over = freshness == Freshness::Over;
                 if !over && self.is_acceptable(&entry, freshness, &control, now_ms) {
-                    return self.hit(exchange, &entry, &key, Told::Hit, now_ms);
+                    return self.hit(exchange, &entry, &key, CacheStatus::Hit, now_ms);
                 }
                 let is_old = self.config.revalidate && freshness == Freshness::Stale;
                 let told = match over || is_old && control == Control::default() {
-                    true => Told::Expired,
-                    false => Told::Refresh,
+                    true => CacheStatus::Expired,
+                    false => CacheStatus::Refresh,
                 };
                 // What each caller has to ask about itself is nothing to wait for.
                 let shares = entry.times.fresh > 0;
                 (told, Some(entry), place, shares)
             }
-            Look::Shelved(place) => match self.unshelve(exchange, place, now_ms) {
+            Look::OnDisk(place) => match self.unshelve(exchange, place, now_ms) {
                 Some(outcome) => return outcome,
-                None => (Told::Miss, None, place, true),
+                None => (CacheStatus::Miss, None, place, true),
             },
-            Look::Nothing(place) => (Told::Miss, None, place, true),
-            Look::Pass(place) => (Told::Miss, None, place, false),
+            Look::Nothing(place) => (CacheStatus::Miss, None, place, true),
+            Look::Pass(place) => (CacheStatus::Miss, None, place, false),
         };
         if control.only_if_cached {
             let pending = Pending {
-                told: Told::OnlyIfCached,
+                told: CacheStatus::OnlyIfCached,
                 key: Some(key),
                 fetch: None,
                 forget: None,
             };
-            exchange.kept.put(self, pending);
+            exchange.filter_state.put(self, pending);
             return answered(504);
         }
         let request = exchange.request.headers.clone();
@@ -367,7 +381,7 @@ impl Filter for CacheFilter {
 
     fn on_response(&self, exchange: &mut Exchange) {
         // An answer from the cache has been made ready already.
-        if let Some(pending) = exchange.kept.take::<_, Pending>(self) {
+        if let Some(pending) = exchange.filter_state.take::<_, Pending>(self) {
             self.finish(exchange, pending);
         }
     }

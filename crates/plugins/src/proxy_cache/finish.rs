@@ -3,7 +3,7 @@
 use super::control::{Control, age_ms};
 use super::entry::{Entry, Times};
 use super::filter::{CacheFilter, any_is_set};
-use super::pending::{Fetch, Pending, Told};
+use super::pending::{CacheStatus, Fetch, Pending};
 use super::record::{MediaType, Recorder, is_kept};
 use std::sync::Arc;
 use weir_plugin::{Exchange, Headers};
@@ -42,7 +42,7 @@ impl CacheFilter {
     }
 
     /// Makes what there is to make of what a fetch brought.
-    fn take(&self, exchange: &mut Exchange, fetch: Fetch, told: Told) -> Told {
+    fn take(&self, exchange: &mut Exchange, fetch: Fetch, told: CacheStatus) -> CacheStatus {
         let now_ms = exchange.unix_ms();
         if let Some(stored) = fetch.stored.clone() {
             let response = &exchange.response;
@@ -59,7 +59,7 @@ impl CacheFilter {
                 let age = stored.times.age_at(now_ms) / 1000;
                 let age = age.to_string();
                 exchange.response.headers.set(b"Age", age.as_bytes());
-                return Told::Stale;
+                return CacheStatus::Stale;
             }
         }
         match Recorder::begin(self, exchange, fetch) {
@@ -67,13 +67,13 @@ impl CacheFilter {
                 exchange.response.body_filters.push(recorder);
                 told
             }
-            None if self.config.words.not_kept.is_some() => Told::NotKept,
+            None if self.config.words.not_kept.is_some() => CacheStatus::NotKept,
             None => told,
         }
     }
 
     /// The service has said that what is kept still holds (RFC 9111, 4.3.4).
-    fn renew(&self, exchange: &mut Exchange, fetch: Fetch, stored: &Entry, now_ms: u64) -> Told {
+    fn renew(&self, exchange: &mut Exchange, fetch: Fetch, stored: &Entry, now_ms: u64) -> CacheStatus {
         let mut headers = Headers::default();
         let told = &exchange.response.headers;
         let is_about_body = |name: &[u8]| ABOUT_BODY.iter().any(|it| it.eq_ignore_ascii_case(name));
@@ -99,7 +99,7 @@ impl CacheFilter {
             Some(times) => self.zone.renew(&fetch.place, Entry { times, ..entry }),
             None => drop(self.zone.purge(&fetch.place)),
         }
-        Told::Revalidated
+        CacheStatus::Revalidated
     }
 
     /// Answers with what is kept, in place of what came.
@@ -140,7 +140,7 @@ impl CacheFilter {
             || !config.store_cookies && headers.contains(b"set-cookie")
             || any_is_set(&self.no_store, exchange);
         let is_known = (exchange.identity.as_ref()).is_some_and(|identity| identity.credential_id.is_some());
-        let is_own = config.per_consumer && (is_known || exchange.is_marked());
+        let is_own = config.per_consumer && (is_known || exchange.has_fingerprint());
         let is_for_one = config.cache_control
             && !is_own
             && fetch.request.contains(b"authorization")

@@ -26,9 +26,9 @@ struct Waiting {
 /// What a caller gets that wants what stands under a key.
 pub(super) enum Seat {
     /// The duty to fetch it.
-    Lead(Lead),
+    FetchLeader(FetchLeader),
     /// Another caller fetches it.
-    Wait(Landing),
+    Suspend(FetchCompleted),
     /// Another caller fetches it, and too many wait for that already.
     Full,
 }
@@ -57,24 +57,24 @@ impl Flight {
 }
 
 /// The duty to fetch. Dropping it wakes all who wait, whatever came of it.
-pub(super) struct Lead {
+pub(super) struct FetchLeader {
     zone: Arc<Zone>,
     key: Key,
     flight: Arc<Flight>,
 }
 
-impl Lead {
+impl FetchLeader {
     pub(super) fn new(zone: Arc<Zone>, key: Key, flight: Arc<Flight>) -> Self {
         Self { zone, key, flight }
     }
 
     /// How others wait for the end of the fetch; `None`: too many do.
-    pub(super) fn landing(&self) -> Option<Landing> {
-        Landing::of(&self.flight)
+    pub(super) fn landing(&self) -> Option<FetchCompleted> {
+        FetchCompleted::of(&self.flight)
     }
 }
 
-impl Drop for Lead {
+impl Drop for FetchLeader {
     fn drop(&mut self) {
         self.zone.land(&self.key, &self.flight);
         let wakers = {
@@ -90,13 +90,13 @@ impl Drop for Lead {
 }
 
 /// The end of a fetch, to be waited for. A caller that leaves takes its waker along.
-pub(super) struct Landing {
+pub(super) struct FetchCompleted {
     flight: Arc<Flight>,
     /// The place of its waker.
     place: usize,
 }
 
-impl Landing {
+impl FetchCompleted {
     /// `None`: too many wait.
     pub(super) fn of(flight: &Arc<Flight>) -> Option<Self> {
         let mut waiting = flight.waiting();
@@ -107,7 +107,7 @@ impl Landing {
     }
 }
 
-impl Future for Landing {
+impl Future for FetchCompleted {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
@@ -125,7 +125,7 @@ impl Future for Landing {
     }
 }
 
-impl Drop for Landing {
+impl Drop for FetchCompleted {
     fn drop(&mut self) {
         let mut waiting = self.flight.waiting();
         if !waiting.has_landed {

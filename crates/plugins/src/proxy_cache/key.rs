@@ -102,7 +102,7 @@ impl KeyMaker {
         let consumer = exchange.identity.as_ref().filter(|_| self.per_consumer);
         digest.part(consumer.map_or(&b""[..], |identity| identity.consumer.id.as_bytes()));
         let marks = if self.per_consumer {
-            exchange.caller_marks.as_slice()
+            exchange.identity_fingerprint.as_slice()
         } else {
             b""
         };

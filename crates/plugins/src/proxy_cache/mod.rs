@@ -21,6 +21,7 @@ mod caches;
 mod conditions;
 mod config;
 mod control;
+mod disk_codec;
 mod entry;
 mod filter;
 mod finish;
@@ -28,7 +29,6 @@ mod flight;
 mod key;
 mod pending;
 mod record;
-mod shelved;
 mod zone;
 
 pub use caches::{CachedResponse, Caches, Purge, Purged};
@@ -38,7 +38,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::headers::is_name;
-use weir_plugin::{BuildContext, Filter, Plugin, Shelves, parse_config};
+use weir_plugin::{BuildContext, DiskCaches, Filter, Plugin, parse_config};
 use zone::Zone;
 
 /// Zones at most that are held without an instance that uses them.
@@ -50,13 +50,13 @@ const DISK_BYTES: std::ops::RangeInclusive<u64> = 1_048_576..=17_592_186_044_416
 #[derive(Default)]
 pub struct ProxyCache {
     caches: Caches,
-    shelves: Option<Arc<dyn Shelves>>,
+    shelves: Option<Arc<dyn DiskCaches>>,
 }
 
 impl ProxyCache {
     /// One that can keep responses on these shelves, and whose zones are managed by `caches`. One without shelves keeps
     /// all of them in memory only.
-    pub fn on(shelves: Arc<dyn Shelves>, caches: Caches) -> Self {
+    pub fn on(shelves: Arc<dyn DiskCaches>, caches: Caches) -> Self {
         Self {
             shelves: Some(shelves),
             caches,
@@ -103,9 +103,9 @@ impl Plugin for ProxyCache {
         if !faults.is_empty() {
             return Err(faults);
         }
-        let zone = self.zone(&Caches::name(context.voice, &config.zone), &config);
+        let zone = self.zone(&Caches::name(context.dialect, &config.zone), &config);
         if let Some(purged_as) = &config.purged_as {
-            self.caches.note(context.voice, purged_as, &zone);
+            self.caches.note(context.dialect, purged_as, &zone);
         }
         Ok(Arc::new(CacheFilter::new(config, zone)))
     }

@@ -2,14 +2,14 @@
 
 use super::Words;
 use super::entry::Entry;
-use super::flight::Lead;
+use super::flight::FetchLeader;
 use super::zone::Key;
 use std::sync::Arc;
 use weir_plugin::Headers;
 
 /// How a call was answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum CacheStatus {
     Hit,
     Miss,
     Expired,
@@ -24,25 +24,25 @@ pub(super) enum Told {
 
 impl Words {
     /// The word for the status header.
-    pub(super) fn of(&self, told: Told) -> Option<&str> {
+    pub(super) fn of(&self, told: CacheStatus) -> Option<&str> {
         match told {
-            Told::Hit => Some(&self.hit),
-            Told::Miss => Some(&self.miss),
-            Told::Expired => Some(&self.expired),
-            Told::Refresh => Some(&self.refresh),
-            Told::Bypass => Some(&self.bypass),
-            Told::OtherMethod => Some(&self.other_method),
-            Told::OnlyIfCached => self.only_if_cached.as_deref(),
-            Told::Revalidated => Some(&self.revalidated),
-            Told::Stale => Some(&self.stale),
-            Told::NotKept => self.not_kept.as_deref(),
+            CacheStatus::Hit => Some(&self.hit),
+            CacheStatus::Miss => Some(&self.miss),
+            CacheStatus::Expired => Some(&self.expired),
+            CacheStatus::Refresh => Some(&self.refresh),
+            CacheStatus::Bypass => Some(&self.bypass),
+            CacheStatus::OtherMethod => Some(&self.other_method),
+            CacheStatus::OnlyIfCached => self.only_if_cached.as_deref(),
+            CacheStatus::Revalidated => Some(&self.revalidated),
+            CacheStatus::Stale => Some(&self.stale),
+            CacheStatus::NotKept => self.not_kept.as_deref(),
         }
     }
 }
 
 /// What is known of a call between its request and its response.
 pub(super) struct Pending {
-    pub(super) told: Told,
+    pub(super) told: CacheStatus,
     /// The key, where the call has one.
     pub(super) key: Option<Key>,
     /// Where its response is to be kept, and under which key others wait for it.
@@ -56,7 +56,7 @@ pub(super) struct Fetch {
     pub(super) key: Key,
     /// Where the next caller looks; another key where responses vary.
     pub(super) place: Key,
-    pub(super) lead: Option<Lead>,
+    pub(super) lead: Option<FetchLeader>,
     /// The request's headers as the caller sent them.
     pub(super) request: Headers,
     /// What is there already.

@@ -1,13 +1,13 @@
 //! A bounded store of responses, shared by all workers.
 
 use super::config::Disk;
+use super::disk_codec;
 use super::entry::{Entry, Freshness, OVERHEAD};
-use super::flight::{Flight, Landing, Lead, Seat};
-use super::shelved;
+use super::flight::{FetchCompleted, FetchLeader, Flight, Seat};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use weir_plugin::{Headers, Shelf, Shelves};
+use weir_plugin::{DiskCache, DiskCaches, Headers};
 
 /// A digest of what tells responses apart.
 pub(super) type Key = [u8; 32];
@@ -57,7 +57,7 @@ pub(super) enum Look {
     /// Nothing under this key.
     Nothing(Key),
     /// Nothing in memory under this key, but perhaps on the shelf.
-    Shelved(Key),
+    OnDisk(Key),
 }
 
 /// The store.
@@ -66,13 +66,13 @@ pub(super) struct Zone {
     max_shard_bytes: usize,
     salt: AtomicU64,
     /// Where responses are kept besides, and the place once it was needed.
-    disk: Option<(Disk, Arc<dyn Shelves>)>,
-    shelf: OnceLock<Arc<dyn Shelf>>,
+    disk: Option<(Disk, Arc<dyn DiskCaches>)>,
+    shelf: OnceLock<Arc<dyn DiskCache>>,
 }
 
 impl Zone {
     /// A store of so many bytes of memory at most.
-    pub(super) fn new(max_bytes: usize, disk: Option<(Disk, Arc<dyn Shelves>)>) -> Self {
+    pub(super) fn new(max_bytes: usize, disk: Option<(Disk, Arc<dyn DiskCaches>)>) -> Self {
         Self {
             shards: Default::default(),
             max_shard_bytes: max_bytes / SHARDS,
@@ -83,7 +83,7 @@ impl Zone {
     }
 
     /// The shelf. It is opened by the first call that needs it, not by a configuration that is only checked.
-    pub(super) fn shelf(&self) -> Option<&Arc<dyn Shelf>> {
+    pub(super) fn shelf(&self) -> Option<&Arc<dyn DiskCache>> {
         let (disk, shelves) = self.disk.as_ref()?;
         Some(self.shelf.get_or_init(|| shelves.open(&disk.path, disk.size)))
     }
@@ -114,7 +114,7 @@ impl Zone {
 
     fn look_on_shelf(&self, key: Key) -> Look {
         match self.shelf().is_some_and(|shelf| shelf.may_have(&key)) {
-            true => Look::Shelved(key),
+            true => Look::OnDisk(key),
             false => Look::Nothing(key),
         }
     }
@@ -126,11 +126,11 @@ impl Zone {
         if let Some(flight) = shard.flights.get(&key)
             && !flight.is_overdue(now_ms, wait_ms)
         {
-            return Landing::of(flight).map_or(Seat::Full, Seat::Wait);
+            return FetchCompleted::of(flight).map_or(Seat::Full, Seat::Suspend);
         }
         let flight = Arc::new(Flight::new(now_ms));
         shard.flights.insert(key, Arc::clone(&flight));
-        Seat::Lead(Lead::new(Arc::clone(self), key, flight))
+        Seat::FetchLeader(FetchLeader::new(Arc::clone(self), key, flight))
     }
 
     /// A fetch is over. Another one may have taken over meanwhile.
@@ -187,7 +187,7 @@ impl Zone {
     /// Keeps something in memory and on the shelf.
     fn keep(&self, key: &Key, slot: Slot) {
         if let Some(shelf) = self.shelf()
-            && let Some(data) = shelved::write(&slot)
+            && let Some(data) = disk_codec::write(&slot)
         {
             shelf.write(*key, data);
         }

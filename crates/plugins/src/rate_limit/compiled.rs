@@ -1,10 +1,10 @@
 //! Limits and what they count by, read from the configuration once.
 
 use super::{Limit, LimitHeaders, Per, SummaryHeaders};
-use crate::counting::Number;
+use crate::rate_key::Number;
 use weir_flow::rate_limit::{Window, WindowLimit};
 use weir_plugin::headers::FieldName;
-use weir_plugin::{Exchange, Undecided};
+use weir_plugin::{Exchange, Indeterminate};
 
 /// A limit made ready for many calls.
 pub(super) struct CompiledLimit {
@@ -81,7 +81,7 @@ impl CompiledLimit {
     }
 
     /// Why the limit for this call cannot be believed.
-    pub(super) fn undecided(&self, exchange: &Exchange) -> Option<Undecided> {
+    pub(super) fn undecided(&self, exchange: &Exchange) -> Option<Indeterminate> {
         let span = match &self.window {
             Span::Fixed(_) => None,
             Span::FromFirst(seconds) | Span::Sliding(seconds) => seconds.undecided(exchange),

@@ -1,12 +1,12 @@
 //! The rate limit at work: configuration made ready for many calls.
 
 use super::compiled::{CompiledLimit, Names, length_ms};
-use super::{Config, OnFailure, Otherwise};
-use crate::counting::Counted;
-use crate::counting::settled::is_settled;
+use super::{Config, MissingKey, OnFailure};
+use crate::rate_key::RateKey;
+use crate::rate_key::settled::is_settled;
 use weir_flow::rate_limit::{Counters, Limiter, MAX_LIMITS, Verdict, Window, WindowLimit, WindowState};
 use weir_plugin::headers::FieldName;
-use weir_plugin::{Exchange, Filter, Headers, Outcome, Phases, Refusal, RefusalKind, Undecided};
+use weir_plugin::{Exchange, Filter, Headers, Indeterminate, Outcome, Phases, Refusal, RefusalKind};
 
 /// An instance of `rate-limit` whose counters are those of this process.
 pub(super) struct Limits {
@@ -23,14 +23,14 @@ pub(super) struct Limits {
 
 /// Limits with the same key.
 pub(super) struct Group {
-    pub(super) by: Counted,
-    pub(super) otherwise: Missing,
+    pub(super) by: RateKey,
+    pub(super) otherwise: KeyFallback,
     limits: Vec<CompiledLimit>,
 }
 
 /// What happens where there is no key.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Missing {
+pub(super) enum KeyFallback {
     Ip,
     Pass,
     Fail,
@@ -39,7 +39,7 @@ pub(super) enum Missing {
 }
 
 /// How a call without a key goes on.
-pub(super) enum GoOn {
+pub(super) enum NoKey {
     ByAddress,
     WithTheNext,
 }
@@ -75,7 +75,7 @@ impl Group {
 
 /// How a group's limits stand after a decision.
 #[derive(Clone, Copy, Default)]
-struct Standing {
+struct WindowStatus {
     state: WindowState,
     length_ms: u64,
 }
@@ -83,7 +83,7 @@ struct Standing {
 /// What came of all groups so far.
 pub(super) struct Decision {
     pub(super) allowed: bool,
-    standings: [Standing; MAX_LIMITS],
+    standings: [WindowStatus; MAX_LIMITS],
     pub(super) count: usize,
     passes_uncounted: bool,
 }
@@ -92,7 +92,7 @@ impl Default for Decision {
     fn default() -> Self {
         Self {
             allowed: true,
-            standings: [Standing::default(); MAX_LIMITS],
+            standings: [WindowStatus::default(); MAX_LIMITS],
             count: 0,
             passes_uncounted: false,
         }
@@ -104,14 +104,14 @@ pub(super) struct Failure;
 
 impl Decision {
     /// How a call goes on that has nothing to count by.
-    pub(super) fn go_on_without(&mut self, otherwise: Missing) -> Result<GoOn, Failure> {
+    pub(super) fn go_on_without(&mut self, otherwise: KeyFallback) -> Result<NoKey, Failure> {
         match otherwise {
-            Missing::Ip => Ok(GoOn::ByAddress),
-            Missing::Fail => Err(Failure),
-            Missing::Skip => Ok(GoOn::WithTheNext),
-            Missing::Pass => {
+            KeyFallback::Ip => Ok(NoKey::ByAddress),
+            KeyFallback::Fail => Err(Failure),
+            KeyFallback::Skip => Ok(NoKey::WithTheNext),
+            KeyFallback::Pass => {
                 self.passes_uncounted = true;
-                Ok(GoOn::WithTheNext)
+                Ok(NoKey::WithTheNext)
             }
         }
     }
@@ -134,19 +134,19 @@ impl Limits {
             match limit.by.clone() {
                 None => common.push(CompiledLimit::new(limit)),
                 Some(by) => groups.push(Group {
-                    by: Counted::new(scope, 1 + index as u8, by),
-                    otherwise: Missing::Skip,
+                    by: RateKey::new(scope, 1 + index as u8, by),
+                    otherwise: KeyFallback::Skip,
                     limits: vec![CompiledLimit::new(limit)],
                 }),
             }
         }
         if !common.is_empty() {
             groups.push(Group {
-                by: Counted::new(scope, 0, config.by),
+                by: RateKey::new(scope, 0, config.by),
                 otherwise: match config.otherwise {
-                    Otherwise::Ip => Missing::Ip,
-                    Otherwise::Nothing => Missing::Pass,
-                    Otherwise::Fail => Missing::Fail,
+                    MissingKey::Ip => KeyFallback::Ip,
+                    MissingKey::Nothing => KeyFallback::Pass,
+                    MissingKey::Fail => KeyFallback::Fail,
                 },
                 limits: common,
             });
@@ -175,8 +175,8 @@ impl Limits {
             let key = match (group.by.key(exchange), group.otherwise) {
                 (Some(key), _) => key,
                 (None, otherwise) => match decision.go_on_without(otherwise)? {
-                    GoOn::ByAddress => group.by.key_of_address(exchange.request.client),
-                    GoOn::WithTheNext => continue,
+                    NoKey::ByAddress => group.by.key_of_address(exchange.request.client),
+                    NoKey::WithTheNext => continue,
                 },
             };
             let limits = group.read(exchange, decision.count)?;
@@ -217,7 +217,7 @@ impl Limits {
         let before = decision.count;
         decision.allowed = matches!(verdict, Verdict::Allowed);
         for (limit, state) in limits.as_slice().iter().zip(states) {
-            decision.standings[decision.count] = Standing {
+            decision.standings[decision.count] = WindowStatus {
                 state: *state,
                 length_ms: length_ms(limit.window),
             };
@@ -252,7 +252,7 @@ impl Limits {
     }
 
     /// Headers about each limit of a group.
-    fn tell(&self, group: &Group, standings: &[Standing], exchange: &mut Exchange) {
+    fn tell(&self, group: &Group, standings: &[WindowStatus], exchange: &mut Exchange) {
         for (limit, standing) in group.limits.iter().zip(standings) {
             let names = &limit.headers;
             let out = &mut exchange.response_headers;
@@ -266,7 +266,7 @@ impl Limits {
     fn sum_up(&self, decision: &Decision, exchange: &mut Exchange) {
         let standings = decision.standings[..decision.count].iter();
         let tightest = standings.min_by_key(|it| (it.state.remaining, std::cmp::Reverse(it.length_ms)));
-        let Some(Standing { state, .. }) = tightest else {
+        let Some(WindowStatus { state, .. }) = tightest else {
             return;
         };
         let out = &mut exchange.response_headers;
@@ -306,7 +306,7 @@ impl Filter for Limits {
             .any(|group| group.by.needs_body() || group.limits.iter().any(CompiledLimit::needs_body))
     }
 
-    fn undecided(&self, exchange: &Exchange) -> Option<Undecided> {
+    fn indeterminate(&self, exchange: &Exchange) -> Option<Indeterminate> {
         self.groups.iter().find_map(|group| {
             let mut limits = group.limits.iter();
             let by = group.by.undecided(exchange);

@@ -1,6 +1,6 @@
 //! What can be wrong with a configuration of `rate-limit`.
 
-use super::{Amount, Config, Per};
+use super::{Config, LimitValue, Per};
 use weir_flow::rate_limit::MAX_LIMITS;
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::headers::is_name;
@@ -36,7 +36,7 @@ pub(super) fn faults(config: &Config) -> Vec<Diagnostic> {
         .collect();
     for (index, limit) in config.limits.iter().enumerate() {
         let path = root.field("limits").index(index);
-        if let Per::Seconds(Amount::Number(0)) | Per::SlidingSeconds(Amount::Number(0)) = limit.per {
+        if let Per::Seconds(LimitValue::Number(0)) | Per::SlidingSeconds(LimitValue::Number(0)) = limit.per {
             fault(path.field("per"), "expected at least 1 second".to_owned());
         }
         let names = [

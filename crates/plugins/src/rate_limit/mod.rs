@@ -20,9 +20,9 @@ mod engine;
 mod faults;
 mod shared;
 
-use crate::checks::Faults;
-pub use crate::counting::{Amount, CountBy, OnFailure, Otherwise};
-use crate::redis::{Ledger, WindowStore};
+use crate::config_checks::ConfigErrors;
+pub use crate::rate_key::{CountBy, LimitValue, MissingKey, OnFailure};
+use crate::redis::{Accumulator, WindowStore};
 use engine::Limits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -62,7 +62,7 @@ impl Plugin for RateLimit {
 
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let mut config: Config = parse_config(config)?;
-        let mut faults = Faults::default();
+        let mut faults = ConfigErrors::default();
         faults.extend(faults::faults(&config));
         let store = config.store.take();
         let shared = store.and_then(|store| store.compile(&mut faults));
@@ -74,7 +74,7 @@ impl Plugin for RateLimit {
         let Some(delay) = shared.settle_every else {
             return Ok(Arc::new(AskedLimits { limits, shared }));
         };
-        let ledger = Arc::new(Ledger::new(shared, limits.counters.clone(), delay));
+        let ledger = Arc::new(Accumulator::new(shared, limits.counters.clone(), delay));
         Ok(Arc::new(SettledLimits { limits, ledger }))
     }
 }
@@ -92,7 +92,7 @@ pub struct Config {
     pub by: CountBy,
     /// What a call is counted by that has no value for `by`.
     #[serde(default)]
-    pub otherwise: Otherwise,
+    pub otherwise: MissingKey,
     /// Which counters are used. Instances with equal scopes share them. Default: the instance's id, so that each
     /// instance counts for itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,7 +101,7 @@ pub struct Config {
     #[serde(default = "too_many_requests")]
     #[schemars(range(min = 200, max = 599))]
     pub status: u16,
-    /// What calls over the limit are told, in place of the voice's own words.
+    /// What calls over the limit are told, in place of the dialect's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// Whether calls over the limit are refused. `false`: they pass, and only the headers tell.
@@ -130,7 +130,7 @@ impl Default for Config {
         Self {
             limits: Vec::new(),
             by: CountBy::default(),
-            otherwise: Otherwise::default(),
+            otherwise: MissingKey::default(),
             scope: None,
             status: too_many_requests(),
             message: None,
@@ -152,7 +152,7 @@ fn too_many_requests() -> u16 {
 #[serde(deny_unknown_fields)]
 pub struct Limit {
     /// Calls that pass in one window.
-    pub count: Amount,
+    pub count: LimitValue,
     /// The window.
     pub per: Per,
     /// What this limit counts by, in place of the configuration's `by`. Limits with one of their own are checked one
@@ -182,10 +182,10 @@ pub enum Per {
     /// The calendar year.
     Year,
     /// So many seconds, beginning with the first call that is counted; at least 1.
-    Seconds(Amount),
+    Seconds(LimitValue),
     /// The last so many seconds, at least 1. Calls are counted in windows of the clock; those of the window before count
     /// for as much as of it lies in the span, as if they had come evenly.
-    SlidingSeconds(Amount),
+    SlidingSeconds(LimitValue),
 }
 
 /// Names of the response headers about the tightest limit: the one with the fewest calls left, of several such the

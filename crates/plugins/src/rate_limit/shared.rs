@@ -1,12 +1,12 @@
 //! Instances of `rate-limit` whose counts several gateways share: each call asks the Redis, or counts here what is
 //! settled there later.
 
-use super::engine::{Decision, Failure, GoOn, Group, Limited, Limits};
-use crate::counting::settled::is_settled;
-use crate::redis::{Ledger, Shared, answer, run, windows};
+use super::engine::{Decision, Failure, Group, Limited, Limits, NoKey};
+use crate::rate_key::settled::is_settled;
+use crate::redis::{Accumulator, Shared, answer, run, windows};
 use std::sync::Arc;
 use weir_flow::rate_limit::{MAX_LIMITS, WindowState};
-use weir_plugin::{Exchange, Filter, Outcome, Phases, RedisWork, Undecided};
+use weir_plugin::{Exchange, Filter, Indeterminate, Outcome, Phases, RedisCommand};
 
 /// An instance of which each call asks the Redis.
 pub(super) struct AskedLimits {
@@ -32,8 +32,8 @@ impl AskedLimits {
             let name = match group.by.name(exchange) {
                 Some(name) => name,
                 None => match progress.decision.go_on_without(group.otherwise)? {
-                    GoOn::ByAddress => group.by.name_of_address(exchange.request.client),
-                    GoOn::WithTheNext => {
+                    NoKey::ByAddress => group.by.name_of_address(exchange.request.client),
+                    NoKey::WithTheNext => {
                         progress.done += 1;
                         continue;
                     }
@@ -81,15 +81,15 @@ impl Filter for AskedLimits {
         self.limits.needs_body()
     }
 
-    fn undecided(&self, exchange: &Exchange) -> Option<Undecided> {
-        self.limits.undecided(exchange)
+    fn indeterminate(&self, exchange: &Exchange) -> Option<Indeterminate> {
+        self.limits.indeterminate(exchange)
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         if is_settled(exchange, "rate-limit") {
             return Outcome::Continue;
         }
-        let mut progress: Progress = exchange.kept.take(self).unwrap_or_default();
+        let mut progress: Progress = exchange.filter_state.take(self).unwrap_or_default();
         if let Some(group) = self.limits.groups.get(progress.done)
             && let Some(outcome) = self.take_in(group, exchange, &mut progress)
         {
@@ -99,7 +99,7 @@ impl Filter for AskedLimits {
             false => Ok(progress.decision),
             true => match self.go_on(exchange, &mut progress) {
                 Ok(Some(ask)) => {
-                    exchange.kept.put(self, progress);
+                    exchange.filter_state.put(self, progress);
                     return ask;
                 }
                 Ok(None) => progress.decision.conclude(),
@@ -116,7 +116,7 @@ impl Filter for AskedLimits {
 /// An instance that counts here and settles.
 pub(super) struct SettledLimits {
     pub(super) limits: Limits,
-    pub(super) ledger: Arc<Ledger>,
+    pub(super) ledger: Arc<Accumulator>,
 }
 
 impl Filter for SettledLimits {
@@ -128,8 +128,8 @@ impl Filter for SettledLimits {
         self.limits.needs_body()
     }
 
-    fn undecided(&self, exchange: &Exchange) -> Option<Undecided> {
-        self.limits.undecided(exchange)
+    fn indeterminate(&self, exchange: &Exchange) -> Option<Indeterminate> {
+        self.limits.indeterminate(exchange)
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
@@ -148,8 +148,8 @@ impl Filter for SettledLimits {
             });
         let refusal = self.limits.conclude(decision, exchange);
         match refusal {
-            refusal if has_counted && self.ledger.starts() => Outcome::Redis(Box::new(RedisWork::Settle(
-                Arc::clone(&self.ledger) as Arc<dyn weir_plugin::RedisLedger>,
+            refusal if has_counted && self.ledger.starts() => Outcome::Redis(Box::new(RedisCommand::Settle(
+                Arc::clone(&self.ledger) as Arc<dyn weir_plugin::RedisAccumulator>,
                 refusal,
             ))),
             None => Outcome::Continue,

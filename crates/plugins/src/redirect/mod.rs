@@ -8,7 +8,7 @@
 //! Security: a `location` that begins with what callers send lets them choose where others are sent to. Whatever a
 //! header cannot hold is taken out of the address.
 
-use crate::captures::{CaptureTemplate, Found};
+use crate::path_captures::{CaptureTemplate, Found};
 use regex::bytes::Regex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -123,7 +123,7 @@ impl Plugin for Redirect {
                 believes: config.believe_forwarded_proto,
             })
         } else if let Some(Replacement { pattern, replacement }) = &config.pattern {
-            match crate::patterns::compile(pattern, root.field("pattern").field("pattern")) {
+            match crate::regex_list::compile(pattern, root.field("pattern").field("pattern")) {
                 Ok(regex) => Some(To::Pattern(regex, CaptureTemplate::parse(replacement))),
                 Err(found) => {
                     faults.push(found);

@@ -1,21 +1,21 @@
 //! Counts that several gateways share: they stand in a Redis, which each call asks or with which counts are settled now
 //! and then. What limiters have in common there: the options, and the scripts that count in one step.
 
-mod ledger;
+mod accumulator;
 pub(crate) mod scripts;
 pub(crate) mod windows;
 
-pub(crate) use ledger::Ledger;
+pub(crate) use accumulator::Accumulator;
 
-use crate::checks::Faults;
+use crate::config_checks::ConfigErrors;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_plugin::{
-    Exchange, Outcome, RedisAddress, RedisAnswer, RedisCall, RedisPlace, RedisScript, RedisServer, RedisTls,
-    RedisWork, Refusal, RefusalKind,
+    Exchange, Outcome, RedisAddress, RedisAnswer, RedisCall, RedisCommand, RedisScript, RedisServer,
+    RedisTls, RedisTopology, Refusal, RefusalKind,
 };
 
 /// Where counts stand that several gateways share.
@@ -26,8 +26,8 @@ pub struct Store {
     pub redis: Redis,
     /// What becomes of calls while the Redis is away.
     #[serde(default)]
-    pub when_away: WhenAway,
-    /// What callers are told who are refused for that reason, in place of the voice's own words.
+    pub when_away: OnUnavailable,
+    /// What callers are told who are refused for that reason, in place of the dialect's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub away_message: Option<String>,
 }
@@ -37,7 +37,7 @@ impl Store {
     pub fn new(redis: Redis) -> Self {
         Self {
             redis,
-            when_away: WhenAway::default(),
+            when_away: OnUnavailable::default(),
             away_message: None,
         }
     }
@@ -51,8 +51,8 @@ pub struct WindowStore {
     pub redis: Redis,
     /// What becomes of calls while the Redis is away.
     #[serde(default)]
-    pub when_away: WhenAway,
-    /// What callers are told who are refused for that reason, in place of the voice's own words.
+    pub when_away: OnUnavailable,
+    /// What callers are told who are refused for that reason, in place of the dialect's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub away_message: Option<String>,
     /// Seconds, 0.01 to 3600. No call asks the Redis then: each gateway counts for itself, and adds what it has counted
@@ -68,19 +68,19 @@ impl WindowStore {
     pub fn new(redis: Redis) -> Self {
         Self {
             redis,
-            when_away: WhenAway::default(),
+            when_away: OnUnavailable::default(),
             away_message: None,
             settle_every: None,
         }
     }
 
     /// Makes the store ready; faults are told with their places.
-    pub(crate) fn compile(self, faults: &mut Faults) -> Option<Shared> {
+    pub(crate) fn compile(self, faults: &mut ConfigErrors) -> Option<Shared> {
         if self
             .settle_every
             .is_some_and(|seconds| !(0.01..=3600.0).contains(&seconds))
         {
-            faults.tell_at(&["store", "settle_every"], "expected 0.01 to 3600 seconds");
+            faults.add_at(&["store", "settle_every"], "expected 0.01 to 3600 seconds");
         }
         let settle_every = self.settle_every;
         let store = Store {
@@ -100,7 +100,7 @@ impl WindowStore {
 /// What becomes of calls while a Redis is away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum WhenAway {
+pub enum OnUnavailable {
     /// The gateway counts them for itself.
     #[default]
     Local,
@@ -211,14 +211,14 @@ impl fmt::Debug for Password {
 pub(crate) struct Shared {
     pub(crate) server: Arc<RedisServer>,
     pub(crate) prefix: Arc<[u8]>,
-    pub(crate) when_away: WhenAway,
+    pub(crate) when_away: OnUnavailable,
     away_message: Option<String>,
     pub(crate) settle_every: Option<Duration>,
 }
 
 impl Store {
     /// Makes the store ready; faults are told with their places.
-    pub(crate) fn compile(self, faults: &mut Faults) -> Option<Shared> {
+    pub(crate) fn compile(self, faults: &mut ConfigErrors) -> Option<Shared> {
         let redis = self.redis;
         let times = [
             ("connect_timeout_ms", redis.connect_timeout_ms),
@@ -226,7 +226,7 @@ impl Store {
         ];
         for (field, time) in times {
             if !(1..=60_000).contains(&time) {
-                faults.tell_at(&["store", "redis", field], "expected 1 to 60,000 milliseconds");
+                faults.add_at(&["store", "redis", field], "expected 1 to 60,000 milliseconds");
             }
         }
         if redis.prefix.len() > 64
@@ -235,7 +235,7 @@ impl Store {
                 .bytes()
                 .all(|byte| byte.is_ascii_graphic() && !b"{}".contains(&byte))
         {
-            faults.tell_at(
+            faults.add_at(
                 &["store", "redis", "prefix"],
                 "expected at most 64 visible characters without braces",
             );
@@ -263,14 +263,14 @@ impl Store {
     }
 }
 
-fn place(redis: &Redis, faults: &mut Faults) -> Option<RedisPlace> {
+fn place(redis: &Redis, faults: &mut ConfigErrors) -> Option<RedisTopology> {
     let given = [
         redis.host.is_some(),
         redis.sentinel.is_some(),
         !redis.cluster.is_empty(),
     ];
     if given.into_iter().filter(|is_given| *is_given).count() != 1 {
-        faults.tell_at(
+        faults.add_at(
             &["store", "redis"],
             "expected one of `host`, `sentinel` and `cluster`",
         );
@@ -278,9 +278,9 @@ fn place(redis: &Redis, faults: &mut Faults) -> Option<RedisPlace> {
     }
     if let Some(host) = &redis.host {
         if host.is_empty() || redis.port == 0 {
-            faults.tell_at(&["store", "redis", "host"], "expected a host and a port");
+            faults.add_at(&["store", "redis", "host"], "expected a host and a port");
         }
-        return Some(RedisPlace::Single(RedisAddress {
+        return Some(RedisTopology::Single(RedisAddress {
             host: host.clone(),
             port: redis.port,
         }));
@@ -288,13 +288,13 @@ fn place(redis: &Redis, faults: &mut Faults) -> Option<RedisPlace> {
     let mut addresses = |texts: &[String], field: &[&str]| {
         let read: Option<Vec<_>> = texts.iter().map(|text| address(text)).collect();
         if read.as_ref().is_none_or(Vec::is_empty) {
-            faults.tell_at(field, "expected addresses as `host:port`");
+            faults.add_at(field, "expected addresses as `host:port`");
         }
         read.filter(|read| !read.is_empty())
     };
     if let Some(sentinel) = &redis.sentinel {
         let field = ["store", "redis", "sentinel", "sentinels"];
-        return Some(RedisPlace::Sentinel {
+        return Some(RedisTopology::Sentinel {
             sentinels: addresses(&sentinel.sentinels, &field)?,
             master: sentinel.master.clone(),
             username: sentinel.username.clone().filter(|it| !it.is_empty()),
@@ -307,9 +307,9 @@ fn place(redis: &Redis, faults: &mut Faults) -> Option<RedisPlace> {
     }
     let nodes = addresses(&redis.cluster, &["store", "redis", "cluster"])?;
     if redis.database != 0 {
-        faults.tell_at(&["store", "redis", "database"], "a cluster has only database 0");
+        faults.add_at(&["store", "redis", "database"], "a cluster has only database 0");
     }
-    Some(RedisPlace::Cluster(nodes))
+    Some(RedisTopology::Cluster(nodes))
 }
 
 fn address(text: &str) -> Option<RedisAddress> {
@@ -328,9 +328,9 @@ impl Shared {
     /// What becomes of a call while the Redis is away; `None`: it is counted here.
     pub(crate) fn away(&self, plugin: &'static str) -> Option<Outcome> {
         match self.when_away {
-            WhenAway::Local => None,
-            WhenAway::Pass => Some(Outcome::Continue),
-            WhenAway::Refuse => {
+            OnUnavailable::Local => None,
+            OnUnavailable::Pass => Some(Outcome::Continue),
+            OnUnavailable::Refuse => {
                 let reason = "the Redis that counts calls is away";
                 let mut refusal = Refusal::new(RefusalKind::PluginFailed { plugin, reason });
                 refusal.message.clone_from(&self.away_message);
@@ -342,7 +342,7 @@ impl Shared {
 
 /// Has the engine run a script.
 pub(crate) fn run(call: RedisCall) -> Outcome {
-    Outcome::Redis(Box::new(RedisWork::Run(call)))
+    Outcome::Redis(Box::new(RedisCommand::Run(call)))
 }
 
 /// What came of the script that was run last.

@@ -7,13 +7,13 @@ use crate::testkit::{NOW_MS, build, exchange, lines, prepare, refused_at, word};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::rc::Rc;
-use weir_plugin::RedisOutlet;
+use weir_plugin::RedisPublisher;
 
 /// Keeps what is posted.
 #[derive(Default)]
 struct Outlet(RefCell<Vec<RedisCall>>);
 
-impl RedisOutlet for Outlet {
+impl RedisPublisher for Outlet {
     fn post(&self, call: RedisCall) {
         self.0.borrow_mut().push(call);
     }
@@ -29,8 +29,8 @@ fn words(call: &RedisCall) -> Vec<String> {
 fn asked(outcome: &Outcome) -> &RedisCall {
     match outcome {
         Outcome::Redis(work) => match &**work {
-            RedisWork::Run(call) => call,
-            RedisWork::Settle(..) => panic!("nothing is asked"),
+            RedisCommand::Run(call) => call,
+            RedisCommand::Settle(..) => panic!("nothing is asked"),
         },
         other => panic!("nothing is asked: {other:?}"),
     }
@@ -40,7 +40,7 @@ fn tell(exchange: &mut Exchange, numbers: Option<&[i64]>) -> Rc<Outlet> {
     let outlet = Rc::new(Outlet::default());
     exchange.redis = Some(numbers.map(|numbers| RedisAnswer {
         numbers: numbers.to_vec(),
-        outlet: Rc::clone(&outlet) as Rc<dyn RedisOutlet>,
+        outlet: Rc::clone(&outlet) as Rc<dyn RedisPublisher>,
     }));
     outlet
 }
@@ -98,7 +98,9 @@ fn options_are_checked() {
 fn passwords_do_not_show() {
     let redis: Redis = serde_json::from_value(json!({"host": "h", "password": "geheim"})).expect("valid");
     assert!(!format!("{redis:?}").contains("geheim"));
-    let shared = Store::new(redis).compile(&mut Faults::default()).expect("valid");
+    let shared = Store::new(redis)
+        .compile(&mut ConfigErrors::default())
+        .expect("valid");
     assert!(!format!("{shared:?}").contains("geheim"));
 }
 
@@ -249,7 +251,7 @@ fn counts_are_settled() {
     let Outcome::Redis(work) = first else {
         panic!("the engine is told that there is something to settle: {first:?}");
     };
-    let RedisWork::Settle(ledger, None) = *work else {
+    let RedisCommand::Settle(ledger, None) = *work else {
         panic!("the call goes on");
     };
     assert_eq!(ledger.delay(), Duration::from_millis(500));

@@ -1,7 +1,7 @@
 //! Changing the fields of request bodies, JSON or forms. Steps over headers and query stand elsewhere.
 
 use crate::expression::Fault;
-use crate::field_steps::{FieldSteps, Fields, Multipart, Pairs};
+use crate::field_edits::{FieldEdits, Fields, Multipart, Pairs};
 use serde_json::{Map, Value};
 use weir_plugin::multipart::boundary;
 use weir_plugin::{Exchange, Request};
@@ -45,7 +45,7 @@ pub(super) fn form_pairs(request: &Request) -> Option<Pairs> {
 ///
 /// # Errors
 /// When an expression cannot be evaluated.
-pub(super) fn change(steps: &FieldSteps, exchange: &mut Exchange) -> Result<(), Fault> {
+pub(super) fn change(steps: &FieldEdits, exchange: &mut Exchange) -> Result<(), Fault> {
     let request = &exchange.request;
     if request.has_body && request.body.is_none() {
         // Too large to be read.
@@ -70,7 +70,7 @@ pub(super) fn change(steps: &FieldSteps, exchange: &mut Exchange) -> Result<(), 
     Ok(())
 }
 
-fn change_json(steps: &FieldSteps, body: &[u8], exchange: &Exchange) -> Result<Option<Vec<u8>>, Fault> {
+fn change_json(steps: &FieldEdits, body: &[u8], exchange: &Exchange) -> Result<Option<Vec<u8>>, Fault> {
     let parsed = match body.trim_ascii().is_empty() {
         true => Ok(Value::Object(Map::new())),
         false => serde_json::from_slice(body),

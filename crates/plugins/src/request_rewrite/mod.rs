@@ -17,11 +17,11 @@ mod target;
 
 pub(crate) use body::set_body;
 
-use crate::captures::Found;
 use crate::expression::{Fault, Interpolated};
-use crate::field_steps::{FieldStep, FieldSteps, Pairs};
-use crate::header_steps::{HeaderStep, HeaderSteps, Side};
-use crate::texts::{Dialect, Text};
+use crate::field_edits::{FieldEdit, FieldEdits, Pairs};
+use crate::header_edits::{HeaderEdit, HeaderEdits, Side};
+use crate::path_captures::Found;
+use crate::text_template::{TemplateSyntax, TextTemplate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -30,7 +30,7 @@ use target::{NewTarget, Rewritten};
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::headers::{is_token, is_value};
 use weir_plugin::{
-    BuildContext, Exchange, Filter, Outcome, Phases, Plugin, RefusalKind, bit_about_client, parse_config,
+    BuildContext, Exchange, Filter, Outcome, Phases, Plugin, RefusalKind, client_header_bit, parse_config,
 };
 
 /// Configuration of `request-rewrite`.
@@ -57,16 +57,16 @@ pub struct Config {
     pub host_yields: bool,
     /// Changes of the headers. Values may hold variables, and `$1` to `$9` for what the groups of the pattern that
     /// was used have found (without one, they are empty).
-    pub headers: Vec<HeaderStep>,
+    pub headers: Vec<HeaderEdit>,
     /// Changes of `X-Forwarded-Proto`, `-Host`, `-Port` and `X-Real-IP` count, whatever the client has sent; otherwise the
     /// gateway's own values stand there where the client has sent any of their kind.
     pub about_client: bool,
     /// Changes of the query. Its arguments are then encoded anew, in the order of their names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub query: Vec<FieldStep>,
+    pub query: Vec<FieldEdit>,
     /// Changes of the fields of a body: a form, urlencoded or in parts, or an object in JSON.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub body: Vec<FieldStep>,
+    pub body: Vec<FieldEdit>,
     /// The fields of an urlencoded body are put into the query too.
     pub form_to_query: bool,
     /// The largest body whose fields are changed, in bytes; larger ones are refused.
@@ -154,13 +154,13 @@ impl Plugin for RequestRewrite {
             faults.push(Diagnostic::error(root.field("max_body_bytes"), message));
         }
         let dialect = match config.expressions {
-            true => Dialect::Expressions,
-            false => Dialect::from(config.variables),
+            true => TemplateSyntax::Expressions,
+            false => TemplateSyntax::from(config.variables),
         };
         // Paths have had variables always, hosts never.
         let target = NewTarget::compile(&config, dialect);
         let target = target.map_err(|more| faults.extend(more));
-        let headers = HeaderSteps::compile(&config.headers, dialect, &root.field("headers"));
+        let headers = HeaderEdits::compile(&config.headers, dialect, &root.field("headers"));
         let headers = headers.map_err(|more| faults.extend(more));
         let decided = match config.about_client {
             true => config
@@ -169,19 +169,19 @@ impl Plugin for RequestRewrite {
                 .fold(0, |bits, step| bits | about_client(step)),
             false => 0,
         };
-        let query = FieldSteps::compile(&config.query, dialect, &root.field("query"));
+        let query = FieldEdits::compile(&config.query, dialect, &root.field("query"));
         let query = query.map_err(|more| faults.extend(more));
-        let body = FieldSteps::compile(&config.body, dialect, &root.field("body"));
+        let body = FieldEdits::compile(&config.body, dialect, &root.field("body"));
         let body = body.map_err(|more| faults.extend(more));
         let host_dialect = if config.expressions {
             dialect
         } else {
-            Dialect::Plain
+            TemplateSyntax::Plain
         };
         let host = config
             .host
             .as_deref()
-            .map(|host| Text::parse(host, host_dialect))
+            .map(|host| TextTemplate::parse(host, host_dialect))
             .transpose();
         let host = host.map_err(|message| faults.push(Diagnostic::error(root.field("host"), message)));
         match (target, headers, query, body, host, faults.is_empty()) {
@@ -204,16 +204,16 @@ impl Plugin for RequestRewrite {
 }
 
 /// The bits of the headers about the client that a step changes.
-fn about_client(step: &HeaderStep) -> u8 {
+fn about_client(step: &HeaderEdit) -> u8 {
     let names: Vec<&String> = match step {
-        HeaderStep::Remove(names) => names.iter().collect(),
-        HeaderStep::Rename(names) => names.iter().flat_map(|(old, new)| [old, new]).collect(),
-        HeaderStep::Set(lines)
-        | HeaderStep::Replace(lines)
-        | HeaderStep::Add(lines)
-        | HeaderStep::Append(lines) => lines.keys().collect(),
+        HeaderEdit::Remove(names) => names.iter().collect(),
+        HeaderEdit::Rename(names) => names.iter().flat_map(|(old, new)| [old, new]).collect(),
+        HeaderEdit::Set(lines)
+        | HeaderEdit::Replace(lines)
+        | HeaderEdit::Add(lines)
+        | HeaderEdit::Append(lines) => lines.keys().collect(),
     };
-    names.iter().fold(0, |bits, name| bits | bit_about_client(name))
+    names.iter().fold(0, |bits, name| bits | client_header_bit(name))
 }
 
 /// The most that `max_body_bytes` may be.
@@ -223,14 +223,14 @@ const MAX_BODY: usize = 64 << 20;
 struct RewriteFilter {
     target: NewTarget,
     method: Option<String>,
-    host: Option<Text>,
-    headers: HeaderSteps,
+    host: Option<TextTemplate>,
+    headers: HeaderEdits,
     /// The host gives way to the upstream's own.
     host_yields: bool,
     /// The bits of the headers about the client that it changes.
     decided: u8,
-    query: FieldSteps,
-    body: FieldSteps,
+    query: FieldEdits,
+    body: FieldEdits,
     form_to_query: bool,
     max_body_bytes: usize,
     decoded_paths: bool,
@@ -259,7 +259,7 @@ impl RewriteFilter {
         }
         if !self.headers.is_empty() {
             self.headers.try_apply(exchange, Side::Request, &found)?;
-            exchange.request.decided |= self.decided;
+            exchange.request.overridden_headers |= self.decided;
         }
         if let Some(Rewritten { path, query }) = rewritten {
             exchange.upstream_path = Some(path);
@@ -311,7 +311,7 @@ impl Filter for RewriteFilter {
             || self.target.needs_body()
             || self.query.need_body()
             || self.body.need_body()
-            || self.host.as_ref().is_some_and(Text::needs_body)
+            || self.host.as_ref().is_some_and(TextTemplate::needs_body)
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {

@@ -1,9 +1,9 @@
 //! New targets: the path, and a query before the caller's.
 
 use super::Config;
-use crate::captures::{CaptureTemplate, Found};
 use crate::expression::Fault;
-use crate::texts::{Dialect, Text};
+use crate::path_captures::{CaptureTemplate, Found};
+use crate::text_template::{TemplateSyntax, TextTemplate};
 use regex::bytes::Regex;
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::Exchange;
@@ -18,7 +18,7 @@ pub(super) enum NewTarget {
     /// A template.
     Template(Target),
     /// A text with expressions, for the path alone.
-    Text(Text),
+    Text(TextTemplate),
     /// The first pattern that finds something.
     Replacements(Vec<(Regex, Target)>),
 }
@@ -87,7 +87,7 @@ impl NewTarget {
     ///
     /// # Errors
     /// Patterns and expressions that cannot be read.
-    pub(super) fn compile(config: &Config, dialect: Dialect) -> Result<Self, Vec<Diagnostic>> {
+    pub(super) fn compile(config: &Config, dialect: TemplateSyntax) -> Result<Self, Vec<Diagnostic>> {
         let root = DocPath::root();
         let is_raw = config.unsafe_original_target;
         if is_raw && config.path.is_none() && config.path_patterns.is_empty() {
@@ -95,7 +95,7 @@ impl NewTarget {
         }
         if let Some(path) = &config.path {
             return match dialect {
-                Dialect::Expressions => Text::parse(path, dialect)
+                TemplateSyntax::Expressions => TextTemplate::parse(path, dialect)
                     .map(Self::Text)
                     .map_err(|message| vec![Diagnostic::error(root.field("path"), message)]),
                 _ => Ok(Self::Template(Target::parse(path, is_raw))),
@@ -105,7 +105,7 @@ impl NewTarget {
         let mut replacements = Vec::with_capacity(config.path_patterns.len());
         for (index, replacement) in config.path_patterns.iter().enumerate() {
             let path = root.field("path_patterns").index(index).field("pattern");
-            match crate::patterns::compile(&replacement.pattern, path) {
+            match crate::regex_list::compile(&replacement.pattern, path) {
                 Ok(regex) => replacements.push((regex, Target::parse(&replacement.replacement, is_raw))),
                 Err(fault) => faults.push(fault),
             }

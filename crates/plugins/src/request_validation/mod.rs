@@ -13,9 +13,9 @@
 //! Security: a schema lets pass what it does not forbid: without `additionalProperties: false` and bounds on texts and
 //! lists, a call can carry anything besides.
 
-use crate::checks::Faults;
+use crate::config_checks::ConfigErrors;
 use crate::json_schema::Schema;
-use crate::lua_json;
+use crate::lenient_json;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -91,7 +91,7 @@ impl Plugin for RequestValidation {
 
     fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: Config = parse_config(config)?;
-        let mut faults = Faults::default();
+        let mut faults = ConfigErrors::default();
         faults.check_any(&[
             ("header_schema", config.header_schema.is_none()),
             ("body_schema", config.body_schema.is_none()),
@@ -99,7 +99,7 @@ impl Plugin for RequestValidation {
         faults.check_status("status", config.status);
         let mut read = |field: &str, schema: Option<Map<String, Value>>, fold_names: bool| {
             let read = Schema::read(&Value::Object(schema?), fold_names);
-            read.map_err(|error| faults.tell(field, error)).ok()
+            read.map_err(|error| faults.add(field, error)).ok()
         };
         let header_schema = read("header_schema", config.header_schema, true);
         let body_schema = read("body_schema", config.body_schema, false);
@@ -156,7 +156,7 @@ impl SchemaFilter {
         if is_form {
             return schema.check(&mut form(body), &request.work).map_err(Some);
         }
-        let mut value: Value = serde_json::from_slice(body).map_err(|_| Some(lua_json::fault(body)))?;
+        let mut value: Value = serde_json::from_slice(body).map_err(|_| Some(lenient_json::fault(body)))?;
         schema.check(&mut value, &request.work)?;
         let written = value.to_string().into_bytes();
         request.forget_parsed_body();
@@ -181,10 +181,10 @@ impl Filter for SchemaFilter {
             return Outcome::Continue;
         };
         if exchange.request.body.is_none() && exchange.request.has_body {
-            if exchange.kept.take::<_, Asked>(self).is_some() {
+            if exchange.filter_state.take::<_, Asked>(self).is_some() {
                 return self.refuse(None);
             }
-            exchange.kept.put(self, Asked);
+            exchange.filter_state.put(self, Asked);
             return Outcome::NeedBody {
                 max_bytes: self.max_body_bytes,
             };

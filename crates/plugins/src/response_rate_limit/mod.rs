@@ -10,8 +10,8 @@
 
 mod shared;
 
-use crate::checks::Faults;
-use crate::counting::{CountBy, Counted};
+use crate::config_checks::ConfigErrors;
+use crate::rate_key::{CountBy, RateKey};
 use crate::redis::Store;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -137,20 +137,20 @@ impl Plugin for ResponseRateLimit {
 
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: Config = parse_config(config)?;
-        let mut faults = Faults::default();
+        let mut faults = ConfigErrors::default();
         faults.check_name("header", &config.header);
         if config.limits.is_empty() || config.limits.len() > MOST {
-            faults.tell("limits", format!("expected 1 to {MOST} limits"));
+            faults.add("limits", format!("expected 1 to {MOST} limits"));
         }
         for (name, windows) in &config.limits {
             if !is_name(name.as_bytes()) {
-                faults.tell(
+                faults.add(
                     "limits",
                     format!("expected names that can stand in a header, found {name:?}"),
                 );
             }
             if windows.is_empty() || windows.len() > 6 {
-                faults.tell("limits", format!("expected 1 to 6 windows for {name:?}"));
+                faults.add("limits", format!("expected 1 to 6 windows for {name:?}"));
             }
         }
         let shared = config.store.and_then(|store| store.compile(&mut faults));
@@ -179,7 +179,7 @@ const MOST: usize = 64;
 /// A limit made ready for many calls.
 struct Compiled {
     name: String,
-    by: Counted,
+    by: RateKey,
     /// The header about what is left before the call.
     remaining: String,
     windows: Vec<Span>,
@@ -205,7 +205,7 @@ impl Compiled {
         });
         Self {
             windows: spans.collect(),
-            by: Counted::new(scope, number, by.clone()),
+            by: RateKey::new(scope, number, by.clone()),
             remaining: format!("X-RateLimit-Remaining-{name}"),
             name,
         }

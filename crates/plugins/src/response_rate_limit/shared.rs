@@ -4,7 +4,7 @@ use super::{Span, UseFilter, Used};
 use crate::redis::{Shared, answer, run, windows};
 use std::rc::Rc;
 use weir_flow::rate_limit::Window;
-use weir_plugin::{Exchange, Filter, Outcome, Phases, RedisOutlet};
+use weir_plugin::{Exchange, Filter, Outcome, Phases, RedisPublisher};
 
 /// An instance whose counts several gateways share.
 pub(super) struct SharedUse {
@@ -19,7 +19,7 @@ struct Asked;
 struct Known {
     /// By limit, the places of its windows in the list of counts.
     used: Vec<Vec<u64>>,
-    outlet: Rc<dyn RedisOutlet>,
+    outlet: Rc<dyn RedisPublisher>,
     now_ms: u64,
 }
 
@@ -43,7 +43,7 @@ impl SharedUse {
             windows.map(move |span| (name.as_slice(), span.window, span.window.end_ms(now_ms)))
         });
         let call = windows::add(&self.shared, of, 0);
-        exchange.kept.put(self, Asked);
+        exchange.filter_state.put(self, Asked);
         run(call)
     }
 
@@ -52,7 +52,7 @@ impl SharedUse {
         let now_ms = exchange.unix_ms();
         let Some(answer) = answer(exchange) else {
             return self.shared.away("response-rate-limit").unwrap_or_else(|| {
-                exchange.kept.put(self, Here);
+                exchange.filter_state.put(self, Here);
                 self.filter.on_request(exchange)
             });
         };
@@ -71,7 +71,7 @@ impl SharedUse {
             now_ms,
         };
         let outcome = self.filter.before(exchange, &known);
-        exchange.kept.put(self, known);
+        exchange.filter_state.put(self, known);
         outcome
     }
 
@@ -87,7 +87,7 @@ impl Filter for SharedUse {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        match exchange.kept.take::<_, Asked>(self) {
+        match exchange.filter_state.take::<_, Asked>(self) {
             None => self.ask(exchange),
             Some(Asked) => self.told(exchange),
         }
@@ -97,9 +97,9 @@ impl Filter for SharedUse {
         if exchange.response.is_gateway {
             return;
         }
-        if exchange.kept.take::<_, Here>(self).is_some() {
+        if exchange.filter_state.take::<_, Here>(self).is_some() {
             self.filter.respond_here(exchange);
-        } else if let Some(known) = exchange.kept.take::<_, Known>(self) {
+        } else if let Some(known) = exchange.filter_state.take::<_, Known>(self) {
             self.filter.after(exchange, &known, |limit, used, exchange| {
                 let windows = limit.windows.iter().map(|span| span.window);
                 self.add(&known, &limit.name(exchange), windows, used);

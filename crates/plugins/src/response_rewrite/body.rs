@@ -1,10 +1,10 @@
 //! Changing bodies of responses as they pass, or whole where that is needed, within a bound.
 
 use super::Replacement;
-use crate::captures::{CaptureTemplate, Found};
-use crate::field_steps::{FieldStep, FieldSteps};
-use crate::gathered::{Excess, Gathered};
-use crate::texts::Dialect;
+use crate::buffered_body::{BufferedBody, Excess};
+use crate::field_edits::{FieldEdit, FieldEdits};
+use crate::path_captures::{CaptureTemplate, Found};
+use crate::text_template::TemplateSyntax;
 use regex::bytes::{Captures, Regex};
 use serde_json::Value;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ impl BodyFilter for Passing {
 /// Changes that need a body whole.
 pub(super) struct Change {
     replacements: Vec<(Regex, CaptureTemplate, bool)>,
-    json: FieldSteps,
+    json: FieldEdits,
     max_bytes: usize,
     excess: Excess,
 }
@@ -67,21 +67,22 @@ impl Change {
     /// Patterns that cannot be read.
     pub(super) fn compile(
         replacements: &[Replacement],
-        json: &[FieldStep],
+        json: &[FieldEdit],
         (max_bytes, excess): (usize, Excess),
     ) -> Result<Option<Self>, Vec<Diagnostic>> {
         let root = DocPath::root();
         let mut compiled = Vec::with_capacity(replacements.len());
         for (index, replacement) in replacements.iter().enumerate() {
             let place = root.field("filters").index(index).field("pattern");
-            let regex = crate::patterns::compile(&replacement.pattern, place).map_err(|fault| vec![fault])?;
+            let regex =
+                crate::regex_list::compile(&replacement.pattern, place).map_err(|fault| vec![fault])?;
             compiled.push((
                 regex,
                 CaptureTemplate::parse(&replacement.replacement),
                 replacement.all,
             ));
         }
-        let json = FieldSteps::compile(json, Dialect::Plain, &root.field("json"))?;
+        let json = FieldEdits::compile(json, TemplateSyntax::Plain, &root.field("json"))?;
         let is_needed = !compiled.is_empty() || !json.is_empty();
         Ok(is_needed.then_some(Self {
             replacements: compiled,
@@ -130,7 +131,7 @@ impl Change {
 /// Gathers a body, and changes it at its end.
 pub(super) struct Whole {
     change: Arc<Change>,
-    gathered: Gathered,
+    gathered: BufferedBody,
     is_json: bool,
 }
 
@@ -142,7 +143,7 @@ impl Whole {
         if !(filters || is_json) {
             return;
         }
-        let Some(gathered) = Gathered::begin(response, change.max_bytes, change.excess) else {
+        let Some(gathered) = BufferedBody::begin(response, change.max_bytes, change.excess) else {
             return;
         };
         if filters {

@@ -18,10 +18,10 @@
 
 mod body;
 
-use crate::captures::Found;
-use crate::field_steps::FieldStep;
-pub use crate::gathered::Excess;
-use crate::header_steps::{HeaderStep, HeaderSteps, Side};
+pub use crate::buffered_body::Excess;
+use crate::field_edits::FieldEdit;
+use crate::header_edits::{HeaderEdit, HeaderEdits, Side};
+use crate::path_captures::Found;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use body::{Around, Change, Whole};
@@ -61,7 +61,7 @@ pub struct Config {
     pub filters: Vec<Replacement>,
     /// Changes of the members of a body that is an object in JSON.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub json: Vec<FieldStep>,
+    pub json: Vec<FieldEdit>,
     /// The largest body that is changed in part, in bytes, at most 67108864.
     #[schemars(range(max = 67_108_864))]
     pub max_body_bytes: usize,
@@ -69,7 +69,7 @@ pub struct Config {
     #[serde(skip_serializing_if = "is_default")]
     pub excess: Excess,
     /// Changes of the headers. Values may hold variables.
-    pub headers: Vec<HeaderStep>,
+    pub headers: Vec<HeaderEdit>,
     /// Whether `$` in header values stands for variables rather than for itself.
     pub variables: bool,
 }
@@ -172,7 +172,7 @@ impl Plugin for ResponseRewrite {
                 })
             }),
             change: change.map(Arc::new),
-            headers: HeaderSteps::compile(&config.headers, config.variables, &root.field("headers"))?,
+            headers: HeaderEdits::compile(&config.headers, config.variables, &root.field("headers"))?,
         }))
     }
 }
@@ -184,7 +184,7 @@ struct RewriteFilter {
     body: Option<Vec<u8>>,
     around: Option<Arc<Around>>,
     change: Option<Arc<Change>>,
-    headers: HeaderSteps,
+    headers: HeaderEdits,
 }
 
 /// Headers that tell about the body that is replaced.

@@ -21,11 +21,11 @@
 //! written as `_`.
 
 mod config;
+mod template;
 #[cfg(test)]
 mod tests;
-mod text;
 
-use crate::checks::Faults;
+use crate::config_checks::ConfigErrors;
 use crate::logger::LogFolder;
 use crate::logger::target::Target;
 use config::is_all;
@@ -33,10 +33,10 @@ pub use config::{Config, Kind, Measure, Metric, Range, Style};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use text::Text;
+use template::Text;
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::{
-    BuildContext, CallRecord, Exchange, Filter, LogEntry, LogJoint, LogSink, LogTarget, Phases, Plugin,
+    BuildContext, CallRecord, Exchange, Filter, LogEntry, LogFraming, LogSink, LogTarget, Phases, Plugin,
     parse_config,
 };
 
@@ -54,9 +54,9 @@ impl Plugin for Statsd {
 
     fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: Config = parse_config(config)?;
-        let mut faults = Faults::default();
+        let mut faults = ConfigErrors::default();
         if config.metrics.is_empty() {
-            faults.tell("metrics", "expected at least one");
+            faults.add("metrics", "expected at least one");
         }
         let lines = compile(&config, &mut faults);
         for (place, metric) in config.metrics.iter().enumerate() {
@@ -83,10 +83,10 @@ impl Plugin for Statsd {
             decimals: config.decimals,
             target: Arc::new(LogTarget {
                 sink,
-                joint: LogJoint {
+                joint: LogFraming {
                     between: "\n",
                     after: if is_stream { "\n" } else { "" },
-                    ..LogJoint::default()
+                    ..LogFraming::default()
                 },
                 batching: config.batch.batching(),
             }),
@@ -95,10 +95,10 @@ impl Plugin for Statsd {
 }
 
 /// The lines that tell of a call; what is wrong with their texts is told to `faults`.
-fn compile(config: &Config, faults: &mut Faults) -> Vec<Line> {
+fn compile(config: &Config, faults: &mut ConfigErrors) -> Vec<Line> {
     let mut read = |field: &str, text: &str, of: fn(&str) -> Result<Text, String>| {
         of(text).unwrap_or_else(|message| {
-            faults.tell(field, message);
+            faults.add(field, message);
             Text::default()
         })
     };
@@ -110,7 +110,7 @@ fn compile(config: &Config, faults: &mut Faults) -> Vec<Line> {
         let mut found: Vec<Tag> = named
             .iter()
             .map(|(name, value)| Tag {
-                name: Some(text::cleaned(name)),
+                name: Some(template::cleaned(name)),
                 value: read(field, value, Text::value),
             })
             .collect();
@@ -137,8 +137,8 @@ fn compile(config: &Config, faults: &mut Faults) -> Vec<Line> {
         .map(|(metric, own)| Line {
             stat: read("metrics", &format!("{prefix}{}", metric.stat), Text::name),
             measure: match &metric.value {
-                Measure::Text(text) => Told::Text(read("metrics", text, Text::value)),
-                measure => Told::Number(measure.clone()),
+                Measure::Text(text) => Reported::Text(read("metrics", text, Text::value)),
+                measure => Reported::Number(measure.clone()),
             },
             end: metric.end(),
             rate: metric.sample_rate,
@@ -169,14 +169,14 @@ impl Metric {
 /// A metric, ready for use.
 struct Line {
     stat: Text,
-    measure: Told,
+    measure: Reported,
     end: String,
     rate: f64,
     tags: Vec<Tag>,
 }
 
 /// What a metric tells.
-enum Told {
+enum Reported {
     Number(Measure),
     Text(Text),
 }
@@ -248,8 +248,8 @@ impl StatsdFilter {
         }
         out.push(b':');
         match &line.measure {
-            Told::Text(text) => text.write(exchange, record, out)?,
-            Told::Number(measure) => self.write_number(measure, record, out)?,
+            Reported::Text(text) => text.write(exchange, record, out)?,
+            Reported::Number(measure) => self.write_number(measure, record, out)?,
         }
         out.extend_from_slice(line.end.as_bytes());
         if self.style == Style::Dogstatsd {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::testkit::*;
 use serde_json::json;
-use weir_plugin::RouteFacts;
+use weir_plugin::RouteInfo;
 
 fn record() -> CallRecord<'static> {
     CallRecord {
@@ -19,10 +19,10 @@ fn told(config: &Value, record: &CallRecord<'_>, prepare: impl FnOnce(&mut Excha
     config["target"] = json!({"udp": {"host": "127.0.0.1", "port": 8125}});
     let filter = build(&Statsd, &config).expect("valid");
     let mut exchange = exchange();
-    exchange.route = Some(Arc::new(RouteFacts {
+    exchange.route = Some(Arc::new(RouteInfo {
         name: "r1".into(),
         service: "api.v1".into(),
-        ..RouteFacts::default()
+        ..RouteInfo::default()
     }));
     prepare(&mut exchange);
     let mut out = Vec::new();

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 use weir_plugin::headers::{is_name, is_value};
-use weir_plugin::{LogGrpc, LogHttp, LogJoint, LogSink, LogTarget};
+use weir_plugin::{LogFraming, LogGrpc, LogHttp, LogSink, LogTarget};
 
 /// The method of collectors.
 const EXPORT: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
@@ -151,15 +151,15 @@ impl Destination {
     /// What the engine is told; `resource` describes the gateway.
     pub fn target(&self, resource: &[(String, Value)]) -> LogTarget {
         let joint = match self.zipkin {
-            Some(_) => LogJoint {
+            Some(_) => LogFraming {
                 before: "[".into(),
                 between: ",",
                 after: "]",
-                ..LogJoint::default()
+                ..LogFraming::default()
             },
-            None => LogJoint {
+            None => LogFraming {
                 nesting: otlp::nesting(resource),
-                ..LogJoint::default()
+                ..LogFraming::default()
             },
         };
         LogTarget {

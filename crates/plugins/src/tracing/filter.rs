@@ -57,7 +57,7 @@ impl TraceFilter {
             ..trace
         });
         if is_told_of {
-            exchange.kept.put(self, Sampled);
+            exchange.filter_state.put(self, Sampled);
         }
         trace.is_sampled = is_sampled;
         (told, trace)
@@ -120,7 +120,7 @@ impl TraceFilter {
 }
 
 impl Filter for TraceFilter {
-    fn only_tells(&self) -> bool {
+    fn is_observer(&self) -> bool {
         true
     }
 
@@ -169,18 +169,18 @@ impl Filter for TraceFilter {
     }
 
     /// A filter in front of this one may have answered; such a call has its place in a trace, too.
-    fn wants_account(&self, exchange: &mut Exchange) -> bool {
+    fn wants_log(&self, exchange: &mut Exchange) -> bool {
         if exchange.trace.is_none() {
             self.begin(exchange);
         }
-        exchange.kept.get_mut::<_, Sampled>(self).is_some()
+        exchange.filter_state.get_mut::<_, Sampled>(self).is_some()
     }
 
     fn on_log(&self, exchange: &mut Exchange, record: &CallRecord<'_>, out: &mut Vec<LogEntry>) {
         let (Some(trace), Some(destination)) = (exchange.trace, &self.destination) else {
             return;
         };
-        if exchange.kept.take::<_, Sampled>(self).is_none() {
+        if exchange.filter_state.take::<_, Sampled>(self).is_none() {
             return;
         }
         let spans = self.builder.build(exchange, record, &trace);

@@ -22,13 +22,13 @@ mod filter;
 mod otlp;
 pub mod propagation;
 mod sampling;
-pub mod shape;
 mod span;
+pub mod span_config;
 #[cfg(test)]
 mod tests;
 mod zipkin;
 
-use crate::checks::Faults;
+use crate::config_checks::ConfigErrors;
 use crate::logger::{Batch, MAX_PENDING_BYTES};
 pub use export::{Export, GrpcTarget, ZipkinTarget};
 use filter::TraceFilter;
@@ -37,8 +37,8 @@ pub use sampling::{Parent, Sampling};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use shape::Spans;
 use span::Builder;
+use span_config::Spans;
 use std::sync::{Arc, OnceLock};
 use uuid::Uuid;
 use weir_model::{Diagnostic, DocPath};
@@ -202,7 +202,7 @@ impl Plugin for Tracing {
 }
 
 fn check(config: &Config) -> Result<(), Vec<Diagnostic>> {
-    let mut faults = Faults::default();
+    let mut faults = ConfigErrors::default();
     if !config.sampling.is_good() {
         let path = DocPath::root().field("sampling").field("ratio");
         faults.extend(vec![Diagnostic::error(path, "expected a share from 0 to 1")]);
@@ -219,10 +219,10 @@ fn check(config: &Config) -> Result<(), Vec<Diagnostic>> {
     }
     let is_plain = |value: &Value| value.is_string() || value.is_number() || value.is_boolean();
     if !config.resource.values().all(is_plain) {
-        faults.tell("resource", "expected texts, numbers, true or false");
+        faults.add("resource", "expected texts, numbers, true or false");
     }
     if config.batch.max_pending_bytes > MAX_PENDING_BYTES {
-        faults.tell(
+        faults.add(
             "batch",
             format!("expected at most {MAX_PENDING_BYTES} bytes that wait"),
         );

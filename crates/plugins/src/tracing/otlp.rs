@@ -4,9 +4,9 @@
 //! the other and nests them into one `ExportTraceServiceRequest`.
 
 use super::attributes::Value;
-use super::shape::Kind;
 use super::span::Span;
-use weir_plugin::{LogNesting, TraceContext};
+use super::span_config::Kind;
+use weir_plugin::{ProtobufWrapper, TraceContext};
 
 /// Kinds of values on the wire.
 const VARINT: u8 = 0;
@@ -29,7 +29,7 @@ pub fn write(spans: &[Span], trace: &TraceContext, out: &mut Vec<u8>) {
 }
 
 /// What stands around the spans of a batch: the scope, and the resource with these attributes.
-pub fn nesting(resource: &[(String, Value)]) -> Vec<LogNesting> {
+pub fn nesting(resource: &[(String, Value)]) -> Vec<ProtobufWrapper> {
     let mut scope = Vec::new();
     message(&mut scope, 1, |out| {
         bytes(out, 1, b"weir");
@@ -38,11 +38,11 @@ pub fn nesting(resource: &[(String, Value)]) -> Vec<LogNesting> {
     let mut told = Vec::new();
     message(&mut told, 1, |out| attributes(out, 1, resource));
     vec![
-        LogNesting {
+        ProtobufWrapper {
             before: scope,
             key: SCOPE_SPANS << 3 | BYTES,
         },
-        LogNesting {
+        ProtobufWrapper {
             before: told,
             key: RESOURCE_SPANS << 3 | BYTES,
         },

@@ -1,7 +1,7 @@
 //! Spans of a call that is sampled: built from its shape once it is over, in no format yet.
 
 use super::attributes::{Attributes, Value, lossy};
-use super::shape::{self, Kind, Moment};
+use super::span_config::{self, Kind, Moment};
 use std::net::{IpAddr, SocketAddr};
 use weir_plugin::{CallRecord, Exchange, Template, TraceContext};
 
@@ -37,21 +37,21 @@ pub struct Span {
 
 /// A span between two moments, ready for use.
 struct Part {
-    shape: shape::Part,
+    shape: span_config::Part,
     name: Template,
     attributes: Attributes,
 }
 
 /// Tries, ready for use.
 struct Tries {
-    shape: shape::Tries,
+    shape: span_config::Tries,
     name: Template,
     attributes: Attributes,
 }
 
 /// The shape of a call's spans, ready for use.
 pub struct Builder {
-    root: shape::Root,
+    root: span_config::Root,
     name: Template,
     attributes: Attributes,
     parts: Vec<Part>,
@@ -64,7 +64,7 @@ pub struct Builder {
 
 impl Builder {
     /// Of a shape.
-    pub fn new(spans: shape::Spans, headers: &[String], tags_header: Option<&String>) -> Self {
+    pub fn new(spans: span_config::Spans, headers: &[String], tags_header: Option<&String>) -> Self {
         Self {
             name: Template::parse(&spans.root.name),
             attributes: Attributes::compile(&spans.root.attributes),
@@ -307,14 +307,14 @@ fn at(moment: Moment, record: &CallRecord<'_>) -> u64 {
     record.started_us + since.min(end)
 }
 
-fn events(events: &[shape::Event], record: &CallRecord<'_>) -> Vec<(String, u64)> {
+fn events(events: &[span_config::Event], record: &CallRecord<'_>) -> Vec<(String, u64)> {
     let events = events.iter();
     events
         .map(|event| (event.name.clone(), at(event.at, record)))
         .collect()
 }
 
-fn add_durations(durations: &[shape::Span], record: &CallRecord<'_>, out: &mut Vec<(String, Value)>) {
+fn add_durations(durations: &[span_config::Span], record: &CallRecord<'_>, out: &mut Vec<(String, Value)>) {
     for duration in durations {
         let micros = at(duration.to, record).saturating_sub(at(duration.from, record));
         let whole = i64::try_from(micros / 1000).unwrap_or(i64::MAX);

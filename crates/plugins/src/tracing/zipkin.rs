@@ -1,8 +1,8 @@
 //! Spans in Zipkin's JSON, version 2: <https://zipkin.io/zipkin-api/>.
 
 use super::attributes::Value;
-use super::shape::Kind;
 use super::span::Span;
+use super::span_config::Kind;
 use std::net::IpAddr;
 use weir_plugin::{TraceContext, write_hex};
 use weir_telemetry::json;

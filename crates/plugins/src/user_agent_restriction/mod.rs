@@ -10,8 +10,8 @@
 
 mod bots;
 
-use crate::checks::Faults;
-use crate::patterns::compile_set;
+use crate::config_checks::ConfigErrors;
+use crate::regex_list::compile_set;
 use bots::is_bot;
 use regex::bytes::RegexSet;
 use schemars::JsonSchema;
@@ -53,10 +53,10 @@ pub struct Config {
     #[serde(default = "forbidden")]
     #[schemars(range(min = 200, max = 599))]
     pub status: u16,
-    /// What they are told, in place of the voice's own words.
+    /// What they are told, in place of the dialect's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// What callers are told who name several programs, in place of the voice's own words.
+    /// What callers are told who name several programs, in place of the dialect's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub several_message: Option<String>,
 }
@@ -96,7 +96,7 @@ impl Plugin for UserAgentRestriction {
 
     fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: Config = parse_config(config)?;
-        let mut faults = Faults::default();
+        let mut faults = ConfigErrors::default();
         faults.check_status("status", config.status);
         let mut read = |field: &str, list: &[String]| {
             let set = compile_set(list, false, &DocPath::root().field(field)).unwrap_or_else(|found| {

@@ -5,11 +5,11 @@
 use super::{Addresses, serve};
 use crate::dns::NameServers;
 use crate::gateway::{Shared, publish};
-use crate::health::Board;
+use crate::health::HealthNotifier;
 use crate::limits::Limits;
-use crate::log_out::LogOut;
-use crate::worker::{Registration, Worker};
-use crate::{Voices, h3};
+use crate::log_sinks::LogSinks;
+use crate::worker::{ConnectionGuard, Worker};
+use crate::{ErrorRenderers, h3};
 use std::cell::{Cell, RefCell};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr};
 use std::os::fd::OwnedFd;
@@ -22,7 +22,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::watch;
-use weir_plugin::voice::Voice;
+use weir_plugin::error_renderer::ErrorRenderer;
 use weir_snapshot::Snapshot;
 use weir_telemetry::metrics::{ProtocolError, Refusal, Registry, RegistryOptions};
 
@@ -68,7 +68,11 @@ impl Hops {
     ///
     /// # Panics
     /// When there is no runtime or no free port to be had.
-    pub fn new(voice: &Arc<dyn Voice>, first: impl FnOnce(Upstreams) -> Snapshot, second: Snapshot) -> Self {
+    pub fn new(
+        renderer: &Arc<dyn ErrorRenderer>,
+        first: impl FnOnce(Upstreams) -> Snapshot,
+        second: Snapshot,
+    ) -> Self {
         let runtime = Builder::new_current_thread()
             .enable_all()
             .build_local(LocalOptions::default())
@@ -81,8 +85,8 @@ impl Hops {
                 second: address(&listener),
                 scripted: address(&scripted),
             };
-            let (first, _) = worker(voice, first(upstreams));
-            let (second, of_second) = worker(voice, second);
+            let (first, _) = worker(renderer, first(upstreams));
+            let (second, of_second) = worker(renderer, second);
             tokio::task::spawn_local(listen(listener, second));
             tokio::task::spawn_local(answer(scripted, Rc::clone(&script)));
             (first, of_second)
@@ -129,7 +133,7 @@ impl Hops {
             peer: ([192, 0, 2, 1], 40_000).into(),
             local: ([127, 0, 0, 1], 8000).into(),
         };
-        let registration = Registration::new(&self.first);
+        let registration = ConnectionGuard::new(&self.first);
         let serving = tokio::task::spawn_local(serve(registration, far, addresses, false));
         let mut heard = Vec::new();
         for piece in pieces {
@@ -195,7 +199,7 @@ async fn listen(listener: TcpListener, worker: Rc<Worker>) {
     while let Ok((stream, peer)) = listener.accept().await {
         let addresses = Addresses { peer, local: peer };
         let _is_fast = stream.set_nodelay(true);
-        tokio::task::spawn_local(serve(Registration::new(&worker), stream, addresses, false));
+        tokio::task::spawn_local(serve(ConnectionGuard::new(&worker), stream, addresses, false));
     }
 }
 
@@ -225,13 +229,13 @@ async fn answer(listener: TcpListener, script: Rc<Script>) {
     }
 }
 
-fn worker(voice: &Arc<dyn Voice>, snapshot: Snapshot) -> (Rc<Worker>, Arc<Registry>) {
+fn worker(renderer: &Arc<dyn ErrorRenderer>, snapshot: Snapshot) -> (Rc<Worker>, Arc<Registry>) {
     let metrics = Arc::new(Registry::new(RegistryOptions::default()));
     let shared = Shared {
         published: arc_swap::ArcSwap::from_pointee(publish(&metrics, snapshot, 1)),
         generation: AtomicU64::new(1),
         limits: Limits::default(),
-        voices: Voices([Arc::clone(voice), Arc::clone(voice), Arc::clone(voice)]),
+        error_renderers: ErrorRenderers([Arc::clone(renderer), Arc::clone(renderer), Arc::clone(renderer)]),
         drain: watch::Sender::new(false),
         drain_timeout: Duration::ZERO,
         name_servers: NameServers::System,
@@ -239,9 +243,9 @@ fn worker(voice: &Arc<dyn Voice>, snapshot: Snapshot) -> (Rc<Worker>, Arc<Regist
         http3: None,
         fallback_stream_tls: None,
         proxy_protocol: None,
-        health: Board::new(Duration::ZERO),
+        health: HealthNotifier::new(Duration::ZERO),
         redis: Arc::default(),
-        log_out: LogOut::default(),
+        log_out: LogSinks::default(),
     };
     let of_worker = metrics.worker();
     let alternatives = h3::alternative::Alternatives::default();
@@ -259,14 +263,14 @@ mod tests {
     use serde_json::{Value, json};
     use weir_plugin::uri::NormalForm;
     use weir_plugin::{Exchange, Reply};
-    use weir_snapshot::{Carry, compile};
+    use weir_snapshot::{PersistentState, compile};
 
     /// Enough on any machine.
     const MANY_ROUNDS: u32 = 2000;
 
     struct Words;
 
-    impl Voice for Words {
+    impl ErrorRenderer for Words {
         fn render(&self, refusal: &weir_plugin::Refusal, _: &Exchange) -> Reply {
             Reply::new(refusal.status, "text/plain", refusal.kind.as_str().to_owned())
         }
@@ -278,12 +282,16 @@ mod tests {
 
     fn snapshot(model: Value) -> Snapshot {
         let model = serde_json::from_value(model).unwrap();
-        let compiled = compile(&model, &weir_plugin::Registry::default(), &Carry::default());
+        let compiled = compile(
+            &model,
+            &weir_plugin::Registry::default(),
+            &PersistentState::default(),
+        );
         compiled.unwrap().0
     }
 
     fn hops() -> Hops {
-        let voice: Arc<dyn Voice> = Arc::new(Words);
+        let renderer: Arc<dyn ErrorRenderer> = Arc::new(Words);
         let first = |upstreams: Upstreams| {
             let address = upstreams.second;
             let to = |path: &str, service: &str| json!({"name": path, "match": [{"path": format!("{path}*")}], "to": {"service": service}});
@@ -297,7 +305,7 @@ mod tests {
             }))
         };
         let second = json!({"routes": [{"name": "all", "match": [{}], "to": {"unavailable": 503}}]});
-        Hops::new(&voice, first, snapshot(second))
+        Hops::new(&renderer, first, snapshot(second))
     }
 
     #[test]

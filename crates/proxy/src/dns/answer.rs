@@ -3,7 +3,7 @@
 use super::Endpoint;
 use std::net::SocketAddr;
 use std::time::Instant;
-use weir_flow::balancer::{Algorithm, Balancer, BalancerState, Load, TargetSpec};
+use weir_flow::balancer::{Balancer, BalancerState, BalancingAlgorithm, Load, TargetSpec};
 
 /// What a name was resolved to.
 pub(super) struct Answer {
@@ -16,7 +16,7 @@ pub(super) struct Answer {
 
 /// How an answer stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Standing {
+pub(super) struct RecordState {
     /// Its time is not up.
     pub is_current: bool,
     /// It can be used.
@@ -33,7 +33,7 @@ impl Answer {
                 priority: endpoint.priority,
             })
             .collect();
-        let balancer = Balancer::new(&specs, Algorithm::RoundRobin, 0);
+        let balancer = Balancer::new(&specs, BalancingAlgorithm::RoundRobin, 0);
         Self {
             state: balancer.new_state(seed),
             balancer,
@@ -43,8 +43,8 @@ impl Answer {
         }
     }
 
-    pub(super) fn standing(&self, now: Instant) -> Standing {
-        Standing {
+    pub(super) fn standing(&self, now: Instant) -> RecordState {
+        RecordState {
             is_current: now < self.good_until,
             has_addresses: !self.endpoints.is_empty(),
         }

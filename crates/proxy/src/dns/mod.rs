@@ -30,11 +30,11 @@ const UNUSED: Duration = Duration::from_secs(300);
 /// A name that has no address now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the name cannot be resolved")]
-pub struct Unresolved;
+pub struct ResolveError;
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'w> {
+pub struct DnsQuery<'w> {
     /// The name.
     pub name: &'w str,
     /// The port, where the name's records tell none.
@@ -88,8 +88,8 @@ impl Resolver {
     }
 
     /// An address of `name`, each in turn.
-    pub async fn resolve(self: &Rc<Self>, name: &str, now: Instant) -> Result<IpAddr, Unresolved> {
-        let wanted = Wanted {
+    pub async fn resolve(self: &Rc<Self>, name: &str, now: Instant) -> Result<IpAddr, ResolveError> {
+        let wanted = DnsQuery {
             name,
             port: 0,
             srv: false,
@@ -104,10 +104,10 @@ impl Resolver {
     /// when there is no other.
     pub async fn address(
         self: &Rc<Self>,
-        wanted: Wanted<'_>,
+        wanted: DnsQuery<'_>,
         now: Instant,
         allows: impl Fn(SocketAddr) -> bool,
-    ) -> Result<SocketAddr, Unresolved> {
+    ) -> Result<SocketAddr, ResolveError> {
         let name = self.name(wanted.name, wanted.srv);
         name.used.set(Some(now));
         name.is_wanted.set(true);
@@ -126,8 +126,8 @@ impl Resolver {
             }
         }
         let mut answer = name.answer.borrow_mut();
-        let answer = answer.as_mut().ok_or(Unresolved)?;
-        answer.pick(wanted.port, wanted.tried, allows).ok_or(Unresolved)
+        let answer = answer.as_mut().ok_or(ResolveError)?;
+        answer.pick(wanted.port, wanted.tried, allows).ok_or(ResolveError)
     }
 
     /// All addresses of a name, for those who look after each of them.
@@ -137,8 +137,8 @@ impl Resolver {
         port: u16,
         srv: bool,
         now: Instant,
-    ) -> Result<Vec<SocketAddr>, Unresolved> {
-        let wanted = Wanted {
+    ) -> Result<Vec<SocketAddr>, ResolveError> {
+        let wanted = DnsQuery {
             name,
             port,
             srv,
@@ -150,7 +150,7 @@ impl Resolver {
         let answer = known.answer.borrow();
         match &*answer {
             Some(answer) if !answer.has_failed() => Ok(answer.addresses(port).collect()),
-            _ => Err(Unresolved),
+            _ => Err(ResolveError),
         }
     }
 
@@ -218,7 +218,7 @@ impl Resolver {
 
     /// By the kind of record that there was the last time, and then by the other; both at once, when nothing is known
     /// yet.
-    async fn query(&self, name: &Name, text: &str, srv: bool) -> Option<Found> {
+    async fn query(&self, name: &Name, text: &str, srv: bool) -> Option<ResolvedAddress> {
         let (system, last) = (&self.system, name.records.get());
         if !srv || system.is_local(text) {
             return system.addresses(text).await;
@@ -244,7 +244,7 @@ impl Resolver {
 }
 
 /// What a look-up has found.
-struct Found {
+struct ResolvedAddress {
     endpoints: Vec<Endpoint>,
     ttl: Duration,
 }

@@ -1,6 +1,6 @@
 //! The name service: which servers are asked, and what they say.
 
-use super::{Endpoint, Found, MIN_TTL};
+use super::{Endpoint, MIN_TTL, ResolvedAddress};
 use hickory_resolver::config::{NameServerConfig, ResolverConfig, ResolverOpts};
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::proto::op::Query;
@@ -167,7 +167,7 @@ impl System {
     }
 
     /// The addresses of a name, in a fixed order.
-    pub(super) async fn addresses(&self, name: &str) -> Option<Found> {
+    pub(super) async fn addresses(&self, name: &str) -> Option<ResolvedAddress> {
         let lookup = self.resolver()?.lookup_ip(name).await.ok()?;
         let ttl = ttl_of(lookup.valid_until());
         let mut addresses: Vec<IpAddr> = lookup.iter().collect();
@@ -181,11 +181,11 @@ impl System {
             weight: 1,
             priority: 0,
         };
-        Found::new(addresses.into_iter().map(endpoint).collect(), ttl)
+        ResolvedAddress::new(addresses.into_iter().map(endpoint).collect(), ttl)
     }
 
     /// The services of a name (RFC 2782), in a fixed order.
-    pub(super) async fn services(&self, name: &str) -> Option<Found> {
+    pub(super) async fn services(&self, name: &str) -> Option<ResolvedAddress> {
         let lookup = self.resolver()?.srv_lookup(name).await.ok()?;
         let mut ttl = ttl_of(lookup.valid_until());
         let services: Vec<SRV> = lookup
@@ -212,11 +212,11 @@ impl System {
                 ..endpoint
             }));
         }
-        Found::new(endpoints, ttl)
+        ResolvedAddress::new(endpoints, ttl)
     }
 }
 
-impl Found {
+impl ResolvedAddress {
     /// `None`: there are no endpoints.
     fn new(mut endpoints: Vec<Endpoint>, ttl: Duration) -> Option<Self> {
         // Servers turn the order of their records with each answer; only others are a change.

@@ -80,7 +80,7 @@ async fn names_that_nobody_asks_for_are_forgotten() {
 async fn an_old_answer_will_do_unless_it_has_just_not_done() {
     let names = NameServer::start();
     let resolver = Resolver::new(NameServers::Fixed(vec![names.address]), 1);
-    let wanted = |tried: Option<SocketAddr>| Wanted {
+    let wanted = |tried: Option<SocketAddr>| DnsQuery {
         name: "api.test",
         port: 80,
         srv: false,

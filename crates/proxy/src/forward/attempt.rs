@@ -1,8 +1,8 @@
 //! One try: sends the request on a connection, waits for the response's head, and passes the answer on.
 
-use super::held::Unrelayed;
-use super::pump::{Pump, Watch, write_all};
-use super::{Busy, Failure, Plan, Tried};
+use super::buffer_response::RelayError;
+use super::pump::{Background, Pump, write_all};
+use super::{AttemptResult, Failure, ForwardPlan, InFlightGuard};
 use crate::buffer::Inbox;
 use crate::grpc;
 use crate::h1::body::BodyCursor;
@@ -10,7 +10,7 @@ use crate::h1::response::{self, ResponseHead};
 use crate::h1::{self, Framing};
 use crate::multiplex::stream::Stream;
 use crate::pool::{PoolKey, UpstreamConnection};
-use crate::serve::{After, Call, Stop};
+use crate::serve::{ConnectionFate, RequestContext, ShortCircuit};
 use crate::transport::ReadHalf;
 use crate::worker::Worker;
 use std::io;
@@ -30,7 +30,7 @@ pub(super) enum Awaited {
     Head(ResponseHead),
     Failed(Failure),
     /// The client went, or its body cannot be read on.
-    Cancelled(Stop),
+    Cancelled(ShortCircuit),
 }
 
 /// A connection in use, with what bounds the waits on it.
@@ -40,20 +40,20 @@ pub(super) struct Attempt {
     pub is_reused: bool,
 }
 
-impl Call<'_> {
+impl RequestContext<'_> {
     /// Makes one try on `connection`.
     pub(super) async fn attempt(
         &mut self,
-        plan: &Plan<'_>,
+        plan: &ForwardPlan<'_>,
         target: &Target,
         key: &PoolKey,
         mut connection: Box<UpstreamConnection>,
         is_reused: bool,
-    ) -> Tried {
+    ) -> AttemptResult {
         connection.calls += 1;
         // The connection's timer may be set for the task that it served last; the client's wakes this one.
         std::mem::swap(&mut self.client.timer, &mut connection.timer);
-        let busy = Busy::new(plan.upstream, target);
+        let busy = InFlightGuard::new(plan.upstream, target);
         let timeouts = &plan.forward.timeouts;
         let (read_timeout, write_timeout) = (
             Duration::from_millis(timeouts.read_ms),
@@ -73,7 +73,7 @@ impl Call<'_> {
         };
         let mut pump = match self.send(plan, target, &mut attempt, write_timeout).await {
             Ok(pump) => pump,
-            Err(error) => return Tried::Failed(attempt.failure(&error)),
+            Err(error) => return AttemptResult::Failed(attempt.failure(&error)),
         };
         attempt.connection.timer.set(started, read_timeout);
         let mut interim = 0;
@@ -85,21 +85,21 @@ impl Call<'_> {
                     let stop = match interim > MAX_INTERIM {
                         true => RefusalKind::UpstreamFailed.into(),
                         false if self.relay_interim().await.is_ok() => continue,
-                        false => Stop::Gone,
+                        false => ShortCircuit::Gone,
                     };
                     self.take_back(pump, &mut attempt.connection);
-                    return Tried::Stopped(stop);
+                    return AttemptResult::Stopped(stop);
                 }
                 Awaited::Head(head) => break head,
                 Awaited::Failed(failure) => {
                     self.take_back(pump, &mut attempt.connection);
-                    return Tried::Failed(failure);
+                    return AttemptResult::Failed(failure);
                 }
                 Awaited::Cancelled(stop) => {
                     self.take_back(pump, &mut attempt.connection);
                     // What is left of the body is not worth waiting for.
                     self.head.keep_alive = false;
-                    return Tried::Stopped(stop);
+                    return AttemptResult::Stopped(stop);
                 }
             }
         };
@@ -112,7 +112,7 @@ impl Call<'_> {
             // In the middle of a body nobody knows which byte belongs to what.
             return match self.take_back(pump, &mut attempt.connection) {
                 true => self.switch_protocols(plan, &head, attempt.connection).await,
-                false => Tried::Stopped(RefusalKind::UpstreamFailed.into()),
+                false => AttemptResult::Stopped(RefusalKind::UpstreamFailed.into()),
             };
         }
         let relayed = self
@@ -125,7 +125,7 @@ impl Call<'_> {
     /// Sends the head, and the body with it where all of it is at hand; else starts to pump it.
     async fn send(
         &mut self,
-        plan: &Plan<'_>,
+        plan: &ForwardPlan<'_>,
         target: &Target,
         attempt: &mut Attempt,
         write_timeout: Duration,
@@ -220,23 +220,23 @@ impl Call<'_> {
     /// Decides what becomes of both connections after the answer has been passed on.
     fn settle(
         &mut self,
-        plan: &Plan<'_>,
+        plan: &ForwardPlan<'_>,
         key: &PoolKey,
         mut connection: Box<UpstreamConnection>,
-        relayed: Result<super::relay::Relayed, Unrelayed>,
+        relayed: Result<super::relay::Relayed, RelayError>,
         is_sent: bool,
         now: Instant,
-    ) -> Tried {
+    ) -> AttemptResult {
         std::mem::swap(&mut self.client.timer, &mut connection.timer);
         let relayed = match relayed {
             Ok(relayed) => relayed,
-            Err(Unrelayed::Cut(after)) => {
+            Err(RelayError::Cut(after)) => {
                 self.report.aborted = self.report.error.is_none();
-                return Tried::Done(after);
+                return AttemptResult::Done(after);
             }
-            Err(Unrelayed::Refused(stop)) => {
+            Err(RelayError::Refused(stop)) => {
                 self.head.keep_alive &= is_sent;
-                return Tried::Stopped(stop);
+                return AttemptResult::Stopped(stop);
             }
         };
         if connection.read.stream().is_some() {
@@ -252,14 +252,14 @@ impl Call<'_> {
         }
         // What a filter has put in place of a body that nobody read must not leave it to be the next request.
         let is_read = self.body.cursor.is_done();
-        Tried::Done(match (is_sent && is_read, relayed.client_keeps) {
-            (false, _) => After::Linger,
-            (true, true) => After::KeepAlive,
-            (true, false) => After::Close,
+        AttemptResult::Done(match (is_sent && is_read, relayed.client_keeps) {
+            (false, _) => ConnectionFate::Linger,
+            (true, true) => ConnectionFate::KeepAlive,
+            (true, false) => ConnectionFate::Close,
         })
     }
 
-    fn note_answer(&mut self, busy: &Busy<'_>, plan: &Plan<'_>, started: Instant) -> Instant {
+    fn note_answer(&mut self, busy: &InFlightGuard<'_>, plan: &ForwardPlan<'_>, started: Instant) -> Instant {
         let now = Instant::now();
         self.report.upstream_time = Some(now.saturating_duration_since(plan.started));
         self.report.answered = Some(self.exchange.response.status);
@@ -280,8 +280,8 @@ impl Call<'_> {
         let to_head = self.exchange.request.method == b"HEAD";
         let mut looked_at = 0;
         let mut watch = match pump {
-            Some(pump) => Watch::Pump(pump),
-            None => Watch::Client(&mut *self.client),
+            Some(pump) => Background::Pump(pump),
+            None => Background::Client(&mut *self.client),
         };
         loop {
             let inbox = &mut attempt.connection.inbox;
@@ -333,9 +333,9 @@ impl Attempt {
     pub async fn fill(
         &mut self,
         worker: &Worker,
-        watch: &mut Watch<'_>,
+        watch: &mut Background<'_>,
         limit: usize,
-    ) -> Result<io::Result<usize>, Stop> {
+    ) -> Result<io::Result<usize>, ShortCircuit> {
         let fill = |read: &mut ReadHalf, inbox: &mut Inbox, context: &mut Context<'_>| {
             read.poll_fill(inbox, context, &worker.buffers, limit)
         };
@@ -346,9 +346,9 @@ impl Attempt {
     pub async fn wait<T>(
         &mut self,
         worker: &Worker,
-        watch: &mut Watch<'_>,
+        watch: &mut Background<'_>,
         mut poll: impl FnMut(&mut ReadHalf, &mut Inbox, &mut Context<'_>) -> Poll<io::Result<T>>,
-    ) -> Result<io::Result<T>, Stop> {
+    ) -> Result<io::Result<T>, ShortCircuit> {
         let UpstreamConnection {
             read, inbox, timer, ..
         } = &mut *self.connection;

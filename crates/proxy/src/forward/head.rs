@@ -1,18 +1,18 @@
 //! The head of a request as its target gets it.
 
-use super::{Plan, own_host};
+use super::{ForwardPlan, own_host};
 use crate::forwarded;
 use crate::h1::Framing;
 use crate::reply::{push_header, push_via};
-use crate::serve::Call;
+use crate::serve::RequestContext;
 use weir_model::UpstreamHost;
 use weir_plugin::Exchange;
 use weir_plugin::headers::is_value;
 use weir_snapshot::Target;
 
-impl Call<'_> {
+impl RequestContext<'_> {
     /// Writes the request's target as the route's paths have it.
-    pub(super) fn write_target(&self, plan: &Plan<'_>, out: &mut Vec<u8>) {
+    pub(super) fn write_target(&self, plan: &ForwardPlan<'_>, out: &mut Vec<u8>) {
         forwarded::write_target(
             &plan.forward.path,
             plan.found.matched_len,
@@ -23,7 +23,7 @@ impl Call<'_> {
     }
 
     /// Writes the request's head as this target gets it.
-    pub(super) fn write_request_head(&mut self, plan: &Plan<'_>, target: &Target, out: &mut Vec<u8>) {
+    pub(super) fn write_request_head(&mut self, plan: &ForwardPlan<'_>, target: &Target, out: &mut Vec<u8>) {
         let request = &self.exchange.request;
         out.extend_from_slice(&request.method);
         out.push(b' ');
@@ -52,7 +52,12 @@ impl Call<'_> {
     }
 
     /// Writes the fields of the request's head but those that frame it.
-    pub(super) fn write_request_fields(&mut self, plan: &Plan<'_>, target: &Target, out: &mut Vec<u8>) {
+    pub(super) fn write_request_fields(
+        &mut self,
+        plan: &ForwardPlan<'_>,
+        target: &Target,
+        out: &mut Vec<u8>,
+    ) {
         self.write_host(plan, target, out);
         self.exchange.request.headers.write_lines(out);
         if plan.tells_plainly {
@@ -73,7 +78,7 @@ impl Call<'_> {
     }
 
     /// Writes `Host`, and takes the client's own, and a length that no longer holds, out of the header list.
-    fn write_host(&mut self, plan: &Plan<'_>, target: &Target, out: &mut Vec<u8>) {
+    fn write_host(&mut self, plan: &ForwardPlan<'_>, target: &Target, out: &mut Vec<u8>) {
         let Exchange {
             request,
             upstream_host,

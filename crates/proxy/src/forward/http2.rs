@@ -1,25 +1,25 @@
 //! One try over HTTP/2: sending the request's head on a stream, and waiting for that of the response.
 
 use super::attempt::{Attempt, Awaited};
-use super::pump::{Pump, Watch};
-use super::{Failure, Plan};
+use super::pump::{Background, Pump};
+use super::{Failure, ForwardPlan};
 use crate::h1::Framing;
 use crate::h2::send::RequestHead;
 use crate::multiplex::fields;
-use crate::multiplex::stream::Came;
+use crate::multiplex::stream::StreamEvent;
 use crate::reply::push_header;
-use crate::serve::Call;
+use crate::serve::RequestContext;
 use crate::transport::ReadHalf;
 use std::io;
 use std::task::Poll;
 use weir_snapshot::Target;
 use weir_telemetry::metrics::ProtocolError;
 
-impl Call<'_> {
+impl RequestContext<'_> {
     /// Sends the head. Leaves in `out` what is at hand of the body, and says whether the request is whole with it.
     pub(super) fn send_stream_head(
         &mut self,
-        plan: &Plan<'_>,
+        plan: &ForwardPlan<'_>,
         target: &Target,
         attempt: &Attempt,
         out: &mut Vec<u8>,
@@ -77,8 +77,8 @@ impl Call<'_> {
         pump: Option<&mut Pump>,
     ) -> Awaited {
         let mut watch = match pump {
-            Some(pump) => Watch::Pump(pump),
-            None => Watch::Client(&mut *self.client),
+            Some(pump) => Background::Pump(pump),
+            None => Background::Client(&mut *self.client),
         };
         let came = attempt
             .wait(self.worker, &mut watch, |read, _, context| match read.stream() {
@@ -100,8 +100,8 @@ impl Call<'_> {
         attempt.is_reused = false;
         let to_head = self.exchange.request.method == b"HEAD";
         let (list, is_whole) = match came {
-            Came::Interim(list) => (list, false),
-            Came::Final(list, is_whole) => (list, is_whole),
+            StreamEvent::Interim(list) => (list, false),
+            StreamEvent::Final(list, is_whole) => (list, is_whole),
         };
         let read = fields::read_response(&list, is_whole, to_head, &mut self.exchange.response);
         self.worker.runners.lists.give(list);

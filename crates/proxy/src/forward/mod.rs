@@ -1,24 +1,24 @@
 //! Forwarding: chooses a target, connects, sends the request, and tries again where that is safe.
 
 mod attempt;
-mod choose;
-mod filtered;
+mod balance;
+mod body_filters;
+mod buffer_response;
 mod head;
-mod held;
 mod http2;
-mod interim;
+mod informational;
 mod pump;
 mod relay;
 
-pub use choose::{Choice, choose};
-pub use pump::Watch;
+pub use balance::{PickRequest, choose};
+pub use pump::Background;
 
 use crate::forwarded;
 use crate::h1;
-use crate::h2::pool::Streams;
-use crate::pool::{PoolKey, Speaks, UpstreamConnection};
+use crate::h2::pool::Http2Pool;
+use crate::pool::{PoolKey, UpstreamConnection, UpstreamProtocol};
 use crate::reply;
-use crate::serve::{After, Call, Stop};
+use crate::serve::{ConnectionFate, RequestContext, ShortCircuit};
 use crate::timer::Timer;
 use rustls::pki_types::ServerName;
 use std::io;
@@ -29,16 +29,16 @@ use weir_flow::balancer::{EWMA_DECAY_MS, ewma_update};
 use weir_model::{Scheme, UpstreamHost};
 use weir_plugin::RefusalKind;
 use weir_plugin::uri::NormalForm;
-use weir_snapshot::{Forward, Found, HashSource, Route, Target, Upstream};
+use weir_snapshot::{Forward, HashSource, Route, RouteMatch, Target, Upstream};
 
 /// What one try came to.
-enum Tried {
+enum AttemptResult {
     /// The call is over.
-    Done(After),
+    Done(ConnectionFate),
     /// The target could not be used; nothing of a response has been seen.
     Failed(Failure),
     /// No further try can help.
-    Stopped(Stop),
+    Stopped(ShortCircuit),
 }
 
 /// Why a try failed.
@@ -76,7 +76,7 @@ impl Failure {
 }
 
 /// The parts of a forwarded call that stay the same over all tries.
-struct Plan<'p> {
+struct ForwardPlan<'p> {
     /// Bytes of the path that are cut off.
     stripped: Option<usize>,
     /// The `X-Forwarded-*` are written with each try and not kept in the header list.
@@ -85,14 +85,14 @@ struct Plan<'p> {
     has_via: bool,
     route: &'p Route,
     forward: &'p Forward,
-    found: &'p Found,
+    found: &'p RouteMatch,
     upstream: &'p Upstream,
     is_decoded: bool,
     hash: Option<u32>,
     started: Instant,
 }
 
-impl Plan<'_> {
+impl ForwardPlan<'_> {
     /// The version of HTTP that the upstream speaks.
     fn upstream_version(&self) -> (u8, u8) {
         match self.upstream.scheme.is_http2() {
@@ -102,9 +102,14 @@ impl Plan<'_> {
     }
 }
 
-impl Call<'_> {
+impl RequestContext<'_> {
     /// Carries the call to one of the upstream's targets and its answer back.
-    pub async fn forward(&mut self, route: &Route, forward: &Forward, found: &Found) -> Result<After, Stop> {
+    pub async fn forward(
+        &mut self,
+        route: &Route,
+        forward: &Forward,
+        found: &RouteMatch,
+    ) -> Result<ConnectionFate, ShortCircuit> {
         let upstream: &Upstream = &self.serving.published.snapshot.upstreams[forward.upstream as usize];
         let stripped = forward.path.strip_matched.then_some(found.matched_len);
         if route.chain.has_request_work {
@@ -120,10 +125,10 @@ impl Call<'_> {
         for stamp in route.request_stamps.iter() {
             self.exchange.request.headers.remove(&stamp.name);
         }
-        let voice = self.worker.shared.voices.get(route.voice);
+        let dialect = self.worker.shared.error_renderers.get(route.dialect);
         let version = self.exchange.request.version;
         let has_via = reply::extend_via(&route.forwarded, version, &mut self.exchange.request.headers);
-        let plan = Plan {
+        let plan = ForwardPlan {
             stripped,
             tells_plainly,
             has_via,
@@ -131,7 +136,7 @@ impl Call<'_> {
             forward,
             found,
             upstream,
-            is_decoded: voice.normal_form() == NormalForm::Decoded,
+            is_decoded: dialect.normal_form() == NormalForm::Decoded,
             hash: self.hash(upstream),
             // A body that was read for a filter may have taken its time.
             started: match self.report.forwarded_at {
@@ -150,9 +155,9 @@ impl Call<'_> {
             };
             self.report.target = Some((forward.upstream, index));
             let failure = match self.try_target(&plan, &upstream.targets[index]).await {
-                Tried::Done(after) => return Ok(after),
-                Tried::Stopped(stop) => return Err(stop),
-                Tried::Failed(failure) => failure,
+                AttemptResult::Done(after) => return Ok(after),
+                AttemptResult::Stopped(stop) => return Err(stop),
+                AttemptResult::Failed(failure) => failure,
             };
             if let Some(checks) = &upstream.checks {
                 self.note_failure(checks, &upstream.targets[index], failure);
@@ -179,7 +184,8 @@ impl Call<'_> {
         let mut headers = self.exchange.request.headers.iter();
         let may_have_some = self.head.has_forwarded || route.chain.has_request_work;
         let mut has_some = || {
-            self.exchange.request.decided != 0 || headers.any(|header| forwarded::is_forwarded(header.name))
+            self.exchange.request.overridden_headers != 0
+                || headers.any(|header| forwarded::is_forwarded(header.name))
         };
         forwarded::is_plain(forwarded, self.exchange) && keeps_host && !(may_have_some && has_some())
     }
@@ -223,14 +229,14 @@ impl Call<'_> {
         self.exchange.request.body.is_some() || self.body.received == self.body.prefix.len() as u64
     }
 
-    async fn try_target(&mut self, plan: &Plan<'_>, target: &Target) -> Tried {
+    async fn try_target(&mut self, plan: &ForwardPlan<'_>, target: &Target) -> AttemptResult {
         // Close enough for the ages of idle connections and of answers of the name service.
         let now = plan.started;
         let address = match target.address {
             Some(address) => address,
             None => match self.resolve(plan, target).await {
                 Ok(address) => address,
-                Err(_) => return Tried::Failed(Failure::NameResolution),
+                Err(_) => return AttemptResult::Failed(Failure::NameResolution),
             },
         };
         self.exchange.upstream = Some(address);
@@ -239,45 +245,50 @@ impl Call<'_> {
             None => None,
             Some(tls) => match tls.name.clone().or_else(|| self.server_name(plan, target)) {
                 Some(name) => Some((tls.id, name)),
-                None => return Tried::Failed(Failure::Connect),
+                None => return AttemptResult::Failed(Failure::Connect),
             },
         };
         let key = PoolKey { address, tls };
         let bounds = &plan.upstream.keepalive;
         let http1 = || self.worker.pool.take(&key, bounds, now);
         let reused = match speaks {
-            Speaks::Http1 => http1(),
-            Speaks::Http2 => self.worker.streams.take(&key, bounds, now),
-            Speaks::Either => self.worker.streams.take(&key, bounds, now).or_else(http1),
+            UpstreamProtocol::Http1 => http1(),
+            UpstreamProtocol::Http2 => self.worker.streams.take(&key, bounds, now),
+            UpstreamProtocol::Either => self.worker.streams.take(&key, bounds, now).or_else(http1),
         };
         if let Some(connection) = reused {
             self.worker.metrics.upstream_connections_reused.increment();
             match self.attempt(plan, target, &key, connection, true).await {
-                Tried::Failed(Failure::StaleConnection) if self.is_idempotent() && self.is_replayable() => {}
-                Tried::Failed(Failure::Unprocessed) if self.is_replayable() => {}
+                AttemptResult::Failed(Failure::StaleConnection)
+                    if self.is_idempotent() && self.is_replayable() => {}
+                AttemptResult::Failed(Failure::Unprocessed) if self.is_replayable() => {}
                 other => return other,
             }
         }
         match self.connect(plan, &key, speaks).await {
             Ok(Some(connection)) => self.attempt(plan, target, &key, connection, false).await,
-            Ok(None) => Tried::Stopped(Stop::Gone),
-            Err(error) if error.kind() == io::ErrorKind::TimedOut => Tried::Failed(Failure::ConnectTimeout),
-            Err(_) => Tried::Failed(Failure::Connect),
+            Ok(None) => AttemptResult::Stopped(ShortCircuit::Gone),
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+                AttemptResult::Failed(Failure::ConnectTimeout)
+            }
+            Err(_) => AttemptResult::Failed(Failure::Connect),
         }
     }
 
     /// The version of HTTP that the target is asked for. A call that wants another protocol is one of HTTP/1.1.
-    fn speaks(&self, plan: &Plan<'_>) -> Speaks {
+    fn speaks(&self, plan: &ForwardPlan<'_>) -> UpstreamProtocol {
         match plan.upstream.scheme {
-            scheme if !scheme.is_http2() => Speaks::Http1,
-            Scheme::H2c | Scheme::H2 if plan.route.upgrade && self.head.upgrade.is_some() => Speaks::Http1,
-            Scheme::H2 => Speaks::Either,
-            _ => Speaks::Http2,
+            scheme if !scheme.is_http2() => UpstreamProtocol::Http1,
+            Scheme::H2c | Scheme::H2 if plan.route.upgrade && self.head.upgrade.is_some() => {
+                UpstreamProtocol::Http1
+            }
+            Scheme::H2 => UpstreamProtocol::Either,
+            _ => UpstreamProtocol::Http2,
         }
     }
 
     /// The name that a target is asked for over TLS: the one that it is told in `Host`, without the port.
-    fn server_name(&self, plan: &Plan<'_>, target: &Target) -> Option<ServerName<'static>> {
+    fn server_name(&self, plan: &ForwardPlan<'_>, target: &Target) -> Option<ServerName<'static>> {
         let request = &self.exchange.request;
         let exchange = &self.exchange;
         let own = own_host(
@@ -304,9 +315,9 @@ impl Call<'_> {
     /// Connects; `None` when the client went meanwhile.
     async fn connect(
         &mut self,
-        plan: &Plan<'_>,
+        plan: &ForwardPlan<'_>,
         key: &PoolKey,
-        speaks: Speaks,
+        speaks: UpstreamProtocol,
     ) -> io::Result<Option<Box<UpstreamConnection>>> {
         let rules = plan.forward.tls.as_ref().map(|tls| speaks.config(tls));
         let name = key.tls.as_ref().map(|(_, name)| name.clone());
@@ -316,12 +327,12 @@ impl Call<'_> {
         let (client, worker) = (&mut *self.client, self.worker);
         let open = async {
             match speaks {
-                Speaks::Http1 => {
+                UpstreamProtocol::Http1 => {
                     let timer = Timer::new(Instant::now(), timeout);
                     UpstreamConnection::open(key.address, met, timer, &worker.metrics).await
                 }
-                Speaks::Http2 | Speaks::Either => {
-                    Box::pin(Streams::connect(
+                UpstreamProtocol::Http2 | UpstreamProtocol::Either => {
+                    Box::pin(Http2Pool::connect(
                         worker,
                         key,
                         (met, speaks),
@@ -342,9 +353,9 @@ impl Call<'_> {
 }
 
 /// Counts a call among those that its target is busy with, for balancers that ask.
-struct Busy<'t>(Option<&'t Target>);
+struct InFlightGuard<'t>(Option<&'t Target>);
 
-impl<'t> Busy<'t> {
+impl<'t> InFlightGuard<'t> {
     fn is_counting(&self) -> bool {
         self.0.is_some()
     }
@@ -383,7 +394,7 @@ fn random_uuid(high: u64, low: u64) -> String {
     )
 }
 
-impl Drop for Busy<'_> {
+impl Drop for InFlightGuard<'_> {
     fn drop(&mut self) {
         if let Some(target) = self.0 {
             target.state.inflight.fetch_sub(1, Relaxed);
@@ -391,7 +402,7 @@ impl Drop for Busy<'_> {
     }
 }
 
-/// The Host that a filter has decided on; `None` where it gives way to the route's own.
-fn own_host<'x>(decided: Option<&'x [u8]>, yields: bool, forward: &Forward) -> Option<&'x [u8]> {
-    decided.filter(|_| !yields || forward.upstream_host == UpstreamHost::Client)
+/// The Host that a filter has overridden_headers on; `None` where it gives way to the route's own.
+fn own_host<'x>(overridden_headers: Option<&'x [u8]>, yields: bool, forward: &Forward) -> Option<&'x [u8]> {
+    overridden_headers.filter(|_| !yields || forward.upstream_host == UpstreamHost::Client)
 }

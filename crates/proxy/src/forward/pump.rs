@@ -7,7 +7,7 @@ use crate::h1::chunked::{self, Piece};
 use crate::multiplex::stream::Stream;
 use crate::reader::Reader;
 use crate::request_body::{BodyError, RequestBody};
-use crate::serve::Stop;
+use crate::serve::ShortCircuit;
 use crate::timer::Timer;
 use crate::transport::WriteHalf;
 use crate::worker::Worker;
@@ -22,7 +22,7 @@ use tokio::io::AsyncWrite;
 use weir_plugin::Refusal;
 
 /// What has to go on, or be looked out for, while a call waits for something else.
-pub enum Watch<'w> {
+pub enum Background<'w> {
     /// Nothing.
     Nothing,
     /// Whether the client goes.
@@ -31,26 +31,32 @@ pub enum Watch<'w> {
     Pump(&'w mut Pump),
 }
 
-impl Watch<'_> {
+impl Background<'_> {
     /// Ready when there is nobody to wait for the answer any more, or the request turns out to be bad.
-    pub fn poll_cancelled(&mut self, context: &mut Context<'_>, worker: &Worker) -> Poll<Stop> {
+    pub fn poll_cancelled(&mut self, context: &mut Context<'_>, worker: &Worker) -> Poll<ShortCircuit> {
         match self {
             Self::Nothing => Poll::Pending,
-            Self::Client(client) => client.reader.poll_gone(context, worker).map(|()| Stop::Gone),
+            Self::Client(client) => client
+                .reader
+                .poll_gone(context, worker)
+                .map(|()| ShortCircuit::Gone),
             Self::Pump(pump) => {
                 pump.poll(context);
                 let has_gone = |stream: &Rc<Stream>| stream.poll_gone(context).is_ready();
                 if pump.client.as_ref().is_some_and(has_gone) {
-                    return Poll::Ready(Stop::Gone);
+                    return Poll::Ready(ShortCircuit::Gone);
                 }
                 let Some(pumped) = &mut pump.done else {
                     return Poll::Pending;
                 };
                 match pumped.result {
-                    Err(PumpError::Client(BodyError::Gone)) => Poll::Ready(Stop::Gone),
+                    Err(PumpError::Client(BodyError::Gone)) => Poll::Ready(ShortCircuit::Gone),
                     Err(PumpError::Client(error)) => Poll::Ready(Refusal::from(error).into()),
                     Err(PumpError::Upstream | PumpError::Cut) => Poll::Pending,
-                    Ok(()) => pumped.reader.poll_gone(context, worker).map(|()| Stop::Gone),
+                    Ok(()) => pumped
+                        .reader
+                        .poll_gone(context, worker)
+                        .map(|()| ShortCircuit::Gone),
                 }
             }
         }
@@ -82,15 +88,15 @@ pub enum PumpError {
 
 /// A request body on its way.
 pub struct Pump {
-    sending: Pin<Box<dyn Future<Output = Pumped>>>,
+    sending: Pin<Box<dyn Future<Output = PumpResult>>>,
     is_cut: Rc<Cell<bool>>,
-    done: Option<Pumped>,
+    done: Option<PumpResult>,
     /// The stream that the body comes on, which tells by itself that its client has gone.
     client: Option<Rc<Stream>>,
 }
 
 /// A body that was sent, or not, and what had been lent for it.
-pub struct Pumped {
+pub struct PumpResult {
     pub reader: Reader,
     pub body: RequestBody,
     pub write: WriteHalf,
@@ -127,7 +133,7 @@ impl Pump {
                 })
                 .await
             };
-            Pumped {
+            PumpResult {
                 reader: sender.reader,
                 body: sender.body,
                 write: sender.write,
@@ -151,7 +157,7 @@ impl Pump {
     }
 
     /// What came of it. A body that is still on its way goes no further; what had been lent for it comes back.
-    pub fn finish(mut self) -> Pumped {
+    pub fn finish(mut self) -> PumpResult {
         if self.done.is_none() {
             self.is_cut.set(true);
             self.poll(&mut Context::from_waker(Waker::noop()));

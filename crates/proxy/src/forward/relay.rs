@@ -1,9 +1,9 @@
 //! Passing a response on to the client: head and body, as they come. Asking for it stands beside.
 
-use super::Plan;
+use super::ForwardPlan;
 use super::attempt::Attempt;
-use super::held::Unrelayed;
-use super::pump::{Pump, Watch};
+use super::buffer_response::RelayError;
+use super::pump::{Background, Pump};
 use crate::buffer::BUFFER_BYTES;
 use crate::h1::body::BodyCursor;
 use crate::h1::chunked::{self, Piece};
@@ -11,7 +11,7 @@ use crate::h1::response::ResponseHead;
 use crate::h1::{self, Framing};
 use crate::multiplex::stream::Stream;
 use crate::reply::{extend_via, push_header, push_via};
-use crate::serve::{After, Call};
+use crate::serve::{ConnectionFate, RequestContext};
 use std::io;
 use std::time::Instant;
 use weir_plugin::RefusalKind;
@@ -31,19 +31,19 @@ pub struct Relayed {
     pub client_keeps: bool,
 }
 
-impl Call<'_> {
+impl RequestContext<'_> {
     /// Passes head and body on, after the chain's response work.
     ///
     /// # Errors
     /// How the client's connection is to end, as it cannot get the whole answer; or what it is told instead.
     pub(super) async fn relay_response(
         &mut self,
-        plan: &Plan<'_>,
+        plan: &ForwardPlan<'_>,
         head: &ResponseHead,
         attempt: &mut Attempt,
         pump: Option<&mut Pump>,
-    ) -> Result<Relayed, Unrelayed> {
-        let mut watch = pump.map_or(Watch::Nothing, Watch::Pump);
+    ) -> Result<Relayed, RelayError> {
+        let mut watch = pump.map_or(Background::Nothing, Background::Pump);
         self.exchange.merge_response_headers();
         if let Framing::Length(length) = head.framing {
             self.exchange.response.content_length = Some(length);
@@ -92,8 +92,8 @@ impl Call<'_> {
                 client_keeps,
             }),
             // Where the end of the connection would be the end of the body, only a reset tells that it is not.
-            Err(_) if framing == Framing::UntilClose => Err(After::Reset.into()),
-            Err(_) => Err(After::Close.into()),
+            Err(_) if framing == Framing::UntilClose => Err(ConnectionFate::Reset.into()),
+            Err(_) => Err(ConnectionFate::Close.into()),
         }
     }
 
@@ -144,7 +144,7 @@ impl Call<'_> {
 
     fn write_response_head(
         &mut self,
-        plan: &Plan<'_>,
+        plan: &ForwardPlan<'_>,
         framing: Framing,
         keeps: bool,
         is_whole: bool,
@@ -183,7 +183,7 @@ impl Call<'_> {
         body: &[u8],
         head: &ResponseHead,
         out: &mut Vec<u8>,
-        watch: &mut Watch<'_>,
+        watch: &mut Background<'_>,
     ) -> io::Result<bool> {
         if !self.is_bodyless() {
             out.extend_from_slice(body);
@@ -201,7 +201,7 @@ impl Call<'_> {
         begun: Option<Box<(Vec<u8>, BodyCursor)>>,
         attempt: &mut Attempt,
         out: &mut Vec<u8>,
-        watch: &mut Watch<'_>,
+        watch: &mut Background<'_>,
     ) -> io::Result<bool> {
         let mut cursor = match begun {
             None => BodyCursor::new(head.framing),
@@ -275,15 +275,15 @@ impl Call<'_> {
     pub(super) async fn fill_answer(
         &mut self,
         attempt: &mut Attempt,
-        watch: &mut Watch<'_>,
+        watch: &mut Background<'_>,
     ) -> io::Result<usize> {
         attempt.connection.timer.set(Instant::now(), attempt.read_timeout);
         let filled = match watch {
-            Watch::Nothing => {
-                let mut watch = Watch::Client(&mut *self.client);
+            Background::Nothing => {
+                let mut watch = Background::Client(&mut *self.client);
                 attempt.fill(self.worker, &mut watch, 0).await
             }
-            Watch::Client(_) | Watch::Pump(_) => attempt.fill(self.worker, watch, 0).await,
+            Background::Client(_) | Background::Pump(_) => attempt.fill(self.worker, watch, 0).await,
         };
         match filled {
             Ok(Ok(count)) => Ok(count),
@@ -297,7 +297,7 @@ impl Call<'_> {
         &mut self,
         attempt: &mut Attempt,
         out: &mut Vec<u8>,
-        watch: &mut Watch<'_>,
+        watch: &mut Background<'_>,
     ) -> io::Result<Vec<u8>> {
         let is_read = |attempt: &Attempt| attempt.connection.read.stream().is_none_or(Stream::is_read);
         if !is_read(attempt) {
@@ -318,7 +318,7 @@ impl Call<'_> {
         data: &[u8],
         framing: Framing,
         out: &mut Vec<u8>,
-        watch: &mut Watch<'_>,
+        watch: &mut Background<'_>,
     ) -> io::Result<()> {
         if framing == Framing::Chunked {
             chunked::write_size_line(data.len(), out);
@@ -349,7 +349,7 @@ impl Call<'_> {
         error
     }
 
-    async fn flush(&mut self, out: &mut Vec<u8>, watch: &mut Watch<'_>) -> io::Result<()> {
+    async fn flush(&mut self, out: &mut Vec<u8>, watch: &mut Background<'_>) -> io::Result<()> {
         if out.is_empty() {
             return Ok(());
         }

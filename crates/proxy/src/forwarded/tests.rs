@@ -76,9 +76,9 @@ fn paths_join_as_documented() {
 #[test]
 fn other_hops_come_first() {
     for (first_line_only, wanted) in [(false, "1.0 a, 1.1 b, "), (true, "1.0 a, ")] {
-        let forwarded = Forwarded {
+        let forwarded = ForwardedHeaderPolicy {
             first_line_only,
-            ..Forwarded::default()
+            ..ForwardedHeaderPolicy::default()
         };
         let mut headers = Headers::default();
         assert_eq!(list_so_far(&forwarded, &headers, b"via"), None);

@@ -35,7 +35,7 @@ enum Line {
 
 /// Why a head is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Broken {
+pub enum MalformedHead {
     /// It ends in a bare LF.
     BareLf,
     Name,
@@ -45,14 +45,14 @@ pub enum Broken {
 
 /// The start line, without its CRLF, and the offset behind it; `None`: more bytes are needed.
 #[inline]
-pub fn start_line(bytes: &[u8]) -> Result<Option<(&[u8], usize)>, Broken> {
+pub fn start_line(bytes: &[u8]) -> Result<Option<(&[u8], usize)>, MalformedHead> {
     Ok(line_end(bytes, 0)?.map(|end| (&bytes[..end], end + 2)))
 }
 
 /// Reads the field lines from `first` on into `headers`, but those to which `note` says no. Gives the length of the
 /// head; `None`: more bytes are needed. `headers` is empty then, as it is after an error.
 #[inline]
-pub fn field_lines<'b, E: From<Broken>>(
+pub fn field_lines<'b, E: From<MalformedHead>>(
     bytes: &'b [u8],
     first: usize,
     headers: &mut Headers,
@@ -69,7 +69,7 @@ pub fn field_lines<'b, E: From<Broken>>(
 }
 
 #[inline]
-fn name_lines<'b, E: From<Broken>>(
+fn name_lines<'b, E: From<MalformedHead>>(
     bytes: &'b [u8],
     first: usize,
     headers: &mut Headers,
@@ -89,20 +89,20 @@ fn name_lines<'b, E: From<Broken>>(
         };
         if is_wanted {
             let value = field.value.start - first..field.value.end - first;
-            headers.push_line(name, field.name.start - first, value, field.end - first);
+            headers.index_line(name, field.name.start - first, value, field.end - first);
             if !field.is_plain {
                 headers.note_odd_name();
             }
         }
         from = field.end;
     }
-    Err(Broken::TooManyFields.into())
+    Err(MalformedHead::TooManyFields.into())
 }
 
 /// What is wrong with the lines from `from` on, if anything is: a head that cannot be read is refused as such, and not
 /// for what a part of it would have meant. A folded line may be that part.
 #[cold]
-fn broken_behind(bytes: &[u8], mut from: usize) -> Option<Broken> {
+fn broken_behind(bytes: &[u8], mut from: usize) -> Option<MalformedHead> {
     loop {
         match field_line(bytes, from) {
             Ok(Line::Field(field)) => from = field.end,
@@ -115,7 +115,7 @@ fn broken_behind(bytes: &[u8], mut from: usize) -> Option<Broken> {
 /// The line that begins at `from`, behind the start line.
 // What it gives is passed in registers only where it is inlined.
 #[inline(always)]
-fn field_line(bytes: &[u8], from: usize) -> Result<Line, Broken> {
+fn field_line(bytes: &[u8], from: usize) -> Result<Line, MalformedHead> {
     let (length, is_plain) = name_len(&bytes[from..]);
     let colon = from + length;
     match bytes.get(colon) {
@@ -144,25 +144,25 @@ fn field_line(bytes: &[u8], from: usize) -> Result<Line, Broken> {
 }
 
 /// What stands where no name is followed by a colon, at `at`, in the line that begins at `from`.
-fn end_of_fields(bytes: &[u8], from: usize, at: usize) -> Result<Line, Broken> {
+fn end_of_fields(bytes: &[u8], from: usize, at: usize) -> Result<Line, MalformedHead> {
     match &bytes[at..] {
         [] => Ok(Line::Partial),
         [b'\r', b'\n', ..] if at == from => Ok(Line::Last(from + 2)),
         [b'\r'] if at == from => Ok(Line::Partial),
-        [b'\n', ..] => Err(Broken::BareLf),
-        _ => Err(Broken::Name),
+        [b'\n', ..] => Err(MalformedHead::BareLf),
+        _ => Err(MalformedHead::Name),
     }
 }
 
 /// Where the line that goes on at `from` ends, before its CRLF. Up to there it holds no control character but tab.
 #[inline]
-fn line_end(bytes: &[u8], from: usize) -> Result<Option<usize>, Broken> {
+fn line_end(bytes: &[u8], from: usize) -> Result<Option<usize>, MalformedHead> {
     let end = from + value_len(&bytes[from..]);
     match &bytes[end..] {
         [b'\r', b'\n', ..] => Ok(Some(end)),
         [] | [b'\r'] => Ok(None),
-        [b'\n', ..] => Err(Broken::BareLf),
-        _ => Err(Broken::Value),
+        [b'\n', ..] => Err(MalformedHead::BareLf),
+        _ => Err(MalformedHead::Value),
     }
 }
 

@@ -3,10 +3,10 @@
 //! What is ambiguous is refused and never repaired: bare LF, obsolete folding, space before a colon, both
 //! `Content-Length` and `Transfer-Encoding`, several lengths, codings other than `chunked`.
 
-#[cfg(test)]
-mod agreement;
 pub mod body;
 pub mod chunked;
+#[cfg(test)]
+mod fuzz_agreement;
 pub mod fuzzing;
 mod head;
 pub mod request;

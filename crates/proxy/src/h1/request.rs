@@ -1,8 +1,8 @@
 //! Request heads: reading one from bytes, and what the connection must know of it. Its body is read elsewhere.
 
-use super::head::{self, Broken, MAX_FIELDS};
+use super::head::{self, MAX_FIELDS, MalformedHead};
 use super::{Framing, list_items, parse_length};
-use crate::target::{bad, is_same_authority, read_host, read_target};
+use crate::request_target::{bad, is_same_authority, read_host, read_target};
 use weir_plugin::headers::is_token;
 use weir_plugin::{Exchange, RefusalKind};
 
@@ -100,14 +100,14 @@ fn refuse_version(rest: &[u8]) -> RefusalKind {
     }
 }
 
-impl From<Broken> for RefusalKind {
+impl From<MalformedHead> for RefusalKind {
     #[cold]
-    fn from(broken: Broken) -> Self {
+    fn from(broken: MalformedHead) -> Self {
         match broken {
-            Broken::BareLf => bad("a line that does not end in CRLF"),
-            Broken::Name => bad("a header name"),
-            Broken::Value => bad("a header value"),
-            Broken::TooManyFields => Self::HeadTooLarge,
+            MalformedHead::BareLf => bad("a line that does not end in CRLF"),
+            MalformedHead::Name => bad("a header name"),
+            MalformedHead::Value => bad("a header value"),
+            MalformedHead::TooManyFields => Self::HeadTooLarge,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Response heads from upstreams: reading one from bytes, and what the connection must know of it.
 
-use super::head::{self, Broken, MAX_FIELDS};
+use super::head::{self, MAX_FIELDS, MalformedHead};
 use super::{Framing, list_items, parse_length};
 use weir_plugin::Response;
 use weir_plugin::headers::is_value;
@@ -81,13 +81,13 @@ pub(super) fn split_status_line(line: &[u8]) -> Option<(u8, u16, &[u8])> {
 
 const NO_RESPONSE: InvalidResponse = InvalidResponse("not an HTTP/1.1 response");
 
-impl From<Broken> for InvalidResponse {
+impl From<MalformedHead> for InvalidResponse {
     #[cold]
-    fn from(broken: Broken) -> Self {
+    fn from(broken: MalformedHead) -> Self {
         match broken {
-            Broken::BareLf => Self("a line that does not end in CRLF"),
-            Broken::TooManyFields => Self("too many header fields"),
-            Broken::Name | Broken::Value => NO_RESPONSE,
+            MalformedHead::BareLf => Self("a line that does not end in CRLF"),
+            MalformedHead::TooManyFields => Self("too many header fields"),
+            MalformedHead::Name | MalformedHead::Value => NO_RESPONSE,
         }
     }
 }

@@ -7,9 +7,9 @@
 use super::frame::{self, Code};
 use super::hpack::Decoder;
 use super::idle::IdleFrames;
-use super::state::{Fault, StreamState, Waiting};
+use super::state::{StreamFault, StreamState, WriteWaitList};
 use crate::buffer::Inbox;
-use crate::multiplex::list::FieldList;
+use crate::multiplex::field_list::FieldList;
 use crate::transport::{ReadHalf, WriteHalf};
 use crate::worker::Worker;
 use slab::Slab;
@@ -37,7 +37,7 @@ pub struct Connection(RefCell<State>);
 
 /// Which side of a connection this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum Role {
     Server,
     Client,
 }
@@ -50,7 +50,7 @@ pub struct Accepted {
 
 /// The two steps of taking no more streams (RFC 9113, 6.8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Going {
+pub enum GoAwayState {
     Not,
     Promised,
     Said,
@@ -75,7 +75,7 @@ pub struct Settings {
 
 /// The state of a connection.
 pub struct State {
-    pub side: Side,
+    pub side: Role,
     pub settings: Settings,
     pub worker: Rc<Worker>,
     read: ReadHalf,
@@ -111,11 +111,11 @@ pub struct State {
     /// The last stream that the peer has opened, or for a client that it itself has; and the last that was taken.
     pub highest: u32,
     pub last: u32,
-    pub going: Going,
+    pub going: GoAwayState,
     pub window_out: i64,
     pub window_in: i64,
     pub unannounced: usize,
-    pub waiting: Waiting,
+    pub waiting: WriteWaitList,
     /// What the peer has said.
     pub peer_window: i64,
     pub peer_max_frame: usize,
@@ -132,7 +132,7 @@ impl Connection {
         worker: &Rc<Worker>,
         (read, write): (ReadHalf, WriteHalf),
         inbox: Inbox,
-        side: Side,
+        side: Role,
         settings: Settings,
     ) -> Rc<Self> {
         let mut state = State {
@@ -142,7 +142,7 @@ impl Connection {
             read,
             write,
             inbox,
-            awaits_preface: side == Side::Server,
+            awaits_preface: side == Role::Server,
             out: worker.buffers.take_output(),
             written: 0,
             owed: 0,
@@ -162,11 +162,11 @@ impl Connection {
             accepted: Vec::new(),
             highest: 0,
             last: 0,
-            going: Going::Not,
+            going: GoAwayState::Not,
             window_out: i64::from(frame::USUAL_WINDOW),
             window_in: i64::from(settings.connection_window),
             unannounced: 0,
-            waiting: Waiting::default(),
+            waiting: WriteWaitList::default(),
             peer_window: i64::from(frame::USUAL_WINDOW),
             peer_max_frame: frame::MAX_PAYLOAD,
             peer_max_streams: usize::MAX,
@@ -219,11 +219,11 @@ impl State {
             ),
         ];
         match self.side {
-            Side::Server => {
+            Role::Server => {
                 settings.push((frame::MAX_CONCURRENT_STREAMS, self.settings.max_streams));
                 settings.push((frame::ENABLE_CONNECT_PROTOCOL, 1));
             }
-            Side::Client => {
+            Role::Client => {
                 self.out.extend_from_slice(PREFACE);
                 settings.push((frame::ENABLE_PUSH, 0));
             }
@@ -352,8 +352,8 @@ impl State {
     pub fn fail(&mut self, code: Code) {
         if !self.is_over {
             let last = match self.side {
-                Side::Server => self.last,
-                Side::Client => 0,
+                Role::Server => self.last,
+                Role::Client => 0,
             };
             frame::push_go_away(self.out(), last, code);
             self.failed = Some(code);
@@ -370,7 +370,7 @@ impl State {
         self.inbox.release(&worker.buffers);
         self.waiting.wake(&mut self.streams, usize::MAX);
         for (_, stream) in &mut self.streams {
-            stream.end(self.side, Fault::Lost);
+            stream.end(self.side, StreamFault::Lost);
         }
         self.wake_driver();
     }

@@ -1,8 +1,8 @@
 //! What the frames of the peer say about the connection as a whole: settings, windows, pings, farewells.
 
-use super::connection::{Going, Side, State};
+use super::connection::{GoAwayState, Role, State};
 use super::frame::{self, Code, Head};
-use super::state::Fault;
+use super::state::StreamFault;
 
 /// What the PING says behind the promise to take no more streams.
 const PROMISED: &[u8; 8] = b"promised";
@@ -85,7 +85,7 @@ impl State {
         }
         self.note_idle()?;
         if head.has(frame::ACK) {
-            if self.going == Going::Promised && payload == PROMISED {
+            if self.going == GoAwayState::Promised && payload == PROMISED {
                 self.go_away();
             }
             return Ok(());
@@ -105,10 +105,10 @@ impl State {
         let last = last.ok_or(Code::FRAME_SIZE_ERROR)? & 0x7fff_ffff;
         self.note_idle()?;
         self.peer_is_going = true;
-        if self.side == Side::Client {
+        if self.side == Role::Client {
             for (_, stream) in &mut self.streams {
                 if stream.id > last {
-                    stream.end(self.side, Fault::Unseen);
+                    stream.end(self.side, StreamFault::Unseen);
                 }
             }
         }
@@ -160,7 +160,7 @@ impl State {
 
     /// Promises that no more streams are taken; the peer shows that it knows by answering a ping.
     pub fn promise_to_go(&mut self) {
-        self.going = Going::Promised;
+        self.going = GoAwayState::Promised;
         let out = self.out();
         frame::push_go_away(out, frame::MAX_WINDOW as u32, Code::NO_ERROR);
         frame::push_head(out, 8, frame::PING, 0, 0);
@@ -170,8 +170,8 @@ impl State {
 
     /// Says which stream is the last.
     pub fn go_away(&mut self) {
-        if self.going != Going::Said {
-            self.going = Going::Said;
+        if self.going != GoAwayState::Said {
+            self.going = GoAwayState::Said;
             let last = self.last;
             frame::push_go_away(self.out(), last, Code::NO_ERROR);
             self.wake_driver();

@@ -5,7 +5,7 @@ use super::connection::PREFACE;
 use super::frame::{self, Head};
 use super::head;
 use super::hpack::{self, Decoder, Malformed};
-use crate::multiplex::list::FieldList;
+use crate::multiplex::field_list::FieldList;
 use std::collections::HashMap;
 
 /// The most bytes that are kept of a list here.

@@ -1,9 +1,9 @@
 //! Heads and trailers as HTTP/2 has them: which field lists make one (RFC 9113, 8.1.1, 8.2, 8.3).
 
-use super::hpack::{Decoder, Known, Malformed};
+use super::hpack::{Decoder, Malformed, ValidationHint};
 use crate::h1::parse_length;
+use crate::multiplex::field_list::{FieldList, PseudoHeader};
 use crate::multiplex::fields::belongs;
-use crate::multiplex::list::{FieldList, Pseudo};
 use weir_plugin::headers::{is_value, token_len};
 
 /// What a field adds to a list's size beyond its name and value (RFC 9113, 6.5.2).
@@ -30,16 +30,16 @@ pub fn read(
         }
         let is_pseudo = name.first() == Some(&b':');
         let is_good = match known {
-            Known::Field => true,
+            ValidationHint::Field => true,
             _ if is_pseudo => is_value(value),
-            Known::Name => is_value(value) && belongs(name, value),
-            Known::Nothing => is_name(name) && is_value(value) && belongs(name, value),
+            ValidationHint::Name => is_value(value) && belongs(name, value),
+            ValidationHint::Nothing => is_name(name) && is_value(value) && belongs(name, value),
         };
         is_well_formed &= is_good;
         if is_pseudo {
             // They stand before all others, and once.
             let is_first = list.len() == 0;
-            is_well_formed &= is_first && Pseudo::of(name).is_some_and(|which| list.set(which, value));
+            is_well_formed &= is_first && PseudoHeader::of(name).is_some_and(|which| list.set(which, value));
         } else {
             list.push(name, value);
         }
@@ -51,18 +51,18 @@ pub fn read(
 /// Whether a well-formed list is the head of a request.
 pub fn is_request(list: &FieldList) -> bool {
     let get = |which| list.get(which).filter(|value| !value.is_empty());
-    if list.get(Pseudo::Status).is_some() {
+    if list.get(PseudoHeader::Status).is_some() {
         return false;
     }
     // Where too much came, what is missing may be among what was not kept.
-    let (Some(method), false) = (get(Pseudo::Method), list.is_too_large) else {
+    let (Some(method), false) = (get(PseudoHeader::Method), list.is_too_large) else {
         return list.is_too_large;
     };
-    let (scheme, path) = (get(Pseudo::Scheme), get(Pseudo::Path));
-    if method == b"CONNECT" && list.get(Pseudo::Protocol).is_none() {
-        return list.get(Pseudo::Scheme).is_none() && list.get(Pseudo::Path).is_none();
+    let (scheme, path) = (get(PseudoHeader::Scheme), get(PseudoHeader::Path));
+    if method == b"CONNECT" && list.get(PseudoHeader::Protocol).is_none() {
+        return list.get(PseudoHeader::Scheme).is_none() && list.get(PseudoHeader::Path).is_none();
     }
-    if list.get(Pseudo::Protocol).is_some() && method != b"CONNECT" {
+    if list.get(PseudoHeader::Protocol).is_some() && method != b"CONNECT" {
         return false;
     }
     let is_path = |path: &[u8]| path[0] == b'/' || (path == b"*" && method == b"OPTIONS");
@@ -72,16 +72,16 @@ pub fn is_request(list: &FieldList) -> bool {
 /// The status of a response.
 pub fn status(list: &FieldList) -> Option<u16> {
     let others = [
-        Pseudo::Method,
-        Pseudo::Scheme,
-        Pseudo::Authority,
-        Pseudo::Path,
-        Pseudo::Protocol,
+        PseudoHeader::Method,
+        PseudoHeader::Scheme,
+        PseudoHeader::Authority,
+        PseudoHeader::Path,
+        PseudoHeader::Protocol,
     ];
     if others.iter().any(|which| list.get(*which).is_some()) {
         return None;
     }
-    match list.get(Pseudo::Status)? {
+    match list.get(PseudoHeader::Status)? {
         [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9'] => {
             let digit = |byte: &u8| u16::from(byte - b'0');
             Some(digit(a) * 100 + digit(b) * 10 + digit(c))
@@ -92,7 +92,7 @@ pub fn status(list: &FieldList) -> Option<u16> {
 
 /// Whether the head of a response, which has a [`status`], is an interim one.
 pub fn is_interim(list: &FieldList) -> bool {
-    matches!(list.get(Pseudo::Status), Some([b'1', ..]))
+    matches!(list.get(PseudoHeader::Status), Some([b'1', ..]))
 }
 
 /// The length that the body is to have, where it is stated clearly. What is not clear is refused with the other fields.

@@ -5,7 +5,7 @@
 //! are one [`connection`], which [`receive`] and [`control`] feed with what the peer's frames say, and [`send`] with what
 //! streams have to say. Why it is Weir's own: `docs/adr/0009-own-http2-engine.md`.
 
-mod choices;
+mod alpn_memory;
 pub mod connection;
 mod control;
 mod driver;

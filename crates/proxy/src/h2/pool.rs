@@ -1,12 +1,12 @@
 //! HTTP/2 connections to upstreams. Each carries many calls at once; each worker has its own.
 
-use super::choices::Choices;
-use super::connection::{self, Settings, Side};
+use super::alpn_memory::AlpnMemory;
+use super::connection::{self, Role, Settings};
 use super::{driver, stream};
 use crate::buffer::{Buffers, Inbox};
-use crate::multiplex::stream::{Ends, Stream};
-use crate::pool::{CountedOpen, Met, PoolKey, Speaks, UpstreamConnection, dial};
-use crate::spares::Spares;
+use crate::multiplex::stream::{Stream, StreamHalves};
+use crate::object_pool::ObjectPool;
+use crate::pool::{CountedOpen, PoolKey, UpstreamConnection, UpstreamIdentity, UpstreamProtocol, dial};
 use crate::timer::{Timer, later};
 use crate::transport::{ReadHalf, WriteHalf};
 use crate::worker::Worker;
@@ -88,7 +88,7 @@ impl Drop for Lease {
 
 /// A connection that is being made; whoever needs it waits for the same one.
 #[derive(Default)]
-struct Opening {
+struct PendingConnect {
     result: Cell<Option<Result<(), io::ErrorKind>>>,
     is_over: Notify,
     /// The connection, where the target has chosen HTTP/1.1: for the first who waits.
@@ -98,30 +98,30 @@ struct Opening {
 #[derive(Default)]
 struct Entry {
     open: Vec<Rc<Connection>>,
-    opening: Option<Rc<Opening>>,
+    opening: Option<Rc<PendingConnect>>,
     /// What the last call wanted of connections.
     bounds: KeepalivePool,
 }
 
 /// A worker's connections.
-pub struct Streams {
+pub struct Http2Pool {
     entries: RefCell<HashMap<PoolKey, Entry, foldhash::fast::RandomState>>,
-    choices: Choices,
+    choices: AlpnMemory,
     /// What streams are made in that are over.
-    spares: Spares<Box<UpstreamConnection>>,
+    spares: ObjectPool<Box<UpstreamConnection>>,
 }
 
-impl Default for Streams {
+impl Default for Http2Pool {
     fn default() -> Self {
         Self {
             entries: RefCell::default(),
-            choices: Choices::default(),
-            spares: Spares::new(MAX_SPARES),
+            choices: AlpnMemory::default(),
+            spares: ObjectPool::new(MAX_SPARES),
         }
     }
 }
 
-impl Streams {
+impl Http2Pool {
     /// A stream on a connection that is there already.
     pub fn take(
         &self,
@@ -144,7 +144,7 @@ impl Streams {
     pub async fn connect(
         worker: &Rc<Worker>,
         key: &PoolKey,
-        (met, speaks): (Met, Speaks),
+        (met, speaks): (UpstreamIdentity, UpstreamProtocol),
         timeout: Duration,
         bounds: &KeepalivePool,
     ) -> io::Result<Box<UpstreamConnection>> {
@@ -156,7 +156,7 @@ impl Streams {
         // A connection may be full again once all that waited have been there.
         for _ in 0..MAX_OPENINGS {
             let timer = Timer::new(now, timeout);
-            if speaks == Speaks::Either && worker.streams.choices.is_http1(key, now) {
+            if speaks == UpstreamProtocol::Either && worker.streams.choices.is_http1(key, now) {
                 let opened =
                     UpstreamConnection::open(key.address, met.clone(), timer, &worker.metrics).await?;
                 if !opened.read.speaks_http2() {
@@ -170,7 +170,7 @@ impl Streams {
             if let Some(stream) = worker.streams.take(key, bounds, now) {
                 return Ok(stream);
             }
-            if worker.streams.drop_useless(key) {
+            if worker.streams.drop_exhausted(key) {
                 break;
             }
             if let Some((read, write)) = opening.http1.take() {
@@ -190,7 +190,7 @@ impl Streams {
 
     /// Lets go of connections that have carried no call and take none; whether there are such. The next one would be no
     /// better.
-    fn drop_useless(&self, key: &PoolKey) -> bool {
+    fn drop_exhausted(&self, key: &PoolKey) -> bool {
         let mut entries = self.entries.borrow_mut();
         let Some(Entry { open, bounds, .. }) = entries.get_mut(key) else {
             return false;
@@ -207,16 +207,16 @@ impl Streams {
     async fn open(
         worker: &Rc<Worker>,
         key: &PoolKey,
-        met: (Met, Speaks),
+        met: (UpstreamIdentity, UpstreamProtocol),
         timer: Timer,
-    ) -> io::Result<Rc<Opening>> {
+    ) -> io::Result<Rc<PendingConnect>> {
         let opening = {
             let mut entries = worker.streams.entries.borrow_mut();
             let entry = entries.entry(key.clone()).or_default();
             match &entry.opening {
                 Some(opening) => Rc::clone(opening),
                 None => {
-                    let opening = Rc::new(Opening::default());
+                    let opening = Rc::new(PendingConnect::default());
                     entry.opening = Some(Rc::clone(&opening));
                     let (worker, key) = (Rc::clone(worker), key.clone());
                     tokio::task::spawn_local(open(worker, key, met, timer, Rc::clone(&opening)));
@@ -267,7 +267,7 @@ impl Streams {
         let calls = connection.calls.get();
         connection.calls.set(calls + 1);
         let wire = Rc::clone(&connection.wire);
-        let ends = Ends::Http2(stream::Ends::to_upstream(&wire, Lease(connection)));
+        let ends = StreamHalves::Http2(stream::StreamHalves::to_upstream(&wire, Lease(connection)));
         let mut made = self.spares.take().unwrap_or_else(|| {
             Box::new(UpstreamConnection {
                 read: ReadHalf::Stream(Rc::default()),
@@ -301,7 +301,13 @@ impl Streams {
 }
 
 /// Makes a connection, tells those that wait for it, and drives it until it ends.
-async fn open(worker: Rc<Worker>, key: PoolKey, met: (Met, Speaks), mut timer: Timer, opening: Rc<Opening>) {
+async fn open(
+    worker: Rc<Worker>,
+    key: PoolKey,
+    met: (UpstreamIdentity, UpstreamProtocol),
+    mut timer: Timer,
+    opening: Rc<PendingConnect>,
+) {
     let shaken = {
         let mut shaking = std::pin::pin!(shake(&worker, &key, met));
         std::future::poll_fn(|context| match shaking.as_mut().poll(context) {
@@ -360,9 +366,13 @@ enum Shaken {
     Http2(Rc<connection::Connection>),
 }
 
-async fn shake(worker: &Rc<Worker>, key: &PoolKey, (met, speaks): (Met, Speaks)) -> io::Result<Shaken> {
+async fn shake(
+    worker: &Rc<Worker>,
+    key: &PoolKey,
+    (met, speaks): (UpstreamIdentity, UpstreamProtocol),
+) -> io::Result<Shaken> {
     let halves = dial(key.address, met).await?;
-    if speaks == Speaks::Either && !halves.0.speaks_http2() {
+    if speaks == UpstreamProtocol::Either && !halves.0.speaks_http2() {
         return Ok(Shaken::Http1(halves));
     }
     let settings = Settings {
@@ -371,7 +381,7 @@ async fn shake(worker: &Rc<Worker>, key: &PoolKey, (met, speaks): (Met, Speaks))
         max_streams: 0,
         max_head_bytes: worker.shared.limits.max_head_bytes,
     };
-    let wire = connection::Connection::new(worker, halves, Inbox::default(), Side::Client, settings);
+    let wire = connection::Connection::new(worker, halves, Inbox::default(), Role::Client, settings);
     driver::greet(&wire).await?;
     Ok(Shaken::Http2(wire))
 }

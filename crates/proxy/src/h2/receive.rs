@@ -1,12 +1,12 @@
 //! What the frames of the peer say, taken over into the connection's state. What is sent stands beside.
 
-use super::connection::{Accepted, Block, Going, PREFACE, Side, State};
+use super::connection::{Accepted, Block, GoAwayState, PREFACE, Role, State};
 use super::frame::{self, Code, Head};
 use super::head;
-use super::state::{Fault, Receiving, StreamState};
+use super::state::{Receiving, StreamFault, StreamState};
 use crate::buffer::Inbox;
+use crate::multiplex::field_list::FieldList;
 use crate::multiplex::fields::trailer_lines;
-use crate::multiplex::list::FieldList;
 use std::time::Instant;
 
 /// Most CONTINUATION frames of one field list.
@@ -215,15 +215,15 @@ impl State {
             return Ok(());
         }
         match self.side {
-            Side::Client if self.is_idle(id) => Err(Code::PROTOCOL_ERROR),
+            Role::Client if self.is_idle(id) => Err(Code::PROTOCOL_ERROR),
             // It was given up.
-            Side::Client => self.note_idle(),
-            Side::Server if id.is_multiple_of(2) => Err(Code::PROTOCOL_ERROR),
-            Side::Server if id <= self.highest => match self.resets.contains(&id) {
+            Role::Client => self.note_idle(),
+            Role::Server if id.is_multiple_of(2) => Err(Code::PROTOCOL_ERROR),
+            Role::Server if id <= self.highest => match self.resets.contains(&id) {
                 true => self.note_idle(),
                 false => Err(Code::STREAM_CLOSED),
             },
-            Side::Server => self.accept(id, ends, list, is_well_formed),
+            Role::Server => self.accept(id, ends, list, is_well_formed),
         }
     }
 
@@ -236,7 +236,7 @@ impl State {
         is_well_formed: bool,
     ) -> Result<(), Code> {
         self.highest = id;
-        if self.going == Going::Said {
+        if self.going == GoAwayState::Said {
             // It has been told that this is not looked at.
             self.note_reset(id);
             return self.note_idle();
@@ -349,7 +349,7 @@ impl State {
         };
         // It counts among the open ones no more.
         self.keys.remove(&head.stream);
-        self.streams[key].end(self.side, Fault::Reset(code));
+        self.streams[key].end(self.side, StreamFault::Reset(code));
         Ok(())
     }
 
@@ -357,7 +357,7 @@ impl State {
     pub fn break_stream(&mut self, key: usize, code: Code) {
         let stream = &mut self.streams[key];
         let id = stream.id;
-        stream.fault.get_or_insert(Fault::Broken);
+        stream.fault.get_or_insert(StreamFault::Broken);
         stream.wake();
         self.keys.remove(&id);
         self.push_reset(id, code);

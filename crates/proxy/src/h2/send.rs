@@ -1,9 +1,9 @@
 //! What streams have to say: heads, data, ends and resets, and how much more may come.
 
-use super::connection::{FULL, Side, State};
+use super::connection::{FULL, Role, State};
 use super::frame::{self, Code};
 use super::hpack;
-use super::state::{Fault, Receiving};
+use super::state::{Receiving, StreamFault};
 use slab::Slab;
 use std::io::{self, IoSlice};
 use std::task::{Context, Poll};
@@ -27,7 +27,7 @@ impl State {
     /// Opens a stream with a request's head; gives its key. `is_whole`: there is no body.
     pub fn send_request(&mut self, request: RequestHead<'_>, is_whole: bool) -> io::Result<usize> {
         if self.is_over || self.peer_is_going {
-            return Err(Fault::Unseen.error());
+            return Err(StreamFault::Unseen.error());
         }
         // All bytes are looked at, so that it takes no branch for each.
         let is_bad = |byte: &u8| *byte <= 0x20 || *byte == 0x7f;
@@ -97,7 +97,7 @@ impl State {
     fn end_block(&mut self, from: usize, ends_stream: bool, id: u32) {
         hpack::end_frame(from, ends(ends_stream), id, self.peer_max_frame, &mut self.out);
         // An answer is what a client has asked for.
-        if self.side == Side::Server {
+        if self.side == Role::Server {
             self.owed += frame::HEAD_BYTES + self.out.len() - from;
         }
     }
@@ -243,7 +243,7 @@ impl State {
     pub fn forget(&mut self, key: usize) {
         let stream = &self.streams[key];
         let (id, unread) = (stream.id, stream.unread);
-        let is_answered = self.side == Side::Server && stream.is_sent;
+        let is_answered = self.side == Role::Server && stream.is_sent;
         // An answer that did not need all of the request is whole all the same.
         let code = match is_answered && stream.receiving == Receiving::Body {
             true => Code::NO_ERROR,

@@ -1,12 +1,12 @@
 //! HTTP/2 connections from clients (RFC 9113): takes their streams in.
 
-use super::connection::{self, Going, Settings, Side};
+use super::connection::{self, GoAwayState, Role, Settings};
 use super::stream;
 use crate::connection::{Client, LINGER, LINGER_BYTES};
-use crate::multiplex::fields::Asked;
-use crate::multiplex::list::Pseudo;
-use crate::multiplex::session::{Carrier, GoAway, Session};
-use crate::multiplex::stream::Ends;
+use crate::multiplex::connection::{GoAway, MuxConnection, MuxProtocol};
+use crate::multiplex::field_list::PseudoHeader;
+use crate::multiplex::fields::StreamRequest;
+use crate::multiplex::stream::StreamHalves;
 use crate::timer::Timer;
 use crate::worker::Worker;
 use std::io;
@@ -43,10 +43,14 @@ pub async fn serve(worker: &Rc<Worker>, client: Client) {
         max_streams: limits.max_streams,
         max_head_bytes: limits.max_head_bytes,
     };
-    let connection = connection::Connection::new(worker, (read, write), inbox, Side::Server, settings);
+    let connection = connection::Connection::new(worker, (read, write), inbox, Role::Server, settings);
     let mut carrier = Streams { connection };
     match carrier.greet(worker).await {
-        true => Session::new(worker, peer, local, tls).run(&mut carrier).await,
+        true => {
+            MuxConnection::new(worker, peer, local, tls)
+                .run(&mut carrier)
+                .await
+        }
         false => {
             worker.metrics.protocol_error(ProtocolError::BadRequest);
             tracing::debug!(client = %peer, "a client does not speak HTTP/2");
@@ -80,7 +84,7 @@ impl Streams {
     }
 
     /// Begins a call for each stream that has come.
-    fn begin(&self, session: &Rc<Session>) {
+    fn begin(&self, session: &Rc<MuxConnection>) {
         let (mut accepted, late_resets) = self.connection.with(|state| {
             let late_resets = std::mem::take(&mut state.late_resets);
             (std::mem::take(&mut state.accepted), late_resets)
@@ -89,19 +93,19 @@ impl Streams {
             session.note_given_up();
         }
         for request in accepted.drain(..) {
-            let ends = stream::Ends::from_client(&self.connection, request.key);
+            let ends = stream::StreamHalves::from_client(&self.connection, request.key);
             if ends.is_faulty() {
                 // It was given up before anybody looked at it.
                 session.note_given_up();
                 continue;
             }
-            let protocol = request.list.get(Pseudo::Protocol).map(<[u8]>::to_vec);
-            let asked = Asked {
+            let protocol = request.list.get(PseudoHeader::Protocol).map(<[u8]>::to_vec);
+            let asked = StreamRequest {
                 list: request.list,
                 protocol,
                 version: (2, 0),
             };
-            session.call(asked, Ends::Http2(ends));
+            session.call(asked, StreamHalves::Http2(ends));
         }
         if accepted.capacity() <= MAX_SPARE_ACCEPTED {
             self.connection.with(|state| state.accepted = accepted);
@@ -109,15 +113,15 @@ impl Streams {
     }
 }
 
-impl Carrier for Streams {
-    fn poll_streams(&mut self, session: &Rc<Session>, context: &mut Context<'_>) -> Poll<()> {
+impl MuxProtocol for Streams {
+    fn poll_streams(&mut self, session: &Rc<MuxConnection>, context: &mut Context<'_>) -> Poll<()> {
         let is_over = self.connection.poll_in(context).is_ready();
         self.begin(session);
         let is_done = |state: &mut connection::State| {
             if state.failed.take().is_some() {
                 session.worker.metrics.protocol_error(ProtocolError::BadRequest);
             }
-            is_over || (state.going == Going::Said && state.streams.is_empty())
+            is_over || (state.going == GoAwayState::Said && state.streams.is_empty())
         };
         match self.connection.with(is_done) {
             true => Poll::Ready(()),

@@ -1,9 +1,9 @@
 //! What a connection knows of each of its streams.
 
-use super::connection::Side;
+use super::connection::Role;
 use super::frame::Code;
-use crate::multiplex::list::FieldList;
-use crate::spares::Spares;
+use crate::multiplex::field_list::FieldList;
+use crate::object_pool::ObjectPool;
 use bytes::Bytes;
 use slab::Slab;
 use std::collections::VecDeque;
@@ -18,7 +18,7 @@ const MAX_SPARE_ROOM: usize = 8;
 
 /// Why a stream has ended before its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum StreamFault {
     /// The peer has reset it.
     Reset(Code),
     /// The peer has not looked at it.
@@ -29,7 +29,7 @@ pub enum Fault {
     Broken,
 }
 
-impl Fault {
+impl StreamFault {
     /// What it means for a call. `ConnectionRefused`: the peer has not looked at the request.
     pub fn error(self) -> io::Error {
         match self {
@@ -63,7 +63,7 @@ pub struct StreamState {
     pub unannounced: usize,
     pub receiving: Receiving,
     pub is_sent: bool,
-    pub fault: Option<Fault>,
+    pub fault: Option<StreamFault>,
     /// What is to come of a body of stated length.
     pub left: Option<u64>,
     /// The answer to a HEAD states a length of what does not come.
@@ -72,14 +72,14 @@ pub struct StreamState {
     pub is_waiting: bool,
     pub wanted: usize,
     /// None as long as nothing has come.
-    pub waiting: Option<Box<Queues>>,
+    pub waiting: Option<Box<StreamBuffers>>,
     /// Header lines.
     pub trailers: Option<Vec<u8>>,
 }
 
 /// What waits on a stream to be read.
 #[derive(Default)]
-pub struct Queues {
+pub struct StreamBuffers {
     pieces: VecDeque<Bytes>,
     /// Small pieces behind those, as one: each for itself takes more memory than a few bytes, and a whole window may come
     /// one by one.
@@ -87,7 +87,7 @@ pub struct Queues {
     pub heads: VecDeque<Box<FieldList>>,
 }
 
-impl Queues {
+impl StreamBuffers {
     /// Empties them, for another stream; whether keeping them is worth it.
     pub fn empty(&mut self) -> bool {
         self.pieces.clear();
@@ -137,9 +137,9 @@ impl Queues {
 /// Streams that wait for the connection's window, or for room in what it writes, in the order in which they get some.
 /// Each is there once, however often it has been woken for nothing.
 #[derive(Default)]
-pub struct Waiting(VecDeque<usize>);
+pub struct WriteWaitList(VecDeque<usize>);
 
-impl Waiting {
+impl WriteWaitList {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -181,8 +181,8 @@ impl Waiting {
 impl StreamState {
     /// The peer, or the connection, has ended it before its time. What has come whole of an upstream is still good:
     /// it may not want the rest of the request.
-    pub fn end(&mut self, side: Side, fault: Fault) {
-        if side == Side::Client && self.receiving == Receiving::Ended {
+    pub fn end(&mut self, side: Role, fault: StreamFault) {
+        if side == Role::Client && self.receiving == Receiving::Ended {
             self.is_sent = true;
         } else {
             self.fault.get_or_insert(fault);
@@ -206,7 +206,7 @@ impl StreamState {
     }
 
     /// What waits to be read, whether there is any yet or not.
-    pub fn queues(&mut self, spares: &Spares<Box<Queues>>) -> &mut Queues {
+    pub fn queues(&mut self, spares: &ObjectPool<Box<StreamBuffers>>) -> &mut StreamBuffers {
         self.waiting
             .get_or_insert_with(|| spares.take().unwrap_or_default())
     }
@@ -217,7 +217,7 @@ impl StreamState {
     }
 
     /// Adds to what nobody has read yet.
-    pub fn gather(&mut self, data: &[u8], spares: &Spares<Box<Queues>>) {
+    pub fn gather(&mut self, data: &[u8], spares: &ObjectPool<Box<StreamBuffers>>) {
         self.unread += data.len();
         self.queues(spares).push(data);
     }
@@ -256,7 +256,7 @@ mod tests {
     fn streams_wait_once() {
         let mut streams = Slab::new();
         let keys = [streams.insert(stream()), streams.insert(stream())];
-        let mut waiting = Waiting::default();
+        let mut waiting = WriteWaitList::default();
         for _ in 0..1000 {
             for key in keys {
                 streams[key].wake();
@@ -280,7 +280,7 @@ mod tests {
     fn no_more_wake_than_there_is_room_for() {
         let wakes = || Arc::new(Wakes::default());
         let mut streams = Slab::new();
-        let mut waiting = Waiting::default();
+        let mut waiting = WriteWaitList::default();
         // What each wants, and has a window for.
         let all: Vec<_> = [(10, 100), (10, 4), (10, 0), (0, 100), (10, 100), (10, 100)]
             .map(|(wanted, window_out)| {
@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn queues_of_usual_size_are_kept() {
         for (count, is_kept) in [(0, true), (4, true), (100, false)] {
-            let mut queues = Queues::default();
+            let mut queues = StreamBuffers::default();
             queues.pieces.extend((0..count).map(|_| Bytes::from_static(b"a")));
             queues.push(b"b");
             assert_eq!(queues.empty(), is_kept, "{count}");
@@ -331,7 +331,7 @@ mod tests {
 
     #[test]
     fn small_pieces_join() {
-        let spares = Spares::new(1);
+        let spares = ObjectPool::new(1);
         let mut stream = stream();
         for _ in 0..3 * SMALL {
             stream.gather(b"a", &spares);

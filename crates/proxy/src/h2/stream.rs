@@ -5,14 +5,14 @@ use super::frame::Code;
 use super::pool::Lease;
 use super::send::RequestHead;
 use super::state::Receiving;
-use crate::multiplex::stream::{Came, Piece};
+use crate::multiplex::stream::{Piece, StreamEvent};
 use std::io::{self, IoSlice};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use tokio::io::ReadBuf;
 
 /// Both directions of a stream.
-pub struct Ends {
+pub struct StreamHalves {
     connection: Rc<Connection>,
     /// Its place there; `None`: nothing was asked yet.
     key: Option<usize>,
@@ -42,7 +42,7 @@ enum Outgoing {
     Over,
 }
 
-impl Ends {
+impl StreamHalves {
     /// Those of a stream that a client has opened.
     pub fn from_client(connection: &Rc<Connection>, key: usize) -> Self {
         Self {
@@ -80,7 +80,7 @@ impl Ends {
     }
 
     /// Waits for the next head from an upstream.
-    pub fn poll_head(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Came>> {
+    pub fn poll_head(&mut self, context: &mut Context<'_>) -> Poll<io::Result<StreamEvent>> {
         let (Some(key), Incoming::Head) = (self.key, &self.incoming) else {
             return Poll::Ready(Err(io::ErrorKind::NotConnected.into()));
         };
@@ -97,12 +97,15 @@ impl Ends {
                 };
             };
             if super::head::is_interim(&list) {
-                return Poll::Ready(Ok(Came::Interim(list)));
+                return Poll::Ready(Ok(StreamEvent::Interim(list)));
             }
             let is_whole = stream.receiving == Receiving::Ended && !stream.has_data();
-            Poll::Ready(Ok(Came::Final(list, is_whole && stream.trailers.is_none())))
+            Poll::Ready(Ok(StreamEvent::Final(
+                list,
+                is_whole && stream.trailers.is_none(),
+            )))
         });
-        if matches!(came, Poll::Ready(Ok(Came::Final(..)))) {
+        if matches!(came, Poll::Ready(Ok(StreamEvent::Final(..)))) {
             self.incoming = Incoming::Body;
         }
         came
@@ -276,7 +279,7 @@ impl Ends {
     }
 }
 
-impl Drop for Ends {
+impl Drop for StreamHalves {
     fn drop(&mut self) {
         if let Some(key) = self.key {
             self.connection.with(|state| state.forget(key));

@@ -2,8 +2,8 @@
 //! may have been recorded and sent once more by somebody else. Requests with a safe method are served all the same,
 //! and upstreams are told; others wait until the handshake has shown who sends them.
 
-use super::lane::code;
 use super::server::note_failure;
+use super::stream_io::code;
 use crate::worker::Worker;
 use h3::error::Code;
 use http::header::{HeaderName, HeaderValue};
@@ -19,9 +19,9 @@ use tokio::sync::watch;
 const EARLY_DATA: HeaderName = HeaderName::from_static("early-data");
 
 /// Counts a handshake that is under way.
-pub struct Shaking(Rc<Worker>);
+pub struct HandshakeGuard(Rc<Worker>);
 
-impl Shaking {
+impl HandshakeGuard {
     /// One more of this worker's.
     pub fn new(worker: &Rc<Worker>) -> Self {
         worker.handshakes.set(worker.handshakes.get() + 1);
@@ -29,7 +29,7 @@ impl Shaking {
     }
 }
 
-impl Drop for Shaking {
+impl Drop for HandshakeGuard {
     fn drop(&mut self) {
         self.0.handshakes.set(self.0.handshakes.get() - 1);
     }
@@ -37,7 +37,7 @@ impl Drop for Shaking {
 
 /// Whether a handshake is over by now.
 #[derive(Clone)]
-pub struct Confirmed(watch::Receiver<bool>);
+pub struct HandshakeState(watch::Receiver<bool>);
 
 /// Waits for the handshake; where it `may_be_early`, only until it is known who is asked for, and the rest is to come.
 ///
@@ -60,10 +60,10 @@ pub async fn shake(
 /// Sees to the rest of a handshake.
 pub fn confirm(
     rest: ZeroRttAccepted,
-    shaking: Shaking,
+    shaking: HandshakeGuard,
     connection: Connection,
     peer: SocketAddr,
-) -> Confirmed {
+) -> HandshakeState {
     let (told, confirmed) = watch::channel(false);
     tokio::task::spawn_local(async move {
         let patience = shaking.0.shared.limits.header_timeout;
@@ -79,10 +79,10 @@ pub fn confirm(
             }
         }
     });
-    Confirmed(confirmed)
+    HandshakeState(confirmed)
 }
 
-impl Confirmed {
+impl HandshakeState {
     /// Lets a request that came early go on, marked or once the handshake is over; whether it may.
     pub async fn admit(&mut self, head: &mut Parts, patience: Duration) -> bool {
         if *self.0.borrow() {

@@ -5,11 +5,11 @@
 //! are asked not to move (RFC 9000, 18.2, `disable_active_migration`). One that does so all the same, as when its
 //! network changes, is told by another worker that its connection is gone, for which all workers share a key.
 
-use super::handshake::{self, Rules};
-use super::lane::code;
+use super::handshake::{self, TlsAcceptor};
 use super::server;
+use super::stream_io::code;
 use crate::gateway::Shared;
-use crate::worker::{Registration, Worker};
+use crate::worker::{ConnectionGuard, Worker};
 use h3::error::Code;
 use quinn::{Endpoint, EndpointConfig, Incoming, ServerConfig, TokioRuntime, TransportConfig, VarInt};
 use quinn_proto::HashedConnectionIdGenerator;
@@ -52,7 +52,7 @@ pub struct Http3 {
 pub struct Common {
     endpoint: EndpointConfig,
     server: ServerConfig,
-    base: Arc<handshake::Base>,
+    base: Arc<handshake::TlsBase>,
 }
 
 impl Common {
@@ -76,7 +76,7 @@ impl Common {
 
     fn open(&self, shared: &Arc<Shared>, socket: UdpSocket) -> io::Result<Endpoint> {
         let mut server = self.server.clone();
-        server.crypto = Rules::new(Arc::clone(shared), Arc::clone(&self.base));
+        server.crypto = TlsAcceptor::new(Arc::clone(shared), Arc::clone(&self.base));
         server
             .migration(false)
             .max_incoming(MAX_UNSEEN)
@@ -151,7 +151,7 @@ fn take_in(worker: &Rc<Worker>, incoming: Incoming, local: SocketAddr) {
     let peer = incoming.remote_address();
     match incoming.accept() {
         Ok(connecting) => {
-            let registration = Registration::new(worker);
+            let registration = ConnectionGuard::new(worker);
             tokio::task::spawn_local(server::serve(registration, connecting, local));
         }
         Err(error) => {

@@ -16,7 +16,7 @@ const MAX_PREFIX: usize = 16;
 
 /// What was found next.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum FrameRead {
     /// Some of a body's data.
     Data(Bytes),
     /// A whole `HEADERS` frame, type and length included.
@@ -64,7 +64,7 @@ impl Frames {
     ///
     /// # Errors
     /// The code with which the connection or the stream is to end.
-    pub fn next(&mut self, bytes: &mut Bytes) -> Result<Option<Found>, Code> {
+    pub fn next(&mut self, bytes: &mut Bytes) -> Result<Option<FrameRead>, Code> {
         while !bytes.is_empty() {
             match &mut self.part {
                 Part::Prefix(prefix) => {
@@ -81,7 +81,7 @@ impl Frames {
                     let count = take(left, bytes.len());
                     let data = bytes.split_to(count);
                     self.leave_if_done();
-                    return Ok(Some(Found::Data(data)));
+                    return Ok(Some(FrameRead::Data(data)));
                 }
                 Part::Headers(frame, left) => {
                     let count = bytes.len().min(*left);
@@ -90,7 +90,7 @@ impl Frames {
                     if *left == 0 {
                         let frame = std::mem::take(frame);
                         self.part = Part::Prefix(Vec::new());
-                        return Ok(Some(Found::Headers(frame.into())));
+                        return Ok(Some(FrameRead::Headers(frame.into())));
                     }
                 }
                 Part::Unknown(left) => {
@@ -123,13 +123,13 @@ impl Frames {
     }
 
     /// A `HEADERS` frame of no length is whole with its prefix.
-    fn empty_headers(&mut self) -> Option<Found> {
+    fn empty_headers(&mut self) -> Option<FrameRead> {
         let Part::Headers(frame, 0) = &mut self.part else {
             return None;
         };
         let frame = std::mem::take(frame);
         self.part = Part::Prefix(Vec::new());
-        Some(Found::Headers(frame.into()))
+        Some(FrameRead::Headers(frame.into()))
     }
 
     fn leave_if_done(&mut self) {
@@ -190,14 +190,14 @@ mod tests {
     use super::*;
 
     /// Reads a stream in pieces of this size.
-    fn read(stream: &[u8], size: usize) -> Result<(Vec<Found>, bool), Code> {
+    fn read(stream: &[u8], size: usize) -> Result<(Vec<FrameRead>, bool), Code> {
         let mut frames = Frames::new(100);
-        let mut found: Vec<Found> = Vec::new();
+        let mut found: Vec<FrameRead> = Vec::new();
         for piece in stream.chunks(size) {
             let mut bytes = Bytes::copy_from_slice(piece);
             while let Some(next) = frames.next(&mut bytes)? {
                 match (found.last_mut(), next) {
-                    (Some(Found::Data(before)), Found::Data(data)) => {
+                    (Some(FrameRead::Data(before)), FrameRead::Data(data)) => {
                         *before = [before.as_ref(), data.as_ref()].concat().into();
                     }
                     (_, next) => found.push(next),
@@ -207,17 +207,17 @@ mod tests {
         Ok((found, frames.is_between()))
     }
 
-    fn data(bytes: &'static [u8]) -> Found {
-        Found::Data(Bytes::from_static(bytes))
+    fn data(bytes: &'static [u8]) -> FrameRead {
+        FrameRead::Data(Bytes::from_static(bytes))
     }
 
-    fn headers(bytes: &'static [u8]) -> Found {
-        Found::Headers(Bytes::from_static(bytes))
+    fn headers(bytes: &'static [u8]) -> FrameRead {
+        FrameRead::Headers(Bytes::from_static(bytes))
     }
 
     #[test]
     fn frames_are_found_whatever_the_pieces() {
-        let cases: Vec<(&[u8], Vec<Found>, bool)> = vec![
+        let cases: Vec<(&[u8], Vec<FrameRead>, bool)> = vec![
             (
                 b"\x01\x03abc\x00\x02de",
                 vec![headers(b"\x01\x03abc"), data(b"de")],
@@ -247,10 +247,10 @@ mod tests {
         }
     }
 
-    fn copy(found: &Found) -> Found {
+    fn copy(found: &FrameRead) -> FrameRead {
         match found {
-            Found::Data(bytes) => Found::Data(bytes.clone()),
-            Found::Headers(bytes) => Found::Headers(bytes.clone()),
+            FrameRead::Data(bytes) => FrameRead::Data(bytes.clone()),
+            FrameRead::Headers(bytes) => FrameRead::Headers(bytes.clone()),
         }
     }
 

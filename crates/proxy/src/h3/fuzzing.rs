@@ -1,8 +1,8 @@
 //! Entry points for fuzzing: what must hold of whatever clients of HTTP/3 send.
 
-use super::frames::{Found, Frames, payload};
+use super::field_section::{self, Kind};
+use super::frames::{FrameRead, Frames, payload};
 use super::handshake::server_name;
-use super::section::{self, Kind};
 use bytes::Bytes;
 use h3::error::Code;
 
@@ -24,25 +24,25 @@ pub fn http3_stream(bytes: &[u8], cut: usize) {
     );
     for found in at_once.0 {
         match found {
-            Found::Headers(head) => {
+            FrameRead::Headers(head) => {
                 assert!(head.len() <= MAX_HEADERS + 16, "too long a head");
                 http3_section(payload(&head).unwrap_or_default());
             }
-            Found::Data(data) => assert!(data.len() <= bytes.len()),
+            FrameRead::Data(data) => assert!(data.len() <= bytes.len()),
         }
     }
 }
 
 /// What is found, data joined; how it ends, and whether it may.
-fn take_apart(pieces: &[&[u8]]) -> (Vec<Found>, Result<bool, Code>) {
+fn take_apart(pieces: &[&[u8]]) -> (Vec<FrameRead>, Result<bool, Code>) {
     let mut frames = Frames::new(MAX_HEADERS);
-    let mut all: Vec<Found> = Vec::new();
+    let mut all: Vec<FrameRead> = Vec::new();
     for piece in pieces {
         let mut bytes = Bytes::copy_from_slice(piece);
         loop {
             match frames.next(&mut bytes) {
                 Ok(Some(found)) => match (all.last_mut(), found) {
-                    (Some(Found::Data(before)), Found::Data(data)) => {
+                    (Some(FrameRead::Data(before)), FrameRead::Data(data)) => {
                         *before = [before.as_ref(), data.as_ref()].concat().into();
                     }
                     (_, found) => all.push(found),
@@ -60,12 +60,12 @@ fn take_apart(pieces: &[&[u8]]) -> (Vec<Found>, Result<bool, Code>) {
 /// # Panics
 /// Where that does not hold.
 pub fn http3_section(bytes: &[u8]) {
-    let as_request = section::check(bytes, Kind::Request);
-    if section::check(bytes, Kind::Trailers).is_ok() {
+    let as_request = field_section::check(bytes, Kind::Request);
+    if field_section::check(bytes, Kind::Trailers).is_ok() {
         assert_eq!(as_request, Ok(()), "trailers are stricter");
         let doubled = [bytes, &[0xc1]].concat();
         assert_eq!(
-            section::check(&doubled, Kind::Trailers),
+            field_section::check(&doubled, Kind::Trailers),
             Err(Code::H3_MESSAGE_ERROR),
             "a path in trailers"
         );
@@ -73,7 +73,7 @@ pub fn http3_section(bytes: &[u8]) {
     if as_request.is_ok() {
         let repeated = [bytes, b"\xc1\xc1"].concat();
         assert_eq!(
-            section::check(&repeated, Kind::Request),
+            field_section::check(&repeated, Kind::Request),
             Err(Code::H3_MESSAGE_ERROR)
         );
     }

@@ -16,7 +16,7 @@ use rustls::server::{
 use std::any::Any;
 use std::io::Cursor;
 use std::sync::Arc;
-use weir_snapshot::Presented;
+use weir_snapshot::ServerIdentity;
 
 /// Longest first message of a client.
 const MAX_HELLO: usize = 16 * 1024;
@@ -27,14 +27,14 @@ const PROTOCOL: &[u8] = b"h3";
 const MAX_SESSIONS: usize = 8192;
 
 /// Begins handshakes, each by the rules that are served then.
-pub struct Rules {
+pub struct TlsAcceptor {
     shared: Arc<Shared>,
     /// For what does not depend on a certificate.
-    base: Arc<Base>,
+    base: Arc<TlsBase>,
 }
 
 /// What no certificate changes.
-pub struct Base {
+pub struct TlsBase {
     pub crypto: Arc<QuicServerConfig>,
     /// Where resumed sessions may begin with requests.
     early: Option<Early>,
@@ -47,17 +47,17 @@ struct Early {
     no_tickets: Arc<dyn ProducesTickets>,
 }
 
-impl Rules {
+impl TlsAcceptor {
     /// The rules of a gateway.
     ///
     /// # Errors
     /// When the cryptography cannot be set up.
-    pub fn new(shared: Arc<Shared>, base: Arc<Base>) -> Arc<Self> {
+    pub fn new(shared: Arc<Shared>, base: Arc<TlsBase>) -> Arc<Self> {
         Arc::new(Self { shared, base })
     }
 
     /// What clients of a server name (in lower case) are shown, and the configuration for that.
-    fn find(&self, name: Option<&str>) -> Option<(Option<Arc<Presented>>, Arc<ServerConfig>)> {
+    fn find(&self, name: Option<&str>) -> Option<(Option<Arc<ServerIdentity>>, Arc<ServerConfig>)> {
         let published = self.shared.published.load();
         let presented = published.snapshot.tls.find(name);
         let config = presented
@@ -80,11 +80,11 @@ impl Rules {
 
 /// What a handshake has told of a client.
 #[derive(Clone, Default)]
-pub struct Told {
+pub struct HandshakeFacts {
     /// The server name that it asked for, in lower case.
     pub server_name: Option<Arc<str>>,
     /// What it was shown; `None`: nothing is configured for its name.
-    pub presented: Option<Arc<Presented>>,
+    pub presented: Option<Arc<ServerIdentity>>,
 }
 
 /// What a connection needs before it is known whom the client wants to speak to; `takes_early`: resumed sessions may
@@ -92,7 +92,7 @@ pub struct Told {
 ///
 /// # Errors
 /// When the cryptography cannot be set up.
-pub fn base(takes_early: bool) -> Result<Arc<Base>, Box<dyn std::error::Error + Send + Sync>> {
+pub fn base(takes_early: bool) -> Result<Arc<TlsBase>, Box<dyn std::error::Error + Send + Sync>> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])?
@@ -105,13 +105,13 @@ pub fn base(takes_early: bool) -> Result<Arc<Base>, Box<dyn std::error::Error + 
     });
     let crypto =
         QuicServerConfig::try_from(config).map_err(|error: NoInitialCipherSuite| error.to_string())?;
-    Ok(Arc::new(Base {
+    Ok(Arc::new(TlsBase {
         crypto: Arc::new(crypto),
         early,
     }))
 }
 
-impl crypto::ServerConfig for Rules {
+impl crypto::ServerConfig for TlsAcceptor {
     fn initial_keys(&self, version: u32, id: &ConnectionId) -> Result<Keys, UnsupportedVersion> {
         self.base.crypto.initial_keys(version, id)
     }
@@ -134,13 +134,13 @@ impl crypto::ServerConfig for Rules {
 
 /// A handshake, before and after the client's first message.
 struct Hello {
-    rules: Arc<Rules>,
+    rules: Arc<TlsAcceptor>,
     version: u32,
     parameters: TransportParameters,
     /// What has come of the first message.
     came: Vec<u8>,
     /// Once that is whole.
-    told: Option<Told>,
+    told: Option<HandshakeFacts>,
     /// The session: at first one that is asked nothing but for keys that all share.
     waiting: Box<dyn Session>,
 }
@@ -170,7 +170,7 @@ impl Hello {
             )
         })?;
         self.waiting = crypto::ServerConfig::start_session(Arc::new(config), self.version, &self.parameters);
-        self.told = Some(Told {
+        self.told = Some(HandshakeFacts {
             server_name,
             presented,
         });

@@ -9,11 +9,11 @@
 pub mod alternative;
 mod early;
 pub mod endpoint;
+mod field_section;
 mod frames;
 pub mod fuzzing;
 mod handshake;
-mod lane;
 mod quic;
-mod section;
 mod server;
 pub mod stream;
+mod stream_io;

@@ -1,8 +1,8 @@
 //! What the `h3` crate sees of a connection. Of requests' streams it gets the heads alone, each whole, and what it
 //! sends there waits in a queue: its own work never has to wait, and gathers nothing.
 
-use super::frames::Found;
-use super::lane::{Receiving, Sending, code};
+use super::frames::FrameRead;
+use super::stream_io::{Receiving, Sending, code};
 use bytes::{Buf, Bytes};
 use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId, WriteBuf};
@@ -40,7 +40,7 @@ pub struct Connection {
     shared: Rc<Shared>,
     accepting: Option<Boxed<Bidirectional>>,
     accepting_one_way: Option<Boxed<quinn::RecvStream>>,
-    opener: Opener,
+    opener: UniOpener,
 }
 
 /// What is told of a connection to whoever runs it.
@@ -48,7 +48,7 @@ pub struct Shared {
     /// Largest head, in bytes as it is sent.
     max_headers: usize,
     /// The request that was taken in last.
-    latest: RefCell<Option<Lane>>,
+    latest: RefCell<Option<QuicStream>>,
     /// Bytes beside requests that the client may still send.
     allowance: Cell<u64>,
     /// The gateway's own streams: control, and those of QPACK.
@@ -67,7 +67,7 @@ impl Shared {
     }
 
     /// The stream of the request that was taken in last.
-    pub fn take_latest(&self) -> Option<Lane> {
+    pub fn take_latest(&self) -> Option<QuicStream> {
         self.latest.take()
     }
 
@@ -82,7 +82,7 @@ impl Shared {
 
 /// A request's stream.
 #[derive(Clone)]
-pub struct Lane {
+pub struct QuicStream {
     pub sending: Rc<RefCell<Sending>>,
     pub receiving: Rc<RefCell<Receiving>>,
     /// A head that waits for the `h3` crate to read it.
@@ -93,7 +93,7 @@ impl Connection {
     /// The view of this connection.
     pub fn new(connection: quinn::Connection, shared: Rc<Shared>) -> Self {
         Self {
-            opener: Opener {
+            opener: UniOpener {
                 connection: connection.clone(),
                 shared: Rc::clone(&shared),
                 opening: None,
@@ -107,13 +107,13 @@ impl Connection {
 }
 
 impl quic::Connection<Bytes> for Connection {
-    type RecvStream = OneWay;
-    type OpenStreams = Opener;
+    type RecvStream = ClientUniStream;
+    type OpenStreams = UniOpener;
 
     fn poll_accept_recv(
         &mut self,
         context: &mut Context<'_>,
-    ) -> Poll<Result<OneWay, ConnectionErrorIncoming>> {
+    ) -> Poll<Result<ClientUniStream, ConnectionErrorIncoming>> {
         let connection = &self.connection;
         let accepting = self
             .accepting_one_way
@@ -121,7 +121,7 @@ impl quic::Connection<Bytes> for Connection {
         let accepted = ready!(accepting.as_mut().poll(context));
         self.accepting_one_way = None;
         Poll::Ready(match accepted {
-            Ok(stream) => Ok(OneWay {
+            Ok(stream) => Ok(ClientUniStream {
                 stream,
                 connection: self.connection.clone(),
                 shared: Rc::clone(&self.shared),
@@ -130,7 +130,10 @@ impl quic::Connection<Bytes> for Connection {
         })
     }
 
-    fn poll_accept_bidi(&mut self, context: &mut Context<'_>) -> Poll<Result<Lane, ConnectionErrorIncoming>> {
+    fn poll_accept_bidi(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<QuicStream, ConnectionErrorIncoming>> {
         let connection = &self.connection;
         let accepting = self
             .accepting
@@ -146,7 +149,7 @@ impl quic::Connection<Bytes> for Connection {
             .allowance
             .set(shared.allowance.get().saturating_add(BESIDE_PER_REQUEST));
         let receiving = Receiving::new(receive, self.connection.clone(), shared.max_headers);
-        let lane = Lane {
+        let lane = QuicStream {
             sending: Rc::new(RefCell::new(Sending::new(send))),
             receiving: Rc::new(RefCell::new(receiving)),
             head: Rc::default(),
@@ -155,8 +158,8 @@ impl quic::Connection<Bytes> for Connection {
         Poll::Ready(Ok(lane))
     }
 
-    fn opener(&self) -> Opener {
-        Opener {
+    fn opener(&self) -> UniOpener {
+        UniOpener {
             connection: self.connection.clone(),
             shared: Rc::clone(&self.shared),
             opening: None,
@@ -165,22 +168,25 @@ impl quic::Connection<Bytes> for Connection {
 }
 
 /// Opens the gateway's own streams.
-pub struct Opener {
+pub struct UniOpener {
     connection: quinn::Connection,
     shared: Rc<Shared>,
     opening: Option<Boxed<quinn::SendStream>>,
 }
 
-impl quic::OpenStreams<Bytes> for Opener {
-    type BidiStream = Lane;
-    type SendStream = Own;
+impl quic::OpenStreams<Bytes> for UniOpener {
+    type BidiStream = QuicStream;
+    type SendStream = ControlStream;
 
     /// Servers open no requests.
-    fn poll_open_bidi(&mut self, _: &mut Context<'_>) -> Poll<Result<Lane, StreamErrorIncoming>> {
+    fn poll_open_bidi(&mut self, _: &mut Context<'_>) -> Poll<Result<QuicStream, StreamErrorIncoming>> {
         Poll::Ready(Err(unknown(io::ErrorKind::Unsupported.into())))
     }
 
-    fn poll_open_send(&mut self, context: &mut Context<'_>) -> Poll<Result<Own, StreamErrorIncoming>> {
+    fn poll_open_send(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<ControlStream, StreamErrorIncoming>> {
         let connection = &self.connection;
         let opening = self.opening.get_or_insert_with(|| open_uni(connection.clone()));
         let opened = ready!(opening.as_mut().poll(context));
@@ -189,7 +195,7 @@ impl quic::OpenStreams<Bytes> for Opener {
             Ok(stream) => {
                 let sending = Rc::new(RefCell::new(Sending::new(stream)));
                 self.shared.own.borrow_mut().push(Rc::clone(&sending));
-                Ok(Own(sending))
+                Ok(ControlStream(sending))
             }
             Err(error) => Err(StreamErrorIncoming::ConnectionErrorIncoming {
                 connection_error: lost(error),
@@ -203,14 +209,17 @@ impl quic::OpenStreams<Bytes> for Opener {
 }
 
 impl quic::OpenStreams<Bytes> for Connection {
-    type BidiStream = Lane;
-    type SendStream = Own;
+    type BidiStream = QuicStream;
+    type SendStream = ControlStream;
 
-    fn poll_open_bidi(&mut self, context: &mut Context<'_>) -> Poll<Result<Lane, StreamErrorIncoming>> {
+    fn poll_open_bidi(&mut self, context: &mut Context<'_>) -> Poll<Result<QuicStream, StreamErrorIncoming>> {
         self.opener.poll_open_bidi(context)
     }
 
-    fn poll_open_send(&mut self, context: &mut Context<'_>) -> Poll<Result<Own, StreamErrorIncoming>> {
+    fn poll_open_send(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<ControlStream, StreamErrorIncoming>> {
         self.opener.poll_open_send(context)
     }
 
@@ -220,7 +229,7 @@ impl quic::OpenStreams<Bytes> for Connection {
 }
 
 /// One of the gateway's own streams.
-pub struct Own(Rc<RefCell<Sending>>);
+pub struct ControlStream(Rc<RefCell<Sending>>);
 
 /// Puts what is to be sent into the queue.
 fn push(sending: &RefCell<Sending>, data: impl Into<WriteBuf<Bytes>>) {
@@ -232,7 +241,7 @@ fn id_of(id: u64) -> StreamId {
     StreamId::try_from(id).unwrap_or_else(|_| unreachable!("invariant: quinn's numbers fit"))
 }
 
-impl quic::SendStream<Bytes> for Own {
+impl quic::SendStream<Bytes> for ControlStream {
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
         Poll::Ready(Ok(()))
     }
@@ -258,7 +267,7 @@ impl quic::SendStream<Bytes> for Own {
     }
 }
 
-impl quic::SendStream<Bytes> for Lane {
+impl quic::SendStream<Bytes> for QuicStream {
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
         Poll::Ready(Ok(()))
     }
@@ -284,7 +293,7 @@ impl quic::SendStream<Bytes> for Lane {
     }
 }
 
-impl quic::RecvStream for Lane {
+impl quic::RecvStream for QuicStream {
     type Buf = Bytes;
 
     fn poll_data(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
@@ -293,9 +302,9 @@ impl quic::RecvStream for Lane {
         }
         let mut receiving = self.receiving.borrow_mut();
         Poll::Ready(match ready!(receiving.poll_next(context)) {
-            Ok(Some(Found::Headers(head))) => Ok(Some(head)),
+            Ok(Some(FrameRead::Headers(head))) => Ok(Some(head)),
             // The crate then says what is wrong with it, and its prefix is enough for that.
-            Ok(Some(Found::Data(_))) => Ok(Some(Bytes::from_static(b"\x00\x00"))),
+            Ok(Some(FrameRead::Data(_))) => Ok(Some(Bytes::from_static(b"\x00\x00"))),
             Ok(None) => Ok(None),
             Err(error) => Err(unknown(error)),
         })
@@ -313,13 +322,13 @@ impl quic::RecvStream for Lane {
 }
 
 /// A stream that a client uses beside its requests.
-pub struct OneWay {
+pub struct ClientUniStream {
     stream: quinn::RecvStream,
     connection: quinn::Connection,
     shared: Rc<Shared>,
 }
 
-impl quic::RecvStream for OneWay {
+impl quic::RecvStream for ClientUniStream {
     type Buf = Bytes;
 
     fn poll_data(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {

@@ -1,19 +1,19 @@
 //! HTTP/3 connections from clients (RFC 9114): the handshake, and how the `h3` crate carries their streams.
 
-use super::early::{Confirmed, Shaking, confirm, shake};
+use super::early::{HandshakeGuard, HandshakeState, confirm, shake};
 use super::endpoint::{BEYOND, max_headers};
-use super::handshake::Told;
-use super::lane::code;
-use super::quic::{self, Lane};
+use super::handshake::HandshakeFacts;
+use super::quic::{self, QuicStream};
 use super::stream;
-use crate::connection::{Agreed, LINGER};
+use super::stream_io::code;
+use crate::connection::{LINGER, TlsSession};
 use crate::h1::MAX_FIELDS;
-use crate::multiplex::fields::Asked;
-use crate::multiplex::runners::Kept;
-use crate::multiplex::session::{Carrier, GoAway, Live, Session};
-use crate::multiplex::stream::Ends;
+use crate::multiplex::connection::{ActiveStream, GoAway, MuxConnection, MuxProtocol};
+use crate::multiplex::fields::StreamRequest;
+use crate::multiplex::stream::StreamHalves;
+use crate::multiplex::task_pool::TaskState;
 use crate::timer::Timer;
-use crate::worker::{Registration, Worker};
+use crate::worker::{ConnectionGuard, Worker};
 use bytes::Bytes;
 use h3::error::{Code, StreamError};
 use h3::server::{self, Connection, RequestResolver};
@@ -35,11 +35,11 @@ const FIELD_OVERHEAD: usize = 32;
 type Http3 = Connection<quic::Connection, Bytes>;
 
 /// Serves a connection until it ends.
-pub async fn serve(registration: Registration, connecting: Connecting, local: SocketAddr) {
+pub async fn serve(registration: ConnectionGuard, connecting: Connecting, local: SocketAddr) {
     let worker = registration.attach().await;
     let peer = connecting.remote_address();
     let limits = &worker.shared.limits;
-    let shaking = Shaking::new(&worker);
+    let shaking = HandshakeGuard::new(&worker);
     let may_be_early = (worker.shared.http3.as_ref()).is_some_and(|(http3, _)| http3.early_data);
     let shaken = tokio::time::timeout(limits.header_timeout, shake(connecting, may_be_early)).await;
     let (connection, rest) = match shaken.map_err(|_| io::ErrorKind::TimedOut.into()) {
@@ -75,7 +75,7 @@ pub async fn serve(registration: Registration, connecting: Connecting, local: So
         confirmed,
         going: None,
     };
-    Session::new(&worker, peer, local, Some(agreed))
+    MuxConnection::new(&worker, peer, local, Some(agreed))
         .run(&mut carrier)
         .await;
 }
@@ -103,14 +103,14 @@ async fn begin(
 }
 
 /// What the handshake has told.
-fn agreed(connection: &quinn::Connection) -> Agreed {
+fn agreed(connection: &quinn::Connection) -> TlsSession {
     let told = connection
         .handshake_data()
-        .and_then(|it| it.downcast::<Told>().ok());
+        .and_then(|it| it.downcast::<HandshakeFacts>().ok());
     let told = told.map(|told| *told).unwrap_or_default();
     let chain = connection.peer_identity();
     let chain = chain.and_then(|it| it.downcast::<Vec<CertificateDer<'static>>>().ok());
-    Agreed {
+    TlsSession {
         server_name: told.server_name,
         certificate: chain.and_then(|chain| chain.first().map(|certificate| Arc::from(certificate.as_ref()))),
         presented: told.presented,
@@ -125,13 +125,13 @@ struct Streams {
     connection: quinn::Connection,
     shared: Rc<quic::Shared>,
     /// Where streams may come before the handshake is over.
-    confirmed: Option<Confirmed>,
+    confirmed: Option<HandshakeState>,
     /// What is to be said of the last stream that is answered.
     going: Option<usize>,
 }
 
-impl Carrier for Streams {
-    fn poll_streams(&mut self, session: &Rc<Session>, context: &mut Context<'_>) -> Poll<()> {
+impl MuxProtocol for Streams {
+    fn poll_streams(&mut self, session: &Rc<MuxConnection>, context: &mut Context<'_>) -> Poll<()> {
         if let Some(count) = self.going.take() {
             // The queue takes it, and where the connection is lost this is found out below.
             let _is_said = pin!(self.http3.shutdown(count)).poll(context);
@@ -175,17 +175,17 @@ impl Carrier for Streams {
     }
 
     /// As long as it takes to hear of it, and for what was sent before that to come.
-    fn patience(&self) -> Duration {
+    fn grace_period(&self) -> Duration {
         (self.connection.rtt() * 3).clamp(Duration::from_millis(5), LINGER)
     }
 }
 
 /// Serves one stream; `unconfirmed`: it came early.
 async fn call(
-    live: Live,
+    live: ActiveStream,
     resolver: RequestResolver<quic::Connection, Bytes>,
-    lane: Lane,
-    unconfirmed: Option<Confirmed>,
+    lane: QuicStream,
+    unconfirmed: Option<HandshakeState>,
 ) {
     let session = Rc::clone(live.session());
     let limits = &session.worker.shared.limits;
@@ -200,9 +200,9 @@ async fn call(
             }
             let protocol = parts.extensions.get::<h3::ext::Protocol>();
             let protocol = protocol.map(|protocol| protocol.as_str().as_bytes().to_vec());
-            let ends = stream::Ends::new(stream, lane, &parts.headers);
-            let asked = Asked::of(&parts, (3, 0), protocol);
-            live.call(asked, Ends::Http3(Box::new(ends)), Kept::default())
+            let ends = stream::StreamHalves::new(stream, lane, &parts.headers);
+            let asked = StreamRequest::of(&parts, (3, 0), protocol);
+            live.call(asked, StreamHalves::Http3(Box::new(ends)), TaskState::default())
                 .await;
         }
         Ok(Err(error)) => refuse(&session, &lane, &error).await,
@@ -214,7 +214,7 @@ async fn call(
 }
 
 /// Ends a stream whose request could not be read.
-async fn refuse(session: &Session, lane: &Lane, error: &StreamError) {
+async fn refuse(session: &MuxConnection, lane: &QuicStream, error: &StreamError) {
     tracing::debug!(%error, client = %session.peer, "a request over HTTP/3 cannot be read");
     let (kind, why) = match error {
         StreamError::HeaderTooBig { .. } => {
@@ -240,7 +240,7 @@ async fn refuse(session: &Session, lane: &Lane, error: &StreamError) {
     give_up(lane, why);
 }
 
-fn give_up(lane: &Lane, why: Code) {
+fn give_up(lane: &QuicStream, why: Code) {
     lane.sending.borrow_mut().reset(code(why));
     lane.receiving.borrow_mut().stop(code(why));
 }

@@ -1,8 +1,8 @@
 //! One stream of an HTTP/3 connection: heads by the `h3` crate, data by `lane`.
 
-use super::frames::Found;
-use super::lane::code;
-use super::quic::Lane;
+use super::frames::FrameRead;
+use super::quic::QuicStream;
+use super::stream_io::code;
 use crate::h1::parse_length;
 use crate::multiplex::stream::Piece;
 use bytes::Bytes;
@@ -16,10 +16,10 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker, ready};
 
 /// Both directions of a stream.
-pub struct Ends {
+pub struct StreamHalves {
     /// For heads.
-    request: RequestStream<Lane, Bytes>,
-    lane: Lane,
+    request: RequestStream<QuicStream, Bytes>,
+    lane: QuicStream,
     /// What is to come of a body of stated length.
     stated: Option<u64>,
     incoming: Incoming,
@@ -46,9 +46,9 @@ enum Outgoing {
     Over,
 }
 
-impl Ends {
+impl StreamHalves {
     /// Those of a stream whose request has these fields.
-    pub fn new(request: RequestStream<Lane, Bytes>, lane: Lane, fields: &HeaderMap) -> Self {
+    pub fn new(request: RequestStream<QuicStream, Bytes>, lane: QuicStream, fields: &HeaderMap) -> Self {
         // A length that is none is refused with the other fields.
         let stated = fields
             .get(CONTENT_LENGTH)
@@ -168,8 +168,8 @@ impl Ends {
         if self.incoming == Incoming::Body {
             let found = ready!(self.lane.receiving.borrow_mut().poll_next(context));
             match found {
-                Ok(Some(Found::Data(data))) => return Poll::Ready(self.note_data(data)),
-                Ok(Some(Found::Headers(head))) => {
+                Ok(Some(FrameRead::Data(data))) => return Poll::Ready(self.note_data(data)),
+                Ok(Some(FrameRead::Headers(head))) => {
                     self.lane.receiving.borrow_mut().close();
                     self.lane.head.set(Some(head));
                     self.incoming = Incoming::Trailers;

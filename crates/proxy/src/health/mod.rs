@@ -10,7 +10,9 @@ mod probe;
 mod report;
 mod watch;
 
-pub use report::{AddressReport, NotSet, Report, Status, TargetReport, UpstreamReport, Which};
+pub use report::{
+    AddressReport, HealthSelector, Report, SetHealthError, Status, TargetReport, UpstreamReport,
+};
 
 pub(crate) use report::{Targets, set};
 pub(crate) use watch::start;
@@ -20,13 +22,13 @@ use tokio::sync::Notify;
 use weir_snapshot::{Checks, Upstream};
 
 /// Where workers and whoever publishes leave word for the thread that looks after health.
-pub struct Board {
+pub struct HealthNotifier {
     changed: Notify,
     published: Notify,
     passive_ejection: Duration,
 }
 
-impl Board {
+impl HealthNotifier {
     pub(crate) fn new(passive_ejection: Duration) -> Self {
         Self {
             changed: Notify::new(),

@@ -153,7 +153,7 @@ fn status_of(is_usable: bool) -> Status {
 
 /// Which target, or which of its addresses, a person means.
 #[derive(Debug, Clone, Copy)]
-pub struct Which<'w> {
+pub struct HealthSelector<'w> {
     /// The upstream's name.
     pub upstream: &'w str,
     /// The target's address (IPv6 without brackets) or name.
@@ -166,7 +166,7 @@ pub struct Which<'w> {
 
 /// Why a target was not put in or out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NotSet {
+pub enum SetHealthError {
     /// There is no such upstream.
     #[error("there is no such upstream")]
     NoUpstream,
@@ -179,23 +179,27 @@ pub enum NotSet {
 }
 
 /// Puts a target in or out.
-pub(crate) fn set(snapshot: &Snapshot, which: &Which<'_>, is_healthy: bool) -> Result<(), NotSet> {
+pub(crate) fn set(
+    snapshot: &Snapshot,
+    which: &HealthSelector<'_>,
+    is_healthy: bool,
+) -> Result<(), SetHealthError> {
     let mut upstreams = snapshot.upstreams.iter();
     let upstream = upstreams
         .find(|upstream| upstream.name == which.upstream)
-        .ok_or(NotSet::NoUpstream)?;
+        .ok_or(SetHealthError::NoUpstream)?;
     let mut targets = upstream.targets.iter();
     let target = targets
         .find(|target| target.port == which.port && target.host.eq_ignore_ascii_case(which.host))
-        .ok_or(NotSet::NoTarget)?;
-    let health = target.health.as_ref().ok_or(NotSet::ChecksOff)?;
+        .ok_or(SetHealthError::NoTarget)?;
+    let health = target.health.as_ref().ok_or(SetHealthError::ChecksOff)?;
     let addresses = health.addresses();
     let mut meant = addresses
         .iter()
         .filter(|known| which.address.is_none_or(|address| address == known.address))
         .peekable();
     if meant.peek().is_none() {
-        return Err(NotSet::NoTarget);
+        return Err(SetHealthError::NoTarget);
     }
     for known in meant {
         known.cell.set(match is_healthy {

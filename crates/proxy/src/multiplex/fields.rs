@@ -1,7 +1,7 @@
 //! Header fields between HTTP/1.1's lines, as which the engine keeps and writes them, and the field lists of HTTP/2 and
 //! HTTP/3.
 
-use super::list::{FieldList, Pseudo};
+use super::field_list::{FieldList, PseudoHeader};
 use crate::h1::{MAX_FIELDS, may_trail, parse_length};
 use crate::reply::push_header;
 use base64::Engine;
@@ -14,7 +14,7 @@ use crate::h1::Framing;
 use crate::h1::request::RequestHead;
 use crate::h1::response::{InvalidResponse, ResponseHead};
 use crate::limits::Limits;
-use crate::target::{bad, is_same_authority, read_host, read_target};
+use crate::request_target::{bad, is_same_authority, read_host, read_target};
 
 /// What fields may add up to beyond their names and values (RFC 9113, 6.5.2, counts 32; lines have four).
 const LINE_OVERHEAD: usize = 4;
@@ -78,7 +78,7 @@ pub fn of_map(map: &HeaderMap) -> impl Iterator<Item = (&[u8], &[u8])> {
 }
 
 /// The head of a request as its stream brought it.
-pub struct Asked {
+pub struct StreamRequest {
     /// Method, target and fields.
     pub list: Box<FieldList>,
     /// The version of HTTP.
@@ -87,16 +87,16 @@ pub struct Asked {
     pub protocol: Option<Vec<u8>>,
 }
 
-impl Asked {
+impl StreamRequest {
     /// Of a head that has been taken apart already.
     pub fn of(parts: &request::Parts, version: (u8, u8), protocol: Option<Vec<u8>>) -> Self {
         let mut list = Box::<FieldList>::default();
-        list.set(Pseudo::Method, parts.method.as_str().as_bytes());
+        list.set(PseudoHeader::Method, parts.method.as_str().as_bytes());
         if let Some(target) = parts.uri.path_and_query() {
-            list.set(Pseudo::Path, target.as_str().as_bytes());
+            list.set(PseudoHeader::Path, target.as_str().as_bytes());
         }
         if let Some(authority) = parts.uri.authority() {
-            list.set(Pseudo::Authority, authority.as_str().as_bytes());
+            list.set(PseudoHeader::Authority, authority.as_str().as_bytes());
         }
         for (name, value) in of_map(&parts.headers) {
             list.push(name, value);
@@ -119,7 +119,7 @@ impl Asked {
 /// # Errors
 /// The refusal with which to answer.
 pub fn read_request(
-    asked: &Asked,
+    asked: &StreamRequest,
     at_hand: Option<usize>,
     limits: &Limits,
     exchange: &mut Exchange,
@@ -128,13 +128,13 @@ pub fn read_request(
     let request = &mut exchange.request;
     request.version = asked.version;
     let method = match protocol {
-        None => list.get(Pseudo::Method).unwrap_or_default(),
+        None => list.get(PseudoHeader::Method).unwrap_or_default(),
         // A WebSocket (RFC 8441): in HTTP/1.1 it begins with a GET.
         Some(b"websocket") => b"GET",
         Some(_) => return Err(RefusalKind::NotImplemented),
     };
     request.method.extend_from_slice(method);
-    let target = list.get(Pseudo::Path).unwrap_or_default();
+    let target = list.get(PseudoHeader::Path).unwrap_or_default();
     if target.len() > limits.max_target_bytes {
         return Err(RefusalKind::UriTooLong);
     }
@@ -147,7 +147,7 @@ pub fn read_request(
     if hosts.next().is_some() {
         return Err(bad("more than one Host"));
     }
-    let host = match (list.get(Pseudo::Authority), written) {
+    let host = match (list.get(PseudoHeader::Authority), written) {
         (Some(authority), Some(host)) if !is_same_authority(authority, host) => {
             return Err(bad("an authority and a Host that differ"));
         }
@@ -155,7 +155,7 @@ pub fn read_request(
         (None, None) => return Err(bad("no Host")),
     };
     read_host(host, request)?;
-    request.headers.append_checked(b"Host", host);
+    request.headers.append_trusted(b"Host", host);
     let mut fields = Fields::default();
     let mut length = method.len() + target.len() + host.len() + LINE_OVERHEAD;
     list.add_to(&mut request.headers, |name, value| {
@@ -276,7 +276,7 @@ pub fn read_response(
     response: &mut Response,
 ) -> Result<ResponseHead, InvalidResponse> {
     response.clear();
-    let status = list.get(Pseudo::Status).and_then(parse_length);
+    let status = list.get(PseudoHeader::Status).and_then(parse_length);
     response.status = status.and_then(|status| u16::try_from(status).ok()).unwrap_or(0);
     if list.len() > MAX_FIELDS {
         return Err(InvalidResponse("too many fields"));

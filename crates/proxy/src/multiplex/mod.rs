@@ -3,8 +3,8 @@
 //! [`session`] is a client's connection, [`stream`] one call's part of it, [`runners`] has its calls run, [`list`] is a head
 //! as it comes, [`fields`] translates it. How streams are carried is for `h2` and `h3`.
 
+pub mod connection;
+pub mod field_list;
 pub mod fields;
-pub mod list;
-pub mod runners;
-pub mod session;
 pub mod stream;
+pub mod task_pool;

@@ -3,8 +3,8 @@
 //!
 //! One task uses a stream at a time, so both directions wake the same one.
 
+use super::field_list::FieldList;
 use super::fields;
-use super::list::FieldList;
 use crate::h2::send::RequestHead;
 use crate::h2::stream as http2;
 use crate::h3::stream as http3;
@@ -21,7 +21,7 @@ use tokio::io::ReadBuf;
 pub struct Stream(RefCell<State>);
 
 struct State {
-    ends: Ends,
+    ends: StreamHalves,
     /// What was not read yet of the last piece of data.
     unread: Bytes,
     /// The trailers that came, as header lines.
@@ -34,11 +34,11 @@ struct State {
 }
 
 /// Both directions of a stream, by the protocol that carries it.
-pub enum Ends {
+pub enum StreamHalves {
     /// HTTP/2.
-    Http2(http2::Ends),
+    Http2(http2::StreamHalves),
     /// HTTP/3.
-    Http3(Box<http3::Ends>),
+    Http3(Box<http3::StreamHalves>),
     /// Those of no stream any more.
     None,
 }
@@ -54,7 +54,7 @@ pub enum Piece {
 }
 
 /// A head from an upstream.
-pub enum Came {
+pub enum StreamEvent {
     /// An interim one.
     Interim(Box<FieldList>),
     /// The final one, and whether nothing follows it.
@@ -65,9 +65,9 @@ pub enum Came {
 macro_rules! each {
     ($ends:expr, $it:ident => $work:expr, $none:expr) => {
         match $ends {
-            Ends::Http2($it) => $work,
-            Ends::Http3($it) => $work,
-            Ends::None => $none,
+            StreamHalves::Http2($it) => $work,
+            StreamHalves::Http3($it) => $work,
+            StreamHalves::None => $none,
         }
     };
 }
@@ -75,13 +75,13 @@ macro_rules! each {
 impl Default for Stream {
     /// No stream yet.
     fn default() -> Self {
-        Self(RefCell::new(State::new(Ends::None, None)))
+        Self(RefCell::new(State::new(StreamHalves::None, None)))
     }
 }
 
 impl Stream {
     /// Begins another stream, in the place of one that is over where nobody else has that.
-    pub fn begin(place: &mut Rc<Self>, ends: Ends, deadline: Option<Timer>) {
+    pub fn begin(place: &mut Rc<Self>, ends: StreamHalves, deadline: Option<Timer>) {
         let state = State::new(ends, deadline);
         match Rc::get_mut(place) {
             Some(stream) => *stream.0.get_mut() = state,
@@ -94,29 +94,29 @@ impl Stream {
         let Some(stream) = Rc::get_mut(place) else {
             return false;
         };
-        *stream.0.get_mut() = State::new(Ends::None, None);
+        *stream.0.get_mut() = State::new(StreamHalves::None, None);
         true
     }
 
     /// Sends a request's head; `is_whole`: there is no body.
     pub fn send_request(&self, request: RequestHead<'_>, is_whole: bool) -> io::Result<()> {
         match &mut self.0.borrow_mut().ends {
-            Ends::Http2(ends) => ends.send_request(request, is_whole),
+            StreamHalves::Http2(ends) => ends.send_request(request, is_whole),
             _ => Err(io::ErrorKind::NotConnected.into()),
         }
     }
 
     /// Waits for the next head from an upstream.
-    pub fn poll_head(&self, context: &mut Context<'_>) -> Poll<io::Result<Came>> {
+    pub fn poll_head(&self, context: &mut Context<'_>) -> Poll<io::Result<StreamEvent>> {
         match &mut self.0.borrow_mut().ends {
-            Ends::Http2(ends) => ends.poll_head(context),
+            StreamHalves::Http2(ends) => ends.poll_head(context),
             _ => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
         }
     }
 
     /// No further call goes on the connection of a stream to an upstream.
     pub fn close_connection(&self) {
-        if let Ends::Http2(ends) = &self.0.borrow().ends {
+        if let StreamHalves::Http2(ends) = &self.0.borrow().ends {
             ends.close_connection();
         }
     }
@@ -124,18 +124,18 @@ impl Stream {
     /// Sends an interim response's head to a client.
     pub fn send_interim(&self, status: u16, lines: &[u8]) -> io::Result<()> {
         match &mut self.0.borrow_mut().ends {
-            Ends::Http2(ends) => ends.send_interim(status, lines),
-            Ends::Http3(ends) => ends.send_interim(head(status, lines)?),
-            Ends::None => Err(io::ErrorKind::NotConnected.into()),
+            StreamHalves::Http2(ends) => ends.send_interim(status, lines),
+            StreamHalves::Http3(ends) => ends.send_interim(head(status, lines)?),
+            StreamHalves::None => Err(io::ErrorKind::NotConnected.into()),
         }
     }
 
     /// Sends the final response's head to a client; `is_whole`: nothing follows it.
     pub fn send_head(&self, status: u16, lines: &[u8], is_whole: bool) -> io::Result<()> {
         match &mut self.0.borrow_mut().ends {
-            Ends::Http2(ends) => ends.send_head(status, lines, is_whole),
-            Ends::Http3(ends) => ends.send_head(head(status, lines)?, is_whole),
-            Ends::None => Err(io::ErrorKind::NotConnected.into()),
+            StreamHalves::Http2(ends) => ends.send_head(status, lines, is_whole),
+            StreamHalves::Http3(ends) => ends.send_head(head(status, lines)?, is_whole),
+            StreamHalves::None => Err(io::ErrorKind::NotConnected.into()),
         }
     }
 
@@ -147,9 +147,9 @@ impl Stream {
     /// Ends what is sent, with trailers where there are some.
     pub fn end(&self, trailers: &[u8]) -> io::Result<()> {
         match &mut self.0.borrow_mut().ends {
-            Ends::Http2(ends) => ends.end(trailers),
-            Ends::Http3(ends) => ends.end((!trailers.is_empty()).then(|| fields::to_map(trailers).0)),
-            Ends::None => Err(io::ErrorKind::NotConnected.into()),
+            StreamHalves::Http2(ends) => ends.end(trailers),
+            StreamHalves::Http3(ends) => ends.end((!trailers.is_empty()).then(|| fields::to_map(trailers).0)),
+            StreamHalves::None => Err(io::ErrorKind::NotConnected.into()),
         }
     }
 
@@ -209,8 +209,8 @@ impl Stream {
     pub fn poll_settled(&self, context: &mut Context<'_>) -> Poll<()> {
         match &mut self.0.borrow_mut().ends {
             // The connection does not end before its streams have.
-            Ends::Http2(_) | Ends::None => Poll::Ready(()),
-            Ends::Http3(ends) => ends.poll_settled(context),
+            StreamHalves::Http2(_) | StreamHalves::None => Poll::Ready(()),
+            StreamHalves::Http3(ends) => ends.poll_settled(context),
         }
     }
 
@@ -223,7 +223,7 @@ impl Stream {
     pub fn poll_read(&self, context: &mut Context<'_>, space: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let state = &mut *self.0.borrow_mut();
         if state.unread.is_empty()
-            && let Ends::Http2(ends) = &mut state.ends
+            && let StreamHalves::Http2(ends) = &mut state.ends
             && ends.read_small(space).is_some()
         {
             return Poll::Ready(Ok(()));
@@ -250,7 +250,7 @@ impl Stream {
 }
 
 impl State {
-    fn new(ends: Ends, deadline: Option<Timer>) -> Self {
+    fn new(ends: StreamHalves, deadline: Option<Timer>) -> Self {
         Self {
             ends,
             unread: Bytes::new(),

@@ -1,6 +1,6 @@
 //! An entry point for fuzzing: what must hold of all headers that are accepted.
 
-use super::parse::{MAX_HEADER, Told, header_length, parse};
+use super::parse::{MAX_HEADER, ProxyHeader, header_length, parse};
 use super::write::header;
 use weir_model::ProxyProtocol;
 
@@ -22,13 +22,13 @@ pub fn read_proxy_header(bytes: &[u8]) {
         Ok(Some(length)),
         "what follows makes a difference"
     );
-    let Ok(Told::Client { source, destination }) = parse(whole) else {
+    let Ok(ProxyHeader::Client { source, destination }) = parse(whole) else {
         return;
     };
     for version in [ProxyProtocol::V1, ProxyProtocol::V2] {
         let written = header(version, source, destination);
         assert_eq!(header_length(&written), Ok(Some(written.len())));
-        let Ok(Told::Client {
+        let Ok(ProxyHeader::Client {
             source: client,
             destination: reached,
         }) = parse(&written)

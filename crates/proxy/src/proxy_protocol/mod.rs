@@ -9,7 +9,7 @@ mod parse;
 mod read;
 mod write;
 
-pub use parse::Told;
+pub use parse::ProxyHeader;
 pub use read::read;
 pub use write::header;
 
@@ -18,7 +18,7 @@ use std::net::IpAddr;
 
 /// Who tells by the PROXY protocol who their clients are, and on which listeners.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Trusted {
+pub struct ProxyProtocolTrust {
     /// Whose headers are believed. Their connections must begin with one; connections of others have none.
     pub networks: Vec<IpNet>,
     /// On listeners of HTTP in the clear.
@@ -29,7 +29,7 @@ pub struct Trusted {
     pub on_streams: bool,
 }
 
-impl Trusted {
+impl ProxyProtocolTrust {
     /// Whether connections of this peer begin with a header.
     pub(crate) fn trusts(&self, peer: IpAddr) -> bool {
         let canonical = peer.to_canonical();

@@ -20,7 +20,7 @@ pub struct Malformed(pub &'static str);
 
 /// What a header tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told {
+pub enum ProxyHeader {
     /// The connection is for this client, which has come to this address of the balancer.
     Client {
         /// The client.
@@ -65,21 +65,21 @@ pub fn header_length(bytes: &[u8]) -> Result<Option<usize>, Malformed> {
 ///
 /// # Errors
 /// What breaks the protocol.
-pub fn parse(header: &[u8]) -> Result<Told, Malformed> {
+pub fn parse(header: &[u8]) -> Result<ProxyHeader, Malformed> {
     match header.strip_prefix(&SIGNATURE) {
         Some(rest) => parse_binary(rest),
         None => parse_line(header),
     }
 }
 
-fn parse_line(line: &[u8]) -> Result<Told, Malformed> {
+fn parse_line(line: &[u8]) -> Result<ProxyHeader, Malformed> {
     let line = line
         .strip_prefix(&WORD)
         .and_then(|line| line.strip_suffix(b"\r\n"))
         .ok_or(Malformed("its line does not end in CR LF"))?;
     // What follows UNKNOWN is not looked at.
     if line == b"UNKNOWN" || line.starts_with(b"UNKNOWN ") {
-        return Ok(Told::Nothing);
+        return Ok(ProxyHeader::Nothing);
     }
     let line = std::str::from_utf8(line).map_err(|_| Malformed("its line is no text"))?;
     let mut words = line.split(' ');
@@ -94,7 +94,7 @@ fn parse_line(line: &[u8]) -> Result<Told, Malformed> {
     if words.next().is_some() {
         return Err(Malformed("there are too many parts"));
     }
-    Ok(Told::Client {
+    Ok(ProxyHeader::Client {
         source: SocketAddr::new(source, from),
         destination: SocketAddr::new(destination, to),
     })
@@ -122,7 +122,7 @@ fn port(text: &str) -> Result<u16, Malformed> {
 }
 
 /// What follows the signature.
-fn parse_binary(rest: &[u8]) -> Result<Told, Malformed> {
+fn parse_binary(rest: &[u8]) -> Result<ProxyHeader, Malformed> {
     let [version, family, _, _, block @ ..] = rest else {
         return Err(Malformed("it is too short"));
     };
@@ -132,7 +132,7 @@ fn parse_binary(rest: &[u8]) -> Result<Told, Malformed> {
         _ => return Err(Malformed("its version or command is unknown")),
     };
     let told = match family {
-        0x00 => Told::Nothing,
+        0x00 => ProxyHeader::Nothing,
         // Whether the balancer was spoken to in datagrams makes no difference here.
         0x11 | 0x12 => {
             let block: &[u8; 12] = block
@@ -156,15 +156,15 @@ fn parse_binary(rest: &[u8]) -> Result<Told, Malformed> {
             client(address(0), address(16), &block[32..])
         }
         // A UNIX socket has no address that could stand for a client's.
-        0x31 | 0x32 if block.len() >= 216 => Told::Nothing,
+        0x31 | 0x32 if block.len() >= 216 => ProxyHeader::Nothing,
         0x31 | 0x32 => return Err(Malformed("its addresses are missing")),
         _ => return Err(Malformed("its family or protocol is unknown")),
     };
-    Ok(if is_local { Told::Nothing } else { told })
+    Ok(if is_local { ProxyHeader::Nothing } else { told })
 }
 
-fn client(source: IpAddr, destination: IpAddr, ports: &[u8]) -> Told {
-    Told::Client {
+fn client(source: IpAddr, destination: IpAddr, ports: &[u8]) -> ProxyHeader {
+    ProxyHeader::Client {
         source: SocketAddr::new(source, u16::from_be_bytes([ports[0], ports[1]])),
         destination: SocketAddr::new(destination, u16::from_be_bytes([ports[2], ports[3]])),
     }
@@ -174,8 +174,8 @@ fn client(source: IpAddr, destination: IpAddr, ports: &[u8]) -> Told {
 mod tests {
     use super::*;
 
-    fn client_of(source: &str, destination: &str) -> Result<Told, ()> {
-        Ok(Told::Client {
+    fn client_of(source: &str, destination: &str) -> Result<ProxyHeader, ()> {
+        Ok(ProxyHeader::Client {
             source: source.parse().expect("an address"),
             destination: destination.parse().expect("an address"),
         })
@@ -194,8 +194,8 @@ mod tests {
         for (line, wanted) in [
             ("PROXY TCP4 192.0.2.1 198.51.100.9 56324 443\r\n", v4),
             ("PROXY TCP6 2001:db8::1 2001:db8::2 1 65535\r\n", v6),
-            ("PROXY UNKNOWN\r\n", Ok(Told::Nothing)),
-            ("PROXY UNKNOWN ffff::1 ffff::2 1 2\r\n", Ok(Told::Nothing)),
+            ("PROXY UNKNOWN\r\n", Ok(ProxyHeader::Nothing)),
+            ("PROXY UNKNOWN ffff::1 ffff::2 1 2\r\n", Ok(ProxyHeader::Nothing)),
             ("PROXY UNKNOWNX\r\n", Err(())),
             ("PROXY TCP4 192.0.2.1 198.51.100.9 56324 443\n", Err(())),
             ("PROXY TCP4 192.0.2.1 198.51.100.9 56324\r\n", Err(())),
@@ -229,10 +229,10 @@ mod tests {
             (0x21, 0x11, &with_fields[..], from_v4),
             (0x21, 0x21, &v6[..], from_v6),
             (0x21, 0x22, &v6[..], from_v6),
-            (0x20, 0x00, &[], Ok(Told::Nothing)),
-            (0x20, 0x11, &v4[..], Ok(Told::Nothing)),
-            (0x21, 0x00, &[1, 2, 3], Ok(Told::Nothing)),
-            (0x21, 0x31, &[0; 216], Ok(Told::Nothing)),
+            (0x20, 0x00, &[], Ok(ProxyHeader::Nothing)),
+            (0x20, 0x11, &v4[..], Ok(ProxyHeader::Nothing)),
+            (0x21, 0x00, &[1, 2, 3], Ok(ProxyHeader::Nothing)),
+            (0x21, 0x31, &[0; 216], Ok(ProxyHeader::Nothing)),
             (0x21, 0x31, &[0; 215], Err(())),
             (0x21, 0x11, &v4[..11], Err(())),
             (0x21, 0x21, &v6[..35], Err(())),

@@ -1,6 +1,6 @@
 //! Reading a header from a connection, and not a byte more: what follows belongs to another protocol.
 
-use super::parse::{Told, header_length, parse};
+use super::parse::{ProxyHeader, header_length, parse};
 use std::io;
 use tokio::net::TcpStream;
 
@@ -11,7 +11,7 @@ const GLANCE: usize = 256;
 ///
 /// # Errors
 /// There is none, or the connection is lost.
-pub async fn read(tcp: &TcpStream) -> io::Result<Told> {
+pub async fn read(tcp: &TcpStream) -> io::Result<ProxyHeader> {
     let broken = |error| io::Error::new(io::ErrorKind::InvalidData, error);
     let mut header: Vec<u8> = Vec::with_capacity(GLANCE);
     loop {

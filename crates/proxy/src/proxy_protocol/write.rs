@@ -57,7 +57,7 @@ fn binary(source: SocketAddr, destination: SocketAddr) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::parse::{Told, header_length, parse};
+    use super::super::parse::{ProxyHeader, header_length, parse};
     use super::*;
 
     #[test]
@@ -88,7 +88,7 @@ mod tests {
             for version in [ProxyProtocol::V1, ProxyProtocol::V2] {
                 let header = header(version, address(source), address(destination));
                 assert_eq!(header_length(&header), Ok(Some(header.len())));
-                let wanted = Told::Client {
+                let wanted = ProxyHeader::Client {
                     source: address(told.0),
                     destination: address(told.1),
                 };

@@ -1,6 +1,6 @@
 //! A Redis as one worker uses it, whatever it is made of: which server is asked, and how a script gets there.
 
-use super::Surroundings;
+use super::RedisContext;
 use super::cluster::{Cluster, Redirect};
 use super::node::Node;
 use super::resp::{self, Value};
@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, oneshot};
-use weir_plugin::{RedisCall, RedisOutlet, RedisPlace, RedisServer};
+use weir_plugin::{RedisCall, RedisPublisher, RedisServer, RedisTopology};
 use weir_telemetry::redis::RedisServerStats;
 
 /// Most calls that wait whose answers nobody awaits.
@@ -24,8 +24,8 @@ const MAX_REDIRECTS: usize = 5;
 
 /// A Redis.
 pub struct Client {
-    way: Way,
-    posts: RefCell<VecDeque<Post>>,
+    way: Topology,
+    posts: RefCell<VecDeque<FireAndForget>>,
     posted: Notify,
     /// Posts that have been taken from the list and are not done with.
     posting: Cell<bool>,
@@ -34,29 +34,31 @@ pub struct Client {
     pub used: Cell<Instant>,
 }
 
-enum Way {
+enum Topology {
     Single(Rc<Node>),
     Cluster(Rc<Cluster>),
 }
 
-struct Post {
+struct FireAndForget {
     call: RedisCall,
     since: Instant,
 }
 
 /// A call that has been sent.
-pub struct Sent {
+pub struct InFlight {
     node: Rc<Node>,
     answer: oneshot::Receiver<Value>,
 }
 
 impl Client {
     /// A Redis to which there is no connection yet.
-    pub fn start(around: &Rc<Surroundings>, server: &Arc<RedisServer>) -> Rc<Self> {
+    pub fn start(around: &Rc<RedisContext>, server: &Arc<RedisServer>) -> Rc<Self> {
         let way = match &server.place {
-            RedisPlace::Single(address) => Way::Single(Node::start(around, server, Some(address.clone()))),
-            RedisPlace::Sentinel { .. } => Way::Single(Node::start(around, server, None)),
-            RedisPlace::Cluster(seeds) => Way::Cluster(Cluster::new(around, server, seeds)),
+            RedisTopology::Single(address) => {
+                Topology::Single(Node::start(around, server, Some(address.clone())))
+            }
+            RedisTopology::Sentinel { .. } => Topology::Single(Node::start(around, server, None)),
+            RedisTopology::Cluster(seeds) => Topology::Cluster(Cluster::new(around, server, seeds)),
         };
         let client = Rc::new(Self {
             way,
@@ -75,8 +77,8 @@ impl Client {
         self.closed.set(true);
         self.posted.notify_one();
         match &self.way {
-            Way::Single(node) => node.close(),
-            Way::Cluster(cluster) => cluster.close(),
+            Topology::Single(node) => node.close(),
+            Topology::Cluster(cluster) => cluster.close(),
         }
     }
 
@@ -102,27 +104,27 @@ impl Client {
     }
 
     /// Sends the call of a script; the answer is for [`Client::answer`].
-    pub async fn send(&self, call: &RedisCall) -> Option<Sent> {
+    pub async fn send(&self, call: &RedisCall) -> Option<InFlight> {
         let key = call.parts().next().unwrap_or_default();
         let node = match &self.way {
-            Way::Single(node) => Rc::clone(node),
-            Way::Cluster(cluster) => cluster.node_of(key).await?,
+            Topology::Single(node) => Rc::clone(node),
+            Topology::Cluster(cluster) => cluster.node_of(key).await?,
         };
         let sent = send(&node, call, false, false);
-        if let (None, Way::Cluster(cluster)) = (&sent, &self.way) {
+        if let (None, Topology::Cluster(cluster)) = (&sent, &self.way) {
             cluster.look_again();
         }
         sent
     }
 
     /// Awaits the answer of a call, which is sent again where the script was not known, or is run elsewhere.
-    pub async fn answer(&self, sent: Sent, call: &RedisCall) -> Option<Vec<i64>> {
+    pub async fn answer(&self, sent: InFlight, call: &RedisCall) -> Option<Vec<i64>> {
         let mut sent = sent;
         let mut in_full = false;
         for _ in 0..=MAX_REDIRECTS {
             let Ok(value) = sent.answer.await else {
                 RedisServerStats::add(&sent.node.stats.failed);
-                if let Way::Cluster(cluster) = &self.way {
+                if let Topology::Cluster(cluster) = &self.way {
                     cluster.look_again();
                 }
                 return None;
@@ -138,8 +140,8 @@ impl Client {
                 return numbers;
             };
             let sent_on = match &self.way {
-                Way::Cluster(cluster) => cluster.sent_on(words, &sent.node),
-                Way::Single(_) => None,
+                Topology::Cluster(cluster) => cluster.sent_on(words, &sent.node),
+                Topology::Single(_) => None,
             };
             let (node, asking) = match sent_on {
                 Some(Redirect::Moved(node)) => (node, false),
@@ -165,7 +167,7 @@ impl Client {
 }
 
 /// Sends a call to one server, with the script's text or only its name.
-fn send(node: &Rc<Node>, call: &RedisCall, in_full: bool, asking: bool) -> Option<Sent> {
+fn send(node: &Rc<Node>, call: &RedisCall, in_full: bool, asking: bool) -> Option<InFlight> {
     if asking {
         // Its answer says nothing that the next one would not.
         node.send(|out| out.extend_from_slice(&resp::command(&[b"ASKING"])))?;
@@ -190,7 +192,7 @@ fn send(node: &Rc<Node>, call: &RedisCall, in_full: bool, asking: bool) -> Optio
         RedisServerStats::add(&node.stats.left_out);
         return None;
     };
-    Some(Sent {
+    Some(InFlight {
         node: Rc::clone(node),
         answer,
     })
@@ -217,7 +219,7 @@ impl Client {
     }
 
     /// Puts posts back that could not be sent, before those that have come since.
-    fn keep(&self, mut left: VecDeque<Post>) {
+    fn keep(&self, mut left: VecDeque<FireAndForget>) {
         let mut posts = self.posts.borrow_mut();
         left.append(&mut posts);
         left.truncate(MAX_POSTS);
@@ -225,12 +227,12 @@ impl Client {
     }
 }
 
-impl RedisOutlet for Client {
+impl RedisPublisher for Client {
     fn post(&self, call: RedisCall) {
         let mut posts = self.posts.borrow_mut();
         if posts.len() < MAX_POSTS && !self.closed.get() {
             let since = Instant::now();
-            posts.push_back(Post { call, since });
+            posts.push_back(FireAndForget { call, since });
             self.posted.notify_one();
         }
     }

@@ -1,6 +1,6 @@
 //! A cluster: which of its servers has which keys.
 
-use super::Surroundings;
+use super::RedisContext;
 use super::node::Node;
 use super::resp::{self, Value};
 use super::slot::{SLOTS, slot_of};
@@ -20,7 +20,7 @@ const NOBODY: u16 = u16::MAX;
 
 /// A cluster.
 pub struct Cluster {
-    around: Rc<Surroundings>,
+    around: Rc<RedisContext>,
     server: Arc<RedisServer>,
     /// Those that are configured come first, and stay.
     nodes: RefCell<Vec<Rc<Node>>>,
@@ -42,7 +42,7 @@ pub enum Redirect {
 
 impl Cluster {
     /// A cluster of which these servers are known.
-    pub fn new(around: &Rc<Surroundings>, server: &Arc<RedisServer>, seeds: &[RedisAddress]) -> Rc<Self> {
+    pub fn new(around: &Rc<RedisContext>, server: &Arc<RedisServer>, seeds: &[RedisAddress]) -> Rc<Self> {
         let start = |address: &RedisAddress| Node::start(around, server, Some(address.clone()));
         Rc::new(Self {
             around: Rc::clone(around),

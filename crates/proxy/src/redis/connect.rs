@@ -1,6 +1,6 @@
 //! Opening a connection to a Redis: finding the server, TLS, and who uses which database.
 
-use super::Surroundings;
+use super::RedisContext;
 use super::resp::{self, MAX_REPLY, Value};
 use crate::buffer::Inbox;
 use crate::pool::dial;
@@ -10,21 +10,21 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use tokio::io::AsyncWriteExt;
-use weir_plugin::{RedisAddress, RedisPlace, RedisServer};
+use weir_plugin::{RedisAddress, RedisServer, RedisTopology};
 
 /// The least time that each sentinel gets for its answer.
 const SENTINEL_PATIENCE: Duration = Duration::from_millis(50);
 
 /// A connection that is ready for commands.
-pub struct Line {
+pub struct ReadyConnection {
     pub read: ReadHalf,
     pub write: WriteHalf,
     pub inbox: Inbox,
 }
 
-impl Line {
+impl ReadyConnection {
     /// Sends a command and reads the reply to it.
-    pub async fn ask(&mut self, around: &Surroundings, command: &[&[u8]]) -> io::Result<Value> {
+    pub async fn ask(&mut self, around: &RedisContext, command: &[&[u8]]) -> io::Result<Value> {
         self.write.write_all(&resp::command(command)).await?;
         loop {
             let parsed = resp::parse(self.inbox.bytes());
@@ -53,7 +53,7 @@ impl Line {
     /// Says who uses the connection, where the server wants to know.
     async fn log_in(
         &mut self,
-        around: &Surroundings,
+        around: &RedisContext,
         username: Option<&str>,
         password: Option<&str>,
     ) -> io::Result<()> {
@@ -80,10 +80,10 @@ fn unquoted(words: &str) -> io::Error {
 
 /// Connects to the server at this address, as the configuration says; `None`: to the master, which sentinels know.
 pub async fn connect(
-    around: &Surroundings,
+    around: &RedisContext,
     server: &RedisServer,
     address: Option<&RedisAddress>,
-) -> io::Result<Line> {
+) -> io::Result<ReadyConnection> {
     let (address, is_master) = match address {
         Some(address) => (address.clone(), false),
         None => (find_master(around, server).await?, true),
@@ -91,7 +91,7 @@ pub async fn connect(
     let mut line = open(around, server, &address).await?;
     let (username, password) = (server.username.as_deref(), server.password.as_deref());
     line.log_in(around, username, password).await?;
-    if server.database != 0 && !matches!(server.place, RedisPlace::Cluster(_)) {
+    if server.database != 0 && !matches!(server.place, RedisTopology::Cluster(_)) {
         let number = server.database.to_string();
         line.ask(around, &[b"SELECT", number.as_bytes()]).await?;
     }
@@ -106,7 +106,11 @@ pub async fn connect(
     Ok(line)
 }
 
-async fn open(around: &Surroundings, server: &RedisServer, address: &RedisAddress) -> io::Result<Line> {
+async fn open(
+    around: &RedisContext,
+    server: &RedisServer,
+    address: &RedisAddress,
+) -> io::Result<ReadyConnection> {
     let host = address.host.trim_start_matches('[').trim_end_matches(']');
     let ip = match host.parse() {
         Ok(ip) => ip,
@@ -126,7 +130,7 @@ async fn open(around: &Surroundings, server: &RedisServer, address: &RedisAddres
         }
     };
     let (read, write) = dial(SocketAddr::new(ip, address.port), tls).await?;
-    Ok(Line {
+    Ok(ReadyConnection {
         read,
         write,
         inbox: Inbox::default(),
@@ -134,8 +138,8 @@ async fn open(around: &Surroundings, server: &RedisServer, address: &RedisAddres
 }
 
 /// Asks the sentinels, one after the other, where the master is.
-async fn find_master(around: &Surroundings, server: &RedisServer) -> io::Result<RedisAddress> {
-    let RedisPlace::Sentinel {
+async fn find_master(around: &RedisContext, server: &RedisServer) -> io::Result<RedisAddress> {
+    let RedisTopology::Sentinel {
         sentinels,
         master,
         username,

@@ -15,7 +15,7 @@ mod slot;
 use crate::buffer::Buffers;
 use crate::dns::Resolver;
 use crate::gateway::Shared;
-use crate::serve::{Call, Stop};
+use crate::serve::{RequestContext, ShortCircuit};
 use crate::worker::Worker;
 use client::Client;
 use std::cell::{Cell, RefCell};
@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
-use weir_plugin::{RedisAnswer, RedisCall, RedisLedger, RedisOutlet, RedisServer, system_clock};
+use weir_plugin::{RedisAccumulator, RedisAnswer, RedisCall, RedisPublisher, RedisServer, system_clock};
 
 /// How long a server that no filter uses is remembered.
 const UNUSED: Duration = Duration::from_secs(300);
@@ -34,7 +34,7 @@ const SETTLED_AT_ONCE: usize = 512;
 const LAST_PATIENCE: Duration = Duration::from_secs(1);
 
 /// What connections have in common.
-struct Surroundings {
+struct RedisContext {
     shared: Arc<Shared>,
     resolver: Rc<Resolver>,
     buffers: Buffers,
@@ -42,7 +42,7 @@ struct Surroundings {
 
 /// A worker's Redis servers.
 pub struct Redis {
-    around: Rc<Surroundings>,
+    around: Rc<RedisContext>,
     clients: RefCell<Vec<(Arc<RedisServer>, Rc<Client>)>>,
     settling: Rc<Settling>,
 }
@@ -59,7 +59,7 @@ impl Redis {
     /// No server yet.
     pub fn new(shared: &Arc<Shared>, resolver: &Rc<Resolver>) -> Self {
         Self {
-            around: Rc::new(Surroundings {
+            around: Rc::new(RedisContext {
                 shared: Arc::clone(shared),
                 resolver: Rc::clone(resolver),
                 buffers: Buffers::default(),
@@ -87,7 +87,7 @@ impl Redis {
     }
 
     /// Settles counts after a while, and again as long as there are some.
-    pub fn settle(&self, ledger: Arc<dyn RedisLedger>) {
+    pub fn settle(&self, ledger: Arc<dyn RedisAccumulator>) {
         let (client, settling) = (self.client(ledger.server()), Rc::clone(&self.settling));
         settling.count.set(settling.count.get() + 1);
         tokio::task::spawn_local(async move {
@@ -137,7 +137,7 @@ impl Redis {
     }
 }
 
-async fn settle(client: &Rc<Client>, ledger: &dyn RedisLedger, some: &[(u64, RedisCall)]) {
+async fn settle(client: &Rc<Client>, ledger: &dyn RedisAccumulator, some: &[(u64, RedisCall)]) {
     let mut under_way = Vec::with_capacity(some.len());
     for (number, call) in some {
         under_way.push((*number, call, client.send(call).await));
@@ -156,19 +156,22 @@ impl Worker {
     pub async fn run_script(&self, call: RedisCall) -> Option<RedisAnswer> {
         let client = self.redis.client(&call.server);
         let numbers = client.run(call).await?;
-        let outlet: Rc<dyn RedisOutlet> = client;
+        let outlet: Rc<dyn RedisPublisher> = client;
         Some(RedisAnswer { numbers, outlet })
     }
 }
 
-impl Call<'_> {
+impl RequestContext<'_> {
     /// Runs a script for a filter, as long as the client waits. `None`: there is no answer.
-    pub async fn run_script(&mut self, call: RedisCall) -> Result<Option<RedisAnswer>, Stop> {
+    pub async fn run_script(&mut self, call: RedisCall) -> Result<Option<RedisAnswer>, ShortCircuit> {
         let (client, worker) = (&mut *self.client, self.worker);
         let mut answer = std::pin::pin!(worker.run_script(call));
         std::future::poll_fn(|context| match answer.as_mut().poll(context) {
             Poll::Ready(answer) => Poll::Ready(Ok(answer)),
-            Poll::Pending => client.reader.poll_gone(context, worker).map(|()| Err(Stop::Gone)),
+            Poll::Pending => client
+                .reader
+                .poll_gone(context, worker)
+                .map(|()| Err(ShortCircuit::Gone)),
         })
         .await
     }

@@ -4,8 +4,8 @@
 //! that wait fail, and those that come are turned away at once, until a connection could be made again; tries to make
 //! one are made beside the calls, further and further apart. So nobody waits for a server that is known to be away.
 
-use super::Surroundings;
-use super::connect::{Line, connect};
+use super::RedisContext;
+use super::connect::{ReadyConnection, connect};
 use super::resp::{self, MAX_REPLY, Value};
 use crate::timer::{Timer, later};
 use std::cell::RefCell;
@@ -33,7 +33,7 @@ const UNUSED: Duration = Duration::from_secs(60);
 
 /// A server.
 pub struct Node {
-    around: Rc<Surroundings>,
+    around: Rc<RedisContext>,
     server: Arc<RedisServer>,
     /// `None`: the master, wherever it is.
     pub address: Option<RedisAddress>,
@@ -79,7 +79,7 @@ enum End {
 impl Node {
     /// A server to which there is no connection yet.
     pub fn start(
-        around: &Rc<Surroundings>,
+        around: &Rc<RedisContext>,
         server: &Arc<RedisServer>,
         address: Option<RedisAddress>,
     ) -> Rc<Self> {
@@ -194,8 +194,8 @@ impl Node {
     }
 
     /// Carries commands and replies until the connection ends.
-    async fn carry(&self, line: Line) -> End {
-        let Line {
+    async fn carry(&self, line: ReadyConnection) -> End {
+        let ReadyConnection {
             mut read,
             mut write,
             mut inbox,

@@ -63,18 +63,18 @@ impl Value {
 
 /// That what a server sends is no RESP, or more than anybody asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fault(pub &'static str);
+pub struct ProtocolError(pub &'static str);
 
-impl fmt::Display for Fault {
+impl fmt::Display for ProtocolError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.0)
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for ProtocolError {}
 
 /// Reads the first reply, with the number of its bytes; `None` where it is not whole yet.
-pub fn parse(bytes: &[u8]) -> Result<Option<(Value, usize)>, Fault> {
+pub fn parse(bytes: &[u8]) -> Result<Option<(Value, usize)>, ProtocolError> {
     let mut parser = Parser {
         bytes,
         at: 0,
@@ -82,7 +82,7 @@ pub fn parse(bytes: &[u8]) -> Result<Option<(Value, usize)>, Fault> {
     };
     match parser.value(0) {
         Ok(value) => Ok(Some((value, parser.at))),
-        Err(Stop::Partial) if bytes.len() >= MAX_REPLY => Err(Fault("a reply is too long")),
+        Err(Stop::Partial) if bytes.len() >= MAX_REPLY => Err(ProtocolError("a reply is too long")),
         Err(Stop::Partial) => Ok(None),
         Err(Stop::Fault(fault)) => Err(fault),
     }
@@ -90,11 +90,11 @@ pub fn parse(bytes: &[u8]) -> Result<Option<(Value, usize)>, Fault> {
 
 enum Stop {
     Partial,
-    Fault(Fault),
+    Fault(ProtocolError),
 }
 
 fn fault<T>(what: &'static str) -> Result<T, Stop> {
-    Err(Stop::Fault(Fault(what)))
+    Err(Stop::Fault(ProtocolError(what)))
 }
 
 struct Parser<'b> {
@@ -332,9 +332,12 @@ mod tests {
             assert!(parse(bytes.as_bytes()).is_err(), "{bytes:?}");
         }
         let endless = vec![b'+'; MAX_REPLY];
-        assert_eq!(parse(&endless), Err(Fault("a reply is too long")));
+        assert_eq!(parse(&endless), Err(ProtocolError("a reply is too long")));
         let many = format!("*60000\r\n{}", "*1\r\n:1\r\n".repeat(60_000));
-        assert_eq!(parse(many.as_bytes()), Err(Fault("a reply has too many values")));
+        assert_eq!(
+            parse(many.as_bytes()),
+            Err(ProtocolError("a reply has too many values"))
+        );
     }
 
     #[test]

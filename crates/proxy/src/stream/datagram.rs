@@ -5,13 +5,13 @@
 //! take is dropped and counted, as anything on the way may drop a datagram. A session ends when nothing has moved for
 //! the idle time-out, or when as many answers came as the route says that there are.
 
+use super::admission::ask;
 use super::any_address::AnyAddress;
-use super::ask::ask;
-use super::reach::{Asker, Watched};
-use super::report::Report;
+use super::connect::{HealthHandle, TargetRequest};
+use super::report::SessionRecord;
 use crate::connection::Addresses;
 use crate::timer::Timer;
-use crate::worker::{Registration, Worker};
+use crate::worker::{ConnectionGuard, Worker};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::io;
@@ -24,7 +24,7 @@ use tokio::io::{Interest, ReadBuf};
 use tokio::net::UdpSocket;
 use tokio::sync::{Notify, watch};
 use weir_flow::health::Signal;
-use weir_snapshot::{StreamSession, StreamTransport};
+use weir_snapshot::{SessionInfo, StreamTransport};
 use weir_telemetry::metrics::{StreamKind, StreamResult};
 
 /// The largest datagram.
@@ -173,14 +173,19 @@ impl Listener {
         self.sessions
             .borrow_mut()
             .insert(key(addresses), Rc::clone(&session));
-        let registration = Registration::uncounted(&self.worker);
+        let registration = ConnectionGuard::uncounted(&self.worker);
         tokio::task::spawn_local(Rc::clone(self).serve(session, addresses, registration));
         is_taken
     }
 
-    async fn serve(self: Rc<Self>, session: Rc<Session>, addresses: Addresses, registration: Registration) {
+    async fn serve(
+        self: Rc<Self>,
+        session: Rc<Session>,
+        addresses: Addresses,
+        registration: ConnectionGuard,
+    ) {
         let worker = registration.attach().await;
-        let mut report = Report::new(&worker, StreamKind::Udp, addresses);
+        let mut report = SessionRecord::new(&worker, StreamKind::Udp, addresses);
         let ended = self.carry(&session, addresses, &mut report).await;
         report.carried(session.bytes_sent.take(), 0);
         self.sessions.borrow_mut().remove(&key(addresses));
@@ -196,12 +201,12 @@ impl Listener {
         &self,
         session: &Session,
         addresses: Addresses,
-        report: &mut Report,
+        report: &mut SessionRecord,
     ) -> Result<StreamResult, StreamResult> {
         let worker = &self.worker;
         let serving = worker.serving();
         let streams = &serving.published.snapshot.streams;
-        let found = streams.find(&StreamSession {
+        let found = streams.find(&SessionInfo {
             transport: StreamTransport::Udp,
             server_name: None,
             source: addresses.peer,
@@ -213,7 +218,7 @@ impl Listener {
         let asked = ask(worker, route, addresses, None, false).await;
         let _kept = asked.map_err(|_| StreamResult::Refused)?;
         let forward = route.forward.as_ref().ok_or(StreamResult::NoRoute)?;
-        let asker = Asker {
+        let asker = TargetRequest {
             worker,
             serving: &serving,
             forward,
@@ -308,10 +313,10 @@ struct Replies<'r> {
 
 impl Replies<'_> {
     /// Passes replies on until the session is over.
-    fn poll(&mut self, context: &mut Context<'_>, report: &mut Report) -> Poll<StreamResult> {
+    fn poll(&mut self, context: &mut Context<'_>, report: &mut SessionRecord) -> Poll<StreamResult> {
         let worker = &self.listener.worker;
-        let mut piece = worker.piece.borrow_mut();
-        piece.resize(super::carry::PIECE_BYTES, 0);
+        let mut piece = worker.stream_buffer.borrow_mut();
+        piece.resize(super::relay::PIECE_BYTES, 0);
         let before = self.received;
         loop {
             if self.session.is_refused.get() {
@@ -342,7 +347,7 @@ impl Replies<'_> {
     fn poll_idle(
         &mut self,
         context: &mut Context<'_>,
-        report: &mut Report,
+        report: &mut SessionRecord,
         received_before: u64,
     ) -> Poll<StreamResult> {
         let mut waker = self.session.waker.borrow_mut();
@@ -379,7 +384,7 @@ impl Replies<'_> {
         wanted.is_some_and(|wanted| self.received >= wanted)
     }
 
-    fn tell_health(&self, health: &Watched, result: StreamResult) {
+    fn tell_health(&self, health: &HealthHandle, result: StreamResult) {
         let worker = &self.listener.worker;
         match result {
             StreamResult::Connect => health.note(worker, Signal::TcpFailure),

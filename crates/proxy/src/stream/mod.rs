@@ -8,11 +8,11 @@
 //!
 //! **What it is not**: it reads nothing of what is carried but the first message of a TLS handshake.
 
+mod admission;
 mod any_address;
-mod ask;
-mod carry;
+mod connect;
 mod datagram;
-mod reach;
+mod relay;
 mod report;
 mod session;
 mod splice;

@@ -6,18 +6,18 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
-use weir_plugin::RouteFacts;
+use weir_plugin::RouteInfo;
 use weir_telemetry::access_log::AccessEntry;
 use weir_telemetry::metrics::{KindCounters, StreamKind, StreamResult};
 
 /// What metrics and the access log tell of a session. It counts as open while this lives.
-pub struct Report {
+pub struct SessionRecord {
     worker: Rc<Worker>,
     kind: StreamKind,
     pub client: SocketAddr,
     pub server_name: Option<Arc<str>>,
     /// The route that has taken it.
-    pub facts: Option<Arc<RouteFacts>>,
+    pub facts: Option<Arc<RouteInfo>>,
     /// The target that was tried last.
     pub upstream: Option<SocketAddr>,
     /// Tries beyond the first.
@@ -27,7 +27,7 @@ pub struct Report {
     started: Instant,
 }
 
-impl Report {
+impl SessionRecord {
     /// Of a session that begins now.
     pub fn new(worker: &Rc<Worker>, kind: StreamKind, addresses: Addresses) -> Self {
         worker.metrics.streams.of(kind).active.increment();
@@ -97,7 +97,7 @@ impl Report {
     }
 }
 
-impl Drop for Report {
+impl Drop for SessionRecord {
     fn drop(&mut self) {
         self.counters().active.decrement();
     }

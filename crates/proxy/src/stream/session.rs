@@ -1,14 +1,14 @@
 //! A session over TCP, from the client's connection to its end.
 
-use super::ask::ask;
-use super::carry::{self, Side};
+use super::admission::ask;
+use super::connect::TargetRequest;
 use super::kind;
-use super::reach::Asker;
-use super::report::Report;
+use super::relay::{self, RelaySide};
+use super::report::SessionRecord;
 use crate::connection::Addresses;
 use crate::proxy_protocol;
 use crate::transport::{self, Hello};
-use crate::worker::{Registration, Serving, Worker};
+use crate::worker::{ConnectionGuard, Worker, WorkerSnapshot};
 use rustls::ServerConfig;
 use std::io;
 use std::net::SocketAddr;
@@ -17,14 +17,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
 use weir_model::StreamProtocol;
-use weir_snapshot::{StreamRoute, StreamSession, StreamTransport};
+use weir_snapshot::{SessionInfo, StreamRoute, StreamTransport};
 use weir_telemetry::metrics::{ProtocolError, StreamKind, StreamResult};
 
 /// Carries a connection until it is over.
-pub async fn serve(registration: Registration, tcp: TcpStream, addresses: Addresses, is_tls: bool) {
+pub async fn serve(registration: ConnectionGuard, tcp: TcpStream, addresses: Addresses, is_tls: bool) {
     let worker = registration.attach().await;
     let first_kind = if is_tls { StreamKind::Tls } else { StreamKind::Tcp };
-    let mut report = Report::new(&worker, first_kind, addresses);
+    let mut report = SessionRecord::new(&worker, first_kind, addresses);
     let session = Session {
         worker: &worker,
         addresses,
@@ -50,7 +50,7 @@ impl Session<'_> {
         &self,
         mut tcp: TcpStream,
         is_tls: bool,
-        report: &mut Report,
+        report: &mut SessionRecord,
     ) -> Result<StreamResult, StreamResult> {
         let arrived = match is_tls {
             false => Arrived::Plain(tcp),
@@ -70,7 +70,7 @@ impl Session<'_> {
         let _kept = asked.map_err(|_| StreamResult::Refused)?;
         let forward = route.forward.as_ref().ok_or(StreamResult::NoRoute)?;
         let (client, first) = self.client_side(arrived, protocol, &serving).await?;
-        let asker = Asker {
+        let asker = TargetRequest {
             worker: self.worker,
             serving: &serving,
             forward,
@@ -81,22 +81,22 @@ impl Session<'_> {
         let target = asker.connect(&greeting, report).await?;
         let idle = Duration::from_millis(route.idle_timeout_ms);
         drop(serving);
-        let side = Side {
+        let side = RelaySide {
             read: target.read,
             write: target.write,
         };
         let (_busy, _open) = (target.busy, target.open);
-        Ok(carry::run(self.worker, client, side, first, idle, report).await)
+        Ok(relay::run(self.worker, client, side, first, idle, report).await)
     }
 
     fn find<'r>(
         &self,
-        serving: &'r Serving,
-        report: &mut Report,
+        serving: &'r WorkerSnapshot,
+        report: &mut SessionRecord,
         is_tls: bool,
     ) -> Result<(&'r StreamRoute, StreamProtocol), StreamResult> {
         let streams = &serving.published.snapshot.streams;
-        let found = streams.find(&StreamSession {
+        let found = streams.find(&SessionInfo {
             transport: match is_tls {
                 true => StreamTransport::Tls,
                 false => StreamTransport::Tcp,
@@ -117,8 +117,8 @@ impl Session<'_> {
         &self,
         arrived: Arrived,
         protocol: StreamProtocol,
-        serving: &Serving,
-    ) -> Result<(Side, Vec<u8>), StreamResult> {
+        serving: &WorkerSnapshot,
+    ) -> Result<(RelaySide, Vec<u8>), StreamResult> {
         let (tcp, hello) = match arrived {
             Arrived::Plain(tcp) => return Ok((plain(tcp), Vec::new())),
             Arrived::Tls(tcp, hello) => (tcp, hello),
@@ -132,10 +132,10 @@ impl Session<'_> {
         let shaken = tokio::time::timeout(patience, hello.answer(tcp, config)).await;
         let shaken = self.shaken(shaken.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())))?;
         let (read, write) = transport::secure(shaken.stream);
-        Ok((Side { read, write }, Vec::new()))
+        Ok((RelaySide { read, write }, Vec::new()))
     }
 
-    fn config(&self, serving: &Serving, name: Option<&str>) -> Option<Arc<ServerConfig>> {
+    fn config(&self, serving: &WorkerSnapshot, name: Option<&str>) -> Option<Arc<ServerConfig>> {
         let presented = serving.published.snapshot.tls.find(name);
         presented
             .map(|presented| Arc::clone(&presented.stream_config))
@@ -162,7 +162,7 @@ fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
-fn plain(tcp: TcpStream) -> Side {
+fn plain(tcp: TcpStream) -> RelaySide {
     let (read, write) = transport::plain(tcp);
-    Side { read, write }
+    RelaySide { read, write }
 }

@@ -1,6 +1,6 @@
 //! TLS handshakes, with clients and with upstreams.
 
-use super::tls::{TlsStream, Wire, give_out, take_in};
+use super::tls::{TlsStream, Wire, give_out, read_records};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::server::{Accepted, Acceptor, ClientHello};
 use rustls::{ClientConfig, Connection, ServerConfig};
@@ -130,7 +130,7 @@ async fn complete(tcp: &mut TcpStream, tls: &mut Connection) -> io::Result<usize
             if !tls.is_handshaking() {
                 return Poll::Ready(Ok(readable));
             }
-            readable = match ready!(take_in(tcp, tls, context))? {
+            readable = match ready!(read_records(tcp, tls, context))? {
                 Some(readable) => readable,
                 None => return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
             };

@@ -119,7 +119,7 @@ impl State {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Poll::Ready(Err(error)),
             }
-            self.readable = ready!(take_in(&mut self.tcp, &mut self.tls, context))?.unwrap_or_default();
+            self.readable = ready!(read_records(&mut self.tcp, &mut self.tls, context))?.unwrap_or_default();
             if self.tls.wants_write() && self.accepted == 0 {
                 // An answer of TLS's own, such as to a change of keys. What cannot go now goes with the next write.
                 let _is_flushed = self.poll_flush(context)?;
@@ -134,7 +134,7 @@ impl State {
 
 /// Reads once from the network and decrypts what came; gives the number of decrypted bytes that wait, and `None` at
 /// the end of the stream.
-pub(super) fn take_in(
+pub(super) fn read_records(
     tcp: &mut TcpStream,
     tls: &mut Connection,
     context: &mut Context<'_>,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::Arc;
-use weir_proxy::health::{Status, Which};
+use weir_proxy::health::{HealthSelector, Status};
 
 /// Checks of this kind, as fast as they can be.
 fn checks(kind: &str) -> Value {
@@ -182,7 +182,7 @@ fn probes_over_tls_trust_whom_they_are_told_to() {
         let target = json!({"host": "127.0.0.1", "port": address.port()});
         let checks = json!({"checks": {"active": active}});
         let gateway = TestGateway::start(model_of(json!([target]), checks));
-        let which = Which {
+        let which = HealthSelector {
             upstream: "upstream",
             host: "127.0.0.1",
             port: address.port(),

@@ -5,7 +5,7 @@ use crate::support::{TestGateway, eventually};
 use crate::{call, kinds, model, standing};
 use serde_json::json;
 use std::sync::atomic::{AtomicBool, Ordering};
-use weir_proxy::health::{NotSet, Status, Which};
+use weir_proxy::health::{HealthSelector, SetHealthError, Status};
 
 #[test]
 fn a_failing_target_is_ejected_and_comes_back_in_time() {
@@ -141,7 +141,7 @@ fn a_target_is_put_out_and_in_by_hand() {
     let checks = json!({"passive": {"unhealthy": {"http_failures": 1}, "ejection_ms": 1}});
     let gateway = TestGateway::start(model(&[&first, &second, &third], json!({"checks": checks})));
     let host = first.address.ip().to_string();
-    let which = Which {
+    let which = HealthSelector {
         upstream: "upstream",
         host: &host,
         port: first.address.port(),
@@ -163,26 +163,26 @@ fn a_target_is_put_out_and_in_by_hand() {
     assert_eq!(kinds(&gateway, 10).len(), 3);
     for (which, error) in [
         (
-            Which {
+            HealthSelector {
                 upstream: "other",
                 ..which
             },
-            NotSet::NoUpstream,
+            SetHealthError::NoUpstream,
         ),
-        (Which { port: 1, ..which }, NotSet::NoTarget),
+        (HealthSelector { port: 1, ..which }, SetHealthError::NoTarget),
         (
-            Which {
+            HealthSelector {
                 host: "other",
                 ..which
             },
-            NotSet::NoTarget,
+            SetHealthError::NoTarget,
         ),
         (
-            Which {
+            HealthSelector {
                 address: Some(second.address),
                 ..which
             },
-            NotSet::NoTarget,
+            SetHealthError::NoTarget,
         ),
     ] {
         assert_eq!(gateway.gateway().set_health(&which, true), Err(error));
@@ -190,7 +190,7 @@ fn a_target_is_put_out_and_in_by_hand() {
     gateway.publish(model(&[&first, &second], json!({})));
     assert_eq!(
         gateway.gateway().set_health(&which, false),
-        Err(NotSet::ChecksOff)
+        Err(SetHealthError::ChecksOff)
     );
 }
 

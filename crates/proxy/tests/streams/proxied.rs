@@ -7,7 +7,7 @@ use rustls::{ClientConnection, StreamOwned};
 use serde_json::json;
 use std::io::Write;
 use std::net::TcpStream;
-use weir_proxy::Trusted;
+use weir_proxy::ProxyProtocolTrust;
 use weir_snapshot::StreamTransport::{Tcp, Tls};
 
 const V1: &[u8] = b"PROXY TCP4 192.0.2.7 198.51.100.1 5678 443\r\n";
@@ -17,8 +17,8 @@ const V2: &[u8] =
 /// The balancer's own connection.
 const LOCAL_COMMAND: &[u8] = b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0";
 
-fn trusting(network: &str) -> Option<Trusted> {
-    Some(Trusted {
+fn trusting(network: &str) -> Option<ProxyProtocolTrust> {
+    Some(ProxyProtocolTrust {
         networks: vec![network.parse().unwrap()],
         on_plain: true,
         on_tls: true,
@@ -134,7 +134,7 @@ fn the_header_stands_before_the_handshake() {
 fn what_is_not_asked_for_is_not_looked_for() {
     let (listener, address) = target();
     let gateway = gateway_with(Tcp, model(&format!("tcp://{address}"), json!({})), |options| {
-        options.proxy_protocol = trusting("127.0.0.1/32").map(|it| Trusted {
+        options.proxy_protocol = trusting("127.0.0.1/32").map(|it| ProxyProtocolTrust {
             on_streams: false,
             ..it
         });

@@ -6,8 +6,8 @@ use std::time::Duration;
 use weir_model::Diagnostic;
 use weir_model::UpstreamHost;
 use weir_plugin::{
-    BodyFilter, BuildContext, CallRecord, Exchange, Filter, Headers, Hold, LogEntry, LogTarget, Outcome,
-    Phases, Plugin, Question, Reply, SideCall, Wait,
+    BackgroundRequest, BodyFilter, BufferResponse, BuildContext, CallRecord, Exchange, Filter, Headers,
+    LogEntry, LogTarget, Outcome, Phases, Plugin, Reply, Subrequest, Suspend,
 };
 
 /// `host`: the upstream is told this one; with `host_yields` it gives way to the route's own. `reply_headers` (name, value)
@@ -118,8 +118,8 @@ impl Plugin for Puppet {
     }
 }
 
-fn question(port: u16) -> Question {
-    Question {
+fn question(port: u16) -> Subrequest {
+    Subrequest {
         host: "127.0.0.1".to_owned(),
         port,
         tls: None,
@@ -153,14 +153,14 @@ impl Filter for PuppetFilter {
             exchange.request.headers.set(name.as_bytes(), value.as_bytes());
         }
         if let Some(time) = self.wait_ms
-            && exchange.kept.take::<_, Waited>(self).is_none()
+            && exchange.filter_state.take::<_, Waited>(self).is_none()
         {
-            exchange.kept.put(self, Waited);
-            return Outcome::Wait(Wait::time(Duration::from_millis(time)));
+            exchange.filter_state.put(self, Waited);
+            return Outcome::Suspend(Suspend::time(Duration::from_millis(time)));
         }
         if let Some(port) = self.ask {
-            match exchange.answer.take() {
-                None => return Outcome::Ask(Box::new(question(port))),
+            match exchange.subrequest_response.take() {
+                None => return Outcome::Subrequest(Box::new(question(port))),
                 Some(None) => exchange.request.headers.append(b"X-Answer", b"none"),
                 Some(Some(answer)) => {
                     let told = [answer.status.to_string().as_bytes(), b" ", &answer.body].concat();
@@ -173,12 +173,14 @@ impl Filter for PuppetFilter {
             exchange.upstream_host_yields = self.host_yields;
         }
         exchange.destination = self.to;
-        exchange.side_calls.extend(self.copy_to.map(|port| SideCall {
-            host: "127.0.0.1".to_owned(),
-            port,
-            message: b"GET /copy HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n".to_vec(),
-            timeout: Duration::from_secs(5),
-        }));
+        exchange
+            .background_requests
+            .extend(self.copy_to.map(|port| BackgroundRequest {
+                host: "127.0.0.1".to_owned(),
+                port,
+                message: b"GET /copy HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n".to_vec(),
+                timeout: Duration::from_secs(5),
+            }));
         if let Some(body) = &self.reply {
             let mut reply = Reply::new(200, "text/plain", body.as_str());
             for (name, value) in &self.reply_headers {
@@ -214,7 +216,11 @@ impl Filter for PuppetFilter {
             exchange.response.replaced_body = Some(body.clone().into_bytes());
         }
         if let Some(bytes) = self.settle {
-            let hold = if self.lets_go { Hold::Begin } else { Hold::Whole };
+            let hold = if self.lets_go {
+                BufferResponse::Prefix
+            } else {
+                BufferResponse::Whole
+            };
             exchange.response.hold = (bytes > 0).then(|| hold(bytes));
             exchange.response.body_filters.push(Settle::default());
         }

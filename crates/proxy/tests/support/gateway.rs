@@ -7,17 +7,17 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, Once};
 use std::time::Duration;
 use weir_model::Model;
+use weir_plugin::error_renderer::ErrorRenderer;
 use weir_plugin::uri::NormalForm;
-use weir_plugin::voice::Voice;
 use weir_plugin::{Exchange, Refusal, RefusalKind, Registry, Reply};
-use weir_proxy::{Gateway, GatewayOptions, NameServers, Voices};
-use weir_snapshot::{Carry, Snapshot, compile};
+use weir_proxy::{ErrorRenderers, Gateway, GatewayOptions, NameServers};
+use weir_snapshot::{PersistentState, Snapshot, compile};
 use weir_telemetry::metrics;
 
 /// A running gateway. When it goes, it is drained, and a panic of any worker fails the test.
 pub struct TestGateway {
     gateway: Option<Gateway>,
-    carry: Carry,
+    carry: PersistentState,
     metrics: Arc<metrics::Registry>,
     pub address: SocketAddr,
 }
@@ -25,7 +25,7 @@ pub struct TestGateway {
 /// Refusals as one word each, with the reason for bad requests.
 struct PlainVoice;
 
-impl Voice for PlainVoice {
+impl ErrorRenderer for PlainVoice {
     fn render(&self, refusal: &Refusal, _: &Exchange) -> Reply {
         let body = match refusal.kind {
             RefusalKind::BadRequest(why) => format!("{}: {why}", refusal.kind.as_str()),
@@ -73,7 +73,7 @@ impl TestGateway {
     /// Starts a gateway whose options `change` has changed.
     pub fn with(model: Value, change: impl FnOnce(&mut GatewayOptions)) -> Self {
         watch_for_panics();
-        let voice: Arc<dyn Voice> = Arc::new(PlainVoice);
+        let renderer: Arc<dyn ErrorRenderer> = Arc::new(PlainVoice);
         let mut options = GatewayOptions {
             listen: vec![(Ipv4Addr::LOCALHOST, 0).into()],
             listen_tls: Vec::new(),
@@ -84,7 +84,7 @@ impl TestGateway {
             workers: 1,
             limits: weir_proxy::Limits::default(),
             drain_timeout: Duration::from_millis(50),
-            voices: Voices([voice.clone(), voice.clone(), voice]),
+            error_renderers: ErrorRenderers([renderer.clone(), renderer.clone(), renderer]),
             name_servers: NameServers::System,
             passive_ejection: Duration::from_secs(60),
         };
@@ -94,7 +94,7 @@ impl TestGateway {
         }
         change(&mut options);
         let metrics = Arc::new(metrics::Registry::new(metrics::RegistryOptions::default()));
-        let carry = Carry::default();
+        let carry = PersistentState::default();
         let snapshot = snapshot(model, &carry);
         let gateway = Gateway::start(options, Arc::clone(&metrics), None, snapshot).unwrap();
         let bound = gateway.bound();
@@ -159,7 +159,7 @@ impl Drop for TestGateway {
     }
 }
 
-fn snapshot(model: Value, carry: &Carry) -> Snapshot {
+fn snapshot(model: Value, carry: &PersistentState) -> Snapshot {
     let model: Model = serde_json::from_value(model).expect("a model");
     let mut registry = Registry::default();
     registry.add(Puppet);

@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_plugin::{
-    LogBatching, LogFile, LogGrpc, LogHttp, LogJoint, LogKafka, LogSasl, LogSink, LogTarget, SaslMechanism,
+    LogBatching, LogFile, LogFraming, LogGrpc, LogHttp, LogKafka, LogSasl, LogSink, LogTarget, SaslMechanism,
 };
 
 /// `file` or `local` (a path), `http`, `grpc`, `tcp`, `kafka` (with a `user`) or `udp` (a port of this machine); `max_entries` of
@@ -74,7 +74,7 @@ pub fn log_target(config: &Value) -> Option<(Arc<LogTarget>, usize)> {
     };
     let target = LogTarget {
         sink,
-        joint: LogJoint {
+        joint: LogFraming {
             before: "[".into(),
             between: ",",
             after: "]",

@@ -6,7 +6,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig};
 use serde_json::{Value, json};
 use std::sync::{Arc, LazyLock};
 use weir_model::{Certificate, KeyPair, TlsVersion};
-use weir_snapshot::{Carry, Presented};
+use weir_snapshot::{PersistentState, ServerIdentity};
 
 struct Pair {
     server: Arc<ServerConfig>,
@@ -36,7 +36,9 @@ static PAIR: LazyLock<Pair> = LazyLock::new(|| {
         .with_root_certificates(roots)
         .with_no_client_auth();
     Pair {
-        server: Presented::of(&certificate, &Carry::default()).unwrap().config,
+        server: ServerIdentity::of(&certificate, &PersistentState::default())
+            .unwrap()
+            .config,
         client: Arc::new(client),
     }
 });

@@ -1,17 +1,17 @@
-//! Chains: builds plugin instances, each shared one once for each voice that uses it, and strings them together.
+//! Chains: builds plugin instances, each shared one once for each dialect that uses it, and strings them together.
 
-use super::pieces::Known;
+use super::cache::Known;
 use super::url::check_host_header;
 use crate::chain::{Chain, ConsumerTable, Instance, RefusalBody, Step};
 use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use weir_model::{
-    ChainStep, Diagnostic, DocPath, Model, PluginInstance, PluginUse, RefusalOverride, Severity,
-    UpstreamHost, Voice,
+    ChainStep, Diagnostic, Dialect, DocPath, Model, PluginInstance, PluginRef, RefusalOverride, Severity,
+    UpstreamHost,
 };
 use weir_plugin::{
-    BuildContext, Condition, ConsumerIdentity, CredentialIndexes, Destinations, Identity, ModelCredential,
+    BuildContext, Condition, ConsumerIdentity, CredentialIndexes, CredentialSource, Destinations, Identity,
     Registry,
 };
 
@@ -22,8 +22,8 @@ const MAX_STEPS: usize = 1024;
 pub(super) struct Chains<'m> {
     model: &'m Model,
     registry: &'m Registry,
-    consumers: HashMap<(Voice, String), Arc<ConsumerIdentity>>,
-    credentials: HashMap<String, Vec<ModelCredential<'m>>>,
+    consumers: HashMap<(Dialect, String), Arc<ConsumerIdentity>>,
+    credentials: HashMap<String, Vec<CredentialSource<'m>>>,
     indexes: CredentialIndexes,
     credential_diagnostics: RefCell<Vec<Diagnostic>>,
     destinations: Destinations,
@@ -32,8 +32,8 @@ pub(super) struct Chains<'m> {
     shared_by_id: HashMap<&'m str, usize>,
     tables_by_id: HashMap<&'m str, usize>,
     /// Shared instances; `None`: could not be built.
-    shared: HashMap<(usize, Voice), Option<Arc<Instance>>>,
-    tables: HashMap<(usize, Voice), Arc<ConsumerTable>>,
+    shared: HashMap<(usize, Dialect), Option<Arc<Instance>>>,
+    tables: HashMap<(usize, Dialect), Arc<ConsumerTable>>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -97,20 +97,20 @@ impl<'m> Chains<'m> {
                     }
                 }
                 let list = chains.credentials.entry(credential.plugin.clone()).or_default();
-                list.push(ModelCredential {
+                list.push(CredentialSource {
                     config: &credential.config,
                     place: place(),
                     identity: Identity {
                         consumer: Arc::clone(&identity),
                         credential_id: credential.id.as_deref().map(Into::into),
                     },
-                    voice: consumer.voice,
+                    dialect: consumer.dialect,
                     workspace: consumer.workspace.as_ref(),
                 });
             }
             chains
                 .consumers
-                .insert((consumer.voice, consumer.id.clone()), identity);
+                .insert((consumer.dialect, consumer.id.clone()), identity);
         }
         chains
     }
@@ -119,7 +119,7 @@ impl<'m> Chains<'m> {
     pub(super) fn chain(
         &mut self,
         steps: &'m [ChainStep],
-        voice: Voice,
+        dialect: Dialect,
         owner: &str,
         place: &dyn Fn() -> DocPath,
     ) -> Chain {
@@ -137,21 +137,21 @@ impl<'m> Chains<'m> {
         for (index, step) in steps.iter().enumerate() {
             let instance = match &step.plugin {
                 None => None,
-                Some(PluginUse::Shared(id)) => {
+                Some(PluginRef::Shared(id)) => {
                     let shared = self.shared_by_id.get(id.as_str()).copied();
-                    shared.and_then(|index| self.shared(index, voice))
+                    shared.and_then(|index| self.shared(index, dialect))
                 }
-                Some(PluginUse::Inline(instance)) => {
+                Some(PluginRef::Inline(instance)) => {
                     let number = uses.entry(&instance.name).or_default();
-                    let id = instance_id(instance, voice, owner, *number);
+                    let id = instance_id(instance, dialect, owner, *number);
                     *number += 1;
-                    self.build(instance, id, voice, &|| place().index(index).field("use"))
+                    self.build(instance, id, dialect, &|| place().index(index).field("use"))
                 }
             };
-            let overrides = step.overrides.iter();
+            let overrides = step.consumer_overrides.iter();
             let tables = overrides.filter_map(|id| {
                 let table = *self.tables_by_id.get(id.as_str())?;
-                Some(self.table(table, voice))
+                Some(self.table(table, dialect))
             });
             let step_made = Step {
                 response_only: step.response_only,
@@ -194,7 +194,7 @@ impl<'m> Chains<'m> {
     pub(super) fn finish(mut self) -> (Vec<Diagnostic>, Known) {
         let used: HashSet<usize> = self.shared.keys().map(|(index, _)| *index).collect();
         for index in (0..self.model.plugins.len()).filter(|index| !used.contains(index)) {
-            self.shared(index, self.model.voice);
+            self.shared(index, self.model.dialect);
         }
         self.check_table_consumers();
         let credential_findings = self.credential_diagnostics.get_mut();
@@ -204,7 +204,7 @@ impl<'m> Chains<'m> {
             self.tables.clear();
         }
         self.diagnostics.append(credential_findings);
-        // What is used in several voices has been built, and complained of, once for each.
+        // What is used in several dialects has been built, and complained of, once for each.
         let mut told = HashSet::new();
         self.diagnostics
             .retain(|it| told.insert((it.path.clone(), it.message.clone())));
@@ -229,35 +229,35 @@ impl<'m> Chains<'m> {
         }
     }
 
-    /// The shared instance at `index` of the model, for this voice.
-    fn shared(&mut self, index: usize, voice: Voice) -> Option<Arc<Instance>> {
-        if let Some(known) = self.shared.get(&(index, voice)) {
+    /// The shared instance at `index` of the model, for this dialect.
+    fn shared(&mut self, index: usize, dialect: Dialect) -> Option<Arc<Instance>> {
+        if let Some(known) = self.shared.get(&(index, dialect)) {
             return known.clone();
         }
         let instance = &self.model.plugins[index];
         let place = || DocPath::root().field("plugins").index(index);
-        let built = self.build(instance, instance.id.clone(), voice, &place);
-        self.shared.insert((index, voice), built.clone());
+        let built = self.build(instance, instance.id.clone(), dialect, &place);
+        self.shared.insert((index, dialect), built.clone());
         built
     }
 
-    /// The consumer table at `index` of the model, for this voice.
-    fn table(&mut self, index: usize, voice: Voice) -> Arc<ConsumerTable> {
-        if let Some(known) = self.tables.get(&(index, voice)) {
+    /// The consumer table at `index` of the model, for this dialect.
+    fn table(&mut self, index: usize, dialect: Dialect) -> Arc<ConsumerTable> {
+        if let Some(known) = self.tables.get(&(index, dialect)) {
             return Arc::clone(known);
         }
         let mut table = ConsumerTable::default();
         for (consumer, id) in &self.model.consumer_tables[index].instances {
-            let Some(consumer) = self.consumers.get(&(voice, consumer.clone())) else {
+            let Some(consumer) = self.consumers.get(&(dialect, consumer.clone())) else {
                 continue;
             };
             let consumer = consumer.index;
             let shared = id.as_ref().and_then(|id| self.shared_by_id.get(id.as_str()));
-            let instance = shared.copied().and_then(|shared| self.shared(shared, voice));
+            let instance = shared.copied().and_then(|shared| self.shared(shared, dialect));
             table.insert(consumer, instance);
         }
         let table = Arc::new(table);
-        self.tables.insert((index, voice), Arc::clone(&table));
+        self.tables.insert((index, dialect), Arc::clone(&table));
         table
     }
 
@@ -265,7 +265,7 @@ impl<'m> Chains<'m> {
         &mut self,
         instance: &PluginInstance,
         id: String,
-        voice: Voice,
+        dialect: Dialect,
         place: &dyn Fn() -> DocPath,
     ) -> Option<Arc<Instance>> {
         let Some(plugin) = self.registry.get(&instance.name) else {
@@ -282,7 +282,7 @@ impl<'m> Chains<'m> {
         });
         let context = BuildContext {
             instance_id: &id,
-            voice,
+            dialect,
             workspace: instance.workspace.as_ref(),
             credentials: &self.credentials,
             consumers: &self.consumers,
@@ -378,9 +378,9 @@ fn within(place: &DocPath, severity: Severity, found: Vec<Diagnostic>) -> impl I
 
 /// The id of an instance that stands in a chain: its own, or one that stays the same as long as the chain's
 /// owner keeps its name and the plugins of this name in the chain their order.
-fn instance_id(instance: &PluginInstance, voice: Voice, owner: &str, number: usize) -> String {
+fn instance_id(instance: &PluginInstance, dialect: Dialect, owner: &str, number: usize) -> String {
     if instance.id.is_empty() {
-        format!("{}/{owner}/{}/{number}", voice.as_str(), instance.name)
+        format!("{}/{owner}/{}/{number}", dialect.as_str(), instance.name)
     } else {
         instance.id.clone()
     }

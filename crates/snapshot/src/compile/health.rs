@@ -1,8 +1,8 @@
 //! The checks of an upstream: what is wrong with them, and their compiled form.
 
 use super::url::{check_host_header, check_path};
-use crate::carry::Carry;
 use crate::health::Checks;
+use crate::persistent_state::PersistentState;
 use crate::tls::ClientTls;
 use std::sync::Arc;
 use weir_flow::health::{Rules, Thresholds};
@@ -20,7 +20,11 @@ const MAX_CONCURRENCY: u32 = 1_000;
 ///
 /// # Errors
 /// Probes cannot be made over TLS in the way that is asked for.
-pub(super) fn compile(checks: &HealthChecks, place: &DocPath, carry: &Carry) -> Result<Checks, Diagnostic> {
+pub(super) fn compile(
+    checks: &HealthChecks,
+    place: &DocPath,
+    carry: &PersistentState,
+) -> Result<Checks, Diagnostic> {
     let active = checks.active.as_ref();
     let over_tls = active.filter(|active| matches!(active.kind, ProbeKind::Https | ProbeKind::Grpcs));
     let tls = over_tls.map(|active| {

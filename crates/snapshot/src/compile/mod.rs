@@ -1,8 +1,8 @@
 //! From the model to a snapshot: references are checked, filters built, routes indexed. Nothing is served here.
 
+mod cache;
 mod chains;
 mod health;
-mod pieces;
 mod routes;
 mod services;
 mod settings;
@@ -10,11 +10,11 @@ mod streams;
 mod upstreams;
 mod url;
 
-use crate::carry::Carry;
+use crate::persistent_state::PersistentState;
 use crate::table::RouteTable;
-use crate::tls::{Elsewhere, ServerTls, check_acme};
+use crate::tls::{AdHocClientTls, ServerTls, check_acme};
 use crate::{Route, Snapshot};
-pub use pieces::Pieces;
+pub use cache::CompileCache;
 
 use chains::Chains;
 use routes::RouteCompiler;
@@ -22,7 +22,7 @@ use services::Services;
 use std::io::Write;
 use std::sync::Arc;
 use weir_flow::hash_bytes;
-use weir_model::{Diagnostic, DocPath, Model, Severity, Voice};
+use weir_model::{Diagnostic, Dialect, DocPath, Model, Severity};
 use weir_plugin::Registry;
 
 /// Compiles a model with the plugins of `registry`. Gives the snapshot and what is worth a look.
@@ -32,9 +32,9 @@ use weir_plugin::Registry;
 pub fn compile(
     model: &Model,
     registry: &Registry,
-    carry: &Carry,
+    carry: &PersistentState,
 ) -> Result<(Snapshot, Vec<Diagnostic>), Vec<Diagnostic>> {
-    compile_again(model, hash(model), registry, carry, &mut Pieces::default())
+    recompile(model, hash(model), registry, carry, &mut CompileCache::default())
 }
 
 /// Compiles a model much of which was compiled before: what of it is the same shared value is not compiled again. Of
@@ -42,12 +42,12 @@ pub fn compile(
 ///
 /// # Errors
 /// As [`compile`].
-pub fn compile_again(
+pub fn recompile(
     model: &Model,
     hash: u64,
     registry: &Registry,
-    carry: &Carry,
-    pieces: &mut Pieces,
+    carry: &PersistentState,
+    pieces: &mut CompileCache,
 ) -> Result<(Snapshot, Vec<Diagnostic>), Vec<Diagnostic>> {
     pieces.begin(model);
     let mut diagnostics = model.validate();
@@ -61,7 +61,7 @@ pub fn compile_again(
         .collect();
     let streams = streams::compile(model, registry, &services, &mut chains, &mut diagnostics);
     let place = || DocPath::root().field("unmatched");
-    let unmatched = chains.chain(&model.unmatched, model.voice, "unmatched", &place);
+    let unmatched = chains.chain(&model.unmatched, model.dialect, "unmatched", &place);
     let (found, known) = chains.finish();
     diagnostics.extend(found);
     let destinations = routes::destinations(&services, &known.destinations);
@@ -76,7 +76,7 @@ pub fn compile_again(
     pieces.end(model, &upstreams);
     carry.prune();
     let snapshot = Snapshot {
-        voice: model.voice,
+        dialect: model.dialect,
         tables,
         routes,
         streams,
@@ -85,28 +85,28 @@ pub fn compile_again(
         destinations,
         settings,
         tls,
-        elsewhere: Elsewhere::new(carry.roots()),
+        elsewhere: AdHocClientTls::new(carry.roots()),
         hash,
     };
     Ok((snapshot, diagnostics))
 }
 
-fn tables(model: &Model, carry: &Carry, diagnostics: &mut Vec<Diagnostic>) -> Vec<RouteTable> {
-    let mut voices: Vec<Voice> = Vec::with_capacity(Voice::COUNT);
+fn tables(model: &Model, carry: &PersistentState, diagnostics: &mut Vec<Diagnostic>) -> Vec<RouteTable> {
+    let mut error_renderers: Vec<Dialect> = Vec::with_capacity(Dialect::COUNT);
     for route in &model.routes {
-        if !voices.contains(&route.voice) {
-            voices.push(route.voice);
+        if !error_renderers.contains(&route.dialect) {
+            error_renderers.push(route.dialect);
         }
     }
-    let table = |voice| {
+    let table = |dialect| {
         let routes = model.routes.iter().enumerate();
         let routes: Vec<_> = routes
-            .filter(|(_, route)| route.voice == voice)
+            .filter(|(_, route)| route.dialect == dialect)
             .map(|(index, route)| (index, &**route))
             .collect();
-        RouteTable::build(voice, &routes, carry, diagnostics)
+        RouteTable::build(dialect, &routes, carry, diagnostics)
     };
-    voices.into_iter().map(table).collect()
+    error_renderers.into_iter().map(table).collect()
 }
 
 /// The hash of a model's text form. It is hashed as it is written, so that a large one never lies in memory whole.

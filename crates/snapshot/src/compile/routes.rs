@@ -1,23 +1,23 @@
 //! Routes beside their matches and chains, which have compilers of their own.
 
+use super::cache::{CachedItem, CompileCache};
 use super::chains::Chains;
-use super::pieces::{Piece, Pieces};
 use super::services::{CompiledService, Services};
 use super::url::{check_host_header, check_path};
-use crate::route::{Action, Forward, Forwarded, Route, Stamp};
+use crate::route::{Action, Forward, ForwardedHeaderPolicy, GatewayHeader, Route};
 use std::sync::Arc;
 use weir_model::{
-    self as model, Diagnostic, DocPath, PathJoin, PathRewrite, RouteTarget, StampValue, UpstreamHost,
+    self as model, Diagnostic, DocPath, GatewayHeaderValue, PathJoin, PathRewrite, RouteTarget, UpstreamHost,
 };
-use weir_plugin::{RouteFacts, headers};
+use weir_plugin::{RouteInfo, headers};
 
 /// So many values are remembered to be shared with routes to come.
 const REMEMBERED: usize = 8;
 
 /// What is remembered of what becomes of forwarding headers.
-pub(super) type Forwardings = Recent<model::ForwardedHeaders, Arc<Forwarded>>;
+pub(super) type Forwardings = Recent<model::ForwardedHeaders, Arc<ForwardedHeaderPolicy>>;
 /// What is remembered of what becomes of added headers.
-pub(super) type Stampings = Recent<Vec<model::Stamp>, Arc<[Stamp]>>;
+pub(super) type Stampings = Recent<Vec<model::GatewayHeader>, Arc<[GatewayHeader]>>;
 
 /// A route, and how its service was reached when it was compiled.
 pub(super) struct CompiledRoute {
@@ -29,14 +29,14 @@ pub(super) struct CompiledRoute {
 pub(super) struct RouteCompiler<'c, 'm> {
     services: &'c Services<'m>,
     diagnostics: &'c mut Vec<Diagnostic>,
-    pieces: &'c mut Pieces,
+    pieces: &'c mut CompileCache,
     no_service: Arc<str>,
 }
 
 impl<'c, 'm> RouteCompiler<'c, 'm> {
     pub(super) fn new(
         services: &'c Services<'m>,
-        pieces: &'c mut Pieces,
+        pieces: &'c mut CompileCache,
         diagnostics: &'c mut Vec<Diagnostic>,
     ) -> Self {
         Self {
@@ -59,7 +59,7 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
             RouteTarget::Unavailable(_) | RouteTarget::Broken(_) => None,
         };
         let round = self.pieces.round();
-        let known = Piece::find(&mut self.pieces.routes, route, round, |known| {
+        let known = CachedItem::find(&mut self.pieces.routes, route, round, |known| {
             known.service.as_ref().map(Arc::as_ptr) == service.map(Arc::as_ptr)
         });
         if let Some(known) = known {
@@ -74,7 +74,7 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
                 route: Arc::clone(&compiled),
                 service: service.cloned(),
             };
-            Piece::note(&mut self.pieces.routes, route, &Arc::new(piece), round);
+            CachedItem::note(&mut self.pieces.routes, route, &Arc::new(piece), round);
         }
         compiled
     }
@@ -94,17 +94,17 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
         if let Some(status) = route.grpc_only_status {
             self.check_status(status, 400, || place().field("grpc_only_status"));
         }
-        let chain = chains.chain(&route.plugins, route.voice, &route.name, &|| {
+        let chain = chains.chain(&route.plugins, route.dialect, &route.name, &|| {
             place().field("plugins")
         });
         Route {
-            facts: Arc::new(RouteFacts {
+            facts: Arc::new(RouteInfo {
                 name: route.name.clone(),
                 service: service.to_string(),
-                voice: route.voice,
+                dialect: route.dialect,
                 labels: route.labels.clone(),
             }),
-            voice: route.voice,
+            dialect: route.dialect,
             action,
             https_only_status: route.https_only_status,
             grpc_only_status: route.grpc_only_status,
@@ -180,7 +180,11 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
         }
     }
 
-    fn stamps(&mut self, stamps: &Vec<model::Stamp>, place: impl Fn() -> DocPath) -> Arc<[Stamp]> {
+    fn stamps(
+        &mut self,
+        stamps: &Vec<model::GatewayHeader>,
+        place: impl Fn() -> DocPath,
+    ) -> Arc<[GatewayHeader]> {
         if let Some(known) = self.pieces.stampings.get(stamps) {
             return known;
         }
@@ -190,7 +194,7 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
                 let place = place().index(index).field("name");
                 self.diagnostics.push(Diagnostic::error(place, message));
             }
-            if let StampValue::Text(text) = &stamp.value
+            if let GatewayHeaderValue::Text(text) = &stamp.value
                 && !headers::is_value(text.as_bytes())
             {
                 let message = "expected a header value without control characters";
@@ -200,7 +204,7 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
         }
         let compiled = stamps
             .iter()
-            .map(|stamp| Stamp::new(&stamp.name, stamp.value.clone()));
+            .map(|stamp| GatewayHeader::new(&stamp.name, stamp.value.clone()));
         self.pieces.stampings.remember(stamps.clone(), compiled.collect())
     }
 
@@ -208,7 +212,7 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
         &mut self,
         forwarded: &model::ForwardedHeaders,
         place: impl Fn() -> DocPath,
-    ) -> Arc<Forwarded> {
+    ) -> Arc<ForwardedHeaderPolicy> {
         if let Some(known) = self.pieces.forwardings.get(forwarded) {
             return known;
         }
@@ -224,7 +228,7 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
                     .push(Diagnostic::error(place().field(field), message));
             }
         }
-        let compiled = Forwarded {
+        let compiled = ForwardedHeaderPolicy {
             standard: forwarded.standard,
             path: forwarded.path,
             prefix: forwarded.prefix,

@@ -1,10 +1,10 @@
 //! How services lead to upstreams: to one of the model, or to a server that they name by `url`.
 
+use super::cache::{CachedItem, CompileCache, Map};
 use super::health;
-use super::pieces::{Map, Piece, Pieces};
 use super::upstreams::{Compiler, Origin, bracketed};
 use super::url::{check_path, parse_url};
-use crate::carry::Carry;
+use crate::persistent_state::PersistentState;
 use crate::tls::ClientTls;
 use crate::upstream::Upstream;
 use std::collections::HashSet;
@@ -33,8 +33,8 @@ impl<'m> Services<'m> {
     /// Compiles all services and upstreams of the model, but for what is known in `pieces`.
     pub(super) fn compile(
         model: &'m Model,
-        carry: &Carry,
-        pieces: &mut Pieces,
+        carry: &PersistentState,
+        pieces: &mut CompileCache,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> (Self, Vec<Arc<Upstream>>) {
         let mut compiler = Compiler {
@@ -158,11 +158,11 @@ impl Compiler<'_> {
         (index, service): (usize, &Arc<Service>),
         (upstream, scheme): (u32, Scheme),
         path: Option<&str>,
-        pieces: &mut Pieces,
+        pieces: &mut CompileCache,
     ) -> Arc<CompiledService> {
         let is_tls = scheme.is_tls();
         let holds = |known: &CompiledService| known.upstream == upstream && known.scheme == scheme;
-        if let Some(known) = Piece::find(&mut pieces.services, service, self.round, holds) {
+        if let Some(known) = CachedItem::find(&mut pieces.services, service, self.round, holds) {
             return known;
         }
         let tls = is_tls.then(|| self.tls(index, service)).flatten();
@@ -176,7 +176,7 @@ impl Compiler<'_> {
             tls,
         });
         if is_good {
-            Piece::note(&mut pieces.services, service, &compiled, self.round);
+            CachedItem::note(&mut pieces.services, service, &compiled, self.round);
         }
         compiled
     }

@@ -1,19 +1,19 @@
-//! The settings of route tables, one for each voice. The tables themselves are made elsewhere.
+//! The settings of route tables, one for each dialect. The tables themselves are made elsewhere.
 
-use crate::settings::{Charset, RealIp, VoiceSettings};
-use weir_model::{Diagnostic, DocPath, Model, Voice};
+use crate::settings::{Charset, DialectSettings, RealIp};
+use weir_model::{Diagnostic, Dialect, DocPath, Model};
 use weir_plugin::headers;
 
-/// The settings of every voice.
-pub(super) fn compile(model: &Model, diagnostics: &mut Vec<Diagnostic>) -> [VoiceSettings; Voice::COUNT] {
-    let mut settings: [VoiceSettings; Voice::COUNT] = Default::default();
-    let mut seen = [false; Voice::COUNT];
+/// The settings of every dialect.
+pub(super) fn compile(model: &Model, diagnostics: &mut Vec<Diagnostic>) -> [DialectSettings; Dialect::COUNT] {
+    let mut settings: [DialectSettings; Dialect::COUNT] = Default::default();
+    let mut seen = [false; Dialect::COUNT];
     for (index, table) in model.route_tables.iter().enumerate() {
         let place = || DocPath::root().field("route_tables").index(index);
-        let slot = table.voice as usize;
+        let slot = table.dialect as usize;
         if std::mem::replace(&mut seen[slot], true) {
-            let message = format!("expected one entry for the voice '{}'", table.voice.as_str());
-            diagnostics.push(Diagnostic::error(place().field("voice"), message));
+            let message = format!("expected one entry for the dialect '{}'", table.dialect.as_str());
+            diagnostics.push(Diagnostic::error(place().field("dialect"), message));
         }
         if let Some(real_ip) = &table.real_ip
             && !headers::is_name(real_ip.header.as_bytes())
@@ -35,7 +35,7 @@ pub(super) fn compile(model: &Model, diagnostics: &mut Vec<Diagnostic>) -> [Voic
             let place = place().field("charset").field("name");
             diagnostics.push(Diagnostic::error(place, message));
         }
-        settings[slot] = VoiceSettings {
+        settings[slot] = DialectSettings {
             real_ip: table.real_ip.as_ref().map(|real_ip| RealIp {
                 header: real_ip.header.as_bytes().to_vec(),
                 trusted: real_ip.trusted.clone(),

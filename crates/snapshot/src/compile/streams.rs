@@ -5,14 +5,14 @@ use super::routes::forward;
 use super::services::Services;
 use crate::chain::Chain;
 use crate::route::Forward;
-use crate::stream::{Conditions, StreamRoute, Streams};
+use crate::stream::{Conditions, StreamRoute, StreamRoutes};
 use std::cmp::Reverse;
 use std::sync::Arc;
 use weir_model::{
-    self as model, Diagnostic, DocPath, Model, PathRewrite, Scheme, StreamProtocol, Timeouts, UpstreamHost,
-    Voice,
+    self as model, Diagnostic, Dialect, DocPath, Model, PathRewrite, Scheme, StreamProtocol, Timeouts,
+    UpstreamHost,
 };
-use weir_plugin::{Registry, RouteFacts};
+use weir_plugin::{Registry, RouteInfo};
 
 /// Compiles all stream routes of the model.
 pub(super) fn compile<'m>(
@@ -21,7 +21,7 @@ pub(super) fn compile<'m>(
     services: &Services<'m>,
     chains: &mut Chains<'m>,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Streams {
+) -> StreamRoutes {
     let mut compiler = Compiler {
         registry,
         services,
@@ -30,21 +30,23 @@ pub(super) fn compile<'m>(
     let routes: Vec<StreamRoute> = (model.stream_routes.iter().enumerate())
         .map(|(index, route)| compiler.route(index, route, chains))
         .collect();
-    let mut voices: Vec<Voice> = Vec::with_capacity(Voice::COUNT);
+    let mut error_renderers: Vec<Dialect> = Vec::with_capacity(Dialect::COUNT);
     for route in &model.stream_routes {
-        if !voices.contains(&route.voice) {
-            voices.push(route.voice);
+        if !error_renderers.contains(&route.dialect) {
+            error_renderers.push(route.dialect);
         }
     }
     let mut by_rank: Vec<u32> = (0..routes.len() as u32).collect();
     // Stable, so that of equals the first in the model stays the first.
     by_rank.sort_by_key(|position| {
         let route = &model.stream_routes[*position as usize];
-        let voice = voices.iter().position(|voice| *voice == route.voice);
+        let dialect = error_renderers
+            .iter()
+            .position(|dialect| *dialect == route.dialect);
         let specificity = routes[*position as usize].conditions.specificity();
-        (voice, Reverse((route.precedence, specificity)))
+        (dialect, Reverse((route.precedence, specificity)))
     });
-    Streams::new(routes, by_rank)
+    StreamRoutes::new(routes, by_rank)
 }
 
 struct Compiler<'c, 'm> {
@@ -58,17 +60,19 @@ impl<'m> Compiler<'_, 'm> {
         let place = || DocPath::root().field("stream_routes").index(index);
         let forward = self.forward(route, &place);
         let owner = format!("stream/{}", route.name);
-        let chain = chains.chain(&route.plugins, route.voice, &owner, &|| place().field("plugins"));
+        let chain = chains.chain(&route.plugins, route.dialect, &owner, &|| {
+            place().field("plugins")
+        });
         self.check_plugins(&chain, || place().field("plugins"));
         let idle_ms = forward
             .as_ref()
             .map_or(Timeouts::default().read_ms, |forward| forward.timeouts.read_ms);
         StreamRoute {
-            facts: Arc::new(RouteFacts {
+            facts: Arc::new(RouteInfo {
                 name: route.name.clone(),
                 service: route.service.clone().unwrap_or_default(),
-                voice: route.voice,
-                ..RouteFacts::default()
+                dialect: route.dialect,
+                ..RouteInfo::default()
             }),
             forward,
             idle_timeout_ms: route.idle_timeout_ms.unwrap_or(idle_ms),

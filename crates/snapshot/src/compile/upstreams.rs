@@ -1,10 +1,10 @@
 //! Upstreams with their targets and balancers.
 
+use super::cache::{CachedItem, CompileCache};
 use super::health;
-use super::pieces::{Piece, Pieces};
 use super::url::check_host;
-use crate::carry::Carry;
 use crate::health::Checks;
+use crate::persistent_state::PersistentState;
 use crate::upstream::{HashSource, Target, Upstream, UpstreamBudget};
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use weir_flow::balancer::{self, Balancer, TargetSpec};
 use weir_flow::hash_bytes;
 use weir_flow::retry_budget::BudgetRules;
-use weir_model::{self as model, Algorithm, Diagnostic, DocPath, HashOn, Scheme};
+use weir_model::{self as model, BalancingAlgorithm, Diagnostic, DocPath, HashOn, Scheme};
 use weir_plugin::{Template, headers};
 
 /// The scheme, host and port of a server, and whether its name is looked up as SRV records first.
@@ -20,7 +20,7 @@ pub(super) type Origin<'m> = (Scheme, &'m str, u16, bool);
 
 /// Compiles upstreams and services.
 pub(super) struct Compiler<'c> {
-    pub carry: &'c Carry,
+    pub carry: &'c PersistentState,
     pub diagnostics: &'c mut Vec<Diagnostic>,
     /// Which compile this is.
     pub round: u64,
@@ -32,9 +32,9 @@ impl Compiler<'_> {
         &mut self,
         index: usize,
         upstream: &Arc<model::Upstream>,
-        pieces: &mut Pieces,
+        pieces: &mut CompileCache,
     ) -> Arc<Upstream> {
-        if let Some(known) = Piece::find(&mut pieces.upstreams, upstream, self.round, |_| true) {
+        if let Some(known) = CachedItem::find(&mut pieces.upstreams, upstream, self.round, |_| true) {
             return known;
         }
         let found_before = self.diagnostics.len();
@@ -43,13 +43,13 @@ impl Compiler<'_> {
         compiled.checks = self.checks(index, upstream);
         let compiled = Arc::new(compiled);
         if self.diagnostics.len() == found_before {
-            Piece::note(&mut pieces.upstreams, upstream, &compiled, self.round);
+            CachedItem::note(&mut pieces.upstreams, upstream, &compiled, self.round);
         }
         compiled
     }
 
     /// The upstream of a single server.
-    pub(super) fn server(&self, name: &str, origin: Origin<'_>, pieces: &mut Pieces) -> Arc<Upstream> {
+    pub(super) fn server(&self, name: &str, origin: Origin<'_>, pieces: &mut CompileCache) -> Arc<Upstream> {
         if let Some((known, used)) = pieces.servers.get_mut(name) {
             *used = self.round;
             return Arc::clone(known);
@@ -59,7 +59,7 @@ impl Compiler<'_> {
         let compiled = Arc::new(self.upstream(&model::Upstream {
             name: format!("{word}://{}:{port}", bracketed(host)),
             scheme,
-            algorithm: Algorithm::default(),
+            algorithm: BalancingAlgorithm::default(),
             hash_on: Vec::new(),
             targets: vec![model::Target {
                 host: host.to_owned(),
@@ -138,12 +138,12 @@ impl Compiler<'_> {
         let targets = targets.map(|(target, spec)| self.target(upstream, target, &spec.id));
         let targets: Vec<_> = targets.collect();
         let algorithm = match upstream.algorithm {
-            Algorithm::RoundRobin => balancer::Algorithm::RoundRobin,
-            Algorithm::ConsistentHashing => balancer::Algorithm::ConsistentHash,
-            Algorithm::LeastConnections => balancer::Algorithm::LeastConnections,
-            Algorithm::Ewma => balancer::Algorithm::Ewma,
+            BalancingAlgorithm::RoundRobin => balancer::BalancingAlgorithm::RoundRobin,
+            BalancingAlgorithm::ConsistentHashing => balancer::BalancingAlgorithm::ConsistentHash,
+            BalancingAlgorithm::LeastConnections => balancer::BalancingAlgorithm::LeastConnections,
+            BalancingAlgorithm::Ewma => balancer::BalancingAlgorithm::Ewma,
         };
-        let wants_hash = algorithm == balancer::Algorithm::ConsistentHash;
+        let wants_hash = algorithm == balancer::BalancingAlgorithm::ConsistentHash;
         let hash_on = upstream.hash_on.iter().filter(|_| wants_hash);
         Upstream {
             name: upstream.name.clone(),

@@ -11,7 +11,7 @@ impl RouteTable {
         self.needs_body
     }
 
-    /// Whether the route of this call, whose path is in the voice's normal form, cannot be told before its body
+    /// Whether the route of this call, whose path is in the dialect's normal form, cannot be told before its body
     /// has been read: a condition that only the body decides goes before all that holds. Calls that go elsewhere
     /// need not wait.
     pub fn awaits_body(&self, exchange: &Exchange) -> bool {

@@ -5,18 +5,18 @@ use super::conditions::Conditions;
 use super::hosts::Hosts;
 use super::pattern::{PatternCompiler, RoutePattern};
 use super::trie::{Candidate, Entry, NONE, Trie};
-use crate::carry::Carry;
+use crate::persistent_state::PersistentState;
 use std::cmp::Reverse;
 use std::sync::Arc;
-use weir_model::{Diagnostic, DocPath, HostPattern, Route, RouteMatch, Voice};
+use weir_model::{Diagnostic, Dialect, DocPath, HostPattern, Route, RouteMatch};
 
 impl RouteTable {
     /// Indexes `routes`, each with its position in the model. What is wrong is added to `diagnostics`; the table
     /// is good only when nothing is.
     pub(crate) fn build(
-        voice: Voice,
+        dialect: Dialect,
         routes: &[(usize, &Route)],
-        carry: &Carry,
+        carry: &PersistentState,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Self {
         let mut builder = Builder {
@@ -33,7 +33,7 @@ impl RouteTable {
                 builder.add(*route_index, match_index, route_match);
             }
         }
-        builder.finish(voice)
+        builder.finish(dialect)
     }
 }
 
@@ -45,7 +45,7 @@ struct Unranked<'m> {
 }
 
 struct Builder<'b, 'm> {
-    carry: &'b Carry,
+    carry: &'b PersistentState,
     diagnostics: &'b mut Vec<Diagnostic>,
     hosts: Hosts,
     compiler: PatternCompiler,
@@ -127,7 +127,7 @@ impl<'m> Builder<'_, 'm> {
         index
     }
 
-    fn finish(self, voice: Voice) -> RouteTable {
+    fn finish(self, dialect: Dialect) -> RouteTable {
         let mut unranked = self.entries;
         // Of equal precedences, the first in the document goes first. Entries are large, so only numbers are moved.
         let precedences = unranked.iter().map(|it| Reverse(it.precedence));
@@ -140,7 +140,7 @@ impl<'m> Builder<'_, 'm> {
         }
         let ranked: Vec<Entry<'_>> = unranked.into_iter().map(|it| it.entry).collect();
         RouteTable {
-            voice,
+            dialect,
             trie: Trie::build(&ranked, self.hosts.count()),
             hosts: self.hosts,
             needs_body: self.conditions.iter().any(Conditions::need_body),

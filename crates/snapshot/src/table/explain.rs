@@ -12,7 +12,7 @@ const MAX_EXPLAINED: usize = 24;
 
 /// A match that took the call, or nearly did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Explained {
+pub struct MatchExplanation {
     /// Position in the snapshot's list of routes.
     pub route: u32,
     /// Position in the route's list of matches.
@@ -74,7 +74,7 @@ impl RouteTable {
     /// The winner first, then what holds but goes behind it, then what nearly holds with the reasons why it does
     /// not: those whose path the call's begins with, or would but for a slash at the end or upper case. At most
     /// 24.
-    pub fn explain(&self, exchange: &mut Exchange) -> Vec<Explained> {
+    pub fn explain(&self, exchange: &mut Exchange) -> Vec<MatchExplanation> {
         let winner = self.search(exchange).map(|(candidate, _)| candidate.rank);
         let mut applicable = HashSet::new();
         self.hosts.for_each(&exchange.request.host, |root| {
@@ -93,18 +93,20 @@ impl RouteTable {
         }
         judged.sort_by_key(|(candidate, _, mismatches)| (mismatches.len(), candidate.rank));
         judged.truncate(MAX_EXPLAINED);
-        let explained = judged.into_iter().map(|(candidate, host, mismatches)| Explained {
-            route: candidate.route,
-            match_index: self.match_indexes[candidate.rank as usize] as usize,
-            host,
-            verdict: if !mismatches.is_empty() {
-                Verdict::Fails(mismatches)
-            } else if Some(candidate.rank) == winner {
-                Verdict::Wins
-            } else {
-                Verdict::LowerPrecedence
-            },
-        });
+        let explained = judged
+            .into_iter()
+            .map(|(candidate, host, mismatches)| MatchExplanation {
+                route: candidate.route,
+                match_index: self.match_indexes[candidate.rank as usize] as usize,
+                host,
+                verdict: if !mismatches.is_empty() {
+                    Verdict::Fails(mismatches)
+                } else if Some(candidate.rank) == winner {
+                    Verdict::Wins
+                } else {
+                    Verdict::LowerPrecedence
+                },
+            });
         explained.collect()
     }
 

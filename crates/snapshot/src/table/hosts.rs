@@ -139,7 +139,7 @@ mod tests {
             parse("*.a.com"),
             parse("www.*"),
             HostPattern::Any,
-            // The text form has none of these, but doors may.
+            // The text form has none of these, but dialects may.
             suffix("foo"),
             suffix(""),
             prefix(""),

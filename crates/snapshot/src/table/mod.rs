@@ -1,6 +1,6 @@
 //! Route tables: which route takes a call.
 //!
-//! A table indexes every match of a voice's routes by host and path. A search walks the path once for each host
+//! A table indexes every match of a dialect's routes by host and path. A search walks the path once for each host
 //! pattern that the call's host has (mostly one, plus the one for every host), looks at the candidates on the way
 //! in their order of precedence, and passes over every branch that cannot beat what it has found.
 
@@ -13,14 +13,14 @@ mod pattern;
 mod regex_key;
 mod trie;
 
-pub use explain::{Explained, Mismatch, Verdict};
+pub use explain::{MatchExplanation, Mismatch, Verdict};
 pub(crate) use pattern::RoutePattern;
 
 use conditions::{Conditions, method_bit};
 use hosts::Hosts;
 use std::sync::Arc;
 use trie::{Candidate, NONE, Trie, Visitor};
-use weir_model::Voice;
+use weir_model::Dialect;
 use weir_plugin::Exchange;
 
 /// Bytes of a path pattern at most.
@@ -28,10 +28,10 @@ const MAX_PATTERN: usize = 4096;
 /// Parameters of a template at most.
 const MAX_PARAMETERS: usize = 32;
 
-/// All routes of one voice, indexed.
+/// All routes of one dialect, indexed.
 pub struct RouteTable {
-    /// The voice of its routes.
-    pub voice: Voice,
+    /// The dialect of its routes.
+    pub dialect: Dialect,
     hosts: Hosts,
     trie: Trie,
     conditions: Box<[Conditions]>,
@@ -43,7 +43,7 @@ pub struct RouteTable {
 
 /// The winning route of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found {
+pub struct RouteMatch {
     /// Position in the snapshot's list of routes.
     pub route: u32,
     /// How many bytes of the path the pattern covers: all but what follows a prefix, a subtree's root, the start
@@ -52,17 +52,17 @@ pub struct Found {
 }
 
 impl RouteTable {
-    /// The route that takes this call, whose path is in the voice's normal form. Fills the exchange's captures
+    /// The route that takes this call, whose path is in the dialect's normal form. Fills the exchange's captures
     /// with what the winner's path pattern has captured.
     #[inline]
-    pub fn find(&self, exchange: &mut Exchange) -> Option<Found> {
+    pub fn find(&self, exchange: &mut Exchange) -> Option<RouteMatch> {
         let (candidate, matched_len) = self.search(exchange)?;
         exchange.captures.clear();
         if candidate.pattern != NONE {
             let pattern = &self.patterns[candidate.pattern as usize];
             pattern.capture(&exchange.request.path, &mut exchange.captures);
         }
-        Some(Found {
+        Some(RouteMatch {
             route: candidate.route,
             matched_len,
         })

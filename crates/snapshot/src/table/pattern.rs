@@ -3,7 +3,7 @@
 use super::regex_key::regex_key;
 use super::trie::{PARAMETER, Tail, segment_end};
 use super::{MAX_PARAMETERS, MAX_PATTERN};
-use crate::carry::Carry;
+use crate::persistent_state::PersistentState;
 use regex::bytes::{Regex, RegexBuilder};
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -119,7 +119,7 @@ impl PatternCompiler {
     pub(super) fn compile<'m>(
         &mut self,
         pattern: &'m PathPattern,
-        carry: &Carry,
+        carry: &PersistentState,
     ) -> Result<PathKey<'m>, String> {
         let (text, tail) = match pattern {
             PathPattern::Any => ("", Tail::Open),
@@ -174,7 +174,7 @@ impl PatternCompiler {
         })
     }
 
-    fn regex<'m>(&mut self, text: &str, carry: &Carry) -> Result<PathKey<'m>, String> {
+    fn regex<'m>(&mut self, text: &str, carry: &PersistentState) -> Result<PathKey<'m>, String> {
         if text.len() > MAX_PATTERN {
             return Err(too_long());
         }

@@ -1,7 +1,7 @@
 //! How upstreams are met over TLS: trust, names and own certificates, ready for handshakes. No socket is touched.
 
 use super::{Unusable, authorities, certificates, certified_key, provider};
-use crate::carry::Carry;
+use crate::persistent_state::PersistentState;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{ResolvesClientCert, Resumption, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
@@ -41,7 +41,7 @@ impl ClientTls {
     pub(crate) fn compile(
         tls: &UpstreamTls,
         place: &DocPath,
-        carry: &Carry,
+        carry: &PersistentState,
         id: u64,
     ) -> Result<Self, Diagnostic> {
         let refuse = |field: &str, message: String| Diagnostic::error(place.field(field), message);
@@ -94,13 +94,13 @@ impl ClientTls {
 
 /// How servers are met over TLS that belong to no service.
 #[derive(Debug)]
-pub struct Elsewhere {
+pub struct AdHocClientTls {
     roots: Arc<RootCertStore>,
     /// By whether certificates must be good; made when they are first needed.
     made: [OnceLock<ClientTls>; 2],
 }
 
-impl Elsewhere {
+impl AdHocClientTls {
     /// Trusts these authorities.
     pub(crate) fn new(roots: Arc<RootCertStore>) -> Self {
         Self {

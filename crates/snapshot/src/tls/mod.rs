@@ -6,8 +6,8 @@ mod client;
 mod server;
 mod validity;
 
-pub use client::{ClientTls, Elsewhere};
-pub use server::{CHALLENGE_PROTOCOL, End, Presented, ServerTls};
+pub use client::{AdHocClientTls, ClientTls};
+pub use server::{CHALLENGE_PROTOCOL, Expiry, ServerIdentity, ServerTls};
 pub use validity::{Validity, validity};
 
 use rustls::RootCertStore;

@@ -2,7 +2,7 @@
 
 use super::validity::{Validity, validity};
 use super::{Unusable, authorities, certified_key, provider, read_pair};
-use crate::carry::Carry;
+use crate::persistent_state::PersistentState;
 use rustls::server::{ClientHello, ProducesTickets, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
 use rustls::version::{TLS12, TLS13};
@@ -19,23 +19,23 @@ pub const CHALLENGE_PROTOCOL: &[u8] = b"acme-tls/1";
 /// What clients are shown, by server name.
 #[derive(Debug, Default)]
 pub struct ServerTls {
-    exact: HashMap<String, Arc<Presented>>,
+    exact: HashMap<String, Arc<ServerIdentity>>,
     /// `*.rest`, by the rest.
-    any_first: HashMap<String, Arc<Presented>>,
+    any_first: HashMap<String, Arc<ServerIdentity>>,
     /// `start.*`, by the start.
-    any_last: HashMap<String, Arc<Presented>>,
-    others: Option<Arc<Presented>>,
+    any_last: HashMap<String, Arc<ServerIdentity>>,
+    others: Option<Arc<ServerIdentity>>,
     /// What those are shown who check whose a name is. Empty but while a certificate is being signed.
     challenges: HashMap<String, Arc<ServerConfig>>,
     /// Every certificate, in the model's order.
-    ends: Vec<End>,
+    ends: Vec<Expiry>,
     /// Whether any client must show a certificate, so that names matter beyond the handshake.
     pub asks_clients: bool,
 }
 
 /// How long a certificate is good.
 #[derive(Debug, Clone)]
-pub struct End {
+pub struct Expiry {
     /// The position in the model's certificates.
     pub certificate: usize,
     /// The position in that one's key pairs.
@@ -48,7 +48,7 @@ pub struct End {
 
 /// What clients of some names are shown.
 #[derive(Debug)]
-pub struct Presented {
+pub struct ServerIdentity {
     /// For the handshake.
     pub config: Arc<ServerConfig>,
     /// For the handshake of stream routes, whose protocols the gateway does not know.
@@ -61,12 +61,12 @@ pub struct Presented {
     validities: Vec<Option<Validity>>,
 }
 
-impl Presented {
+impl ServerIdentity {
     /// What clients of this certificate's names are shown.
     ///
     /// # Errors
     /// What is wrong with it; the path leads into the certificate.
-    pub fn of(certificate: &Certificate, carry: &Carry) -> Result<Self, Diagnostic> {
+    pub fn of(certificate: &Certificate, carry: &PersistentState) -> Result<Self, Diagnostic> {
         present(certificate, &DocPath::root(), carry)
     }
 
@@ -79,7 +79,7 @@ impl Presented {
 impl ServerTls {
     pub(crate) fn compile(
         certificates: &[Certificate],
-        carry: &Carry,
+        carry: &PersistentState,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Self {
         let mut compiled = Self::default();
@@ -110,10 +110,10 @@ impl ServerTls {
         }
     }
 
-    fn note_ends(&mut self, index: usize, certificate: &Certificate, presented: &Presented) {
+    fn note_ends(&mut self, index: usize, certificate: &Certificate, presented: &ServerIdentity) {
         let known = presented.validities.iter().enumerate();
         self.ends.extend(known.filter_map(|(pair, validity)| {
-            Some(End {
+            Some(Expiry {
                 certificate: index,
                 pair,
                 names: certificate.names.clone(),
@@ -125,7 +125,7 @@ impl ServerTls {
     fn add(
         &mut self,
         certificate: &Certificate,
-        presented: &Arc<Presented>,
+        presented: &Arc<ServerIdentity>,
         place: &DocPath,
         diagnostics: &mut Vec<Diagnostic>,
     ) {
@@ -157,7 +157,7 @@ impl ServerTls {
     }
 
     /// What a client is shown that asks for this name (in lower case).
-    pub fn find(&self, name: Option<&str>) -> Option<&Arc<Presented>> {
+    pub fn find(&self, name: Option<&str>) -> Option<&Arc<ServerIdentity>> {
         name.and_then(|name| {
             let by_first = || self.any_first.get(name.split_once('.')?.1);
             let by_last = || self.any_last.get(name.rsplit_once('.')?.0);
@@ -180,7 +180,7 @@ impl ServerTls {
     }
 
     /// How long certificates are good, in the model's order. One that does not say so is not among them.
-    pub fn ends(&self) -> &[End] {
+    pub fn ends(&self) -> &[Expiry] {
         &self.ends
     }
 
@@ -198,7 +198,11 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'*')
 }
 
-fn present(certificate: &Certificate, place: &DocPath, carry: &Carry) -> Result<Presented, Diagnostic> {
+fn present(
+    certificate: &Certificate,
+    place: &DocPath,
+    carry: &PersistentState,
+) -> Result<ServerIdentity, Diagnostic> {
     let mut keys: Vec<Arc<CertifiedKey>> = Vec::with_capacity(certificate.key_pairs.len());
     for (index, pair) in certificate.key_pairs.iter().enumerate() {
         let place = || place.field("key_pairs").index(index);
@@ -248,7 +252,7 @@ fn present(certificate: &Certificate, place: &DocPath, carry: &Carry) -> Result<
     }
     let mut stream_config = config.clone();
     stream_config.alpn_protocols = Vec::new();
-    Ok(Presented {
+    Ok(ServerIdentity {
         config: Arc::new(config),
         stream_config: Arc::new(stream_config),
         asks_clients: certificate.client.is_some(),
@@ -273,7 +277,7 @@ fn challenge_config(certificate: &Certificate) -> Option<ServerConfig> {
 }
 
 /// Sessions are resumed by tickets that this process alone can read, over reloads too.
-fn tickets(carry: &Carry) -> Result<Arc<dyn ProducesTickets>, rustls::Error> {
+fn tickets(carry: &PersistentState) -> Result<Arc<dyn ProducesTickets>, rustls::Error> {
     carry.tickets(rustls::crypto::aws_lc_rs::Ticketer::new)
 }
 

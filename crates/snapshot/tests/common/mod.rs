@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath, Model, UpstreamHost};
 use weir_plugin::{BuildContext, CredentialKind, Exchange, Filter, Phases, Plugin, Registry, system_clock};
-use weir_snapshot::{Carry, Snapshot, compile};
+use weir_snapshot::{PersistentState, Snapshot, compile};
 
 /// A plugin whose configuration says in which phases it works: `request`, `response`.
 struct Phased;
@@ -99,7 +99,7 @@ pub fn model(text: Value) -> Model {
 
 /// Compiles a model that is good.
 pub fn snapshot(text: Value) -> Snapshot {
-    match compile(&model(text), &registry(), &Carry::default()) {
+    match compile(&model(text), &registry(), &PersistentState::default()) {
         Ok((snapshot, _)) => snapshot,
         Err(found) => panic!("{found:?}"),
     }
@@ -107,7 +107,7 @@ pub fn snapshot(text: Value) -> Snapshot {
 
 /// What is wrong with a model, as `path: message`.
 pub fn errors(text: Value) -> Vec<String> {
-    match compile(&model(text), &registry(), &Carry::default()) {
+    match compile(&model(text), &registry(), &PersistentState::default()) {
         Ok(_) => Vec::new(),
         Err(found) => found
             .iter()

@@ -42,7 +42,7 @@ pub struct Client {
 
 /// Why a call has no answer.
 #[derive(Debug)]
-pub enum Fault {
+pub enum ClientError {
     /// It asked for a revision that etcd no longer has, or not yet.
     Compacted,
     /// No member could tell what became of it.
@@ -51,7 +51,7 @@ pub enum Fault {
     Refused(StoreError),
 }
 
-impl Fault {
+impl ClientError {
     /// As an error of the store, of whom nobody asked for a certain revision.
     pub fn into_error(self) -> StoreError {
         match self {
@@ -136,7 +136,7 @@ impl Client {
     }
 
     /// Calls until a member answers.
-    pub async fn call<Q, A>(&self, path: &'static str, question: Q) -> Result<A, Fault>
+    pub async fn call<Q, A>(&self, path: &'static str, question: Q) -> Result<A, ClientError>
     where
         Q: Message + Clone + 'static,
         A: Message + Default + 'static,
@@ -144,7 +144,12 @@ impl Client {
         self.call_within(DEADLINE, path, question).await
     }
 
-    async fn call_within<Q, A>(&self, deadline: Duration, path: &'static str, question: Q) -> Result<A, Fault>
+    async fn call_within<Q, A>(
+        &self,
+        deadline: Duration,
+        path: &'static str,
+        question: Q,
+    ) -> Result<A, ClientError>
     where
         Q: Message + Clone + 'static,
         A: Message + Default + 'static,
@@ -164,8 +169,8 @@ impl Client {
                     self.forget(&status);
                     continue;
                 }
-                match Fault::new(&status) {
-                    lost @ Fault::Lost(_) => last = Some(lost),
+                match ClientError::new(&status) {
+                    lost @ ClientError::Lost(_) => last = Some(lost),
                     fault => return Err(fault),
                 }
                 self.leave(number);
@@ -174,9 +179,8 @@ impl Client {
         };
         match tokio::time::timeout(deadline, attempts).await {
             Ok(done) => done,
-            Err(_) => {
-                Err(last.unwrap_or_else(|| Fault::Lost(StoreError::Unreachable("no member answers".into()))))
-            }
+            Err(_) => Err(last
+                .unwrap_or_else(|| ClientError::Lost(StoreError::Unreachable("no member answers".into())))),
         }
     }
 
@@ -219,22 +223,22 @@ impl Client {
         Ok(())
     }
 
-    pub async fn range(&self, range: RangeRequest) -> Result<RangeResponse, Fault> {
+    pub async fn range(&self, range: RangeRequest) -> Result<RangeResponse, ClientError> {
         self.call("/etcdserverpb.KV/Range", range).await
     }
 
-    pub async fn txn(&self, txn: TxnRequest) -> Result<TxnResponse, Fault> {
+    pub async fn txn(&self, txn: TxnRequest) -> Result<TxnResponse, ClientError> {
         self.call("/etcdserverpb.KV/Txn", txn).await
     }
 
     /// A transaction that changes something. It may be sent more than once.
-    pub async fn change(&self, txn: TxnRequest) -> Result<TxnResponse, Fault> {
+    pub async fn change(&self, txn: TxnRequest) -> Result<TxnResponse, ClientError> {
         self.call_within(CHANGE_DEADLINE, "/etcdserverpb.KV/Txn", txn)
             .await
     }
 
     /// Opens a watch, which ends when its member is lost, or has lost its leader.
-    pub async fn watch(&self, create: WatchCreateRequest) -> Result<Streaming<WatchResponse>, Fault> {
+    pub async fn watch(&self, create: WatchCreateRequest) -> Result<Streaming<WatchResponse>, ClientError> {
         let (number, mut grpc) = self.member();
         let open = async {
             // A stream that ended would end the watch.
@@ -255,15 +259,15 @@ impl Client {
         opened.map(tonic::Response::into_inner).map_err(|status| {
             self.forget(&status);
             self.leave(number);
-            Fault::new(&status)
+            ClientError::new(&status)
         })
     }
 
     /// Why a watch ended. The next one is asked of another member.
-    pub fn watch_lost(&self, status: &Status) -> Fault {
+    pub fn watch_lost(&self, status: &Status) -> ClientError {
         self.forget(status);
         self.leave(self.member().0);
-        Fault::new(status)
+        ClientError::new(status)
     }
 
     fn forget(&self, status: &Status) {

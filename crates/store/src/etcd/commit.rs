@@ -1,10 +1,10 @@
 //! Making a commit in etcd, in as many of its transactions as needed, so that readers see all of it or nothing.
 
 use super::Shared;
-use super::client::Fault;
+use super::client::ClientError;
 use super::layout::{compare, delete, get, name_of, put};
 use super::record::{Record, Written};
-use super::state::{Folds, Pending, number_of, revision_of};
+use super::state::{LargeCommits, Pending, number_of, revision_of};
 use super::wire::{
     Compare, CompareResult, LeaseGrantRequest, LeaseGrantResponse, LeaseRevokeRequest, Operation, RequestOp,
     TxnRequest, TxnResponse,
@@ -53,9 +53,9 @@ enum Made {
     Again,
 }
 
-impl From<Fault> for CommitError {
+impl From<ClientError> for CommitError {
     /// Of a call that does not make the commit.
-    fn from(fault: Fault) -> Self {
+    fn from(fault: ClientError) -> Self {
         Self::Store(fault.into_error())
     }
 }
@@ -224,7 +224,7 @@ impl Shared {
         };
         let answer: TxnResponse = match self.client.change(txn).await {
             Ok(answer) => answer,
-            Err(Fault::Lost(error)) => return Err(CommitError::Unknown(error)),
+            Err(ClientError::Lost(error)) => return Err(CommitError::Unknown(error)),
             Err(fault) => return Err(fault.into()),
         };
         if answer.succeeded {
@@ -253,7 +253,7 @@ impl Shared {
         // All of those that are changed come from a store without anything pending, or the head has moved.
         let first = changes.get(..DOCUMENTS_AT_ONCE).unwrap_or(changes);
         let others = changes[first.len()..].chunks(DOCUMENTS_AT_ONCE);
-        let mut folds = Folds::default();
+        let mut folds = LargeCommits::default();
         for (number, changes) in std::iter::once(first).chain(others).enumerate() {
             let mut reads = vec![
                 get(&self.layout.last()),
@@ -321,9 +321,9 @@ impl Leases {
         let seconds = stays.as_secs() + u64::from(stays.subsec_nanos() > 0);
         let ttl = i64::try_from(seconds).unwrap_or(i64::MAX);
         let path = "/etcdserverpb.Lease/LeaseGrant";
-        let granted: Result<LeaseGrantResponse, Fault> =
+        let granted: Result<LeaseGrantResponse, ClientError> =
             shared.client.call(path, LeaseGrantRequest { ttl }).await;
-        let granted = granted.map_err(Fault::into_error)?;
+        let granted = granted.map_err(ClientError::into_error)?;
         if !granted.error.is_empty() {
             return Err(StoreError::Failed(granted.error));
         }
@@ -335,7 +335,7 @@ impl Leases {
     async fn revoke(self, shared: &Shared) {
         for id in self.0.into_values() {
             let path = "/etcdserverpb.Lease/LeaseRevoke";
-            let revoked: Result<super::wire::Done, Fault> =
+            let revoked: Result<super::wire::Done, ClientError> =
                 shared.client.call(path, LeaseRevokeRequest { id }).await;
             if let Err(fault) = revoked {
                 tracing::debug!(error = %fault.into_error(), "a lease ends later than it could");

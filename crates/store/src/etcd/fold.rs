@@ -1,7 +1,7 @@
 //! Writing the documents of a large commit that is made already. Any process may do it, and several at once.
 
 use super::Shared;
-use super::client::Fault;
+use super::client::ClientError;
 use super::commit::{BYTES_AT_ONCE, DOCUMENTS_AT_ONCE, Leases};
 use super::layout::{compare, delete, get, put};
 use super::record::{Record, Written};
@@ -11,12 +11,12 @@ use std::collections::HashSet;
 
 impl Shared {
     /// Finishes what is pending.
-    pub async fn fold(&self, pending: &Pending) -> Result<(), Fault> {
+    pub async fn fold(&self, pending: &Pending) -> Result<(), ClientError> {
         let record = self.pending_record(pending).await?;
         self.fold_record(pending, &record).await
     }
 
-    pub async fn fold_record(&self, pending: &Pending, record: &Record) -> Result<(), Fault> {
+    pub async fn fold_record(&self, pending: &Pending, record: &Record) -> Result<(), ClientError> {
         let done = self.client.range(self.layout.folds().range(0, 0)).await?;
         let done: HashSet<Vec<u8>> = done.kvs.into_iter().map(|kv| kv.key).collect();
         for (number, part) in parts(&record.changes).into_iter().enumerate() {
@@ -38,7 +38,7 @@ impl Shared {
     }
 
     /// Writes a part, and its mark, if nobody has. `false`: the whole commit is finished.
-    async fn fold_part(&self, pending: &Pending, mark: &str, part: &[Written]) -> Result<bool, Fault> {
+    async fn fold_part(&self, pending: &Pending, mark: &str, part: &[Written]) -> Result<bool, ClientError> {
         let mut left: Vec<&Written> = part.iter().collect();
         let mut leases = Leases::default();
         loop {
@@ -54,7 +54,7 @@ impl Shared {
                 changes.push(match &written.after {
                     Some(value) => {
                         let lease = leases.grant(self, written.stays()).await;
-                        put(path, value.clone(), lease.map_err(Fault::Refused)?)
+                        put(path, value.clone(), lease.map_err(ClientError::Refused)?)
                     }
                     None => delete(path),
                 });

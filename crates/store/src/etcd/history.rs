@@ -1,12 +1,12 @@
 //! The records of commits: reading them, and forgetting the old ones.
 
 use super::Shared;
-use super::client::Fault;
-use super::layout::{Span, delete, get, time_of};
+use super::client::ClientError;
+use super::layout::{KeyRange, delete, get, time_of};
 use super::record::Record;
 use super::state::{Pending, number_of, revision_of};
 use super::wire::{CompactionRequest, Done, RangeRequest, RangeResponse, TxnRequest};
-use crate::document::{Recorded, Revision};
+use crate::document::{HistoryEntry, Revision};
 use crate::store::StoreError;
 use std::collections::HashSet;
 use std::time::SystemTime;
@@ -27,7 +27,7 @@ impl Shared {
         prefix: &str,
         before: Option<Revision>,
         limit: usize,
-    ) -> Result<Vec<Recorded>, StoreError> {
+    ) -> Result<Vec<HistoryEntry>, StoreError> {
         let before = before.map_or(i64::MAX, number_of);
         let mut rest = self
             .layout
@@ -35,7 +35,7 @@ impl Shared {
         let mut history = Vec::new();
         loop {
             let page = self.client.range(rest.range(PAGE, 0)).await;
-            let page = page.map_err(Fault::into_error)?;
+            let page = page.map_err(ClientError::into_error)?;
             if let Some(last) = page.kvs.last() {
                 rest = rest.after(&last.key);
             }
@@ -48,7 +48,7 @@ impl Shared {
                     continue;
                 };
                 let record = self.complete(&commit, record).await;
-                if let Some(record) = record.map_err(Fault::into_error)? {
+                if let Some(record) = record.map_err(ClientError::into_error)? {
                     history.extend(record.recorded(revision_of(kv.mod_revision), prefix)?);
                 }
             }
@@ -59,17 +59,20 @@ impl Shared {
     }
 
     pub async fn compact(&self, before: SystemTime) -> Result<(), StoreError> {
-        self.compact_or_fail(before).await.map_err(Fault::into_error)
+        self.compact_or_fail(before)
+            .await
+            .map_err(ClientError::into_error)
     }
 
-    async fn compact_or_fail(&self, before: SystemTime) -> Result<(), Fault> {
+    async fn compact_or_fail(&self, before: SystemTime) -> Result<(), ClientError> {
         let pending = TxnRequest {
             success: vec![get(&self.layout.pending())],
             ..TxnRequest::default()
         };
         let pending = self.client.txn(pending).await?.ranges().next();
         if let Some(pending) = pending.and_then(|range| range.kvs.into_iter().next()) {
-            self.fold(&Pending::new(pending).map_err(Fault::Refused)?).await?;
+            self.fold(&Pending::new(pending).map_err(ClientError::Refused)?)
+                .await?;
         }
         let Some(latest) = self.latest_before(before).await? else {
             return Ok(());
@@ -86,16 +89,16 @@ impl Shared {
         let compaction = CompactionRequest {
             revision: latest.revision,
         };
-        let done: Result<Done, Fault> = self.client.call("/etcdserverpb.KV/Compact", compaction).await;
+        let done: Result<Done, ClientError> = self.client.call("/etcdserverpb.KV/Compact", compaction).await;
         match done {
             // Somebody else has already forgotten more.
-            Ok(_) | Err(Fault::Compacted) => Ok(()),
+            Ok(_) | Err(ClientError::Compacted) => Ok(()),
             Err(fault) => Err(fault),
         }
     }
 
     /// The next keys of a span, which begins behind them then.
-    async fn next_names(&self, rest: &mut Span) -> Result<RangeResponse, Fault> {
+    async fn next_names(&self, rest: &mut KeyRange) -> Result<RangeResponse, ClientError> {
         let names = RangeRequest {
             keys_only: true,
             ..rest.range(NAMES_PAGE, 0)
@@ -108,7 +111,7 @@ impl Shared {
     }
 
     /// The latest record that is, with all that are older, from before a time.
-    async fn latest_before(&self, before: SystemTime) -> Result<Option<Place>, Fault> {
+    async fn latest_before(&self, before: SystemTime) -> Result<Option<Place>, ClientError> {
         let (mut rest, mut latest) = (self.layout.records(None), None);
         loop {
             let page = self.next_names(&mut rest).await?;
@@ -133,7 +136,7 @@ impl Shared {
 
     /// Removes the marks of folds of which no document is left. A fold that goes on while this looks has marks that
     /// are newer than what it looks at.
-    async fn drop_marks(&self) -> Result<(), Fault> {
+    async fn drop_marks(&self) -> Result<(), ClientError> {
         let marks = self.client.range(self.layout.folds().range(0, 0)).await?;
         if marks.kvs.is_empty() {
             return Ok(());

@@ -2,7 +2,7 @@
 //!
 //! | key | value |
 //! |---|---|
-//! | `docs/KEY` | a document, as its door wrote it |
+//! | `docs/KEY` | a document, as its dialect wrote it |
 //! | `head/last` | which commit was the last; every commit writes it |
 //! | `head/pending` | which large commit is made, but not yet in all of its documents |
 //! | `folds/REVISION/NUMBER` | that a part of the large commit of this revision went into its documents here |
@@ -26,12 +26,12 @@ pub struct Layout {
 
 /// Keys from one to before another.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Span {
+pub struct KeyRange {
     pub from: Vec<u8>,
     pub to: Vec<u8>,
 }
 
-impl Span {
+impl KeyRange {
     /// The keys that start with a text, which is not empty.
     fn below(prefix: &str) -> Self {
         let mut to = prefix.as_bytes().to_vec();
@@ -89,8 +89,8 @@ impl Layout {
         Key::new(name).ok()
     }
 
-    pub fn documents(&self, prefix: &str) -> Span {
-        Span::below(&self.document(prefix))
+    pub fn documents(&self, prefix: &str) -> KeyRange {
+        KeyRange::below(&self.document(prefix))
     }
 
     pub fn last(&self) -> String {
@@ -105,8 +105,8 @@ impl Layout {
         format!("{}/folds/{revision:016x}/{number:06}", self.prefix)
     }
 
-    pub fn folds(&self) -> Span {
-        Span::below(&format!("{}/folds/", self.prefix))
+    pub fn folds(&self) -> KeyRange {
+        KeyRange::below(&format!("{}/folds/", self.prefix))
     }
 
     /// The revision of the large commit that a key of `folds/` tells of.
@@ -119,10 +119,10 @@ impl Layout {
     }
 
     /// All that a watch looks at.
-    pub fn watched(&self) -> Span {
-        Span {
+    pub fn watched(&self) -> KeyRange {
+        KeyRange {
             from: format!("{}/docs/", self.prefix).into(),
-            to: Span::below(&format!("{}/head/", self.prefix)).to,
+            to: KeyRange::below(&format!("{}/head/", self.prefix)).to,
         }
     }
 
@@ -131,8 +131,8 @@ impl Layout {
     }
 
     /// The records of all attempts at a commit.
-    pub fn attempts(&self, commit: &str) -> Span {
-        Span::below(&self.record(commit))
+    pub fn attempts(&self, commit: &str) -> KeyRange {
+        KeyRange::below(&self.record(commit))
     }
 
     /// The commit that a key of `history/` tells of.
@@ -143,8 +143,8 @@ impl Layout {
     }
 
     /// The records of commits before a revision, and maybe of a few after it, the latest first.
-    pub fn records(&self, before: Option<Revision>) -> Span {
-        let mut span = Span::below(&format!("{}/history/", self.prefix));
+    pub fn records(&self, before: Option<Revision>) -> KeyRange {
+        let mut span = KeyRange::below(&format!("{}/history/", self.prefix));
         if let Some(before) = before {
             span.from = self.record(&format!("{:016x}", !before.0)).into();
         }
@@ -152,8 +152,8 @@ impl Layout {
     }
 
     /// The records from that of a commit on, and all older ones.
-    pub fn records_from(&self, commit: &str) -> Span {
-        Span {
+    pub fn records_from(&self, commit: &str) -> KeyRange {
+        KeyRange {
             from: self.record(commit).into(),
             to: self.records(None).to,
         }
@@ -163,15 +163,15 @@ impl Layout {
         format!("{}/chunks/{commit}/{number:06}", self.prefix)
     }
 
-    pub fn chunks(&self, commit: &str) -> Span {
-        Span::below(&format!("{}/chunks/{commit}/", self.prefix))
+    pub fn chunks(&self, commit: &str) -> KeyRange {
+        KeyRange::below(&format!("{}/chunks/{commit}/", self.prefix))
     }
 
     /// The pieces of the record of a commit, and of all older ones.
-    pub fn chunks_from(&self, commit: &str) -> Span {
-        Span {
+    pub fn chunks_from(&self, commit: &str) -> KeyRange {
+        KeyRange {
             from: format!("{}/chunks/{commit}/", self.prefix).into(),
-            to: Span::below(&format!("{}/chunks/", self.prefix)).to,
+            to: KeyRange::below(&format!("{}/chunks/", self.prefix)).to,
         }
     }
 }
@@ -258,7 +258,7 @@ mod tests {
     fn spans_hold_what_they_should() {
         let layout = Layout::new("/weir".into());
         let holds =
-            |span: &Span, key: &str| &span.from[..] <= key.as_bytes() && key.as_bytes() < &span.to[..];
+            |span: &KeyRange, key: &str| &span.from[..] <= key.as_bytes() && key.as_bytes() < &span.to[..];
         let watched = layout.watched();
         for key in [
             "/weir/docs/a",

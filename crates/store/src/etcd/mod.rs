@@ -1,6 +1,6 @@
 //! A store in an etcd cluster, for several control planes and gateways.
 //!
-//! A document is a key of etcd, with the value that its door wrote: what another program puts there is read and told
+//! A document is a key of etcd, with the value that its dialect wrote: what another program puts there is read and told
 //! as it is. A commit is a transaction of etcd; its revision is etcd's. Each commit writes one key beside its
 //! documents, the head, and succeeds only if the head is not newer than its writer expects.
 //!
@@ -25,7 +25,7 @@ mod state;
 mod watch;
 mod wire;
 
-use crate::document::{Document, Recorded, Revision, Transaction};
+use crate::document::{Document, HistoryEntry, Revision, Transaction};
 use crate::store::{CommitError, Store, StoreError, Watch, WatchError};
 use async_trait::async_trait;
 use client::Client;
@@ -81,7 +81,7 @@ impl Store for EtcdStore {
         prefix: &str,
         before: Option<Revision>,
         limit: usize,
-    ) -> Result<Vec<Recorded>, StoreError> {
+    ) -> Result<Vec<HistoryEntry>, StoreError> {
         self.0.history(prefix, before, limit).await
     }
 

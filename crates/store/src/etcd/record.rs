@@ -2,7 +2,7 @@
 //! also what its documents are made from afterwards.
 
 use super::layout::{from_millis, to_millis};
-use crate::document::{Change, Document, Key, Recorded, Revision, Transaction};
+use crate::document::{Change, Document, HistoryEntry, Key, Revision, Transaction};
 use crate::store::{Changes, StoreError};
 use prost::Message;
 use std::collections::HashMap;
@@ -94,11 +94,11 @@ impl Record {
     }
 
     /// The changes below a prefix, for the history.
-    pub fn recorded(&self, revision: Revision, prefix: &str) -> Result<Vec<Recorded>, StoreError> {
+    pub fn recorded(&self, revision: Revision, prefix: &str) -> Result<Vec<HistoryEntry>, StoreError> {
         let wanted = self.changes.iter().filter(|it| it.key.starts_with(prefix));
         wanted
             .map(|written| {
-                Ok(Recorded {
+                Ok(HistoryEntry {
                     revision,
                     time: from_millis(self.time),
                     author: self.author.clone(),

@@ -1,7 +1,7 @@
 //! Reading documents: what is in their keys, and what is pending over it.
 
 use super::Shared;
-use super::client::Fault;
+use super::client::ClientError;
 use super::layout::get;
 use super::record::Record;
 use super::wire::{KeyValue, Operation, TxnRequest};
@@ -23,7 +23,7 @@ pub struct State {
 
 /// Which revisions of etcd stand for that of a large commit.
 #[derive(Debug, Default, Clone)]
-pub struct Folds(HashMap<i64, Revision>);
+pub struct LargeCommits(HashMap<i64, Revision>);
 
 /// The large commit that is made but not yet folded.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub fn number_of(revision: Revision) -> i64 {
     i64::try_from(revision.0).unwrap_or(i64::MAX - 1)
 }
 
-impl Folds {
+impl LargeCommits {
     pub fn add(&mut self, revision: i64, commit: Revision) {
         self.0.insert(revision, commit);
     }
@@ -85,14 +85,14 @@ impl Shared {
         // A compaction between two pages makes it begin anew; a third one in a row is no accident.
         for _ in 0..3 {
             match self.read_once(prefix).await {
-                Err(Fault::Compacted) => {}
-                other => return other.map_err(Fault::into_error),
+                Err(ClientError::Compacted) => {}
+                other => return other.map_err(ClientError::into_error),
             }
         }
-        Err(Fault::Compacted.into_error())
+        Err(ClientError::Compacted.into_error())
     }
 
-    async fn read_once(&self, prefix: &str) -> Result<State, Fault> {
+    async fn read_once(&self, prefix: &str) -> Result<State, ClientError> {
         let mut rest = self.layout.documents(prefix);
         let ranges = TxnRequest {
             success: vec![
@@ -106,7 +106,7 @@ impl Shared {
         let newest = answer.revision();
         let mut ranges = answer.ranges();
         let mut page = ranges.next().unwrap_or_default();
-        let mut folds = Folds::default();
+        let mut folds = LargeCommits::default();
         for kv in ranges.next().unwrap_or_default().kvs {
             if let Some(commit) = self.layout.folded(&kv.key) {
                 folds.add(kv.mod_revision, commit);
@@ -135,7 +135,7 @@ impl Shared {
             revision: revision_of(newest),
         };
         if let Some(pending) = pending {
-            let pending = Pending::new(pending).map_err(Fault::Refused)?;
+            let pending = Pending::new(pending).map_err(ClientError::Refused)?;
             let record = self.pending_record(&pending).await?;
             state.overlay(&record, revision_of(pending.revision), prefix)?;
         }
@@ -143,16 +143,16 @@ impl Shared {
     }
 
     /// The record of what is pending. It is there at least until the commit is folded.
-    pub async fn pending_record(&self, pending: &Pending) -> Result<Record, Fault> {
+    pub async fn pending_record(&self, pending: &Pending) -> Result<Record, ClientError> {
         self.chunked(&pending.commit).await?.ok_or_else(|| {
-            Fault::Refused(StoreError::Damaged(
+            ClientError::Refused(StoreError::Damaged(
                 "the record of a pending commit is gone".into(),
             ))
         })
     }
 
     /// The record that a commit has in chunks. `None`: it is forgotten by now.
-    pub async fn chunked(&self, commit: &str) -> Result<Option<Record>, Fault> {
+    pub async fn chunked(&self, commit: &str) -> Result<Option<Record>, ClientError> {
         let opening = self.client.range(super::wire::RangeRequest {
             key: self.layout.record(commit).into(),
             ..Default::default()
@@ -160,12 +160,12 @@ impl Shared {
         let Some(opening) = opening.await?.kvs.into_iter().next() else {
             return Ok(None);
         };
-        let opening = Record::read(&opening.value).map_err(Fault::Refused)?;
+        let opening = Record::read(&opening.value).map_err(ClientError::Refused)?;
         self.complete(commit, opening).await
     }
 
     /// The record with its changes, wherever they are. `None`: it is forgotten by now.
-    pub async fn complete(&self, commit: &str, opening: Record) -> Result<Option<Record>, Fault> {
+    pub async fn complete(&self, commit: &str, opening: Record) -> Result<Option<Record>, ClientError> {
         if opening.chunks == 0 {
             return Ok(Some(opening));
         }
@@ -186,14 +186,14 @@ impl Shared {
         if count != opening.chunks {
             return Ok(None);
         }
-        Record::read(&bytes).map(Some).map_err(Fault::Refused)
+        Record::read(&bytes).map(Some).map_err(ClientError::Refused)
     }
 }
 
 impl State {
     /// Puts what is pending over what was read; of what has come since into its documents, nothing changes.
-    fn overlay(&mut self, record: &Record, commit: Revision, prefix: &str) -> Result<(), Fault> {
-        let changes = record.changes(commit, prefix).map_err(Fault::Refused)?;
+    fn overlay(&mut self, record: &Record, commit: Revision, prefix: &str) -> Result<(), ClientError> {
+        let changes = record.changes(commit, prefix).map_err(ClientError::Refused)?;
         for (key, document) in changes.documents {
             let is_newer = self.documents.get(&key).is_some_and(|it| it.modified > commit);
             match document {

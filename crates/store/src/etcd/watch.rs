@@ -1,8 +1,8 @@
 //! Watching: what etcd tells of its keys, put together to commits.
 
 use super::Shared;
-use super::client::Fault;
-use super::state::{Folds, Pending, number_of, revision_of};
+use super::client::ClientError;
+use super::state::{LargeCommits, Pending, number_of, revision_of};
 use super::wire::{Event, Operation, RangeRequest, TxnRequest, WatchCreateRequest, WatchResponse};
 use crate::document::Revision;
 use crate::store::{Changes, StoreError, Watch, WatchError};
@@ -18,16 +18,16 @@ pub struct EtcdWatch {
     shared: Arc<Shared>,
     prefix: String,
     stream: Streaming<WatchResponse>,
-    folds: Folds,
+    folds: LargeCommits,
     /// The events of revisions that are yet to be told, each revision whole.
     waiting: VecDeque<Vec<Event>>,
 }
 
-impl From<Fault> for WatchError {
-    fn from(fault: Fault) -> Self {
+impl From<ClientError> for WatchError {
+    fn from(fault: ClientError) -> Self {
         match fault {
-            Fault::Compacted => Self::Compacted,
-            Fault::Lost(error) | Fault::Refused(error) => Self::Store(error),
+            ClientError::Compacted => Self::Compacted,
+            ClientError::Lost(error) | ClientError::Refused(error) => Self::Store(error),
         }
     }
 }
@@ -48,7 +48,7 @@ impl EtcdWatch {
             ],
             ..TxnRequest::default()
         };
-        let mut folds = Folds::default();
+        let mut folds = LargeCommits::default();
         let known = shared.client.txn(reads).await?.ranges().nth(1);
         for mark in known.unwrap_or_default().kvs {
             if let Some(commit) = shared.layout.folded(&mark.key) {
@@ -99,7 +99,7 @@ impl EtcdWatch {
     }
 
     /// What the events of a revision tell. `None`: nothing that a reader does not know yet.
-    async fn commit(&self, events: &[Event], folds: &Folds) -> Result<Option<Changes>, WatchError> {
+    async fn commit(&self, events: &[Event], folds: &LargeCommits) -> Result<Option<Changes>, WatchError> {
         let (last, pending) = (self.shared.layout.last(), self.shared.layout.pending());
         let written = |key: &str| {
             let mut kvs = events
@@ -172,7 +172,7 @@ impl Watch for EtcdWatch {
     }
 }
 
-impl From<StoreError> for Fault {
+impl From<StoreError> for ClientError {
     fn from(error: StoreError) -> Self {
         Self::Refused(error)
     }

@@ -8,13 +8,13 @@
 //! **What it does not do**: names of documents, authors, notes and times are readable. A value that is not sealed is
 //! handed on as it is, so that a store can be sealed from now on: who may write to the store can write what is not
 //! sealed. A value that none of the keys opens is handed on as it is too, after the file of keys was read again
-//! where it is another one by now; its door finds it broken, and the others go on.
+//! where it is another one by now; its dialect finds it broken, and the others go on.
 
 mod keys;
 
 pub use keys::{KeyError, SealingKeys};
 
-use crate::document::{Change, Document, Recorded, Revision, Transaction};
+use crate::document::{Change, Document, HistoryEntry, Revision, Transaction};
 use crate::store::{Changes, CommitError, Store, StoreError, Watch, WatchError};
 use async_trait::async_trait;
 use std::sync::Arc;
@@ -76,7 +76,7 @@ impl Store for Sealed {
         prefix: &str,
         before: Option<Revision>,
         limit: usize,
-    ) -> Result<Vec<Recorded>, StoreError> {
+    ) -> Result<Vec<HistoryEntry>, StoreError> {
         let mut history = self.store.history(prefix, before, limit).await?;
         for recorded in &mut history {
             let key = &recorded.key;

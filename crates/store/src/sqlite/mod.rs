@@ -14,7 +14,7 @@ mod tables;
 mod thread;
 mod write;
 
-use crate::document::{Document, Recorded, Revision, Transaction};
+use crate::document::{Document, HistoryEntry, Revision, Transaction};
 use crate::feed::{Feed, Next};
 use crate::store::{Changes, CommitError, Store, StoreError, Watch, WatchError};
 use async_trait::async_trait;
@@ -151,7 +151,7 @@ impl Store for SqliteStore {
         prefix: &str,
         before: Option<Revision>,
         limit: usize,
-    ) -> Result<Vec<Recorded>, StoreError> {
+    ) -> Result<Vec<HistoryEntry>, StoreError> {
         let prefix = prefix.to_owned();
         self.thread
             .ask(move |worker| worker.tables.history(&prefix, before, limit))

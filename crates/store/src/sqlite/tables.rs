@@ -2,7 +2,7 @@
 
 use super::write::write;
 use super::{Durability, Options};
-use crate::document::{Change, Document, Key, Recorded, Revision, Transaction};
+use crate::document::{Change, Document, HistoryEntry, Key, Revision, Transaction};
 use crate::store::{Changes, CommitError, StoreError, WatchError};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, TransactionBehavior, ffi, params};
 use std::path::Path;
@@ -252,7 +252,7 @@ impl Tables {
         prefix: &str,
         before: Option<Revision>,
         limit: usize,
-    ) -> Result<Vec<Recorded>, StoreError> {
+    ) -> Result<Vec<HistoryEntry>, StoreError> {
         let mut statement = self
             .0
             .prepare_cached(
@@ -274,7 +274,7 @@ impl Tables {
         let mut history = Vec::new();
         while let Some(row) = rows.next().map_err(fault)? {
             let text: String = row.get(4).map_err(fault)?;
-            history.push(Recorded {
+            history.push(HistoryEntry {
                 revision: from_number(row.get(0).map_err(fault)?),
                 time: from_millis(row.get(1).map_err(fault)?),
                 author: row.get(2).map_err(fault)?,

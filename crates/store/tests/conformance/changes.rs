@@ -2,12 +2,12 @@
 
 use crate::fixture::{Fixture, delete, next, put, transaction};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use weir_store::{Recorded, Revision, Transaction, WatchError};
+use weir_store::{HistoryEntry, Revision, Transaction, WatchError};
 
 /// Author, note, key, before, after.
 type Line = (String, String, String, Option<String>, Option<String>);
 
-fn line(recorded: &Recorded) -> Line {
+fn line(recorded: &HistoryEntry) -> Line {
     let text = |value: &Option<std::sync::Arc<[u8]>>| {
         let value = value.as_ref();
         value.map(|value| String::from_utf8_lossy(value).into_owned())

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::SystemTime;
 use tokio::sync::Notify;
-use weir_store::follow::{Following, resume, start};
+use weir_store::follow::{Subscription, resume, start};
 use weir_store::memory::MemoryStore;
 use weir_store::{
-    Changes, CommitError, Document, Key, Recorded, Revision, Store, StoreError, Transaction, Watch,
+    Changes, CommitError, Document, HistoryEntry, Key, Revision, Store, StoreError, Transaction, Watch,
     WatchError,
 };
 
@@ -33,7 +33,7 @@ impl Copy {
     }
 
     /// Follows until everything up to a revision is told.
-    pub async fn reach(&mut self, following: &mut Following, revision: Revision) {
+    pub async fn reach(&mut self, following: &mut Subscription, revision: Revision) {
         while following.revision() < revision {
             let next = tokio::time::timeout(PATIENCE, following.next()).await;
             self.apply(next.expect("something comes"));
@@ -154,7 +154,7 @@ impl Store for Flaky {
         self.store.commit(transaction, expected).await
     }
 
-    async fn history(&self, _: &str, _: Option<Revision>, _: usize) -> Result<Vec<Recorded>, StoreError> {
+    async fn history(&self, _: &str, _: Option<Revision>, _: usize) -> Result<Vec<HistoryEntry>, StoreError> {
         Ok(Vec::new())
     }
 
@@ -164,7 +164,7 @@ impl Store for Flaky {
 }
 
 /// Follows until it is noticed that the store is lost.
-pub async fn lose(following: &mut Following) {
+pub async fn lose(following: &mut Subscription) {
     let mut link = following.link();
     let lost = async {
         tokio::select! {

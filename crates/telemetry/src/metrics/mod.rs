@@ -4,7 +4,6 @@
 //! [`SeriesId`] to every (service, route) pair of a configuration, and renders the Prometheus text format.
 //! The request path only ever calls [`WorkerMetrics`].
 
-mod allotment;
 mod counter;
 mod exposition;
 mod histogram;
@@ -12,6 +11,7 @@ pub mod names;
 mod registry;
 mod render;
 mod series;
+mod series_slots;
 mod streams;
 mod targets;
 mod worker;

@@ -4,14 +4,14 @@ use std::fmt;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::allotment::Allotment;
 use super::names;
 use super::render::{Scrape, SeriesScrape};
 use super::series::{SeriesId, SeriesTotals};
+use super::series_slots::SeriesSlots;
 use super::targets::{TargetScrape, TargetSource};
 use super::worker::{Totals, WorkerMetrics};
 use crate::access_log::AccessLogStats;
-use crate::log_out::LogOutStats;
+use crate::log_sinks::LogSinkStats;
 use crate::redis::RedisStats;
 
 /// Series that a registry keeps apart unless told otherwise. At this limit a full table costs 0.7 MB a worker
@@ -56,10 +56,10 @@ pub(super) struct Configuration {
 #[derive(Debug)]
 struct State {
     workers: Vec<Arc<WorkerMetrics>>,
-    allotment: Allotment,
+    allotment: SeriesSlots,
     configuration: Configuration,
     access_log: Option<Arc<AccessLogStats>>,
-    log_out: Option<Arc<LogOutStats>>,
+    log_out: Option<Arc<LogSinkStats>>,
     redis: Option<Arc<RedisStats>>,
     /// By plugin.
     evictions: Vec<(&'static str, Arc<AtomicU64>)>,
@@ -98,7 +98,7 @@ impl Registry {
     pub fn new(options: RegistryOptions) -> Self {
         let state = State {
             workers: Vec::new(),
-            allotment: Allotment::new(options.series_limit),
+            allotment: SeriesSlots::new(options.series_limit),
             configuration: Configuration::default(),
             access_log: None,
             log_out: None,
@@ -130,7 +130,7 @@ impl Registry {
     ///
     /// To be called once per configuration that is about to be served, not for a mere check of one.
     pub fn allot<'a>(&self, pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<SeriesId> {
-        self.state().allotment.allot(pairs)
+        self.state().allotment.allocate(pairs)
     }
 
     /// Notes that a configuration was taken over, at `unix_seconds`.
@@ -161,7 +161,7 @@ impl Registry {
     }
 
     /// Exposes the counts of what plugins log elsewhere.
-    pub fn observe_log_out(&self, stats: Arc<LogOutStats>) {
+    pub fn observe_log_out(&self, stats: Arc<LogSinkStats>) {
         self.state().log_out = Some(stats);
     }
 

@@ -13,7 +13,7 @@ use super::streams;
 use super::targets::TargetScrape;
 use super::worker::Totals;
 use crate::access_log::AccessLogStats;
-use crate::log_out::{LogOutStats, LogTargetKind};
+use crate::log_sinks::{LogSinkKind, LogSinkStats};
 use crate::redis::{RedisServerStats, RedisStats};
 
 /// One series, summed over workers.
@@ -35,7 +35,7 @@ pub(super) struct Scrape {
     pub(super) overflow: usize,
     pub(super) configuration: Configuration,
     pub(super) access_log: Option<Arc<AccessLogStats>>,
-    pub(super) log_out: Option<Arc<LogOutStats>>,
+    pub(super) log_out: Option<Arc<LogSinkStats>>,
     pub(super) redis: Option<Arc<RedisStats>>,
     pub(super) evictions: Vec<(&'static str, Arc<AtomicU64>)>,
     pub(super) targets: Option<TargetScrape>,
@@ -228,8 +228,8 @@ impl Scrape {
         let Some(stats) = &self.log_out else {
             return Ok(());
         };
-        let is_used = |kind: &LogTargetKind| stats.sent(*kind) + stats.dropped(*kind) > 0;
-        let used: Vec<LogTargetKind> = LogTargetKind::ALL.into_iter().filter(is_used).collect();
+        let is_used = |kind: &LogSinkKind| stats.sent(*kind) + stats.dropped(*kind) > 0;
+        let used: Vec<LogSinkKind> = LogSinkKind::ALL.into_iter().filter(is_used).collect();
         if used.is_empty() {
             return Ok(());
         }

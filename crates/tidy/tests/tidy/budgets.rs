@@ -1,67 +1,24 @@
 //! How long things may be, and what every source has at its top.
 
 use crate::assert_none;
-use crate::repository::{read, sources};
+use crate::repository::sources;
 use crate::source::Source;
-use std::collections::BTreeMap;
 
-/// Files longer than this must be on the list of exceptions.
-const FILE_BUDGET: usize = 400;
-/// No file may be longer than this.
+/// No file may be longer than this; 400 lines is a habit.
 const FILE_LIMIT: usize = 800;
 /// No function may be longer than this.
 const FUNCTION_LIMIT: usize = 100;
 /// A header of fewer bytes only names its file.
 const SHORTEST_HEADER: usize = 40;
-/// `path lines` for each file above the budget. Lines go, or get smaller; none is added.
-const LONG_FILES: &str = "crates/tidy/tests/tidy/long_files.txt";
-
-fn exceptions() -> BTreeMap<String, usize> {
-    let text = read(LONG_FILES);
-    let lines = text
-        .lines()
-        .filter(|line| !line.is_empty() && !line.starts_with('#'));
-    lines
-        .map(|line| {
-            let (path, lines) = line.split_once(' ').expect("path and lines");
-            (path.to_owned(), lines.parse().expect("a number of lines"))
-        })
-        .collect()
-}
-
 #[test]
-fn files_keep_to_their_budget() {
-    let mut exceptions = exceptions();
+fn files_keep_to_their_limit() {
     let mut breaches = Vec::new();
     for source in sources() {
         let lines = source.text.lines().count();
-        match exceptions.remove(&source.path) {
-            _ if lines > FILE_LIMIT => {
-                breaches.push(format!("{}: {lines} lines, more than {FILE_LIMIT}", source.path))
-            }
-            None if lines > FILE_BUDGET => {
-                breaches.push(format!(
-                    "{}: {lines} lines, more than {FILE_BUDGET}: split it",
-                    source.path
-                ));
-            }
-            Some(known) if lines > known => {
-                breaches.push(format!("{}: {lines} lines, it had {known}", source.path));
-            }
-            Some(_) if lines <= FILE_BUDGET => {
-                breaches.push(format!(
-                    "{}: {lines} lines now: strike it off {LONG_FILES}",
-                    source.path
-                ));
-            }
-            _ => {}
+        if lines > FILE_LIMIT {
+            breaches.push(format!("{}: {lines} lines, more than {FILE_LIMIT}", source.path));
         }
     }
-    breaches.extend(
-        exceptions
-            .into_keys()
-            .map(|path| format!("{path} is gone: strike it off {LONG_FILES}")),
-    );
     assert_none(&breaches, "a file holds one idea");
 }
 

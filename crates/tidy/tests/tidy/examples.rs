@@ -3,7 +3,7 @@
 use crate::assert_none;
 use crate::repository::{documents, files, read};
 use weir_model::{Diagnostic, Model, document};
-use weir_snapshot::Carry;
+use weir_snapshot::PersistentState;
 
 /// A whole configuration in a document.
 struct Example {
@@ -40,7 +40,7 @@ fn blocks(path: &str, text: &str) -> Vec<Example> {
 
 type Translated = Result<(Model, Vec<Diagnostic>), Vec<Diagnostic>>;
 
-/// Reads a text through the door that it is for; `None`: it is a part of a configuration only.
+/// Reads a text through the dialect that it is for; `None`: it is a part of a configuration only.
 fn translate(text: &str) -> Option<Translated> {
     let first = text
         .lines()
@@ -70,7 +70,7 @@ fn findings(example: &Example) -> Vec<String> {
     };
     let found = match translated {
         Ok((model, found)) if found.is_empty() => {
-            match weir_snapshot::compile(&model, &weir_plugins::registry(), &Carry::default()) {
+            match weir_snapshot::compile(&model, &weir_plugins::registry(), &PersistentState::default()) {
                 Ok((_, found)) | Err(found) => found,
             }
         }

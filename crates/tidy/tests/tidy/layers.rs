@@ -16,7 +16,7 @@ const ROOMS: [(&str, &[&str]); 15] = [
         "weir-plugins",
         &["weir-model", "weir-flow", "weir-plugin", "weir-telemetry"],
     ),
-    // Naming a plugin or a door here is what this list is there to prevent.
+    // Naming a plugin or a dialect here is what this list is there to prevent.
     (
         "weir-proxy",
         &[
@@ -38,7 +38,7 @@ const ROOMS: [(&str, &[&str]); 15] = [
     ("weir-tidy", &[]),
 ];
 
-/// What a door may know. Another door is not among it.
+/// What a dialect may know. Another dialect is not among it.
 const DOOR: &[&str] = &["weir-model", "weir-plugin", "weir-plugins", "weir-store"];
 
 /// What management may know: all but the request path.

@@ -175,7 +175,7 @@ fn the_data_plane_names_no_plugin() {
 fn time_is_an_argument() {
     let sources = sources();
     let mut breaches = Vec::new();
-    // A door's Admin API is a server: it says when something was written, and how long an answer took.
+    // A dialect's Admin API is a server: it says when something was written, and how long an answer took.
     let is_admin = |source: &Source| source.path.contains("/src/admin/");
     for clock in CLOCKS {
         breaches.extend(shipped(&sources, clock, |source| {
@@ -192,7 +192,7 @@ fn time_is_an_argument() {
 fn pure_rooms_do_no_io() {
     let sources = sources();
     let mut breaches = Vec::new();
-    // A door's Admin API waits for its store, and for nothing else.
+    // A dialect's Admin API waits for its store, and for nothing else.
     let is_admin = |source: &Source| source.path.contains("/src/admin/");
     for call in IO {
         breaches.extend(shipped(&sources, call, |source| {

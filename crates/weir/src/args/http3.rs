@@ -7,21 +7,21 @@ use weir_proxy::Http3;
 #[derive(Debug, Clone, Args)]
 pub struct Http3Args {
     /// Serve HTTP/3 on the UDP side of each --listen-tls; where its port cannot be had, a warning says so.
-    #[arg(long, value_name = "WHETHER", env = "WEIR_HTTP3", value_enum, default_value_t = Switch::On)]
-    pub http3: Switch,
+    #[arg(long, value_name = "WHETHER", env = "WEIR_HTTP3", value_enum, default_value_t = OnOff::On)]
+    pub http3: OnOff,
     /// Port that clients are told of for HTTP/3 (`Alt-Svc`), where they reach Weir by another than it listens on
     /// [default: the listener's].
     #[arg(long, value_name = "PORT", env = "WEIR_HTTP3_PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub http3_port: Option<u16>,
     /// Take requests in the first flight of resumed HTTP/3 sessions (0-RTT). Those with a safe method are served at once
     /// and marked for upstreams (`Early-Data: 1`); others wait for the handshake.
-    #[arg(long, value_name = "WHETHER", env = "WEIR_HTTP3_EARLY_DATA", value_enum, default_value_t = Switch::Off)]
-    pub http3_early_data: Switch,
+    #[arg(long, value_name = "WHETHER", env = "WEIR_HTTP3_EARLY_DATA", value_enum, default_value_t = OnOff::Off)]
+    pub http3_early_data: OnOff,
 }
 
 /// Yes or no.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Switch {
+pub enum OnOff {
     /// Yes.
     On,
     /// No.
@@ -33,8 +33,8 @@ impl Http3Args {
     pub fn options(&self) -> Option<Http3> {
         let http3 = Http3 {
             told_port: self.http3_port,
-            early_data: self.http3_early_data == Switch::On,
+            early_data: self.http3_early_data == OnOff::On,
         };
-        (self.http3 == Switch::On).then_some(http3)
+        (self.http3 == OnOff::On).then_some(http3)
     }
 }

@@ -5,7 +5,7 @@ use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 use ipnet::IpNet;
 use std::net::IpAddr;
-use weir_proxy::{Limits, StreamListen, Trusted};
+use weir_proxy::{Limits, ProxyProtocolTrust, StreamListen};
 use weir_snapshot::StreamTransport;
 
 /// Where streams are taken, and who tells of clients.
@@ -71,9 +71,9 @@ impl StreamArgs {
     }
 
     /// Who tells of clients, as the data plane takes it.
-    pub fn trusted(&self) -> Option<Trusted> {
+    pub fn trusted(&self) -> Option<ProxyProtocolTrust> {
         let is_on = |kind| self.proxy_protocol_on.is_empty() || self.proxy_protocol_on.contains(&kind);
-        (!self.proxy_protocol.is_empty()).then(|| Trusted {
+        (!self.proxy_protocol.is_empty()).then(|| ProxyProtocolTrust {
             networks: self.proxy_protocol.clone(),
             on_plain: is_on(ListenerArg::Http),
             on_tls: is_on(ListenerArg::Tls),

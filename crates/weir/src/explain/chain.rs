@@ -2,7 +2,7 @@
 
 use super::Explainer;
 use serde::Serialize;
-use weir_model::{ChainStep, DocPath, PluginInstance, PluginUse};
+use weir_model::{ChainStep, DocPath, PluginInstance, PluginRef};
 use weir_snapshot::Chain;
 
 /// Consumers of a step that are named at most.
@@ -78,10 +78,10 @@ impl Explainer<'_> {
         (explained, response_order.collect())
     }
 
-    fn used(&self, plugin: &PluginUse, place: &DocPath) -> Option<Instance> {
+    fn used(&self, plugin: &PluginRef, place: &DocPath) -> Option<Instance> {
         match plugin {
-            PluginUse::Inline(instance) => Some(self.instance(instance, false, &place.field("use"))),
-            PluginUse::Shared(id) => self.shared(id),
+            PluginRef::Inline(instance) => Some(self.instance(instance, false, &place.field("use"))),
+            PluginRef::Shared(id) => self.shared(id),
         }
     }
 
@@ -104,7 +104,7 @@ impl Explainer<'_> {
     /// For whom another instance runs; the first table that names a consumer counts.
     fn exceptions(&self, step: &ChainStep) -> Vec<Exception> {
         let mut exceptions: Vec<Exception> = Vec::new();
-        for id in &step.overrides {
+        for id in &step.consumer_overrides {
             let Some(table) = self.model.consumer_tables.iter().find(|table| table.id == *id) else {
                 continue;
             };

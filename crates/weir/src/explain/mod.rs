@@ -8,28 +8,28 @@ mod text;
 
 use crate::args::ExplainArgs;
 use crate::check::unread;
-use crate::doors;
+use crate::dialects;
 use crate::load::{Loaded, load};
-use crate::outcome::Outcome;
+use crate::outcome::CommandOutput;
 use call::Call;
 use chain::PluginStep;
 use serde::Serialize;
 use stored::Place;
 use weir_control::secrets::Policy;
-use weir_model::{DocPath, HostPattern, Model, Route, RouteMatch, RouteTarget, Voice};
+use weir_model::{Dialect, DocPath, HostPattern, Model, Route, RouteMatch, RouteTarget};
 use weir_plugin::{Exchange, system_clock};
-use weir_snapshot::{Carry, Explained, Snapshot, Verdict};
+use weir_snapshot::{MatchExplanation, PersistentState, Snapshot, Verdict};
 
 /// Explains a call.
-pub fn explain(args: &ExplainArgs) -> Outcome {
+pub fn explain(args: &ExplainArgs) -> CommandOutput {
     let call = match Call::parse(&args.call, &args.headers, args.client) {
         Ok(call) => call,
-        Err(message) => return Outcome::failed(2, format!("weir explain: {message}\n")),
+        Err(message) => return CommandOutput::failed(2, format!("weir explain: {message}\n")),
     };
     let loaded = match Place::of(&args.stored) {
         Some(place) => match place.load(args.routers) {
             Ok(loaded) => loaded,
-            Err(error) => return Outcome::failed(2, format!("weir explain: {error:#}\n")),
+            Err(error) => return CommandOutput::failed(2, format!("weir explain: {error:#}\n")),
         },
         None => {
             let registry = weir_plugins::registry();
@@ -38,7 +38,7 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
                 args.routers,
                 Policy::Look,
                 &registry,
-                &Carry::default(),
+                &PersistentState::default(),
             ) {
                 Ok(loaded) => loaded,
                 Err(unreadable) => return unread(&unreadable),
@@ -46,7 +46,7 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
         }
     };
     let Some((model, snapshot)) = &loaded.good else {
-        return Outcome::failed(1, loaded.report());
+        return CommandOutput::failed(1, loaded.report());
     };
     let explanation = Explainer {
         loaded: &loaded,
@@ -60,7 +60,7 @@ pub fn explain(args: &ExplainArgs) -> Outcome {
         }
         false => text::render(&explanation),
     };
-    Outcome {
+    CommandOutput {
         stdout,
         stderr: loaded.report(),
         code: 0,
@@ -89,7 +89,7 @@ struct Explanation {
 #[derive(Debug, Serialize)]
 struct Winner {
     name: String,
-    voice: Voice,
+    dialect: Dialect,
     /// Where it stands: a file, and a line where that is known.
     at: Option<String>,
     /// The conditions by which it takes the call.
@@ -102,14 +102,14 @@ struct Winner {
 struct Answer {
     status: u16,
     /// In whose words.
-    voice: Voice,
+    dialect: Dialect,
     because: String,
 }
 
 #[derive(Debug, Serialize)]
 struct Other {
     name: String,
-    voice: Voice,
+    dialect: Dialect,
     at: Option<String>,
     by: String,
     /// Why it does not take the call.
@@ -138,7 +138,7 @@ impl Explainer<'_> {
         let mut winner = None;
         for table in &self.snapshot.tables {
             let request = &mut exchange.request;
-            let form = doors::voice(table.voice).normal_form();
+            let form = dialects::renderer(table.dialect).normal_form();
             if form.apply(&request.raw_path, &mut request.path).is_err() {
                 if winner.is_none() {
                     let because =
@@ -146,7 +146,7 @@ impl Explainer<'_> {
                             .to_owned();
                     explanation.answer = Some(Answer {
                         status: 400,
-                        voice: table.voice,
+                        dialect: table.dialect,
                         because,
                     });
                 }
@@ -166,12 +166,12 @@ impl Explainer<'_> {
         explanation
     }
 
-    fn explain_route(&self, winner: &Explained, call: &Call, explanation: &mut Explanation) {
+    fn explain_route(&self, winner: &MatchExplanation, call: &Call, explanation: &mut Explanation) {
         let index = winner.route as usize;
         let route = &self.model.routes[index];
         explanation.route = Some(Winner {
             name: route.name.clone(),
-            voice: route.voice,
+            dialect: route.dialect,
             at: self.place_of_route(winner.route),
             by: conditions(route, winner.match_index),
             to: self.target(route),
@@ -179,17 +179,17 @@ impl Explainer<'_> {
         explanation.answer = match (route.https_only_status, &route.target) {
             (Some(status), _) if !call.is_tls => Some(Answer {
                 status,
-                voice: route.voice,
+                dialect: route.dialect,
                 because: "the route takes calls over TLS only".to_owned(),
             }),
             _ if route.grpc_only_status.is_some() && !call.is_grpc() => Some(Answer {
                 status: route.grpc_only_status.unwrap_or_default(),
-                voice: route.voice,
+                dialect: route.dialect,
                 because: "the route takes gRPC only".to_owned(),
             }),
             (_, RouteTarget::Broken(status)) => Some(Answer {
                 status: *status,
-                voice: route.voice,
+                dialect: route.dialect,
                 because: "the route leads nowhere".to_owned(),
             }),
             _ => None,
@@ -207,7 +207,7 @@ impl Explainer<'_> {
         }
         explanation.answer = Some(Answer {
             status: 404,
-            voice: self.snapshot.voice,
+            dialect: self.snapshot.dialect,
             because: "no route takes it".to_owned(),
         });
         let place = DocPath::root().field("unmatched");
@@ -215,7 +215,7 @@ impl Explainer<'_> {
             self.chain(&self.model.unmatched, &self.snapshot.unmatched, &place);
     }
 
-    fn other(&self, explained: &Explained, winner: Option<&Explained>) -> Other {
+    fn other(&self, explained: &MatchExplanation, winner: Option<&MatchExplanation>) -> Other {
         let route = &self.model.routes[explained.route as usize];
         let because = match &explained.verdict {
             Verdict::Fails(mismatches) => mismatches.iter().map(ToString::to_string).collect(),
@@ -223,7 +223,7 @@ impl Explainer<'_> {
         };
         Other {
             name: route.name.clone(),
-            voice: route.voice,
+            dialect: route.dialect,
             at: self.place_of_route(explained.route),
             by: conditions(route, explained.match_index),
             because,
@@ -231,16 +231,16 @@ impl Explainer<'_> {
     }
 
     /// Why a route that holds goes behind the winner.
-    fn lower(&self, explained: &Explained, winner: Option<&Explained>) -> String {
+    fn lower(&self, explained: &MatchExplanation, winner: Option<&MatchExplanation>) -> String {
         let route = &self.model.routes[explained.route as usize];
         let Some(winner) = winner else {
             return "it holds too, but goes behind".to_owned();
         };
         let first = &self.model.routes[winner.route as usize];
-        if first.voice != route.voice {
+        if first.dialect != route.dialect {
             return format!(
                 "it holds too, but {} routes are looked at first",
-                first.voice.as_str()
+                first.dialect.as_str()
             );
         }
         if winner.route == explained.route {
@@ -296,7 +296,7 @@ struct Precedence {
 }
 
 impl Precedence {
-    fn of(route: &Route, explained: &Explained) -> Self {
+    fn of(route: &Route, explained: &MatchExplanation) -> Self {
         let Some(found) = route.matches.get(explained.match_index) else {
             return Self {
                 value: 0,

@@ -5,12 +5,12 @@ use crate::load::{Finding, Loaded};
 use anyhow::Context;
 use std::sync::Arc;
 use weir_control::follow::{
-    Broken, ControlSource, DoorOptions, Doors, Heard, LeftOut, OpenStore, Source, StoreSource,
-    compile_reduced, is_served, open_store,
+    ControlSource, DialectModels, DialectOptions, OpenStore, SkippedDocument, SkippedResource, Source,
+    SourceEvent, StoreSource, compile_reduced, is_served, open_store,
 };
 use weir_control::secrets::{Policy, Secrets};
-use weir_model::{Severity, Voice};
-use weir_snapshot::Carry;
+use weir_model::{Dialect, Severity};
+use weir_snapshot::PersistentState;
 use weir_store::Key;
 use weir_store::seal::SealingKeys;
 
@@ -42,30 +42,35 @@ impl<'a> Place<'a> {
             .enable_all()
             .build()?;
         let documents = runtime.block_on(self.documents())?;
-        let mut doors = Doors::new(&DoorOptions {
+        let mut dialects = DialectModels::new(&DialectOptions {
             kong: Some(routers.kong()),
             apisix: Some(routers.apisix()),
-            voice: Voice::Native,
+            dialect: Dialect::Native,
         });
         for (key, value) in documents.into_iter().filter(|(key, _)| is_served(key)) {
-            doors.apply(key.as_str(), Some(&value));
+            dialects.apply(key.as_str(), Some(&value));
         }
         let mut secrets = Secrets::default();
-        let (model, mut left_out) = doors.model(|forms, model| {
+        let (model, mut left_out) = dialects.model(|forms, model| {
             let unresolved = secrets.resolve_by(forms, Policy::Look, model);
             unresolved.into_iter().map(|it| it.broken).collect()
         });
-        let (model, snapshot, more) = compile_reduced(&model, &weir_plugins::registry(), &Carry::default())
-            .map_err(|found| {
-            let first = found.first().map(|it| format!("{}: {}", it.path, it.message));
-            anyhow::anyhow!("the configuration is refused: {}", first.unwrap_or_default())
-        })?;
-        left_out.extend(more.into_iter().map(|LeftOut { name, reason }| Broken {
-            document: name,
-            reason,
-        }));
-        left_out.extend(doors.notes());
-        let finding = |it: Broken| Finding {
+        let (model, snapshot, more) =
+            compile_reduced(&model, &weir_plugins::registry(), &PersistentState::default()).map_err(
+                |found| {
+                    let first = found.first().map(|it| format!("{}: {}", it.path, it.message));
+                    anyhow::anyhow!("the configuration is refused: {}", first.unwrap_or_default())
+                },
+            )?;
+        left_out.extend(
+            more.into_iter()
+                .map(|SkippedResource { name, reason }| SkippedDocument {
+                    document: name,
+                    reason,
+                }),
+        );
+        left_out.extend(dialects.notes());
+        let finding = |it: SkippedDocument| Finding {
             severity: Severity::Dropped,
             text: format!("not served as it is written: {}: {}", it.document, it.reason),
         };
@@ -92,9 +97,9 @@ impl<'a> Place<'a> {
             }
         };
         match source.next().await {
-            Heard::Whole { documents, .. } => Ok(documents),
-            Heard::Away(reason) => anyhow::bail!("the configuration cannot be read: {reason}"),
-            Heard::Changed { .. } => anyhow::bail!("the configuration cannot be read"),
+            SourceEvent::Whole { documents, .. } => Ok(documents),
+            SourceEvent::Away(reason) => anyhow::bail!("the configuration cannot be read: {reason}"),
+            SourceEvent::Changed { .. } => anyhow::bail!("the configuration cannot be read"),
         }
     }
 }

@@ -23,7 +23,7 @@ fn write_all(explanation: &Explanation, out: &mut String) -> std::fmt::Result {
                 out,
                 "\nRoute {} ({}){}",
                 route.name,
-                route.voice.as_str(),
+                route.dialect.as_str(),
                 at(&route.at)
             )?;
             writeln!(out, "  takes it by {}", route.by)?;
@@ -34,10 +34,10 @@ fn write_all(explanation: &Explanation, out: &mut String) -> std::fmt::Result {
         None => writeln!(out, "\nNo route")?,
     }
     if let Some(answer) = &explanation.answer {
-        let voice = answer.voice.as_str();
+        let dialect = answer.dialect.as_str();
         writeln!(
             out,
-            "  The gateway answers {} in the {voice} voice: {}",
+            "  The gateway answers {} in the {dialect} dialect: {}",
             answer.status, answer.because
         )?;
     }

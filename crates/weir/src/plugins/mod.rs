@@ -8,12 +8,12 @@ mod fields;
 mod page;
 
 use crate::args::PluginsArgs;
-use crate::outcome::Outcome;
+use crate::outcome::CommandOutput;
 use fields::Field;
 use serde::Serialize;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
-use weir_model::{Voice, document};
+use weir_model::{Dialect, document};
 use weir_plugin::{BuildContext, Phases, Plugin};
 
 /// The guide, whose table of plugins has a row for each (a test of the house sees to that).
@@ -44,14 +44,14 @@ struct Row {
 }
 
 /// Prints the catalogue, or the plugins that have one of these names.
-pub fn plugins(args: &PluginsArgs) -> Outcome {
+pub fn plugins(args: &PluginsArgs) -> CommandOutput {
     let mut listed = catalogue();
     if let Some(name) = args
         .names
         .iter()
         .find(|name| !listed.iter().any(|it| it.has_name(name)))
     {
-        return Outcome::failed(
+        return CommandOutput::failed(
             1,
             format!(
                 "weir plugins: there is no plugin '{name}', under no spelling; `weir plugins` lists all\n"
@@ -70,9 +70,9 @@ pub fn plugins(args: &PluginsArgs) -> Outcome {
         (_, true) => pages(&listed),
         _ => listed.iter().map(Listed::text).collect(),
     };
-    Outcome {
+    CommandOutput {
         stdout,
-        ..Outcome::default()
+        ..CommandOutput::default()
     }
 }
 
@@ -134,7 +134,7 @@ fn apisix_names(plugin: &str) -> Vec<&'static str> {
 fn phases(plugin: &dyn Plugin, example: &str) -> Vec<&'static str> {
     let context = BuildContext {
         instance_id: plugin.name(),
-        voice: Voice::Native,
+        dialect: Dialect::Native,
         workspace: None,
         credentials: &HashMap::new(),
         consumers: &HashMap::new(),
@@ -198,7 +198,7 @@ impl Listed {
 mod tests {
     use super::*;
 
-    fn said(names: &[&str], json: bool) -> Outcome {
+    fn said(names: &[&str], json: bool) -> CommandOutput {
         plugins(&PluginsArgs {
             names: names.iter().map(|name| (*name).to_owned()).collect(),
             json,
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn a_plugin_is_found_by_any_of_its_names() {
         let text = "\
-rate-limit: lets so many calls pass in a window
+rate-limit: limits the number of calls in a time window
   Kong: rate-limiting
   APISIX: limit-count
   phases: request

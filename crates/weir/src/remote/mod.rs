@@ -5,7 +5,7 @@ mod text;
 use crate::args::{
     DiffArgs, HistoryArgs, ImportArgs, RemoteArgs, RollbackArgs, UserArgs, UserCommand, UserRole,
 };
-use crate::outcome::Outcome;
+use crate::outcome::CommandOutput;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use weir_control::http::{Call, Method};
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Manages users.
-pub fn user(args: &UserArgs) -> Outcome {
+pub fn user(args: &UserArgs) -> CommandOutput {
     match &args.command {
         UserCommand::Add {
             name,
@@ -55,7 +55,7 @@ pub fn user(args: &UserArgs) -> Outcome {
 }
 
 /// Prints what was changed.
-pub fn history(args: &HistoryArgs) -> Outcome {
+pub fn history(args: &HistoryArgs) -> CommandOutput {
     let mut path = format!("/api/v1/history?limit={}", args.limit);
     if let Some(prefix) = &args.prefix {
         path.push_str(&format!("&prefix={}", encoded(prefix)));
@@ -68,7 +68,7 @@ pub fn history(args: &HistoryArgs) -> Outcome {
 }
 
 /// Prints the difference between two revisions.
-pub fn diff(args: &DiffArgs) -> Outcome {
+pub fn diff(args: &DiffArgs) -> CommandOutput {
     let mut path = format!("/api/v1/diff?from={}", args.from);
     if let Some(to) = args.to {
         path.push_str(&format!("&to={to}"));
@@ -79,7 +79,7 @@ pub fn diff(args: &DiffArgs) -> Outcome {
 }
 
 /// Makes the configuration what it was.
-pub fn rollback(args: &RollbackArgs) -> Outcome {
+pub fn rollback(args: &RollbackArgs) -> CommandOutput {
     let body = json!({ "revision": args.revision });
     let mut call = Call::json(Method::POST, address(&args.remote, "/api/v1/rollback"), &body);
     if args.dry_run {
@@ -89,11 +89,11 @@ pub fn rollback(args: &RollbackArgs) -> Outcome {
 }
 
 /// Makes a service of an OpenAPI document.
-pub fn import(args: &ImportArgs) -> Outcome {
+pub fn import(args: &ImportArgs) -> CommandOutput {
     let body = match std::fs::read(&args.file) {
         Ok(body) => body,
         Err(error) => {
-            return Outcome::failed(2, format!("{}: cannot be read: {error}\n", args.file.display()));
+            return CommandOutput::failed(2, format!("{}: cannot be read: {error}\n", args.file.display()));
         }
     };
     let mut query = Vec::new();
@@ -120,25 +120,25 @@ fn address(remote: &RemoteArgs, path: &str) -> String {
 }
 
 /// Makes a call and tells what came of it.
-fn told(remote: &RemoteArgs, mut call: Call, tell: impl Fn(&Value) -> String) -> Outcome {
+fn told(remote: &RemoteArgs, mut call: Call, tell: impl Fn(&Value) -> String) -> CommandOutput {
     call.patience = PATIENCE;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let made = match runtime {
         Ok(runtime) => runtime.block_on(call.token(remote.token.as_deref()).make()),
-        Err(error) => return Outcome::failed(2, format!("weir: {error}\n")),
+        Err(error) => return CommandOutput::failed(2, format!("weir: {error}\n")),
     };
     let (status, body) = match made {
         Ok(answered) => answered,
-        Err(error) => return Outcome::failed(2, format!("weir: {error}\n")),
+        Err(error) => return CommandOutput::failed(2, format!("weir: {error}\n")),
     };
     let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
     if status.is_success() {
-        return Outcome {
+        return CommandOutput {
             stdout: tell(&answer),
-            ..Outcome::default()
+            ..CommandOutput::default()
         };
     }
-    Outcome::failed(1, text::problem(status.as_u16(), &answer))
+    CommandOutput::failed(1, text::problem(status.as_u16(), &answer))
 }
 
 /// All but unreserved characters (RFC 3986, 2.3).

@@ -17,11 +17,12 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 use tower::ServiceExt;
-use weir_control::access::{Audit, Door, Guard, Role, Users, protect};
+use weir_control::access::{Audit, Guard, Role, Users, protect};
 use weir_control::api::{Api, ApiOptions, Gateways};
-use weir_control::follow::{DoorOptions, Followed};
+use weir_control::follow::{DialectOptions, Followed};
 use weir_control::listen::{self, Tls};
 use weir_kong::admin::{Counts, Listener, Node, Statistics};
+use weir_model::Dialect;
 use weir_plugins::proxy_cache::Caches;
 use weir_store::{Store, StoreError};
 use weir_telemetry::metrics;
@@ -29,12 +30,12 @@ use weir_telemetry::metrics;
 /// For how long the audit log of a process without a store is kept. No API shows it.
 const AUDIT_BESIDE_FILES: Duration = Duration::from_secs(60);
 
-/// A door, once it is open.
+/// A dialect, once it is open.
 type Late = Arc<OnceLock<Router>>;
 
 /// An Admin API's listener.
 struct Bound {
-    door: Door,
+    dialect: Dialect,
     listener: TcpListener,
     tls: Option<Arc<Tls>>,
 }
@@ -46,22 +47,22 @@ impl Listeners {
     /// Binds those that are wanted.
     pub fn bind(management: &Management) -> anyhow::Result<Self> {
         let wanted = [
-            (Door::Kong, "--kong-admin", &management.kong_admin),
-            (Door::Apisix, "--apisix-admin", &management.apisix_admin),
-            (Door::Native, "--console", &management.console),
+            (Dialect::Kong, "--kong-admin", &management.kong_admin),
+            (Dialect::Apisix, "--apisix-admin", &management.apisix_admin),
+            (Dialect::Native, "--console", &management.console),
         ];
         let each = wanted
             .into_iter()
-            .flat_map(|(door, flag, all)| all.iter().map(move |listen| (door, flag, listen)));
+            .flat_map(|(dialect, flag, all)| all.iter().map(move |listen| (dialect, flag, listen)));
         // All of them show the same.
         let mut shown = None;
         let mut bound = Vec::new();
-        for (door, flag, listen) in each {
+        for (dialect, flag, listen) in each {
             if listen.is_tls && shown.is_none() {
                 shown = Some(Arc::new(admin_tls(management)?));
             }
             bound.push(Bound {
-                door,
+                dialect,
                 listener: bind(flag, listen.address)?,
                 tls: shown.clone().filter(|_| listen.is_tls),
             });
@@ -72,10 +73,10 @@ impl Listeners {
     /// What is served where, for the `ready` line.
     pub fn addresses(&self) -> std::io::Result<Vec<(&'static str, String)>> {
         let named = self.0.iter().map(|bound| {
-            let name = match bound.door {
-                Door::Kong => "Kong's Admin API",
-                Door::Apisix => "APISIX's Admin API",
-                Door::Native => "Weir's API",
+            let name = match bound.dialect {
+                Dialect::Kong => "Kong's Admin API",
+                Dialect::Apisix => "APISIX's Admin API",
+                Dialect::Native => "Weir's API",
             };
             let scheme = if bound.tls.is_some() { "https" } else { "http" };
             Ok((name, format!("{scheme}://{}", bound.listener.local_addr()?)))
@@ -84,23 +85,26 @@ impl Listeners {
     }
 
     /// Serves them until `control` drains. Gives what is to be filled in once the store is open.
-    pub fn serve(self, control: &mut Control) -> std::io::Result<Doors> {
-        let mut doors: Vec<(Door, Late)> = Vec::new();
+    pub fn serve(self, control: &mut Control) -> std::io::Result<AdminApis> {
+        let mut dialects: Vec<(Dialect, Late)> = Vec::new();
         for bound in self.0 {
-            // However many listeners a door has, it is opened once.
-            let known = doors.iter().find(|(door, _)| *door == bound.door);
+            // However many listeners a dialect has, it is opened once.
+            let known = dialects.iter().find(|(dialect, _)| *dialect == bound.dialect);
             let late = match known {
                 Some((_, late)) => Arc::clone(late),
                 None => {
-                    doors.push((bound.door, Arc::default()));
-                    doors.last().map(|(_, late)| Arc::clone(late)).unwrap_or_default()
+                    dialects.push((bound.dialect, Arc::default()));
+                    dialects
+                        .last()
+                        .map(|(_, late)| Arc::clone(late))
+                        .unwrap_or_default()
                 }
             };
             let listener = tokio::net::TcpListener::from_std(bound.listener)?;
             let router = Router::new().fallback(pass_on).with_state(late);
             control.listen(listen::Listener::new(listener, bound.tls), router);
         }
-        Ok(Doors(doors))
+        Ok(AdminApis(dialects))
     }
 }
 
@@ -127,10 +131,10 @@ pub async fn open_beside_files(
         access: Access::of(&starter.args.management, routers.settings()),
         routers,
         has_kong_config: true,
-        doors: DoorOptions {
+        dialects: DialectOptions {
             kong: None,
             apisix: None,
-            voice: weir_model::Voice::Kong,
+            dialect: weir_model::Dialect::Kong,
         },
         followed: Followed::default(),
         gateways: Gateways::default(),
@@ -189,7 +193,7 @@ pub struct Shared {
     pub routers: RouterArgs,
     /// Whether Kong's Admin API has `/config`.
     pub has_kong_config: bool,
-    pub doors: DoorOptions,
+    pub dialects: DialectOptions,
     pub followed: Followed,
     pub gateways: Gateways,
     /// For how long the store knows what was changed.
@@ -244,10 +248,10 @@ pub fn node(args: &RunArgs, management: &Management, metrics: Arc<metrics::Regis
     }
 }
 
-/// The doors that are waited for.
-pub struct Doors(Vec<(Door, Late)>);
+/// The dialects that are waited for.
+pub struct AdminApis(Vec<(Dialect, Late)>);
 
-impl Doors {
+impl AdminApis {
     /// Whether none is wanted.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -257,9 +261,9 @@ impl Doors {
     pub async fn open(self, store: Arc<dyn Store>, shared: &Shared) -> Result<(), StoreError> {
         let users = Users::open(Arc::clone(&store)).await?;
         let audit = Audit::open(Arc::clone(&store), shared.audit);
-        for (door, late) in self.0 {
-            let router = match door {
-                Door::Kong => {
+        for (dialect, late) in self.0 {
+            let router = match dialect {
+                Dialect::Kong => {
                     let options = weir_kong::admin::AdminOptions {
                         translation: shared.routers.kong(),
                         others: Some(Arc::new(shared.followed.clone())),
@@ -277,7 +281,7 @@ impl Doors {
                     };
                     admin.router()
                 }
-                Door::Apisix => {
+                Dialect::Apisix => {
                     let settings = shared.routers.settings();
                     let stock = weir_apisix::AdminOptions::new(SystemTime::now);
                     let keys = settings.keyring.as_ref().map(|keys| keys.0.clone());
@@ -301,11 +305,11 @@ impl Doors {
                         .fallback(by_path)
                         .with_state((admin.control_router(), admin.router()))
                 }
-                Door::Native => {
+                Dialect::Native => {
                     let options = ApiOptions {
                         users: users.clone(),
                         followed: shared.followed.clone(),
-                        doors: shared.doors,
+                        dialects: shared.dialects,
                         registry: weir_plugins::registry,
                         gateways: shared.gateways.clone(),
                     };
@@ -313,11 +317,11 @@ impl Doors {
                 }
             };
             let guard = Guard {
-                door,
+                dialect,
                 users: users.clone(),
                 audit: audit.clone(),
-                keys: shared.access.keys(door),
-                is_open: door == Door::Apisix && !shared.routers.settings().admin.requires_key,
+                keys: shared.access.keys(dialect),
+                is_open: dialect == Dialect::Apisix && !shared.routers.settings().admin.requires_key,
             };
             // Nobody else fills it in.
             let _is_first = late.set(protect(router, guard));
@@ -327,7 +331,7 @@ impl Doors {
     }
 }
 
-/// Keys of the doors themselves.
+/// Keys of the dialects themselves.
 #[derive(Clone)]
 pub struct Access {
     apisix_keys: Vec<(String, Role)>,
@@ -350,10 +354,10 @@ impl Access {
         }
     }
 
-    fn keys(&self, door: Door) -> Vec<(String, Role)> {
-        match door {
-            Door::Apisix => self.apisix_keys.clone(),
-            Door::Kong | Door::Native => Vec::new(),
+    fn keys(&self, dialect: Dialect) -> Vec<(String, Role)> {
+        match dialect {
+            Dialect::Apisix => self.apisix_keys.clone(),
+            Dialect::Kong | Dialect::Native => Vec::new(),
         }
     }
 }

@@ -28,7 +28,7 @@ pub async fn watch(status: Arc<Status>) {
 }
 
 /// What is to be told now. What is not there any more is forgotten.
-fn to_tell(ends: &[weir_snapshot::End], told: &mut HashMap<Told, i64>, now: i64) -> Vec<String> {
+fn to_tell(ends: &[weir_snapshot::Expiry], told: &mut HashMap<Told, i64>, now: i64) -> Vec<String> {
     let before = std::mem::take(told);
     let mut texts = Vec::new();
     for end in ends {
@@ -49,11 +49,11 @@ fn to_tell(ends: &[weir_snapshot::End], told: &mut HashMap<Told, i64>, now: i64)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_snapshot::{End, Validity};
+    use weir_snapshot::{Expiry, Validity};
 
     #[test]
     fn the_same_is_told_once_a_day() {
-        let end = |until: i64| End {
+        let end = |until: i64| Expiry {
             certificate: 0,
             pair: 0,
             names: vec!["a.test".to_owned()],

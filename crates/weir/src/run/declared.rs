@@ -2,7 +2,7 @@
 //! and that may be replaced as a whole.
 
 use super::files::Text;
-use crate::doors::Door;
+use crate::dialects::FileKind;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::mpsc::Receiver;
@@ -10,8 +10,8 @@ use weir_store::{Declared, Replacement};
 
 /// A file that has an Admin API.
 struct Declaration {
-    door: Door,
-    /// `None`: there is none of this door any more.
+    dialect: FileKind,
+    /// `None`: there is none of this dialect any more.
     file: Option<PathBuf>,
     declared: Arc<Declared>,
     replacements: Receiver<Replacement>,
@@ -21,7 +21,7 @@ struct Declaration {
 #[derive(Default)]
 pub struct Declarations(Vec<Declaration>);
 
-/// The configurations behind the Admin APIs of doors whose documents stand in files.
+/// The configurations behind the Admin APIs of dialects whose documents stand in files.
 #[derive(Clone, Default)]
 pub struct Declareds {
     /// That of the `kong.yml`.
@@ -31,19 +31,19 @@ pub struct Declareds {
 }
 
 impl Declarations {
-    /// Those of these files whose doors are `wanted`, with what their Admin APIs share with them.
-    pub fn of(texts: &[Text], wanted: impl Fn(Door) -> bool) -> (Self, Declareds) {
+    /// Those of these files whose dialects are `wanted`, with what their Admin APIs share with them.
+    pub fn of(texts: &[Text], wanted: impl Fn(FileKind) -> bool) -> (Self, Declareds) {
         let (mut all, mut shared) = (Vec::new(), Declareds::default());
-        for text in texts.iter().filter(|text| wanted(text.door)) {
-            let place = match text.door {
-                Door::Kong => &mut shared.kong,
-                Door::Apisix => &mut shared.apisix,
-                Door::Native => continue,
+        for text in texts.iter().filter(|text| wanted(text.dialect)) {
+            let place = match text.dialect {
+                FileKind::Kong => &mut shared.kong,
+                FileKind::Apisix => &mut shared.apisix,
+                FileKind::Native => continue,
             };
             let (declared, replacements) = Declared::new(Arc::clone(&text.text));
             *place = Some(Arc::clone(&declared));
             all.push(Declaration {
-                door: text.door,
+                dialect: text.dialect,
                 file: Some(text.file.clone()),
                 declared,
                 replacements,
@@ -52,17 +52,17 @@ impl Declarations {
         (Self(all), shared)
     }
 
-    /// The file of a door.
-    pub fn file(&self, door: Door) -> Option<PathBuf> {
-        self.0.iter().find(|it| it.door == door)?.file.clone()
+    /// The file of a dialect.
+    pub fn file(&self, dialect: FileKind) -> Option<PathBuf> {
+        self.0.iter().find(|it| it.dialect == dialect)?.file.clone()
     }
 
     /// The next text that an Admin API brings.
-    pub async fn replacement(&mut self) -> (Door, Replacement) {
+    pub async fn replacement(&mut self) -> (FileKind, Replacement) {
         std::future::poll_fn(|context| {
             for it in &mut self.0 {
                 if let std::task::Poll::Ready(Some(replacement)) = it.replacements.poll_recv(context) {
-                    return std::task::Poll::Ready((it.door, replacement));
+                    return std::task::Poll::Ready((it.dialect, replacement));
                 }
             }
             std::task::Poll::Pending
@@ -74,7 +74,7 @@ impl Declarations {
     pub fn after(&mut self, texts: &[Text]) -> After {
         let mut served = Vec::new();
         for it in &mut self.0 {
-            let found = texts.iter().find(|text| text.door == it.door);
+            let found = texts.iter().find(|text| text.dialect == it.dialect);
             it.file = found.map(|text| text.file.clone());
             let Some(text) = found else { continue };
             if *it.declared.current().1 != *text.text {

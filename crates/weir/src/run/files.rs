@@ -2,7 +2,7 @@
 
 use super::declared::{After, Declarations};
 use crate::args::RouterArgs;
-use crate::doors::Door;
+use crate::dialects::FileKind;
 use crate::load::{self, Loaded, Replaced};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tokio::signal::unix::Signal;
 use weir_control::secrets::Policy;
 use weir_model::{Model, Severity};
 use weir_plugin::Registry;
-use weir_snapshot::{Carry, Snapshot};
+use weir_snapshot::{PersistentState, Snapshot};
 
 /// How often files are looked at for changes.
 const WATCH_INTERVAL: Duration = Duration::from_millis(100);
@@ -24,20 +24,20 @@ pub struct Loader {
     pub files: Vec<PathBuf>,
     pub routers: RouterArgs,
     pub registry: Registry,
-    pub carry: Carry,
+    pub carry: PersistentState,
     /// Whether there is a place for certificates that an authority signs on demand.
     pub has_store: bool,
 }
 
 /// A configuration that was loaded.
-pub struct Good {
+pub struct LoadedConfig {
     /// What it says.
     pub model: Model,
     /// Its compiled form.
     pub snapshot: Snapshot,
     /// What is to be said about it.
     pub notes: Vec<String>,
-    /// The files with the doors that they came through and the texts that were read.
+    /// The files with the dialects that they came through and the texts that were read.
     pub texts: Vec<Text>,
     /// What is to be done once it is served.
     pub after: After,
@@ -48,15 +48,15 @@ pub struct Good {
 pub struct Text {
     /// The file.
     pub file: PathBuf,
-    /// The door.
-    pub door: Door,
+    /// The dialect.
+    pub dialect: FileKind,
     /// Its text, with the values of variables in it; or what an Admin API has put in its place.
     pub text: Arc<str>,
 }
 
 /// What tells a changed file from an unchanged one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileStamp {
+pub struct FileFingerprint {
     modified: Option<SystemTime>,
     length: u64,
     inode: u64,
@@ -64,11 +64,11 @@ pub struct FileStamp {
 
 impl Loader {
     /// What the files look like now.
-    pub fn stamps(&self) -> Vec<Option<FileStamp>> {
+    pub fn stamps(&self) -> Vec<Option<FileFingerprint>> {
         use std::os::unix::fs::MetadataExt;
         let stamp = |file: &PathBuf| {
             let metadata = std::fs::metadata(file).ok()?;
-            Some(FileStamp {
+            Some(FileFingerprint {
                 modified: metadata.modified().ok(),
                 length: metadata.len(),
                 inode: metadata.ino(),
@@ -78,14 +78,14 @@ impl Loader {
     }
 
     /// Loads on a thread that gives way to the workers.
-    pub fn load_in_background(&self, replaced: &[Replaced]) -> Result<Good, String> {
+    pub fn load_in_background(&self, replaced: &[Replaced]) -> Result<LoadedConfig, String> {
         // On Linux this is the calling thread's own priority. Where it cannot be lowered, loading still works.
         let _unchanged = rustix::process::setpriority_process(None, BACKGROUND_NICENESS);
         self.load(replaced)
     }
 
     /// The configuration, or why it is refused.
-    pub fn load(&self, replaced: &[Replaced]) -> Result<Good, String> {
+    pub fn load(&self, replaced: &[Replaced]) -> Result<LoadedConfig, String> {
         let loaded = load::load_replaced(
             &self.files,
             replaced,
@@ -108,13 +108,13 @@ impl Loader {
                 good: Some((model, snapshot)),
                 sources,
                 ..
-            } if !is_refused => Ok(Good {
+            } if !is_refused => Ok(LoadedConfig {
                 model,
                 snapshot,
                 texts: (self.files.iter().zip(sources))
                     .map(|(file, source)| Text {
                         file: file.clone(),
-                        door: source.door,
+                        dialect: source.dialect,
                         text: source.text.into(),
                     })
                     .collect(),
@@ -131,7 +131,7 @@ impl Loader {
 /// Files that are watched, and what Admin APIs put in their place.
 pub struct Watched {
     loader: Arc<Loader>,
-    stamps: Vec<Option<FileStamp>>,
+    stamps: Vec<Option<FileFingerprint>>,
     tick: tokio::time::Interval,
     declarations: Declarations,
     replaced: Vec<Replaced>,
@@ -140,16 +140,16 @@ pub struct Watched {
 /// What asks for another load.
 enum Cause {
     /// Files look different.
-    Changed(Vec<Option<FileStamp>>),
+    Changed(Vec<Option<FileFingerprint>>),
     /// Somebody wants the files to be read.
     Asked,
     /// An Admin API brings another text.
-    Replaced(Door, weir_store::Replacement),
+    Replaced(FileKind, weir_store::Replacement),
 }
 
 impl Watched {
     /// Files that looked like that when they were loaded.
-    pub fn new(loader: Loader, stamps: Vec<Option<FileStamp>>, declarations: Declarations) -> Self {
+    pub fn new(loader: Loader, stamps: Vec<Option<FileFingerprint>>, declarations: Declarations) -> Self {
         let mut tick = tokio::time::interval(WATCH_INTERVAL);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         Self {
@@ -166,7 +166,11 @@ impl Watched {
     ///
     /// # Errors
     /// Why changed files are refused. Who brings a text that is refused learns it directly.
-    pub async fn changed(&mut self, hangup: &mut Signal, meanwhile: impl Fn()) -> Result<Good, String> {
+    pub async fn changed(
+        &mut self,
+        hangup: &mut Signal,
+        meanwhile: impl Fn(),
+    ) -> Result<LoadedConfig, String> {
         loop {
             let cause = tokio::select! {
                 _ = self.tick.tick() => {
@@ -178,11 +182,11 @@ impl Watched {
                     Cause::Changed(current)
                 }
                 _ = hangup.recv() => Cause::Asked,
-                (door, replacement) = self.declarations.replacement() => Cause::Replaced(door, replacement),
+                (dialect, replacement) = self.declarations.replacement() => Cause::Replaced(dialect, replacement),
             };
             match cause {
-                Cause::Replaced(door, replacement) => {
-                    if let Some(good) = self.replace(door, replacement).await {
+                Cause::Replaced(dialect, replacement) => {
+                    if let Some(good) = self.replace(dialect, replacement).await {
                         return Ok(good);
                     }
                 }
@@ -204,8 +208,12 @@ impl Watched {
     }
 
     /// Loads with a text that an Admin API brings; `None`: it is refused.
-    async fn replace(&mut self, door: Door, replacement: weir_store::Replacement) -> Option<Good> {
-        let Some(file) = self.declarations.file(door) else {
+    async fn replace(
+        &mut self,
+        dialect: FileKind,
+        replacement: weir_store::Replacement,
+    ) -> Option<LoadedConfig> {
+        let Some(file) = self.declarations.file(dialect) else {
             replacement.answer(Err("there is no file for it".to_owned()));
             return None;
         };
@@ -213,11 +221,11 @@ impl Watched {
         replaced.retain(|it| it.file != file);
         replaced.push(Replaced {
             file,
-            door,
+            dialect,
             text: Arc::clone(&replacement.text),
         });
         match self.load(replaced).await {
-            Ok(good) => Some(Good {
+            Ok(good) => Some(LoadedConfig {
                 after: good.after.answering(replacement),
                 ..good
             }),
@@ -228,7 +236,7 @@ impl Watched {
         }
     }
 
-    async fn load(&mut self, replaced: Vec<Replaced>) -> Result<Good, String> {
+    async fn load(&mut self, replaced: Vec<Replaced>) -> Result<LoadedConfig, String> {
         let loader = Arc::clone(&self.loader);
         let given = replaced.clone();
         // Off the control runtime, so that /status answers meanwhile.
@@ -236,7 +244,7 @@ impl Watched {
             .await
             .unwrap_or_else(|error| Err(format!("loading has failed: {error}")))?;
         self.replaced = replaced;
-        Ok(Good {
+        Ok(LoadedConfig {
             after: self.declarations.after(&good.texts),
             ..good
         })

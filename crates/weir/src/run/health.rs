@@ -4,7 +4,9 @@ use crate::status::Status;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use weir_kong::admin::{AddressHealth, HealthState, TargetHealth};
-use weir_proxy::health::{AddressReport, NotSet, Status as Standing, TargetReport, UpstreamReport, Which};
+use weir_proxy::health::{
+    AddressReport, HealthSelector, SetHealthError, Status as Standing, TargetReport, UpstreamReport,
+};
 
 /// The health of upstreams, once there is a gateway.
 pub struct Health(pub Arc<Status>);
@@ -40,7 +42,7 @@ impl weir_kong::admin::HealthSource for Health {
             None => None,
             Some(text) => Some(address_of(text, port).ok_or("expected an address")?),
         };
-        let which = Which {
+        let which = HealthSelector {
             upstream,
             host,
             port,
@@ -48,7 +50,7 @@ impl weir_kong::admin::HealthSource for Health {
         };
         match gateway.set_health(&which, is_healthy) {
             // Where nothing is checked, or nothing is served yet, there is nothing that a mark could change.
-            Ok(()) | Err(NotSet::ChecksOff | NotSet::NoUpstream) => Ok(()),
+            Ok(()) | Err(SetHealthError::ChecksOff | SetHealthError::NoUpstream) => Ok(()),
             Err(error) => Err(error.to_string()),
         }
     }

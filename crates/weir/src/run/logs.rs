@@ -1,6 +1,6 @@
 //! The folder for the files of logging plugins.
 
-use super::Usage;
+use super::UsageError;
 use crate::args::RunArgs;
 use anyhow::Context;
 use std::fs::DirBuilder;
@@ -21,7 +21,7 @@ pub fn folder(args: &RunArgs) -> anyhow::Result<LogFolder> {
     for kept in [flags.data.clone(), store].into_iter().flatten() {
         if holds(&folder, &kept) {
             let why = "--log-dir must not hold the store or --data: plugins may write there";
-            return Err(Usage::new(why).into());
+            return Err(UsageError::new(why).into());
         }
     }
     // Configurations name the folder as the operator does.

@@ -1,6 +1,6 @@
 //! Serving what a store or a control plane holds.
 
-use super::admin::{self, Access, Doors, Listeners, Shared};
+use super::admin::{self, Access, AdminApis, Listeners, Shared};
 use super::declared::Declareds;
 use super::files::{Watched, tell_refused};
 use super::health::Health;
@@ -8,7 +8,7 @@ use super::plan::{Management, Origin};
 use super::proxy::Starter;
 use super::{Control, End};
 use crate::args::RoleArg;
-use crate::doors::Door;
+use crate::dialects::FileKind;
 use crate::status::Status;
 use anyhow::Context;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,12 +17,12 @@ use tokio::sync::Notify;
 use weir_control::acme::{Issuer, Wanted};
 use weir_control::api::Gateways;
 use weir_control::follow::{
-    self, ControlSource, DoorOptions, Engine, Followed, Input, Inputs, KEPT_FILE_NAME, KeptFile, OpenStore,
-    Source, StoreSource,
+    self, ControlSource, DialectOptions, Engine, EngineEvent, Followed, Inputs, KEPT_FILE_NAME,
+    LastKnownGoodFile, OpenStore, Source, StoreSource,
 };
-use weir_control::report::{Sink, Speaker, gateway_name, report};
+use weir_control::report::{ReportTarget, ReporterInfo, gateway_name, report};
 use weir_control::secrets::{Cache, Secrets};
-use weir_model::{Model, Voice};
+use weir_model::{Dialect, Model};
 use weir_plugin::Registry;
 use weir_plugins::proxy_cache::{Caches, Purge};
 use weir_snapshot::Snapshot;
@@ -85,18 +85,18 @@ impl Serving {
 pub struct Files {
     pub watched: Watched,
     pub model: Model,
-    pub doors: Vec<Door>,
+    pub dialects: Vec<FileKind>,
     /// What Admin APIs share with them.
     pub declared: Declareds,
 }
 
 /// What is opened before anything runs, so that what cannot be opened ends the start.
 struct Opened {
-    options: DoorOptions,
+    options: DialectOptions,
     keys: Option<SealingKeys>,
     listeners: Listeners,
     store: OpenStore,
-    kept: Option<KeptFile>,
+    kept: Option<LastKnownGoodFile>,
 }
 
 impl Opened {
@@ -153,7 +153,7 @@ pub async fn serve(
     let (mut watched, mut declared) = (None, Declareds::default());
     if let Some(files) = files {
         declared = files.declared;
-        inputs.tell(Input::Files(Box::new(files.model))).await;
+        inputs.tell(EngineEvent::Files(Box::new(files.model))).await;
         watched = Some(files.watched);
     }
     let source = source(&management.origin, opened.keys, &store);
@@ -162,7 +162,7 @@ pub async fn serve(
         access: Access::of(&starter.args.management, starter.args.routers.settings()),
         routers: starter.args.routers,
         has_kong_config: management.has_kong_config,
-        doors: opened.options,
+        dialects: opened.options,
         followed: followed.clone(),
         gateways: gateways.clone(),
         history: starter.args.management.kept_history(),
@@ -176,7 +176,7 @@ pub async fn serve(
     if !listeners.is_empty() {
         control.status.await_admin();
     }
-    let doors = tokio::spawn(open_doors(listeners, store.clone(), shared));
+    let dialects = tokio::spawn(open_admin_apis(listeners, store.clone(), shared));
     if is_gateway {
         let Some(speaker) = start_workers(control, starter, &serving).await? else {
             return Ok(End::Drained);
@@ -187,7 +187,7 @@ pub async fn serve(
     if !(is_gateway && followed.state().is_last_known_good) {
         // Whoever waits for the `ready` line may write at once.
         tokio::select! {
-            opened = doors => opened??,
+            opened = dialects => opened??,
             () = control.stop.asked() => return Ok(End::Drained),
         }
         tokio::select! {
@@ -205,7 +205,7 @@ async fn start_workers(
     control: &mut Control,
     starter: &Starter<'_>,
     serving: &Serving,
-) -> anyhow::Result<Option<Speaker>> {
+) -> anyhow::Result<Option<ReporterInfo>> {
     let snapshot = tokio::select! {
         snapshot = serving.first() => snapshot,
         () = control.stop.asked() => return Ok(None),
@@ -223,7 +223,7 @@ fn issue(control: &Control, store: &OpenStore, wanted: &Wanted, followed: &Follo
         wanted: wanted.subscribe(),
         followed: followed.clone(),
         gateways: gateways.clone(),
-        standing: weir_control::acme::Standing::default(),
+        standing: weir_control::acme::AcmeStatus::default(),
     };
     control.status.set_acme(issuer.standing.clone());
     tokio::spawn(issuer.run());
@@ -258,33 +258,39 @@ fn engine(
 }
 
 /// Where what is served is kept. What is on this disk already needs no second place there.
-fn kept_file(management: &Management, keys: Option<&SealingKeys>) -> anyhow::Result<Option<KeptFile>> {
+fn kept_file(
+    management: &Management,
+    keys: Option<&SealingKeys>,
+) -> anyhow::Result<Option<LastKnownGoodFile>> {
     let Some(folder) = &management.data else {
         return Ok(None);
     };
     std::fs::create_dir_all(folder)
         .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-    let file = KeptFile {
+    let file = LastKnownGoodFile {
         path: folder.join(KEPT_FILE_NAME),
         keys: keys.cloned(),
     };
     Ok((!is_local(&management.origin)).then_some(file))
 }
 
-async fn open_doors(doors: Doors, store: OpenStore, shared: Shared) -> anyhow::Result<()> {
-    if doors.is_empty() {
+async fn open_admin_apis(dialects: AdminApis, store: OpenStore, shared: Shared) -> anyhow::Result<()> {
+    if dialects.is_empty() {
         return Ok(());
     }
     let store = store.opened().await;
-    tokio::spawn(weir_control::forget(Arc::clone(&store), shared.history));
-    doors
+    tokio::spawn(weir_control::compact_periodically(
+        Arc::clone(&store),
+        shared.history,
+    ));
+    dialects
         .open(store, &shared)
         .await
         .context("the Admin APIs cannot be opened")
 }
 
 /// What this gateway is called, and where it takes calls.
-fn speaker(starter: &Starter<'_>, gateway: &weir_proxy::Gateway) -> Speaker {
+fn speaker(starter: &Starter<'_>, gateway: &weir_proxy::Gateway) -> ReporterInfo {
     let address = gateway
         .bound()
         .plain
@@ -298,7 +304,7 @@ fn speaker(starter: &Starter<'_>, gateway: &weir_proxy::Gateway) -> Speaker {
         let port = address.rsplit(':').next().unwrap_or_default();
         format!("{}-{port}", machine.nodename().to_string_lossy())
     });
-    Speaker {
+    ReporterInfo {
         name: gateway_name(&name),
         address,
         version: env!("CARGO_PKG_VERSION"),
@@ -306,14 +312,14 @@ fn speaker(starter: &Starter<'_>, gateway: &weir_proxy::Gateway) -> Speaker {
 }
 
 /// To whom this gateway reports.
-fn sink(management: &Management, store: &OpenStore, gateways: Gateways) -> Sink {
+fn sink(management: &Management, store: &OpenStore, gateways: Gateways) -> ReportTarget {
     match &management.origin {
-        Origin::Control { url, token } => Sink::Control {
+        Origin::Control { url, token } => ReportTarget::Control {
             url: url.clone(),
             token: token.clone(),
         },
-        Origin::Store(_) if is_local(&management.origin) => Sink::Here(gateways),
-        Origin::Store(_) => Sink::Store(store.clone()),
+        Origin::Store(_) if is_local(&management.origin) => ReportTarget::Here(gateways),
+        Origin::Store(_) => ReportTarget::Store(store.clone()),
     }
 }
 
@@ -345,7 +351,7 @@ async fn attend(control: &mut Control, mut watched: Option<Watched>, inputs: &In
                 for note in &good.notes {
                     tracing::warn!("{note}");
                 }
-                inputs.tell(Input::Files(Box::new(good.model))).await;
+                inputs.tell(EngineEvent::Files(Box::new(good.model))).await;
                 good.after.done();
             }
             Some(Err(report)) => {
@@ -357,20 +363,20 @@ async fn attend(control: &mut Control, mut watched: Option<Watched>, inputs: &In
     }
 }
 
-/// A door whose documents stand in a file is not read from the store: global rules of one would miss the other's routes. Its Admin API is one over that file.
-fn door_options(starter: &Starter<'_>, management: &Management, files: Option<&Files>) -> DoorOptions {
-    let is_in_file = |door: Door| files.is_some_and(|files| files.doors.contains(&door));
+/// A dialect whose documents stand in a file is not read from the store: global rules of one would miss the other's routes. Its Admin API is one over that file.
+fn door_options(starter: &Starter<'_>, management: &Management, files: Option<&Files>) -> DialectOptions {
+    let is_in_file = |dialect: FileKind| files.is_some_and(|files| files.dialects.contains(&dialect));
     let routers = starter.args.routers;
-    DoorOptions {
-        kong: (!is_in_file(Door::Kong)).then(|| routers.kong()),
-        apisix: (!is_in_file(Door::Apisix)).then(|| routers.apisix()),
-        voice: match (
+    DialectOptions {
+        kong: (!is_in_file(FileKind::Kong)).then(|| routers.kong()),
+        apisix: (!is_in_file(FileKind::Apisix)).then(|| routers.apisix()),
+        dialect: match (
             management.kong_admin.is_empty(),
             management.apisix_admin.is_empty(),
         ) {
-            (false, true) => Voice::Kong,
-            (true, false) => Voice::Apisix,
-            _ => Voice::Native,
+            (false, true) => Dialect::Kong,
+            (true, false) => Dialect::Apisix,
+            _ => Dialect::Native,
         },
     }
 }

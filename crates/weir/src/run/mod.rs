@@ -4,22 +4,22 @@
 mod admin;
 mod certificates;
 mod declared;
-mod expositions;
 mod files;
 mod health;
 mod logs;
 mod managed;
+mod metrics_endpoints;
 mod plan;
 mod proxy;
 mod trust;
 
 use crate::args::RunArgs;
-use crate::doors::Door;
+use crate::dialects::FileKind;
 use crate::status::{self, Status};
 use declared::Declarations;
-use files::{Good, Loader, Watched};
-use plan::Plan;
-pub use plan::Usage;
+use files::{LoadedConfig, Loader, Watched};
+use plan::RunMode;
+pub use plan::UsageError;
 use std::io::{IsTerminal, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -41,14 +41,14 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
             tracing_subscriber::EnvFilter::try_from_env("WEIR_LOG").unwrap_or_else(|_| "info".into()),
         )
         .init();
-    let plan = Plan::of(&args)?;
+    let plan = RunMode::of(&args)?;
     let caches = Caches::default();
     let log_folder = logs::folder(&args)?;
     let loader = Loader {
         files: args.config.clone(),
         routers: args.routers,
         registry: weir_plugins::registry_on(
-            Arc::new(weir_proxy::DiskShelves::default()),
+            Arc::new(weir_proxy::WorkerDiskCaches::default()),
             caches.clone(),
             log_folder.clone(),
         ),
@@ -73,7 +73,7 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
     let status_listener = proxy::bind("--status", args.status)?;
     let status = Arc::new(Status::new(Arc::clone(&metrics), plan.is_control_plane()));
     let exposed = &args.routers.settings().prometheus;
-    expositions::describe(&status, runtime.handle(), &exposed.metric_prefix);
+    metrics_endpoints::describe(&status, runtime.handle(), &exposed.metric_prefix);
     let starter = proxy::Starter {
         args: &args,
         metrics,
@@ -84,18 +84,18 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
         let mut control = Control::new(status_listener, Arc::clone(&status), &exposed.export_uri)?;
         tokio::spawn(certificates::watch(Arc::clone(&status)));
         match &plan {
-            Plan::Files => from_files(&mut control, &starter, (loader, stamps), good, caches).await,
-            Plan::Managed(management) => {
-                let has_admin = |door| match door {
-                    Door::Kong => !management.kong_admin.is_empty(),
-                    Door::Apisix => !management.apisix_admin.is_empty(),
-                    Door::Native => false,
+            RunMode::Files => from_files(&mut control, &starter, (loader, stamps), good, caches).await,
+            RunMode::Managed(management) => {
+                let has_admin = |dialect| match dialect {
+                    FileKind::Kong => !management.kong_admin.is_empty(),
+                    FileKind::Apisix => !management.apisix_admin.is_empty(),
+                    FileKind::Native => false,
                 };
                 let (declarations, declared) = Declarations::of(&good.texts, has_admin);
                 let files = (!args.config.is_empty()).then(|| managed::Files {
                     watched: Watched::new(loader, stamps, declarations),
                     model: good.model,
-                    doors: good.texts.iter().map(|text| text.door).collect(),
+                    dialects: good.texts.iter().map(|text| text.dialect).collect(),
                     declared,
                 });
                 managed::serve(&mut control, &starter, management, files).await
@@ -152,7 +152,7 @@ struct Control {
     status_address: SocketAddr,
     server: tokio::task::JoinHandle<()>,
     /// The listeners of Admin APIs.
-    doors: tokio::task::JoinSet<()>,
+    dialects: tokio::task::JoinSet<()>,
     /// Tells those that no more calls are taken.
     draining: tokio::sync::watch::Sender<bool>,
     stop: Stop,
@@ -166,7 +166,7 @@ impl Control {
         let listener = tokio::net::TcpListener::from_std(listener)?;
         Ok(Self {
             status_address,
-            doors: tokio::task::JoinSet::new(),
+            dialects: tokio::task::JoinSet::new(),
             draining: tokio::sync::watch::Sender::new(false),
             server: tokio::spawn(status::serve(listener, Arc::clone(&status), apisix_metrics)),
             status,
@@ -178,7 +178,7 @@ impl Control {
     /// Serves an Admin API.
     fn listen(&mut self, listener: listen::Listener, router: axum::Router) {
         let draining = self.draining.subscribe();
-        self.doors
+        self.dialects
             .spawn(listen::serve(listener, router, Bounds::default(), draining));
     }
 
@@ -200,10 +200,10 @@ impl Control {
                 gateway.drain();
             }
         });
-        let doors = &mut self.doors;
+        let dialects = &mut self.dialects;
         let all_drained = async {
             let drained = drained.await;
-            while doors.join_next().await.is_some() {}
+            while dialects.join_next().await.is_some() {}
             drained
         };
         let end = tokio::select! {
@@ -219,11 +219,11 @@ impl Control {
 async fn from_files(
     control: &mut Control,
     starter: &proxy::Starter<'_>,
-    (loader, stamps): (Loader, Vec<Option<files::FileStamp>>),
-    good: Good,
+    (loader, stamps): (Loader, Vec<Option<files::FileFingerprint>>),
+    good: LoadedConfig,
     caches: Caches,
 ) -> anyhow::Result<End> {
-    let (declarations, declared) = Declarations::of(&good.texts, |door| door == Door::Kong);
+    let (declarations, declared) = Declarations::of(&good.texts, |dialect| dialect == FileKind::Kong);
     control.status.set_gateway(starter.start(good.snapshot)?);
     control.status.served(good.notes);
     let mut files = Watched::new(loader, stamps, declarations);

@@ -19,9 +19,9 @@ const fn local(port: u16) -> AdminListen {
 /// Flags that do not fit together.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct Usage(String);
+pub struct UsageError(String);
 
-impl Usage {
+impl UsageError {
     /// Says why.
     pub fn new(why: &str) -> Self {
         Self(why.to_owned())
@@ -30,7 +30,7 @@ impl Usage {
 
 /// What to do.
 #[derive(Debug)]
-pub enum Plan {
+pub enum RunMode {
     /// Serve files and nothing else.
     Files,
     /// Follow a store or a control plane, perhaps with files beside it.
@@ -72,10 +72,10 @@ impl std::fmt::Debug for Origin {
     }
 }
 
-impl Plan {
+impl RunMode {
     /// The plan, or what does not fit together.
-    pub fn of(args: &RunArgs) -> Result<Self, Usage> {
-        let refused = |why: &str| Err(Usage::new(why));
+    pub fn of(args: &RunArgs) -> Result<Self, UsageError> {
+        let refused = |why: &str| Err(UsageError::new(why));
         let flags = &args.management;
         let all = [&flags.kong_admin, &flags.apisix_admin, &flags.console];
         let has_admin = all.iter().any(|addresses| !addresses.is_empty());
@@ -188,11 +188,11 @@ mod tests {
         let Command::Run(args) = Cli::try_parse_from(line).expect("flags").command else {
             panic!("run");
         };
-        Plan::of(&args)
+        RunMode::of(&args)
             .map_err(|error| error.to_string())
             .map(|plan| match plan {
-                Plan::Files => "files".to_owned(),
-                Plan::Managed(it) => {
+                RunMode::Files => "files".to_owned(),
+                RunMode::Managed(it) => {
                     let origin = match it.origin {
                         Origin::Store(location) => location,
                         Origin::Control { url, .. } => url,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use weir_plugin::Registry;
 use weir_plugins::logger::LogFolder;
 use weir_plugins::proxy_cache::Caches;
-use weir_proxy::{Gateway, GatewayOptions, Limits, Voices};
+use weir_proxy::{ErrorRenderers, Gateway, GatewayOptions, Limits};
 use weir_snapshot::{Snapshot, StreamTransport};
 use weir_telemetry::access_log::AccessLog;
 use weir_telemetry::metrics;
@@ -30,7 +30,7 @@ pub struct Starter<'a> {
 impl Starter<'_> {
     /// All plugins, for one that serves calls.
     pub fn registry(&self, caches: Caches) -> Registry {
-        let shelves = Arc::new(weir_proxy::DiskShelves::default());
+        let shelves = Arc::new(weir_proxy::WorkerDiskCaches::default());
         weir_plugins::registry_on(shelves, caches, self.log_folder.clone())
     }
 
@@ -69,10 +69,10 @@ impl Starter<'_> {
                 ..args.limits.limits()
             },
             drain_timeout: args.drain_timeout.0,
-            voices: Voices([
-                Arc::new(weir_native::NativeVoice),
-                Arc::new(weir_kong::KongVoice),
-                Arc::new(weir_apisix::ApisixVoice),
+            error_renderers: ErrorRenderers([
+                Arc::new(weir_native::NativeErrorRenderer),
+                Arc::new(weir_kong::KongErrorRenderer),
+                Arc::new(weir_apisix::ApisixErrorRenderer),
             ]),
             name_servers: args.upstreams.name_servers(),
             passive_ejection: args.upstreams.passive_ejection(),

@@ -6,11 +6,11 @@ use rcgen::{CertificateParams, DnType, KeyPair};
 use rustls::{RootCertStore, ServerConfig};
 use std::sync::Arc;
 use weir_model::{Certificate, TlsVersion};
-use weir_snapshot::{Carry, Presented};
+use weir_snapshot::{PersistentState, ServerIdentity};
 
 /// What outlives snapshots, with the authorities of the system.
-pub fn carry() -> Carry {
-    let carry = Carry::default();
+pub fn carry() -> PersistentState {
+    let carry = PersistentState::default();
     let found = rustls_native_certs::load_native_certs();
     for error in &found.errors {
         tracing::warn!(%error, "an authority of the system cannot be read");
@@ -47,7 +47,7 @@ pub fn self_signed() -> anyhow::Result<Arc<ServerConfig>> {
         client: None,
         min_version: TlsVersion::default(),
     };
-    let presented = Presented::of(&certificate, &Carry::default())
+    let presented = ServerIdentity::of(&certificate, &PersistentState::default())
         .map_err(|found| anyhow::anyhow!("the self-signed certificate: {}", found.message))?;
     Ok(presented.config)
 }

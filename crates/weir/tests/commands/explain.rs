@@ -49,7 +49,7 @@ GET http://localhost/secure from 127.0.0.1
 
 Route secure (native), shop.yaml:24
   takes it by path /secure
-  The gateway answers 426 in the native voice: the route takes calls over TLS only
+  The gateway answers 426 in the native dialect: the route takes calls over TLS only
 
 Not these
   all (path /), shop.yaml:18
@@ -64,7 +64,7 @@ No plugins
 GET http://localhost/../x from 127.0.0.1
 
 No route
-  The gateway answers 400 in the native voice: the path leads above the root, holds a broken escape, or can be read in two ways
+  The gateway answers 400 in the native dialect: the path leads above the root, holds a broken escape, or can be read in two ways
 
 No plugins
 ",

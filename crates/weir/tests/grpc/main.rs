@@ -353,7 +353,7 @@ fn explain_tells_of_grpc() {
             .output()
             .expect("the binary runs");
         let told = String::from_utf8_lossy(&output.stdout).into_owned();
-        let line = "The gateway answers 415 in the native voice: the route takes gRPC only";
+        let line = "The gateway answers 415 in the native dialect: the route takes gRPC only";
         assert_eq!(
             told.contains(line),
             expected,

@@ -1,4 +1,4 @@
-//! Users and their rights, on every door; and the audit log.
+//! Users and their rights, on every dialect; and the audit log.
 
 use crate::support::{ALL_APIS, Call, STOCK_KEY, Weir, until};
 use std::process::{Command, Output};

@@ -42,7 +42,7 @@ impl Drop for Etcd {
     }
 }
 
-/// Writes, past every Admin API, what no door takes.
+/// Writes, past every Admin API, what no dialect takes.
 fn break_into(location: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {

@@ -6,7 +6,7 @@ mod caches;
 mod certificates;
 mod cluster;
 mod crashes;
-mod doors;
+mod dialects;
 mod files;
 mod log_files;
 mod native;

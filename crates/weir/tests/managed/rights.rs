@@ -27,7 +27,11 @@ fn what_is_only_tried_changes_nothing_and_all_else_is_recorded() {
         let call = Call::new(method, &weir.kong(), path).body(body).make();
         assert!(call.status < 300, "{call:?}");
     };
-    kong("PUT", "/upstreams/u", "{}");
+    kong(
+        "PUT",
+        "/upstreams/u",
+        r#"{"healthchecks": {"passive": {"unhealthy": {"tcp_failures": 1}}}}"#,
+    );
     kong("POST", "/upstreams/u/targets", "{\"target\": \"127.0.0.1:1\"}");
     let root = token_of(&weir, None, "root", "admin");
     let rights = json!({"rights": [{"workspace": "*", "role": "admin"}]});

@@ -1,4 +1,4 @@
-//! Traces and metrics of the doors, through the whole binary: a collector of the test gets what is sent, and a scrape
+//! Traces and metrics of the dialects, through the whole binary: a collector of the test gets what is sent, and a scrape
 //! finds what was counted.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -89,7 +89,7 @@ impl Gateway {
     /// Likewise, with more flags.
     pub fn with(name: &str, configuration: &Value, flags: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        // A door wants to see the end of its document; to the others it is a comment.
+        // A dialect wants to see the end of its document; to the others it is a comment.
         std::fs::write(folder.path().join(name), format!("{configuration}\n#END\n")).unwrap();
         Self {
             weir: Weir::start(

@@ -1,6 +1,6 @@
 //! APISIX's policies `redis-cluster` and `redis-sentinel`: gateways that share them let as many calls pass as one would.
 
-use crate::doors::apisix;
+use crate::dialects::apisix;
 use crate::support::{CLOSED_PORT, Gateway, Redis, Upstream, is_installed, passed, until};
 use crate::topologies::{cluster, sentinel};
 

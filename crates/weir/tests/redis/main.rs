@@ -3,7 +3,7 @@
 
 mod apisix;
 mod away;
-mod doors;
+mod dialects;
 mod places;
 mod settled;
 mod support;

@@ -1,6 +1,6 @@
 //! Groups of `limit-count`: those that share counters must be configured alike.
 
-use super::{Kind, Surroundings};
+use super::{CheckContext, Kind};
 use crate::plugins::limit_count;
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ const KINDS: [Kind; 6] = [
 /// # Errors
 /// In APISIX's words, if one is configured in another way. The original remembers the first configuration of a group for
 /// as long as it runs; here the one that is replaced does not count.
-pub fn check(kind: Kind, id: Option<&str>, document: &Value, around: Surroundings<'_>) -> Result<(), String> {
+pub fn check(kind: Kind, id: Option<&str>, document: &Value, around: CheckContext<'_>) -> Result<(), String> {
     let (Some(state), Some(own)) = (around.state, limit(document)) else {
         return Ok(());
     };

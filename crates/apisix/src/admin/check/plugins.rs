@@ -1,10 +1,10 @@
 //! What must hold for the plugins of a document.
 
-use super::Surroundings;
+use super::CheckContext;
 use crate::admin::references::identities_of;
 use crate::admin::state::State;
 use crate::plugins::loggers::NO_PATH;
-use crate::plugins::{Checker, Side, is_known, mapping, unserved};
+use crate::plugins::{Checker, PluginLocation, is_known, mapping, unserved};
 use serde_json::{Map, Value};
 
 /// The plugins of connections.
@@ -41,19 +41,20 @@ fn plugins(document: &Value) -> Option<&Map<String, Value>> {
 ///
 /// # Errors
 /// In APISIX's words.
-pub fn check(document: &Value, around: Surroundings<'_>) -> Result<(), String> {
-    each(document, Side::Request, around)
+pub fn check(document: &Value, around: CheckContext<'_>) -> Result<(), String> {
+    each(document, PluginLocation::Request, around)
 }
 
 /// Checks the plugins of a consumer or credential.
 ///
 /// # Errors
 /// In APISIX's words.
-pub fn check_of_consumer(document: &Value, around: Surroundings<'_>) -> Result<(), String> {
-    each(document, Side::Consumer, around).map_err(|error| format!("invalid plugins configuration: {error}"))
+pub fn check_of_consumer(document: &Value, around: CheckContext<'_>) -> Result<(), String> {
+    each(document, PluginLocation::Consumer, around)
+        .map_err(|error| format!("invalid plugins configuration: {error}"))
 }
 
-fn each(document: &Value, side: Side, around: Surroundings<'_>) -> Result<(), String> {
+fn each(document: &Value, side: PluginLocation, around: CheckContext<'_>) -> Result<(), String> {
     let mut checker = Checker::of_written(around.settings);
     for (name, config) in plugins(document).into_iter().flatten() {
         has_parts(name, config)?;
@@ -66,13 +67,13 @@ fn each(document: &Value, side: Side, around: Surroundings<'_>) -> Result<(), St
 }
 
 /// `authz-casbin` takes its model and policy from its metadata where it has none.
-fn is_completed(name: &str, config: &Value, around: Surroundings<'_>) -> bool {
+fn is_completed(name: &str, config: &Value, around: CheckContext<'_>) -> bool {
     let has_metadata = |state: &State| state.get("plugin_metadata/authz-casbin").is_some();
     name == "authz-casbin" && config.get("username").is_some() && around.state.is_some_and(has_metadata)
 }
 
 /// `file-logger` needs a file, named by itself or by its metadata.
-fn check_path(name: &str, config: &Value, around: Surroundings<'_>) -> Result<(), String> {
+fn check_path(name: &str, config: &Value, around: CheckContext<'_>) -> Result<(), String> {
     let Some(state) = around.state.filter(|_| name == "file-logger") else {
         return Ok(());
     };
@@ -134,7 +135,7 @@ pub fn check_identities(
     document: &Value,
     consumer: &str,
     credential: Option<&str>,
-    around: Surroundings<'_>,
+    around: CheckContext<'_>,
 ) -> Result<(), String> {
     let (Some(state), Some(plugins)) = (around.state, document.get("plugins")) else {
         return Ok(());

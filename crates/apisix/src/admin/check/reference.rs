@@ -1,6 +1,6 @@
 //! Whether what a document refers to is there.
 
-use super::Surroundings;
+use super::CheckContext;
 use crate::document::id_text;
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ pub fn check(
     id: Option<&Value>,
     what: &str,
     collection: &str,
-    around: Surroundings<'_>,
+    around: CheckContext<'_>,
 ) -> Result<(), String> {
     let (Some(id), Some(state)) = (id.and_then(id_text), around.state) else {
         return Ok(());

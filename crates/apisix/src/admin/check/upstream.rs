@@ -1,8 +1,8 @@
 //! What must hold for an upstream, by itself or inside of another document.
 
-use super::{Surroundings, ssl};
+use super::{CheckContext, ssl};
 use crate::document::{id_text, split_port, upstream_shape};
-use crate::schema::{Shape, text};
+use crate::schema::{Schema, text};
 use serde_json::Value;
 use std::net::Ipv6Addr;
 use std::sync::LazyLock;
@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 ///
 /// # Errors
 /// In APISIX's words.
-pub fn check(upstream: &mut Value, around: Surroundings<'_>) -> Result<(), String> {
+pub fn check(upstream: &mut Value, around: CheckContext<'_>) -> Result<(), String> {
     check_addresses(upstream)
         .and_then(|()| upstream_shape().check(upstream))
         .map_err(|error| format!("invalid configuration: {error}"))?;
@@ -59,7 +59,7 @@ fn check_ports(upstream: &Value) -> Result<(), String> {
     Ok(())
 }
 
-fn check_certificate_id(upstream: &Value, around: Surroundings<'_>) -> Result<(), String> {
+fn check_certificate_id(upstream: &Value, around: CheckContext<'_>) -> Result<(), String> {
     let id = upstream.pointer("/tls/client_cert_id").and_then(id_text);
     let (Some(id), Some(state)) = (id, around.state) else {
         return Ok(());
@@ -75,12 +75,12 @@ fn check_certificate_id(upstream: &Value, around: Surroundings<'_>) -> Result<()
 }
 
 fn check_hash_key(upstream: &Value) -> Result<(), String> {
-    static VARIABLE: LazyLock<Shape> = LazyLock::new(|| {
+    static VARIABLE: LazyLock<Schema> = LazyLock::new(|| {
         text().pattern(
             r"^((uri|server_name|server_addr|request_uri|remote_port|remote_addr|query_string|host|hostname|mqtt_client_id)|arg_[0-9a-zA-z_-]+)$",
         )
     });
-    static HEADER: LazyLock<Shape> = LazyLock::new(|| text().pattern("^[a-zA-Z0-9-_]+$"));
+    static HEADER: LazyLock<Schema> = LazyLock::new(|| text().pattern("^[a-zA-Z0-9-_]+$"));
     let field = |name: &str| upstream.get(name).and_then(Value::as_str);
     if field("type") != Some("chash") {
         return Ok(());

@@ -2,13 +2,13 @@
 
 mod priorities;
 
-use super::answer::Answer;
 use super::call::Call;
 use super::check::{AUTHENTICATING, STREAM_PLUGINS};
+use super::encrypted_fields::secret_fields;
 use super::kind::Kind;
-use super::veil::secret_fields;
+use super::response::ApiResponse;
 use crate::plugins::{is_known, mapping, meta_shape, unserved};
-use crate::schema::{Shape, array, boolean, integer, number, object, text};
+use crate::schema::{Schema, array, boolean, integer, number, object, text};
 use axum::http::StatusCode;
 use priorities::{NOT_LOADED, PRIORITIES};
 use serde_json::{Map, Value, json};
@@ -61,37 +61,37 @@ const GLOBAL: [&str; 6] = [
 ];
 
 /// The list of plugins to load.
-fn plugins_shape() -> Shape {
+fn plugins_shape() -> Schema {
     array(object([("name", text().longer(1)), ("stream", boolean())]).required(["name"]))
 }
 
 /// `GET /schema/{resource}`.
-pub fn resource(name: &str) -> Answer {
+pub fn resource(name: &str) -> ApiResponse {
     let kind = Kind::ALL.into_iter().find(|kind| kind.schema_name() == name);
     let schema = match (kind.and_then(Kind::shape), name) {
         (Some(shape), _) => shape.to_json_schema(),
         (None, "plugins") => plugins_shape().to_json_schema(),
-        (None, _) => return Answer::bad(format!("not found schema: {name}")),
+        (None, _) => return ApiResponse::bad(format!("not found schema: {name}")),
     };
-    Answer::json(StatusCode::OK, &schema)
+    ApiResponse::json(StatusCode::OK, &schema)
 }
 
 /// `GET /plugins/{name}` and `GET /schema/plugins/{name}`.
-pub fn plugin(call: &Call, name: &str) -> Answer {
+pub fn plugin(call: &Call, name: &str) -> ApiResponse {
     let subsystem = call.arg("subsystem").unwrap_or("http");
     if !["http", "stream"].contains(&subsystem) {
-        return Answer::bad(format!("unsupported subsystem: {subsystem}"));
+        return ApiResponse::bad(format!("unsupported subsystem: {subsystem}"));
     }
     let is_stream = subsystem == "stream";
     if call.arg("all") == Some("true") {
-        return Answer::json(StatusCode::OK, &all(is_stream));
+        return ApiResponse::json(StatusCode::OK, &all(is_stream));
     }
     let is_there = match is_stream {
         true => STREAM_PLUGINS.contains(&name),
         false => is_known(name),
     };
     if !is_there {
-        return Answer::error(
+        return ApiResponse::error(
             StatusCode::NOT_FOUND,
             format!("plugin not found in subsystem {subsystem}"),
         );
@@ -105,13 +105,13 @@ pub fn plugin(call: &Call, name: &str) -> Answer {
         _ => about.get("schema"),
     };
     match schema {
-        Some(schema) => Answer::json(StatusCode::OK, schema),
-        None => Answer::bad("not found schema"),
+        Some(schema) => ApiResponse::json(StatusCode::OK, schema),
+        None => ApiResponse::bad("not found schema"),
     }
 }
 
 /// `GET /plugins/list`: names, the one that works first first.
-pub fn plugin_names(call: &Call) -> Answer {
+pub fn plugin_names(call: &Call) -> ApiResponse {
     let names: Vec<&str> = match call.arg("subsystem") {
         None | Some("http") => PRIORITIES
             .iter()
@@ -119,9 +119,9 @@ pub fn plugin_names(call: &Call) -> Answer {
             .filter(|name| !NOT_LOADED.contains(name) || mapping(name).is_some())
             .collect(),
         Some("stream") => STREAM_PLUGINS.to_vec(),
-        Some(_) => return Answer::text(StatusCode::BAD_REQUEST, "invalid subsystem passed"),
+        Some(_) => return ApiResponse::text(StatusCode::BAD_REQUEST, "invalid subsystem passed"),
     };
-    Answer::json(StatusCode::OK, &names)
+    ApiResponse::json(StatusCode::OK, &names)
 }
 
 /// The names of all plugins, the one that works first first.
@@ -136,7 +136,7 @@ pub fn in_order() -> impl Iterator<Item = &'static str> {
 pub fn everything() -> Value {
     let mut main = Map::new();
     for kind in TOLD {
-        let schema = kind.shape().map(Shape::to_json_schema);
+        let schema = kind.shape().map(Schema::to_json_schema);
         main.insert(kind.schema_name().to_owned(), schema.unwrap_or_default());
     }
     main.insert("plugins".to_owned(), plugins_shape().to_json_schema());
@@ -231,7 +231,7 @@ fn about(name: &str) -> Map<String, Value> {
             put("schema", Some(schema));
             put(
                 "metadata_schema",
-                mapping.metadata_shape().map(Shape::to_json_schema),
+                mapping.metadata_shape().map(Schema::to_json_schema),
             );
             if let Some(credentials) = mapping.credentials() {
                 let mut schema = credentials.shape().to_json_schema();

@@ -1,8 +1,8 @@
 //! `clickhouse-logger`: sends entries to ClickHouse.
 
 use super::{BatchOptions, URL, base, common, first, with_batches, with_entry};
-use crate::plugins::{Mapping, Notes, Surroundings, read};
-use crate::schema::{Shape, array, boolean, having, integer, object, text};
+use crate::plugins::{PluginAdapter, PluginContext, Warnings, read};
+use crate::schema::{Schema, array, boolean, having, integer, object, text};
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::LazyLock;
@@ -25,11 +25,11 @@ struct Options {
     ssl_verify: bool,
 }
 
-impl Mapping for ClickhouseLogger {
+impl PluginAdapter for ClickhouseLogger {
     common!("clickhouse-logger", 398);
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             let shape = object([
                 ("endpoint_addr", text().pattern(URL)),
                 ("endpoint_addrs", array(text().pattern(URL)).min_items(1)),
@@ -52,8 +52,8 @@ impl Mapping for ClickhouseLogger {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &Surroundings<'_>,
-        notes: &mut Notes,
+        surroundings: &PluginContext<'_>,
+        notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         let several = options

@@ -1,8 +1,8 @@
 //! `datadog`: tells a Datadog agent of calls in numbers; where it is, metadata says. `statsd` of the catalogue.
 
 use super::{BatchOptions, PHASES, with_batches};
-use crate::plugins::{Mapping, Notes, Phases, Surroundings, meta, read};
-use crate::schema::{Shape, array, boolean, integer, object, text};
+use crate::plugins::{Phases, PluginAdapter, PluginContext, Warnings, meta, read};
+use crate::schema::{Schema, array, boolean, integer, object, text};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -42,7 +42,7 @@ impl Default for Metadata {
 }
 
 /// Names and values of tags that are the same for all calls.
-fn constant_tags() -> Shape {
+fn constant_tags() -> Schema {
     array(
         text()
             .pattern(r"^\p{L}([\p{L}\p{N}_.:/-]*[\p{L}\p{N}_./-])?$")
@@ -50,7 +50,7 @@ fn constant_tags() -> Shape {
     )
 }
 
-impl Mapping for Datadog {
+impl PluginAdapter for Datadog {
     fn name(&self) -> &'static str {
         "datadog"
     }
@@ -63,8 +63,8 @@ impl Mapping for Datadog {
         PHASES
     }
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             let shape = object([
                 ("prefer_name", boolean().or(true)),
                 ("include_path", boolean().or(false)),
@@ -77,8 +77,8 @@ impl Mapping for Datadog {
         &SHAPE
     }
 
-    fn metadata_shape(&self) -> Option<&'static Shape> {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn metadata_shape(&self) -> Option<&'static Schema> {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             object([
                 ("host", text().or("127.0.0.1")),
                 ("port", integer().at_least(0).or(8125)),
@@ -97,8 +97,8 @@ impl Mapping for Datadog {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &Surroundings<'_>,
-        _: &mut Notes,
+        surroundings: &PluginContext<'_>,
+        _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         let metadata: Metadata = match surroundings.metadata.get(self.name()) {

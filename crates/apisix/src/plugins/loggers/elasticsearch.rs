@@ -1,8 +1,8 @@
 //! `elasticsearch-logger`: sends entries to Elasticsearch.
 
 use super::{BatchOptions, base, common, first, with_batches, with_entry};
-use crate::plugins::{Mapping, Notes, Surroundings, read};
-use crate::schema::{Shape, array, boolean, having, integer, object, text};
+use crate::plugins::{PluginAdapter, PluginContext, Warnings, read};
+use crate::schema::{Schema, array, boolean, having, integer, object, text};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
@@ -39,11 +39,11 @@ struct Auth {
     password: String,
 }
 
-impl Mapping for ElasticsearchLogger {
+impl PluginAdapter for ElasticsearchLogger {
     common!("elasticsearch-logger", 413);
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             let address = || text().pattern("[^/]$");
             let auth = object([("username", text().longer(1)), ("password", text().longer(1))]);
             let headers = object([])
@@ -71,8 +71,8 @@ impl Mapping for ElasticsearchLogger {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &Surroundings<'_>,
-        notes: &mut Notes,
+        surroundings: &PluginContext<'_>,
+        notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         if options.field.index.replace("${", "").contains('{') {

@@ -1,8 +1,8 @@
 //! `file-logger`: appends entries to a file.
 
 use super::{base, common, with_entry};
-use crate::plugins::{Mapping, Notes, Surroundings, read};
-use crate::schema::{Shape, any, array, object, text};
+use crate::plugins::{PluginAdapter, PluginContext, Warnings, read};
+use crate::schema::{Schema, any, array, object, text};
 use crate::settings::Settings;
 use crate::translate::vars;
 use serde::Deserialize;
@@ -24,11 +24,11 @@ struct Options {
     r#match: Option<Vec<Vec<Value>>>,
 }
 
-impl Mapping for FileLogger {
+impl PluginAdapter for FileLogger {
     common!("file-logger", 399);
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             let rules = array(array(any())).max_items(20);
             with_entry(object([("path", text()), ("match", rules)]))
         });
@@ -49,8 +49,8 @@ impl Mapping for FileLogger {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &Surroundings<'_>,
-        notes: &mut Notes,
+        surroundings: &PluginContext<'_>,
+        notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         let of_all = surroundings.metadata.get(self.name());
@@ -75,7 +75,7 @@ impl Mapping for FileLogger {
 }
 
 /// That one of several lists of rules holds.
-fn any_of(lists: &[Vec<Value>], notes: &mut Notes) -> Predicate {
+fn any_of(lists: &[Vec<Value>], notes: &mut Warnings) -> Predicate {
     let mut any = Vec::with_capacity(lists.len());
     for rules in lists {
         match vars::compile(rules) {

@@ -1,8 +1,8 @@
 //! `http-logger`: sends entries to an HTTP server.
 
 use super::{BatchOptions, URL, base, common, with_batches, with_entry};
-use crate::plugins::{Mapping, Notes, Surroundings, read};
-use crate::schema::{Shape, boolean, integer, object, text};
+use crate::plugins::{PluginAdapter, PluginContext, Warnings, read};
+use crate::schema::{Schema, boolean, integer, object, text};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -24,11 +24,11 @@ struct Options {
     batch_max_size: usize,
 }
 
-impl Mapping for HttpLogger {
+impl PluginAdapter for HttpLogger {
     common!("http-logger", 410);
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             let shape = object([
                 ("uri", text().pattern(URL)),
                 ("auth_header", text()),
@@ -44,8 +44,8 @@ impl Mapping for HttpLogger {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &Surroundings<'_>,
-        notes: &mut Notes,
+        surroundings: &PluginContext<'_>,
+        notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         let is_json = options.concat_method == "json";

@@ -1,8 +1,8 @@
 //! `kafka-logger`: gives entries to a topic of a Kafka cluster.
 
 use super::{BatchOptions, base, common, with_batches, with_entry};
-use crate::plugins::{Mapping, Notes, Surroundings, read};
-use crate::schema::{Shape, array, boolean, having, integer, object, text};
+use crate::plugins::{PluginAdapter, PluginContext, Warnings, read};
+use crate::schema::{Schema, array, boolean, having, integer, object, text};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -50,7 +50,7 @@ struct Tls {
     verify: bool,
 }
 
-fn broker() -> Shape {
+fn broker() -> Schema {
     let sasl = object([
         (
             "mechanism",
@@ -69,11 +69,11 @@ fn broker() -> Shape {
     .required(["host", "port"])
 }
 
-impl Mapping for KafkaLogger {
+impl PluginAdapter for KafkaLogger {
     common!("kafka-logger", 403);
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             let count = |default: u32| integer().at_least(1).or(default);
             let ports = object([])
                 .min_fields(1)
@@ -108,8 +108,8 @@ impl Mapping for KafkaLogger {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &Surroundings<'_>,
-        notes: &mut Notes,
+        surroundings: &PluginContext<'_>,
+        notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let mut options: Options = read(config)?;
         if options.meta_format == "origin" {

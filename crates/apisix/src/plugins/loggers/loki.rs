@@ -1,8 +1,8 @@
 //! `loki-logger`: APISIX's fields and defaults for `logger` of the catalogue with Loki as its target.
 
 use super::{BatchOptions, URL, base, common, first, with_batches, with_entry};
-use crate::plugins::{Mapping, Notes, Surroundings, read};
-use crate::schema::{Shape, array, boolean, integer, object, text};
+use crate::plugins::{PluginAdapter, PluginContext, Warnings, read};
+use crate::schema::{Schema, array, boolean, integer, object, text};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -26,11 +26,11 @@ struct Options {
     timeout: u64,
 }
 
-impl Mapping for LokiLogger {
+impl PluginAdapter for LokiLogger {
     common!("loki-logger", 414);
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             let texts = || object([]).each_field(".*", text().longer(1));
             let shape = object([
                 ("endpoint_addrs", array(text().pattern(URL)).min_items(1)),
@@ -52,8 +52,8 @@ impl Mapping for LokiLogger {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &Surroundings<'_>,
-        notes: &mut Notes,
+        surroundings: &PluginContext<'_>,
+        notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         let mut headers = options.headers;

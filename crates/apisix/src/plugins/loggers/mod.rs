@@ -24,8 +24,8 @@ pub use syslog::Syslog;
 pub use tcp::TcpLogger;
 pub use udp::UdpLogger;
 
-use super::{Notes, Phases, Surroundings, meta, read};
-use crate::schema::{Shape, any, array, boolean, integer, object, text};
+use super::{Phases, PluginContext, Warnings, meta, read};
+use crate::schema::{Schema, any, array, boolean, integer, object, text};
 use crate::translate::vars;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -106,8 +106,8 @@ impl BatchOptions {
 fn base(
     name: &str,
     config: &Value,
-    surroundings: &Surroundings<'_>,
-    notes: &mut Notes,
+    surroundings: &PluginContext<'_>,
+    notes: &mut Warnings,
 ) -> Result<Config, serde_json::Error> {
     let options: EntryOptions = read(config)?;
     let metadata = surroundings.metadata.get(name);
@@ -186,7 +186,7 @@ fn flatten(format: &mut Map<String, Value>, depth: usize) -> bool {
 }
 
 /// Adds what all of them may say of entries to a shape.
-fn with_format(shape: Shape) -> Shape {
+fn with_format(shape: Schema) -> Schema {
     shape
         .field("log_format", object([]))
         .field("log_format_extra", object([]))
@@ -194,7 +194,7 @@ fn with_format(shape: Shape) -> Shape {
 }
 
 /// The same for those that can tell of bodies.
-fn with_entry(shape: Shape) -> Shape {
+fn with_entry(shape: Schema) -> Schema {
     let rules = || array(array(any())).min_items(1);
     with_format(shape)
         .field("include_req_body", boolean().or(false))
@@ -206,7 +206,7 @@ fn with_entry(shape: Shape) -> Shape {
 }
 
 /// Adds how those wait that send batches.
-fn with_batches(shape: Shape, name: &'static str) -> Shape {
+fn with_batches(shape: Schema, name: &'static str) -> Schema {
     shape
         .field("name", text().or(name))
         .field("max_retry_count", integer().at_least(0).or(0))
@@ -217,8 +217,8 @@ fn with_batches(shape: Shape, name: &'static str) -> Shape {
 }
 
 /// What their metadata looks like.
-fn metadata_shape() -> &'static Shape {
-    static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+fn metadata_shape() -> &'static Schema {
+    static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
         object([
             ("log_format", object([])),
             ("log_format_extra", object([])),
@@ -243,7 +243,7 @@ fn check_conditions(config: &Map<String, Value>) -> Result<(), String> {
 const URL: &str = r"^[^\/]+:\/\/([\da-zA-Z.-]+|\[[\da-fA-F:]+\])(:\d+)?";
 
 /// The first of several addresses; that the others are not used is told.
-fn first(field: &'static str, addresses: Vec<String>, notes: &mut Notes) -> String {
+fn first(field: &'static str, addresses: Vec<String>, notes: &mut Warnings) -> String {
     if addresses.len() > 1 {
         notes.warn(field, "entries are sent to the first of these addresses only");
     }
@@ -265,7 +265,7 @@ macro_rules! common {
             super::PHASES
         }
 
-        fn metadata_shape(&self) -> Option<&'static $crate::schema::Shape> {
+        fn metadata_shape(&self) -> Option<&'static $crate::schema::Schema> {
             Some(super::metadata_shape())
         }
 

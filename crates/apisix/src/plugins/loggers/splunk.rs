@@ -1,8 +1,8 @@
 //! `splunk-hec-logging`: sends entries to Splunk's HTTP event collector.
 
 use super::{BatchOptions, URL, base, common, with_batches, with_format};
-use crate::plugins::{Mapping, Notes, Surroundings, read};
-use crate::schema::{Shape, boolean, integer, object, text};
+use crate::plugins::{PluginAdapter, PluginContext, Warnings, read};
+use crate::schema::{Schema, boolean, integer, object, text};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -29,11 +29,11 @@ struct Endpoint {
     timeout: u64,
 }
 
-impl Mapping for SplunkHecLogging {
+impl PluginAdapter for SplunkHecLogging {
     common!("splunk-hec-logging", 409);
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             let endpoint = object([
                 ("uri", text().pattern(URL)),
                 ("token", text()),
@@ -53,8 +53,8 @@ impl Mapping for SplunkHecLogging {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &Surroundings<'_>,
-        notes: &mut Notes,
+        surroundings: &PluginContext<'_>,
+        notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         let endpoint = options.endpoint;

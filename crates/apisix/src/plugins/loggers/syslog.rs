@@ -1,8 +1,8 @@
 //! `syslog`: sends entries to a server that speaks syslog.
 
 use super::{BatchOptions, base, common, with_batches, with_entry};
-use crate::plugins::{Mapping, Notes, Surroundings, read};
-use crate::schema::{Shape, boolean, integer, object, text};
+use crate::plugins::{PluginAdapter, PluginContext, Warnings, read};
+use crate::schema::{Schema, boolean, integer, object, text};
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::LazyLock;
@@ -22,11 +22,11 @@ struct Options {
     timeout: u64,
 }
 
-impl Mapping for Syslog {
+impl PluginAdapter for Syslog {
     common!("syslog", 401);
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             let shape = object([
                 ("host", text()),
                 ("port", integer()),
@@ -45,8 +45,8 @@ impl Mapping for Syslog {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &Surroundings<'_>,
-        notes: &mut Notes,
+        surroundings: &PluginContext<'_>,
+        notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         serde_json::to_value(Config {

@@ -1,8 +1,8 @@
 //! `tcp-logger`: sends entries to a TCP server.
 
 use super::{BatchOptions, base, common, with_batches, with_entry};
-use crate::plugins::{Mapping, Notes, Surroundings, read};
-use crate::schema::{Shape, boolean, integer, object, text};
+use crate::plugins::{PluginAdapter, PluginContext, Warnings, read};
+use crate::schema::{Schema, boolean, integer, object, text};
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::LazyLock;
@@ -23,11 +23,11 @@ struct Options {
     batch_max_size: usize,
 }
 
-impl Mapping for TcpLogger {
+impl PluginAdapter for TcpLogger {
     common!("tcp-logger", 405);
 
-    fn shape(&self) -> &'static Shape {
-        static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    fn shape(&self) -> &'static Schema {
+        static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
             let shape = object([
                 ("host", text()),
                 ("port", integer().at_least(0)),
@@ -43,8 +43,8 @@ impl Mapping for TcpLogger {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &Surroundings<'_>,
-        notes: &mut Notes,
+        surroundings: &PluginContext<'_>,
+        notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         serde_json::to_value(Config {

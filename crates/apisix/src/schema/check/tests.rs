@@ -3,7 +3,7 @@
 use super::super::*;
 use serde_json::json;
 
-fn example() -> Shape {
+fn example() -> Schema {
     object([
         ("count", integer().at_least(1).at_most(9)),
         ("name", text().length(2, 4).pattern("^[a-z]+$").or("abc")),

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn what_tells_how_a_gateway_is_doing_wants_a_key_from_elsewhere() {
     let guard = |keys: &[&str]| Guard {
-        door: Door::Apisix,
+        dialect: Dialect::Apisix,
         users: Users::default(),
         audit: Audit::default(),
         keys: keys.iter().map(|key| ((*key).to_owned(), Role::Admin)).collect(),
@@ -58,7 +58,7 @@ fn apisix_keys_are_as_its_configuration_says() {
         ),
     ] {
         let guard = Guard {
-            door: Door::Apisix,
+            dialect: Dialect::Apisix,
             users: Users::default(),
             audit: Audit::default(),
             keys: keys.iter().map(|key| ((*key).to_owned(), Role::Admin)).collect(),

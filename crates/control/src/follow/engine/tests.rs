@@ -12,11 +12,11 @@ fn service(number: u64) -> (Key, Arc<[u8]>) {
 #[test]
 fn rather_the_last_known_good_than_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
-    let file = KeptFile {
+    let file = LastKnownGoodFile {
         path: folder.path().join("kept"),
         keys: None,
     };
-    let keeper = Keeper::start(file.clone(), || {}, |_| {}).expect("a thread");
+    let keeper = LastKnownGoodWriter::start(file.clone(), || {}, |_| {}).expect("a thread");
     let mut documents = Documents::default();
     for number in 1..=3 {
         let (key, value) = service(number);
@@ -31,7 +31,7 @@ fn rather_the_last_known_good_than_nothing() {
     let followed = Followed::default();
     let engine = Engine {
         registry: weir_plugins::registry(),
-        carry: Carry::default(),
+        carry: PersistentState::default(),
         rest: 1,
         acme: Wanted::default(),
         secrets: Secrets::default(),
@@ -41,8 +41,8 @@ fn rather_the_last_known_good_than_nothing() {
         }),
         purge: Box::new(|_| {}),
     };
-    let mut work = Work::new(engine, &DoorOptions::default(), None, Some(file));
-    work.take(Input::Heard(Heard::Whole {
+    let mut work = Work::new(engine, &DialectOptions::default(), None, Some(file));
+    work.take(EngineEvent::Heard(SourceEvent::Whole {
         documents: vec![service(9)],
         revision: Revision(7),
     }));

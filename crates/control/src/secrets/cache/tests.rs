@@ -22,8 +22,8 @@ fn place(address: std::net::SocketAddr, name: &str) -> Place {
     }
 }
 
-fn lead(place: &Place) -> Lead {
-    Lead {
+fn lead(place: &Place) -> SecretTarget {
+    SecretTarget {
         place: place.clone(),
         field: None,
         life: Duration::from_secs(60),

@@ -1,6 +1,6 @@
 //! What is wrong with a configuration, entity by entity, as the original tells it to those who ask for it so.
 
-use crate::document::family::{FAMILIES, Family, family};
+use crate::document::entity_type::{ENTITY_TYPES, EntityType, family};
 use crate::schema::Kind;
 use serde_json::{Map, Value, json};
 
@@ -33,7 +33,7 @@ pub fn flatten(document: &Value, fields: &mut Value) -> Vec<Value> {
 }
 
 /// Adds what is wrong with an entity, and with those that stand inside of it.
-fn add(family: &'static Family, mut entity: Value, complaint: Value, flattened: &mut Vec<Value>) {
+fn add(family: &'static EntityType, mut entity: Value, complaint: Value, flattened: &mut Vec<Value>) {
     let mut complaints = match complaint {
         Value::String(text) => Map::from_iter([(WHOLE.to_owned(), json!([text]))]),
         Value::Object(complaints) => complaints,
@@ -55,11 +55,11 @@ fn add(family: &'static Family, mut entity: Value, complaint: Value, flattened: 
             }
         }
         let complaint = complaints.remove(field.name);
-        if let (Some(target), Some(complaint)) = (crate::document::family::family(target), complaint) {
+        if let (Some(target), Some(complaint)) = (crate::document::entity_type::family(target), complaint) {
             add(target, inner, complaint, flattened);
         }
     }
-    for child in FAMILIES {
+    for child in ENTITY_TYPES {
         let Some((child, foreign)) = family.child(child.name) else {
             continue;
         };
@@ -95,10 +95,10 @@ fn remove(entity: &mut Value, field: &str) {
 
 fn key_of(entity: &Value) -> Option<Value> {
     let id = entity.get("id")?.as_str()?;
-    super::super::place::uuid(id).map(|_| json!({ "id": id }))
+    super::super::path::uuid(id).map(|_| json!({ "id": id }))
 }
 
-fn described(family: &Family, entity: Value, errors: Vec<Value>) -> Value {
+fn described(family: &EntityType, entity: Value, errors: Vec<Value>) -> Value {
     let mut described = Map::new();
     if let Some(name) = entity
         .get("name")

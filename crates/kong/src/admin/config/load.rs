@@ -2,10 +2,10 @@
 
 use crate::Options;
 use crate::admin::failure::{self, Failure};
-use crate::admin::plan::Site;
+use crate::admin::plan::WorkspaceView;
 use crate::admin::table::foreign_id;
-use crate::admin::{complete, hashes, special, unserved};
-use crate::document::family::{FAMILIES, Family, IdFrom, family};
+use crate::admin::{entity_rules, password_hash, render_entity, unserved};
+use crate::document::entity_type::{ENTITY_TYPES, EntityType, IdFrom, family};
 use crate::document::{entities_as_written, raw_entities};
 use crate::schema::Kind;
 use serde_json::{Map, Value, json};
@@ -18,7 +18,7 @@ use weir_store::Change;
 
 /// The entities of a configuration as they are stored.
 pub struct Loaded {
-    entities: Vec<(&'static Family, Map<String, Value>)>,
+    entities: Vec<(&'static EntityType, Map<String, Value>)>,
 }
 
 impl Loaded {
@@ -51,7 +51,7 @@ impl Loaded {
     ///
     /// # Errors
     /// An entity has no name in the store.
-    pub fn changes(&self, site: Site<'_>) -> Result<Vec<Change>, Failure> {
+    pub fn changes(&self, site: WorkspaceView<'_>) -> Result<Vec<Change>, Failure> {
         let mut changes = Vec::new();
         let mut kept: HashSet<(&str, Uuid)> = HashSet::with_capacity(self.entities.len());
         for (family, fields) in &self.entities {
@@ -62,7 +62,7 @@ impl Loaded {
                 changes.push(site.put(family, fields)?);
             }
         }
-        for family in FAMILIES.iter().filter(|family| !family.is("workspaces")) {
+        for family in ENTITY_TYPES.iter().filter(|family| !family.is("workspaces")) {
             for old in site.workspace.table(family).all(Uuid::nil()) {
                 if !kept.contains(&(family.name, old.id)) {
                     changes.push(site.delete(family, old.id)?);
@@ -96,7 +96,7 @@ impl Loaded {
 
 /// An entity as it is stored: complete, with references in the form that calls have them in.
 fn stored(
-    family: &'static Family,
+    family: &'static EntityType,
     mut fields: Map<String, Value>,
     hashes_passwords: bool,
     now: SystemTime,
@@ -108,21 +108,21 @@ fn stored(
             (Kind::Foreign(_), Some(Value::String(id))) => json!({ "id": id }),
             (_, Some(_)) => continue,
             _ if matches!(field.name, "created_at" | "updated_at") => since.as_secs().into(),
-            _ if special::is_made_up(family, field.name) => hashes::random_text().into(),
+            _ if entity_rules::is_made_up(family, field.name) => password_hash::random_text().into(),
             _ => continue,
         };
         fields.insert(field.name.to_owned(), made);
     }
     if hashes_passwords {
         let given = fields.clone();
-        special::transform(family, &mut fields, &given);
+        entity_rules::transform(family, &mut fields, &given);
     }
-    if let Some(definition) = complete::definition(family, &fields)
+    if let Some(definition) = render_entity::definition(family, &fields)
         && let Some(Value::Object(config)) = fields.get_mut("config")
     {
-        complete::complete(&definition.config, config);
+        render_entity::complete(&definition.config, config);
     }
-    complete::complete(family.record, &mut fields);
+    render_entity::complete(family.record, &mut fields);
     fields
 }
 
@@ -179,7 +179,7 @@ fn shown(document: &Value, mut found: Diagnostic) -> Diagnostic {
 
 /// Whether a place is that of an entity.
 fn is_entity(steps: &[PathStep]) -> bool {
-    let mut around: Option<&'static Family> = None;
+    let mut around: Option<&'static EntityType> = None;
     for pair in steps.chunks(2) {
         let [PathStep::Field(name), PathStep::Index(_)] = pair else {
             return false;
@@ -234,12 +234,12 @@ pub fn with_ids(document: &Value, found: &[Diagnostic]) -> Value {
 }
 
 /// The entities of a workspace as a configuration.
-pub fn export(site: Site<'_>) -> Value {
+pub fn export(site: WorkspaceView<'_>) -> Value {
     let mut document = Map::new();
     document.insert("_format_version".to_owned(), "3.0".into());
     // Passwords are hashed already.
     document.insert("_transform".to_owned(), false.into());
-    for family in FAMILIES.iter().filter(|family| !family.is("workspaces")) {
+    for family in ENTITY_TYPES.iter().filter(|family| !family.is("workspaces")) {
         let members: Vec<Value> = site
             .workspace
             .table(family)

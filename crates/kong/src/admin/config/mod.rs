@@ -3,12 +3,11 @@
 mod flatten;
 mod load;
 mod yaml;
-
-use super::answer::Answer;
 use super::call::{Call, Given};
 use super::commit::Writer;
 use super::failure::{self, Failure};
-use super::plan::{Plan, Site};
+use super::plan::{Plan, WorkspaceView};
+use super::response::ApiResponse;
 use super::state::State;
 use super::{Admin, DEFAULT_WORKSPACE};
 use crate::Options;
@@ -22,7 +21,7 @@ use weir_store::Revision;
 
 /// The hash of the configuration that was taken last, and the revision from which it was that.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Taken {
+pub struct AppliedConfig {
     hash: Vec<u8>,
     workspace: String,
     revision: Revision,
@@ -58,7 +57,7 @@ pub fn is_meant(call: &Call) -> bool {
 ///
 /// # Errors
 /// Why it is refused; nothing was changed.
-pub async fn answer(admin: &Admin, call: &Call) -> Result<Answer, Failure> {
+pub async fn answer(admin: &Admin, call: &Call) -> Result<ApiResponse, Failure> {
     if admin.options.has_no_config && matches!(call.method, Method::GET | Method::HEAD | Method::POST) {
         return Err(Failure::message(
             StatusCode::BAD_REQUEST,
@@ -66,26 +65,26 @@ pub async fn answer(admin: &Admin, call: &Call) -> Result<Answer, Failure> {
         ));
     }
     match call.method {
-        Method::OPTIONS => Ok(Answer::options("GET, HEAD, OPTIONS, POST")),
+        Method::OPTIONS => Ok(ApiResponse::options("GET, HEAD, OPTIONS, POST")),
         Method::GET | Method::HEAD => {
             let state = admin.state();
-            let mut config = load::export(Site::of(&state, call, SystemTime::now()));
+            let mut config = load::export(WorkspaceView::of(&state, call, SystemTime::now()));
             if !call.rights.may_write(&call.workspace) {
                 secrets::hide(&mut config);
             }
-            let answer = Answer::ok(&json!({ "config": yaml::write(&config) }));
+            let answer = ApiResponse::ok(&json!({ "config": yaml::write(&config) }));
             Ok(answer.with_revision(state.changed))
         }
         Method::POST => take(admin, call).await,
-        _ => Ok(Answer::method_not_allowed()),
+        _ => Ok(ApiResponse::method_not_allowed()),
     }
 }
 
-async fn take(admin: &Admin, call: &Call) -> Result<Answer, Failure> {
+async fn take(admin: &Admin, call: &Call) -> Result<ApiResponse, Failure> {
     let brought = read(call)?;
     let hash = hash(&brought.document);
     if brought.check_hash && admin.is_taken(&hash, &call.workspace) {
-        return Ok(Answer::bytes(StatusCode::NOT_MODIFIED, Vec::new()));
+        return Ok(ApiResponse::bytes(StatusCode::NOT_MODIFIED, Vec::new()));
     }
     let text = admin.file.as_ref().map(|_| brought.document.text());
     let loaded = load(admin, brought.document, brought.flatten_errors).await?;
@@ -124,10 +123,10 @@ pub async fn read_text(admin: &Admin, text: String, writer: &Writer) -> Result<(
             tracing::error!(%reason, "the configuration that is served cannot be read for the Admin API");
         })?;
     let plan = |state: &State| {
-        let site = Site::new(state, DEFAULT_WORKSPACE, SystemTime::now());
+        let site = WorkspaceView::new(state, DEFAULT_WORKSPACE, SystemTime::now());
         Ok(Plan {
             changes: loaded.changes(site)?,
-            answer: Answer::no_content(),
+            answer: ApiResponse::no_content(),
             has_document: false,
         })
     };
@@ -139,7 +138,7 @@ pub async fn read_text(admin: &Admin, text: String, writer: &Writer) -> Result<(
 async fn load(admin: &Admin, document: Document, flatten_errors: bool) -> Result<Loaded, Failure> {
     let options = admin.options.translation;
     let loading = tokio::task::spawn_blocking(move || load_document(document, &options, flatten_errors));
-    loading.await.map_err(|_| Failure(Answer::unexpected()))?
+    loading.await.map_err(|_| Failure(ApiResponse::unexpected()))?
 }
 
 fn load_document(document: Document, options: &Options, flatten_errors: bool) -> Result<Loaded, Failure> {
@@ -166,7 +165,7 @@ fn load_document(document: Document, options: &Options, flatten_errors: bool) ->
             } else {
                 flattened.into()
             };
-            return Failure(Answer::json(StatusCode::BAD_REQUEST, &body));
+            return Failure(ApiResponse::json(StatusCode::BAD_REQUEST, &body));
         }
         Failure::declarative(&fields)
     })
@@ -174,10 +173,10 @@ fn load_document(document: Document, options: &Options, flatten_errors: bool) ->
 
 fn plan(state: &State, call: &Call, loaded: &Loaded) -> Result<Plan, Failure> {
     call.check_match(Some(state.changed))?;
-    let site = Site::of(state, call, SystemTime::now());
+    let site = WorkspaceView::of(state, call, SystemTime::now());
     Ok(Plan {
         changes: loaded.changes(site)?,
-        answer: Answer::json(StatusCode::CREATED, &loaded.told()).with_warnings(loaded.warnings()),
+        answer: ApiResponse::json(StatusCode::CREATED, &loaded.told()).with_warnings(loaded.warnings()),
         has_document: false,
     })
 }
@@ -281,7 +280,7 @@ impl Admin {
             .taken
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        *taken = Some(Taken {
+        *taken = Some(AppliedConfig {
             hash,
             workspace: workspace.to_owned(),
             revision,

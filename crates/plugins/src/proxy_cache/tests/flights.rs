@@ -18,18 +18,18 @@ fn seats() -> (Arc<Zone>, impl Fn(u64) -> Seat) {
     (zone, move |at_ms| flying.lead([7; 32], at_ms, 100))
 }
 
-fn waits(seat: Seat) -> flight::Landing {
+fn waits(seat: Seat) -> flight::FetchCompleted {
     match seat {
-        Seat::Wait(landing) => landing,
-        Seat::Lead(_) => panic!("it leads"),
+        Seat::Suspend(landing) => landing,
+        Seat::FetchLeader(_) => panic!("it leads"),
         Seat::Full => panic!("there is no room"),
     }
 }
 
-fn leads(seat: Seat) -> flight::Lead {
+fn leads(seat: Seat) -> flight::FetchLeader {
     match seat {
-        Seat::Lead(lead) => lead,
-        Seat::Wait(_) => panic!("it waits"),
+        Seat::FetchLeader(lead) => lead,
+        Seat::Suspend(_) => panic!("it waits"),
         Seat::Full => panic!("there is no room"),
     }
 }
@@ -67,7 +67,7 @@ fn callers_beyond_the_bound_do_not_wait() {
     waiting.push(waits(seat(0)));
     drop(lead);
     let mut context = Context::from_waker(Waker::noop());
-    let has_landed = |landing: &mut flight::Landing| Pin::new(landing).poll(&mut context).is_ready();
+    let has_landed = |landing: &mut flight::FetchCompleted| Pin::new(landing).poll(&mut context).is_ready();
     assert!(waiting.iter_mut().all(has_landed));
     drop(waiting);
     drop(leads(seat(0)));
@@ -82,7 +82,7 @@ fn a_leader_leads_no_longer_than_others_wait() {
     let second = leads(seat(101));
     let mut late = waits(seat(102));
     let mut context = Context::from_waker(Waker::noop());
-    let mut is_over = |landing: &mut flight::Landing| Pin::new(landing).poll(&mut context).is_ready();
+    let mut is_over = |landing: &mut flight::FetchCompleted| Pin::new(landing).poll(&mut context).is_ready();
     assert!(!is_over(&mut early) && !is_over(&mut late));
     drop(first);
     // The second one leads still.

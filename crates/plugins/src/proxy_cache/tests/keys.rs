@@ -51,7 +51,7 @@ fn variants_and_consumers_are_told_apart() {
             &[("Authorization", header)][..usize::from(!header.is_empty())],
         );
         if !mark.is_empty() {
-            exchange.mark_caller(mark.as_bytes());
+            exchange.add_fingerprint(mark.as_bytes());
         }
         let found = match cache.on_request(&mut exchange) {
             Outcome::Continue => answer(&cache, &mut exchange, 200, &[], mark),
@@ -84,10 +84,10 @@ fn variants_and_consumers_are_told_apart() {
         let mut exchange = exchange();
         prepare(&mut exchange, "GET /guest", &[("Authorization", header)]);
         match is_marked {
-            true => exchange.mark_caller(b""),
+            true => exchange.add_fingerprint(b""),
             false => exchange.identity = Some(identity("guest", None)),
         }
-        assert!(!exchange.is_marked());
+        assert!(!exchange.has_fingerprint());
         let found = match cache.on_request(&mut exchange) {
             Outcome::Continue => answer(&cache, &mut exchange, 200, &[], header),
             other => word(&other),

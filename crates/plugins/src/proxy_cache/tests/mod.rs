@@ -11,7 +11,7 @@ use crate::testkit::*;
 use serde_json::json;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
-use weir_plugin::{Exchange, Outcome, Wait};
+use weir_plugin::{Exchange, Outcome, Suspend};
 
 type Cache = Arc<dyn Filter>;
 
@@ -204,7 +204,7 @@ fn clients_that_have_it_are_told_so() {
 
 fn wait(cache: &Cache, exchange: &mut Exchange) -> Pin<Box<dyn Future<Output = ()>>> {
     match cache.on_request(exchange) {
-        Outcome::Wait(Wait {
+        Outcome::Suspend(Suspend {
             event: Some(event), ..
         }) => event,
         other => panic!("{other:?}"),

@@ -3,13 +3,13 @@
 use super::*;
 use std::collections::HashMap;
 use std::sync::Mutex;
-use weir_plugin::{Shelf, ShelfKey, ShelfReader, Shelves};
+use weir_plugin::{DiskCache, DiskCacheKey, DiskCacheReader, DiskCaches};
 
 /// A shelf in memory, which outlives the zones that use it. Reads are done when it is told to.
 #[derive(Default)]
 struct Board {
-    kept: Mutex<HashMap<ShelfKey, Vec<u8>>>,
-    waiting: Mutex<Vec<(ShelfKey, ShelfReader)>>,
+    kept: Mutex<HashMap<DiskCacheKey, Vec<u8>>>,
+    waiting: Mutex<Vec<(DiskCacheKey, DiskCacheReader)>>,
 }
 
 impl Board {
@@ -24,26 +24,26 @@ impl Board {
 
 struct Shared(Arc<Board>);
 
-impl Shelf for Shared {
-    fn may_have(&self, key: &ShelfKey) -> bool {
+impl DiskCache for Shared {
+    fn may_have(&self, key: &DiskCacheKey) -> bool {
         self.0.kept.lock().expect("not poisoned").contains_key(key)
     }
 
-    fn read(&self, key: ShelfKey, then: ShelfReader) {
+    fn read(&self, key: DiskCacheKey, then: DiskCacheReader) {
         self.0.waiting.lock().expect("not poisoned").push((key, then));
     }
 
-    fn write(&self, key: ShelfKey, data: Vec<u8>) {
+    fn write(&self, key: DiskCacheKey, data: Vec<u8>) {
         self.0.kept.lock().expect("not poisoned").insert(key, data);
     }
 
-    fn remove(&self, key: ShelfKey) {
+    fn remove(&self, key: DiskCacheKey) {
         self.0.kept.lock().expect("not poisoned").remove(&key);
     }
 }
 
-impl Shelves for Shared {
-    fn open(&self, folder: &str, max_bytes: u64) -> Arc<dyn Shelf> {
+impl DiskCaches for Shared {
+    fn open(&self, folder: &str, max_bytes: u64) -> Arc<dyn DiskCache> {
         assert_eq!((folder, max_bytes), ("/cache", 1 << 20));
         Arc::new(Self(Arc::clone(&self.0)))
     }
@@ -62,7 +62,7 @@ fn call_with(cache: &Cache, board: &Board, line: &str, request: &[(&str, &str)],
     let mut context = Context::from_waker(Waker::noop());
     for _ in 0..4 {
         match cache.on_request(&mut exchange) {
-            Outcome::Wait(Wait { event, .. }) => {
+            Outcome::Suspend(Suspend { event, .. }) => {
                 let mut event = event.expect("an event");
                 assert!(event.as_mut().poll(&mut context).is_pending());
                 board.work();
@@ -119,7 +119,7 @@ fn a_shelf_that_is_busy_costs_nothing_but_the_hit() {
     let cache = start(&board);
     let mut exchange = exchange();
     prepare(&mut exchange, "GET /a", &[]);
-    let Outcome::Wait(Wait {
+    let Outcome::Suspend(Suspend {
         event: Some(mut event),
         ..
     }) = cache.on_request(&mut exchange)
@@ -132,7 +132,7 @@ fn a_shelf_that_is_busy_costs_nothing_but_the_hit() {
     assert!(event.as_mut().poll(&mut context).is_ready());
     for _ in 0..3 {
         match cache.on_request(&mut exchange) {
-            Outcome::Wait(_) => board.waiting.lock().expect("not poisoned").clear(),
+            Outcome::Suspend(_) => board.waiting.lock().expect("not poisoned").clear(),
             outcome => {
                 assert_eq!(word(&outcome), "continue");
                 return;

@@ -32,7 +32,7 @@ fn tell(cache: &Cache, step: &Step<'_>) -> String {
         Outcome::Reply(reply) => {
             let shared = reply.shared.expect("an answer from the cache");
             let mut headers = Headers::clone(&shared.headers);
-            headers.absorb(&exchange.response_headers);
+            headers.prepend_all(&exchange.response_headers);
             exchange.response_headers.clear();
             shown(reply.status, &headers, shared.part())
         }

@@ -49,7 +49,7 @@ fn secrets_are_not_shown() {
     let shown = format!("{config:?}");
     assert!(!shown.contains("secret"), "{shown}");
     let grpc = GrpcTarget {
-        metadata: shape::texts(&[("authorization", "secret-3")]),
+        metadata: span_config::texts(&[("authorization", "secret-3")]),
         ..GrpcTarget::default()
     };
     assert!(!format!("{grpc:?}").contains("secret"));

@@ -40,7 +40,7 @@ fn run(filter: &dyn Filter, exchange: &mut Exchange, record: &CallRecord<'_>) ->
 
 fn account(filter: &dyn Filter, exchange: &mut Exchange, record: &CallRecord<'_>) -> Vec<LogEntry> {
     let mut out = Vec::new();
-    if filter.phases().log && filter.wants_account(exchange) {
+    if filter.phases().log && filter.wants_log(exchange) {
         filter.on_log(exchange, record, &mut out);
     }
     out

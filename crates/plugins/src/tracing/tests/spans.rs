@@ -3,7 +3,7 @@
 use super::*;
 use crate::testkit::identity;
 use prost::Message;
-use weir_plugin::{FailedTry, LogSink, RouteFacts};
+use weir_plugin::{FailedTry, LogSink, RouteInfo};
 
 /// The parts of OTLP that are told, as its `.proto` files number them.
 mod proto {
@@ -103,10 +103,10 @@ mod proto {
 fn call(headers: &[(&str, &str)]) -> Exchange {
     let mut exchange = exchange();
     prepare(&mut exchange, "GET /p?a=1", headers);
-    exchange.route = Some(Arc::new(RouteFacts {
+    exchange.route = Some(Arc::new(RouteInfo {
         name: "r1".into(),
         service: "s1".into(),
-        ..RouteFacts::default()
+        ..RouteInfo::default()
     }));
     exchange.identity = Some(identity("alice", Some("c1")));
     exchange

@@ -1,6 +1,6 @@
 //! Reads field lists of HPACK (RFC 7541), each by what those before it have left. What fields mean is not asked.
 
-use super::table::{self, Found, Kepts, Known};
+use super::table::{self, DynamicTable, TableEntry, ValidationHint};
 use super::{Malformed, huffman, read_number};
 
 /// How much is kept for a peer (`SETTINGS_HEADER_TABLE_SIZE`): the value that needs no telling.
@@ -10,7 +10,7 @@ const USUAL_STRING: usize = 4096;
 
 /// Reads the field lists of one direction of a connection, of which each builds on those before.
 pub struct Decoder {
-    kept: Kepts,
+    kept: DynamicTable,
     /// For strings that have to be decoded.
     name: Vec<u8>,
     value: Vec<u8>,
@@ -19,7 +19,7 @@ pub struct Decoder {
 impl Default for Decoder {
     fn default() -> Self {
         Self {
-            kept: Kepts::new(TABLE_BYTES),
+            kept: DynamicTable::new(TABLE_BYTES),
             name: Vec::new(),
             value: Vec::new(),
         }
@@ -34,14 +34,14 @@ impl Decoder {
     pub fn decode(
         &mut self,
         mut block: &[u8],
-        mut take: impl FnMut(&[u8], &[u8], Known) -> bool,
+        mut take: impl FnMut(&[u8], &[u8], ValidationHint) -> bool,
     ) -> Result<(), Malformed> {
         let mut may_resize = true;
         while let Some(first) = block.first() {
             match first {
                 0x80.. => {
                     let (number, rest) = read_number(block, 7)?;
-                    let Found { name, value, known } = self.kept.get(number).ok_or(Malformed)?;
+                    let TableEntry { name, value, known } = self.kept.get(number).ok_or(Malformed)?;
                     take(name, value, known);
                     block = rest;
                 }
@@ -68,22 +68,22 @@ impl Decoder {
     fn literal<'b>(
         &mut self,
         block: &'b [u8],
-        take: &mut impl FnMut(&[u8], &[u8], Known) -> bool,
+        take: &mut impl FnMut(&[u8], &[u8], ValidationHint) -> bool,
     ) -> Result<&'b [u8], Malformed> {
         let is_kept = block[0] & 0x40 != 0;
         let (number, rest) = read_number(block, if is_kept { 6 } else { 4 })?;
         let (name, known, rest) = if number == 0 {
             let (name, rest) = read_string(rest, &mut self.name)?;
-            (name, Known::Nothing, rest)
+            (name, ValidationHint::Nothing, rest)
         } else if let Some((name, _)) = table::fixed(number) {
-            (name, Known::Name, rest)
+            (name, ValidationHint::Name, rest)
         } else {
             let found = self.kept.get(number).ok_or(Malformed)?;
             // A place of its own: keeping the field may push the one out whose name it has.
             self.name.clear();
             self.name.extend_from_slice(found.name);
             let known = match found.known {
-                Known::Field => Known::Name,
+                ValidationHint::Field => ValidationHint::Name,
                 known => known,
             };
             (&self.name[..], known, rest)

@@ -7,7 +7,7 @@ mod table;
 
 pub use decoder::Decoder;
 pub use encoder::{end_frame, push_field, push_indexed, push_lines, push_status};
-pub use table::Known;
+pub use table::ValidationHint;
 
 /// What is no field list. Nothing that comes later on the connection can be read either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -25,7 +25,7 @@ pub const FIXED: [(&str, &str); 61] = [
 
 /// A field that was kept: where its name and its value are, one behind the other.
 #[derive(Clone, Copy)]
-struct Kept {
+struct DynamicEntry {
     start: usize,
     name_len: usize,
     len: usize,
@@ -34,15 +34,15 @@ struct Kept {
 
 /// A field that a number stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found<'t> {
+pub struct TableEntry<'t> {
     pub name: &'t [u8],
     pub value: &'t [u8],
-    pub known: Known,
+    pub known: ValidationHint,
 }
 
 /// What was found good of a field when it came first, and need not be looked at again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Known {
+pub enum ValidationHint {
     Nothing,
     /// Its name.
     Name,
@@ -51,16 +51,16 @@ pub enum Known {
 }
 
 /// The fields that were kept.
-pub struct Kepts {
+pub struct DynamicTable {
     /// The newest first.
-    fields: VecDeque<Kept>,
+    fields: VecDeque<DynamicEntry>,
     /// Their names and values, the oldest first, behind what is kept no more.
     bytes: Vec<u8>,
     size: usize,
     max_size: usize,
 }
 
-impl Kepts {
+impl DynamicTable {
     /// None, and room for so many bytes.
     pub fn new(max_size: usize) -> Self {
         Self {
@@ -92,7 +92,7 @@ impl Kepts {
         self.bytes.extend_from_slice(name);
         self.bytes.extend_from_slice(value);
         self.size += len + OVERHEAD;
-        self.fields.push_front(Kept {
+        self.fields.push_front(DynamicEntry {
             start,
             name_len: name.len(),
             len,
@@ -119,21 +119,21 @@ impl Kepts {
 
     /// The field of a number.
     #[inline]
-    pub fn get(&self, number: usize) -> Option<Found<'_>> {
+    pub fn get(&self, number: usize) -> Option<TableEntry<'_>> {
         let Some(place) = number.checked_sub(FIXED.len() + 1) else {
             let (name, value) = fixed(number)?;
-            let known = Known::Name;
-            return Some(Found { name, value, known });
+            let known = ValidationHint::Name;
+            return Some(TableEntry { name, value, known });
         };
         let kept = self.fields.get(place)?;
         let bytes = &self.bytes[kept.start..kept.start + kept.len];
         let (name, value) = bytes.split_at(kept.name_len);
         let known = if kept.is_good {
-            Known::Field
+            ValidationHint::Field
         } else {
-            Known::Nothing
+            ValidationHint::Nothing
         };
-        Some(Found { name, value, known })
+        Some(TableEntry { name, value, known })
     }
 }
 
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn fields_stay_what_they_are_however_many_come() {
-        let mut kepts = Kepts::new(200);
+        let mut kepts = DynamicTable::new(200);
         let field = |number: usize| (format!("name-{number}"), "v".repeat(number % 60));
         for number in 0..500 {
             let (name, value) = field(number);
@@ -158,10 +158,14 @@ mod tests {
             for back in 0..kepts.fields.len() {
                 let (name, value) = field(number - back);
                 let is_good = (number - back) % 2 == 0;
-                let wanted = Found {
+                let wanted = TableEntry {
                     name: name.as_bytes(),
                     value: value.as_bytes(),
-                    known: if is_good { Known::Field } else { Known::Nothing },
+                    known: if is_good {
+                        ValidationHint::Field
+                    } else {
+                        ValidationHint::Nothing
+                    },
                 };
                 assert_eq!(kepts.get(62 + back), Some(wanted), "{number} {back}");
             }

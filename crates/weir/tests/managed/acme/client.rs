@@ -6,12 +6,16 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_model::Model;
-use weir_snapshot::Carry;
+use weir_snapshot::PersistentState;
 
 /// The certificate that a client is shown who asks for this name; `None`: there was no handshake.
 pub fn shown(port: u16, name: &str) -> Option<Vec<u8>> {
     // As the gateway meets servers whose certificates need not be good.
-    let compiled = weir_snapshot::compile(&Model::default(), &weir_plugins::registry(), &Carry::default());
+    let compiled = weir_snapshot::compile(
+        &Model::default(),
+        &weir_plugins::registry(),
+        &PersistentState::default(),
+    );
     let (snapshot, _) = compiled.expect("an empty model");
     let config = Arc::clone(&snapshot.elsewhere.tls(false).expect("TLS").config);
     let name = ServerName::try_from(name.to_owned()).expect("a name");

@@ -1,0 +1,137 @@
+//! What the Admin API answers: status, body and headers. What is asked, and of what, stands elsewhere.
+
+use axum::body::Body;
+use axum::http::header::{CONTENT_TYPE, HeaderName, HeaderValue, SERVER, WARNING};
+use axum::http::{Response, StatusCode};
+use serde::Serialize;
+use serde_json::json;
+
+/// What clients take the version of APISIX from.
+pub const SERVER_NAME: HeaderValue = HeaderValue::from_static("APISIX/3.18.0");
+/// The answer to a write that is only tried has it, as its request had.
+pub const DRY_RUN: HeaderName = HeaderName::from_static("weir-dry-run");
+
+/// So many warnings are told.
+const MAX_WARNINGS: usize = 10;
+
+/// An answer, with the headers of its own.
+#[derive(Debug, Clone)]
+pub struct ApiResponse {
+    pub status: StatusCode,
+    pub body: Vec<u8>,
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// What a call comes to: an answer, or another one that ends it early.
+pub type Outcome<T = ApiResponse> = Result<T, ApiResponse>;
+
+impl ApiResponse {
+    /// No body.
+    pub fn empty(status: StatusCode) -> Self {
+        Self {
+            status,
+            body: Vec::new(),
+            headers: Vec::new(),
+        }
+    }
+
+    /// A value as JSON.
+    pub fn json(status: StatusCode, value: &impl Serialize) -> Self {
+        let body = serde_json::to_vec(value).map(|mut body| {
+            body.push(b'\n');
+            body
+        });
+        Self {
+            // Values that come from JSON can be written as JSON.
+            body: body.unwrap_or_default(),
+            ..Self::empty(status)
+        }
+    }
+
+    /// A text as it is.
+    pub fn text(status: StatusCode, text: &str) -> Self {
+        Self {
+            body: text.as_bytes().to_vec(),
+            ..Self::empty(status)
+        }
+    }
+
+    /// `{"error_msg": …}`.
+    pub fn error(status: StatusCode, message: impl Into<String>) -> Self {
+        Self::json(status, &json!({"error_msg": message.into()}))
+    }
+
+    /// The caller's mistake.
+    pub fn bad(message: impl Into<String>) -> Self {
+        Self::error(StatusCode::BAD_REQUEST, message)
+    }
+
+    /// There is no such document.
+    pub fn no_key() -> Self {
+        Self::json(StatusCode::NOT_FOUND, &json!({"message": "Key not found"}))
+    }
+
+    /// With a header. A value that cannot stand in a header is left out.
+    #[must_use]
+    pub fn with(mut self, name: HeaderName, value: &str) -> Self {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.headers.push((name, value));
+        }
+        self
+    }
+
+    /// An answer about resources, which says in which form it tells of them.
+    #[must_use]
+    pub fn versioned(self) -> Self {
+        self.with(HeaderName::from_static("x-api-version"), "v3")
+    }
+
+    /// With what is to be said of documents that are stored and not served as they are written.
+    #[must_use]
+    pub fn with_warnings(self, found: impl Iterator<Item: ToString>) -> Self {
+        let mut texts: Vec<String> = found.map(|it| it.to_string()).collect();
+        texts.sort();
+        texts.dedup();
+        texts.truncate(MAX_WARNINGS);
+        match texts.is_empty() {
+            true => self,
+            false => self.with(
+                WARNING,
+                &format!("299 weir \"{}\"", texts.join("; ").replace('"', "'")),
+            ),
+        }
+    }
+
+    /// The whole response.
+    pub fn into_response(self) -> Response<Body> {
+        let mut response = Response::new(Body::from(self.body));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        for (name, value) in [
+            (CONTENT_TYPE, HeaderValue::from_static("application/json")),
+            (SERVER, SERVER_NAME),
+            (
+                HeaderName::from_static("access-control-allow-origin"),
+                HeaderValue::from_static("*"),
+            ),
+            (
+                HeaderName::from_static("access-control-allow-credentials"),
+                HeaderValue::from_static("true"),
+            ),
+            (
+                HeaderName::from_static("access-control-expose-headers"),
+                HeaderValue::from_static("*"),
+            ),
+            (
+                HeaderName::from_static("access-control-max-age"),
+                HeaderValue::from_static("3600"),
+            ),
+        ] {
+            headers.insert(name, value);
+        }
+        for (name, value) in self.headers {
+            headers.insert(name, value);
+        }
+        response
+    }
+}

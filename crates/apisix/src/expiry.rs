@@ -1,0 +1,49 @@
+//! When a document goes by itself: that is noted in it, for whoever finds it in a history. No dialect shows it.
+
+use serde_json::Value;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// The field with the end, in milliseconds since 1970.
+const FIELD: &str = "_ends_at";
+
+/// Notes the end in a document.
+pub(crate) fn note(document: &mut Value, end: SystemTime) {
+    let millis = end.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    if let (Some(fields), Ok(millis)) = (document.as_object_mut(), u64::try_from(millis)) {
+        fields.insert(FIELD.to_owned(), millis.into());
+    }
+}
+
+/// Takes the end out of a document that was read.
+pub(crate) fn take_out(document: &mut Value) {
+    if let Some(fields) = document.as_object_mut() {
+        fields.shift_remove(FIELD);
+    }
+}
+
+/// When a document of the store goes by itself; `None`: it stays.
+pub fn end_of(document: &[u8]) -> Option<SystemTime> {
+    // Most documents have no end, and are not read.
+    let has_field = document.windows(FIELD.len()).any(|part| part == FIELD.as_bytes());
+    let document: Value = has_field.then(|| serde_json::from_slice(document).ok())??;
+    UNIX_EPOCH.checked_add(Duration::from_millis(document.get(FIELD)?.as_u64()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_is_noted_and_taken_out() {
+        let end = UNIX_EPOCH + Duration::from_millis(1500);
+        let plain = serde_json::json!({"uri": "/", "desc": "_ends_at"});
+        let mut document = plain.clone();
+        note(&mut document, end);
+        assert_eq!(end_of(document.to_string().as_bytes()), Some(end));
+        take_out(&mut document);
+        assert_eq!(document, plain);
+        for none in [plain.to_string().as_str(), "_ends_at", ""] {
+            assert_eq!(end_of(none.as_bytes()), None, "{none}");
+        }
+    }
+}

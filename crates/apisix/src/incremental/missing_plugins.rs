@@ -1,0 +1,111 @@
+//! Plugins that a document uses and Weir lacks.
+
+use crate::plugins::{Meta, is_known, mapping};
+use serde_json::{Map, Value};
+use std::fmt;
+
+/// Plugins without which calls get the same answers of the same servers, and the same callers are let in: they tell of
+/// calls, save work, or do nothing to a call by themselves.
+const SKIPPABLE: [&str; 39] = [
+    "ai",
+    "api-breaker",
+    "batch-requests",
+    "brotli",
+    "clickhouse-logger",
+    "datadog",
+    "elasticsearch-logger",
+    "error-log-logger",
+    "file-logger",
+    "gm",
+    "google-cloud-logging",
+    "graphql-proxy-cache",
+    "gzip",
+    "http-logger",
+    "inspect",
+    "kafka-logger",
+    "lago",
+    "log-rotate",
+    "loggly",
+    "loki-logger",
+    "node-status",
+    "ocsp-stapling",
+    "opentelemetry",
+    "prometheus",
+    "proxy-buffering",
+    "proxy-cache",
+    "proxy-control",
+    "proxy-mirror",
+    "rocketmq-logger",
+    "server-info",
+    "skywalking",
+    "skywalking-logger",
+    "sls-logger",
+    "splunk-hec-logging",
+    "syslog",
+    "tcp-logger",
+    "tencent-cloud-cls",
+    "udp-logger",
+    "zipkin",
+];
+
+/// Whether calls may be served without this plugin.
+pub fn is_harmless(plugin: &str) -> bool {
+    SKIPPABLE.contains(&plugin)
+}
+
+/// The plugins that a document lacks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingPlugins {
+    names: Vec<String>,
+    /// Whether calls must not be served without them.
+    pub refuses: bool,
+}
+
+impl MissingPlugins {
+    /// The plugins.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Of a document; `None`: Weir has all of its plugins that are on.
+    pub fn of(document: &Map<String, Value>) -> Option<Self> {
+        Self::of_plugins(document.get("plugins")?.as_object()?.iter())
+    }
+
+    /// Of plugins that stand together, with their configurations.
+    pub fn of_plugins<'p>(plugins: impl Iterator<Item = (&'p String, &'p Value)>) -> Option<Self> {
+        let mut refuses = false;
+        let names: Vec<String> = plugins
+            .filter(|(name, config)| is_known(name) && mapping(name).is_none() && !Meta::of(config).disable)
+            .map(|(name, config)| {
+                refuses |= !is_harmless(name) && !does_nothing(name, config);
+                name.clone()
+            })
+            .collect();
+        (!names.is_empty()).then_some(Self { names, refuses })
+    }
+}
+
+/// Whether a plugin does nothing to calls by its configuration.
+fn does_nothing(plugin: &str, config: &Value) -> bool {
+    let is_plain = || config.get("ip").is_none() && Meta::of(config).pre_function.is_none();
+    plugin == "example-plugin" && is_plain()
+}
+
+impl fmt::Display for MissingPlugins {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (what, are) = match self.names.len() {
+            1 => ("plugin", "is"),
+            _ => ("plugins", "are"),
+        };
+        write!(
+            f,
+            "{what} \"{}\" {are} not available in this version of Weir",
+            self.names.join("\", \"")
+        )?;
+        match self.refuses {
+            true => f.write_str("; calls are refused"),
+            false => f.write_str("; calls are served without"),
+        }
+    }
+}

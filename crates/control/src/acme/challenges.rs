@@ -1,0 +1,210 @@
+//! What of the store's documents gateways serve: certificates, and the answers to challenges.
+
+use super::documents::{Answer, CERTIFICATES, CHALLENGES, Issued};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use weir_model::{
+    Certificate, ChainStep, Comparison, KeyPair, Model, Operator, PathPattern, PluginInstance, Predicate,
+    Route, RouteMatch, TlsVersion,
+};
+
+/// Where challenges over HTTP are answered (RFC 8555, section 8.3).
+const PATH: &str = "/.well-known/acme-challenge/";
+/// The name of the route that answers them.
+const ROUTE: &str = ".well-known/acme-challenge";
+
+/// The documents, read.
+#[derive(Default)]
+pub struct Challenges {
+    issued: BTreeMap<String, Issued>,
+    answers: BTreeMap<String, Answer>,
+}
+
+impl Challenges {
+    /// Takes over one document; `None`: it is gone. One that cannot be read is as good as none.
+    pub fn apply(&mut self, key: &str, value: Option<&[u8]>) {
+        if let Some(entry) = key.strip_prefix(CERTIFICATES) {
+            apply(&mut self.issued, entry, value);
+        } else if let Some(entry) = key.strip_prefix(CHALLENGES) {
+            apply(&mut self.answers, entry, value);
+        }
+    }
+
+    /// Adds what is there to a model. A certificate is served for an entry that still asks for it; one that the
+    /// configuration brings itself for the same name goes before.
+    pub fn finish(&self, model: &mut Cow<'_, Model>) {
+        let certificates: Vec<Certificate> = model
+            .acme
+            .iter()
+            .filter_map(|entry| {
+                let issued = self.issued.get(&entry.name)?;
+                let is_for = |host: &&String| issued.hosts.iter().any(|it| it.eq_ignore_ascii_case(host));
+                let names: Vec<String> = entry.hosts.iter().filter(is_for).cloned().collect();
+                (!names.is_empty()).then(|| Certificate {
+                    names,
+                    key_pairs: vec![KeyPair {
+                        certificate: issued.certificate.clone(),
+                        key: issued.key.clone(),
+                    }],
+                    client: entry.client.clone(),
+                    min_version: entry.min_version,
+                })
+            })
+            .collect();
+        if !certificates.is_empty() {
+            model.to_mut().certificates.splice(0..0, certificates);
+        }
+        if !self.answers.is_empty() {
+            self.answer(model.to_mut());
+        }
+    }
+
+    fn answer(&self, model: &mut Model) {
+        let (mut matches, mut plugins) = (Vec::new(), Vec::new());
+        for answer in self.answers.values() {
+            match answer {
+                Answer::Http01 { token, body } => {
+                    let path = format!("{PATH}{token}");
+                    plugins.push(ChainStep::inline(reply(&path, body)));
+                    matches.push(RouteMatch {
+                        path: PathPattern::Exact(path),
+                        // Before all that the configuration has.
+                        precedence: Some(u64::MAX),
+                        ..RouteMatch::default()
+                    });
+                }
+                Answer::TlsAlpn01 {
+                    host,
+                    certificate,
+                    key,
+                } => model.tls_challenges.push(Certificate {
+                    names: vec![host.clone()],
+                    key_pairs: vec![KeyPair {
+                        certificate: certificate.clone(),
+                        key: key.clone(),
+                    }],
+                    client: None,
+                    min_version: TlsVersion::default(),
+                }),
+            }
+        }
+        if matches.is_empty() {
+            return;
+        }
+        let plain = serde_json::json!({"name": ROUTE, "match": [], "to": {"unavailable": 404}});
+        let route: Route = serde_json::from_value(plain).expect("invariant: a route's text form");
+        let route = Route {
+            // The table that is asked first.
+            dialect: model.routes.first().map_or(model.dialect, |route| route.dialect),
+            matches,
+            plugins,
+            upgrade: false,
+            ..route
+        };
+        model.routes.push(route.into());
+    }
+}
+
+/// The reply to a call for one path.
+fn reply(path: &str, body: &str) -> PluginInstance {
+    PluginInstance {
+        id: String::new(),
+        name: "request-termination".to_owned(),
+        config: serde_json::json!({
+            "status": 200,
+            "content_type": "application/octet-stream",
+            "body": body,
+        }),
+        when: Some(Predicate::Compare(Comparison {
+            variable: "uri".to_owned(),
+            operator: Operator::Equal,
+            value: path.into(),
+        })),
+        on_refusal: None,
+        workspace: None,
+    }
+}
+
+fn apply<T: serde::de::DeserializeOwned>(map: &mut BTreeMap<String, T>, entry: &str, value: Option<&[u8]>) {
+    match value.and_then(|value| serde_json::from_slice(value).ok()) {
+        Some(read) => {
+            map.insert(entry.to_owned(), read);
+        }
+        None => {
+            map.remove(entry);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn model() -> Model {
+        let document = json!({"weir": 1,
+            "services": [{"name": "a", "url": "http://127.0.0.1:1", "routes": [{"name": "all", "paths": ["/"]}]}],
+            "acme": [{"name": "main", "hosts": ["a.test", "b.test"], "terms_accepted": true}]});
+        weir_native::translate(&document).expect("a model").0
+    }
+
+    fn finished(served: &Challenges) -> Model {
+        let model = model();
+        let mut model = Cow::Borrowed(&model);
+        served.finish(&mut model);
+        model.into_owned()
+    }
+
+    fn apply(served: &mut Challenges, key: &str, value: &serde_json::Value) {
+        served.apply(key, Some(value.to_string().as_bytes()));
+    }
+
+    #[test]
+    fn what_was_signed_is_served_for_the_names_that_are_still_asked_for() {
+        let mut served = Challenges::default();
+        assert_eq!(finished(&served), model(), "nothing is there");
+        let issued = json!({"directory": "https://ca.test", "hosts": ["A.test", "c.test"], "kind": "ecdsa-p256",
+            "certificate": "x", "key": "y", "from": 0, "until": 1});
+        apply(&mut served, "acme/certificates/main", &issued);
+        apply(&mut served, "acme/certificates/gone", &issued);
+        let found = finished(&served).certificates;
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].names, ["a.test"]);
+        apply(&mut served, "acme/certificates/main", &json!({}));
+        assert_eq!(
+            finished(&served),
+            model(),
+            "what cannot be read is as good as none"
+        );
+    }
+
+    #[test]
+    fn answers_come_and_go_with_their_documents() {
+        let mut served = Challenges::default();
+        let over_http = |token: &str| json!({"type": "http-01", "token": token, "body": "answer"});
+        let over_tls = json!({"type": "tls-alpn-01", "host": "a.test", "certificate": "x", "key": "y"});
+        apply(&mut served, "acme/challenges/main/0", &over_http("one"));
+        apply(&mut served, "acme/challenges/main/1", &over_http("two"));
+        apply(&mut served, "acme/challenges/main/2", &over_tls);
+        let found = finished(&served);
+        let route = found.routes.last().expect("a route");
+        let paths: Vec<&PathPattern> = route.matches.iter().map(|it| &it.path).collect();
+        let path = |token: &str| PathPattern::Exact(format!("/.well-known/acme-challenge/{token}"));
+        assert_eq!(paths, [&path("one"), &path("two")]);
+        assert_eq!((route.plugins.len(), found.tls_challenges.len()), (2, 1));
+        let registry = weir_plugins::registry();
+        let compiled = weir_snapshot::compile(
+            &Model {
+                tls_challenges: Vec::new(),
+                ..found
+            },
+            &registry,
+            &weir_snapshot::PersistentState::default(),
+        );
+        assert!(compiled.is_ok(), "{:?}", compiled.err());
+        for number in 0..3 {
+            served.apply(&format!("acme/challenges/main/{number}"), None);
+        }
+        assert_eq!(finished(&served), model());
+    }
+}

@@ -1,0 +1,284 @@
+//! What is special about some families: values that are made up or hashed, other spellings, and checks that need other
+//! entities.
+
+use super::failure::Failure;
+use super::form_body;
+use super::password_hash::{self, SECRET_HASH};
+use super::render_entity::definition;
+use super::server_names::{Side, read_server_names};
+use super::state::Workspace;
+use super::table::foreign_id;
+use crate::document::common::PROTOCOLS;
+use crate::document::entity_type::{EntityType, family};
+use crate::plugins::{self, Definition};
+use crate::schema::{Kind, Place, Problems, text};
+use aws_lc_rs::digest;
+use data_encoding::HEXLOWER;
+use serde_json::{Map, Value, json};
+use std::net::Ipv6Addr;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use uuid::Uuid;
+use weir_model::x509::Certificate;
+
+/// The port of targets that name none.
+const TARGET_PORT: u16 = 8000;
+
+/// Whether this field's value is made up where nobody gives one.
+pub fn is_made_up(family: &EntityType, field: &str) -> bool {
+    matches!(
+        (family.name, field),
+        ("keyauth_credentials", "key")
+            | ("jwt_secrets", "key" | "secret")
+            | ("hmacauth_credentials", "secret")
+            | ("oauth2_credentials", "client_id" | "client_secret")
+    )
+}
+
+/// Makes values out of a form's texts where the description does not tell what they are.
+pub fn infer(family: &EntityType, fields: &mut Map<String, Value>) {
+    if family.is("certificates")
+        && let Some(names) = fields.get_mut("snis")
+        && names.is_string()
+    {
+        *names = json!([names.take()]);
+    }
+}
+
+/// Makes values out of a form's texts that stand under former names.
+pub fn infer_former_names(definition: &Definition, config: &mut Map<String, Value>) {
+    for (former, record, field) in definition.shorthands {
+        let mut described = Some(&definition.config);
+        for step in record.split('.').filter(|step| !step.is_empty()) {
+            described = match described
+                .and_then(|record| record.field(step))
+                .map(|field| field.kind)
+            {
+                Some(Kind::Record(record)) => Some(record),
+                _ => None,
+            };
+        }
+        if let Some(field) = described.and_then(|record| record.field(field))
+            && let Some(value) = config.get_mut(*former)
+        {
+            form_body::infer(value, field);
+        }
+    }
+}
+
+/// Takes out of what is given what is not kept in the entity itself, and spells the rest as it is kept. A whole
+/// certificate (`PUT`) that names no servers has none.
+///
+/// # Errors
+/// What is taken out is wrong.
+pub fn prepare(family: &EntityType, given: &mut Map<String, Value>, is_put: bool) -> Result<Side, Failure> {
+    let mut side = Side::default();
+    match family.name {
+        "certificates" => {
+            side.server_names = match given.remove("snis") {
+                None if !is_put => None,
+                None | Some(Value::Null) => Some(Vec::new()),
+                Some(Value::String(name)) => Some(vec![name]),
+                Some(Value::Array(names)) => Some(read_server_names(&names)?),
+                Some(_) => return Err(Failure::of_field("snis", "expected an array")),
+            };
+        }
+        "targets" => {
+            if let Some(Value::String(target)) = given.get_mut("target") {
+                let complaint = "Invalid target; not a valid hostname or ip address";
+                *target = full_target(target).ok_or_else(|| Failure::of_field("target", complaint))?;
+            }
+        }
+        _ => {}
+    }
+    Ok(side)
+}
+
+/// A target with its port, IPv6 addresses with all their digits. `None`: it is no target.
+pub fn full_target(target: &str) -> Option<String> {
+    text::target(target).ok()?;
+    let (host, port) = text::split_port(target).ok()?;
+    let port = port.unwrap_or(TARGET_PORT);
+    match host.trim_matches(['[', ']']).parse::<Ipv6Addr>() {
+        Ok(address) => {
+            let groups: Vec<String> = address
+                .segments()
+                .iter()
+                .map(|group| format!("{group:04x}"))
+                .collect();
+            Some(format!("[{}]:{port}", groups.join(":")))
+        }
+        Err(_) => Some(format!("{host}:{port}")),
+    }
+}
+
+/// What a hash is made of changes together.
+fn check_hashed(
+    family: &EntityType,
+    given: &Map<String, Value>,
+    old: &Map<String, Value>,
+    problems: &mut Problems,
+) {
+    let (hashed, with, name) = match family.name {
+        "basicauth_credentials" => ("password", "consumer", "consumer.id"),
+        "oauth2_credentials" => ("hash_secret", "client_secret", "client_secret"),
+        _ => return,
+    };
+    let is_given = |field: &str| given.get(field).is_some_and(|value| !value.is_null());
+    let is_other = given.get(with) != old.get(with);
+    if (is_given(hashed) || is_other) && is_given(hashed) != is_given(with) {
+        let complaint = format!("all or none of these fields must be set: '{hashed}', '{name}'");
+        problems.error(&Place::ROOT, complaint);
+    }
+}
+
+/// Complains of what is told otherwise here than in documents, and takes it out of what is given.
+/// `old`: the entity that is changed.
+pub fn check_given(
+    family: &EntityType,
+    given: &mut Map<String, Value>,
+    old: Option<&Map<String, Value>>,
+    problems: &mut Problems,
+) {
+    if let Some(old) = old {
+        check_hashed(family, given, old, problems);
+    }
+    if !family.is("routes") {
+        return;
+    }
+    let Some(Value::Array(protocols)) = given.get_mut("protocols") else {
+        return;
+    };
+    let place = Place::ROOT;
+    let place = place.field("protocols");
+    if protocols.is_empty() {
+        problems.error(&place, "length must be at least 1");
+    }
+    for (index, protocol) in protocols.iter().enumerate() {
+        if !protocol.as_str().is_some_and(|it| PROTOCOLS.contains(&it)) {
+            let complaint = match protocol {
+                Value::String(_) => format!("expected one of: {}", PROTOCOLS.join(", ")),
+                _ => "expected a string".to_owned(),
+            };
+            problems.error(&place.index(index), complaint);
+        }
+    }
+    protocols.retain(|protocol| protocol.as_str().is_some_and(|it| PROTOCOLS.contains(&it)));
+    if protocols.is_empty() {
+        given.remove("protocols");
+    }
+}
+
+/// Checks that a description cannot express.
+pub fn check(
+    family: &'static EntityType,
+    fields: &Map<String, Value>,
+    workspace: &Workspace,
+    now: SystemTime,
+    problems: &mut Problems,
+) {
+    if !problems.0.is_empty() {
+        return;
+    }
+    if let Some(definition) = definition(family, fields) {
+        check_plugin(definition, fields, workspace, problems);
+    }
+    if family.is("ca_certificates")
+        && let Some(certificate) = certificate_of(fields)
+    {
+        let now = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
+        if certificate.not_after < i64::try_from(now).unwrap_or(i64::MAX) {
+            let complaint = "certificate expired, \"Not After\" time is in the past";
+            problems.error(&Place::ROOT, complaint);
+        }
+    }
+}
+
+/// Weir's plugin can do what the instance asks for, and it is one for calls that it can see.
+fn check_plugin(
+    definition: &Definition,
+    fields: &Map<String, Value>,
+    workspace: &Workspace,
+    problems: &mut Problems,
+) {
+    let config = fields.get("config").cloned().unwrap_or_default();
+    let is_served = plugins::DEFINITIONS
+        .iter()
+        .any(|served| std::ptr::eq(served, definition));
+    // What is not served can be kept all the same.
+    if is_served && let Err(unfit) = (definition.translate)(&config, &|name| find_consumer(workspace, name)) {
+        let place = Place::ROOT;
+        let config = place.field("config");
+        match unfit.field {
+            "" => problems.error(&config, unfit.to_string()),
+            field => problems.error(&config.field(field), unfit.to_string()),
+        }
+    }
+    let protocols = fields.get("protocols");
+    let place = Place::ROOT;
+    if let Some(route) = fields.get("route").and_then(foreign_id) {
+        if protocols_of(workspace, route).is_some_and(|of_route| !have_common(protocols, &of_route)) {
+            problems.error(
+                &place.field("protocols"),
+                "must match the associated route's protocols",
+            );
+        }
+    } else if let Some(service) = fields.get("service").and_then(foreign_id) {
+        let routes = family("routes").map(|routes| workspace.table(routes));
+        let ids = routes.and_then(|routes| routes.referring("service", service));
+        let fits =
+            |id: &Uuid| protocols_of(workspace, *id).is_none_or(|of_route| have_common(protocols, &of_route));
+        if ids.is_some_and(|ids| !ids.iter().any(fits)) {
+            problems.error(
+                &place.field("protocols"),
+                "must match the protocols of at least one route pointing to this Plugin's service",
+            );
+        }
+    }
+}
+
+fn protocols_of(workspace: &Workspace, route: Uuid) -> Option<Value> {
+    let route = workspace.table(family("routes")?).get(route)?;
+    route.fields().remove("protocols")
+}
+
+fn have_common(protocols: Option<&Value>, others: &Value) -> bool {
+    let (Some(protocols), Some(others)) = (protocols.and_then(Value::as_array), others.as_array()) else {
+        return true;
+    };
+    protocols.iter().any(|protocol| others.contains(protocol))
+}
+
+fn find_consumer(workspace: &Workspace, name: &str) -> Option<String> {
+    let table = workspace.table(family("consumers")?);
+    let by_id = Uuid::try_parse(name).ok().and_then(|id| table.get(id));
+    let found = by_id.or_else(|| table.find("username", name))?;
+    Some(found.id.to_string())
+}
+
+fn certificate_of(fields: &Map<String, Value>) -> Option<Certificate> {
+    Certificate::of_pem(fields.get("cert")?.as_str()?)
+}
+
+/// Turns what is given into what is kept, where that is something else.
+pub fn transform(family: &EntityType, fields: &mut Map<String, Value>, given: &Map<String, Value>) {
+    if family.is("ca_certificates")
+        && let Some(certificate) = certificate_of(fields)
+    {
+        let hash = digest::digest(&digest::SHA256, &certificate.der);
+        fields.insert("cert_digest".to_owned(), HEXLOWER.encode(hash.as_ref()).into());
+    }
+    if family.is("oauth2_credentials")
+        && fields.get("hash_secret") == Some(&Value::Bool(true))
+        && let Some(Value::String(secret)) = fields.get_mut("client_secret")
+        && !secret.starts_with(SECRET_HASH)
+    {
+        *secret = password_hash::secret_hash(secret);
+    }
+    if family.is("basicauth_credentials")
+        && let Some(Value::String(password)) = given.get("password")
+    {
+        let consumer = fields.get("consumer").and_then(foreign_id).unwrap_or_default();
+        let hash = password_hash::password_hash(password, &consumer.to_string());
+        fields.insert("password".to_owned(), hash.into());
+    }
+}

@@ -1,0 +1,280 @@
+//! From what a call brings to the entity that is to be stored: former spellings, values that are made up, defaults, and
+//! all checks that need nothing but the entity and what it refers to.
+
+use super::entity_rules;
+use super::failure::Failure;
+use super::password_hash;
+use super::render_entity::{self, definition};
+use super::scope::is_reserved;
+use super::state::Workspace;
+use super::table::foreign_id;
+use crate::document::entity_type::{EntityType, family};
+use crate::document::workspace::RESERVED;
+use crate::document::{adapt, read_plugin_config};
+use crate::plugins::Definition;
+use crate::schema::{Kind, Place, Problems, RawFields};
+use serde_json::{Map, Value, json};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use uuid::Uuid;
+
+/// What is to become of what a call brings.
+#[derive(Debug, Clone, Copy)]
+pub enum Context<'a> {
+    /// A new entity, or one that is replaced whole.
+    Whole,
+    /// A change of the fields that are given.
+    Change(&'a Map<String, Value>),
+}
+
+/// Reads an entity. `id` is that of the entity, where the call names one.
+///
+/// # Errors
+/// All that is wrong with the entity.
+pub fn read(
+    family: &'static EntityType,
+    mut given: Map<String, Value>,
+    id: Option<Uuid>,
+    context: Context<'_>,
+    workspace: &Workspace,
+    now: SystemTime,
+) -> Result<Map<String, Value>, Failure> {
+    expand(family, &mut given);
+    make_up(family, &mut given, id, context, now);
+    let mut problems = Problems::default();
+    resolve(family, &mut given, workspace, &mut problems)?;
+    let old = match context {
+        Context::Whole => None,
+        Context::Change(old) => Some(old),
+    };
+    entity_rules::check_given(family, &mut given, old, &mut problems);
+    let given = match context {
+        Context::Whole => given,
+        Context::Change(old) => merge(family, given, old),
+    };
+    if let Context::Change(old) = context
+        && family.is("workspaces")
+        && given.get("name") != old.get("name")
+    {
+        // Its entities are stored below its name.
+        problems.error(&Place::ROOT.field("name"), "immutable field cannot be updated");
+    }
+    if family.is("workspaces")
+        && let Some(name) = given.get("name").and_then(Value::as_str)
+        && is_reserved(name)
+        // Of these the original's own words are said.
+        && !RESERVED.contains(&name)
+    {
+        problems.error(
+            &Place::ROOT.field("name"),
+            "must not be what a path of the Admin API begins with",
+        );
+    }
+    let mut fields = read_fields(family, &given, &mut problems);
+    entity_rules::check(family, &fields, workspace, now, &mut problems);
+    if let Some(failure) = Failure::of_problems(&problems) {
+        return Err(failure);
+    }
+    render_entity::keep_nulls(family.record, &given, &mut fields);
+    if let Some(definition) = definition(family, &fields)
+        && let Some(Value::Object(config)) = fields.get_mut("config")
+    {
+        if let Some(Value::Object(given)) = given.get("config") {
+            render_entity::keep_nulls(&definition.config, given, config);
+        }
+        render_entity::complete(&definition.config, config);
+    }
+    render_entity::complete(family.record, &mut fields);
+    for field in family.record.fields {
+        if let Kind::Foreign(_) = field.kind
+            && let Some(value) = fields.get_mut(field.name)
+            && let Some(id) = foreign_id(value)
+        {
+            *value = json!({ "id": id.to_string() });
+        }
+    }
+    Ok(fields)
+}
+
+/// Replaces what stands for something else.
+fn expand(family: &'static EntityType, given: &mut Map<String, Value>) {
+    let mut expanded = RawFields::of(given);
+    adapt(family, &mut expanded);
+    if let Some(definition) = definition(family, given)
+        && let Some(Value::Object(config)) = expanded.get("config")
+    {
+        let mut config = RawFields::of(config);
+        definition.expand(&mut config);
+        let config = owned(&config);
+        expanded.insert("config", Value::Object(config));
+    }
+    *given = owned(&expanded);
+}
+
+fn owned(given: &RawFields<'_>) -> Map<String, Value> {
+    given
+        .iter()
+        .map(|(name, value)| (name.to_owned(), value.clone()))
+        .collect()
+}
+
+/// Makes up what nobody gives: the id, times, and keys of credentials.
+fn make_up(
+    family: &'static EntityType,
+    given: &mut Map<String, Value>,
+    id: Option<Uuid>,
+    context: Context<'_>,
+    now: SystemTime,
+) {
+    let now = timestamp(family, now);
+    let is_whole = matches!(context, Context::Whole);
+    let is_absent = |given: &Map<String, Value>, name: &str| given.get(name).is_none_or(Value::is_null);
+    for field in family.record.fields {
+        let value: Value = match field.name {
+            "id" => match id {
+                Some(id) => id.to_string().into(),
+                None if is_whole && is_absent(given, "id") => Uuid::new_v4().to_string().into(),
+                None => continue,
+            },
+            "updated_at" => now.clone(),
+            "created_at" if is_whole && is_absent(given, "created_at") => now.clone(),
+            name if is_whole && entity_rules::is_made_up(family, name) && !given.contains_key(name) => {
+                password_hash::random_text().into()
+            }
+            _ => continue,
+        };
+        given.insert(field.name.to_owned(), value);
+    }
+    if is_whole && let Some(definition) = definition(family, given) {
+        make_up_config(definition, given);
+    }
+}
+
+/// Makes up what nobody gives in a plugin's configuration.
+fn make_up_config(plugin: &Definition, given: &mut Map<String, Value>) {
+    for field in plugin.config.fields.iter().filter(|field| field.auto) {
+        let config = given.entry("config").or_insert_with(|| Value::Object(Map::new()));
+        if let Value::Object(config) = config
+            && config.get(field.name).is_none_or(Value::is_null)
+        {
+            config.insert(field.name.to_owned(), password_hash::random_text().into());
+        }
+    }
+}
+
+/// Seconds since the Unix epoch; of targets with milliseconds.
+fn timestamp(family: &EntityType, now: SystemTime) -> Value {
+    let since = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    if family.is("targets") {
+        json!(since.as_millis() as f64 / 1000.0)
+    } else {
+        since.as_secs().into()
+    }
+}
+
+/// Replaces references by names (`{"name": …}`) by ids.
+fn resolve(
+    family: &'static EntityType,
+    given: &mut Map<String, Value>,
+    workspace: &Workspace,
+    problems: &mut Problems,
+) -> Result<(), Failure> {
+    for field in family.record.fields {
+        let Kind::Foreign(target) = field.kind else {
+            continue;
+        };
+        let Some(value) = given.get_mut(field.name) else {
+            continue;
+        };
+        let resolved = match value {
+            Value::Null => continue,
+            Value::Object(key) if key.get("id").is_some_and(|id| !id.is_null()) => continue,
+            Value::Object(key) => match find_by_name(field.name, target, key, workspace)? {
+                None if is_odd(key, target, &Place::ROOT.field(field.name), problems) => Some(Uuid::nil()),
+                found => found,
+            },
+            // What is no record has no id, and will be complained about so.
+            _ => None,
+        };
+        *value = match resolved {
+            Some(id) => json!({ "id": id.to_string() }),
+            None => Value::Object(Map::new()),
+        };
+    }
+    Ok(())
+}
+
+/// Whether there is something to complain of in a reference that names nothing: fields that what it refers to does not
+/// have, or not with such values.
+fn is_odd(key: &Map<String, Value>, target: &str, place: &Place<'_>, problems: &mut Problems) -> bool {
+    let before = problems.0.len();
+    let record = family(target).map(|family| family.record);
+    for (name, value) in key {
+        let place = place.field(name);
+        match record.and_then(|record| record.field(name)) {
+            None => problems.error(&place, "unknown field"),
+            Some(_) if value.is_null() => {}
+            Some(field) => {
+                field.read(Some(value), &place, problems);
+            }
+        }
+    }
+    problems.0.len() > before
+}
+
+fn find_by_name(
+    field: &str,
+    target: &str,
+    key: &Map<String, Value>,
+    workspace: &Workspace,
+) -> Result<Option<Uuid>, Failure> {
+    let Some(target) = family(target) else {
+        return Ok(None);
+    };
+    for unique in target.record.fields.iter().filter(|field| field.unique) {
+        let Some(Value::String(name)) = key.get(unique.name) else {
+            continue;
+        };
+        return match workspace.table(target).find(unique.name, name) {
+            Some(kept) => Ok(Some(kept.id)),
+            None => Err(Failure::unresolved(field, unique.name, name, target.name)),
+        };
+    }
+    Ok(None)
+}
+
+fn merge(
+    family: &'static EntityType,
+    given: Map<String, Value>,
+    old: &Map<String, Value>,
+) -> Map<String, Value> {
+    let mut merged = render_entity::merge(family.record, given.clone(), old);
+    // Another plugin has another configuration.
+    let is_same = given.get("name").is_none_or(|name| Some(name) == old.get("name"));
+    if is_same
+        && let Some(definition) = definition(family, &merged)
+        && let (Some(Value::Object(upper)), Some(Value::Object(lower))) =
+            (given.get("config"), old.get("config"))
+    {
+        let config = render_entity::merge(&definition.config, upper.clone(), lower);
+        merged.insert("config".to_owned(), Value::Object(config));
+    }
+    merged
+}
+
+/// Reads fields by their description, and a plugin's configuration by the plugin's.
+fn read_fields(
+    family: &'static EntityType,
+    given: &Map<String, Value>,
+    problems: &mut Problems,
+) -> Map<String, Value> {
+    let place = Place::ROOT;
+    let entries = given.iter().map(|(name, value)| (name.as_str(), value));
+    let mut fields = family.record.read(entries, &place, problems);
+    if family.is("plugins") {
+        read_plugin_config(&mut fields, given.get("config"), false, &place, problems);
+    }
+    match Value::from(fields) {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    }
+}

@@ -1,0 +1,269 @@
+//! What a path of the Admin API leads to: a list, an entity or one of its parts. Nothing is looked up here.
+
+use super::entity_rules::full_target;
+use super::failure::Failure;
+use super::state::Workspace;
+use super::table::{TableRow, foreign_id};
+use crate::document::entity_type::{ENTITY_TYPES, EntityType, family};
+use crate::schema::{Kind, Place as At, Problems};
+use axum::http::StatusCode;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// What a path leads to.
+#[derive(Debug)]
+pub enum ResourcePath {
+    /// A family, or its members that belong to another entity.
+    Collection(&'static EntityType, Option<Parent>),
+    /// A member, perhaps of those that belong to another entity.
+    Member(&'static EntityType, EntitySelector, Option<Parent>),
+    /// What a member refers to: by which field, and of which family it is.
+    Foreign {
+        /// The family of the member that refers.
+        of: &'static EntityType,
+        /// The member that refers.
+        member: EntitySelector,
+        /// The field by which it refers.
+        field: &'static str,
+        /// The family of what it refers to.
+        family: &'static EntityType,
+    },
+}
+
+/// The entity below which a path goes on.
+#[derive(Debug)]
+pub struct Parent {
+    /// Its family.
+    pub family: &'static EntityType,
+    /// Which one.
+    pub pick: EntitySelector,
+    /// The field by which the others refer to it.
+    pub field: &'static str,
+}
+
+/// How a path names an entity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EntitySelector {
+    /// By its id.
+    Id(Uuid),
+    /// By the field that its family has for that.
+    Key(&'static str, String),
+    /// By a field of which no two that belong to the same entity have the same value.
+    Beside(&'static str, String),
+    /// A certificate by one of its server names.
+    ServerName(String),
+    /// By something else, which the family has no field for.
+    Other(String),
+}
+
+impl EntitySelector {
+    /// How a segment names a member of a family.
+    pub fn of(family: &EntityType, segment: &str) -> Self {
+        if let Some(id) = uuid(segment) {
+            return Self::Id(id);
+        }
+        match endpoint_key(family) {
+            Some(key) => Self::Key(key, segment.to_owned()),
+            None if family.is("certificates") => Self::ServerName(segment.to_owned()),
+            None => Self::Other(segment.to_owned()),
+        }
+    }
+
+    /// How a segment names a member of a family below the entity that members refer to by `field`.
+    fn below(family: &EntityType, field: &str, segment: &str) -> Self {
+        match (Self::of(family, segment), family.key) {
+            (Self::Other(text), Some(key)) if family.unique_together.contains(&field) => {
+                let text = match key {
+                    "target" => full_target(&text).unwrap_or(text),
+                    _ => text,
+                };
+                Self::Beside(key, text)
+            }
+            (pick, _) => pick,
+        }
+    }
+
+    /// The entity.
+    ///
+    /// # Errors
+    /// A name that none can have.
+    pub fn find(
+        &self,
+        family: &'static EntityType,
+        workspace: &Workspace,
+    ) -> Result<Option<Arc<TableRow>>, Failure> {
+        self.find_below(family, workspace, None)
+    }
+
+    /// The entity. `owner`: the field by which it refers to the entity below which it is asked for, and that one's id.
+    ///
+    /// # Errors
+    /// A name that none can have.
+    pub fn find_below(
+        &self,
+        family: &'static EntityType,
+        workspace: &Workspace,
+        owner: Option<(&'static str, Uuid)>,
+    ) -> Result<Option<Arc<TableRow>>, Failure> {
+        let table = workspace.table(family);
+        match self {
+            Self::Id(id) => Ok(table.get(*id).cloned()),
+            Self::Beside(field, value) => {
+                let Some((owner_field, owner)) = owner else {
+                    return Err(Failure::invalid_primary_key());
+                };
+                let fields = Map::from_iter([
+                    ((*field).to_owned(), value.as_str().into()),
+                    (owner_field.to_owned(), json!({ "id": owner.to_string() })),
+                ]);
+                Ok(table.find_together(family, &fields).cloned())
+            }
+            Self::ServerName(name) => {
+                let snis = known("snis");
+                check_key(snis, "name", name)?;
+                let owner = workspace
+                    .table(snis)
+                    .find("name", name)
+                    .and_then(|sni| foreign_id(sni.fields().get("certificate")?));
+                Ok(owner.and_then(|id| table.get(id)).cloned())
+            }
+            Self::Key(field, value) => {
+                check_key(family, field, value)?;
+                Ok(table.find(field, value).cloned())
+            }
+            Self::Other(_) => Err(Failure::invalid_primary_key()),
+        }
+    }
+
+    /// That there is no such entity, as it is said of one that is to be changed.
+    pub fn missing(&self) -> Failure {
+        match self {
+            Self::Id(id) => Failure::no_such_entity(json!({ "id": id.to_string() }), true),
+            Self::Key(field, value) => Failure::no_such_entity(json!({ *field: value }), false),
+            Self::ServerName(_) => Failure::message(StatusCode::NOT_FOUND, "SNI not found"),
+            Self::Beside(..) => Failure::not_found(),
+            Self::Other(_) => Failure::invalid_primary_key(),
+        }
+    }
+}
+
+/// A family that there always is.
+fn known(name: &str) -> &'static EntityType {
+    family(name).expect("invariant: one of the families")
+}
+
+/// A UUID in the one form that paths have it in.
+pub fn uuid(text: &str) -> Option<Uuid> {
+    (text.len() == 36).then(|| Uuid::try_parse(text).ok()).flatten()
+}
+
+/// The field by which paths name members of a family.
+pub fn endpoint_key(family: &EntityType) -> Option<&'static str> {
+    let key = family.key?;
+    family.record.field(key).filter(|field| field.unique).map(|_| key)
+}
+
+fn check_key(family: &'static EntityType, field: &str, value: &str) -> Result<(), Failure> {
+    let mut problems = Problems::default();
+    if let Some(described) = family.record.field(field) {
+        described.read(Some(&Value::String(value.to_owned())), &At::ROOT, &mut problems);
+    }
+    match problems.0.into_iter().next() {
+        Some(found) => Err(Failure::invalid_unique(field, &found.message)),
+        None => Ok(()),
+    }
+}
+
+/// The family whose collection has this name.
+pub fn collection(name: &str) -> Option<&'static EntityType> {
+    ENTITY_TYPES.iter().find(|family| family.path == name)
+}
+
+impl ResourcePath {
+    /// Whether the original has closed this path: targets are found below their upstream only, and the certificate of
+    /// a server name below `/certificates`.
+    pub fn is_closed(&self) -> bool {
+        match self {
+            Self::Collection(family, None) | Self::Member(family, _, None) => family.is("targets"),
+            Self::Foreign { of, .. } => of.is("targets") || of.is("snis"),
+            _ => false,
+        }
+    }
+
+    /// What these segments lead to.
+    pub fn of(path: &[String]) -> Option<Self> {
+        let (first, rest) = path.split_first()?;
+        let family = collection(first)?;
+        match rest {
+            [] => Some(Self::Collection(family, None)),
+            [id] => Some(Self::Member(family, EntitySelector::of(family, id), None)),
+            [id, below] => match foreign_field(family, below) {
+                Some((field, target)) => Some(Self::Foreign {
+                    of: family,
+                    member: EntitySelector::of(family, id),
+                    field,
+                    family: target,
+                }),
+                None => {
+                    let (child, field) = nested(family, below)?;
+                    Some(Self::Collection(child, Some(Parent::of(family, id, field))))
+                }
+            },
+            [id, below, all] if below == "targets" && all == "all" => {
+                let (child, field) = nested(family, below)?;
+                Some(Self::Collection(child, Some(Parent::of(family, id, field))))
+            }
+            [id, below, member] => {
+                let (child, field) = nested(family, below)?;
+                let parent = Parent::of(family, id, field);
+                Some(Self::Member(
+                    child,
+                    EntitySelector::below(child, field, member),
+                    Some(parent),
+                ))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Parent {
+    /// The field that refers to the entity, and its id.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn owner(&self, workspace: &Workspace) -> Result<(&'static str, Uuid), Failure> {
+        match self.pick.find(self.family, workspace)? {
+            Some(found) => Ok((self.field, found.id)),
+            None if matches!(self.pick, EntitySelector::ServerName(_)) => Err(self.pick.missing()),
+            None => Err(Failure::not_found()),
+        }
+    }
+
+    fn of(family: &'static EntityType, id: &str, field: &'static str) -> Self {
+        Self {
+            family,
+            pick: EntitySelector::of(family, id),
+            field,
+        }
+    }
+}
+
+/// The field of this name by which members refer to others, and the family of those.
+fn foreign_field(of: &EntityType, name: &str) -> Option<(&'static str, &'static EntityType)> {
+    let field = of.record.field(name)?;
+    match field.kind {
+        Kind::Foreign(target) => Some((field.name, family(target)?)),
+        _ => None,
+    }
+}
+
+/// The family whose members stand under this name below members of another one, and the field by which they refer
+/// to them.
+fn nested(parent: &EntityType, name: &str) -> Option<(&'static EntityType, &'static str)> {
+    ENTITY_TYPES
+        .iter()
+        .filter(|family| family.nested_path == name)
+        .find_map(|family| parent.child(family.name))
+}

@@ -1,0 +1,222 @@
+//! Entities that come one by one, each as it is stored, and go again.
+
+use super::entity_type::{EntityType, family};
+use super::{Document, Entity, Plugin, Route, adapt, read_plugin_config};
+use crate::schema::{Fields, ItemPlace, Kind, Place, Problems, RawFields};
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+use std::sync::Arc;
+use uuid::Uuid;
+use weir_model::{DocPath, Severity};
+
+/// A document whose lists are in the order of the entities' ids.
+#[derive(Clone, Default)]
+pub struct EntityStore {
+    /// The entities that something is made of.
+    pub document: Document,
+    ids: HashMap<&'static str, Vec<Uuid>>,
+}
+
+impl EntityStore {
+    /// Takes over an entity as it is stored, in the place of the one with its id. Of families that nothing is made of
+    /// nothing is kept.
+    ///
+    /// # Errors
+    /// Why it is none of the family; what was in its place is gone.
+    pub fn put(
+        &mut self,
+        family: &'static EntityType,
+        id: Uuid,
+        value: &[u8],
+        place: DocPath,
+    ) -> Result<(), String> {
+        let result = self.take_over(family, id, value, place);
+        if result.is_err() {
+            self.remove(family, id);
+        }
+        result
+    }
+
+    fn take_over(
+        &mut self,
+        family: &'static EntityType,
+        id: Uuid,
+        value: &[u8],
+        place: DocPath,
+    ) -> Result<(), String> {
+        let fields = read(family, id, value)?;
+        let place = ItemPlace {
+            list: Arc::new(place),
+            index: 0,
+        };
+        let ids = self.ids.entry(family.name).or_default();
+        let at = match ids.binary_search(&id) {
+            Ok(position) => At::Instead(position),
+            Err(position) => At::Before(position),
+        };
+        let is_kept = insert(&mut self.document, family.name, at, (fields, place))
+            .map_err(|error| format!("out of range: {error}"))?;
+        if let (true, At::Before(position)) = (is_kept, at) {
+            ids.insert(position, id);
+        }
+        Ok(())
+    }
+
+    /// Takes an entity out.
+    pub fn remove(&mut self, family: &'static EntityType, id: Uuid) {
+        if let Some(ids) = self.ids.get_mut(family.name)
+            && let Ok(position) = ids.binary_search(&id)
+        {
+            ids.remove(position);
+            remove(&mut self.document, family.name, position);
+        }
+    }
+
+    /// The position of an entity in the list of its family.
+    pub fn position(&self, family: &str, id: Uuid) -> Option<usize> {
+        self.ids.get(family)?.binary_search(&id).ok()
+    }
+}
+
+/// A route as it is stored; `None`: it is none.
+pub fn read_route(id: Uuid, value: &[u8]) -> Option<Route> {
+    read(family("routes")?, id, value).ok()?.typed().ok()
+}
+
+/// The fields of a stored entity, with the defaults of those that are `null`, and ids in the place of references.
+fn read(family: &'static EntityType, id: Uuid, value: &[u8]) -> Result<Fields, String> {
+    let mut stored: Map<String, Value> =
+        serde_json::from_slice(value).map_err(|error| format!("no JSON object: {error}"))?;
+    without_nulls(&mut stored);
+    for field in family.record.fields {
+        if let Kind::Foreign(_) = field.kind
+            && let Some(reference) = stored.get_mut(field.name)
+            && let Some(Value::String(id)) = reference.get("id")
+        {
+            *reference = Value::String(id.clone());
+        }
+    }
+    let mut given = RawFields::of(&stored);
+    adapt(family, &mut given);
+    let mut problems = Problems::default();
+    let place = Place::ROOT;
+    let mut fields = family.record.read(given.iter(), &place, &mut problems);
+    if family.is("plugins") {
+        read_plugin_config(&mut fields, given.get("config"), true, &place, &mut problems);
+    }
+    fields.insert("id", id.to_string().into());
+    let mut errors = problems
+        .0
+        .iter()
+        .filter(|found| found.severity == Severity::Error);
+    match errors.next() {
+        Some(error) if error.path.0.is_empty() => Err(error.message.clone()),
+        Some(error) => Err(format!("{}: {}", error.path, error.message)),
+        None => Ok(fields),
+    }
+}
+
+/// Takes out what is `null`, in records too.
+fn without_nulls(fields: &mut Map<String, Value>) {
+    fields.retain(|_, value| !value.is_null());
+    for value in fields.values_mut() {
+        match value {
+            Value::Object(inner) => without_nulls(inner),
+            Value::Array(items) => items
+                .iter_mut()
+                .filter_map(Value::as_object_mut)
+                .for_each(without_nulls),
+            _ => {}
+        }
+    }
+}
+
+/// Where an entity comes into a list.
+#[derive(Debug, Clone, Copy)]
+enum At {
+    /// Before the one that is there.
+    Before(usize),
+    /// In the place of the one that is there: the others, which may be very many, stay where they are.
+    Instead(usize),
+}
+
+/// Puts an entity into the list of its family; whether there is one.
+fn insert(
+    document: &mut Document,
+    family: &str,
+    position: At,
+    entity: (Fields, ItemPlace),
+) -> Result<bool, serde_json::Error> {
+    match family {
+        "services" => insert_at(&mut document.services, position, entity, Fields::typed)?,
+        "routes" => insert_at(&mut document.routes, position, entity, Fields::typed)?,
+        "consumers" => insert_at(&mut document.consumers, position, entity, Fields::typed)?,
+        "plugins" => insert_at(&mut document.plugins, position, entity, Plugin::of)?,
+        "upstreams" => insert_at(&mut document.upstreams, position, entity, Fields::typed)?,
+        "targets" => insert_at(&mut document.targets, position, entity, Fields::typed)?,
+        "keyauth_credentials" => {
+            insert_at(&mut document.keyauth_credentials, position, entity, Fields::typed)?;
+        }
+        "jwt_secrets" => insert_at(&mut document.jwt_secrets, position, entity, Fields::typed)?,
+        "acls" => insert_at(&mut document.acls, position, entity, Fields::typed)?,
+        "basicauth_credentials" => {
+            insert_at(
+                &mut document.basicauth_credentials,
+                position,
+                entity,
+                Fields::typed,
+            )?;
+        }
+        "hmacauth_credentials" => {
+            insert_at(
+                &mut document.hmacauth_credentials,
+                position,
+                entity,
+                Fields::typed,
+            )?;
+        }
+        "certificates" => insert_at(&mut document.certificates, position, entity, Fields::typed)?,
+        "snis" => insert_at(&mut document.snis, position, entity, Fields::typed)?,
+        "ca_certificates" => insert_at(&mut document.ca_certificates, position, entity, Fields::typed)?,
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+fn insert_at<T>(
+    list: &mut Vec<Entity<T>>,
+    at: At,
+    (fields, place): (Fields, ItemPlace),
+    make: fn(Fields) -> Result<T, serde_json::Error>,
+) -> Result<(), serde_json::Error> {
+    let value = make(fields)?;
+    let entity = Entity { place, value };
+    match at {
+        At::Before(position) => list.insert(position, entity),
+        At::Instead(position) => list[position] = entity,
+    }
+    Ok(())
+}
+
+fn remove(document: &mut Document, family: &str, position: usize) {
+    fn take<T>(list: &mut Vec<Entity<T>>, position: usize) {
+        list.remove(position);
+    }
+    match family {
+        "services" => take(&mut document.services, position),
+        "routes" => take(&mut document.routes, position),
+        "consumers" => take(&mut document.consumers, position),
+        "plugins" => take(&mut document.plugins, position),
+        "upstreams" => take(&mut document.upstreams, position),
+        "targets" => take(&mut document.targets, position),
+        "keyauth_credentials" => take(&mut document.keyauth_credentials, position),
+        "jwt_secrets" => take(&mut document.jwt_secrets, position),
+        "acls" => take(&mut document.acls, position),
+        "basicauth_credentials" => take(&mut document.basicauth_credentials, position),
+        "hmacauth_credentials" => take(&mut document.hmacauth_credentials, position),
+        "certificates" => take(&mut document.certificates, position),
+        "snis" => take(&mut document.snis, position),
+        "ca_certificates" => take(&mut document.ca_certificates, position),
+        _ => {}
+    }
+}

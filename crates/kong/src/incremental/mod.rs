@@ -1,0 +1,369 @@
+//! From the documents of a store to the model.
+//!
+//! Each document is read once, when it comes; what is made of it stays until it changes. A document that is none, or
+//! refers to something that is not there, is left out and named; it never stops the rest. **What it is not**: it reads
+//! no store; whoever follows one tells it what changes.
+
+mod match_order;
+mod takeovers;
+mod workspace;
+mod workspace_scope;
+
+use crate::document::entity_type::{EntityType, family};
+use crate::{Options, RouterFlavor};
+use match_order::MatchOrder;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use takeovers::Takeovers;
+use uuid::Uuid;
+use weir_model::diagnostic::PathStep;
+use weir_model::{DocPath, Model};
+use workspace::Workspace;
+
+/// The field that says how long an entity stays.
+pub(crate) const TTL: &str = "ttl";
+/// The workspace whose resources have the names that they are given.
+const DEFAULT_WORKSPACE: &str = "default";
+
+/// The documents of this dialect in a store.
+#[derive(Default)]
+pub struct IncrementalModel {
+    options: Options,
+    workspaces: BTreeMap<String, Workspace>,
+    /// The places of all matches.
+    numbers: MatchOrder,
+    /// Documents that are no entities, by their names.
+    broken: BTreeMap<String, String>,
+    /// Routes that take calls of other workspaces.
+    takeovers: Takeovers,
+}
+
+/// A document that is left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SkippedDocument {
+    /// Its name in the store, without the dialect's own segment.
+    pub key: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// Documents may hold secrets.
+impl std::fmt::Debug for IncrementalModel {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Stored")
+            .field("workspaces", &self.workspaces.len())
+            .field("broken", &self.broken)
+            .finish_non_exhaustive()
+    }
+}
+
+impl IncrementalModel {
+    /// No documents yet.
+    pub fn new(options: Options) -> Self {
+        Self {
+            options,
+            ..Self::default()
+        }
+    }
+
+    /// Takes over what became of a document; `None`: it is gone. `key` is its name without the dialect's own segment:
+    /// `WORKSPACE/FAMILY/ID`.
+    pub fn apply(&mut self, key: &str, value: Option<&[u8]>) {
+        self.broken.remove(key);
+        let Some((workspace, family, id)) = parse(key) else {
+            if value.is_some() {
+                self.broken
+                    .insert(key.to_owned(), "not the name of an entity".to_owned());
+            }
+            return;
+        };
+        let workspace = self
+            .workspaces
+            .entry(workspace.to_owned())
+            .or_insert_with(|| Workspace::new(workspace));
+        let place = key
+            .split('/')
+            .fold(DocPath::root(), |place, segment| place.field(segment));
+        if let Err(reason) = workspace.apply(family, id, value, place) {
+            self.broken.insert(key.to_owned(), reason);
+        }
+        if family.is("routes") {
+            self.takeovers.note(workspace.name(), id);
+        }
+    }
+
+    /// The model of all documents, and those that had to be left out.
+    pub fn model(&mut self) -> (Model, Vec<SkippedDocument>) {
+        let mut broken: Vec<SkippedDocument> = self
+            .broken
+            .iter()
+            .map(|(key, reason)| SkippedDocument {
+                key: key.clone(),
+                reason: reason.clone(),
+            })
+            .collect();
+        let mut whole = Model {
+            dialect: weir_model::Dialect::Kong,
+            ..Model::default()
+        };
+        if self.options.router == RouterFlavor::Expressions {
+            return (whole, broken);
+        }
+        self.takeovers.find(&self.workspaces, self.options.router);
+        for workspace in self.workspaces.values_mut() {
+            workspace.prepare(self.options.router, &mut self.numbers);
+        }
+        let all_are_numbered = self.numbers.settle();
+        for workspace in self.workspaces.values_mut() {
+            whole.merge(workspace.model(&self.numbers, all_are_numbered, &mut broken));
+        }
+        broken.sort_by(|one, other| one.key.cmp(&other.key));
+        broken.dedup_by(|one, other| one.key == other.key);
+        (whole, broken)
+    }
+}
+
+impl IncrementalModel {
+    /// Documents that are served otherwise than their owners may think: plugins that are kept, but not served, and
+    /// routes that take calls of other workspaces.
+    pub fn notes(&self) -> Vec<SkippedDocument> {
+        let unserved = self
+            .workspaces
+            .values()
+            .flat_map(|workspace| workspace.unserved());
+        self.takeovers.told().chain(unserved).collect()
+    }
+}
+
+fn parse(key: &str) -> Option<(&str, &'static EntityType, Uuid)> {
+    let mut segments = key.split('/');
+    let (workspace, name, id) = (segments.next()?, segments.next()?, segments.next()?);
+    if segments.next().is_some() {
+        return None;
+    }
+    Some((workspace, family(name)?, Uuid::try_parse(id).ok()?))
+}
+
+/// The name of the document at or above a place.
+fn key_of(path: &DocPath) -> Option<String> {
+    let segments: Vec<&str> = path
+        .0
+        .iter()
+        .take(3)
+        .map_while(|step| match step {
+            PathStep::Field(name) => Some(name.as_str()),
+            PathStep::Index(_) => None,
+        })
+        .collect();
+    (segments.len() == 3).then(|| segments.join("/"))
+}
+
+/// When an entity goes by itself: some credentials stay only so many seconds after they were made.
+pub(crate) fn end(family: &EntityType, fields: &Map<String, Value>) -> Option<SystemTime> {
+    family.record.field(TTL)?;
+    let seconds = fields.get(TTL)?.as_u64().filter(|seconds| *seconds > 0)?;
+    let end = fields.get("created_at")?.as_u64()?.saturating_add(seconds);
+    UNIX_EPOCH.checked_add(Duration::from_secs(end))
+}
+
+/// When a document goes by itself; `None`: it stays. `key` is as in [`Stored::apply`].
+pub fn end_of(key: &str, value: &[u8]) -> Option<SystemTime> {
+    let (_, family, _) = parse(key)?;
+    family.record.field(TTL)?;
+    end(family, &serde_json::from_slice(value).ok()?)
+}
+
+/// What a resource of a workspace is called in the model of all.
+pub(crate) fn name_in(workspace: &str, name: &str) -> String {
+    match workspace {
+        DEFAULT_WORKSPACE => name.to_owned(),
+        workspace => format!("{workspace}/{name}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SERVICE: &str = "5f3e1c80-0000-4000-8000-000000000001";
+    const ROUTE: &str = "5f3e1c80-0000-4000-8000-000000000002";
+    const PLUGIN: &str = "5f3e1c80-0000-4000-8000-000000000003";
+
+    fn stored(documents: &[(&str, &str)]) -> IncrementalModel {
+        let mut stored = IncrementalModel::new(Options::default());
+        for (key, value) in documents {
+            stored.apply(key, Some(value.as_bytes()));
+        }
+        stored
+    }
+
+    fn summary(stored: &mut IncrementalModel) -> (Vec<String>, Vec<String>) {
+        let (model, broken) = stored.model();
+        let routes = model
+            .routes
+            .iter()
+            .map(|route| format!("{} {}", route.name, route.plugins.len()));
+        let broken = broken.iter().map(|it| format!("{}: {}", it.key, it.reason));
+        (routes.collect(), broken.collect())
+    }
+
+    #[test]
+    fn documents_become_a_model_one_by_one() {
+        let service = format!("default/services/{SERVICE}");
+        let route = format!("default/routes/{ROUTE}");
+        let plugin = format!("default/plugins/{PLUGIN}");
+        let route_text =
+            format!(r#"{{"name":"r","paths":["/r"],"service":{{"id":"{SERVICE}"}},"tags":null}}"#);
+        let plugin_text =
+            format!(r#"{{"name":"key-auth","route":{{"id":"{ROUTE}"}},"config":{{"anonymous":null}}}}"#);
+        let mut stored = stored(&[
+            (&route, &route_text),
+            (&plugin, &plugin_text),
+            ("default/vaults/x", "{}"),
+            ("odd", "{}"),
+        ]);
+        let odd = "not the name of an entity";
+        let (routes, broken) = summary(&mut stored);
+        assert_eq!(routes, Vec::<String>::new());
+        assert_eq!(broken.len(), 3, "{broken:?}");
+        stored.apply("default/vaults/x", None);
+        stored.apply(&service, Some(br#"{"name":"s","host":"x.test"}"#));
+        assert_eq!(
+            summary(&mut stored),
+            (vec!["r 1".to_owned()], vec![format!("odd: {odd}")])
+        );
+        stored.apply(&plugin, Some(br#"{"name":"key-auth","config":{"key_names":5}}"#));
+        let expected = format!("{plugin}: config.key_names: expected an array");
+        assert_eq!(
+            summary(&mut stored),
+            (vec!["r 0".to_owned()], vec![expected, format!("odd: {odd}")])
+        );
+        stored.apply(&plugin, None);
+        stored.apply("odd", None);
+        stored.apply(&route, None);
+        assert_eq!(summary(&mut stored), (Vec::new(), Vec::new()));
+    }
+
+    #[test]
+    fn keys_that_do_not_stay_have_an_end() {
+        let key = format!("default/keyauth_credentials/{PLUGIN}");
+        let at = |seconds| Some(UNIX_EPOCH + Duration::from_secs(seconds));
+        for (key, value, expected) in [
+            (key.as_str(), r#"{"created_at":100,"ttl":60}"#, at(160)),
+            (&key, r#"{"created_at":100,"ttl":0}"#, None),
+            (&key, r#"{"created_at":100,"ttl":null}"#, None),
+            (&key, r#"{"created_at":100}"#, None),
+            (&key, "{", None),
+            (&key, r#"{"created_at":18446744073709551615,"ttl":60}"#, None),
+            (
+                &format!("default/consumers/{PLUGIN}"),
+                r#"{"created_at":100,"ttl":60}"#,
+                None,
+            ),
+            ("odd", "{}", None),
+        ] {
+            assert_eq!(end_of(key, value.as_bytes()), expected, "{key} {value}");
+        }
+    }
+
+    #[test]
+    fn workspaces_do_not_meet() {
+        let route_text = format!(r#"{{"name":"r","paths":["/r"],"service":{{"id":"{SERVICE}"}}}}"#);
+        let documents: Vec<(String, String)> = ["default", "team"]
+            .into_iter()
+            .flat_map(|workspace| {
+                let service = r#"{"name":"s","host":"x.test"}"#.to_owned();
+                [
+                    (format!("{workspace}/services/{SERVICE}"), service),
+                    (format!("{workspace}/routes/{ROUTE}"), route_text.clone()),
+                ]
+            })
+            .collect();
+        let mut stored = IncrementalModel::new(Options::default());
+        for (key, value) in &documents {
+            stored.apply(key, Some(value.as_bytes()));
+        }
+        let (model, _) = stored.model();
+        let names: Vec<&str> = model.routes.iter().map(|route| route.name.as_str()).collect();
+        assert_eq!(names, ["r", "team/r"]);
+        assert_eq!(model.services[1].name, "team/s");
+    }
+
+    /// Whoever writes to one workspace chooses ids: those of another one's plugins and consumers are no way into it.
+    #[test]
+    fn what_is_called_alike_in_two_workspaces_is_told_apart() {
+        const OTHER: &str = "5f3e1c80-0000-4000-8000-000000000004";
+        let mut stored = IncrementalModel::new(Options::default());
+        for workspace in ["default", "team"] {
+            let consumer = format!(r#"{{"consumer":{{"id":"{SERVICE}"}}"#);
+            for (family, id, value) in [
+                (
+                    "routes",
+                    ROUTE,
+                    r#"{"name":"r","paths":["/r"],"protocols":["http"]}"#.to_owned(),
+                ),
+                ("consumers", SERVICE, r#"{"username":"alice"}"#.to_owned()),
+                (
+                    "keyauth_credentials",
+                    PLUGIN,
+                    format!(r#"{consumer},"key":"k"}}"#),
+                ),
+                (
+                    "plugins",
+                    PLUGIN,
+                    format!(
+                        r#"{{"name":"key-auth","config":{{"key_names":["{workspace}"],"anonymous":"alice"}}}}"#
+                    ),
+                ),
+                (
+                    "plugins",
+                    OTHER,
+                    format!(r#"{consumer},"name":"cors","config":{{"max_age":1}}}}"#),
+                ),
+            ] {
+                stored.apply(&format!("{workspace}/{family}/{id}"), Some(value.as_bytes()));
+            }
+        }
+        let (model, broken) = stored.model();
+        assert!(
+            broken.is_empty() && model.validate().is_empty(),
+            "{broken:?} {:?}",
+            model.validate()
+        );
+        let [one, other] = [&model.consumers[0], &model.consumers[1]];
+        assert_eq!((one.own_id(), other.own_id()), (SERVICE, SERVICE));
+        assert_eq!(
+            (one.workspace.as_deref(), other.workspace.as_deref()),
+            (None, Some("team"))
+        );
+        for (route, prefix) in model.routes.iter().zip(["", "team/"]) {
+            let steps = route.plugins.iter();
+            let used: Vec<_> = steps.clone().filter_map(|it| it.plugin.clone()).collect();
+            assert_eq!(used, [weir_model::PluginRef::Shared(format!("{prefix}{PLUGIN}"))]);
+            let tables: Vec<_> = steps.flat_map(|it| it.consumer_overrides.clone()).collect();
+            assert_eq!(tables, [format!("{prefix}cors by consumer")]);
+            let table = model
+                .consumer_tables
+                .iter()
+                .find(|it| it.id == tables[0])
+                .expect("a table");
+            let listed: Vec<_> = table.instances.iter().collect();
+            let expected = (format!("{prefix}{SERVICE}"), Some(format!("{prefix}{OTHER}")));
+            assert_eq!(listed, [(&expected.0, &expected.1)]);
+            let plugin = model
+                .plugins
+                .iter()
+                .find(|it| it.id == format!("{prefix}{PLUGIN}"));
+            let plugin = plugin.expect("a plugin");
+            assert_eq!(
+                plugin.config["identity"]["anonymous"],
+                format!("{prefix}{SERVICE}"),
+                "{:?}",
+                plugin.config
+            );
+            assert_eq!(plugin.workspace.is_some(), !prefix.is_empty());
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! The documents of a workspace, and what has been made of each.
+//!
+//! What depends on others is made again when one of them changes: a route when its service does, its chain when a
+//! plugin does that may stand in it. All else is kept from one model to the next.
+
+mod routes;
+mod streams;
+mod unserved;
+
+use super::match_order::{MatchOrder, SortKey};
+use super::workspace_scope;
+use super::{DEFAULT_WORKSPACE, SkippedDocument, key_of, name_in};
+use crate::RouterFlavor;
+use crate::document::entity_store::EntityStore;
+use crate::document::entity_type::EntityType;
+use crate::document::{Entity, Plugin};
+use crate::plugins::{PluginSupport, acme, known};
+use crate::translate::chain::{self, Chains};
+use crate::translate::service::Services;
+use crate::translate::{certificate, consumer, route_table};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+use uuid::Uuid;
+use weir_model::{Certificate, Consumer, Diagnostic, Dialect, DocPath, Model, Service, Severity};
+
+/// The documents of a workspace.
+pub struct Workspace {
+    /// Its name; `None`: it is the one whose resources have the names that they are given.
+    prefix: Option<Arc<str>>,
+    /// The name again, as keys of matches hold it.
+    name: Arc<str>,
+    shelf: EntityStore,
+    changed: Changed,
+    routes: HashMap<Uuid, Route>,
+    /// Those of connections and datagrams.
+    streams: BTreeSet<Uuid>,
+    /// The router for which all was made.
+    router: RouterFlavor,
+    /// Routes by their services.
+    routes_of: HashMap<Uuid, HashSet<Uuid>>,
+    services: Vec<Arc<Service>>,
+    upstreams: Vec<Arc<weir_model::Upstream>>,
+    services_broken: Vec<SkippedDocument>,
+    consumers: Vec<Consumer>,
+    certificates: Vec<Certificate>,
+    /// Configurations of plugins for the catalogue.
+    configs: HashMap<Uuid, Config>,
+    chains: Option<Chains>,
+    plugins_broken: BTreeMap<Uuid, SkippedDocument>,
+}
+
+/// What has been made of a route.
+#[derive(Default)]
+struct Route {
+    /// With its chain, and the places of its matches.
+    made: Option<Arc<weir_model::Route>>,
+    /// What orders its matches.
+    keys: Vec<SortKey>,
+    broken: Option<SkippedDocument>,
+}
+
+/// What has been made of a plugin's configuration.
+struct Config {
+    made: Result<Value, String>,
+    /// Whether consumers may have been looked up for it.
+    names_consumers: bool,
+}
+
+/// What is to be made again.
+#[derive(Default)]
+struct Changed {
+    routes: HashSet<Uuid>,
+    all_routes: bool,
+    chains: HashSet<Uuid>,
+    all_chains: bool,
+    services: bool,
+    consumers: bool,
+    certificates: bool,
+    plugins: bool,
+}
+
+impl Workspace {
+    /// Without documents.
+    pub fn new(name: &str) -> Self {
+        Self {
+            prefix: (name != DEFAULT_WORKSPACE).then(|| name.into()),
+            name: name.into(),
+            shelf: EntityStore::default(),
+            changed: Changed::default(),
+            routes: HashMap::new(),
+            streams: BTreeSet::new(),
+            router: RouterFlavor::default(),
+            routes_of: HashMap::new(),
+            services: Vec::new(),
+            upstreams: Vec::new(),
+            services_broken: Vec::new(),
+            consumers: Vec::new(),
+            certificates: Vec::new(),
+            configs: HashMap::new(),
+            chains: None,
+            plugins_broken: BTreeMap::new(),
+        }
+    }
+
+    /// Takes over what became of a document.
+    ///
+    /// # Errors
+    /// Why it is left out.
+    pub fn apply(
+        &mut self,
+        family: &'static EntityType,
+        id: Uuid,
+        value: Option<&[u8]>,
+        place: DocPath,
+    ) -> Result<(), String> {
+        // What comes from a store has its passwords hashed.
+        self.shelf.document.hashed_passwords = true;
+        let was_there = self.shelf.position(family.name, id).is_some();
+        self.note(family, id, false);
+        let result = match value {
+            Some(value) => self.shelf.put(family, id, value, place),
+            None => {
+                self.shelf.remove(family, id);
+                Ok(())
+            }
+        };
+        self.note(family, id, true);
+        if family.name == "routes" {
+            self.note_stream(id);
+        }
+        let is_there = self.shelf.position(family.name, id).is_some();
+        // Instances for what is not there are left out.
+        if was_there != is_there && matches!(family.name, "routes" | "services" | "consumers") {
+            self.changed.plugins = true;
+        }
+        result
+    }
+
+    /// Notes what depends on an entity: as it was, and as it is now.
+    fn note(&mut self, family: &EntityType, id: Uuid, is_new: bool) {
+        let position = self.shelf.position(family.name, id);
+        let document = &self.shelf.document;
+        match family.name {
+            "routes" => {
+                self.changed.routes.insert(id);
+                let service = position.and_then(|at| document.routes[at].value.service);
+                if let Some(service) = service {
+                    let routes = self.routes_of.entry(service).or_default();
+                    if is_new {
+                        routes.insert(id);
+                    } else {
+                        routes.remove(&id);
+                    }
+                }
+            }
+            "services" => {
+                self.changed.services = true;
+                let routes = self.routes_of.get(&id).into_iter().flatten();
+                self.changed.routes.extend(routes);
+            }
+            "targets" => self.changed.services = true,
+            "snis" => self.changed.certificates = true,
+            "plugins" => {
+                self.configs.remove(&id);
+                self.changed.plugins = true;
+                if let Some(at) = position {
+                    let Plugin { route, service, .. } = document.plugins[at].value;
+                    match (route, service) {
+                        (Some(route), _) => {
+                            self.changed.chains.insert(route);
+                        }
+                        (None, Some(service)) => {
+                            let routes = self.routes_of.get(&service).into_iter().flatten();
+                            self.changed.chains.extend(routes);
+                        }
+                        (None, None) => self.changed.all_chains = true,
+                    }
+                }
+            }
+            "consumers" => {
+                self.changed.consumers = true;
+                let before = self.configs.len();
+                self.configs.retain(|_, config| !config.names_consumers);
+                if self.configs.len() < before {
+                    self.changed.plugins = true;
+                    self.changed.all_chains = true;
+                }
+            }
+            "upstreams" | "certificates" | "ca_certificates" => {
+                self.changed.services = true;
+                self.changed.certificates = true;
+                self.changed.all_routes = true;
+            }
+            _ => self.changed.consumers = true,
+        }
+    }
+
+    /// Makes again what has changed; the places of matches are settled in `numbers`.
+    pub fn prepare(&mut self, router: RouterFlavor, numbers: &mut MatchOrder) {
+        self.router = router;
+        let changed = std::mem::take(&mut self.changed);
+        self.make_again(&changed, router, numbers);
+    }
+
+    /// The model of the workspace, which is prepared; adds what had to be left out to `broken`.
+    pub fn model(
+        &mut self,
+        numbers: &MatchOrder,
+        all_are_numbered: bool,
+        broken: &mut Vec<SkippedDocument>,
+    ) -> Model {
+        broken.extend(self.services_broken.iter().cloned());
+        broken.extend(self.plugins_broken.values().cloned());
+        let (mut plugins, mut consumer_tables) = self.chains.as_ref().map(Chains::parts).unwrap_or_default();
+        let unmatched = self.chains.as_ref().map(Chains::unmatched).unwrap_or_default();
+        let mut acme = acme::entries(self.shelf.document.plugins.iter().map(|it| &it.value));
+        if let Some(prefix) = &self.prefix {
+            workspace_scope::tell_parts_apart(&mut plugins, &mut consumer_tables, &mut acme, prefix);
+        }
+        Model {
+            weir: 1,
+            dialect: Dialect::Kong,
+            certificates: self.certificates.clone(),
+            services: self.services.clone(),
+            routes: self.collect_routes(numbers, all_are_numbered, broken),
+            stream_routes: self.stream_routes(broken),
+            upstreams: self.upstreams.clone(),
+            consumers: self.consumers.clone(),
+            plugins,
+            consumer_tables,
+            // Global plugins are those of their workspace; calls that match no route are in none.
+            unmatched: if self.prefix.is_some() {
+                Vec::new()
+            } else {
+                unmatched
+            },
+            route_tables: vec![route_table()],
+            acme,
+            ..Model::default()
+        }
+    }
+
+    fn make_again(&mut self, changed: &Changed, router: RouterFlavor, numbers: &mut MatchOrder) {
+        if changed.services {
+            self.make_services();
+        }
+        if changed.consumers {
+            self.consumers = consumer::translate(&self.shelf.document, &mut Vec::new());
+            if let Some(prefix) = &self.prefix {
+                workspace_scope::tell_consumers_apart(&mut self.consumers, prefix);
+            }
+        }
+        if changed.certificates {
+            self.certificates = certificate::translate(&self.shelf.document);
+        }
+        let has_other_chains = changed.plugins && self.collect_chains();
+        self.make_routes(changed, router, numbers);
+        let all = || self.shelf.document.routes.iter().map(|route| route.value.id);
+        let with_chains: Vec<Uuid> = if changed.all_chains || has_other_chains {
+            all().collect()
+        } else {
+            changed.chains.union(&changed.routes).copied().collect()
+        };
+        for id in with_chains {
+            self.make_chain(id);
+        }
+        if changed.all_routes {
+            let ids: Vec<Uuid> = self.shelf.document.routes.iter().map(|it| it.value.id).collect();
+            ids.into_iter().for_each(|id| self.make_chain(id));
+        }
+    }
+
+    /// Translates all services and upstreams again; what comes out as it was stays the same.
+    fn make_services(&mut self) {
+        let mut found = Vec::new();
+        let made = Services::translate(&self.shelf.document, &mut found);
+        let (mut services, mut upstreams) = (made.services, made.upstreams);
+        if let Some(prefix) = &self.prefix {
+            services
+                .iter_mut()
+                .for_each(|it| workspace_scope::tell_service_apart(Arc::make_mut(it), prefix));
+            upstreams
+                .iter_mut()
+                .for_each(|it| workspace_scope::tell_upstream_apart(Arc::make_mut(it), prefix));
+        }
+        keep_equal(&mut services, &self.services, |it| &it.name);
+        keep_equal(&mut upstreams, &self.upstreams, |it| &it.name);
+        (self.services, self.upstreams) = (services, upstreams);
+        self.services_broken = found.iter().filter_map(left_out).collect();
+    }
+
+    /// Sorts all instances by plugin and scope again. Returns whether others are left out than before.
+    fn collect_chains(&mut self) -> bool {
+        let before: Vec<Uuid> = self.plugins_broken.keys().copied().collect();
+        self.plugins_broken.clear();
+        let document = &self.shelf.document;
+        let mut finder = None;
+        let mut instances: Vec<Entity<Plugin>> = Vec::with_capacity(document.plugins.len());
+        for entity in &document.plugins {
+            let plugin = &entity.value;
+            let is_there = |family: &str, id: Option<Uuid>| {
+                id.is_none_or(|id| self.shelf.position(family, id).is_some())
+            };
+            let has_all = is_there("services", plugin.service)
+                && is_there("routes", plugin.route)
+                && is_there("consumers", plugin.consumer);
+            let config = self.configs.entry(plugin.id).or_insert_with(|| {
+                let finder = finder.get_or_insert_with(|| chain::consumer_finder(&document.consumers));
+                make_config(plugin, &|name| {
+                    let found = finder(name);
+                    match &self.prefix {
+                        None => found,
+                        Some(prefix) => Some(name_in(prefix, found.as_deref().unwrap_or(name))),
+                    }
+                })
+            });
+            let reason = match &config.made {
+                _ if !has_all => Some("refers to an entity that is not there".to_owned()),
+                Err(reason) => Some(reason.clone()),
+                Ok(_) => None,
+            };
+            if let Some(reason) = reason {
+                if let Some(key) = key_of(&entity.place.list) {
+                    self.plugins_broken
+                        .insert(plugin.id, SkippedDocument { key, reason });
+                }
+                continue;
+            }
+            instances.push(Entity {
+                place: entity.place.clone(),
+                value: Plugin {
+                    name: plugin.name.clone(),
+                    config: Value::Null,
+                    ..*plugin
+                },
+            });
+        }
+        let configs = &self.configs;
+        self.chains = Some(Chains::collect(instances, true, |_, _, plugin| {
+            configs
+                .get(&plugin.id)?
+                .made
+                .clone()
+                .ok()
+                .filter(|config| !config.is_null())
+        }));
+        !before.iter().eq(self.plugins_broken.keys())
+    }
+}
+
+impl Route {
+    /// A route whose service is not there is served by nothing, rather than by a refusal that looks like its own.
+    fn dangling(place: &DocPath) -> Self {
+        Self {
+            broken: key_of(place).map(|key| SkippedDocument {
+                key,
+                reason: "refers to an entity that is not there".to_owned(),
+            }),
+            ..Self::default()
+        }
+    }
+}
+
+/// Puts those that were there before in the places of those that are equal to them, so that whoever has made something
+/// of them sees that they are the same.
+fn keep_equal<T: PartialEq>(fresh: &mut [Arc<T>], before: &[Arc<T>], name: fn(&T) -> &String) {
+    let before: HashMap<&str, &Arc<T>> = before.iter().map(|it| (name(it).as_str(), it)).collect();
+    for it in fresh {
+        if let Some(known) = before.get(name(it).as_str())
+            && ***known == **it
+        {
+            *it = Arc::clone(known);
+        }
+    }
+}
+
+fn make_config(plugin: &Plugin, consumers: &dyn Fn(&str) -> Option<String>) -> Config {
+    let names_consumers = plugin.config.get("anonymous").is_some_and(Value::is_string);
+    let made = match known(&plugin.name) {
+        PluginSupport::Yes(definition) => match (definition.translate)(&plugin.config, consumers) {
+            Ok(config) => Ok(config),
+            // Kept, and not served.
+            Err(_) if !chain::is_served(definition) => Ok(Value::Null),
+            Err(unfit) => Err(unfit.to_string()),
+        },
+        PluginSupport::Unavailable | PluginSupport::No => {
+            Err(format!("there is no plugin \"{}\"", plugin.name))
+        }
+    };
+    Config {
+        made,
+        names_consumers,
+    }
+}
+
+fn left_out(found: &Diagnostic) -> Option<SkippedDocument> {
+    (found.severity != Severity::Warning).then_some(())?;
+    Some(SkippedDocument {
+        key: key_of(&found.path)?,
+        reason: found.message.clone(),
+    })
+}

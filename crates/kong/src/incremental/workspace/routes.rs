@@ -1,0 +1,149 @@
+//! The routes of a workspace: each is made again when something changes that it depends on, and is the same shared
+//! value until then.
+
+use super::{Changed, Route, Workspace, left_out};
+use crate::RouterFlavor;
+use crate::document::{self, Upstream};
+use crate::incremental::SkippedDocument;
+use crate::incremental::match_order::{MatchOrder, SortKey};
+use crate::incremental::workspace_scope::{tell_steps_apart, told_apart};
+use crate::translate::route;
+use crate::translate::service::ServiceInfo;
+use std::collections::HashMap;
+use std::sync::Arc;
+use uuid::Uuid;
+
+impl Workspace {
+    /// Its name.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// Its routes.
+    pub fn routes(&self) -> impl Iterator<Item = &document::Route> {
+        self.shelf.document.routes.iter().map(|it| &it.value)
+    }
+
+    /// One of its routes.
+    pub fn route(&self, id: Uuid) -> Option<&document::Route> {
+        let position = self.shelf.position("routes", id)?;
+        Some(&self.shelf.document.routes[position].value)
+    }
+
+    pub(super) fn make_routes(&mut self, changed: &Changed, router: RouterFlavor, numbers: &mut MatchOrder) {
+        let document = &self.shelf.document;
+        if changed.routes.is_empty() && !changed.all_routes {
+            return;
+        }
+        let by_name: HashMap<&str, &Upstream> = document
+            .upstreams
+            .iter()
+            .map(|upstream| (upstream.value.name.as_str(), &upstream.value))
+            .collect();
+        let make = |at: usize| {
+            let entity = &document.routes[at];
+            let backend = match entity.value.service {
+                None => None,
+                Some(id) => match self.shelf.position("services", id) {
+                    None => return Route::dangling(&entity.place.list),
+                    Some(at) => {
+                        let service = &document.services[at].value;
+                        Some(ServiceInfo::of(
+                            service,
+                            by_name.get(service.host.as_str()).copied(),
+                        ))
+                    }
+                },
+            };
+            let mut found = Vec::new();
+            let single = route::translate_one(entity, 0, router, backend.as_ref(), &mut found);
+            let created_at = entity.value.created_at.unwrap_or_default();
+            let by_age = router == RouterFlavor::Traditional;
+            let key = |(number, rank)| {
+                SortKey::new((rank, number), created_at, entity.value.id, &self.name, by_age)
+            };
+            let keys = single.iter().flat_map(|it| it.ranks.iter().enumerate().map(key));
+            Route {
+                keys: keys.collect(),
+                made: single.map(|it| Arc::new(told_apart(it.route, self.prefix.as_deref()))),
+                broken: found.iter().find_map(left_out),
+            }
+        };
+        let made: Vec<(Uuid, Option<Route>)> = if changed.all_routes {
+            let gone: Vec<Uuid> = self.routes.keys().copied().collect();
+            let gone = gone
+                .into_iter()
+                .filter(|id| self.shelf.position("routes", *id).is_none());
+            let gone: Vec<_> = gone.map(|id| (id, None)).collect();
+            let routes = document.routes.iter().enumerate();
+            routes
+                .map(|(at, route)| (route.value.id, Some(make(at))))
+                .chain(gone)
+                .collect()
+        } else {
+            let ids = changed.routes.iter().copied();
+            ids.map(|id| (id, self.shelf.position("routes", id).map(make)))
+                .collect()
+        };
+        for (id, route) in made {
+            self.put_route(id, route, numbers);
+        }
+    }
+
+    /// Puts a route in the place of what was made of it before; one that comes out as it was stays the same.
+    fn put_route(&mut self, id: Uuid, route: Option<Route>, numbers: &mut MatchOrder) {
+        let before = self.routes.remove(&id);
+        let keys = |route: &Option<Route>| route.as_ref().map_or(Vec::new(), |it| it.keys.clone());
+        let (old, new) = (keys(&before), keys(&route));
+        if old != new {
+            old.iter().for_each(|key| numbers.remove(key));
+            new.into_iter().for_each(|key| numbers.add(key));
+        }
+        if let Some(route) = route {
+            self.routes.insert(id, route);
+        }
+    }
+
+    pub(super) fn make_chain(&mut self, id: Uuid) {
+        let service = match self.shelf.position("routes", id) {
+            Some(at) => self.shelf.document.routes[at].value.service,
+            None => return,
+        };
+        let steps = self.chains.as_mut().map(|chains| chains.steps(id, service));
+        let mut steps = steps.unwrap_or_default();
+        if let Some(prefix) = &self.prefix {
+            tell_steps_apart(&mut steps, prefix);
+        }
+        if let Some(made) = self.routes.get_mut(&id).and_then(|route| route.made.as_mut())
+            && made.plugins != steps
+        {
+            Arc::make_mut(made).plugins = steps;
+        }
+    }
+
+    pub(super) fn collect_routes(
+        &mut self,
+        numbers: &MatchOrder,
+        all_are_numbered: bool,
+        broken: &mut Vec<SkippedDocument>,
+    ) -> Vec<Arc<weir_model::Route>> {
+        let entities = &self.shelf.document.routes;
+        let mut routes = Vec::with_capacity(entities.len());
+        for entity in entities {
+            let Some(route) = self.routes.get_mut(&entity.value.id) else {
+                continue;
+            };
+            broken.extend(route.broken.iter().cloned());
+            let Some(made) = &mut route.made else { continue };
+            let is_new = made.matches.iter().any(|it| it.precedence.is_none());
+            if is_new || all_are_numbered {
+                let places = route.keys.iter().map(|key| numbers.get(key));
+                for (route_match, place) in Arc::make_mut(made).matches.iter_mut().zip(places) {
+                    route_match.precedence = place;
+                }
+            }
+            routes.push(Arc::clone(made));
+        }
+        routes
+    }
+}

@@ -1,0 +1,78 @@
+//! Routes of connections and datagrams. There are few, so all are made again with every model.
+
+use super::{SkippedDocument, Workspace, left_out, name_in};
+use crate::document::Upstream;
+use crate::incremental::workspace_scope::tell_steps_apart;
+use crate::translate::service::ServiceInfo;
+use crate::translate::stream::{self, Single};
+use std::collections::HashMap;
+use uuid::Uuid;
+use weir_model::StreamRoute;
+
+impl Workspace {
+    /// Notes whether there is such a route of this id.
+    pub(super) fn note_stream(&mut self, id: Uuid) {
+        let position = self.shelf.position("routes", id);
+        let routes = &self.shelf.document.routes;
+        match position.is_some_and(|at| stream::is_stream(&routes[at].value)) {
+            true => self.streams.insert(id),
+            false => self.streams.remove(&id),
+        };
+    }
+
+    /// The routes, those made first first; adds what had to be left out to `broken`.
+    pub(super) fn stream_routes(&mut self, broken: &mut Vec<SkippedDocument>) -> Vec<StreamRoute> {
+        if self.streams.is_empty() {
+            return Vec::new();
+        }
+        let document = &self.shelf.document;
+        let by_name: HashMap<&str, &Upstream> = document
+            .upstreams
+            .iter()
+            .map(|upstream| (upstream.value.name.as_str(), &upstream.value))
+            .collect();
+        let places = self
+            .streams
+            .iter()
+            .filter_map(|id| self.shelf.position("routes", *id));
+        let mut places: Vec<usize> = places.collect();
+        let age = |at: &usize| document.routes[*at].value.created_at.unwrap_or_default();
+        places.sort_by(|one, other| age(one).total_cmp(&age(other)));
+        let mut made: Vec<Single> = Vec::with_capacity(places.len());
+        for (position, at) in places.into_iter().enumerate() {
+            let entity = &document.routes[at];
+            let (id, service) = (entity.value.id, entity.value.service);
+            let backend = match service.map(|id| self.shelf.position("services", id)) {
+                // It has been reported before.
+                Some(None) => continue,
+                Some(Some(at)) => {
+                    let service = &document.services[at].value;
+                    Some(ServiceInfo::of(
+                        service,
+                        by_name.get(service.host.as_str()).copied(),
+                    ))
+                }
+                None => None,
+            };
+            let mut found = Vec::new();
+            let single = stream::translate_one(entity, position, self.router, backend.as_ref(), &mut found);
+            broken.extend(found.iter().find_map(left_out));
+            let Some(mut single) = single else { continue };
+            let steps = self
+                .chains
+                .as_mut()
+                .map(|chains| chains.stream_steps(id, service));
+            single.route.plugins = steps.unwrap_or_default();
+            if let Some(prefix) = &self.prefix {
+                tell_steps_apart(&mut single.route.plugins, prefix);
+                single.route.name = name_in(prefix, &single.route.name);
+                let service = single.route.service.as_mut();
+                if let Some(service) = service {
+                    *service = name_in(prefix, service);
+                }
+            }
+            made.push(single);
+        }
+        stream::number(made)
+    }
+}

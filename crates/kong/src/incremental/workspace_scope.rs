@@ -1,0 +1,92 @@
+//! Names of a workspace's resources that no other workspace has.
+
+use super::name_in;
+use std::sync::Arc;
+use weir_model::{
+    Acme, ChainStep, Consumer, ConsumerTable, PluginInstance, PluginRef, Route, RouteTarget, Service,
+    Upstream,
+};
+
+/// Gives a service of a workspace a name of its own.
+pub fn tell_service_apart(service: &mut Service, workspace: &str) {
+    prefix(&mut service.name, workspace);
+    if let Some(upstream) = &mut service.upstream {
+        prefix(upstream, workspace);
+    }
+}
+
+/// Gives an upstream of a workspace a name of its own.
+pub fn tell_upstream_apart(upstream: &mut Upstream, workspace: &str) {
+    prefix(&mut upstream.name, workspace);
+    let checks = upstream.checks.as_mut();
+    if let Some(owner) = checks.and_then(|checks| checks.shared_with.as_mut()) {
+        prefix(owner, workspace);
+    }
+}
+
+/// A route, without its chain, under a name of its own where it is one of a workspace.
+pub fn told_apart(mut route: Route, workspace: Option<&str>) -> Route {
+    if let Some(workspace) = workspace {
+        prefix(&mut route.name, workspace);
+        if let RouteTarget::Service(service) = &mut route.target {
+            prefix(service, workspace);
+        }
+    }
+    route
+}
+
+/// Has only the workspace's own plugins know these consumers, and gives them ids of their own.
+pub fn tell_consumers_apart(consumers: &mut [Consumer], workspace: &Arc<str>) {
+    for consumer in consumers {
+        prefix(&mut consumer.id, workspace);
+        consumer.workspace = Some(Arc::clone(workspace));
+    }
+}
+
+/// Has a plugin know the workspace's consumers only, and gives it an id, to which its state belongs, of its own.
+fn tell_plugin_apart(plugin: &mut PluginInstance, workspace: &Arc<str>) {
+    prefix(&mut plugin.id, workspace);
+    plugin.workspace = Some(Arc::clone(workspace));
+}
+
+/// Gives what chains share, what is in it, and what gets certificates, names of their own.
+pub fn tell_parts_apart(
+    plugins: &mut [PluginInstance],
+    tables: &mut [ConsumerTable],
+    acme: &mut [Acme],
+    workspace: &Arc<str>,
+) {
+    for plugin in plugins {
+        tell_plugin_apart(plugin, workspace);
+    }
+    for table in tables {
+        prefix(&mut table.id, workspace);
+        let instances = std::mem::take(&mut table.instances);
+        let apart = instances.into_iter().map(|(consumer, plugin)| {
+            let plugin = plugin.map(|plugin| name_in(workspace, &plugin));
+            (name_in(workspace, &consumer), plugin)
+        });
+        table.instances = apart.collect();
+    }
+    for entry in acme {
+        entry.name = format!("{workspace}:{}", entry.name);
+    }
+}
+
+/// Has a chain name the workspace's own plugins and tables.
+pub fn tell_steps_apart(steps: &mut [ChainStep], workspace: &Arc<str>) {
+    for step in steps {
+        match &mut step.plugin {
+            Some(PluginRef::Shared(id)) => prefix(id, workspace),
+            Some(PluginRef::Inline(plugin)) => tell_plugin_apart(Arc::make_mut(plugin), workspace),
+            None => {}
+        }
+        step.consumer_overrides
+            .iter_mut()
+            .for_each(|table| prefix(table, workspace));
+    }
+}
+
+fn prefix(name: &mut String, workspace: &str) {
+    *name = name_in(workspace, name);
+}

@@ -1,0 +1,140 @@
+//! Plugins of the original that are described here, but not served yet: their instances are checked, kept and
+//! given back as those of others are, so that nobody has to take them out of his documents.
+//!
+//! What a document is told of them makes `weir check` fail. A chain runs as if such a plugin was not there. But one
+//! that decides who gets in, or who answers, must not be missed: where it stands, calls are refused.
+
+mod ai_prompt_decorator;
+mod ai_prompt_guard;
+mod ai_prompt_template;
+mod aws_lambda;
+mod azure_functions;
+mod ldap_auth;
+mod oauth2;
+mod post_function;
+mod pre_function;
+mod session;
+pub(super) mod shared;
+
+use super::{Consumers, Definition, Shorthand, UnsupportedOption, untyped};
+use crate::schema::{EntityCheck, Record};
+use serde_json::{Value, json};
+use weir_plugins::request_termination;
+
+/// All of them.
+pub static DESCRIBED: &[Definition] = &[
+    ai_prompt_decorator::DEFINITION,
+    ai_prompt_guard::DEFINITION,
+    ai_prompt_template::DEFINITION,
+    aws_lambda::DEFINITION,
+    azure_functions::DEFINITION,
+    ldap_auth::DEFINITION,
+    oauth2::DEFINITION,
+    post_function::DEFINITION,
+    pre_function::DEFINITION,
+    session::DEFINITION,
+];
+
+/// What a document is told about an instance: whether calls pass it by, or are refused.
+pub fn warning(name: &str, passes: bool) -> String {
+    let consequence = if passes {
+        "calls pass as if it was not there"
+    } else {
+        "calls that come to it are refused"
+    };
+    format!("plugin \"{name}\" is not served by this version of Weir: {consequence}")
+}
+
+/// A plugin without which calls get what they ask for.
+const fn passing(name: &'static str, priority: i32, config: Record) -> Definition {
+    described(name, priority, config, pass)
+}
+
+/// A plugin that decides who gets in, or who answers.
+const fn refusing(name: &'static str, priority: i32, config: Record) -> Definition {
+    described(name, priority, config, refuse)
+}
+
+/// Code of the administrator. What it does before the upstream is asked may be to refuse calls.
+const fn deciding(name: &'static str, priority: i32, config: Record) -> Definition {
+    described(name, priority, config, refuse_before_upstream)
+}
+
+const fn described(
+    name: &'static str,
+    priority: i32,
+    config: Record,
+    translate: fn(&Value, &Consumers<'_>) -> Result<Value, UnsupportedOption>,
+) -> Definition {
+    Definition {
+        name,
+        priority,
+        config,
+        checks: &[],
+        shorthands: &[],
+        on_consumers: true,
+        catalogue_name: "request-termination",
+        translate,
+    }
+}
+
+impl Definition {
+    const fn with_checks(mut self, checks: &'static [EntityCheck]) -> Self {
+        self.checks = checks;
+        self
+    }
+
+    const fn with_shorthands(mut self, shorthands: &'static [Shorthand]) -> Self {
+        self.shorthands = shorthands;
+        self
+    }
+
+    const fn never_on_consumers(mut self) -> Self {
+        self.on_consumers = false;
+        self
+    }
+}
+
+fn pass(_: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
+    Err(UnsupportedOption {
+        field: "",
+        what: "this plugin".to_owned(),
+    })
+}
+
+fn refuse(_: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
+    Ok(untyped(request_termination::Config {
+        status: 503,
+        body: Some(json!({ "message": "Service unavailable" }).to_string()),
+        content_type: Some("application/json; charset=utf-8".to_owned()),
+        ..request_termination::Config::default()
+    }))
+}
+
+fn refuse_before_upstream(config: &Value, consumers: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
+    let is_used = |phase: &str| config[phase].as_array().is_some_and(|it| !it.is_empty());
+    if ["certificate", "rewrite", "access"].into_iter().any(is_used) {
+        refuse(config, consumers)
+    } else {
+        pass(config, consumers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn they_are_told_of() {
+        let page = include_str!("../../../../../docs/compatibility.md");
+        let start = page
+            .find("these are described, but not served yet")
+            .expect("a list");
+        let list = &page[start..];
+        let list = &list[..list.find("Their instances").expect("its end")];
+        let told: BTreeSet<&str> = list.split('`').skip(1).step_by(2).collect();
+        let described: BTreeSet<&str> = DESCRIBED.iter().map(|it| it.name).collect();
+        assert_eq!(told, described);
+    }
+}

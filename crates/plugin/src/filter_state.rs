@@ -1,0 +1,70 @@
+//! What filters keep of a call between their phases.
+
+use std::any::Any;
+use std::fmt;
+
+/// Values that filters keep for a call, each under the instance that keeps it. Nothing is allocated before the first.
+#[derive(Default)]
+pub struct FilterState(Vec<(usize, Box<dyn Any>)>);
+
+impl FilterState {
+    /// Keeps a value for `owner` until the call is over. One of the same type that it kept before is dropped.
+    pub fn put<O, T: 'static>(&mut self, owner: &O, value: T) {
+        match self.get_mut::<O, T>(owner) {
+            Some(kept) => *kept = value,
+            None => self.0.push((key(owner), Box::new(value))),
+        }
+    }
+
+    /// What `owner` keeps of this type.
+    pub fn get_mut<O, T: 'static>(&mut self, owner: &O) -> Option<&mut T> {
+        let own = self.0.iter_mut().filter(|(of, _)| *of == key(owner));
+        own.filter_map(|(_, value)| value.downcast_mut()).next()
+    }
+
+    /// Takes back what `owner` keeps of this type.
+    pub fn take<O, T: 'static>(&mut self, owner: &O) -> Option<T> {
+        let is_it = |(of, value): &(usize, Box<dyn Any>)| *of == key(owner) && value.is::<T>();
+        let place = self.0.iter().position(is_it)?;
+        let (_, value) = self.0.swap_remove(place);
+        value.downcast().ok().map(|value| *value)
+    }
+
+    /// Drops everything.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// An instance does not move while calls are under way.
+fn key<O>(owner: &O) -> usize {
+    std::ptr::from_ref(owner).addr()
+}
+
+impl fmt::Debug for FilterState {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Kept({})", self.0.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_kept_by_owner_and_type() {
+        let (one, other) = (1_u64, 2_u64);
+        let mut kept = FilterState::default();
+        kept.put(&one, "a");
+        kept.put(&one, 7_u8);
+        kept.put(&other, "b");
+        kept.put(&one, "c");
+        assert_eq!(kept.get_mut::<_, u8>(&one), Some(&mut 7));
+        assert_eq!(kept.take::<_, &str>(&one), Some("c"));
+        assert_eq!(kept.take::<_, &str>(&one), None);
+        assert_eq!(kept.take::<_, &str>(&other), Some("b"));
+        kept.clear();
+        assert_eq!(kept.take::<_, u8>(&one), None);
+    }
+}

@@ -1,0 +1,92 @@
+//! What cannot be decided about a call, as it hangs on a body that is too large to be looked at or means several
+//! things: routes go on without such variables, but whoever refuses or limits calls by them must not be passed by.
+
+use crate::condition::Condition;
+use crate::exchange::Exchange;
+use crate::refusal::RefusalKind;
+use crate::request::Request;
+use crate::template::Template;
+use crate::variable::Variable;
+
+/// Why the value of a variable for a call cannot be believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Indeterminate {
+    /// The body that holds it is larger than what is read for variables, [`MAX_VARIABLE_BODY`](crate::MAX_VARIABLE_BODY).
+    TooLarge,
+    /// The body is compressed.
+    Encoded,
+    /// The request carries several GraphQL operations, or fragments in place of fields; which counts is for the
+    /// upstream to say.
+    Ambiguous,
+}
+
+impl From<Indeterminate> for RefusalKind {
+    fn from(why: Indeterminate) -> Self {
+        match why {
+            Indeterminate::TooLarge => Self::BodyTooLarge,
+            Indeterminate::Encoded => Self::BadRequest("the Content-Encoding"),
+            Indeterminate::Ambiguous => Self::BadRequest("the GraphQL request"),
+        }
+    }
+}
+
+impl Variable {
+    /// Why the value that this call has for it cannot be believed, once the engine has read what it may of the body;
+    /// `None`: it can.
+    fn undecided(&self, request: &Request) -> Option<Indeterminate> {
+        if self.awaits_body(request) {
+            return Some(Indeterminate::TooLarge);
+        }
+        if self.is_in_body(request) && request.headers.contains(b"content-encoding") {
+            return Some(Indeterminate::Encoded);
+        }
+        let is_ambiguous = match self {
+            Self::GraphqlOperation | Self::GraphqlName => request.has_several_operations(),
+            Self::GraphqlRootFields => {
+                let has_fragments = || request.graphql_operation().is_some_and(|it| it.has_fragments);
+                request.has_several_operations() || has_fragments()
+            }
+            _ => false,
+        };
+        is_ambiguous.then_some(Indeterminate::Ambiguous)
+    }
+}
+
+impl Condition {
+    /// Whether it holds for this call, for those who must not guess. Other than for [`Condition::holds`], a variable of
+    /// a body that cannot be judged has not simply no value.
+    ///
+    /// # Errors
+    /// Why that cannot be told, where it hangs on such a variable.
+    pub fn judge(&self, exchange: &Exchange) -> Result<bool, Indeterminate> {
+        // One that is decided may decide alone, wherever it stands.
+        let judge_list = |list: &[Self], deciding: bool| {
+            let mut result = Ok(!deciding);
+            for condition in list {
+                match condition.judge(exchange) {
+                    Ok(holds) if holds == deciding => return Ok(deciding),
+                    Ok(_) => {}
+                    Err(why) => result = Err(why),
+                }
+            }
+            result
+        };
+        match self {
+            Self::All(list) => judge_list(list, false),
+            Self::Any(list) => judge_list(list, true),
+            Self::Not(inner) => inner.judge(exchange).map(|holds| !holds),
+            Self::Test(variable, _) => match variable.undecided(&exchange.request) {
+                Some(why) => Err(why),
+                None => Ok(self.holds(exchange)),
+            },
+        }
+    }
+}
+
+impl Template {
+    /// Why the text for this call cannot be believed; `None`: it can.
+    pub fn undecided(&self, exchange: &Exchange) -> Option<Indeterminate> {
+        self.variables()
+            .find_map(|variable| variable.undecided(&exchange.request))
+    }
+}

@@ -1,0 +1,217 @@
+//! The series that instances with one definition count.
+//!
+//! A worker keeps the cells of the series that it has counted in a table of its own. It takes a lock when it meets a
+//! series for the first time, and never again.
+
+use super::definition::{Column, Definition};
+use super::worker_series::{FamilyLayout, WorkerSeries};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, DefaultHasher};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use weir_plugin::{CallRecord, Exchange};
+
+/// The most series of an instance, or of several that count alike.
+pub const MAX_SERIES: usize = 10_000;
+/// A series that so many scrapes have found unchanged makes room where there is none.
+const IDLE_SCRAPES: u32 = 10;
+/// The label values of calls for whose series there is no room.
+const OTHER: &[u8] = b"other";
+
+/// What instances with one definition count.
+pub struct FamilySet {
+    /// What they count.
+    pub definition: Definition,
+    id: usize,
+    columns: Vec<Column>,
+    slots: Vec<FamilyLayout>,
+    cells: usize,
+    series: Mutex<HashMap<Box<[u8]>, Series>>,
+    /// There was a scrape since room was last looked for: only then may there be some.
+    may_have_room: AtomicBool,
+    /// Instances that count in it.
+    pub(super) instances: AtomicUsize,
+}
+
+/// The cells of a series, one for each worker that has counted it.
+#[derive(Default)]
+struct Series {
+    cells: Vec<Arc<WorkerSeries>>,
+    /// The sum of all cells at the last scrape, and how many have found the same.
+    seen: u64,
+    idle: u32,
+}
+
+/// Cells of one worker by label values.
+type Known = HashMap<Box<[u8]>, Arc<WorkerSeries>, BuildHasherDefault<DefaultHasher>>;
+
+/// What one worker knows.
+#[derive(Default)]
+struct Local {
+    /// By the id of the set.
+    sets: Vec<Known>,
+    key: Vec<u8>,
+}
+
+thread_local! {
+    static LOCAL: RefCell<Local> = RefCell::default();
+}
+
+/// Ids that no set has any more, and the next one that none ever had. They are places in the tables of workers, and so
+/// are given again.
+static IDS: Mutex<(Vec<usize>, usize)> = Mutex::new((Vec::new(), 0));
+
+impl FamilySet {
+    /// One in which nothing is counted yet.
+    pub(super) fn new(definition: &Definition) -> Self {
+        let (slots, cells) = FamilyLayout::of(&definition.config.families);
+        let mut ids = lock(&IDS);
+        let id = ids.0.pop().unwrap_or_else(|| {
+            ids.1 += 1;
+            ids.1 - 1
+        });
+        Self {
+            id,
+            columns: definition.columns.iter().map(Column::of).collect(),
+            definition: definition.clone(),
+            slots,
+            cells,
+            series: Mutex::default(),
+            may_have_room: AtomicBool::new(true),
+            instances: AtomicUsize::new(0),
+        }
+    }
+
+    /// Whether nothing was ever counted in it.
+    pub(super) fn is_empty(&self) -> bool {
+        lock(&self.series).is_empty()
+    }
+
+    /// Counts a call.
+    pub fn count(&self, exchange: &Exchange, record: &CallRecord<'_>) {
+        LOCAL.with_borrow_mut(|local| {
+            let Local { sets, key } = local;
+            self.write_key(exchange, record, key);
+            if sets.len() <= self.id {
+                sets.resize_with(self.id + 1, Known::default);
+            }
+            let known = &mut sets[self.id];
+            if let Some(cells) = known.get(key.as_slice())
+                && !cells.is_over()
+            {
+                self.add(cells, record);
+                return;
+            }
+            known.remove(key.as_slice());
+            if let Some(cells) = self.meet(key) {
+                if known.len() > 2 * MAX_SERIES {
+                    known.retain(|_, cells| !cells.is_over());
+                }
+                self.add(&cells, record);
+                known.insert(key.as_slice().into(), cells);
+                return;
+            }
+            // There is no room.
+            let other = self.other_key();
+            if let Some(cells) = known.get(other.as_slice())
+                && !cells.is_over()
+            {
+                self.add(cells, record);
+            } else {
+                let cells = self.join(&mut lock(&self.series), &other);
+                self.add(&cells, record);
+                known.insert(other.into(), cells);
+            }
+        });
+    }
+
+    fn add(&self, cells: &WorkerSeries, record: &CallRecord<'_>) {
+        for slot in &self.slots {
+            slot.count(cells, record);
+        }
+    }
+
+    /// The values one behind the other, each behind its length.
+    fn write_key(&self, exchange: &Exchange, record: &CallRecord<'_>, key: &mut Vec<u8>) {
+        key.clear();
+        for column in &self.columns {
+            let start = key.len();
+            key.push(0);
+            column.write(exchange, record, key);
+            key.truncate(start + 1 + 255);
+            key[start] = (key.len() - start - 1) as u8;
+        }
+    }
+
+    fn other_key(&self) -> Vec<u8> {
+        let columns = self.columns.iter();
+        columns
+            .flat_map(|_| [OTHER.len() as u8].into_iter().chain(OTHER.iter().copied()))
+            .collect()
+    }
+
+    /// Cells for a series that this worker has not counted yet; `None`: there is no room for it.
+    fn meet(&self, key: &[u8]) -> Option<Arc<WorkerSeries>> {
+        let mut series = lock(&self.series);
+        if !series.contains_key(key) && series.len() >= MAX_SERIES {
+            if !self.may_have_room.swap(false, Relaxed) {
+                return None;
+            }
+            series.retain(|_, series| {
+                let stays = series.idle < IDLE_SCRAPES;
+                if !stays {
+                    series.cells.iter().for_each(|cells| cells.end());
+                }
+                stays
+            });
+            if series.len() >= MAX_SERIES {
+                return None;
+            }
+        }
+        Some(self.join(&mut series, key))
+    }
+
+    fn join(&self, series: &mut HashMap<Box<[u8]>, Series>, key: &[u8]) -> Arc<WorkerSeries> {
+        let cells = Arc::new(WorkerSeries::new(self.cells));
+        let series = series.entry(key.into()).or_default();
+        series.idle = 0;
+        series.cells.push(Arc::clone(&cells));
+        cells
+    }
+
+    /// The sums of all series, each with its label values; a scrape.
+    pub(super) fn scrape(&self) -> Vec<(Box<[u8]>, Vec<u64>)> {
+        let mut series = lock(&self.series);
+        self.may_have_room.store(true, Relaxed);
+        let all = series.iter_mut().map(|(key, series)| {
+            let mut sums = vec![0; self.cells];
+            series.cells.iter().for_each(|cells| cells.add_to(&mut sums));
+            let sum = sums.iter().fold(0, |sum: u64, count| sum.wrapping_add(*count));
+            series.idle = if sum == series.seen { series.idle + 1 } else { 0 };
+            series.seen = sum;
+            (key.clone(), sums)
+        });
+        all.collect()
+    }
+
+    /// The first cell of each family.
+    pub(super) fn firsts(&self) -> impl Iterator<Item = usize> {
+        self.slots.iter().map(|slot| slot.first)
+    }
+}
+
+impl Drop for FamilySet {
+    fn drop(&mut self) {
+        // Workers still have the cells, in the place that another set gets now.
+        let series = self.series.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let cells = series.values().flat_map(|series| &series.cells);
+        cells.for_each(|cells| cells.end());
+        lock(&IDS).0.push(self.id);
+    }
+}
+
+/// Locks, whatever became of others that did.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,122 @@
+//! The board: what all instances of `prometheus` count, and the texts that are made of it.
+
+use super::definition::Definition;
+use super::family_set::{FamilySet, lock};
+use super::render;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, LazyLock, Mutex};
+
+/// Sets that no instance counts in any more and that are told nevertheless: an instance that comes back finds its
+/// counts, and a counter that vanishes looks like a restart.
+const MAX_IDLE_SETS: usize = 32;
+
+/// Work that is done elsewhere.
+pub type Job = Box<dyn FnOnce() + Send>;
+/// Who does work elsewhere.
+type Runner = Box<dyn Fn(Job) + Send + Sync>;
+/// Who writes what an exposition tells besides the families; told whether it is to tell of targets.
+type Preface = Box<dyn Fn(bool, &mut String) + Send + Sync>;
+
+/// All series.
+#[derive(Default)]
+pub struct MetricRegistry {
+    sets: Mutex<Vec<Arc<FamilySet>>>,
+    prefaces: Mutex<HashMap<String, Arc<Preface>>>,
+    runner: Mutex<Option<Arc<Runner>>>,
+}
+
+static PROCESS: LazyLock<Arc<MetricRegistry>> = LazyLock::new(Arc::default);
+
+impl MetricRegistry {
+    /// The board of this process.
+    pub fn of_process() -> Arc<Self> {
+        Arc::clone(&PROCESS)
+    }
+
+    /// What instances with this definition count; the same one for equal definitions.
+    pub fn set(&self, definition: &Definition) -> Arc<FamilySet> {
+        let mut sets = lock(&self.sets);
+        if let Some(known) = sets.iter().find(|set| set.definition == *definition) {
+            return Arc::clone(known);
+        }
+        free_idle(&mut sets);
+        let set = Arc::new(FamilySet::new(definition));
+        sets.push(Arc::clone(&set));
+        set
+    }
+
+    /// Has `preface` tell what this exposition tells before the families.
+    pub fn set_preface(&self, exposition: &str, preface: impl Fn(bool, &mut String) + Send + Sync + 'static) {
+        let preface: Preface = Box::new(preface);
+        lock(&self.prefaces).insert(exposition.to_owned(), Arc::new(preface));
+    }
+
+    /// Has long work done by `runner`, and not by workers.
+    pub fn set_runner(&self, runner: impl Fn(Job) + Send + Sync + 'static) {
+        let runner: Runner = Box::new(runner);
+        *lock(&self.runner) = Some(Arc::new(runner));
+    }
+
+    /// Does work elsewhere where there is a place for it, else at once.
+    pub(super) fn run(&self, job: Job) {
+        let runner = lock(&self.runner).clone();
+        match runner {
+            Some(runner) => runner(job),
+            None => job(),
+        }
+    }
+
+    /// The Prometheus text of an exposition.
+    pub fn render(&self, exposition: &str) -> String {
+        let mut text = String::new();
+        let sets = self.sets_of(|name| name == exposition);
+        let tells_targets = sets
+            .iter()
+            .any(|set| set.definition.config.tells_targets && set.instances.load(Relaxed) > 0);
+        let preface = lock(&self.prefaces).get(exposition).cloned();
+        if let Some(preface) = preface {
+            preface(tells_targets, &mut text);
+        }
+        render::families(&sets, &mut text);
+        text
+    }
+
+    /// The text of all expositions in which anything is counted.
+    pub fn render_all(&self) -> String {
+        let sets = self.sets_of(|_| true);
+        let names: BTreeSet<&str> = (sets.iter())
+            .map(|set| set.definition.config.exposition.as_str())
+            .collect();
+        names.into_iter().map(|name| self.render(name)).collect()
+    }
+
+    /// How many sets there are.
+    #[cfg(test)]
+    pub(super) fn sets(&self) -> usize {
+        lock(&self.sets).len()
+    }
+
+    fn sets_of(&self, is_wanted: impl Fn(&str) -> bool) -> Vec<Arc<FamilySet>> {
+        let sets = lock(&self.sets);
+        let wanted = sets
+            .iter()
+            .filter(|set| is_wanted(&set.definition.config.exposition));
+        wanted.cloned().collect()
+    }
+}
+
+/// Frees sets that nobody counts in: those without a count, and the oldest of more than [`MAX_IDLE_SETS`] others. A
+/// configuration that is only checked makes a set too.
+fn free_idle(sets: &mut Vec<Arc<FamilySet>>) {
+    // Whoever has a set got it from the list, whose lock is held: what the list alone has, nobody else can get.
+    let is_idle = |set: &Arc<FamilySet>| Arc::strong_count(set) == 1;
+    sets.retain(|set| !is_idle(set) || !set.is_empty());
+    let idle = sets.iter().filter(|set| is_idle(set)).count();
+    let mut surplus = idle.saturating_sub(MAX_IDLE_SETS);
+    sets.retain(|set| {
+        let goes = surplus > 0 && is_idle(set);
+        surplus -= usize::from(goes);
+        !goes
+    });
+}

@@ -1,0 +1,54 @@
+//! Sending messages beside a call. Their answers are read and thrown away; their failures concern nobody.
+
+use crate::serve::RequestContext;
+use crate::worker::Worker;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Instant;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use weir_plugin::BackgroundRequest;
+
+/// Most of them that one worker has under way.
+const MAX_UNDER_WAY: usize = 256;
+/// Most bytes of an answer that are read.
+const MAX_ANSWER: u64 = 1 << 20;
+
+impl RequestContext<'_> {
+    /// Sends what filters want sent beside the call.
+    pub fn send_side_calls(&mut self) {
+        for side_call in self.exchange.background_requests.drain(..) {
+            let under_way = Rc::clone(&self.worker.side_calls);
+            // The worker holds one count itself.
+            if Rc::strong_count(&under_way) > MAX_UNDER_WAY + 1 {
+                tracing::debug!(host = side_call.host, "too many side calls are under way");
+                continue;
+            }
+            let worker = Rc::clone(self.worker);
+            tokio::task::spawn_local(async move {
+                let sent = tokio::time::timeout(side_call.timeout, send(&worker, &side_call)).await;
+                if !matches!(sent, Ok(Ok(()))) {
+                    tracing::debug!(host = side_call.host, "a side call failed");
+                }
+                drop(under_way);
+            });
+        }
+    }
+}
+
+async fn send(worker: &Worker, side_call: &BackgroundRequest) -> io::Result<()> {
+    let ip = match side_call.host.parse() {
+        Ok(ip) => ip,
+        Err(_) => {
+            let resolved = worker.resolver.resolve(&side_call.host, Instant::now()).await;
+            resolved.map_err(|_| io::ErrorKind::NotFound)?
+        }
+    };
+    let mut stream = TcpStream::connect(SocketAddr::new(ip, side_call.port)).await?;
+    stream.write_all(&side_call.message).await?;
+    let mut scratch = [0; 4096];
+    let mut answer = (&mut stream).take(MAX_ANSWER);
+    while answer.read(&mut scratch).await? > 0 {}
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! Holding the head of a response back until filters have seen its body and its trailers.
+
+use super::attempt::Attempt;
+use super::pump::Background;
+use crate::h1::Framing;
+use crate::h1::body::BodyCursor;
+use crate::h1::chunked::Piece;
+use crate::h1::response::ResponseHead;
+use crate::serve::{ConnectionFate, RequestContext, ShortCircuit};
+use std::io;
+use weir_plugin::{BufferResponse, RefusalKind};
+
+/// Why a response was not passed on whole.
+pub enum RelayError {
+    /// The client has a part of it, or is gone: its connection ends so.
+    Cut(ConnectionFate),
+    /// The client has nothing of it and can be told.
+    Refused(ShortCircuit),
+}
+
+impl From<ConnectionFate> for RelayError {
+    fn from(after: ConnectionFate) -> Self {
+        Self::Cut(after)
+    }
+}
+
+/// What has come of a response while its head was held back.
+pub struct BufferedResponse {
+    /// The body after the filters' work.
+    pub body: Vec<u8>,
+    /// Where its rest begins; `None`: it is whole.
+    pub rest: Option<BodyCursor>,
+}
+
+impl RequestContext<'_> {
+    /// The body of a response whose head is held back, after the filters' work, and the head as they leave it.
+    ///
+    /// # Errors
+    /// The answer that the client gets instead.
+    pub(super) async fn hold(
+        &mut self,
+        hold: BufferResponse,
+        head: &ResponseHead,
+        attempt: &mut Attempt,
+        watch: &mut Background<'_>,
+    ) -> Result<BufferedResponse, RelayError> {
+        let held = self.gather(hold, head, attempt, watch).await;
+        held.map_err(|error| match error.kind() {
+            io::ErrorKind::ConnectionAborted => RelayError::Cut(ConnectionFate::Close),
+            io::ErrorKind::TimedOut => RelayError::Refused(RefusalKind::UpstreamTimeout.into()),
+            _ => RelayError::Refused(RefusalKind::UpstreamFailed.into()),
+        })
+    }
+
+    async fn gather(
+        &mut self,
+        hold: BufferResponse,
+        head: &ResponseHead,
+        attempt: &mut Attempt,
+        watch: &mut Background<'_>,
+    ) -> io::Result<BufferedResponse> {
+        let (BufferResponse::Whole(most) | BufferResponse::Prefix(most)) = hold;
+        let mut cursor = BodyCursor::new(head.framing);
+        let (mut body, mut read) = (Vec::new(), 0_usize);
+        while !cursor.is_done() {
+            let inbox = &mut attempt.connection.inbox;
+            let piece = cursor.next(inbox.bytes());
+            match piece.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))? {
+                Piece::End => break,
+                Piece::Skip(0) => match self.fill_answer(attempt, watch).await? {
+                    0 if head.framing == Framing::UntilClose => break,
+                    0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                    _ => {}
+                },
+                Piece::Skip(count) => inbox.consume(count),
+                Piece::Data(count) => {
+                    read = read.saturating_add(count);
+                    let filters = &mut self.exchange.response.body_filters;
+                    filters.piece(&inbox.bytes()[..count], &mut body);
+                    inbox.consume(count);
+                    if read <= most {
+                        continue;
+                    }
+                    if let BufferResponse::Whole(_) = hold {
+                        return Err(io::ErrorKind::InvalidData.into());
+                    }
+                    self.filter_head();
+                    let rest = Some(cursor);
+                    return Ok(BufferedResponse { body, rest });
+                }
+            }
+        }
+        let mut trailers = match attempt.connection.read.stream() {
+            None => cursor.take_trailers(),
+            Some(_) => self.await_trailers(attempt, &mut Vec::new(), watch).await?,
+        };
+        self.filter_trailers(&mut trailers);
+        self.filter_head();
+        self.exchange.response.body_filters.end(&mut body);
+        Ok(BufferedResponse { body, rest: None })
+    }
+
+    fn filter_head(&mut self) {
+        let response = &mut self.exchange.response;
+        response
+            .body_filters
+            .head(&mut response.status, &mut response.headers);
+    }
+}

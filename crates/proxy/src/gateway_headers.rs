@@ -1,0 +1,72 @@
+//! The headers that the gateway adds by itself, to requests and to answers.
+
+use crate::serve::RequestContext;
+use std::time::Instant;
+use weir_model::GatewayHeaderValue;
+use weir_snapshot::GatewayHeader;
+
+impl RequestContext<'_> {
+    /// Writes the headers that the gateway adds by itself.
+    pub fn write_stamps(&mut self, stamps: &[GatewayHeader], out: &mut Vec<u8>) {
+        for stamp in stamps {
+            let upstream = self.report.upstream_time;
+            let gateway = || {
+                let until = self.report.answered_at.unwrap_or_else(Instant::now);
+                until
+                    .saturating_duration_since(self.started)
+                    .saturating_sub(upstream.unwrap_or_default())
+            };
+            let millis = match &stamp.value {
+                GatewayHeaderValue::Text(_) => {
+                    out.extend_from_slice(&stamp.line);
+                    continue;
+                }
+                GatewayHeaderValue::RequestId => {
+                    push_behind(out, &stamp.line, self.exchange.ensure_request_id().as_bytes());
+                    continue;
+                }
+                GatewayHeaderValue::UpstreamStatus => {
+                    self.write_upstream_status(&stamp.line, out);
+                    continue;
+                }
+                GatewayHeaderValue::UpstreamErrorStatus => {
+                    if self.report.answered.or(self.report.tries.last().copied()) >= Some(500) {
+                        self.write_upstream_status(&stamp.line, out);
+                    }
+                    continue;
+                }
+                GatewayHeaderValue::UpstreamLatencyMs => upstream,
+                GatewayHeaderValue::GatewayLatencyMs => upstream.map(|_| gateway()),
+                GatewayHeaderValue::ResponseLatencyMs if upstream.is_none() => Some(gateway()),
+                GatewayHeaderValue::ResponseLatencyMs => None,
+            };
+            if let Some(millis) = millis {
+                push_behind(
+                    out,
+                    &stamp.line,
+                    itoa::Buffer::new().format(millis.as_millis() as u64).as_bytes(),
+                );
+            }
+        }
+    }
+
+    fn write_upstream_status(&self, line: &[u8], out: &mut Vec<u8>) {
+        let statuses: Vec<String> = self
+            .report
+            .tries
+            .iter()
+            .chain(&self.report.answered)
+            .map(u16::to_string)
+            .collect();
+        if !statuses.is_empty() {
+            push_behind(out, line, statuses.join(", ").as_bytes());
+        }
+    }
+}
+
+/// Writes what is left of a header line behind its beginning.
+fn push_behind(out: &mut Vec<u8>, line: &[u8], value: &[u8]) {
+    out.extend_from_slice(line);
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}

@@ -1,0 +1,290 @@
+//! A lane: the entries that wait for one target, and the task that sends them.
+
+use super::sender::Sender;
+use super::{SinkContext, kind};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+use weir_plugin::{LogFraming, LogSink, LogTarget, ProtobufWrapper};
+
+/// Bytes of the entries of a message, beyond the first.
+const MAX_MESSAGE: usize = 4 << 20;
+/// The same where a message has to fit into a datagram.
+const MAX_DATAGRAM: usize = 60_000;
+/// The same where a broker takes no larger one, unless it is told to.
+const MAX_RECORD: usize = 900_000;
+/// How often a target's failures are told of at most.
+const TELL_EVERY: Duration = Duration::from_secs(10);
+
+/// The entries that wait for one target.
+pub struct SinkQueue {
+    target: Arc<LogTarget>,
+    entries: RefCell<VecDeque<Vec<u8>>>,
+    /// Entries that wait or are being sent, and their bytes.
+    pending: Cell<usize>,
+    pending_bytes: Cell<usize>,
+    more: Notify,
+    is_ending: Cell<bool>,
+    used: Cell<Instant>,
+}
+
+/// Opens a lane and starts its task.
+pub fn open(surroundings: &Rc<SinkContext>, target: &Arc<LogTarget>) -> Rc<SinkQueue> {
+    let lane = Rc::new(SinkQueue {
+        target: Arc::clone(target),
+        entries: RefCell::default(),
+        pending: Cell::new(0),
+        pending_bytes: Cell::new(0),
+        more: Notify::new(),
+        is_ending: Cell::new(false),
+        used: Cell::new(Instant::now()),
+    });
+    tokio::task::spawn_local(serve(Rc::clone(surroundings), Rc::clone(&lane)));
+    lane
+}
+
+impl SinkQueue {
+    /// Takes an entry; `false`: there is no room.
+    pub fn push(&self, entry: Vec<u8>) -> bool {
+        let batching = &self.target.batching;
+        let bytes = self.pending_bytes.get() + entry.len();
+        if self.pending.get() >= batching.max_pending || bytes > batching.max_pending_bytes {
+            return false;
+        }
+        self.pending.set(self.pending.get() + 1);
+        self.pending_bytes.set(bytes);
+        self.used.set(Instant::now());
+        let mut entries = self.entries.borrow_mut();
+        entries.push_back(entry);
+        // The task waits for the first, and for as many as make a message.
+        if entries.len() == 1 || entries.len() >= batching.max_entries {
+            self.more.notify_one();
+        }
+        true
+    }
+
+    /// Entries that have not been taken by the target.
+    pub fn pending(&self) -> usize {
+        self.pending.get()
+    }
+
+    /// Whether nothing waits and nothing is being sent.
+    pub fn is_empty(&self) -> bool {
+        self.pending.get() == 0
+    }
+
+    /// Whether entries wait, or came within this time.
+    pub fn is_used_since(&self, now: Instant, time: Duration) -> bool {
+        !self.is_empty() || now.saturating_duration_since(self.used.get()) < time
+    }
+
+    /// Has the task send what waits, without another try, and end. Gives `false`, that it is not to be kept.
+    pub fn end(&self) -> bool {
+        self.is_ending.set(true);
+        self.more.notify_one();
+        false
+    }
+
+    /// Waits for the entries of a message; empty: there will be none.
+    async fn gather(&self) -> Vec<Vec<u8>> {
+        while self.entries.borrow().is_empty() {
+            if self.is_ending.get() {
+                return Vec::new();
+            }
+            self.more.notified().await;
+        }
+        let batching = &self.target.batching;
+        let until = tokio::time::Instant::now() + batching.delay;
+        while self.entries.borrow().len() < batching.max_entries && !self.is_ending.get() {
+            if tokio::time::timeout_at(until, self.more.notified())
+                .await
+                .is_err()
+            {
+                break;
+            }
+        }
+        self.take()
+    }
+
+    fn take(&self) -> Vec<Vec<u8>> {
+        let most = match self.target.sink {
+            LogSink::Udp { line_bytes: None, .. } => MAX_DATAGRAM,
+            LogSink::Kafka(_) => MAX_RECORD,
+            _ => MAX_MESSAGE,
+        };
+        let mut entries = self.entries.borrow_mut();
+        let (mut count, mut bytes) = (0, 0);
+        for entry in entries.iter().take(self.target.batching.max_entries.max(1)) {
+            bytes += entry.len() + self.target.joint.between.len();
+            if count > 0 && bytes > most {
+                break;
+            }
+            count += 1;
+        }
+        entries.drain(..count).collect()
+    }
+
+    /// The entries of a message are gone, one way or another.
+    fn settle(&self, entries: usize, bytes: usize) {
+        self.pending.set(self.pending.get() - entries);
+        self.pending_bytes.set(self.pending_bytes.get() - bytes);
+    }
+}
+
+async fn serve(surroundings: Rc<SinkContext>, lane: Rc<SinkQueue>) {
+    let mut sender = Sender::new(&lane.target.sink);
+    let mut told: Option<Instant> = None;
+    loop {
+        let entries = lane.gather().await;
+        if entries.is_empty() {
+            return;
+        }
+        let (count, bytes) = (entries.len(), entries.iter().map(Vec::len).sum());
+        let messages = match lane.target.sink {
+            LogSink::Local { .. } => entries,
+            _ => vec![join(&lane.target.joint, &entries)],
+        };
+        let each = count / messages.len();
+        for message in messages {
+            let sent = deliver(&surroundings, &lane, &mut sender, message).await;
+            let stats = surroundings.shared.log_out.stats();
+            match sent {
+                Ok(()) => stats.add_sent(kind(&lane.target), each),
+                Err(error) => {
+                    stats.add_dropped(kind(&lane.target), each);
+                    if told.is_none_or(|at| at.elapsed() > TELL_EVERY) {
+                        told = Some(Instant::now());
+                        let target = sender.name();
+                        tracing::warn!(target, %error, "log entries are dropped: the target does not take them");
+                    }
+                }
+            }
+        }
+        lane.settle(count, bytes);
+    }
+}
+
+/// Sends a message, as often as the target may be tried.
+async fn deliver(
+    surroundings: &SinkContext,
+    lane: &SinkQueue,
+    sender: &mut Sender,
+    message: Vec<u8>,
+) -> std::io::Result<()> {
+    let batching = &lane.target.batching;
+    let (began, mut wait) = (Instant::now(), batching.retry_delay);
+    let message = Arc::new(message);
+    let mut retries = 0;
+    loop {
+        let Err(error) = sender.send(surroundings, &message).await else {
+            return Ok(());
+        };
+        // What is forbidden stays so.
+        if retries >= batching.retries
+            || error.kind() == std::io::ErrorKind::PermissionDenied
+            || began.elapsed().saturating_add(wait) > batching.retry_for
+            || lane.is_ending.get()
+        {
+            return Err(error);
+        }
+        retries += 1;
+        surroundings.shared.log_out.stats().add_retry(kind(&lane.target));
+        tokio::time::sleep(wait).await;
+        wait = wait.saturating_mul(2).min(batching.max_retry_delay);
+    }
+}
+
+fn join(joint: &LogFraming, entries: &[Vec<u8>]) -> Vec<u8> {
+    let size: usize = entries
+        .iter()
+        .map(|entry| entry.len() + joint.between.len())
+        .sum();
+    let mut message = Vec::with_capacity(size + joint.before.len() + joint.after.len());
+    let is_bare = joint.bare_single && entries.len() == 1;
+    if !is_bare {
+        message.extend_from_slice(joint.before.as_bytes());
+    }
+    for (place, entry) in entries.iter().enumerate() {
+        if place > 0 {
+            message.extend_from_slice(joint.between.as_bytes());
+        }
+        message.extend_from_slice(entry);
+    }
+    if !is_bare {
+        message.extend_from_slice(joint.after.as_bytes());
+    }
+    joint
+        .nesting
+        .iter()
+        .fold(message, |inner, around| nest(around, &inner))
+}
+
+/// Puts a message of Protocol Buffers into a field of another.
+fn nest(around: &ProtobufWrapper, inner: &[u8]) -> Vec<u8> {
+    let mut rest = around.before.len() + inner.len();
+    let mut outer = Vec::with_capacity(rest + 11);
+    outer.push(around.key);
+    while rest > 0x7f {
+        outer.push(rest as u8 | 0x80);
+        rest >>= 7;
+    }
+    outer.push(rest as u8);
+    outer.extend_from_slice(&around.before);
+    outer.extend_from_slice(inner);
+    outer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_joined() {
+        let array = LogFraming {
+            before: "[".into(),
+            between: ",",
+            after: "]",
+            bare_single: false,
+            nesting: Vec::new(),
+        };
+        let bare = LogFraming {
+            bare_single: true,
+            ..array.clone()
+        };
+        for (joint, entries, expected) in [
+            (array.clone(), vec!["1"], "[1]"),
+            (array, vec!["1", "2"], "[1,2]"),
+            (bare.clone(), vec!["1"], "1"),
+            (bare, vec!["1", "2"], "[1,2]"),
+            (LogFraming::default(), vec!["1\n", "2\n"], "1\n2\n"),
+        ] {
+            let entries: Vec<Vec<u8>> = entries
+                .into_iter()
+                .map(|entry| entry.as_bytes().to_vec())
+                .collect();
+            assert_eq!(join(&joint, &entries), expected.as_bytes());
+        }
+    }
+
+    #[test]
+    fn messages_are_nested() {
+        let around = |before: &[u8], key| ProtobufWrapper {
+            before: before.to_vec(),
+            key,
+        };
+        let joint = LogFraming {
+            nesting: vec![around(b"s", 0x12), around(b"", 0x0a)],
+            ..LogFraming::default()
+        };
+        let entries = [b"ab".to_vec(), b"c".to_vec()];
+        assert_eq!(join(&joint, &entries), b"\x0a\x06\x12\x04sabc");
+        let long = vec![vec![b'x'; 300]];
+        let message = join(&joint, &long);
+        // 301 in seven-bit groups is 0xad 0x02.
+        assert_eq!(message[..7], [0x0a, 0xb0, 0x02, 0x12, 0xad, 0x02, b's']);
+        assert_eq!(message.len(), 7 + 300);
+    }
+}

@@ -1,0 +1,296 @@
+//! Sending a message to a target, over a connection that is kept where the target has connections.
+
+use super::SinkContext;
+use super::file::{self, Opened};
+use super::grpc::Channel;
+use super::kafka::Producer;
+use crate::buffer::Inbox;
+use crate::pool::{UpstreamConnection, dial};
+use crate::subrequest::{self, SubrequestError};
+use crate::timer::Timer;
+use crate::transport::{ReadHalf, WriteHalf};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::io::AsyncWriteExt;
+use tokio::net::{UdpSocket, UnixDatagram};
+use weir_plugin::{LogFile, LogHttp, LogSink, Subrequest};
+
+/// The longest that a datagram may take to be sent.
+const DATAGRAM_TIMEOUT: Duration = Duration::from_secs(3);
+/// Most bytes of an answer that are read.
+const MAX_ANSWER: usize = 1 << 20;
+
+/// What sends messages to one target.
+pub struct Sender {
+    sink: LogSink,
+    file: Option<Opened>,
+    http: Option<Box<UpstreamConnection>>,
+    grpc: Option<Channel>,
+    kafka: Producer,
+    tcp: Option<(ReadHalf, WriteHalf)>,
+    udp: Option<UdpSocket>,
+}
+
+impl Sender {
+    /// Sends nothing yet.
+    pub fn new(sink: &LogSink) -> Self {
+        Self {
+            sink: sink.clone(),
+            file: None,
+            http: None,
+            grpc: None,
+            kafka: Producer::default(),
+            tcp: None,
+            udp: None,
+        }
+    }
+
+    /// The target as it is told of: no path and no header, which may hold secrets.
+    pub fn name(&self) -> String {
+        match &self.sink {
+            LogSink::File { file, .. } => file::name(file),
+            LogSink::Local { path } => path.clone(),
+            LogSink::Http(http) => format!("{}:{}", http.host, http.port),
+            LogSink::Grpc(grpc) => format!("{}:{}", grpc.host, grpc.port),
+            LogSink::Kafka(kafka) => format!("the topic {}", kafka.topic),
+            LogSink::Tcp { host, port, .. } | LogSink::Udp { host, port, .. } => format!("{host}:{port}"),
+        }
+    }
+
+    /// Sends a message.
+    ///
+    /// # Errors
+    /// When the target has not taken it.
+    pub async fn send(&mut self, surroundings: &SinkContext, message: &Arc<Vec<u8>>) -> io::Result<()> {
+        match self.sink.clone() {
+            LogSink::File { file, reopen } => self.append(file, reopen, Arc::clone(message)).await,
+            LogSink::Http(http) => {
+                let mut connection = self.http.take();
+                let sent = post(surroundings, &http, &mut connection, message);
+                let sent = within(http.timeout, sent).await;
+                self.http = connection;
+                sent
+            }
+            LogSink::Grpc(grpc) => {
+                let kept = self.grpc.take();
+                let sent = super::grpc::call(surroundings, &grpc, kept, message);
+                self.grpc = Some(within(grpc.timeout, sent).await?);
+                Ok(())
+            }
+            LogSink::Kafka(topic) => {
+                // What is under way when the time is over is gone with the connection.
+                let mut producer = std::mem::take(&mut self.kafka);
+                let sent = async {
+                    let sent = producer.send(surroundings, &topic, message).await;
+                    Ok((producer, sent))
+                };
+                let (producer, sent) = within(topic.timeout, sent).await?;
+                self.kafka = producer;
+                sent
+            }
+            LogSink::Tcp {
+                host,
+                port,
+                tls,
+                timeout,
+            } => {
+                let kept = self.tcp.take();
+                let sent = write(surroundings, (&host, port), tls, kept, message);
+                self.tcp = Some(within(timeout, sent).await?);
+                Ok(())
+            }
+            LogSink::Udp {
+                host,
+                port,
+                line_bytes,
+            } => {
+                let datagrams = datagrams(message, line_bytes);
+                within(
+                    DATAGRAM_TIMEOUT,
+                    self.throw(surroundings, &host, port, &datagrams),
+                )
+                .await
+            }
+            LogSink::Local { path } => {
+                let sent = async { UnixDatagram::unbound()?.send_to(message, path).await };
+                within(DATAGRAM_TIMEOUT, sent).await.map(drop)
+            }
+        }
+    }
+
+    /// Appends to a file, on a thread that may wait for the disk.
+    async fn append(&mut self, file: LogFile, reopen: bool, message: Arc<Vec<u8>>) -> io::Result<()> {
+        let open = self.file.take().filter(|_| !reopen);
+        let written = tokio::task::spawn_blocking(move || {
+            let mut open = match open {
+                Some(open) => open,
+                None => file::open(&file)?,
+            };
+            open.append(&message)?;
+            Ok::<Opened, io::Error>(open)
+        });
+        let file = written.await.map_err(io::Error::other)??;
+        self.file = (!reopen).then_some(file);
+        Ok(())
+    }
+
+    async fn throw(
+        &mut self,
+        surroundings: &SinkContext,
+        host: &str,
+        port: u16,
+        datagrams: &[&[u8]],
+    ) -> io::Result<()> {
+        let address = resolve(surroundings, host, port).await?;
+        let own: IpAddr = match address.is_ipv4() {
+            true => Ipv4Addr::UNSPECIFIED.into(),
+            false => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let has_kind = |socket: &UdpSocket| socket.local_addr().is_ok_and(|it| it.is_ipv4() == own.is_ipv4());
+        let socket = match self.udp.take().filter(has_kind) {
+            Some(socket) => socket,
+            None => UdpSocket::bind(SocketAddr::new(own, 0)).await?,
+        };
+        for datagram in datagrams {
+            socket.send_to(datagram, address).await?;
+        }
+        self.udp = Some(socket);
+        Ok(())
+    }
+}
+
+/// The datagrams of a message: all of it, or its lines, as many together as fit.
+fn datagrams(message: &[u8], line_bytes: Option<usize>) -> Vec<&[u8]> {
+    let Some(most) = line_bytes else {
+        return vec![message];
+    };
+    let mut datagrams = Vec::new();
+    let (mut start, mut end) = (0, 0);
+    for line in message.split(|byte| *byte == b'\n') {
+        let line_end = end + line.len();
+        if end > start && line_end - start > most {
+            datagrams.push(&message[start..end - 1]);
+            start = end;
+        }
+        end = line_end + 1;
+    }
+    // The end is one behind where another line feed would be.
+    datagrams.push(&message[start..end - 1]);
+    datagrams.retain(|datagram| !datagram.is_empty());
+    datagrams
+}
+
+async fn within<T>(time: Duration, work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    let done = tokio::time::timeout(time, work).await;
+    done.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+}
+
+pub(super) async fn resolve(surroundings: &SinkContext, host: &str, port: u16) -> io::Result<SocketAddr> {
+    let ip = match host.parse() {
+        Ok(ip) => ip,
+        Err(_) => {
+            let resolved = surroundings.resolver.resolve(host, Instant::now()).await;
+            resolved.map_err(|_| io::Error::new(io::ErrorKind::NotFound, "the name cannot be resolved"))?
+        }
+    };
+    Ok(SocketAddr::new(ip, port))
+}
+
+/// The rules for a server that is met by this name.
+pub(super) fn tls(
+    surroundings: &SinkContext,
+    name: &str,
+    verify: bool,
+) -> io::Result<(Arc<ClientConfig>, ServerName<'static>)> {
+    let name = ServerName::try_from(name.to_owned()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let published = surroundings.shared.published.load();
+    let rules = published.snapshot.elsewhere.tls(verify)?;
+    Ok((rules.config.clone(), name))
+}
+
+/// Sends a request and reads its answer; what can be used again is left in `kept`.
+async fn post(
+    surroundings: &SinkContext,
+    http: &LogHttp,
+    kept: &mut Option<Box<UpstreamConnection>>,
+    body: &[u8],
+) -> io::Result<()> {
+    let mut message = Vec::with_capacity(http.head.len() + body.len() + 40);
+    message.extend_from_slice(&http.head);
+    message.extend_from_slice(b"Content-Length: ");
+    message.extend_from_slice(itoa::Buffer::new().format(body.len()).as_bytes());
+    message.extend_from_slice(b"\r\n\r\n");
+    message.extend_from_slice(body);
+    let question = Subrequest {
+        host: http.host.clone(),
+        port: http.port,
+        tls: None,
+        message,
+        timeout: http.timeout,
+        keep: None,
+        max_body_bytes: MAX_ANSWER,
+    };
+    let buffers = &surroundings.buffers;
+    if let Some(mut connection) = kept.take().filter(|it| !it.read.is_dead() && it.inbox.is_empty()) {
+        match subrequest::exchange(buffers, &mut connection, &question).await {
+            Ok((answer, keeps)) => {
+                *kept = Some(connection).filter(|_| keeps);
+                return good(answer.status);
+            }
+            // The server may have closed the connection just before.
+            Err(SubrequestError::BeforeAnswer(_)) => {}
+            Err(SubrequestError::InAnswer(error)) => return Err(error),
+        }
+    }
+    let address = resolve(surroundings, &http.host, http.port).await?;
+    let rules = http.tls.map(|verify| tls(surroundings, &http.host, verify));
+    let (read, write) = dial(address, rules.transpose()?).await?;
+    let mut connection = Box::new(UpstreamConnection {
+        read,
+        write: Some(write),
+        inbox: Inbox::default(),
+        timer: Timer::new(Instant::now(), http.timeout),
+        calls: 0,
+        open: None,
+        home: None,
+    });
+    match subrequest::exchange(buffers, &mut connection, &question).await {
+        Ok((answer, keeps)) => {
+            *kept = Some(connection).filter(|_| keeps);
+            good(answer.status)
+        }
+        Err(SubrequestError::BeforeAnswer(error) | SubrequestError::InAnswer(error)) => Err(error),
+    }
+}
+
+fn good(status: u16) -> io::Result<()> {
+    match status {
+        200..300 => Ok(()),
+        _ => Err(io::Error::other(format!("it has answered with status {status}"))),
+    }
+}
+
+/// Writes a message to a TCP server, over the connection that was kept if it is still good.
+async fn write(
+    surroundings: &SinkContext,
+    (host, port): (&str, u16),
+    rules: Option<(String, bool)>,
+    kept: Option<(ReadHalf, WriteHalf)>,
+    message: &[u8],
+) -> io::Result<(ReadHalf, WriteHalf)> {
+    let mut halves = match kept.filter(|(read, _)| !read.is_dead()) {
+        Some(halves) => halves,
+        None => {
+            let address = resolve(surroundings, host, port).await?;
+            let rules = rules.map(|(name, verify)| tls(surroundings, &name, verify));
+            dial(address, rules.transpose()?).await?
+        }
+    };
+    halves.1.write_all(message).await?;
+    halves.1.flush().await?;
+    Ok(halves)
+}

@@ -1,0 +1,283 @@
+//! A client's connection that carries many calls: takes streams in, lets each be a call, and ends in order.
+
+use super::fields::{self, StreamRequest};
+use super::stream::{Stream, StreamHalves};
+use super::task_pool::TaskState;
+use crate::buffer::Inbox;
+use crate::connection::{Client, LINGER, TlsSession};
+use crate::forwarded::Lines;
+use crate::grpc;
+use crate::reader::Reader;
+use crate::serve;
+use crate::timer::Timer;
+use crate::transport::{ReadHalf, WriteHalf};
+use crate::worker::Worker;
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+use weir_plugin::{Exchange, Refusal};
+use weir_telemetry::metrics::ProtocolError;
+
+/// Streams that a client may give up within a second, beyond as many as were answered.
+const MAX_GIVEN_UP: u32 = 200;
+/// Small bodies are taken in at once, so that they can go out with their head.
+const SMALL_BODY: usize = 16 * 1024;
+
+/// How a protocol carries the streams of a connection.
+pub trait MuxProtocol {
+    /// Begins a call for each stream that is there. Ready once the connection is over.
+    fn poll_streams(&mut self, session: &Rc<MuxConnection>, context: &mut Context<'_>) -> Poll<()>;
+
+    /// Writes what all streams have to say, where the connection does not by itself.
+    ///
+    /// # Errors
+    /// When it is lost.
+    fn poll_out(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>>;
+
+    /// Tells the client that there will be no more streams.
+    fn go_away(&mut self, which: GoAway);
+
+    /// Ends the connection of a client that misbehaves.
+    fn cut_off(&mut self);
+
+    /// How long the client may take to know of a [`GoAway`], and to have what was sent last.
+    fn grace_period(&self) -> Duration {
+        LINGER
+    }
+}
+
+/// The two steps of taking no more streams (RFC 9113, 6.8; RFC 9114, 5.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GoAway {
+    /// The client should open no more.
+    Promised,
+    /// The client knows; what it opens from now on is refused.
+    Final,
+}
+
+/// What the streams of a connection share.
+pub struct MuxConnection {
+    pub worker: Rc<Worker>,
+    pub peer: SocketAddr,
+    pub local: SocketAddr,
+    pub tls: Option<Rc<TlsSession>>,
+    /// Calls under way.
+    live: Cell<usize>,
+    /// Wakes the connection when the last of them ends.
+    waker: RefCell<Waker>,
+    given_up: Cell<u32>,
+    given_up_since: Cell<Instant>,
+    /// See [`Client::forwarded_lines`].
+    forwarded_lines: Lines,
+}
+
+impl MuxConnection {
+    /// A connection of this client.
+    pub fn new(
+        worker: &Rc<Worker>,
+        peer: SocketAddr,
+        local: SocketAddr,
+        tls: Option<Rc<TlsSession>>,
+    ) -> Rc<Self> {
+        Rc::new(Self {
+            worker: Rc::clone(worker),
+            peer,
+            local,
+            tls,
+            live: Cell::new(0),
+            waker: RefCell::new(Waker::noop().clone()),
+            given_up: Cell::new(0),
+            given_up_since: Cell::new(Instant::now()),
+            forwarded_lines: Lines::default(),
+        })
+    }
+
+    /// Takes streams in until the connection ends.
+    pub async fn run(self: &Rc<Self>, carrier: &mut impl MuxProtocol) {
+        let idle_timeout = self.worker.shared.limits.idle_timeout;
+        let mut timer = Timer::new(Instant::now(), idle_timeout);
+        let mut told = None;
+        let mut was_busy = false;
+        std::future::poll_fn(|context| {
+            self.waker.borrow_mut().clone_from(context.waker());
+            loop {
+                if self.given_up.get() > MAX_GIVEN_UP {
+                    self.given_up.set(0);
+                    self.worker.metrics.protocol_error(ProtocolError::ClientAborted);
+                    carrier.cut_off();
+                }
+                let is_over = carrier.poll_streams(self, context).is_ready();
+                // What all streams that were ready had to say goes out together.
+                if let Poll::Ready(Err(_)) = carrier.poll_out(context) {
+                    return Poll::Ready(());
+                }
+                if is_over {
+                    return Poll::Ready(());
+                }
+                if self.live.get() > 0 {
+                    was_busy = true;
+                } else if std::mem::take(&mut was_busy) {
+                    let time = if told.is_some() {
+                        carrier.grace_period()
+                    } else {
+                        idle_timeout
+                    };
+                    timer.set(Instant::now(), time);
+                }
+                let is_idle = self.live.get() == 0;
+                match told {
+                    None if self.worker.is_draining()
+                        || (is_idle && timer.poll_expired(context).is_ready()) =>
+                    {
+                        told = Some(GoAway::Promised);
+                        carrier.go_away(GoAway::Promised);
+                        timer.set(Instant::now(), carrier.grace_period());
+                    }
+                    Some(GoAway::Promised) if timer.poll_expired(context).is_ready() => {
+                        told = Some(GoAway::Final);
+                        carrier.go_away(GoAway::Final);
+                    }
+                    Some(GoAway::Final) if is_idle && timer.poll_expired(context).is_ready() => {
+                        return Poll::Ready(());
+                    }
+                    _ => return Poll::Pending,
+                }
+            }
+        })
+        .await;
+    }
+
+    /// Counts a stream as a call under way.
+    pub fn begin(self: &Rc<Self>) -> ActiveStream {
+        self.live.set(self.live.get() + 1);
+        ActiveStream(Rc::clone(self))
+    }
+
+    /// Has a call run for a stream.
+    pub fn call(self: &Rc<Self>, asked: StreamRequest, ends: StreamHalves) {
+        self.worker.runners.run(self.begin(), asked, ends);
+    }
+
+    /// A client that opens streams only to give them up costs the gateway work for nothing.
+    pub fn note_given_up(&self) {
+        let now = Instant::now();
+        if now.saturating_duration_since(self.given_up_since.get()) > Duration::from_secs(1) {
+            self.given_up_since.set(now);
+            self.given_up.set(0);
+        }
+        self.given_up.set(self.given_up.get() + 1);
+        if self.given_up.get() > MAX_GIVEN_UP {
+            self.waker.borrow().wake_by_ref();
+        }
+    }
+}
+
+/// Counts a call of a connection.
+pub struct ActiveStream(Rc<MuxConnection>);
+
+impl ActiveStream {
+    /// Whose call it is.
+    pub fn session(&self) -> &Rc<MuxConnection> {
+        &self.0
+    }
+
+    /// Serves the stream; gives back what the task keeps.
+    pub async fn call(self, asked: StreamRequest, ends: StreamHalves, kept: TaskState) -> TaskState {
+        let TaskState {
+            mut timer,
+            mut stream,
+        } = kept;
+        let session = &*self.0;
+        let worker = &session.worker;
+        let started = Instant::now();
+        let deadline = grpc::deadline(&asked).map(|time| Timer::new(started, time));
+        Stream::begin(&mut stream, ends, deadline);
+        let mut reader = Reader::new(ReadHalf::Stream(Rc::clone(&stream)), Inbox::default());
+        if asked.protocol.is_none() {
+            take_small_body(&mut reader, &stream, worker).await;
+        }
+        let at_hand = stream.is_read().then(|| reader.inbox.bytes().len());
+        timer.set(started, worker.shared.limits.idle_timeout);
+        let mut client = Client {
+            reader,
+            write: WriteHalf::Stream(Rc::clone(&stream)),
+            timer,
+            forwarded_lines: session.forwarded_lines.clone(),
+            peer: session.peer,
+            local: session.local,
+            tls: session.tls.clone(),
+        };
+        let mut exchange = worker.take_exchange();
+        client.fill_client_info(&mut exchange);
+        let read = fields::read_request(&asked, at_hand, &worker.shared.limits, &mut exchange);
+        worker.runners.lists.give(asked.list);
+        match read {
+            Ok(head) => serve::request(worker, &mut client, &mut exchange, head, started).await,
+            Err(kind) => {
+                serve::reject_malformed(worker, &mut client, &mut exchange, Refusal::new(kind)).await
+            }
+        };
+        settle(session, &stream, &exchange);
+        worker.give_exchange(exchange);
+        client.reader.inbox.consume(client.reader.inbox.bytes().len());
+        client.reader.inbox.release(&worker.buffers);
+        let timer = &mut client.timer;
+        timer.set(Instant::now(), worker.shared.limits.write_timeout);
+        std::future::poll_fn(|context| match stream.poll_settled(context) {
+            Poll::Ready(()) => Poll::Ready(()),
+            Poll::Pending => timer.poll_expired(context),
+        })
+        .await;
+        let timer = client.timer;
+        drop((client.reader, client.write));
+        if !Stream::end_use(&mut stream) {
+            // It is over for whoever still has it, too.
+            stream = Rc::default();
+        }
+        TaskState { timer, stream }
+    }
+}
+
+impl Drop for ActiveStream {
+    fn drop(&mut self) {
+        let live = self.0.live.get() - 1;
+        self.0.live.set(live);
+        if live == 0 {
+            self.0.waker.borrow().wake_by_ref();
+        }
+    }
+}
+
+/// Takes in what has come of the body.
+async fn take_small_body(reader: &mut Reader, stream: &Stream, worker: &Worker) {
+    std::future::poll_fn(|context| {
+        while !stream.is_read() && reader.inbox.has_room(SMALL_BODY) {
+            match reader.poll_fill(context, &worker.buffers, SMALL_BODY) {
+                Poll::Ready(Ok(count)) if count > 0 => {}
+                _ => break,
+            }
+        }
+        Poll::Ready(())
+    })
+    .await;
+}
+
+/// Ends a stream whose answer did not come to its end.
+fn settle(session: &MuxConnection, stream: &Stream, exchange: &Exchange) {
+    if stream.is_ended() {
+        return;
+    }
+    if stream.is_late() && grpc::is_call(exchange) {
+        let told = grpc::send_late(stream);
+        if told.is_ok() {
+            return;
+        }
+    }
+    if stream.is_unanswered() {
+        session.note_given_up();
+    }
+    stream.reset();
+}

@@ -1,0 +1,125 @@
+//! The tasks in which calls on streams run. A task that is done waits for the next call of its worker: making one costs
+//! more than many a call does otherwise.
+
+use super::connection::ActiveStream;
+use super::field_list::SpareLists;
+use super::fields::StreamRequest;
+use super::stream::{Stream, StreamHalves};
+use crate::h2::state::StreamBuffers;
+use crate::object_pool::ObjectPool;
+use crate::timer::Timer;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+use std::time::{Duration, Instant};
+
+/// Most tasks that wait for a call, and queues for a stream.
+const MAX_IDLE: usize = 1024;
+
+/// A call to be run.
+struct Call {
+    live: ActiveStream,
+    asked: StreamRequest,
+    ends: StreamHalves,
+}
+
+/// What a task keeps for its next call, as making it anew costs more.
+pub struct TaskState {
+    pub timer: Timer,
+    pub stream: Rc<Stream>,
+}
+
+impl Default for TaskState {
+    fn default() -> Self {
+        Self {
+            timer: Timer::new(Instant::now(), Duration::ZERO),
+            stream: Rc::default(),
+        }
+    }
+}
+
+/// Where a task that waits is told of its call.
+#[derive(Default)]
+struct TaskSlot {
+    call: RefCell<Option<Call>>,
+    waker: RefCell<Option<Waker>>,
+    /// There will be no more calls.
+    is_closed: Cell<bool>,
+}
+
+impl TaskSlot {
+    fn wake(&self) {
+        if let Some(waker) = self.waker.borrow_mut().take() {
+            waker.wake();
+        }
+    }
+}
+
+/// A worker's tasks that wait, and lists for the heads of their calls.
+pub struct TaskPool {
+    idle: Rc<ObjectPool<Rc<TaskSlot>>>,
+    pub lists: SpareLists,
+    /// Of streams of HTTP/2 that are over.
+    pub queues: ObjectPool<Box<StreamBuffers>>,
+}
+
+impl Default for TaskPool {
+    fn default() -> Self {
+        Self {
+            idle: Rc::new(ObjectPool::new(MAX_IDLE)),
+            lists: SpareLists::default(),
+            queues: ObjectPool::new(MAX_IDLE),
+        }
+    }
+}
+
+impl TaskPool {
+    /// Has a call run.
+    pub fn run(&self, live: ActiveStream, asked: StreamRequest, ends: StreamHalves) {
+        let call = Call { live, asked, ends };
+        let Some(desk) = self.idle.take() else {
+            let desk = Rc::new(TaskSlot::default());
+            tokio::task::spawn_local(work(desk, Rc::clone(&self.idle), call));
+            return;
+        };
+        *desk.call.borrow_mut() = Some(call);
+        desk.wake();
+    }
+
+    /// Ends some tasks that nobody has needed for a while, and lets go of some of the rest.
+    pub fn trim(&self) {
+        self.lists.trim();
+        drop(self.queues.trim());
+        for desk in self.idle.trim() {
+            desk.is_closed.set(true);
+            desk.wake();
+        }
+    }
+}
+
+/// Runs calls, one after the other, until there are tasks enough.
+async fn work(desk: Rc<TaskSlot>, idle: Rc<ObjectPool<Rc<TaskSlot>>>, first: Call) {
+    let mut call = first;
+    let mut kept = TaskState::default();
+    loop {
+        let Call { live, asked, ends } = call;
+        kept = live.call(asked, ends, kept).await;
+        if !idle.has_room() {
+            return;
+        }
+        idle.give(Rc::clone(&desk));
+        let next = std::future::poll_fn(|context| match desk.call.borrow_mut().take() {
+            Some(call) => Poll::Ready(Some(call)),
+            None if desk.is_closed.get() => Poll::Ready(None),
+            None => {
+                *desk.waker.borrow_mut() = Some(context.waker().clone());
+                Poll::Pending
+            }
+        })
+        .await;
+        match next {
+            Some(next) => call = next,
+            None => return,
+        }
+    }
+}

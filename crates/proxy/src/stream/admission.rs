@@ -1,0 +1,86 @@
+//! Asking a route's plugins whether a session may go on.
+
+use crate::connection::Addresses;
+use crate::worker::Worker;
+use std::sync::Arc;
+use weir_plugin::{Exchange, Outcome, RedisCommand, Suspend};
+use weir_snapshot::StreamRoute;
+
+/// What plugins keep of a session for as long as it lives, such as its place among those that may be open.
+pub struct SessionState(
+    #[expect(dead_code, reason = "held, and let go of when the session is over")] Box<Exchange>,
+);
+
+/// That a plugin has refused the session.
+pub struct Refused;
+
+/// Asks the plugins of a route in order; `Ok(None)`: there is none.
+pub async fn ask(
+    worker: &Worker,
+    route: &StreamRoute,
+    addresses: Addresses,
+    server_name: Option<&str>,
+    is_tls: bool,
+) -> Result<Option<SessionState>, Refused> {
+    if !route.chain.has_request_work {
+        return Ok(None);
+    }
+    let mut exchange = worker.take_exchange();
+    let request = &mut exchange.request;
+    request.peer = addresses.peer;
+    request.client = addresses.peer.ip();
+    request.local = addresses.local;
+    request.is_tls = is_tls;
+    request.sni = server_name.map(Arc::from);
+    exchange.route = Some(Arc::clone(&route.facts));
+    for step in route.chain.steps.iter().filter(|step| !step.response_only) {
+        let Some(instance) = step.instance(None) else {
+            continue;
+        };
+        let applies = instance.when.as_ref().is_none_or(|when| when.holds(&exchange));
+        if !applies || !instance.phases.request {
+            continue;
+        }
+        loop {
+            match instance.filter.on_request(&mut exchange) {
+                Outcome::Continue => break,
+                Outcome::Delay(time) => {
+                    tokio::time::sleep(time).await;
+                    break;
+                }
+                Outcome::Suspend(wait) => wait_for(wait).await,
+                Outcome::Redis(work) => match *work {
+                    RedisCommand::Run(call) => {
+                        // In a place of its own, as sessions that ask nothing need no room for it.
+                        exchange.redis = Some(Box::pin(worker.run_script(call)).await);
+                    }
+                    RedisCommand::Settle(ledger, refusal) => {
+                        worker.redis.settle(ledger);
+                        match refusal {
+                            None => break,
+                            Some(_) => return Err(Refused),
+                        }
+                    }
+                },
+                // There is nothing to answer with, and no body. Who else is asked is for calls.
+                Outcome::Refuse(_)
+                | Outcome::Reply(_)
+                | Outcome::Subrequest(_)
+                | Outcome::NeedBody { .. } => {
+                    return Err(Refused);
+                }
+            }
+        }
+    }
+    Ok(Some(SessionState(exchange)))
+}
+
+async fn wait_for(wait: Suspend) {
+    match wait.event {
+        Some(event) => {
+            // Whether it came or time is up, the plugin is called again and sees for itself.
+            let _is_in_time = tokio::time::timeout(wait.at_most, event).await;
+        }
+        None => tokio::time::sleep(wait.at_most).await,
+    }
+}

@@ -1,0 +1,219 @@
+//! Asking other servers for filters: one call with a bounded answer, over the worker's pool.
+
+use crate::buffer::Buffers;
+use crate::h1::body::BodyCursor;
+use crate::h1::chunked::Piece;
+use crate::h1::response;
+use crate::pool::{PoolKey, UpstreamConnection};
+use crate::serve::{RequestContext, ShortCircuit};
+use crate::timer::Timer;
+use crate::worker::Worker;
+use rustls::pki_types::ServerName;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::task::Poll;
+use std::time::Instant;
+use tokio::io::AsyncWriteExt;
+use weir_model::KeepalivePool;
+use weir_plugin::{Response, Subrequest, SubrequestResponse, Verify};
+
+/// Most bytes of an answer's head.
+const MAX_HEAD: usize = 64 * 1024;
+/// Most interim (1xx) answers to one question.
+const MAX_INTERIM: usize = 16;
+
+impl RequestContext<'_> {
+    /// Asks another server, as long as the client waits. `None`: there is no answer.
+    pub async fn ask(&mut self, question: &Subrequest) -> Result<Option<SubrequestResponse>, ShortCircuit> {
+        let (client, worker) = (&mut *self.client, self.worker);
+        let answer = tokio::time::timeout(question.timeout, answer(worker, self.serving, question));
+        let mut answer = std::pin::pin!(answer);
+        std::future::poll_fn(|context| match answer.as_mut().poll(context) {
+            Poll::Ready(Ok(Ok(answer))) => Poll::Ready(Ok(Some(answer))),
+            Poll::Ready(_) => {
+                tracing::debug!(host = question.host, "a filter's question was not answered");
+                Poll::Ready(Ok(None))
+            }
+            Poll::Pending => client
+                .reader
+                .poll_gone(context, worker)
+                .map(|()| Err(ShortCircuit::Gone)),
+        })
+        .await
+    }
+}
+
+async fn answer(
+    worker: &Rc<Worker>,
+    serving: &crate::worker::WorkerSnapshot,
+    question: &Subrequest,
+) -> io::Result<SubrequestResponse> {
+    let now = Instant::now();
+    let ip = match question.host.parse() {
+        Ok(ip) => ip,
+        Err(_) => {
+            let resolved = worker.resolver.resolve(&question.host, now).await;
+            resolved.map_err(|_| io::ErrorKind::NotFound)?
+        }
+    };
+    let address = SocketAddr::new(ip, question.port);
+    let tls = match question.tls {
+        None => None,
+        Some(verify) => {
+            let name =
+                ServerName::try_from(question.host.clone()).map_err(|_| io::ErrorKind::InvalidInput)?;
+            let tls = serving.published.snapshot.elsewhere.tls(verify == Verify::Yes)?;
+            Some((tls.id, Rc::new(name), tls))
+        }
+    };
+    let key = PoolKey {
+        address,
+        tls: tls.as_ref().map(|(id, name, _)| (*id, name.as_ref().clone())),
+    };
+    let bounds = question.keep.map(|(size, time)| KeepalivePool {
+        size,
+        idle_timeout_ms: time.as_millis().try_into().unwrap_or(u64::MAX),
+        requests: 0,
+    });
+    if let Some(bounds) = &bounds
+        && let Some(mut connection) = worker.pool.take(&key, bounds, now)
+    {
+        match exchange(&worker.buffers, &mut connection, question).await {
+            Ok((answer, keeps)) => {
+                keep(worker, &key, connection, Some(bounds).filter(|_| keeps));
+                return Ok(answer);
+            }
+            // The server may have closed the connection just before.
+            Err(SubrequestError::BeforeAnswer(_)) => {}
+            Err(SubrequestError::InAnswer(error)) => return Err(error),
+        }
+    }
+    let tls = tls.map(|(_, name, tls)| (tls.config.clone(), name.as_ref().clone()));
+    let timer = Timer::new(now, question.timeout);
+    let mut connection = UpstreamConnection::open(address, tls, timer, &worker.metrics).await?;
+    match exchange(&worker.buffers, &mut connection, question).await {
+        Ok((answer, keeps)) => {
+            keep(worker, &key, connection, bounds.as_ref().filter(|_| keeps));
+            Ok(answer)
+        }
+        Err(SubrequestError::BeforeAnswer(error) | SubrequestError::InAnswer(error)) => Err(error),
+    }
+}
+
+fn keep(worker: &Worker, key: &PoolKey, connection: Box<UpstreamConnection>, bounds: Option<&KeepalivePool>) {
+    if let Some(bounds) = bounds {
+        worker
+            .pool
+            .put(key, connection, bounds, Instant::now(), &worker.buffers);
+    }
+}
+
+/// Why a connection gave no answer.
+pub enum SubrequestError {
+    /// Not a byte of it has come.
+    BeforeAnswer(io::Error),
+    InAnswer(io::Error),
+}
+
+/// Sends the question and reads the answer; says also whether the connection can be used again.
+pub async fn exchange(
+    buffers: &Buffers,
+    connection: &mut UpstreamConnection,
+    question: &Subrequest,
+) -> Result<(SubrequestResponse, bool), SubrequestError> {
+    connection.calls += 1;
+    let write = connection.write.as_mut();
+    let write = write.ok_or_else(|| SubrequestError::BeforeAnswer(io::ErrorKind::NotConnected.into()))?;
+    write
+        .write_all(&question.message)
+        .await
+        .map_err(SubrequestError::BeforeAnswer)?;
+    let is_head = question.message.starts_with(b"HEAD ");
+    let mut response = Response::default();
+    let mut interim = 0;
+    let head = loop {
+        match response::parse(connection.inbox.bytes(), is_head, &mut response) {
+            Ok(Some(head)) if (100..200).contains(&response.status) => {
+                if interim == MAX_INTERIM || response.status == 101 {
+                    return Err(SubrequestError::InAnswer(io::ErrorKind::InvalidData.into()));
+                }
+                connection.inbox.consume(head.length);
+                interim += 1;
+            }
+            Ok(Some(head)) => break head,
+            Ok(None) => {
+                let is_first = connection.inbox.is_empty() && interim == 0;
+                fill(buffers, connection).await.map_err(match is_first {
+                    true => SubrequestError::BeforeAnswer,
+                    false => SubrequestError::InAnswer,
+                })?;
+            }
+            Err(invalid) => {
+                return Err(SubrequestError::InAnswer(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    invalid,
+                )));
+            }
+        }
+    };
+    connection.inbox.consume(head.length);
+    let body = read_body(
+        buffers,
+        connection,
+        BodyCursor::new(head.framing),
+        question.max_body_bytes,
+    )
+    .await
+    .map_err(SubrequestError::InAnswer)?;
+    let answer = SubrequestResponse {
+        status: response.status,
+        headers: response.headers,
+        body,
+    };
+    Ok((answer, head.keep_alive))
+}
+
+async fn read_body(
+    buffers: &Buffers,
+    connection: &mut UpstreamConnection,
+    mut cursor: BodyCursor,
+    most: usize,
+) -> io::Result<Vec<u8>> {
+    let mut body = Vec::new();
+    while !cursor.is_done() {
+        let piece = cursor.next(connection.inbox.bytes());
+        match piece.map_err(|_| io::ErrorKind::InvalidData)? {
+            Piece::End => break,
+            Piece::Skip(0) => match fill(buffers, connection).await {
+                Ok(()) => {}
+                Err(error)
+                    if error.kind() == io::ErrorKind::UnexpectedEof
+                        && matches!(cursor, BodyCursor::UntilClose) =>
+                {
+                    break;
+                }
+                Err(error) => return Err(error),
+            },
+            Piece::Skip(count) => connection.inbox.consume(count),
+            Piece::Data(count) => {
+                if body.len() + count > most {
+                    return Err(io::ErrorKind::InvalidData.into());
+                }
+                body.extend_from_slice(&connection.inbox.bytes()[..count]);
+                connection.inbox.consume(count);
+            }
+        }
+    }
+    Ok(body)
+}
+
+async fn fill(buffers: &Buffers, connection: &mut UpstreamConnection) -> io::Result<()> {
+    let UpstreamConnection { read, inbox, .. } = connection;
+    let count =
+        std::future::poll_fn(|context| inbox.poll_fill(&mut *read, context, buffers, MAX_HEAD)).await?;
+    match count {
+        0 => Err(io::ErrorKind::UnexpectedEof.into()),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,240 @@
+//! What was compiled before, to be used again where the model has not changed.
+//!
+//! A dialect that keeps what it has translated hands over the same shared value again, so the address of a value says
+//! whether it is another one. What was compiled of it is good as long as all that it depends on is the same too:
+//! a route's service, the place of its upstream, and, where it has plugins, those who call and what is shared.
+//! **What it is not**: it outlives no process, and says nothing of what was wrong: only what is good is kept.
+
+use super::routes::{CompiledRoute, Forwardings, Stampings};
+use super::services::CompiledService;
+use crate::chain::{ConsumerTable, Instance};
+use crate::upstream::Upstream;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use weir_model::{
+    self as model, ChainStep, Consumer, Dialect, Model, PluginInstance, PluginRef, UpstreamHost,
+};
+
+pub(super) type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+
+/// More places than this of which nothing may be left are a reason to compile all again.
+const MAX_SPARE_DESTINATIONS: usize = 64;
+
+/// What was compiled before. Keeps the values of the model alive that it was compiled of.
+#[derive(Default)]
+pub struct CompileCache {
+    /// Counts compiles.
+    round: u64,
+    pub(super) routes: Map<usize, CachedItem<model::Route, CompiledRoute>>,
+    pub(super) services: Map<usize, CachedItem<model::Service, CompiledService>>,
+    pub(super) upstreams: Map<usize, CachedItem<model::Upstream, Upstream>>,
+    /// Upstreams of services with a `url`, by their names.
+    pub(super) servers: Map<Arc<str>, (Arc<Upstream>, u64)>,
+    /// Where upstreams stand in the list, so that most keep their places whichever come and go.
+    places: Map<Arc<str>, u32>,
+    pub(super) forwardings: Forwardings,
+    pub(super) stampings: Stampings,
+    shared: Shared,
+}
+
+/// Something compiled, and of what.
+pub(super) struct CachedItem<M, C> {
+    model: Arc<M>,
+    pub compiled: Arc<C>,
+    round: u64,
+}
+
+/// What chains have in common.
+#[derive(Default)]
+struct Shared {
+    consumers: Vec<Consumer>,
+    plugins: Vec<PluginInstance>,
+    consumer_tables: Vec<model::ConsumerTable>,
+    known: Known,
+    /// How many destinations there were when nothing was used again.
+    least_destinations: usize,
+}
+
+/// What is known of shared parts of chains.
+#[derive(Default, Clone)]
+pub(super) struct Known {
+    /// By the place in the model and dialect.
+    pub instances: HashMap<(usize, Dialect), Arc<Instance>>,
+    pub tables: HashMap<(usize, Dialect), Arc<ConsumerTable>>,
+    /// Where filters may send calls.
+    pub destinations: Vec<(String, UpstreamHost)>,
+}
+
+/// The address of a shared value.
+pub(super) fn address<T>(value: &Arc<T>) -> usize {
+    Arc::as_ptr(value) as usize
+}
+
+impl CompileCache {
+    /// Begins a compile of this model: forgets what does not hold for it.
+    pub(super) fn begin(&mut self, model: &Model) {
+        self.round += 1;
+        let shared = &mut self.shared;
+        let has_other_callers = shared.consumers != model.consumers;
+        let has_other_plugins =
+            shared.plugins != model.plugins || shared.consumer_tables != model.consumer_tables;
+        if has_other_callers {
+            shared.consumers.clone_from(&model.consumers);
+        }
+        if has_other_plugins {
+            shared.plugins.clone_from(&model.plugins);
+            shared.consumer_tables.clone_from(&model.consumer_tables);
+        }
+        if has_other_callers || self.has_wrong_destinations(model) {
+            self.shared.known = Known::default();
+            self.routes.retain(|_, piece| piece.model.plugins.is_empty());
+        } else if has_other_plugins {
+            self.shared.known.instances.clear();
+            self.shared.known.tables.clear();
+            self.routes
+                .retain(|_, piece| piece.model.plugins.iter().all(stands_alone));
+        }
+    }
+
+    /// Whether there are destinations that are gone, or many that may be used no more.
+    fn has_wrong_destinations(&self, model: &Model) -> bool {
+        let destinations = &self.shared.known.destinations;
+        if destinations.is_empty() {
+            return false;
+        }
+        let services: HashSet<&str> = model.services.iter().map(|it| it.name.as_str()).collect();
+        destinations.len() > 2 * self.shared.least_destinations + MAX_SPARE_DESTINATIONS
+            || !destinations
+                .iter()
+                .all(|(name, _)| services.contains(name.as_str()))
+    }
+
+    /// What is known of shared parts of chains.
+    pub(super) fn known(&self) -> Known {
+        self.shared.known.clone()
+    }
+
+    /// Takes back what is known of shared parts of chains, with what is new.
+    pub(super) fn learn(&mut self, known: Known) {
+        if self.shared.known.destinations.is_empty() {
+            self.shared.least_destinations = known.destinations.len();
+        }
+        self.shared.known = known;
+    }
+
+    /// Ends a compile that went well. What was not used is forgotten.
+    pub(super) fn end(&mut self, model: &Model, upstreams: &[Arc<Upstream>]) {
+        let round = self.round;
+        keep(&mut self.routes, model.routes.len(), round);
+        keep(&mut self.services, model.services.len(), round);
+        keep(&mut self.upstreams, model.upstreams.len(), round);
+        if self.servers.len() + model.upstreams.len() > upstreams.len() {
+            self.servers.retain(|_, (_, used)| *used == round);
+        }
+    }
+
+    /// Which compile this is.
+    pub(super) fn round(&self) -> u64 {
+        self.round
+    }
+
+    /// A place from 0 for each of these names, which are taken where they were before as far as that can be, and in
+    /// their order otherwise.
+    pub(super) fn places(&mut self, names: &[&str]) -> Vec<u32> {
+        const NOWHERE: u32 = u32::MAX;
+        let mut taken = vec![false; names.len()];
+        let mut homeless = 0;
+        let mut places: Vec<u32> = Vec::with_capacity(names.len());
+        for name in names {
+            let known = self.places.get(*name).map_or(NOWHERE, |place| *place);
+            let is_free = taken.get(known as usize).is_some_and(|is_taken| !is_taken);
+            places.push(if is_free { known } else { NOWHERE });
+            match taken.get_mut(known as usize) {
+                Some(is_taken) if is_free => *is_taken = true,
+                _ => homeless += 1,
+            }
+        }
+        if homeless > 0 {
+            let mut free = (0..).zip(&taken).filter(|(_, is_taken)| !**is_taken);
+            for (place, name) in places
+                .iter_mut()
+                .zip(names)
+                .filter(|(place, _)| **place == NOWHERE)
+            {
+                // As many are free as are without a place.
+                if let Some((found, _)) = free.next() {
+                    *place = found;
+                    self.places.insert(Arc::from(*name), found);
+                }
+            }
+        }
+        if self.places.len() > names.len() {
+            let there: HashSet<&str> = names.iter().copied().collect();
+            self.places.retain(|name, _| there.contains(&**name));
+        }
+        places
+    }
+}
+
+impl<M, C> CachedItem<M, C> {
+    /// Notes what was compiled of a value.
+    pub(super) fn note(pieces: &mut Map<usize, Self>, model: &Arc<M>, compiled: &Arc<C>, round: u64) {
+        let piece = Self {
+            model: Arc::clone(model),
+            compiled: Arc::clone(compiled),
+            round,
+        };
+        pieces.insert(address(model), piece);
+    }
+
+    /// What was compiled of a value, where `holds` says that it still holds.
+    pub(super) fn find(
+        pieces: &mut Map<usize, Self>,
+        model: &Arc<M>,
+        round: u64,
+        holds: impl FnOnce(&C) -> bool,
+    ) -> Option<Arc<C>> {
+        let piece = pieces.get_mut(&address(model))?;
+        if !holds(&piece.compiled) {
+            return None;
+        }
+        piece.round = round;
+        Some(Arc::clone(&piece.compiled))
+    }
+}
+
+/// Whether a step needs nothing that chains share.
+fn stands_alone(step: &ChainStep) -> bool {
+    step.consumer_overrides.is_empty() && !matches!(step.plugin, Some(PluginRef::Shared(_)))
+}
+
+/// Forgets what was not used in this round, where there is any.
+fn keep<M, C>(pieces: &mut Map<usize, CachedItem<M, C>>, used: usize, round: u64) {
+    if pieces.len() > used {
+        pieces.retain(|_, piece| piece.round == round);
+        if pieces.capacity() > 4 * pieces.len().max(16) {
+            pieces.shrink_to_fit();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn most_keep_their_places() {
+        let mut pieces = CompileCache::default();
+        for (names, places) in [
+            (&["a", "b", "c"][..], &[0, 1, 2][..]),
+            (&["a", "n", "b", "c"], &[0, 3, 1, 2]),
+            (&["n", "b", "c"], &[0, 1, 2]),
+            (&["c", "b"], &[0, 1]),
+            (&[], &[]),
+            (&["x", "x"], &[0, 1]),
+        ] {
+            assert_eq!(pieces.places(names), places, "{names:?}");
+            assert!(pieces.places.len() <= names.len().max(1), "{names:?}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What the metrics of the dialects tell of this process besides the counts of calls.
+
+use crate::status::Status;
+use std::sync::{Arc, Weak};
+use tokio::runtime::Handle;
+use weir_plugins::prometheus::MetricRegistry;
+use weir_proxy::health::{Status as Standing, UpstreamReport};
+
+/// Has the expositions of the dialects tell of this process, and long ones made on `runtime`. APISIX's metrics have names that
+/// begin with `prefix`.
+pub fn describe(status: &Arc<Status>, runtime: &Handle, prefix: &'static str) {
+    let board = MetricRegistry::of_process();
+    let known = Arc::downgrade(status);
+    board.set_preface(weir_kong::metrics::EXPOSITION, move |targets, out| {
+        if let Some(status) = Weak::upgrade(&known) {
+            weir_kong::metrics::write(&kong(&status, targets), out);
+        }
+    });
+    let known = Arc::downgrade(status);
+    board.set_preface(weir_apisix::metrics::EXPOSITION, move |targets, out| {
+        if let Some(status) = Weak::upgrade(&known) {
+            weir_apisix::metrics::write(&apisix(&status, targets, prefix), out);
+        }
+    });
+    let runtime = runtime.clone();
+    board.set_runner(move |job| {
+        // It tells its end itself.
+        drop(runtime.spawn_blocking(job));
+    });
+}
+
+fn upstreams(status: &Status, wanted: bool) -> Vec<UpstreamReport> {
+    let gateway = status.gateway().filter(|_| wanted);
+    gateway.map_or_else(Vec::new, |gateway| gateway.health().upstreams)
+}
+
+fn kong(status: &Status, targets: bool) -> weir_kong::metrics::NodeMetrics {
+    let totals = status.metrics().totals();
+    let told = upstreams(status, targets).into_iter().flat_map(|upstream| {
+        let targets = upstream.targets.into_iter();
+        targets.flat_map(move |target| {
+            let upstream = upstream.name.clone();
+            let written = format!("{}:{}", target.host, target.port);
+            let one = move |address: String, standing: Standing| weir_kong::metrics::Target {
+                upstream: upstream.clone(),
+                target: written.clone(),
+                address,
+                state: match standing {
+                    Standing::Healthy => "healthy",
+                    Standing::Unhealthy => "unhealthy",
+                    Standing::DnsError => "dns_error",
+                    Standing::ChecksOff => "healthchecks_off",
+                },
+            };
+            match target.addresses.is_empty() {
+                true => vec![one(String::new(), Standing::DnsError)],
+                false => {
+                    let addresses = target.addresses.iter();
+                    addresses
+                        .map(|it| one(it.address.to_string(), it.status))
+                        .collect()
+                }
+            }
+        })
+    });
+    weir_kong::metrics::NodeMetrics {
+        open_connections: totals.connections_active,
+        accepted_connections: totals.connections_accepted,
+        requests: totals.requests,
+        // Where files are served, there is none to miss.
+        is_store_reachable: status.reaches_store().unwrap_or(true),
+        targets: told.collect(),
+    }
+}
+
+fn apisix(status: &Status, targets: bool, prefix: &str) -> weir_apisix::metrics::NodeMetrics {
+    let totals = status.metrics().totals();
+    let checked = upstreams(status, targets).into_iter();
+    let told = checked
+        .filter(|upstream| upstream.status != Standing::ChecksOff)
+        .flat_map(|upstream| {
+            let addresses = upstream.targets.into_iter().flat_map(|target| target.addresses);
+            addresses.map(move |it| {
+                let is_healthy = it.status == Standing::Healthy;
+                let (ip, port) = (it.address.ip().to_string(), it.address.port());
+                (upstream.name.clone(), ip, port, is_healthy)
+            })
+        });
+    weir_apisix::metrics::NodeMetrics {
+        prefix: prefix.to_owned(),
+        open_connections: totals.connections_active,
+        accepted_connections: totals.connections_accepted,
+        requests: totals.requests,
+        is_store_reachable: status.reaches_store(),
+        modify_indexes: status.apisix().map_or(Vec::new(), |admin| admin.modify_indexes()),
+        hostname: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        targets: told.collect(),
+    }
+}

@@ -70,7 +70,7 @@ impl BufferedBody {
             // How large it becomes is known when it is there, and the head has to tell.
             Excess::Refuse if !is_sure => hold_whole(response, max_bytes),
             Excess::Cut if coding.is_some() => {
-                drop(response.hold.get_or_insert(BufferResponse::Prefix(max_bytes)))
+                response.hold.get_or_insert(BufferResponse::Prefix(max_bytes));
             }
             _ => {}
         }

@@ -115,19 +115,10 @@ impl Plane {
         )
     }
 
-    #[track_caller]
-    pub fn expect<'p>(
-        &'p self,
-        who: &'p str,
-        method: &'p str,
-        path: &'p str,
-        body: &'p Value,
-    ) -> impl Future<Output = String> + 'p {
-        async move {
-            let (status, _, answer) = self.call(who, method, path, body).await;
-            assert!(status < 300, "{who} {method} {path} {body}: {status} {answer}");
-            answer
-        }
+    pub async fn expect(&self, who: &str, method: &str, path: &str, body: &Value) -> String {
+        let (status, _, answer) = self.call(who, method, path, body).await;
+        assert!(status < 300, "{who} {method} {path} {body}: {status} {answer}");
+        answer
     }
 }
 

@@ -17,7 +17,6 @@ mod document;
 mod errors;
 mod expiry;
 mod incremental;
-mod lua;
 pub mod metrics;
 mod plugins;
 mod prepare;

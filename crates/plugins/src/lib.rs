@@ -31,6 +31,7 @@ pub mod jwt;
 pub mod key_auth;
 pub mod lenient_json;
 pub mod logger;
+pub mod lua_syntax;
 pub mod mirror;
 pub mod mocking;
 pub mod multi_auth;

@@ -8,11 +8,11 @@ mod ssl;
 mod upstream;
 
 pub use plugins::{AUTHENTICATING, STREAM_PLUGINS};
+use weir_plugins::lua_syntax;
 
 use super::kind::Kind;
 use super::state::State;
 use crate::document::{id_text, proto, secret};
-use crate::lua;
 use crate::settings::Settings;
 use crate::translate::vars;
 use serde_json::{Map, Value};
@@ -108,7 +108,7 @@ fn route(value: &mut Value, around: CheckContext<'_>) -> Result<(), String> {
         .map_or(Ok(()), json_path::check)
         .map_err(|error| format!("failed to validate the 'vars' expression: {error}"))?;
     if let Some(function) = value.get("filter_func").and_then(Value::as_str)
-        && let Some(error) = lua::error(&format!("return {function}"))
+        && let Some(error) = lua_syntax::error(&format!("return {function}"))
     {
         return Err(format!("failed to load 'filter_func' string: {error}"));
     }
@@ -117,7 +117,11 @@ fn route(value: &mut Value, around: CheckContext<'_>) -> Result<(), String> {
 
 /// A script must be Lua; what it makes is not looked at.
 fn check_script(value: &Value) -> Result<(), String> {
-    match value.get("script").and_then(Value::as_str).and_then(lua::error) {
+    match value
+        .get("script")
+        .and_then(Value::as_str)
+        .and_then(lua_syntax::error)
+    {
         Some(error) => Err(format!("failed to load 'script' string: {error}")),
         None => Ok(()),
     }

@@ -1,11 +1,11 @@
 //! Checking the plugins of a resource, as APISIX does before it takes the resource over.
 
 use super::{is_known, mapping, meta::Meta, unserved};
-use crate::lua;
 use crate::settings::Settings;
 use crate::translate::vars;
 use serde_json::Value;
 use std::collections::HashMap;
+use weir_plugins::lua_syntax;
 
 /// Where a plugin's configuration stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl Checker {
             return Err(format!("failed to validate the 'vars' expression: {error}"));
         }
         let function = meta.pre_function.as_deref().filter(|_| self.checks_unserved);
-        match function.and_then(|function| lua::error_in(function, "meta pre_function")) {
+        match function.and_then(|function| lua_syntax::error_in(function, "meta pre_function")) {
             Some(error) => Err(format!(
                 "failed to load _meta.pre_function in plugin {name}: {error}"
             )),

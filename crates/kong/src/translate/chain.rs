@@ -62,7 +62,7 @@ impl Chains {
             let translated = (definition.translate)(&config, &consumers);
             if !is_served(definition) {
                 let warning = unserved::warning(definition.name, translated.is_err());
-                found.push(Diagnostic::dropped(place.to_path().field("name"), warning));
+                found.push(Diagnostic::warning(place.to_path().field("name"), warning));
             }
             match translated {
                 // Some do nothing to calls.

@@ -14,7 +14,6 @@ const OTHERWISE: &[(&str, &str)] = &[
         "Kong looks for the fields of a route in the reference",
     ),
     ("invalid/tab-indentation", "YAML errors are the parser's"),
-    ("invalid/pre-function-syntax", "Weir runs no Lua"),
 ];
 
 async fn load(conversation: &Conversation, text: &str, query: &str) -> (u16, Value) {

@@ -2,10 +2,10 @@
 
 use super::models;
 use super::openid;
-use crate::lua;
 use crate::schema::is_secret_reference;
 use crate::translate::vars;
 use serde_json::{Map, Value};
+use weir_plugins::lua_syntax;
 
 /// A plugin's configuration.
 pub(super) type Config = Map<String, Value>;
@@ -27,7 +27,7 @@ pub(super) fn after_schema(name: &str, config: &Config) -> Result<(), String> {
         "ai-proxy-multi" => models::instances(config),
         "ai-prompt-guard" => models::prompt_patterns(config),
         "ai-rate-limiting" => models::cost(config),
-        "exit-transformer" => functions(config).find_map(lua::error).map_or(Ok(()), Err),
+        "exit-transformer" => functions(config).find_map(lua_syntax::error).map_or(Ok(()), Err),
         "serverless-pre-function" | "serverless-post-function" => functions(config).try_for_each(function),
         "cas-auth" => cookie(config),
         "ldap-auth-advanced" => directory(config),
@@ -60,9 +60,9 @@ fn functions(config: &Config) -> impl Iterator<Item = &str> {
 
 /// A chunk that gives a function back. What it gives back is not looked at.
 fn function(chunk: &str) -> Result<(), String> {
-    match lua::error(chunk) {
+    match lua_syntax::error(chunk) {
         Some(error) => Err(format!("failed to loadstring: {error}")),
-        None if !lua::returns(chunk) => {
+        None if !lua_syntax::returns(chunk) => {
             Err("only accept Lua function, the input code type is nil".to_owned())
         }
         None => Ok(()),

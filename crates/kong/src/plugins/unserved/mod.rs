@@ -45,12 +45,7 @@ pub fn warning(name: &str, passes: bool) -> String {
     format!("plugin \"{name}\" is not served by this version of Weir: {consequence}")
 }
 
-/// A plugin without which calls get what they ask for.
-const fn passing(name: &'static str, priority: i32, config: Record) -> Definition {
-    described(name, priority, config, pass)
-}
-
-/// A plugin that decides who gets in, or who answers.
+/// A plugin that decides who gets in, who answers, or what a model is asked.
 const fn refusing(name: &'static str, priority: i32, config: Record) -> Definition {
     described(name, priority, config, refuse)
 }

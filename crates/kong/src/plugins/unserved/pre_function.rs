@@ -1,7 +1,8 @@
 //! `pre-function`: code of the administrator that runs before all plugins.
 
 use super::{Definition, deciding};
-use crate::schema::{Default, EntityCheck, Field, Kind, Record};
+use crate::schema::{Check, Default, EntityCheck, Field, Kind, Record};
+use weir_plugins::lua_syntax;
 
 /// The plugin.
 pub const DEFINITION: Definition = deciding("pre-function", 1_000_000, CONFIG)
@@ -18,26 +19,38 @@ pub(super) const CHECKS: &[EntityCheck] = &[EntityCheck::AtLeastOneOf(&[
     "config.log",
 ])];
 
-/// Code by the phase in which it runs.
-pub(super) const CONFIG: Record = Record::of(FIELDS);
+static CODE: Field = Field::element(Kind::String).check(&[Check::Text(check_code)]);
 
-const FIELDS: &[Field] = &[
-    Field::new("certificate", Kind::Array(&Field::element(Kind::String)))
+fn check_code(code: &str) -> Result<(), String> {
+    check("pre-function", code)
+}
+
+/// Refuses code that is not Lua, in the original's words.
+pub(super) fn check(plugin: &str, code: &str) -> Result<(), String> {
+    match lua_syntax::error(code) {
+        Some(error) => Err(format!("error parsing {plugin}: {error}")),
+        None => Ok(()),
+    }
+}
+
+static PHASES: [Field; 6] = phases(&CODE);
+
+const CONFIG: Record = Record::of(&PHASES);
+
+/// Code by the phase in which it runs.
+pub(super) const fn phases(code: &'static Field) -> [Field; 6] {
+    [
+        phase("certificate", code),
+        phase("rewrite", code),
+        phase("access", code),
+        phase("header_filter", code),
+        phase("body_filter", code),
+        phase("log", code),
+    ]
+}
+
+const fn phase(name: &'static str, code: &'static Field) -> Field {
+    Field::new(name, Kind::Array(code))
         .required()
-        .or(Default::Texts(&[])),
-    Field::new("rewrite", Kind::Array(&Field::element(Kind::String)))
-        .required()
-        .or(Default::Texts(&[])),
-    Field::new("access", Kind::Array(&Field::element(Kind::String)))
-        .required()
-        .or(Default::Texts(&[])),
-    Field::new("header_filter", Kind::Array(&Field::element(Kind::String)))
-        .required()
-        .or(Default::Texts(&[])),
-    Field::new("body_filter", Kind::Array(&Field::element(Kind::String)))
-        .required()
-        .or(Default::Texts(&[])),
-    Field::new("log", Kind::Array(&Field::element(Kind::String)))
-        .required()
-        .or(Default::Texts(&[])),
-];
+        .or(Default::Texts(&[]))
+}

@@ -168,9 +168,9 @@ pub enum Outcome {
     /// With the next filter, after this time.
     Delay(Duration),
     /// The engine waits for this and calls the filter again, which knows by what it has
-    /// [kept](Exchange::kept) that it has waited.
+    /// [kept](Exchange::filter_state) that it has waited.
     Suspend(Suspend),
-    /// The engine asks another server and calls the filter again, which finds in [`Exchange::answer`] what came of it.
+    /// The engine asks another server and calls the filter again, which finds in [`Exchange::subrequest_response`] what came of it.
     Subrequest(Box<Subrequest>),
     /// The engine has a Redis do this.
     Redis(Box<RedisCommand>),

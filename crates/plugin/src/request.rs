@@ -43,7 +43,7 @@ pub struct Request {
     pub host_port: Option<u16>,
     /// The header fields. `Host` is among them; hop-by-hop fields are not.
     pub headers: Headers,
-    /// Of [`ABOUT_CLIENT`], those about which filters have decided, a bit each: the gateway leaves them as they are.
+    /// Of [`CLIENT_HEADERS`], those about which filters have decided, a bit each: the gateway leaves them as they are.
     pub overridden_headers: u8,
     /// The work that the call's content may ask for.
     pub work: WorkBudget,
@@ -192,6 +192,9 @@ impl Request {
             self.spare_body = body;
         }
         self.work.restart();
+        self.client_port = None;
+        self.path_is_decoded = false;
+        self.head_length = 0;
         self.has_body = false;
         self.expects_continue = false;
         self.max_body_bytes = None;

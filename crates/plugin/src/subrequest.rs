@@ -3,7 +3,7 @@
 use crate::headers::Headers;
 use std::time::Duration;
 
-/// A request to another server. The engine sends it, keeps the answer in [`Exchange::answer`](crate::Exchange::answer)
+/// A request to another server. The engine sends it, keeps the answer in [`Exchange::subrequest_response`](crate::Exchange::subrequest_response)
 /// and calls the filter again.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Subrequest {

@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 pub struct ObjectPool<T> {
     kept: RefCell<Vec<T>>,
     most: usize,
-    /// The fewest that there were since [`Spares::trim`]: so many were not needed.
+    /// The fewest that there were since [`ObjectPool::trim`]: so many were not needed.
     fewest: Cell<usize>,
 }
 

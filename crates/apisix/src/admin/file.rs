@@ -83,7 +83,10 @@ impl Admin {
         let mut known = file.known.lock().await;
         let planned = {
             let state = self.state();
-            configs::plan(&state, call).map(|plan| configs::after(&state, &plan.changes))
+            configs::plan(&state, call).and_then(|plan| {
+                super::follow::check_files(call, &plan)?;
+                Ok(configs::after(&state, &plan.changes))
+            })
         };
         let whole: Value = match planned {
             Ok(whole) => whole,

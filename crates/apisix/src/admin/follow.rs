@@ -19,6 +19,15 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// How long until a lost store is tried again.
 const PAUSE: Duration = Duration::from_millis(500);
 
+/// Refuses plugins that name files to callers who may not write everywhere.
+pub(super) fn check_files(call: &Call, plan: &Plan) -> Result<(), ApiResponse> {
+    if call.is_confined && plan.changes.iter().any(names_file) {
+        let message = "files are the operator's: this takes the right to write in all workspaces";
+        return Err(ApiResponse::error(StatusCode::FORBIDDEN, message));
+    }
+    Ok(())
+}
+
 impl Admin {
     /// Plans a write and commits it.
     pub(super) async fn commit(&self, call: &Call, plan: impl Fn(&State) -> Outcome<Plan>) -> ApiResponse {
@@ -32,9 +41,8 @@ impl Admin {
                 Ok(plan) => plan,
                 Err(refusal) => return refusal,
             };
-            if call.is_confined && plan.changes.iter().any(names_file) {
-                let message = "files are the operator's: this takes the right to write in all workspaces";
-                return ApiResponse::error(StatusCode::FORBIDDEN, message);
+            if let Err(refusal) = check_files(call, &plan) {
+                return refusal;
             }
             if call.is_dry_run() {
                 return plan.answer.with(DRY_RUN, "true");

@@ -42,7 +42,7 @@ pub struct Entry {
     /// From which address.
     pub from: String,
     /// Through which dialect.
-    #[serde(alias = " door")]
+    #[serde(alias = "door")]
     pub dialect: String,
     /// What: method and path.
     pub what: String,

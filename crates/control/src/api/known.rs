@@ -39,6 +39,8 @@ struct Known {
     documents: Mutex<BTreeMap<Key, Document>>,
     /// What they were read as. Checking a write locks it for as long as a whole model takes.
     stored: Mutex<incremental::IncrementalModel>,
+    /// Held from a read of the whole store until it is applied: a write that is taken over meanwhile would be lost.
+    reading: tokio::sync::Mutex<()>,
 }
 
 impl Known {
@@ -60,6 +62,7 @@ impl Known {
         store: &dyn Store,
         progress: &watch::Sender<Revision>,
     ) -> Result<(), StoreError> {
+        let _reading = self.reading.lock().await;
         let (documents, revision) = store.read(PREFIX).await?;
         let gone: Vec<Key> = {
             let there: HashSet<&Key> = documents.iter().map(|it| &it.key).collect();
@@ -154,7 +157,8 @@ impl Resources {
     }
 
     /// Takes over what was committed here, on the revision that was known, before the store tells of it.
-    pub fn take_over(&self, change: Change, revision: Revision) {
+    pub async fn take_over(&self, change: Change, revision: Revision) {
+        let _reading = self.known.reading.lock().await;
         let created = self.get(change.key()).map_or(revision, |it| it.created);
         let (key, document) = match change {
             Change::Delete { key } => (key, None),

@@ -76,7 +76,7 @@ impl Api {
             };
             match self.store.commit(transaction, expected).await {
                 Ok(revision) => {
-                    self.resources.take_over(change, revision);
+                    self.resources.take_over(change, revision).await;
                     let written = WriteResult::done(before.is_some(), write.value, revision);
                     return Ok(written.with_warnings(&warnings));
                 }

@@ -50,7 +50,7 @@ pub struct Load {
     /// Calls that were sent to the target and are not finished.
     pub inflight: u32,
     /// The moving average of the latency in microseconds (see [`ewma_update`]); 0 while nothing is known: then
-    /// the target is preferred while it has no call in flight, and else counts as fast as the other one. Only [`Algorithm::Ewma`] looks at it.
+    /// the target is preferred while it has no call in flight, and else counts as fast as the other one. Only [`BalancingAlgorithm::Ewma`] looks at it.
     pub latency_us: f64,
 }
 
@@ -135,7 +135,7 @@ impl Balancer {
     /// Picks a target and answers with its index in the slice that the balancer was built from; `None` when no
     /// target is usable.
     ///
-    /// `hash` places the call on the ring of [`Algorithm::ConsistentHash`] (see [`crate::hash_key`]).
+    /// `hash` places the call on the ring of [`BalancingAlgorithm::ConsistentHash`] (see [`crate::hash_key`]).
     /// `target_load` and `usable` are asked with such an index too; `usable` denies targets that are unhealthy or
     /// were tried for this call already. Either may be asked several times for one target.
     pub fn pick(

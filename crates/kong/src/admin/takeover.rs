@@ -79,9 +79,8 @@ impl WorkspaceView<'_> {
     ) -> Result<(), Failure> {
         let own = fields.get("name").and_then(Value::as_str).unwrap_or_default();
         let own = [own.to_owned()];
-        let takes = |name: &str| {
-            name.contains('*') && name != "*" && server_names_may_overlap(&own, &[name.to_owned()])
-        };
+        // Server names have no case: another workspace's may be the same in other letters.
+        let takes = |name: &str| name != "*" && server_names_may_overlap(&own, &[name.to_owned()]);
         for workspace in self.other_workspaces() {
             let mut all = workspace.table(snis).all(uuid::Uuid::nil());
             let is_taken = all.any(|kept| {

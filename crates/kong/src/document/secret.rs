@@ -1,4 +1,4 @@
-//! Certificates, server names and authorities; keys and vaults, which are checked in span_config and kept.
+//! Certificates, server names and authorities; keys and vaults, which are checked in shape and kept.
 
 use super::common::{CREATED_AT, ID, NAME, PORT, TAGS, UPDATED_AT};
 use crate::schema::{Check, EntityCheck, Field, Fields, Kind, Record, text};

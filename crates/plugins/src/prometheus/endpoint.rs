@@ -66,7 +66,7 @@ pub struct MetricsEndpoint {
 }
 
 impl MetricsEndpoint {
-    /// Tells what is counted on this board, and forgets what is filter_state in these caches.
+    /// Tells what is counted on this board, and forgets what is kept in these caches.
     pub fn new(board: Arc<MetricRegistry>, caches: Caches) -> Self {
         Self { board, caches }
     }
@@ -145,7 +145,7 @@ impl EndpointFilter {
                 .purge(self.dialect, &format!("routes/{route}"), store, key)
             {
                 Purged::Forgotten => 200,
-                // What is filter_state in memory is forgotten whether it is there or not.
+                // What is kept in memory is forgotten whether it is there or not.
                 Purged::Nothing if store == "memory" => 200,
                 Purged::Nothing | Purged::Unknown => 404,
                 Purged::OtherStore => 400,

@@ -59,9 +59,9 @@ pub struct CachedResponse {
 
 /// What is to be forgotten, as processes tell each other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Purge {
     /// Whose store: dialects have stores of their own.
+    #[serde(alias = "voice")]
     pub dialect: Dialect,
     /// The store's name.
     pub zone: String,

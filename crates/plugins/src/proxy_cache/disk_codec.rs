@@ -24,7 +24,7 @@ impl Zone {
         let lead = match self.lead(key, now_ms, wait_ms) {
             Seat::FetchLeader(lead) => lead,
             // Another caller does so already, or fetches it.
-            Seat::Suspend(landing) => return Some(landing),
+            Seat::Wait(landing) => return Some(landing),
             Seat::Full => return None,
         };
         let landing = lead.landing()?;

@@ -228,7 +228,7 @@ impl CacheFilter {
                         return self.hit(exchange, entry, &fetch.key, CacheStatus::Stale, now_ms);
                     }
                     // A call for which there is no room among those that wait fetches it for itself.
-                    if let Seat::Suspend(landing) = seat
+                    if let Seat::Wait(landing) = seat
                         && !has_waited
                     {
                         exchange.filter_state.put(self, Waited);

@@ -28,7 +28,7 @@ pub(super) enum Seat {
     /// The duty to fetch it.
     FetchLeader(FetchLeader),
     /// Another caller fetches it.
-    Suspend(FetchCompleted),
+    Wait(FetchCompleted),
     /// Another caller fetches it, and too many wait for that already.
     Full,
 }

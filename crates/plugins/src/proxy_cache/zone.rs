@@ -126,7 +126,7 @@ impl Zone {
         if let Some(flight) = shard.flights.get(&key)
             && !flight.is_overdue(now_ms, wait_ms)
         {
-            return FetchCompleted::of(flight).map_or(Seat::Full, Seat::Suspend);
+            return FetchCompleted::of(flight).map_or(Seat::Full, Seat::Wait);
         }
         let flight = Arc::new(Flight::new(now_ms));
         shard.flights.insert(key, Arc::clone(&flight));

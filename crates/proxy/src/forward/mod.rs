@@ -402,7 +402,7 @@ impl Drop for InFlightGuard<'_> {
     }
 }
 
-/// The Host that a filter has overridden_headers on; `None` where it gives way to the route's own.
-fn own_host<'x>(overridden_headers: Option<&'x [u8]>, yields: bool, forward: &Forward) -> Option<&'x [u8]> {
-    overridden_headers.filter(|_| !yields || forward.upstream_host == UpstreamHost::Client)
+/// The Host that a filter has decided on; `None` where it gives way to the route's own.
+fn own_host<'x>(decided: Option<&'x [u8]>, yields: bool, forward: &Forward) -> Option<&'x [u8]> {
+    decided.filter(|_| !yields || forward.upstream_host == UpstreamHost::Client)
 }

@@ -5,7 +5,9 @@ use super::frame::Code;
 use std::time::{Duration, Instant};
 
 /// Most such frames within a while, beyond those that go with calls and their bodies.
-const MOST: u32 = 3000;
+const MOST: i64 = 3000;
+/// The most credit for bytes that were sent: a client with large windows may read them later.
+const MOST_CREDIT: i64 = 100_000;
 const WHILE: Duration = Duration::from_secs(10);
 /// Bytes of bodies that are sent for each such frame that a peer may answer with: many tell of small windows.
 const BYTES_SENT: usize = 512;
@@ -13,7 +15,8 @@ const BYTES_SENT: usize = 512;
 /// The frames of one connection that carried nothing.
 #[derive(Debug)]
 pub struct IdleFrames {
-    count: u32,
+    /// Below zero: bytes were sent that the peer has not answered with frames yet.
+    count: i64,
     since: Instant,
 }
 
@@ -43,13 +46,16 @@ impl IdleFrames {
 
     /// The peer has sent a head, or a part of a body.
     pub fn note_use(&mut self) {
-        self.count = self.count.saturating_sub(4);
+        self.earn(4);
     }
 
     /// So many bytes of a body were sent to the peer.
     pub fn note_sent(&mut self, bytes: usize) {
-        let earned = 2 + u32::try_from(bytes / BYTES_SENT).unwrap_or(u32::MAX - 2);
-        self.count = self.count.saturating_sub(earned);
+        self.earn(2 + i64::try_from(bytes / BYTES_SENT).unwrap_or(MOST_CREDIT));
+    }
+
+    fn earn(&mut self, credit: i64) {
+        self.count = (self.count - credit).max(-MOST_CREDIT);
     }
 }
 
@@ -75,6 +81,16 @@ mod tests {
             (0..sent).for_each(|_| idle.note_sent(1));
             let last = idle.note(|| start + Duration::from_secs(seconds));
             assert_eq!(last.is_ok(), is_good, "{seconds} {uses} {sent}");
+        }
+    }
+
+    /// A client with large windows takes a body whole, and tells of its parts as it reads them.
+    #[test]
+    fn frames_for_a_body_may_come_after_all_of_it() {
+        let mut idle = IdleFrames::since(Instant::now());
+        idle.note_sent(8 << 20);
+        for _ in 0..16_000 {
+            assert_eq!(idle.note(Instant::now), Ok(()));
         }
     }
 

@@ -68,7 +68,7 @@ pub struct StreamState {
     pub left: Option<u64>,
     /// The answer to a HEAD states a length of what does not come.
     pub is_head: bool,
-    /// It is among [`Waiting`], for so many bytes; 0 where it has got them since.
+    /// It is among [`WriteWaitList`], for so many bytes; 0 where it has got them since.
     pub is_waiting: bool,
     pub wanted: usize,
     /// None as long as nothing has come.

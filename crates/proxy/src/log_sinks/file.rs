@@ -90,6 +90,8 @@ fn open_in(root: &OwnedFd, name: &str) -> io::Result<File> {
                 other => other.into(),
             })?;
             check(root, &file, name)?;
+            // One that was empty is ours from now on.
+            remember(root, name)?;
             Ok(file.into())
         }
         Err(error) => Err(error.into()),
@@ -201,7 +203,8 @@ mod tests {
         assert_eq!(append(root.path(), "a.log", "3"), Ok(()));
         std::fs::write(root.path().join("empty.log"), "").expect("written");
         assert_eq!(append(root.path(), "empty.log", "4"), Ok(()));
-        assert_eq!((read("a.log"), read("empty.log")), ("3".into(), "4".into()));
+        assert_eq!(append(root.path(), "empty.log", "5"), Ok(()));
+        assert_eq!((read("a.log"), read("empty.log")), ("3".into(), "45".into()));
     }
 
     #[test]

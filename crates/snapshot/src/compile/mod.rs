@@ -92,10 +92,10 @@ pub fn recompile(
 }
 
 fn tables(model: &Model, carry: &PersistentState, diagnostics: &mut Vec<Diagnostic>) -> Vec<RouteTable> {
-    let mut error_renderers: Vec<Dialect> = Vec::with_capacity(Dialect::COUNT);
+    let mut dialects: Vec<Dialect> = Vec::with_capacity(Dialect::COUNT);
     for route in &model.routes {
-        if !error_renderers.contains(&route.dialect) {
-            error_renderers.push(route.dialect);
+        if !dialects.contains(&route.dialect) {
+            dialects.push(route.dialect);
         }
     }
     let table = |dialect| {
@@ -106,7 +106,7 @@ fn tables(model: &Model, carry: &PersistentState, diagnostics: &mut Vec<Diagnost
             .collect();
         RouteTable::build(dialect, &routes, carry, diagnostics)
     };
-    error_renderers.into_iter().map(table).collect()
+    dialects.into_iter().map(table).collect()
 }
 
 /// The hash of a model's text form. It is hashed as it is written, so that a large one never lies in memory whole.

@@ -20,7 +20,7 @@ fn seats() -> (Arc<Zone>, impl Fn(u64) -> Seat) {
 
 fn waits(seat: Seat) -> flight::FetchCompleted {
     match seat {
-        Seat::Suspend(landing) => landing,
+        Seat::Wait(landing) => landing,
         Seat::FetchLeader(_) => panic!("it leads"),
         Seat::Full => panic!("there is no room"),
     }
@@ -29,7 +29,7 @@ fn waits(seat: Seat) -> flight::FetchCompleted {
 fn leads(seat: Seat) -> flight::FetchLeader {
     match seat {
         Seat::FetchLeader(lead) => lead,
-        Seat::Suspend(_) => panic!("it waits"),
+        Seat::Wait(_) => panic!("it waits"),
         Seat::Full => panic!("there is no room"),
     }
 }

@@ -70,7 +70,7 @@ fuzz: ## Fuzz every parser for a minute each; SECONDS_EACH=600 for longer
 	@scripts/deps check build fuzz
 	@scripts/fuzz $(or $(SECONDS_EACH),60)
 
-dist: ## Build target/dist/weir, guided by a profile made on this machine; about 25 minutes on two cores
+dist: ## Build target/dist/weir, guided by a profile made on this machine (builds Weir twice)
 	@scripts/deps check build dist
 	scripts/dist
 

@@ -1,4 +1,4 @@
-//! When a document goes by itself: that is noted in it, for whoever finds it in a history. No dialect shows it.
+//! When a document expires: the time is kept in the document, so that its history shows it. No dialect shows it.
 
 use serde_json::Value;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

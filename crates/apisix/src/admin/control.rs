@@ -146,7 +146,7 @@ fn dumped(kind: Kind, role: Role, entry: &Entry) -> Value {
         }
     }
     let mut value = shown(kind, &value, role).into_owned();
-    // In the original, callers from this machine show no key: nobody sees private keys here.
+    // In the original, callers from this machine show no key: private keys are never shown here.
     take_private_keys(&mut value);
     json!({
         "key": format!("/apisix/{}", entry.key),

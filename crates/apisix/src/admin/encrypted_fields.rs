@@ -151,7 +151,7 @@ impl Keyring {
     }
 }
 
-/// A document as it is shown to its reader. The private keys of a certificate are shown to nobody, as in APISIX; all
+/// A document as it is shown to its reader. The private keys of a certificate are never shown, as in APISIX; all
 /// other secrets to callers who may write.
 pub fn shown(kind: Kind, value: &Value, role: Role) -> Cow<'_, Value> {
     let is_certificate = kind == Kind::Ssl;

@@ -18,7 +18,7 @@ pub struct Lacking {
 
 impl Lacking {
     /// Looks through all items, and tells of each plugin. Consumers, credentials and groups that lack a plugin are taken
-    /// out: nobody is known by them.
+    /// out: they identify no consumer.
     pub fn find(documents: &mut Documents, diagnostics: &mut Vec<Diagnostic>) -> Self {
         let mut refuses = |path: &DocPath, plugins: &Plugins| tell(path, plugins, diagnostics);
         let mut lacking = Self::default();

@@ -22,7 +22,7 @@ pub fn is_cross_site(headers: &HeaderMap) -> bool {
     is_told || is_misled || is_from_elsewhere
 }
 
-/// Whether a `Host` names this machine by an address or as `localhost`, which nobody else can make lead here.
+/// Whether a `Host` names this machine by an address or as `localhost`, which no other site can make lead here.
 fn is_here(host: &str) -> bool {
     let (name, rest) = match host.strip_prefix('[') {
         Some(bracketed) => match bracketed.split_once(']') {

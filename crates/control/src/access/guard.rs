@@ -51,7 +51,7 @@ impl std::fmt::Debug for Guard {
 pub enum Caller {
     /// Somebody on this machine, while there are no users.
     LocalAnonymous,
-    /// Whoever has one of the dialect's own keys.
+    /// A caller with one of the dialect's own keys.
     Key(Role),
     /// A user.
     User(Arc<User>),

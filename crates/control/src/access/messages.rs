@@ -1,4 +1,4 @@
-//! What is said to whoever is not let in, in the words of each dialect.
+//! Messages for callers who are refused, in the words of each dialect.
 
 use super::guard::Refused;
 use super::users::Role;

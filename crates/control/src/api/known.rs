@@ -176,7 +176,7 @@ impl Resources {
     }
 
     /// What would be wrong with the native configuration if the document were this. It is compiled on another thread;
-    /// whoever commits afterwards does so for the revision that was seen before.
+    /// a commit afterwards is for the revision that was seen before.
     ///
     /// Returns what is to be said of it although it can be served.
     pub async fn check(&self, key: &Key, value: Option<&Value>) -> Result<Vec<Diagnostic>, Problem> {

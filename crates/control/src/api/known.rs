@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use weir_model::{Diagnostic, Model};
 use weir_native::incremental;
 use weir_plugin::Registry;
@@ -25,12 +25,21 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// All native documents, as they are in the store.
 pub struct Resources {
     known: Arc<Known>,
-    /// The revision that `known` is of.
-    seen: watch::Receiver<Revision>,
-    progress: Arc<watch::Sender<Revision>>,
+    /// What `known` is of.
+    seen: watch::Receiver<Progress>,
+    progress: Arc<watch::Sender<Progress>>,
     checker: Arc<Mutex<Checker>>,
     /// Writers take turns, so that each sees what the one before wrote.
     turn: tokio::sync::Mutex<()>,
+}
+
+/// What the known documents are of.
+#[derive(Debug, Clone, Copy, Default)]
+struct Progress {
+    revision: Revision,
+    /// Counts the times that the whole store was read again. Revisions of different epochs cannot be compared: the
+    /// store may have been set back in between.
+    epoch: u64,
 }
 
 #[derive(Default)]
@@ -41,6 +50,10 @@ struct Known {
     stored: Mutex<incremental::IncrementalModel>,
     /// Held from a read of the whole store until it is applied: a write that is taken over meanwhile would be lost.
     reading: tokio::sync::Mutex<()>,
+    /// What follows the store from the last read on. The task that follows takes it in the place of what it had, which
+    /// may still bring changes that the store has forgotten.
+    renewed: Mutex<Option<(u64, Subscription)>>,
+    is_renewed: Notify,
 }
 
 impl Known {
@@ -59,11 +72,14 @@ impl Known {
     /// Takes the store's documents in the place of these.
     async fn read_again(
         &self,
-        store: &dyn Store,
-        progress: &watch::Sender<Revision>,
+        store: &Arc<dyn Store>,
+        progress: &watch::Sender<Progress>,
     ) -> Result<(), StoreError> {
         let _reading = self.reading.lock().await;
-        let (documents, revision) = store.read(PREFIX).await?;
+        let (documents, revision, following) = weir_store::follow::start(Arc::clone(store), PREFIX).await?;
+        let epoch = progress.borrow().epoch + 1;
+        // From here on, changes of the epoch before are dropped.
+        progress.send_modify(|known| known.epoch = epoch);
         let gone: Vec<Key> = {
             let there: HashSet<&Key> = documents.iter().map(|it| &it.key).collect();
             let known = lock(&self.documents);
@@ -75,7 +91,9 @@ impl Known {
         for document in documents {
             self.apply(&document.key.clone(), Some(document));
         }
-        progress.send_replace(revision);
+        progress.send_replace(Progress { revision, epoch });
+        *lock(&self.renewed) = Some((epoch, following));
+        self.is_renewed.notify_one();
         Ok(())
     }
 
@@ -95,7 +113,7 @@ impl Resources {
         for document in documents {
             known.apply(&document.key.clone(), Some(document));
         }
-        let (progress, seen) = watch::channel(revision);
+        let (progress, seen) = watch::channel(Progress { revision, epoch: 0 });
         let progress = Arc::new(progress);
         tokio::spawn(follow(
             Arc::clone(&known),
@@ -119,7 +137,12 @@ impl Resources {
 
     /// The revision that is known.
     pub fn revision(&self) -> Revision {
-        *self.seen.borrow()
+        self.seen.borrow().revision
+    }
+
+    /// How many times the whole store was read again.
+    pub fn epoch(&self) -> u64 {
+        self.seen.borrow().epoch
     }
 
     /// A document as it is now.
@@ -141,7 +164,7 @@ impl Resources {
     /// Waits until what was committed up to a revision is known here.
     pub async fn catch_up(&self, revision: Revision) -> Result<(), Problem> {
         let mut seen = self.seen.clone();
-        let caught_up = tokio::time::timeout(PATIENCE, seen.wait_for(|seen| *seen >= revision)).await;
+        let caught_up = tokio::time::timeout(PATIENCE, seen.wait_for(|seen| seen.revision >= revision)).await;
         match caught_up {
             Ok(Ok(_)) => Ok(()),
             _ => Err(Problem::new(
@@ -152,12 +175,13 @@ impl Resources {
     }
 
     /// Takes the store's documents in the place of what is known: the store was set back.
-    pub async fn read_again(&self, store: &dyn Store) -> Result<(), StoreError> {
+    pub async fn read_again(&self, store: &Arc<dyn Store>) -> Result<(), StoreError> {
         self.known.read_again(store, &self.progress).await
     }
 
-    /// Takes over what was committed here, on the revision that was known, before the store tells of it.
-    pub async fn take_over(&self, change: Change, revision: Revision) {
+    /// Takes over what was committed here, on the revision that was known, before the store tells of it. `epoch`: the
+    /// one before the commit. If the store was read again meanwhile, what was read decides.
+    pub async fn take_over(&self, change: Change, revision: Revision, epoch: u64) {
         let _reading = self.known.reading.lock().await;
         let created = self.get(change.key()).map_or(revision, |it| it.created);
         let (key, document) = match change {
@@ -172,7 +196,9 @@ impl Resources {
                 (key, Some(document))
             }
         };
-        advance(&self.progress, revision, || self.known.apply(&key, document));
+        advance(&self.progress, Progress { revision, epoch }, || {
+            self.known.apply(&key, document)
+        });
     }
 
     /// What would be wrong with the native configuration if the document were this. It is compiled on another thread;
@@ -213,8 +239,9 @@ async fn follow(
     known: Arc<Known>,
     store: Arc<dyn Store>,
     mut following: Subscription,
-    progress: Arc<watch::Sender<Revision>>,
+    progress: Arc<watch::Sender<Progress>>,
 ) {
+    let mut epoch = 0;
     let mut told = following.revision();
     let mut link = following.link();
     while progress.receiver_count() > 0 {
@@ -222,21 +249,29 @@ async fn follow(
             changes = following.next() => Some(changes),
             // The sender lives in what is followed.
             _ = link.changed() => None,
+            () = known.is_renewed.notified() => None,
         };
+        if let Some(renewed) = lock(&known.renewed).take() {
+            (epoch, following) = renewed;
+            told = following.revision();
+            link = following.link();
+            continue;
+        }
         let is_back = changes.is_none() && link.borrow_and_update().is_connected();
         let is_set_back = changes.as_ref().is_some_and(|it| it.revision < told);
         // A store that was away may have been set back, or be another one: what was committed here may be forgotten.
         if is_back || is_set_back {
-            while let Err(error) = known.read_again(&*store, &progress).await {
+            while let Err(error) = known.read_again(&store, &progress).await {
                 tracing::warn!(%error, "the store is back and cannot be read");
                 tokio::time::sleep(PAUSE).await;
             }
+            continue;
         }
         let Some(Changes { revision, documents }) = changes else {
             continue;
         };
         told = revision;
-        advance(&progress, revision, || {
+        advance(&progress, Progress { revision, epoch }, || {
             for (key, document) in documents {
                 known.apply(&key, document);
             }
@@ -244,13 +279,13 @@ async fn follow(
     }
 }
 
-/// Takes over what a revision brought, unless it is known already.
-fn advance(progress: &watch::Sender<Revision>, revision: Revision, apply: impl FnOnce()) {
+/// Takes over what a revision brought, unless it is known already, or the store was read again since.
+fn advance(progress: &watch::Sender<Progress>, told: Progress, apply: impl FnOnce()) {
     progress.send_if_modified(|known| {
-        let is_new = revision > *known;
+        let is_new = told.epoch == known.epoch && told.revision > known.revision;
         if is_new {
             apply();
-            *known = revision;
+            *known = told;
         }
         is_new
     });

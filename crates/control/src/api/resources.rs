@@ -43,6 +43,7 @@ impl Api {
         let if_match = write.headers.get(header::IF_MATCH).map(HeaderValue::as_bytes);
         let _turn = self.resources.turn().await;
         for _ in 0..MAX_ATTEMPTS {
+            let epoch = self.resources.epoch();
             let expected = self.resources.revision();
             let before = self.resources.get(&write.key);
             if !is_match(if_match, before.as_ref()) {
@@ -76,12 +77,12 @@ impl Api {
             };
             match self.store.commit(transaction, expected).await {
                 Ok(revision) => {
-                    self.resources.take_over(change, revision).await;
+                    self.resources.take_over(change, revision, epoch).await;
                     let written = WriteResult::done(before.is_some(), write.value, revision);
                     return Ok(written.with_warnings(&warnings));
                 }
                 Err(CommitError::Conflict { current }) if current < expected => {
-                    self.resources.read_again(&*self.store).await?;
+                    self.resources.read_again(&self.store).await?;
                 }
                 Err(CommitError::Conflict { current }) => self.resources.catch_up(current).await?,
                 Err(error) => return Err(error.into()),

@@ -10,7 +10,7 @@ use one_by_one::find_one_by_one;
 use serde_json::{Value, json};
 use weir_model::{Model, RouteMatch};
 use weir_plugin::{Exchange, Registry};
-use weir_snapshot::{Carry, Verdict, compile};
+use weir_snapshot::{PersistentState, Verdict, compile};
 
 #[derive(Debug, Arbitrary)]
 struct Input<'a> {
@@ -132,7 +132,7 @@ fuzz_target!(|input: Input<'_>| {
     }
     let model: Model =
         serde_json::from_value(json!({"routes": routes})).expect("every match was read before");
-    let Ok((snapshot, _)) = compile(&model, &Registry::default(), &Carry::default()) else {
+    let Ok((snapshot, _)) = compile(&model, &Registry::default(), &PersistentState::default()) else {
         return;
     };
     let Some(table) = snapshot.tables.first() else {

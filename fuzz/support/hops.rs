@@ -7,7 +7,7 @@ use weir_plugin::uri::NormalForm;
 use weir_plugin::dialect::Voice;
 use weir_plugin::{Exchange, Refusal, Reply};
 use weir_proxy::connection_fuzzing::{Hops, Upstreams};
-use weir_snapshot::{Carry, Snapshot, compile};
+use weir_snapshot::{PersistentState, Snapshot, compile};
 
 /// Refusals as one word each.
 struct Words;
@@ -69,6 +69,6 @@ fn hops() -> Hops {
 
 fn snapshot(model: Value) -> Snapshot {
     let model: Model = serde_json::from_value(model).expect("a model");
-    let (snapshot, _) = compile(&model, &weir_plugins::registry(), &Carry::default()).expect("it can be served");
+    let (snapshot, _) = compile(&model, &weir_plugins::registry(), &PersistentState::default()).expect("it can be served");
     snapshot
 }

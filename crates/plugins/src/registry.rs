@@ -168,7 +168,8 @@ mod tests {
             ),
             ("cors", json!({}), false),
         ] {
-            let filter = testkit::build(registry.get(plugin).expect("known"), &config).expect("valid");
+            let filter =
+                weir_plugins_testkit::build(registry.get(plugin).expect("known"), &config).expect("valid");
             assert_eq!(filter.needs_body(), needs_body, "{plugin} {config}");
         }
     }

@@ -2,11 +2,11 @@
 //! Steps are counted, not time.
 #![cfg(test)]
 
-use crate::expression::{Interpolated, RequestScope};
-use crate::testkit::*;
 use serde_json::json;
 use weir_model::{Comparison, Operator, Predicate};
 use weir_plugin::{Condition, Exchange, Plugin, Template, WORK_STEPS};
+use weir_plugins_shared::expression::{Interpolated, RequestScope};
+use weir_plugins_testkit::{build, exchange, prepare};
 
 /// A POST of this body.
 fn post(content_type: &str, body: String) -> Exchange {

@@ -5,16 +5,44 @@ use crate::repository::{files, read};
 use std::collections::BTreeMap;
 
 /// The rooms, lowest first, each with the rooms that it may build on. Only lower ones can stand there.
-const ROOMS: [(&str, &[&str]); 15] = [
+const ROOMS: [(&str, &[&str]); 22] = [
     ("weir-model", &[]),
     ("weir-flow", &[]),
     ("weir-plugin", &["weir-model"]),
     ("weir-telemetry", &[]),
     ("weir-snapshot", &["weir-model", "weir-flow", "weir-plugin"]),
-    // Of telemetry, how the JSON of logs is written.
+    // Tests of plugins depend on it; nothing that is shipped does.
+    ("weir-plugins-testkit", &["weir-model", "weir-plugin"]),
+    ("weir-plugins-shared", &["weir-model", "weir-plugin"]),
+    ("weir-plugins-authentication", FAMILY),
+    (
+        "weir-plugins-traffic",
+        &["weir-model", "weir-flow", "weir-plugin", "weir-plugins-shared"],
+    ),
+    ("weir-plugins-transformation", FAMILY),
+    ("weir-plugins-caching", FAMILY),
+    // Of telemetry, how the JSON of logs is written. Of caching, what the metrics endpoint purges.
+    (
+        "weir-plugins-observability",
+        &[
+            "weir-model",
+            "weir-plugin",
+            "weir-plugins-shared",
+            "weir-plugins-caching",
+            "weir-telemetry",
+        ],
+    ),
     (
         "weir-plugins",
-        &["weir-model", "weir-flow", "weir-plugin", "weir-telemetry"],
+        &[
+            "weir-plugin",
+            "weir-plugins-shared",
+            "weir-plugins-authentication",
+            "weir-plugins-traffic",
+            "weir-plugins-transformation",
+            "weir-plugins-caching",
+            "weir-plugins-observability",
+        ],
     ),
     // Naming a plugin or a dialect here is what this list is there to prevent.
     (
@@ -37,6 +65,9 @@ const ROOMS: [(&str, &[&str]); 15] = [
     ("weir", ALL),
     ("weir-tidy", &[]),
 ];
+
+/// What a family of plugins may know. Another family is not among it.
+const FAMILY: &[&str] = &["weir-model", "weir-plugin", "weir-plugins-shared"];
 
 /// What a dialect may know. Another dialect is not among it.
 const DOOR: &[&str] = &["weir-model", "weir-plugin", "weir-plugins", "weir-store"];
@@ -72,12 +103,18 @@ const ALL: &[&str] = &[
 ];
 
 /// Rooms without I/O and without async code, and what would bring it in.
-const NO_IO: [&str; 5] = [
+const NO_IO: [&str; 11] = [
     "weir-model",
     "weir-flow",
     "weir-plugin",
     "weir-snapshot",
     "weir-plugins",
+    "weir-plugins-shared",
+    "weir-plugins-authentication",
+    "weir-plugins-traffic",
+    "weir-plugins-transformation",
+    "weir-plugins-caching",
+    "weir-plugins-observability",
 ];
 const IO_CRATES: [&str; 9] = [
     "tokio",

@@ -28,7 +28,8 @@ const NO_IO: [&str; 8] = [
     "crates/flow/",
     "crates/plugin/",
     "crates/snapshot/",
-    "crates/plugins/",
+    // All families of plugins.
+    "crates/plugins",
     "crates/kong/",
     "crates/apisix/",
     "crates/native/",

@@ -1,0 +1,112 @@
+//! `basic-auth` as its users see it.
+
+use super::*;
+use serde_json::json;
+use weir_plugins_testkit::*;
+
+/// `alice:secret`, `bob:secret` (by hash), with another password, and of nobody.
+const ALICE: &str = "Basic YWxpY2U6c2VjcmV0";
+const BOB: &str = "basic Ym9iOnNlY3JldA==";
+const WRONG: &str = "Basic YWxpY2U6d3Jvbmc=";
+const NOBODY: &str = "Basic bm9ib2R5OnNlY3JldA==";
+
+fn filter(config: &Value) -> Arc<dyn Filter> {
+    let mut context = Context::new(&SHA1_FOR_LEGACY_USE_ONLY);
+    context.update(b"secretsalt");
+    let digest = context.finish();
+    let real: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let credentials = [
+        (
+            "alice",
+            Some("c1"),
+            json!({"username": "alice", "password": "secret"}),
+        ),
+        (
+            "bob",
+            None,
+            json!({"username": "bob", "password_sha1": {"hash": real, "salt": "salt"}}),
+        ),
+    ];
+    build_with(&BasicAuth, config, &credentials).expect("valid")
+}
+
+#[test]
+fn callers_are_recognised() {
+    let standard = json!({});
+    let two = json!({"headers": ["Proxy-Authorization", "Authorization"]});
+    let anonymous = json!({"identity": {"anonymous": "guest"}});
+    let own = "Authorization";
+    let proxy = "Proxy-Authorization";
+    type Call<'c> = (&'c Value, &'c [(&'c str, &'c str)], &'c str);
+    let cases: [Call<'_>; 12] = [
+        (&standard, &[(own, ALICE)], "continue"),
+        (&standard, &[(own, BOB)], "continue"),
+        (&standard, &[(own, WRONG)], "Invalid"),
+        (&standard, &[(own, NOBODY)], "Invalid"),
+        (&standard, &[(own, "Basic !!!")], "Malformed"),
+        (&standard, &[(own, "Bearer x")], "Malformed"),
+        (&standard, &[], "Missing"),
+        (&two, &[(proxy, ALICE)], "continue"),
+        (&two, &[(proxy, WRONG), (own, ALICE)], "Invalid"),
+        (&two, &[(proxy, NOBODY), (own, ALICE)], "continue"),
+        (&anonymous, &[(own, WRONG)], "continue"),
+        (&example(include_str!("mod.rs")), &[(own, ALICE)], "continue"),
+    ];
+    for (config, headers, expected) in cases {
+        let mut exchange = exchange();
+        prepare(&mut exchange, "GET /", headers);
+        let outcome = filter(config).on_request(&mut exchange);
+        assert_eq!(word(&outcome), expected, "{config} {headers:?}");
+    }
+}
+
+#[test]
+fn headers_are_hidden_as_told() {
+    for (config, headers, left) in [
+        (json!({}), [("Authorization", ALICE), ("X-A", "1")], 2),
+        (json!({"hide": true}), [("Authorization", ALICE), ("X-A", "1")], 1),
+        (
+            json!({"hide": true, "identity": {"anonymous": "guest"}}),
+            [("Authorization", WRONG), ("X-A", "1")],
+            1,
+        ),
+        (
+            json!({"hide": true, "headers": ["Proxy-Authorization", "Authorization"]}),
+            [("Proxy-Authorization", ALICE), ("Authorization", BOB)],
+            1,
+        ),
+    ] {
+        let mut exchange = exchange();
+        prepare(&mut exchange, "GET /", &headers);
+        assert_eq!(word(&filter(&config).on_request(&mut exchange)), "continue");
+        let headers = exchange.request.headers.iter();
+        let own =
+            headers.filter(|header| !header.name.starts_with(b"X-C") && !header.name.starts_with(b"X-Anon"));
+        assert_eq!(own.count(), left, "{config}");
+    }
+}
+
+#[test]
+fn bad_configurations_and_credentials_are_refused_at_their_place() {
+    for (config, places) in [
+        (
+            json!({"headers": ["a b"], "challenge": "\n"}),
+            &["headers[0]", "challenge"][..],
+        ),
+        (json!({"hide": 1}), &["hide"]),
+    ] {
+        assert_eq!(refused_at(&BasicAuth, &config), places, "{config}");
+    }
+    let check = BasicAuth.credentials().expect("has some").check;
+    for (credential, is_good) in [
+        (json!({"username": "a", "password": ""}), true),
+        (json!({"username": "", "password": "p"}), false),
+        (json!({"username": "a"}), false),
+        (
+            json!({"username": "a", "password_sha1": {"hash": "00", "salt": ""}}),
+            false,
+        ),
+    ] {
+        assert_eq!(check(&credential).is_ok(), is_good, "{credential}");
+    }
+}

@@ -1,0 +1,328 @@
+//! `jwt`: recognises consumers by a JSON Web Token (RFC 7519) that their calls carry.
+//!
+//! ```yaml
+//! look_in: [{header: Authorization}, {cookie: session}]
+//! required_claims: [exp]
+//! expected_claims: {aud: orders}
+//! ```
+//!
+//! A consumer's credential for it names the token's `iss` (or another claim) and what its signature is checked with:
+//! `{key: partner, algorithm: RS256, public_key: PEM}` or `{key: partner, secret: TEXT}`.
+//!
+//! Security: the credential says which algorithm is good, the token only has to agree; there is no `none`. Secrets are
+//! compared in constant time. Nothing of a token is believed before its signature holds, but the name of its
+//! credential. Encrypted tokens (JWE) are not read. A token is good until it expires: keep `exp` near, and require it.
+
+mod filter;
+mod pem;
+mod short_rsa;
+mod token;
+mod verifier;
+
+use crate::identity::{self, Gate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use weir_model::{Diagnostic, DocPath};
+use weir_plugin::headers::{is_name, is_value};
+use weir_plugin::{BuildContext, CredentialKind, Filter, Plugin, parse_config};
+
+/// Configuration of `jwt`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Where the token may stand, in the order in which they are read.
+    #[serde(default = "standard_places")]
+    pub look_in: Vec<TokenLocation>,
+    /// What tokens in several places mean.
+    #[serde(default)]
+    pub several: MultipleTokens,
+    /// Words of which one stands before the token in a header, each exactly as it is written here.
+    #[serde(default = "standard_schemes")]
+    pub schemes: Vec<String>,
+    /// Whether a header without such a word holds no token, rather than a bare one.
+    #[serde(default = "weir_plugins_shared::yes")]
+    pub scheme_required: bool,
+    /// The claim that names the credential.
+    #[serde(default = "standard_key_claim")]
+    pub key_claim: String,
+    /// Whether the token's header may name the credential where the claims do not.
+    #[serde(default = "weir_plugins_shared::yes")]
+    pub key_in_header: bool,
+    /// Whether `typ` must be `JWT` in any case where the token has one.
+    #[serde(default = "weir_plugins_shared::yes")]
+    pub check_typ: bool,
+    /// Whether a token with an empty signature is malformed, rather than wrongly signed.
+    #[serde(default = "weir_plugins_shared::yes")]
+    pub signature_required: bool,
+    /// Whether the secrets of all credentials are Base64 (of either alphabet).
+    #[serde(default)]
+    pub secret_is_base64: bool,
+    /// Time claims that every token must have, and that must hold.
+    #[serde(default)]
+    pub required_claims: Vec<TimeClaim>,
+    /// Time claims that must hold where a token has them.
+    #[serde(default = "all_time_claims")]
+    pub checked_claims: Vec<TimeClaim>,
+    /// How far `exp` may lie ahead, in seconds. With it every token must have an `exp`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_expiration_seconds: Option<u64>,
+    /// How long tokens are still taken after `exp` and already before `nbf`, in seconds. A credential's own counts
+    /// where it is longer.
+    #[serde(default)]
+    pub leeway_seconds: u64,
+    /// Claims that must have a value, at most 13: equal to this text, or a list with this text in it (as `aud` may be).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub expected_claims: BTreeMap<String, String>,
+    /// Whether the token is taken out of the request before it is forwarded.
+    #[serde(default)]
+    pub hide: bool,
+    /// `WWW-Authenticate` of refusals of calls without a token; `null`: none.
+    #[serde(default = "standard_challenge")]
+    pub challenge: Option<String>,
+    /// `WWW-Authenticate` of refusals of calls whose token is wrong; `null`: none.
+    #[serde(default = "standard_token_challenge")]
+    pub token_challenge: Option<String>,
+    /// Who calls, and what upstreams are told about it.
+    #[serde(default)]
+    pub identity: identity::Config,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            look_in: standard_places(),
+            several: MultipleTokens::default(),
+            schemes: standard_schemes(),
+            scheme_required: true,
+            key_claim: standard_key_claim(),
+            key_in_header: true,
+            check_typ: true,
+            signature_required: true,
+            secret_is_base64: false,
+            required_claims: Vec::new(),
+            checked_claims: all_time_claims(),
+            max_expiration_seconds: None,
+            leeway_seconds: 0,
+            expected_claims: BTreeMap::new(),
+            hide: false,
+            challenge: standard_challenge(),
+            token_challenge: standard_token_challenge(),
+            identity: identity::Config::default(),
+        }
+    }
+}
+
+fn standard_places() -> Vec<TokenLocation> {
+    vec![TokenLocation::Header("Authorization".into())]
+}
+
+fn standard_schemes() -> Vec<String> {
+    ["Bearer", "bearer", "BEARER"].map(str::to_owned).to_vec()
+}
+
+fn standard_key_claim() -> String {
+    "iss".into()
+}
+
+fn all_time_claims() -> Vec<TimeClaim> {
+    vec![TimeClaim::Exp, TimeClaim::Nbf]
+}
+
+fn standard_challenge() -> Option<String> {
+    Some("Bearer".into())
+}
+
+fn standard_token_challenge() -> Option<String> {
+    Some("Bearer error=\"invalid_token\"".into())
+}
+
+/// A place where a token may stand, with its name there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TokenLocation {
+    /// A request header, behind one of the `schemes`.
+    Header(String),
+    /// A query argument.
+    Query(String),
+    /// A cookie.
+    Cookie(String),
+}
+
+/// What tokens in several places mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MultipleTokens {
+    /// Tokens that differ are refused; empty ones count as none.
+    #[default]
+    Refuse,
+    /// The first place that is there counts, even if it is empty; other tokens in that very place are refused.
+    First,
+}
+
+/// A claim about time (RFC 7519, 4.1), in seconds since the Unix epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimeClaim {
+    /// `exp`: the token is good before this time.
+    Exp,
+    /// `nbf`: the token is good from this time on.
+    Nbf,
+}
+
+/// A credential of `jwt`. `Debug` does not show the secret.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Credential {
+    /// The value of the key claim by which tokens name this credential; unique among the credentials of one dialect.
+    #[schemars(length(min = 1))]
+    pub key: String,
+    /// The one algorithm with which tokens of this credential are signed. What a token says itself only has to agree.
+    #[serde(default)]
+    pub algorithm: Algorithm,
+    /// The shared secret, for the `HS…` algorithms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
+    /// Whether `secret` is Base64 (of either alphabet).
+    #[serde(default)]
+    pub secret_is_base64: bool,
+    /// The public key in PEM, for all other algorithms: a `PUBLIC KEY` (RFC 5280), an `RSA PUBLIC KEY` (RFC 8017) or a
+    /// `CERTIFICATE`. RSA keys have at least 2048 bits, or see `short_rsa_key`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub public_key: Option<String>,
+    /// Whether `public_key` may be an RSA key of fewer bits, from 512 on, with `RS256`, `RS384` or `RS512`. Such keys can
+    /// be broken: only for those who cannot be given a new key at once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub short_rsa_key: bool,
+    /// How long tokens are still taken after `exp` and already before `nbf`, in seconds.
+    #[serde(default)]
+    pub leeway_seconds: u64,
+}
+
+impl std::fmt::Debug for Credential {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Credential")
+            .field("key", &self.key)
+            .field("algorithm", &self.algorithm)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Credential {
+    /// Whether this is a public RSA key of fewer bits than RFC 7518 (3.3) asks for.
+    pub fn is_short_rsa_key(pem: &str) -> bool {
+        let bits = pem::public_key(pem).and_then(|der| pem::rsa_bits(&der));
+        bits.is_some_and(verifier::is_short)
+    }
+}
+
+/// A signature algorithm (RFC 7518, 3.1, and RFC 8037). There is no `none`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the variants are the algorithms' registered names")]
+pub enum Algorithm {
+    #[default]
+    HS256,
+    HS384,
+    HS512,
+    RS256,
+    RS384,
+    RS512,
+    ES256,
+    ES384,
+    ES512,
+    PS256,
+    PS384,
+    PS512,
+    /// With Ed25519 keys.
+    EdDSA,
+}
+
+/// The plugin.
+pub struct Jwt;
+
+impl Plugin for Jwt {
+    fn name(&self) -> &'static str {
+        "jwt"
+    }
+
+    fn config_schema(&self) -> schemars::Schema {
+        schemars::schema_for!(Config)
+    }
+
+    fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
+        let config: Config = parse_config(config)?;
+        let faults = faults(&config);
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let gate = Gate::build("jwt", config.identity.clone(), context)?;
+        let index = context.credential_index("jwt", |credential| {
+            let credential = Credential::deserialize(credential).ok()?;
+            let verifier = verifier::Verifier::new(&credential).ok()?;
+            Some((credential.key.into_bytes(), verifier))
+        });
+        Ok(Arc::new(filter::TokenFilter::new(config, gate, index)))
+    }
+
+    fn credentials(&self) -> Option<CredentialKind> {
+        Some(CredentialKind {
+            identity: "key",
+            schema: schemars::schema_for!(Credential),
+            check: check_credential,
+        })
+    }
+}
+
+fn check_credential(config: &Value) -> Result<(), Vec<Diagnostic>> {
+    let credential: Credential = parse_config(config)?;
+    if credential.key.is_empty() {
+        return Err(vec![Diagnostic::error(
+            DocPath::root().field("key"),
+            "expected a key",
+        )]);
+    }
+    match verifier::Verifier::new(&credential) {
+        Ok(_) => Ok(()),
+        Err(fault) => {
+            let path = DocPath::root().field(fault.field());
+            Err(vec![Diagnostic::error(path, fault.to_string())])
+        }
+    }
+}
+
+fn faults(config: &Config) -> Vec<Diagnostic> {
+    let root = DocPath::root();
+    let mut faults = Vec::new();
+    for (index, place) in config.look_in.iter().enumerate() {
+        if matches!(place, TokenLocation::Header(name) if !is_name(name.as_bytes())) {
+            let path = root.field("look_in").index(index);
+            faults.push(Diagnostic::error(path, "expected a header name"));
+        }
+    }
+    if config.key_claim.is_empty() {
+        faults.push(Diagnostic::error(
+            root.field("key_claim"),
+            "expected the name of a claim",
+        ));
+    }
+    if config.expected_claims.len() > filter::MAX_EXPECTED {
+        let message = format!("expected at most {} claims", filter::MAX_EXPECTED);
+        faults.push(Diagnostic::error(root.field("expected_claims"), message));
+    }
+    for (field, text) in [
+        ("challenge", &config.challenge),
+        ("token_challenge", &config.token_challenge),
+    ] {
+        if text.as_ref().is_some_and(|text| !is_value(text.as_bytes())) {
+            faults.push(Diagnostic::error(root.field(field), "expected a header value"));
+        }
+    }
+    faults
+}
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod vectors;

@@ -1,0 +1,366 @@
+//! `key-auth`: recognises consumers by a key that their calls carry.
+//!
+//! ```yaml
+//! look_in: [{header: X-Api-Key}, {query: api_key}]
+//! hide: found
+//! ```
+//!
+//! A consumer's credential for it is `{key: TEXT}`.
+//!
+//! Security: keys in queries end up in logs and browser histories; prefer headers. Keys are looked up by a hash under
+//! a secret of the process, so answer times tell nothing about them. They are never logged.
+
+use crate::body_fields::{Field, Form};
+use crate::identity::{self, Gate};
+use crate::query::{remove_argument, remove_argument_and_encode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::borrow::Cow;
+use std::sync::Arc;
+use weir_model::{Diagnostic, DocPath};
+use weir_plugin::headers::{is_name, is_value};
+use weir_plugin::uri::{decode_form, query_pairs};
+use weir_plugin::{
+    AuthFailure, BuildContext, CredentialIndex, CredentialKind, Exchange, Filter, Outcome, Phases, Plugin,
+    Request, parse_config,
+};
+
+/// Configuration of `key-auth`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Where the key may stand. The first place that holds one counts.
+    #[serde(default = "standard_places")]
+    pub look_in: Vec<KeyLocation>,
+    /// Whether the key is taken out of the request before it is forwarded.
+    #[serde(default)]
+    pub hide: StripCredential,
+    /// What several keys in one place mean.
+    #[serde(default)]
+    pub duplicates: Duplicates,
+    /// Whether an empty key counts as no key rather than as a wrong one.
+    #[serde(default = "weir_plugins_shared::yes")]
+    pub empty_is_missing: bool,
+    /// The most bytes of a body that are read to look for the key, for places in bodies.
+    #[serde(default = "standard_body_limit")]
+    pub max_body_bytes: usize,
+    /// `WWW-Authenticate` of refusals; `null`: none.
+    #[serde(default = "standard_challenge")]
+    pub challenge: Option<String>,
+    /// Who calls, and what upstreams are told about it.
+    #[serde(default)]
+    pub identity: identity::Config,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            look_in: standard_places(),
+            hide: StripCredential::default(),
+            duplicates: Duplicates::default(),
+            empty_is_missing: true,
+            max_body_bytes: standard_body_limit(),
+            challenge: standard_challenge(),
+            identity: identity::Config::default(),
+        }
+    }
+}
+
+fn standard_places() -> Vec<KeyLocation> {
+    vec![
+        KeyLocation::Header("apikey".into()),
+        KeyLocation::Query("apikey".into()),
+    ]
+}
+
+fn standard_body_limit() -> usize {
+    1 << 20
+}
+
+fn standard_challenge() -> Option<String> {
+    Some("Key".into())
+}
+
+/// A place where a key may stand, with its name there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum KeyLocation {
+    /// A request header.
+    Header(String),
+    /// A query argument.
+    Query(String),
+    /// A field of a body: of a form, of a multipart form, or a text at the top of a JSON object.
+    Body(String),
+}
+
+/// Whether the key is taken out of the request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StripCredential {
+    /// It stays.
+    #[default]
+    No,
+    /// It is taken out of the place where it was found. The rest of a query stays as it was written. Where a wrong key
+    /// is passed on as the anonymous consumer's, headers and arguments of all places are taken out.
+    Found,
+    /// It is taken out of all places of the list with the same name. A query is encoded anew (`?a` becomes `?a=`, a
+    /// space `+`), as Kong does.
+    Everywhere,
+}
+
+/// What several keys in one place mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Duplicates {
+    /// The call is refused.
+    #[default]
+    Refuse,
+    /// The first of several headers counts; several query arguments are a wrong key.
+    First,
+}
+
+/// A credential of `key-auth`. `Debug` does not show the key.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Credential {
+    /// The key; unique among the credentials of one dialect.
+    #[schemars(length(min = 1))]
+    pub key: String,
+}
+
+impl std::fmt::Debug for Credential {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Credential").finish_non_exhaustive()
+    }
+}
+
+/// The plugin.
+pub struct KeyAuth;
+
+impl Plugin for KeyAuth {
+    fn name(&self) -> &'static str {
+        "key-auth"
+    }
+
+    fn config_schema(&self) -> schemars::Schema {
+        schemars::schema_for!(Config)
+    }
+
+    fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
+        let config: Config = parse_config(config)?;
+        for (index, place) in config.look_in.iter().enumerate() {
+            if matches!(place, KeyLocation::Header(name) if !is_name(name.as_bytes())) {
+                let path = DocPath::root().field("look_in").index(index);
+                return Err(vec![Diagnostic::error(path, "expected a header name")]);
+            }
+        }
+        if config
+            .challenge
+            .as_ref()
+            .is_some_and(|text| !is_value(text.as_bytes()))
+        {
+            let path = DocPath::root().field("challenge");
+            return Err(vec![Diagnostic::error(path, "expected a header value")]);
+        }
+        let index = context.credential_index("key-auth", |credential| {
+            let credential = Credential::deserialize(credential).ok()?;
+            Some((credential.key.into_bytes(), ()))
+        });
+        Ok(Arc::new(KeyFilter {
+            look_in: config.look_in,
+            hide: config.hide,
+            duplicates: config.duplicates,
+            empty_is_missing: config.empty_is_missing,
+            max_body_bytes: config.max_body_bytes,
+            challenge: config.challenge,
+            gate: Gate::build("key-auth", config.identity, context)?,
+            index,
+        }))
+    }
+
+    fn credentials(&self) -> Option<CredentialKind> {
+        Some(CredentialKind {
+            identity: "key",
+            schema: schemars::schema_for!(Credential),
+            check: |config| {
+                let credential: Credential = parse_config(config)?;
+                match credential.key.is_empty() {
+                    true => Err(vec![Diagnostic::error(
+                        DocPath::root().field("key"),
+                        "expected a key",
+                    )]),
+                    false => Ok(()),
+                }
+            },
+        })
+    }
+}
+
+/// An instance of `key-auth`.
+struct KeyFilter {
+    look_in: Vec<KeyLocation>,
+    hide: StripCredential,
+    duplicates: Duplicates,
+    empty_is_missing: bool,
+    max_body_bytes: usize,
+    challenge: Option<String>,
+    gate: Gate,
+    index: Arc<CredentialIndex<()>>,
+}
+
+/// What a place holds.
+enum Lookup<'x> {
+    Absent,
+    Key(Cow<'x, [u8]>),
+    /// Several keys where one must stand.
+    Several,
+    /// A wrong key, whatever it is.
+    Wrong,
+    /// The body must be read first.
+    Body,
+}
+
+impl KeyFilter {
+    fn look<'x>(&self, place: &KeyLocation, request: &'x Request) -> Lookup<'x> {
+        match place {
+            KeyLocation::Header(name) => {
+                let Some(first) = request.headers.get(name.as_bytes()) else {
+                    return Lookup::Absent;
+                };
+                let refuses = self.duplicates == Duplicates::Refuse;
+                match refuses && request.headers.get_all(name.as_bytes()).nth(1).is_some() {
+                    true => Lookup::Several,
+                    false => Lookup::Key(first.into()),
+                }
+            }
+            KeyLocation::Query(name) => {
+                let query = request.query.as_deref().unwrap_or_default();
+                let mut values = query_pairs(query).filter(|(key, _)| decode_form(key) == name.as_bytes());
+                match (values.next(), values.next(), self.duplicates) {
+                    (None, ..) => Lookup::Absent,
+                    (Some((_, value)), None, _) => Lookup::Key(decode_form(value.unwrap_or_default())),
+                    (Some(_), Some(_), Duplicates::Refuse) => Lookup::Several,
+                    (Some(_), Some(_), Duplicates::First) => Lookup::Wrong,
+                }
+            }
+            KeyLocation::Body(name) => match (form_of_body(request), &request.body) {
+                (None, _) => Lookup::Absent,
+                (Some(_), None) => Lookup::Body,
+                (Some(form), Some(body)) => match form.field(body, name) {
+                    Field::Absent => Lookup::Absent,
+                    Field::One(key) => Lookup::Key(key.into()),
+                    Field::Several => Lookup::Several,
+                },
+            },
+        }
+    }
+
+    /// Takes the key out of the request. `false`: the body must be read first.
+    fn hide_found(&self, found: &KeyLocation, request: &mut Request) -> bool {
+        let StripCredential::Everywhere = self.hide else {
+            if self.hide == StripCredential::Found {
+                remove(found, request, remove_argument);
+            }
+            return true;
+        };
+        let places = || self.look_in.iter().filter(|place| place.name() == found.name());
+        let has_body_place = places().any(|place| matches!(place, KeyLocation::Body(_)));
+        if has_body_place && request.body.is_none() && form_of_body(request).is_some() {
+            return false;
+        }
+        for place in places() {
+            remove(place, request, remove_argument_and_encode);
+        }
+        true
+    }
+}
+
+/// The form of the request's body, where it has one that can be looked into.
+fn form_of_body(request: &Request) -> Option<Form> {
+    match request.has_body {
+        true => Form::of(request.headers.get(b"content-type")?),
+        false => None,
+    }
+}
+
+fn remove(place: &KeyLocation, request: &mut Request, remove_argument: fn(&mut Request, &[u8])) {
+    match place {
+        KeyLocation::Header(name) => {
+            request.headers.remove(name.as_bytes());
+        }
+        KeyLocation::Query(name) => remove_argument(request, name.as_bytes()),
+        KeyLocation::Body(name) => {
+            let form = form_of_body(request);
+            let rest = form
+                .zip(request.body.as_ref())
+                .and_then(|(form, body)| form.without(body, name));
+            if let Some(rest) = rest {
+                request.body = Some(rest);
+            }
+        }
+    }
+}
+
+impl KeyLocation {
+    fn name(&self) -> &str {
+        match self {
+            Self::Header(name) | Self::Query(name) | Self::Body(name) => name,
+        }
+    }
+}
+
+impl Filter for KeyFilter {
+    fn phases(&self) -> Phases {
+        Phases::REQUEST
+    }
+
+    fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        if self.gate.skips(exchange) {
+            return Outcome::Continue;
+        }
+        let request = &exchange.request;
+        let mut places = self
+            .look_in
+            .iter()
+            .map(|place| (place, self.look(place, request)));
+        let seen = places.find(|(_, seen)| !matches!(seen, Lookup::Absent));
+        let (found, credential) = match seen {
+            None => (None, Err(AuthFailure::Missing)),
+            Some((_, Lookup::Body)) => {
+                return Outcome::NeedBody {
+                    max_bytes: self.max_body_bytes,
+                };
+            }
+            Some((_, Lookup::Key(key))) if key.is_empty() && self.empty_is_missing => {
+                (None, Err(AuthFailure::Missing))
+            }
+            Some((place, Lookup::Key(key))) => {
+                (Some(place), self.index.get(&key).ok_or(AuthFailure::Invalid))
+            }
+            Some((_, Lookup::Several)) => (None, Err(AuthFailure::Duplicate)),
+            Some((_, Lookup::Wrong | Lookup::Absent)) => (None, Err(AuthFailure::Invalid)),
+        };
+        if let Some(place) = found
+            && !self.hide_found(place, &mut exchange.request)
+        {
+            return Outcome::NeedBody {
+                max_bytes: self.max_body_bytes,
+            };
+        }
+        match credential {
+            Ok(entry) => self.gate.accept(exchange, &entry.identity),
+            Err(_) if self.hide == StripCredential::Found && self.gate.takes_anybody() => {
+                for place in &self.look_in {
+                    remove(place, &mut exchange.request, remove_argument);
+                }
+                self.gate
+                    .reject(exchange, AuthFailure::Invalid, self.challenge.as_ref())
+            }
+            Err(failure) => self.gate.reject(exchange, failure, self.challenge.as_ref()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,242 @@
+//! `multi-auth`: any one of several ways to authenticate is enough.
+//!
+//! ```yaml
+//! any_of:
+//!   - key-auth: {}
+//!   - basic-auth: {hide: true}
+//! ```
+//!
+//! They are tried in order; the first that knows the caller ends the search.
+//!
+//! Security: calls get in by the weakest of the ways. One with an anonymous consumer lets everybody in.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use weir_model::{Diagnostic, DocPath};
+use weir_plugin::{
+    AuthFailure, BuildContext, Exchange, Filter, Headers, Outcome, Phases, Plugin, Refusal, RefusalKind,
+    Request, parse_config,
+};
+use weir_plugins_shared::config_checks::within;
+
+/// Configuration of `multi-auth`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The ways: each a map of a plugin's name to its configuration. Plugins of one map are tried in the order of their
+    /// names.
+    #[schemars(length(min = 1))]
+    pub any_of: Vec<BTreeMap<String, Value>>,
+    /// Whether a caller is told of the last way that failed even when another one succeeds, as Apache APISIX does.
+    #[serde(default)]
+    pub tell_failures: bool,
+}
+
+/// The plugin.
+pub struct MultiAuth;
+
+/// The plugins that it can try.
+fn way(name: &str) -> Option<&'static dyn Plugin> {
+    Some(match name {
+        "basic-auth" => &crate::basic_auth::BasicAuth,
+        "hmac-auth" => &crate::hmac_auth::HmacAuth,
+        "jwe-decrypt" => &crate::jwe_decrypt::JweDecrypt,
+        "jwt" => &crate::jwt::Jwt,
+        "key-auth" => &crate::key_auth::KeyAuth,
+        _ => return None,
+    })
+}
+
+impl Plugin for MultiAuth {
+    fn name(&self) -> &'static str {
+        "multi-auth"
+    }
+
+    fn config_schema(&self) -> schemars::Schema {
+        schemars::schema_for!(Config)
+    }
+
+    fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
+        let config: Config = parse_config(config)?;
+        let root = DocPath::root().field("any_of");
+        let (mut ways, mut faults, mut hides) = (Vec::new(), Vec::new(), false);
+        for (index, plugins) in config.any_of.iter().enumerate() {
+            for (name, config) in plugins {
+                let path = root.index(index).field(name.as_str());
+                // It would let calls without a token pass, and with them everybody.
+                if name == "jwe-decrypt" && config.get("required") == Some(&Value::Bool(false)) {
+                    let message = "expected a way that every caller has to prove something by";
+                    faults.push(Diagnostic::error(path.field("required"), message));
+                    continue;
+                }
+                let hide = config.get("hide").unwrap_or(&Value::Null);
+                hides |= !matches!(hide, Value::Null | Value::Bool(false)) && hide != "no";
+                match way(name).map(|plugin| plugin.build(config, context)) {
+                    Some(Ok(filter)) => ways.push(filter),
+                    Some(Err(found)) => faults.extend(within(&path, found)),
+                    None => faults.push(Diagnostic::error(path, "expected a plugin that authenticates")),
+                }
+            }
+        }
+        if config.any_of.is_empty() {
+            faults.push(Diagnostic::error(root, "expected at least one way"));
+        }
+        match faults.is_empty() {
+            true => Ok(Arc::new(AnyOf {
+                // Before the last of them nothing is lost by what it hides.
+                hides: hides && ways.len() > 1,
+                ways,
+                tell_failures: config.tell_failures,
+            })),
+            false => Err(faults),
+        }
+    }
+}
+
+/// An instance of `multi-auth`.
+struct AnyOf {
+    ways: Vec<Arc<dyn Filter>>,
+    tell_failures: bool,
+    /// Whether a way takes credentials out of the request.
+    hides: bool,
+}
+
+/// What ways take credentials out of.
+struct Shown {
+    headers: Headers,
+    query: Option<Vec<u8>>,
+    body: Option<Vec<u8>>,
+}
+
+impl Shown {
+    fn of(request: &Request) -> Self {
+        Self {
+            headers: request.headers.clone(),
+            query: request.query.clone(),
+            body: request.body.clone(),
+        }
+    }
+
+    /// Shows again what a way has hidden that does not know the caller: another one may know it by that.
+    fn restore(&self, request: &mut Request) {
+        request.headers.copy_from(&self.headers);
+        request.query.clone_from(&self.query);
+        request.body.clone_from(&self.body);
+    }
+}
+
+impl Filter for AnyOf {
+    fn phases(&self) -> Phases {
+        Phases::REQUEST
+    }
+
+    fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        let mut challenge = None;
+        let shown = self.hides.then(|| Shown::of(&exchange.request));
+        for way in &self.ways {
+            match way.on_request(exchange) {
+                Outcome::Refuse(refusal) => {
+                    challenge = refusal.challenge.or(challenge);
+                    if let Some(shown) = &shown {
+                        shown.restore(&mut exchange.request);
+                    }
+                }
+                Outcome::Continue => {
+                    if let Some(challenge) = challenge.filter(|_| self.tell_failures) {
+                        exchange
+                            .response_headers
+                            .set(b"WWW-Authenticate", challenge.as_bytes());
+                    }
+                    return Outcome::Continue;
+                }
+                other => return other,
+            }
+        }
+        let mut refusal = Refusal::new(RefusalKind::Unauthenticated {
+            plugin: "multi-auth",
+            failure: AuthFailure::Invalid,
+        });
+        refusal.challenge = challenge;
+        Outcome::Refuse(Box::new(refusal))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use weir_plugins_testkit::*;
+
+    #[test]
+    fn one_way_is_enough() {
+        let ways = json!([{"basic-auth": {}}, {"key-auth": {"identity": {"anonymous": null}}}]);
+        for (tells, headers, expected, challenge) in [
+            (true, &[("apikey", "k")][..], "Invalid", Some("Key")),
+            (false, &[], "Invalid", Some("Key")),
+        ] {
+            let config = json!({"any_of": ways, "tell_failures": tells});
+            let filter = build(&MultiAuth, &config).expect("valid");
+            let mut exchange = exchange();
+            prepare(&mut exchange, "GET /", headers);
+            let outcome = filter.on_request(&mut exchange);
+            assert_eq!(word(&outcome), expected);
+            if let Outcome::Refuse(refusal) = outcome {
+                assert_eq!(refusal.challenge.as_deref(), challenge);
+            }
+        }
+    }
+
+    #[test]
+    fn failures_before_a_success_are_told_as_configured() {
+        for (tells, told) in [
+            (true, &["WWW-Authenticate: Basic realm=\"service\""][..]),
+            (false, &[]),
+        ] {
+            let config = json!({
+                "any_of": [{"basic-auth": {}}, {"key-auth": {"identity": {"anonymous": "guest"}}}],
+                "tell_failures": tells,
+            });
+            let filter = build(&MultiAuth, &config).expect("valid");
+            let mut exchange = exchange();
+            assert_eq!(word(&filter.on_request(&mut exchange)), "continue");
+            assert_eq!(lines(&exchange.response_headers), told);
+        }
+    }
+
+    #[test]
+    fn what_one_way_hides_another_one_sees() {
+        let header = json!({"look_in": [{"header": "apikey"}], "hide": "found"});
+        let ways = json!([{"jwt": {"look_in": [{"header": "apikey"}], "hide": true}}, {"key-auth": header}]);
+        let config = json!({"any_of": ways});
+        let filter = build(&MultiAuth, &config).expect("valid");
+        let mut exchange = exchange();
+        prepare(&mut exchange, "GET /?a=1", &[("apikey", "k"), ("X-A", "1")]);
+        assert_eq!(word(&filter.on_request(&mut exchange)), "Invalid");
+        assert_eq!(lines(&exchange.request.headers), ["apikey: k", "X-A: 1"]);
+        // The one that knows the caller hides what it knows it by.
+        let ways = json!([{"key-auth": header}, {"key-auth": {
+            "look_in": [{"header": "apikey"}], "hide": "found", "identity": {"anonymous": "guest"},
+        }}]);
+        let filter = build(&MultiAuth, &json!({"any_of": ways})).expect("valid");
+        prepare(&mut exchange, "GET /?a=1", &[("apikey", "k"), ("X-A", "1")]);
+        assert_eq!(word(&filter.on_request(&mut exchange)), "continue");
+        assert!(!exchange.request.headers.contains(b"apikey") && exchange.request.headers.contains(b"x-a"));
+    }
+
+    #[test]
+    fn bad_configurations_are_refused_at_their_place() {
+        for (config, places) in [
+            (json!({"any_of": []}), &["any_of"][..]),
+            (
+                json!({"any_of": [{"cors": {}}, {"key-auth": {"hide": "x"}}]}),
+                &["any_of[0].cors", "any_of[1].key-auth.hide"],
+            ),
+        ] {
+            assert_eq!(refused_at(&MultiAuth, &config), places, "{config}");
+        }
+        assert!(build(&MultiAuth, &example(include_str!("multi_auth.rs"))).is_ok());
+    }
+}

@@ -1,0 +1,204 @@
+//! `metrics-endpoint`: answers calls with an exposition of `prometheus`; and purges what `proxy-cache` keeps, where that is
+//! asked for.
+//!
+//! ```yaml
+//! exposition: weir
+//! ```
+//!
+//! The text is made off the workers, however long it is. Whoever may call the route reads names of services and of
+//! consumers: put authentication or a restriction by address in front of it.
+
+use super::MetricRegistry;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+use weir_model::{Diagnostic, Dialect};
+use weir_plugin::{
+    BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Refusal, RefusalKind, Reply, Suspend,
+    parse_config,
+};
+use weir_plugins_caching::proxy_cache::{Caches, Purged};
+
+/// The type of the text.
+pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// How long it may take to make the text.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Configuration of `metrics-endpoint`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct EndpointConfig {
+    /// The exposition.
+    pub exposition: String,
+    /// Only calls of this path are answered so; with any method but `GET` and `HEAD`, none is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// With the method `PURGE`, calls to `STORE/ROUTE/KEY` behind this path make a `proxy-cache` forget a response (see its
+    /// `purged_as`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub purge_below: Option<String>,
+    /// The body for other calls, whose status is 404.
+    pub otherwise: String,
+    /// Its type.
+    pub otherwise_type: String,
+}
+
+impl Default for EndpointConfig {
+    fn default() -> Self {
+        Self {
+            exposition: "weir".into(),
+            path: None,
+            purge_below: None,
+            otherwise: "not found\n".into(),
+            otherwise_type: "text/plain; charset=utf-8".into(),
+        }
+    }
+}
+
+/// The plugin.
+pub struct MetricsEndpoint {
+    board: Arc<MetricRegistry>,
+    caches: Caches,
+}
+
+impl MetricsEndpoint {
+    /// Tells what is counted on this board, and forgets what is kept in these caches.
+    pub fn new(board: Arc<MetricRegistry>, caches: Caches) -> Self {
+        Self { board, caches }
+    }
+}
+
+impl Plugin for MetricsEndpoint {
+    fn name(&self) -> &'static str {
+        "metrics-endpoint"
+    }
+
+    fn config_schema(&self) -> schemars::Schema {
+        schemars::schema_for!(EndpointConfig)
+    }
+
+    fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
+        let config: EndpointConfig = parse_config(config)?;
+        Ok(Arc::new(EndpointFilter {
+            board: Arc::clone(&self.board),
+            caches: self.caches.clone(),
+            dialect: context.dialect,
+            config,
+        }))
+    }
+}
+
+struct EndpointFilter {
+    board: Arc<MetricRegistry>,
+    caches: Caches,
+    dialect: Dialect,
+    config: EndpointConfig,
+}
+
+/// A text that is being made.
+#[derive(Clone, Default)]
+struct Making(Arc<Mutex<(Option<String>, Option<Waker>)>>);
+
+impl Making {
+    fn state(&self) -> MutexGuard<'_, (Option<String>, Option<Waker>)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn finish(&self, text: String) {
+        let mut state = self.state();
+        state.0 = Some(text);
+        if let Some(waker) = state.1.take() {
+            waker.wake();
+        }
+    }
+}
+
+impl Future for Making {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.state();
+        if state.0.is_some() {
+            return Poll::Ready(());
+        }
+        state.1 = Some(context.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl EndpointFilter {
+    /// The answer to a purge: `STORE/ROUTE/KEY` stands behind the path for purges.
+    fn purge(&self, place: &[u8]) -> Outcome {
+        let place = String::from_utf8_lossy(place);
+        let mut parts = place.splitn(3, '/');
+        let mut part = || parts.next().unwrap_or_default();
+        let (store, route, key) = (part(), part(), part());
+        let is_complete = matches!(store, "disk" | "memory") && !route.is_empty() && !key.is_empty();
+        let status = match is_complete {
+            false => 400,
+            true => match self
+                .caches
+                .purge(self.dialect, &format!("routes/{route}"), store, key)
+            {
+                Purged::Forgotten => 200,
+                // What is kept in memory is forgotten whether it is there or not.
+                Purged::Nothing if store == "memory" => 200,
+                Purged::Nothing | Purged::Unknown => 404,
+                Purged::OtherStore => 400,
+            },
+        };
+        match status {
+            200 => Outcome::Reply(Box::new(Reply::new(200, "text/plain", ""))),
+            status => {
+                let kind = RefusalKind::Answered {
+                    plugin: "metrics-endpoint",
+                };
+                Outcome::Refuse(Box::new(Refusal::with_status(kind, status)))
+            }
+        }
+    }
+}
+
+impl Filter for EndpointFilter {
+    fn phases(&self) -> Phases {
+        Phases::REQUEST
+    }
+
+    fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        let config = &self.config;
+        if exchange.request.method == b"PURGE"
+            && let Some(below) = &config.purge_below
+            && let Some(place) = exchange.request.path.strip_prefix(below.as_bytes())
+        {
+            return self.purge(place);
+        }
+        let is_it = |path: &String| path.as_bytes() == exchange.request.path;
+        let reads = matches!(exchange.request.method.as_slice(), b"GET" | b"HEAD");
+        if !(reads && config.path.as_ref().is_none_or(is_it)) {
+            let kind = config.otherwise_type.clone();
+            return Outcome::Reply(Box::new(Reply::new(404, kind, config.otherwise.clone())));
+        }
+        if let Some(making) = exchange.filter_state.take::<_, Making>(self) {
+            let text = making.state().0.take();
+            return Outcome::Reply(Box::new(match text {
+                Some(text) => Reply::new(200, CONTENT_TYPE, text),
+                None => Reply::new(503, "text/plain", "the metrics took too long\n"),
+            }));
+        }
+        let making = Making::default();
+        let (board, made) = (Arc::clone(&self.board), Arc::downgrade(&making.0));
+        let exposition = config.exposition.clone();
+        self.board.run(Box::new(move || {
+            // A caller that has gone meanwhile needs no text.
+            if let Some(made) = made.upgrade() {
+                Making(made).finish(board.render(&exposition));
+            }
+        }));
+        exchange.filter_state.put(self, making.clone());
+        Outcome::Suspend(Suspend::event(making, PATIENCE))
+    }
+}

@@ -1,0 +1,292 @@
+//! Evaluating expressions over values of a call, within bounds. They are read elsewhere.
+
+use super::builtin;
+use super::parse::Expression;
+use crate::json_schema::weight;
+use std::borrow::Cow;
+use weir_plugin::{Exhausted, WorkBudget};
+
+/// The most bytes that a text may have.
+pub(super) const MAX_TEXT: usize = 1 << 20;
+
+/// A value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// No value.
+    Nil,
+    /// A truth value.
+    Bool(bool),
+    /// A number.
+    Number(f64),
+    /// A text of any bytes.
+    Text(Vec<u8>),
+    /// A list or map; never a scalar.
+    Json(serde_json::Value),
+    /// A table of the scope's, by name.
+    Table(&'static str),
+    /// A function, by name.
+    Function(&'static str),
+}
+
+/// Why an expression cannot be evaluated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Fault(pub &'static str);
+
+impl From<Exhausted> for Fault {
+    fn from(_: Exhausted) -> Self {
+        Self("there is too much to do")
+    }
+}
+
+/// What names in expressions stand for.
+pub trait Scope {
+    /// The JSON that a name stands for, where it is JSON that need not be copied.
+    fn json(&self, name: &str) -> Option<&serde_json::Value> {
+        let _ = name;
+        None
+    }
+
+    /// The value of a name; nil where it has none.
+    fn name(&self, name: &str) -> Value;
+
+    /// The budget of the call.
+    fn work(&self) -> &WorkBudget;
+
+    /// A member of one of the scope's tables.
+    fn member(&self, table: &str, key: &Value) -> Value;
+}
+
+impl Value {
+    /// A JSON value as a value of expressions.
+    pub fn of(json: &serde_json::Value) -> Self {
+        match json {
+            serde_json::Value::Null => Self::Nil,
+            serde_json::Value::Bool(truth) => Self::Bool(*truth),
+            serde_json::Value::Number(number) => number.as_f64().map_or(Self::Nil, Self::Number),
+            serde_json::Value::String(text) => Self::Text(text.as_bytes().to_vec()),
+            json => Self::Json(json.clone()),
+        }
+    }
+
+    /// Steps that a copy takes.
+    pub fn weight(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len() / 64,
+            Self::Json(json) => weight(json),
+            _ => 0,
+        }
+    }
+
+    /// Anything but nil and false is true.
+    pub fn is_true(&self) -> bool {
+        !matches!(self, Self::Nil | Self::Bool(false))
+    }
+
+    /// A text, or a number as one.
+    pub fn text(&self) -> Option<Cow<'_, [u8]>> {
+        match self {
+            Self::Text(text) => Some(Cow::Borrowed(text)),
+            Self::Number(number) => Some(Cow::Owned(number_text(*number).into_bytes())),
+            _ => None,
+        }
+    }
+
+    /// A number, or a text that is one.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Self::Number(number) => Some(*number),
+            Self::Text(text) => std::str::from_utf8(text).ok()?.trim().parse().ok(),
+            _ => None,
+        }
+    }
+
+    /// Puts the value as a text behind what `out` holds; nil is nothing.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Nil | Self::Table(_) | Self::Function(_) => {}
+            Self::Bool(truth) => out.extend_from_slice(if *truth { b"true" } else { b"false" }),
+            Self::Json(json) => out.extend_from_slice(json.to_string().as_bytes()),
+            other => out.extend_from_slice(&other.text().unwrap_or_default()),
+        }
+    }
+
+    /// The name of its type.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::Nil => "nil",
+            Self::Bool(_) => "boolean",
+            Self::Number(_) => "number",
+            Self::Text(_) => "string",
+            Self::Json(_) | Self::Table(_) => "table",
+            Self::Function(_) => "function",
+        }
+    }
+}
+
+/// Whole numbers have no fraction; others have up to 14 digits, as in Lua.
+pub(super) fn number_text(number: f64) -> String {
+    if number.fract() == 0.0 && number.abs() < 1e15 {
+        return (number as i64).to_string();
+    }
+    let rounded: f64 = format!("{number:.13e}").parse().unwrap_or(number);
+    rounded.to_string()
+}
+
+/// One evaluation.
+pub struct Evaluation<'s> {
+    scope: &'s dyn Scope,
+}
+
+impl<'s> Evaluation<'s> {
+    /// An evaluation that has done no work yet.
+    pub fn new(scope: &'s dyn Scope) -> Self {
+        Self { scope }
+    }
+
+    /// The value of an expression.
+    ///
+    /// # Errors
+    /// When it does with a value what cannot be done with it.
+    pub fn of(&self, expression: &Expression) -> Result<Value, Fault> {
+        self.scope.work().spend(1)?;
+        let value = self.evaluate(expression)?;
+        // Texts, lists and maps are copied.
+        self.scope.work().spend(value.weight())?;
+        Ok(value)
+    }
+
+    fn evaluate(&self, expression: &Expression) -> Result<Value, Fault> {
+        Ok(match expression {
+            Expression::Literal(value) => value.clone(),
+            Expression::Name(name) => self.scope.name(name),
+            Expression::Member(of, key) => self.member(of, key)?,
+            Expression::Call(function, arguments) => {
+                let Value::Function(name) = self.of(function)? else {
+                    return Err(Fault("a value is called that is no function"));
+                };
+                builtin::call(name, &self.all(arguments)?)?
+            }
+            Expression::Method(of, name, arguments) => {
+                let mut values = vec![self.of(of)?];
+                if !matches!(values[0], Value::Text(_)) {
+                    return Err(Fault("a method is called on what is no text"));
+                }
+                values.extend(self.all(arguments)?);
+                let name = builtin::of_texts(name).ok_or(Fault("texts have no such method"))?;
+                builtin::call(name, &values)?
+            }
+            Expression::Unary(operator, of) => self.unary(operator, self.of(of)?)?,
+            Expression::Binary(operator @ ("and" | "or"), left, right) => {
+                let left = self.of(left)?;
+                match left.is_true() == (*operator == "or") {
+                    true => left,
+                    false => self.of(right)?,
+                }
+            }
+            Expression::Binary(operator, left, right) => binary(operator, &self.of(left)?, &self.of(right)?)?,
+        })
+    }
+
+    fn all(&self, expressions: &[Expression]) -> Result<Vec<Value>, Fault> {
+        expressions.iter().map(|expression| self.of(expression)).collect()
+    }
+
+    fn member(&self, of: &Expression, key: &Expression) -> Result<Value, Fault> {
+        let key = self.of(key)?;
+        // A member of a member of JSON: without copies of what lies between.
+        if let Some(json) = self.json(of)? {
+            return Ok(json_member(json, &key).map_or(Value::Nil, Value::of));
+        }
+        match self.of(of)? {
+            Value::Table(table @ ("string" | "math" | "table")) => {
+                let name = key.text().unwrap_or_default();
+                let name = std::str::from_utf8(&name).unwrap_or_default();
+                Ok(builtin::of_library(table, name).map_or(Value::Nil, Value::Function))
+            }
+            Value::Table(table) => Ok(self.scope.member(table, &key)),
+            Value::Json(json) => Ok(json_member(&json, &key).map_or(Value::Nil, Value::of)),
+            Value::Text(_) => Ok(Value::Nil),
+            _ => Err(Fault("a member of nothing is asked for")),
+        }
+    }
+
+    /// The list or map that an expression stands for, where it is at hand.
+    fn json(&self, expression: &Expression) -> Result<Option<&'s serde_json::Value>, Fault> {
+        let found = match expression {
+            Expression::Name(name) => self.scope.json(name),
+            Expression::Member(of, key) => match self.json(of)? {
+                Some(json) => json_member(json, &self.of(key)?),
+                None => None,
+            },
+            _ => None,
+        };
+        Ok(found.filter(|json| json.is_array() || json.is_object()))
+    }
+
+    fn unary(&self, operator: &str, value: Value) -> Result<Value, Fault> {
+        Ok(match (operator, &value) {
+            ("not", value) => Value::Bool(!value.is_true()),
+            ("#", Value::Text(text)) => Value::Number(text.len() as f64),
+            ("#", Value::Json(serde_json::Value::Array(items))) => Value::Number(items.len() as f64),
+            ("#", Value::Json(_)) => Value::Number(0.0),
+            ("-", value) => Value::Number(-value.number().ok_or(Fault("arithmetic on what is no number"))?),
+            _ => return Err(Fault("the length of what has none")),
+        })
+    }
+}
+
+/// A member of a list, by an index from 1, or of a map.
+pub(super) fn json_member<'v>(json: &'v serde_json::Value, key: &Value) -> Option<&'v serde_json::Value> {
+    match (json, key) {
+        (serde_json::Value::Array(items), key) => {
+            let index = key
+                .number()
+                .filter(|index| *index >= 1.0 && index.fract() == 0.0)?;
+            items.get(index as usize - 1)
+        }
+        (serde_json::Value::Object(map), key) => map.get(std::str::from_utf8(&key.text()?).ok()?),
+        _ => None,
+    }
+}
+
+fn binary(operator: &str, left: &Value, right: &Value) -> Result<Value, Fault> {
+    match operator {
+        "==" => return Ok(Value::Bool(left == right)),
+        "~=" => return Ok(Value::Bool(left != right)),
+        ".." => {
+            let fault = Fault("what is no text is joined with a text");
+            let (left, right) = (left.text().ok_or(fault)?, right.text().ok_or(fault)?);
+            if left.len() + right.len() > MAX_TEXT {
+                return Err(Fault("a text is too long"));
+            }
+            return Ok(Value::Text([left, right].concat()));
+        }
+        "<" | ">" | "<=" | ">=" => return order(operator, left, right),
+        _ => {}
+    }
+    let fault = Fault("arithmetic on what is no number");
+    let (left, right) = (left.number().ok_or(fault)?, right.number().ok_or(fault)?);
+    Ok(Value::Number(match operator {
+        "+" => left + right,
+        "-" => left - right,
+        "*" => left * right,
+        "/" => left / right,
+        "%" => left - (left / right).floor() * right,
+        _ => left.powf(right),
+    }))
+}
+
+fn order(operator: &str, left: &Value, right: &Value) -> Result<Value, Fault> {
+    let order = match (left, right) {
+        (Value::Number(left), Value::Number(right)) => left.partial_cmp(right),
+        (Value::Text(left), Value::Text(right)) => Some(left.cmp(right)),
+        _ => return Err(Fault("values that have no order are compared")),
+    };
+    Ok(Value::Bool(order.is_some_and(|order| match operator {
+        "<" => order.is_lt(),
+        ">" => order.is_gt(),
+        "<=" => order.is_le(),
+        _ => order.is_ge(),
+    })))
+}

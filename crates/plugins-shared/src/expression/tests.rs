@@ -1,0 +1,107 @@
+//! Expressions as templates use them.
+
+use super::*;
+use std::sync::Arc;
+use weir_plugins_testkit::*;
+
+fn exchange() -> Exchange {
+    let mut exchange = weir_plugins_testkit::exchange();
+    let headers = [
+        ("Host", "t.test"),
+        ("X-Y", "xy"),
+        ("A_B", "ab"),
+        ("N", "5"),
+        ("M", "1"),
+        ("M", "2"),
+    ];
+    prepare(&mut exchange, "GET /p?q=1%202&e=&flag&m=1&m=2", &headers);
+    exchange.captures = vec![
+        (Arc::from("1"), b"b%20b".to_vec()),
+        (Arc::from("who"), b"bob".to_vec()),
+    ];
+    exchange
+}
+
+#[test]
+fn templates_are_filled_in() {
+    let exchange = exchange();
+    for (template, expected) in [
+        ("plain", Ok("plain")),
+        ("", Ok("")),
+        ("$x ${y} $ (", Ok("$x ${y} $ (")),
+        ("$(", Ok("$(")),
+        ("a $(b $(headers.n)", Ok("a $(b 5")),
+        ("$(headers.host)-$(query_params.q)", Ok("t.test-1 2")),
+        ("$(headers.nope)", Ok("")),
+        ("a-$(headers.x_y or 'dflt')-z", Ok("a-xy-z")),
+        ("$(headers['x-low'] or \"none\")", Ok("none")),
+        ("$(headers.a_b)$(headers['A_B'])", Ok("abab")),
+        ("$(headers.m)|$(query_params.m)", Ok("1, 2|1, 2")),
+        ("$(query_params.flag)$(query_params.e)", Ok("true")),
+        (
+            "$(uri_captures[1])/$(uri_captures['who'])/$(uri_captures.none)",
+            Ok("b b/bob/"),
+        ),
+        (
+            "$(type(headers.host))$(type(headers.no))$(type(headers))",
+            Ok("stringniltable"),
+        ),
+        ("$(headers.n + 2 * 3 .. 'x')", Ok("11x")),
+        ("$(1 / 4)$(7 % 3)$(-2 ^ 2)$(1e3)", Ok("0.251-41000")),
+        ("$(headers.n == '5' and 'yes' or 'no')$(not nil)", Ok("yestrue")),
+        ("$(2 < 10)$('2' < '10')$(1 ~= 1)", Ok("truefalsefalse")),
+        (
+            "$(headers.host:upper():sub(1, 1))$(headers.host:sub(-4))$(#headers.host)",
+            Ok("Ttest6"),
+        ),
+        ("$((('a')))$('\\'' .. \"(\")", Ok("a'(")),
+        ("$(shared.x)", Ok("")),
+        ("$(error('x'))", Err("a value is called that is no function")),
+        (
+            "$(string.upper(headers.host))",
+            Err("a member of nothing is asked for"),
+        ),
+        ("$(headers.nope.x)", Err("a member of nothing is asked for")),
+        (
+            "$(headers.nope .. 'x')",
+            Err("what is no text is joined with a text"),
+        ),
+        (
+            "$(headers.host < 1)",
+            Err("values that have no order are compared"),
+        ),
+        ("$(('x'):rep(99999999))", Err("a text is too long")),
+        ("$(headers.host:gsub('a', 'b'))", Err("texts have no such method")),
+    ] {
+        let parsed = Interpolated::parse(template).unwrap_or_else(|fault| panic!("{template}: {fault}"));
+        let mut out = Vec::new();
+        let rendered = parsed
+            .render(&RequestScope(&exchange), &mut out)
+            .map_err(|fault| fault.0);
+        let rendered = rendered.map(|()| String::from_utf8_lossy(&out).into_owned());
+        assert_eq!(rendered, expected.map(str::to_owned), "{template}");
+    }
+}
+
+#[test]
+fn what_is_no_expression_is_refused() {
+    let deep = format!("$({}1{})", "(".repeat(200), ")".repeat(200));
+    for template in [
+        "$()",
+        "$(1 +)",
+        "$(a b)",
+        "$(a..)",
+        "$('x)",
+        "$(a.1)",
+        "$(1x)",
+        "$(@)",
+        "$(f(1,))",
+        "$(a[1)",
+        &deep,
+        "$((function() return 1 end)())",
+    ] {
+        assert!(Interpolated::parse(template).is_err(), "{template}");
+    }
+    let long = format!("$({}1)", "1 + ".repeat(20_000));
+    assert!(Interpolated::parse(&long).is_err());
+}

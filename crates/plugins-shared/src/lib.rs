@@ -1,0 +1,22 @@
+//! What plugins of several families share: conditions and expressions, text templates, edits of headers and of fields,
+//! JSON Schema, checks of configurations.
+//!
+//! **What it is not**: a plugin. It reads no store, opens no socket and knows no dialect.
+
+pub mod config_checks;
+pub mod expression;
+pub mod field_edits;
+pub mod graphql;
+pub mod header_edits;
+pub mod json_schema;
+pub mod lenient_json;
+pub mod lua_syntax;
+pub mod path_captures;
+pub mod regex_list;
+pub mod request_uri;
+pub mod text_template;
+
+/// Default of options that are on unless turned off.
+pub fn yes() -> bool {
+    true
+}

@@ -1,0 +1,389 @@
+//! `graphql-limit`: lets GraphQL calls pass as long as the depths of their queries do not sum up to more than a limit.
+//!
+//! ```yaml
+//! limit: 100
+//! window_seconds: 60
+//! by: consumer
+//! ```
+//!
+//! A query costs as much as its operations go deep, times a factor; fragments count where they are spread. What does not
+//! pass is counted too, so that who asks for too much has to wait.
+
+use crate::rate_key::{CountBy, RateKey};
+use crate::redis::{Accumulator, Shared, WindowStore, answer, run, windows};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use weir_flow::rate_limit::{Counters, Limiter, Window, WindowLimit, WindowState};
+use weir_model::Diagnostic;
+use weir_plugin::{
+    BuildContext, Exchange, Filter, Indeterminate, Outcome, Phases, Plugin, RedisAccumulator, RedisCommand,
+    Refusal, RefusalKind, parse_config,
+};
+use weir_plugins_shared::config_checks::ConfigErrors;
+use weir_plugins_shared::graphql::{self, Query};
+
+/// Configuration of `graphql-limit`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// The sum of depths that passes in one window.
+    pub limit: u64,
+    /// Seconds of a window, which opens with a caller's first call.
+    pub window_seconds: u64,
+    /// What calls are counted by; a call without a value for it is counted by its address.
+    pub by: CountBy,
+    /// Which counters are used. Default: the instance's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+    /// Status of the answer to calls over the limit, 200 to 599.
+    #[schemars(range(min = 200, max = 599))]
+    pub status: u16,
+    /// What calls over the limit are told, in place of the dialect's own words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Where counts stand that several gateways share. Left out: in this process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store: Option<WindowStore>,
+    /// The header that tells the limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit_header: Option<String>,
+    /// The header that tells what is left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remaining_header: Option<String>,
+    /// The header that tells the seconds until the window ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reset_header: Option<String>,
+    /// The header that tells what the query costs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_header: Option<String>,
+    /// What depths are multiplied with, more than 0. Costs are rounded up, and at least 1.
+    pub cost_factor: f64,
+    /// What one query may cost; one that costs more is counted, and refused with status 403.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_cost: Option<u64>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            limit: 100,
+            window_seconds: 60,
+            by: CountBy::default(),
+            scope: None,
+            status: 429,
+            message: None,
+            store: None,
+            limit_header: None,
+            remaining_header: None,
+            reset_header: None,
+            cost_header: None,
+            cost_factor: 1.0,
+            max_cost: None,
+        }
+    }
+}
+
+/// Counters that are held at most, for all instances together.
+const MAX_COUNTERS: usize = 1 << 18;
+/// The longest body that is read.
+const MAX_BODY: usize = 1 << 20;
+
+/// The plugin; it owns the counters.
+pub struct GraphqlLimit(Limiter);
+
+impl Default for GraphqlLimit {
+    fn default() -> Self {
+        Self(Limiter::new(MAX_COUNTERS))
+    }
+}
+
+impl Plugin for GraphqlLimit {
+    fn name(&self) -> &'static str {
+        "graphql-limit"
+    }
+
+    fn config_schema(&self) -> schemars::Schema {
+        schemars::schema_for!(Config)
+    }
+
+    fn evictions(&self) -> Option<Arc<AtomicU64>> {
+        Some(self.0.evictions())
+    }
+
+    fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
+        let mut config: Config = parse_config(config)?;
+        let mut faults = ConfigErrors::default();
+        faults.check_status("status", config.status);
+        if config.window_seconds == 0 {
+            faults.add("window_seconds", "expected at least a second");
+        }
+        if !(config.cost_factor > 0.0 && config.cost_factor.is_finite()) {
+            faults.add("cost_factor", "expected a number above 0");
+        }
+        let names = [
+            ("limit_header", &config.limit_header),
+            ("remaining_header", &config.remaining_header),
+            ("reset_header", &config.reset_header),
+            ("cost_header", &config.cost_header),
+        ];
+        for (field, name) in names {
+            if let Some(name) = name {
+                faults.check_name(field, name);
+            }
+        }
+        let store = config.store.take();
+        let shared = store.and_then(|store| store.compile(&mut faults));
+        faults.done()?;
+        let scope = config.scope.as_deref().unwrap_or(context.instance_id);
+        let counters = self.0.counters(scope);
+        let counts = shared.map(|shared| match shared.settle_every {
+            None => Counts::Asked(shared),
+            Some(delay) => Counts::Settled(Arc::new(Accumulator::new(shared, counters.clone(), delay))),
+        });
+        Ok(Arc::new(DepthFilter {
+            by: RateKey::new(scope, 0, config.by.clone()),
+            counters,
+            limit: WindowLimit {
+                window: Window::FromFirst {
+                    length_ms: config.window_seconds.saturating_mul(1000),
+                },
+                limit: config.limit,
+            },
+            counts,
+            config,
+        }))
+    }
+}
+
+/// An instance of `graphql-limit`.
+struct DepthFilter {
+    by: RateKey,
+    counters: Counters,
+    limit: WindowLimit,
+    /// `None`: it counts in this process.
+    counts: Option<Counts>,
+    config: Config,
+}
+
+/// How it counts where several gateways share the counts.
+enum Counts {
+    /// Each call asks.
+    Asked(Shared),
+    /// Calls are counted here, and settled later.
+    Settled(Arc<Accumulator>),
+}
+
+/// That the Redis has been asked about a query of this cost.
+struct Asked(u64);
+
+impl DepthFilter {
+    /// What a query of this depth costs.
+    fn cost(&self, depth: usize) -> u64 {
+        let cost = (depth as f64 * self.config.cost_factor).ceil();
+        (cost as u64).max(1)
+    }
+
+    /// Counts a query in this process, and says how it goes on.
+    fn count(&self, exchange: &mut Exchange, cost: u64) -> Option<Box<Refusal>> {
+        let now_ms = exchange.unix_ms();
+        let key = self.key(exchange);
+        self.counters.add(key, &[self.limit], cost, now_ms);
+        let used = self.counters.used(key, self.limit.window, now_ms);
+        let mut states = [WindowState::default()];
+        let _counts_nothing = self.counters.peek(key, &[self.limit], now_ms, &mut states);
+        self.conclude(exchange, cost, used, states[0].reset_ms)
+    }
+
+    fn key(&self, exchange: &Exchange) -> u128 {
+        let key = self.by.key(exchange);
+        key.unwrap_or_else(|| self.by.key_of_address(exchange.request.client))
+    }
+
+    fn name(&self, exchange: &Exchange) -> Vec<u8> {
+        let name = self.by.name(exchange);
+        name.unwrap_or_else(|| self.by.name_of_address(exchange.request.client))
+    }
+
+    /// Tells how much of the limit is used, this query included. A refusal where that is too much.
+    fn conclude(&self, exchange: &mut Exchange, cost: u64, used: u64, reset_ms: u64) -> Option<Box<Refusal>> {
+        let numbers = [
+            (&self.config.cost_header, cost),
+            (&self.config.limit_header, self.limit.limit),
+            (
+                &self.config.remaining_header,
+                self.limit.limit.saturating_sub(used),
+            ),
+            (&self.config.reset_header, reset_ms.div_ceil(1000)),
+        ];
+        for (name, number) in numbers {
+            if let Some(name) = name {
+                let mut digits = itoa::Buffer::new();
+                exchange
+                    .response_headers
+                    .append(name.as_bytes(), digits.format(number).as_bytes());
+            }
+        }
+        if let Some(most) = self.config.max_cost.filter(|most| cost > *most) {
+            let mut refusal = Refusal::new(RefusalKind::Forbidden {
+                plugin: "graphql-limit",
+            });
+            refusal.message = Some(format!(
+                "Invalid graphql request: query cost {cost} exceeds max_cost {most}"
+            ));
+            return Some(Box::new(refusal));
+        }
+        (used > self.limit.limit).then(|| {
+            let mut refusal = Refusal::with_status(RefusalKind::RateLimited, self.config.status);
+            refusal.message.clone_from(&self.config.message);
+            Box::new(refusal)
+        })
+    }
+
+    fn limit(&self, exchange: &mut Exchange, cost: u64) -> Outcome {
+        match &self.counts {
+            None => outcome(self.count(exchange, cost)),
+            Some(Counts::Asked(shared)) => {
+                let (name, now_ms) = (self.name(exchange), exchange.unix_ms());
+                let window = self.limit.window;
+                let of = std::iter::once((&*name, window, window.end_ms(now_ms)));
+                let call = windows::add(shared, of, cost);
+                exchange.filter_state.put(self, Asked(cost));
+                run(call)
+            }
+            Some(Counts::Settled(ledger)) => {
+                let (key, now_ms) = (self.key(exchange), exchange.unix_ms());
+                let refusal = self.count(exchange, cost);
+                ledger.note(key, &[self.limit], cost, now_ms, || self.name(exchange));
+                match ledger.starts() {
+                    true => {
+                        let ledger = Arc::clone(ledger) as Arc<dyn RedisAccumulator>;
+                        Outcome::Redis(Box::new(RedisCommand::Settle(ledger, refusal)))
+                    }
+                    false => outcome(refusal),
+                }
+            }
+        }
+    }
+
+    /// What came of asking.
+    fn told(&self, shared: &Shared, exchange: &mut Exchange, cost: u64) -> Outcome {
+        let answer = answer(exchange);
+        let added = answer.and_then(|answer| windows::added(&answer.numbers).next());
+        match added {
+            Some((used, left_ms)) => outcome(self.conclude(exchange, cost, used, left_ms.unwrap_or(0))),
+            None => {
+                let away = shared.away("graphql-limit");
+                away.unwrap_or_else(|| outcome(self.count(exchange, cost)))
+            }
+        }
+    }
+}
+
+fn outcome(refusal: Option<Box<Refusal>>) -> Outcome {
+    refusal.map_or(Outcome::Continue, Outcome::Refuse)
+}
+
+impl Filter for DepthFilter {
+    fn phases(&self) -> Phases {
+        Phases::REQUEST
+    }
+
+    fn needs_body(&self) -> bool {
+        self.by.needs_body()
+    }
+
+    fn indeterminate(&self, exchange: &Exchange) -> Option<Indeterminate> {
+        self.by.undecided(exchange)
+    }
+
+    fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        if let Some(Counts::Asked(shared)) = &self.counts
+            && let Some(Asked(cost)) = exchange.filter_state.take(self)
+        {
+            return self.told(shared, exchange, cost);
+        }
+        if exchange.request.method != b"POST" {
+            return graphql::GraphqlFault::Method.outcome("graphql-limit");
+        }
+        let query = match graphql::query(&exchange.request) {
+            Ok(Some(query)) => Query::read(&query).map_err(graphql::GraphqlFault::from),
+            Ok(None) => return Outcome::NeedBody { max_bytes: MAX_BODY },
+            Err(fault) => Err(fault),
+        };
+        match query {
+            Err(fault) => fault.outcome("graphql-limit"),
+            Ok(query) => self.limit(exchange, self.cost(query.depth)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use weir_plugins_testkit::*;
+
+    fn asking(query: &str) -> Exchange {
+        let mut exchange = exchange();
+        let headers = [("Content-Type", "application/graphql")];
+        prepare(&mut exchange, "POST /", &headers);
+        exchange.request.body = Some(query.as_bytes().to_vec());
+        exchange
+    }
+
+    #[test]
+    fn depths_are_counted() {
+        let config =
+            json!({"limit": 4, "window_seconds": 21, "remaining_header": "Left", "reset_header": "Reset"});
+        let filter = build(&GraphqlLimit::default(), &config).expect("valid");
+        for (query, expected, left) in [
+            ("query { a { b } }", "continue", "Left: 2"),
+            ("query { a { b { c } } }", "rate_limited 429", "Left: 0"),
+            ("query { a }", "rate_limited 429", "Left: 0"),
+            ("no", "reply 400", ""),
+        ] {
+            let mut exchange = asking(query);
+            assert_eq!(word(&filter.on_request(&mut exchange)), expected, "{query}");
+            let told = lines(&exchange.response_headers);
+            assert_eq!(
+                told.first().map(String::as_str).unwrap_or_default(),
+                left,
+                "{query}"
+            );
+        }
+        assert_eq!(word(&filter.on_request(&mut exchange())), "answered 405");
+    }
+
+    #[test]
+    fn costs_are_told_and_bounded() {
+        let config = json!({
+            "limit": 9, "window_seconds": 21, "cost_factor": 1.5, "max_cost": 4, "cost_header": "Cost",
+            "remaining_header": "Left",
+        });
+        let filter = build(&GraphqlLimit::default(), &config).expect("valid");
+        for (query, expected, told) in [
+            ("{ a { b } }", "continue", ["Cost: 3", "Left: 6"]),
+            ("{ a { b { c } } }", "forbidden 403", ["Cost: 5", "Left: 1"]),
+            ("{ a }", "rate_limited 429", ["Cost: 2", "Left: 0"]),
+            ("{ a { b { c } } }", "forbidden 403", ["Cost: 5", "Left: 0"]),
+        ] {
+            let mut exchange = asking(query);
+            assert_eq!(word(&filter.on_request(&mut exchange)), expected, "{query}");
+            assert_eq!(lines(&exchange.response_headers), told, "{query}");
+        }
+    }
+
+    #[test]
+    fn configurations_are_checked() {
+        let example = example(include_str!("graphql_limit.rs"));
+        assert!(build(&GraphqlLimit::default(), &example).is_ok());
+        let config = json!({"status": 99, "window_seconds": 0, "limit_header": "a b", "cost_factor": 0});
+        assert_eq!(
+            refused_at(&GraphqlLimit::default(), &config),
+            ["status", "window_seconds", "cost_factor", "limit_header"]
+        );
+    }
+}

@@ -1,0 +1,32 @@
+//! Plugins that limit, restrict, answer and steer calls: rate limits, circuit breakers, restrictions by address or path,
+//! validation, splits and mirrors.
+//!
+//! **What it is not**: it reads no store, opens no socket and knows no dialect.
+
+pub mod circuit_breaker;
+pub mod concurrency_limit;
+pub mod cors;
+pub mod fault_injection;
+pub mod graphql_limit;
+pub mod ip_restriction;
+pub mod mirror;
+pub mod rate_key;
+pub mod rate_limit;
+pub mod real_ip;
+pub mod redis;
+pub mod referer_restriction;
+pub mod request_buffering;
+pub mod request_size_limit;
+pub mod request_termination;
+pub mod request_validation;
+pub mod response_rate_limit;
+pub mod throttle;
+pub mod traffic_label;
+pub mod traffic_split;
+pub mod uri_restriction;
+pub mod user_agent_restriction;
+pub mod workflow;
+
+mod networks;
+mod weighted_rules;
+mod weights;

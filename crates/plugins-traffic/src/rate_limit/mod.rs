@@ -1,0 +1,253 @@
+//! `rate-limit`: lets at most so many calls pass in a window of time.
+//!
+//! ```yaml
+//! limits:
+//!   - {count: 5, per: second}
+//!   - {count: 1000, per: hour}
+//! by: consumer
+//! ```
+//!
+//! Counts are exact over all workers: of any number of concurrent calls exactly as many pass as the limit says. They
+//! belong to the process, outlive reloads, and are held for about a million callers. Beyond that, a limit that has more
+//! than its share forgets counters of its own, those at their limit last. With a `store` several gateways share them:
+//! see `docs/redis.md`.
+//!
+//! Security: whoever chooses what is counted escapes the limit. Count by a header only where something in front of
+//! the gateway sets it, and by address only where the gateway knows the client's.
+
+mod compiled;
+mod engine;
+mod faults;
+mod shared;
+
+pub use crate::rate_key::{CountBy, LimitValue, MissingKey, OnFailure};
+use crate::redis::{Accumulator, WindowStore};
+use engine::Limits;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use shared::{AskedLimits, SettledLimits};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use weir_flow::rate_limit::Limiter;
+use weir_model::Diagnostic;
+use weir_plugin::{BuildContext, Filter, Plugin, parse_config};
+use weir_plugins_shared::config_checks::ConfigErrors;
+
+/// Counters that are held at most, for all instances together.
+const MAX_COUNTERS: usize = 1 << 20;
+
+/// The plugin; it owns the counters.
+#[derive(Clone)]
+pub struct RateLimit(Arc<Limiter>);
+
+impl Default for RateLimit {
+    fn default() -> Self {
+        Self(Arc::new(Limiter::new(MAX_COUNTERS)))
+    }
+}
+
+impl Plugin for RateLimit {
+    fn name(&self) -> &'static str {
+        "rate-limit"
+    }
+
+    fn config_schema(&self) -> schemars::Schema {
+        schemars::schema_for!(Config)
+    }
+
+    fn evictions(&self) -> Option<Arc<AtomicU64>> {
+        Some(self.0.evictions())
+    }
+
+    fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
+        let mut config: Config = parse_config(config)?;
+        let mut faults = ConfigErrors::default();
+        faults.extend(faults::faults(&config));
+        let store = config.store.take();
+        let shared = store.and_then(|store| store.compile(&mut faults));
+        faults.done()?;
+        let limits = Limits::build(config, context.instance_id, &self.0);
+        let Some(shared) = shared else {
+            return Ok(Arc::new(limits));
+        };
+        let Some(delay) = shared.settle_every else {
+            return Ok(Arc::new(AskedLimits { limits, shared }));
+        };
+        let ledger = Arc::new(Accumulator::new(shared, limits.counters.clone(), delay));
+        Ok(Arc::new(SettledLimits { limits, ledger }))
+    }
+}
+
+/// Configuration of `rate-limit`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// How many calls pass, 1 to 8 limits. Those without a `by` of their own are checked together: a call passes when
+    /// all of them allow it, and is counted in all or in none.
+    #[schemars(length(min = 1, max = 8))]
+    pub limits: Vec<Limit>,
+    /// What calls are counted by.
+    #[serde(default)]
+    pub by: CountBy,
+    /// What a call is counted by that has no value for `by`.
+    #[serde(default)]
+    pub otherwise: MissingKey,
+    /// Which counters are used. Instances with equal scopes share them. Default: the instance's id, so that each
+    /// instance counts for itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+    /// Status of the answer to calls over the limit, 200 to 599.
+    #[serde(default = "too_many_requests")]
+    #[schemars(range(min = 200, max = 599))]
+    pub status: u16,
+    /// What calls over the limit are told, in place of the dialect's own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Whether calls over the limit are refused. `false`: they pass, and only the headers tell.
+    #[serde(default = "weir_plugins_shared::yes")]
+    pub reject: bool,
+    /// Names of the response headers that tell about the tightest limit. Where this is absent, the draft's names
+    /// (`RateLimit-Limit`, …) and `Retry-After`; where it is given, only those that it names.
+    #[serde(default)]
+    pub headers: SummaryHeaders,
+    /// Whether the time until a window ends is told in hundredths (`12.34`), rounded down, rather than in whole seconds,
+    /// rounded up.
+    #[serde(default)]
+    pub fractional_reset: bool,
+    /// Where counts stand that several gateways share. Left out: in this process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<WindowStore>,
+    /// What happens to a call for which no limit can be found out: a count that is no number, or no limit with
+    /// something to count by. Such a call is answered with status 500, or let through.
+    #[serde(default)]
+    pub on_failure: OnFailure,
+}
+
+impl Default for Config {
+    /// The defaults of all options, with no limit in the list yet.
+    fn default() -> Self {
+        Self {
+            limits: Vec::new(),
+            by: CountBy::default(),
+            otherwise: MissingKey::default(),
+            scope: None,
+            status: too_many_requests(),
+            message: None,
+            reject: true,
+            headers: SummaryHeaders::default(),
+            fractional_reset: false,
+            store: None,
+            on_failure: OnFailure::default(),
+        }
+    }
+}
+
+fn too_many_requests() -> u16 {
+    429
+}
+
+/// One limit: so many calls in a window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Limit {
+    /// Calls that pass in one window.
+    pub count: LimitValue,
+    /// The window.
+    pub per: Per,
+    /// What this limit counts by, in place of the configuration's `by`. Limits with one of their own are checked one
+    /// after the other, before the common ones; one that has nothing to count by is skipped, and what was counted
+    /// before a refusal stays counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<CountBy>,
+    /// Names of the response headers that tell about this limit; none where absent.
+    #[serde(default, skip_serializing_if = "LimitHeaders::is_empty")]
+    pub headers: LimitHeaders,
+}
+
+/// A window of time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Per {
+    /// The second of the clock; like all windows of the clock and calendar, in UTC.
+    Second,
+    /// The minute of the clock.
+    Minute,
+    /// The hour of the clock.
+    Hour,
+    /// The day.
+    Day,
+    /// The calendar month.
+    Month,
+    /// The calendar year.
+    Year,
+    /// So many seconds, beginning with the first call that is counted; at least 1.
+    Seconds(LimitValue),
+    /// The last so many seconds, at least 1. Calls are counted in windows of the clock; those of the window before count
+    /// for as much as of it lies in the span, as if they had come evenly.
+    SlidingSeconds(LimitValue),
+}
+
+/// Names of the response headers about the tightest limit: the one with the fewest calls left, of several such the
+/// one with the longest window.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SummaryHeaders {
+    /// How many calls may pass in the window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<String>,
+    /// How many still pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remaining: Option<String>,
+    /// Seconds until the window ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reset: Option<String>,
+    /// On refusals only: seconds until the window ends, at least 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<String>,
+}
+
+impl SummaryHeaders {
+    /// No header at all.
+    pub const NONE: Self = Self {
+        limit: None,
+        remaining: None,
+        reset: None,
+        retry_after: None,
+    };
+}
+
+impl Default for SummaryHeaders {
+    fn default() -> Self {
+        Self {
+            limit: Some("RateLimit-Limit".into()),
+            remaining: Some("RateLimit-Remaining".into()),
+            reset: Some("RateLimit-Reset".into()),
+            retry_after: Some("Retry-After".into()),
+        }
+    }
+}
+
+/// Names of the response headers about one limit.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LimitHeaders {
+    /// How many calls may pass in the window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<String>,
+    /// How many still pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remaining: Option<String>,
+    /// Seconds until the window ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reset: Option<String>,
+}
+
+impl LimitHeaders {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+//! `request-termination` as its users see it.
+
+use super::*;
+use weir_plugins_testkit::*;
+
+#[test]
+fn calls_are_answered() {
+    let problem = r#"{"type":"about:blank","status":418,"detail":"tea"}"#;
+    for (config, line, headers, expected) in [
+        (json!({}), "GET /", vec![], Some((503, "", ""))),
+        (
+            json!({"status": 418, "message": "tea"}),
+            "GET /",
+            vec![],
+            Some((418, "application/problem+json", problem)),
+        ),
+        (
+            json!({"status": 200, "body": "<p>", "content_type": "text/html"}),
+            "GET /",
+            vec![],
+            Some((200, "text/html", "<p>")),
+        ),
+        (
+            json!({"body": "plain"}),
+            "HEAD /",
+            vec![],
+            Some((503, "", "plain")),
+        ),
+        (json!({"trigger": "x-stop"}), "GET /", vec![], None),
+        (
+            json!({"trigger": "x-stop"}),
+            "GET /",
+            vec![("X-Stop", "")],
+            Some((503, "", "")),
+        ),
+        (
+            json!({"trigger": "x-stop"}),
+            "GET /?a=1&x-stop",
+            vec![],
+            Some((503, "", "")),
+        ),
+        (json!({"trigger": "x-stop"}), "GET /?x-stopped=1", vec![], None),
+    ] {
+        let filter = build(&RequestTermination, &config).expect("valid");
+        let mut exchange = exchange();
+        prepare(&mut exchange, line, &headers);
+        let found = match filter.on_request(&mut exchange) {
+            Outcome::Reply(reply) => Some((reply.status, reply.content_type.into_owned(), reply.body)),
+            _ => None,
+        };
+        let expected =
+            expected.map(|(status, kind, body)| (status, kind.to_owned(), body.as_bytes().to_vec()));
+        assert_eq!(found, expected, "{config} {line}");
+    }
+}
+
+#[test]
+fn echoes_show_the_call() {
+    let config = json!({"status": 404, "echo": true, "message": "m"});
+    let filter = build(&RequestTermination, &config).expect("valid");
+    let mut exchange = exchange();
+    prepare(
+        &mut exchange,
+        "POST /x?a=1&b=2&b=3&c",
+        &[("X-A", "1"), ("x-a", "2")],
+    );
+    exchange.request.has_body = true;
+    assert_eq!(word(&filter.on_request(&mut exchange)), "body");
+    exchange.request.body = Some(b"payload".to_vec());
+    let Outcome::Reply(reply) = filter.on_request(&mut exchange) else {
+        panic!("expected an answer");
+    };
+    let account: Value = serde_json::from_slice(&reply.body).expect("JSON");
+    assert_eq!(account["message"], "m");
+    let expected = json!({
+        "scheme": "http", "host": "api.example", "port": 8000, "method": "POST", "path": "/x",
+        "query": {"a": "1", "b": ["2", "3"], "c": true}, "headers": {"x-a": ["1", "2"]}, "raw_body": "payload",
+    });
+    assert_eq!(account["request"], expected);
+}
+
+#[test]
+fn configurations_are_checked() {
+    assert!(build(&RequestTermination, &example(include_str!("mod.rs"))).is_ok());
+    for (config, places) in [
+        (json!({"status": 100}), vec!["status"]),
+        (
+            json!({"message": "a", "body": "b", "echo": true}),
+            vec!["message", "body"],
+        ),
+        (
+            json!({"content_type": "a\nb", "trigger": ""}),
+            vec!["content_type", "trigger"],
+        ),
+        (json!({"code": 500}), vec!["code"]),
+    ] {
+        assert_eq!(refused_at(&RequestTermination, &config), places, "{config}");
+    }
+}

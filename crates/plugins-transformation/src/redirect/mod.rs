@@ -1,0 +1,301 @@
+//! `redirect`: sends callers elsewhere.
+//!
+//! ```yaml
+//! location: https://new.example$request_uri
+//! status: 301
+//! ```
+//!
+//! Security: a `location` that begins with what callers send lets them choose where others are sent to. Whatever a
+//! header cannot hold is taken out of the address.
+
+use regex::bytes::Regex;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+use weir_model::{Diagnostic, DocPath};
+use weir_plugin::uri::escape_path;
+use weir_plugin::{
+    BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Refusal, RefusalKind, Reply, parse_config,
+};
+use weir_plugins_shared::path_captures::{CaptureTemplate, Found};
+
+/// Configuration of `redirect`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// The new address, with variables. Exactly one of `location`, `pattern` and `to_https` is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub location: Option<String>,
+    /// Only calls are redirected in whose path the pattern finds something; `$1` in the replacement stands for what its
+    /// groups have found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<Replacement>,
+    /// Calls that are not over TLS are sent to the same place over TLS: GET and HEAD with 301, others with 308, whatever
+    /// `status` says.
+    pub to_https: bool,
+    /// The port for `to_https`; absent or 443: none is named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub https_port: Option<u16>,
+    /// With `to_https`, calls for which `X-Forwarded-Proto` says `https` count as over TLS. Only where that header is
+    /// taken from trusted proxies alone.
+    pub believe_forwarded_proto: bool,
+    /// The call's path and query stand in place of those of `location`.
+    pub keep_path: bool,
+    /// The call's query is put behind that of the new address.
+    pub append_query: bool,
+    /// What cannot stand in an address is escaped.
+    pub escape: bool,
+    /// Whether `$` in `location` stands for variables rather than for itself.
+    pub variables: bool,
+    /// Status of the answer, 200 to 599.
+    #[schemars(range(min = 200, max = 599))]
+    pub status: u16,
+    /// The body of the answer; absent: the usual one of the status.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            location: None,
+            pattern: None,
+            to_https: false,
+            https_port: None,
+            believe_forwarded_proto: false,
+            keep_path: false,
+            append_query: false,
+            escape: false,
+            variables: true,
+            status: 302,
+            body: None,
+        }
+    }
+}
+
+/// A replacement of the path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Replacement {
+    /// A regular expression that is looked for in the path.
+    pub pattern: String,
+    /// What stands in place of the part that it found, with `$1` for its groups.
+    pub replacement: String,
+}
+
+/// The plugin.
+pub struct Redirect;
+
+impl Plugin for Redirect {
+    fn name(&self) -> &'static str {
+        "redirect"
+    }
+
+    fn config_schema(&self) -> schemars::Schema {
+        schemars::schema_for!(Config)
+    }
+
+    fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
+        let config: Config = parse_config(config)?;
+        let root = DocPath::root();
+        let mut faults = Vec::new();
+        let mut fault = |field: &str, message: &str| {
+            faults.push(Diagnostic::error(root.field(field), message));
+        };
+        if !(200..=599).contains(&config.status) {
+            fault("status", "expected a status from 200 to 599");
+        }
+        let given = [
+            config.location.is_some(),
+            config.pattern.is_some(),
+            config.to_https,
+        ];
+        if given.into_iter().filter(|given| *given).count() != 1 {
+            fault(
+                "location",
+                "expected exactly one of 'location', 'pattern' and 'to_https'",
+            );
+        }
+        let to = if config.to_https {
+            Some(To::Https {
+                port: config.https_port.filter(|port| *port != 443),
+                believes: config.believe_forwarded_proto,
+            })
+        } else if let Some(Replacement { pattern, replacement }) = &config.pattern {
+            match weir_plugins_shared::regex_list::compile(pattern, root.field("pattern").field("pattern")) {
+                Ok(regex) => Some(To::Pattern(regex, CaptureTemplate::parse(replacement))),
+                Err(found) => {
+                    faults.push(found);
+                    None
+                }
+            }
+        } else {
+            config.location.map(|mut location| {
+                if config.keep_path {
+                    location.truncate(end_of_origin(&location));
+                }
+                match config.variables && location.contains('$') {
+                    true => To::Template(CaptureTemplate::parse(&location)),
+                    false => To::Fixed(location.into_bytes()),
+                }
+            })
+        };
+        match (to, faults.is_empty()) {
+            (Some(to), true) => Ok(Arc::new(RedirectFilter {
+                to,
+                keep_path: config.keep_path,
+                append_query: config.append_query,
+                escape: config.escape,
+                status: config.status,
+                body: config.body,
+            })),
+            _ => Err(faults),
+        }
+    }
+}
+
+/// Where the path of an address begins.
+fn end_of_origin(address: &str) -> usize {
+    let host = address.find("://").map_or(0, |scheme| scheme + 3);
+    address[host..]
+        .find(['/', '?', '#'])
+        .map_or(address.len(), |end| host + end)
+}
+
+/// An instance of `redirect`.
+struct RedirectFilter {
+    to: To,
+    keep_path: bool,
+    append_query: bool,
+    escape: bool,
+    status: u16,
+    body: Option<String>,
+}
+
+/// Where callers are sent.
+enum To {
+    Fixed(Vec<u8>),
+    Template(CaptureTemplate),
+    Pattern(Regex, CaptureTemplate),
+    Https {
+        port: Option<u16>,
+        /// Whether `X-Forwarded-Proto` counts.
+        believes: bool,
+    },
+}
+
+impl RedirectFilter {
+    /// The new address and the status; `None`: the call goes on.
+    fn address(&self, exchange: &Exchange) -> Option<(Vec<u8>, u16)> {
+        let request = &exchange.request;
+        let mut address = Vec::new();
+        let mut status = self.status;
+        match &self.to {
+            To::Fixed(fixed) => address.extend_from_slice(fixed),
+            To::Template(template) => template.render(exchange, &Found::default(), &mut address),
+            To::Pattern(regex, template) => {
+                let captures = regex.captures(&request.path)?;
+                let groups = captures
+                    .iter()
+                    .map(|group| group.map(|group| group.range()))
+                    .collect();
+                let text = request.path.clone();
+                let matched = captures.get(0)?.range();
+                let found = Found { text, groups };
+                address.extend_from_slice(&request.path[..matched.start]);
+                template.render(exchange, &found, &mut address);
+                address.extend_from_slice(&request.path[matched.end..]);
+            }
+            To::Https { port, believes } => {
+                let told = request.headers.get(b"x-forwarded-proto").filter(|_| *believes);
+                if told.map_or(request.is_tls, |scheme| scheme == b"https") {
+                    return None;
+                }
+                address.extend_from_slice(b"https://");
+                address.extend_from_slice(&request.host);
+                if let Some(port) = port {
+                    address.push(b':');
+                    address.extend_from_slice(itoa::Buffer::new().format(*port).as_bytes());
+                }
+                address.extend_from_slice(&request.path);
+                push_query(request.query.as_deref(), &mut address);
+                status = match request.method.as_slice() {
+                    b"GET" | b"HEAD" => 301,
+                    _ => 308,
+                };
+            }
+        }
+        if self.keep_path {
+            address.extend_from_slice(&request.path);
+            push_query(request.query.as_deref(), &mut address);
+        }
+        if self.escape {
+            let plain = std::mem::take(&mut address);
+            escape_address(&plain, &mut address);
+        }
+        if self.append_query {
+            push_query(
+                request.query.as_deref().filter(|query| !query.is_empty()),
+                &mut address,
+            );
+        }
+        address.retain(|byte| *byte == b'\t' || (*byte >= 0x20 && *byte != 0x7f));
+        Some((address, status))
+    }
+}
+
+/// Puts a query behind an address, which may have one.
+fn push_query(query: Option<&[u8]>, address: &mut Vec<u8>) {
+    if let Some(query) = query {
+        address.push(if address.contains(&b'?') { b'&' } else { b'?' });
+        address.extend_from_slice(query);
+    }
+}
+
+/// Escapes what cannot stand in an address; escapes that are there stay.
+fn escape_address(address: &[u8], out: &mut Vec<u8>) {
+    for part in address.split_inclusive(|byte| matches!(byte, b'%' | b'?' | b'#')) {
+        match part.split_last() {
+            Some((last @ (b'%' | b'?' | b'#'), text)) => {
+                escape_path(text, out);
+                out.push(*last);
+            }
+            _ => escape_path(part, out),
+        }
+    }
+}
+
+impl Filter for RedirectFilter {
+    fn phases(&self) -> Phases {
+        Phases::REQUEST
+    }
+
+    fn needs_body(&self) -> bool {
+        match &self.to {
+            To::Template(template) | To::Pattern(_, template) => template.needs_body(),
+            To::Fixed(_) | To::Https { .. } => false,
+        }
+    }
+
+    fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        let Some((address, status)) = self.address(exchange) else {
+            return Outcome::Continue;
+        };
+        match &self.body {
+            Some(body) => {
+                let reply = Reply::new(status, "", body.as_bytes()).with_header("Location", address);
+                Outcome::Reply(Box::new(reply))
+            }
+            None => {
+                let mut refusal = Refusal::with_status(RefusalKind::Answered { plugin: "redirect" }, status);
+                let address = String::from_utf8_lossy(&address).into_owned();
+                refusal.headers.push(("Location".into(), address));
+                Outcome::Refuse(Box::new(refusal))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -56,6 +56,11 @@ impl<T> CredentialIndex<T> {
         self.0.insert(key.into(), entry)
     }
 
+    /// Whether it has no credential.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The credential with this key.
     #[inline]
     pub fn get(&self, key: &[u8]) -> Option<&CredentialEntry<T>> {

@@ -59,8 +59,8 @@ pub trait Plugin: Send + Sync {
 
 /// The credentials that a plugin accepts.
 pub struct CredentialKind {
-    /// The field by which a call names the credential; no two credentials have the same.
-    pub identity: &'static str,
+    /// The fields by one of which a call names the credential; no two credentials have the same.
+    pub identities: &'static [&'static str],
     /// JSON Schema of a credential's configuration.
     pub schema: schemars::Schema,
     /// Whether a credential's configuration is good.
@@ -189,9 +189,11 @@ impl Outcome {
     }
 }
 
-/// Credential indexes by plugin, dialect and workspace, each of the type that its plugin gave it.
-pub type CredentialIndexes =
-    RefCell<HashMap<(String, Dialect, Option<Arc<str>>), Arc<dyn Any + Send + Sync>>>;
+/// Credential indexes, each of the type that its plugin gave it.
+pub type CredentialIndexes = RefCell<HashMap<IndexSlot, Arc<dyn Any + Send + Sync>>>;
+
+/// Which index: its plugin, its name among the plugin's, the dialect and the workspace.
+pub type IndexSlot = (String, &'static str, Dialect, Option<Arc<str>>);
 
 /// The services that filters may send calls to, with the Host that each is told.
 pub type Destinations = RefCell<Vec<(String, UpstreamHost)>>;
@@ -226,7 +228,17 @@ impl BuildContext<'_> {
         plugin: &str,
         read: impl Fn(&Value) -> Option<(Vec<u8>, T)>,
     ) -> Arc<CredentialIndex<T>> {
-        let slot = (plugin.to_owned(), self.dialect, self.workspace.cloned());
+        self.credential_index_by("", plugin, read)
+    }
+
+    /// [`credential_index`](Self::credential_index), for a plugin that has several: `name` tells them apart.
+    pub fn credential_index_by<T: Send + Sync + 'static>(
+        &self,
+        name: &'static str,
+        plugin: &str,
+        read: impl Fn(&Value) -> Option<(Vec<u8>, T)>,
+    ) -> Arc<CredentialIndex<T>> {
+        let slot = (plugin.to_owned(), name, self.dialect, self.workspace.cloned());
         if let Some(index) = self.indexes.borrow().get(&slot)
             && let Ok(index) = Arc::clone(index).downcast::<CredentialIndex<T>>()
         {

@@ -24,7 +24,7 @@ pub(crate) struct ConsumerLabels(HashMap<u32, Box<[Label]>>);
 impl ConsumerLabels {
     /// The labels of this configuration's consumers.
     pub(crate) fn of(context: &BuildContext<'_>) -> Arc<Self> {
-        let slot = ("labels of consumers".to_owned(), context.dialect, None);
+        let slot = (String::new(), "labels of consumers", context.dialect, None);
         if let Some(known) = context.indexes.borrow().get(&slot)
             && let Ok(known) = Arc::clone(known).downcast::<Self>()
         {

@@ -132,7 +132,7 @@ impl Plugin for JweDecrypt {
 
     fn credentials(&self) -> Option<CredentialKind> {
         Some(CredentialKind {
-            identity: "key",
+            identities: &["key"],
             schema: schemars::schema_for!(Credential),
             check: |config| {
                 let credential: Credential = parse_config(config)?;

@@ -95,7 +95,7 @@ impl CredentialAdapter for KeyAuth {
             key: String,
         }
         let Options { key } = read(config)?;
-        serde_json::to_value(Credential { key })
+        serde_json::to_value(Credential::plain(key))
     }
 }
 

@@ -86,13 +86,16 @@ impl Checker {
     /// Credentials with the key of another one. A compile finds them where a route asks for such credentials; they
     /// would refuse the first route that does.
     fn repeated_credentials<'m>(&self, model: &'m Model) -> impl Iterator<Item = Diagnostic> + 'm {
-        let mut owners: HashMap<(&str, Dialect, Option<&str>, &str), &Consumer> = HashMap::new();
+        let mut owners: HashMap<(&str, Dialect, Option<&str>, (&str, &str)), &Consumer> = HashMap::new();
         let mut found = Vec::new();
         for (number, consumer) in model.consumers.iter().enumerate() {
             for (position, credential) in consumer.credentials.iter().enumerate() {
                 let plugin = credential.plugin.as_str();
                 let kind = self.registry.get(plugin).and_then(Plugin::credentials);
-                let key = kind.and_then(|kind| credential.config.get(kind.identity)?.as_str());
+                let fields = kind.map_or(&[][..], |kind| kind.identities);
+                let key = fields
+                    .iter()
+                    .find_map(|field| Some((*field, credential.config.get(*field)?.as_str()?)));
                 let (Some(key), false) = (key, consumer.dialect.keys_may_repeat()) else {
                     continue;
                 };

@@ -17,7 +17,7 @@ pub fn translate(document: &Document, found: &mut Vec<Diagnostic>) -> Vec<Consum
             found.push(Diagnostic::warning(place.to_path(), message));
             continue;
         };
-        let config = key_auth::Credential { key: text.clone() };
+        let config = key_auth::Credential::plain(text);
         push(
             &mut credentials,
             key.consumer,

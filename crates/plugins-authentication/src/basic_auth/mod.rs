@@ -137,7 +137,7 @@ impl Plugin for BasicAuth {
 
     fn credentials(&self) -> Option<CredentialKind> {
         Some(CredentialKind {
-            identity: "username",
+            identities: &["username"],
             schema: schemars::schema_for!(Credential),
             check: |config| {
                 let credential: Credential = parse_config(config)?;

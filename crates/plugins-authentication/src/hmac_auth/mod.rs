@@ -210,7 +210,7 @@ impl Plugin for HmacAuth {
 
     fn credentials(&self) -> Option<CredentialKind> {
         Some(CredentialKind {
-            identity: "key",
+            identities: &["key"],
             schema: schemars::schema_for!(Credential),
             check: |config| {
                 let credential: Credential = parse_config(config)?;

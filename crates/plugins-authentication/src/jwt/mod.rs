@@ -268,7 +268,7 @@ impl Plugin for Jwt {
 
     fn credentials(&self) -> Option<CredentialKind> {
         Some(CredentialKind {
-            identity: "key",
+            identities: &["key"],
             schema: schemars::schema_for!(Credential),
             check: check_credential,
         })

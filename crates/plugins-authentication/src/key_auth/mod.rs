@@ -5,14 +5,17 @@
 //! hide: found
 //! ```
 //!
-//! A consumer's credential for it is `{key: TEXT}`.
+//! A consumer's credential for it is `{key: TEXT}`, or `{key_sha256: HEX}` to keep no key in the configuration.
 //!
 //! Security: keys in queries end up in logs and browser histories; prefer headers. Keys are looked up by a hash under
-//! a secret of the process, so answer times tell nothing about them. They are never logged.
+//! a secret of the process, so answer times tell nothing about them. They are never logged. SHA-256 without a salt
+//! protects random keys only: a key that a person chose can be guessed from its hash.
 
 use crate::body_fields::{Field, Form};
 use crate::identity::{self, Gate};
 use crate::query::{remove_argument, remove_argument_and_encode};
+use aws_lc_rs::digest::{SHA256, SHA256_OUTPUT_LEN, digest};
+use data_encoding::HEXLOWER_PERMISSIVE;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -22,8 +25,8 @@ use weir_model::{Diagnostic, DocPath};
 use weir_plugin::headers::{is_name, is_value};
 use weir_plugin::uri::{decode_form, query_pairs};
 use weir_plugin::{
-    AuthFailure, BuildContext, CredentialIndex, CredentialKind, Exchange, Filter, Outcome, Phases, Plugin,
-    Request, parse_config,
+    AuthFailure, BuildContext, CredentialEntry, CredentialIndex, CredentialKind, Exchange, Filter, Outcome,
+    Phases, Plugin, Request, parse_config,
 };
 
 /// Configuration of `key-auth`.
@@ -120,13 +123,51 @@ pub enum Duplicates {
     First,
 }
 
-/// A credential of `key-auth`. `Debug` does not show the key.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// A credential of `key-auth`: a key or the hash of one.
+// `Debug` shows neither.
+#[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(extend("oneOf" = [{"required": ["key"]}, {"required": ["key_sha256"]}]))]
 pub struct Credential {
     /// The key; unique among the credentials of one dialect.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
-    pub key: String,
+    pub key: Option<String>,
+    /// In place of `key`: the key's SHA-256, as 64 hexadecimal digits. Calls carry the key itself. Fit for keys that
+    /// were made at random; one that was chosen can be guessed from its hash.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = "^[0-9A-Fa-f]{64}$"))]
+    pub key_sha256: Option<String>,
+}
+
+impl Credential {
+    /// A credential with this key.
+    pub fn plain(key: impl Into<String>) -> Self {
+        Self {
+            key: Some(key.into()),
+            key_sha256: None,
+        }
+    }
+
+    /// The bytes of its hash, if it has one and that is good.
+    fn hash(&self) -> Option<Vec<u8>> {
+        let bytes = HEXLOWER_PERMISSIVE
+            .decode(self.key_sha256.as_ref()?.as_bytes())
+            .ok()?;
+        (bytes.len() == SHA256_OUTPUT_LEN).then_some(bytes)
+    }
+
+    fn check(&self) -> Result<(), Vec<Diagnostic>> {
+        let (field, message) = match (&self.key, &self.key_sha256) {
+            (Some(key), None) if !key.is_empty() => return Ok(()),
+            (None, Some(_)) if self.hash().is_some() => return Ok(()),
+            (Some(_), Some(_)) => ("key_sha256", "expected either `key` or `key_sha256`, found both"),
+            (None, Some(_)) => ("key_sha256", "expected a SHA-256 as 64 hexadecimal digits"),
+            (Some(_), None) => ("key", "expected a key, found an empty text"),
+            (None, None) => ("key", "expected a key, or its SHA-256 in `key_sha256`"),
+        };
+        Err(vec![Diagnostic::error(DocPath::root().field(field), message)])
+    }
 }
 
 impl std::fmt::Debug for Credential {
@@ -165,7 +206,10 @@ impl Plugin for KeyAuth {
         }
         let index = context.credential_index("key-auth", |credential| {
             let credential = Credential::deserialize(credential).ok()?;
-            Some((credential.key.into_bytes(), ()))
+            Some((credential.key?.into_bytes(), ()))
+        });
+        let hashes = context.credential_index_by("key_sha256", "key-auth", |credential| {
+            Some((Credential::deserialize(credential).ok()?.hash()?, ()))
         });
         Ok(Arc::new(KeyFilter {
             look_in: config.look_in,
@@ -176,23 +220,15 @@ impl Plugin for KeyAuth {
             challenge: config.challenge,
             gate: Gate::build("key-auth", config.identity, context)?,
             index,
+            hashes: (!hashes.is_empty()).then_some(hashes),
         }))
     }
 
     fn credentials(&self) -> Option<CredentialKind> {
         Some(CredentialKind {
-            identity: "key",
+            identities: &["key", "key_sha256"],
             schema: schemars::schema_for!(Credential),
-            check: |config| {
-                let credential: Credential = parse_config(config)?;
-                match credential.key.is_empty() {
-                    true => Err(vec![Diagnostic::error(
-                        DocPath::root().field("key"),
-                        "expected a key",
-                    )]),
-                    false => Ok(()),
-                }
-            },
+            check: |config| parse_config::<Credential>(config)?.check(),
         })
     }
 }
@@ -207,6 +243,8 @@ struct KeyFilter {
     challenge: Option<String>,
     gate: Gate,
     index: Arc<CredentialIndex<()>>,
+    /// Credentials by the SHA-256 of their keys. `None`: there are none, and no call pays for a hash.
+    hashes: Option<Arc<CredentialIndex<()>>>,
 }
 
 /// What a place holds.
@@ -222,6 +260,13 @@ enum Lookup<'x> {
 }
 
 impl KeyFilter {
+    /// The credential with this key. Hashes of keys are in an index of their own, so that nothing that a call carries
+    /// can stand for a hash.
+    fn credential(&self, key: &[u8]) -> Option<&CredentialEntry<()>> {
+        let plain = self.index.get(key);
+        plain.or_else(|| self.hashes.as_ref()?.get(digest(&SHA256, key).as_ref()))
+    }
+
     fn look<'x>(&self, place: &KeyLocation, request: &'x Request) -> Lookup<'x> {
         match place {
             KeyLocation::Header(name) => {
@@ -336,7 +381,7 @@ impl Filter for KeyFilter {
                 (None, Err(AuthFailure::Missing))
             }
             Some((place, Lookup::Key(key))) => {
-                (Some(place), self.index.get(&key).ok_or(AuthFailure::Invalid))
+                (Some(place), self.credential(&key).ok_or(AuthFailure::Invalid))
             }
             Some((_, Lookup::Several)) => (None, Err(AuthFailure::Duplicate)),
             Some((_, Lookup::Wrong | Lookup::Absent)) => (None, Err(AuthFailure::Invalid)),

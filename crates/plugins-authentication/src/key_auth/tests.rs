@@ -341,8 +341,58 @@ fn configurations_and_credentials_are_checked() {
         (json!({"key": ""}), false),
         (json!({}), false),
         (json!({"key": "x", "y": 1}), false),
+        (json!({"key_sha256": HASH}), true),
+        (json!({"key_sha256": HASH.to_uppercase()}), true),
+        (json!({"key_sha256": &HASH[1..]}), false),
+        (json!({"key_sha256": HASH.replace('c', "g")}), false),
+        (json!({"key": "x", "key_sha256": HASH}), false),
     ] {
         assert_eq!((kind.check)(&credential).is_ok(), good, "{credential}");
     }
-    assert!(!format!("{:?}", Credential { key: "secret".into() }).contains("secret"));
+    let shown = format!("{:?}", Credential::plain("secret"));
+    assert!(!shown.contains("secret"));
+}
+
+/// SHA-256 of `k-carol`.
+const HASH: &str = "8954946610cbe00d496ae9dc7ac04936ecfb52d88c77748bc1419df9de5a5ab8";
+
+#[test]
+fn key_hashes_are_found_by_their_keys() {
+    let hashed = [("alice", Some("c3"), json!({ "key_sha256": HASH }))];
+    let mixed = [
+        ("alice", Some("c3"), json!({"key_sha256": HASH.to_uppercase()})),
+        ("bob", None, json!({"key": "k-bob"})),
+    ];
+    for (credentials, key, expected) in [
+        (&hashed[..], "k-carol", Some("alice")),
+        (&hashed[..], "k-Carol", None),
+        // The hash is no key.
+        (&hashed[..], HASH, None),
+        (&mixed[..], "k-carol", Some("alice")),
+        (&mixed[..], "k-bob", Some("bob")),
+        (&mixed[..], "k-none", None),
+    ] {
+        let filter = build_with(&KeyAuth, &json!({}), credentials).expect("valid");
+        let mut exchange = exchange();
+        prepare(&mut exchange, "GET /", &[("apikey", key)]);
+        let outcome = filter.on_request(&mut exchange);
+        assert_eq!(word(&outcome) == "continue", expected.is_some(), "{key}");
+        let found = exchange.identity.map(|identity| identity.consumer.id.clone());
+        assert_eq!(found.as_deref(), expected, "{key}");
+    }
+}
+
+#[test]
+fn key_hashes_in_raw_bytes_are_no_keys() {
+    let filter = build_with(
+        &KeyAuth,
+        &json!({}),
+        &[("alice", None, json!({ "key_sha256": HASH }))],
+    )
+    .expect("valid");
+    let bytes = HEXLOWER_PERMISSIVE.decode(HASH.as_bytes()).expect("hex");
+    let query: String = bytes.iter().map(|byte| format!("%{byte:02X}")).collect();
+    let mut exchange = exchange();
+    prepare(&mut exchange, &format!("GET /?apikey={query}"), &[]);
+    assert_eq!(word(&filter.on_request(&mut exchange)), "Invalid");
 }

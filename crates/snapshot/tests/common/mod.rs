@@ -56,7 +56,7 @@ impl Plugin for Phased {
 
     fn credentials(&self) -> Option<CredentialKind> {
         Some(CredentialKind {
-            identity: "key",
+            identities: &["key"],
             schema: schemars::Schema::default(),
             check: |config| match config.get("key") {
                 Some(Value::String(_)) => Ok(()),

@@ -3,10 +3,13 @@
 //! As long as there are no users, whoever calls from this machine may do everything, as in the originals; whoever
 //! calls from elsewhere may do nothing. A browser that another site sent here may do nothing either.
 
+use super::action::Action;
 use super::audit::{Audit, Entry};
 use super::cross_site::is_cross_site;
 use super::messages::{apisix_words, kong_words, native_words};
-use super::users::{EVERYWHERE, Role, User, Users};
+use super::role::Role;
+use super::scope::{EVERYWHERE, Scope as Part};
+use super::users::{User, Users, action_of, allow};
 use axum::Router;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, Method, Response, StatusCode, header};
@@ -62,8 +65,42 @@ impl Caller {
     pub fn may(&self, role: Role, workspace: &str) -> bool {
         match self {
             Self::LocalAnonymous => true,
-            Self::Key(given) => *given >= role,
+            Self::Key(given) => action_of(role).is_some_and(|action| given.allows(action)),
             Self::User(user) => user.may(role, workspace),
+        }
+    }
+
+    /// Whether the caller may do this there.
+    pub fn can(&self, action: Action, scope: &Part) -> bool {
+        match self {
+            Self::LocalAnonymous => true,
+            Self::Key(given) => given.allows(action),
+            Self::User(user) => action == Action::Own || allow(&user.rights, action, scope),
+        }
+    }
+
+    /// The parts in which the caller may do this; everything is a part that contains all others.
+    pub fn scopes(&self, action: Action) -> Vec<Part> {
+        match self {
+            Self::LocalAnonymous => vec![Part::Everything],
+            Self::Key(given) => given
+                .allows(action)
+                .then_some(Part::Everything)
+                .into_iter()
+                .collect(),
+            Self::User(user) => {
+                let rights = user.rights.iter().filter(|right| right.role.allows(action));
+                rights.map(|right| right.scope.clone()).collect()
+            }
+        }
+    }
+
+    /// The rights that were given to the caller; `None`: it has all, since there are no users.
+    pub fn rights(&self) -> Option<Vec<super::scope::Right>> {
+        match self {
+            Self::LocalAnonymous => None,
+            Self::Key(role) => Some(vec![super::scope::Right::in_workspace(EVERYWHERE, *role)]),
+            Self::User(user) => Some(user.rights.clone()),
         }
     }
 
@@ -107,6 +144,10 @@ impl Caller {
 /// In the extensions of an answer: the call has changed nothing of which a record is kept.
 #[derive(Debug, Clone, Copy)]
 pub struct NoAudit;
+
+/// In the extensions of an answer: the caller may not do this.
+#[derive(Debug, Clone, Copy)]
+pub struct NotAllowed;
 
 /// Why a call is not let in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -156,7 +197,11 @@ async fn check(
             let answer = next.run(request).await;
             // Only the answer tells that nothing was changed: not every call can be tried.
             let is_unrecorded = answer.extensions().get::<NoAudit>().is_some();
-            if is_write && !is_unrecorded && !crate::api::is_dry_run(answer.headers()) {
+            if answer.extensions().get::<NotAllowed>().is_some() {
+                entry.who = name;
+                entry.status = answer.status().as_u16();
+                guard.audit.note_refused(entry);
+            } else if is_write && !is_unrecorded && !crate::api::is_dry_run(answer.headers()) {
                 entry.who = name;
                 entry.status = answer.status().as_u16();
                 guard.audit.note(entry);
@@ -183,15 +228,16 @@ impl Guard {
             Dialect::Kong => scope(request.uri().path()),
             Dialect::Apisix | Dialect::Native => Scope::Workspace(DEFAULT_WORKSPACE.to_owned()),
         };
-        // Weir's own API asks for more where more is needed.
         let role = match *request.method() {
             Method::GET | Method::HEAD | Method::OPTIONS => Role::Read,
             _ => Role::Write,
         };
         let may = match (&place, &caller) {
+            // Each call of Weir's own API names the right that it asks for.
             _ if self.dialect == Dialect::Native => true,
-            (Scope::Anywhere, Caller::User(user)) => {
-                user.rights.iter().any(|right| user.may(role, &right.workspace))
+            (Scope::Anywhere, Caller::User(_)) => {
+                let is_of_kong = |part: &Part| matches!(part, Part::Everything | Part::Workspace(_));
+                action_of(role).is_some_and(|action| caller.scopes(action).iter().any(is_of_kong))
             }
             (Scope::Anywhere | Scope::Everywhere, _) => caller.may(role, EVERYWHERE),
             (Scope::Workspace(workspace), _) => caller.may(role, workspace),

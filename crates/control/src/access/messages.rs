@@ -1,7 +1,7 @@
 //! Messages for callers who are refused, in the words of each dialect.
 
 use super::guard::Refused;
-use super::users::Role;
+use super::role::Role;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ pub(super) fn native_words(status: StatusCode, refused: &Refused) -> Value {
         Refused::MayNot(name, _) => format!("{name} may not do this"),
     };
     json!({
-        "type": "about:blank",
+        "type": crate::api::type_of(status),
         "title": status.canonical_reason(),
         "status": status.as_u16(),
         "detail": detail,

@@ -1,5 +1,8 @@
 //! Users, as the store holds them under `weir/users/NAME`.
 
+use super::action::Action;
+use super::role::Role;
+use super::scope::{Right, Scope};
 use super::token::TokenHash;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -9,38 +12,6 @@ use weir_store::{BadKey, Key, Store, StoreError};
 
 /// What the keys of users begin with.
 pub const PREFIX: &str = "weir/users/";
-/// The workspace that stands for all.
-pub const EVERYWHERE: &str = "*";
-
-/// What somebody may do, each role with all that the one before may.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// Follow the configuration as a gateway does, and nothing else.
-    Gateway,
-    /// Read.
-    Read,
-    /// Read and write.
-    Write,
-    /// Also manage users, roll back and read the audit log.
-    Admin,
-}
-
-/// A role in a workspace.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Right {
-    /// The workspace; `*`: every one.
-    #[serde(default = "everywhere")]
-    pub workspace: String,
-    /// The role.
-    pub role: Role,
-}
-
-fn everywhere() -> String {
-    EVERYWHERE.to_owned()
-}
-
 /// A user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -55,21 +26,34 @@ pub struct User {
     pub created: u64,
 }
 
+/// Whether rights allow an action in a scope. They add up: none takes away what another gives.
+pub fn allow(rights: &[Right], action: Action, scope: &Scope) -> bool {
+    rights
+        .iter()
+        .any(|right| right.role.allows(action) && right.scope.contains(scope))
+}
+
 impl User {
-    /// Whether the user may do there what the role may. What is not of one workspace is of [`EVERYWHERE`].
+    /// Whether the user may do there what one of the basic roles may. What is not of one workspace is of
+    /// [`EVERYWHERE`](super::EVERYWHERE).
     pub fn may(&self, role: Role, workspace: &str) -> bool {
-        self.rights.iter().any(|right| {
-            let is_there = right.workspace == EVERYWHERE || right.workspace == workspace;
-            // A gateway is no reader who may do less, but somebody else.
-            let is_enough = match (right.role, role) {
-                (Role::Gateway, wanted) => wanted == Role::Gateway,
-                (Role::Admin, Role::Gateway) => true,
-                (_, Role::Gateway) => false,
-                (given, wanted) => given >= wanted,
-            };
-            is_there && is_enough
-        })
+        let scope = Scope::workspace(workspace);
+        match action_of(role) {
+            Some(action) => allow(&self.rights, action, &scope),
+            None => false,
+        }
     }
+}
+
+/// The action that tells a basic role from the one below it.
+pub(super) fn action_of(role: Role) -> Option<Action> {
+    Some(match role {
+        Role::Gateway => Action::ConfigurationFollow,
+        Role::Read => Action::ConfigurationRead,
+        Role::Write => Action::ConfigurationWrite,
+        Role::Admin => Action::UsersManage,
+        _ => return None,
+    })
 }
 
 /// The key of a user.
@@ -167,12 +151,10 @@ impl Users {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::access::EVERYWHERE;
 
     fn user(rights: &[(&str, Role)]) -> User {
-        let right = |(workspace, role): &(&str, Role)| Right {
-            workspace: (*workspace).to_owned(),
-            role: *role,
-        };
+        let right = |(workspace, role): &(&str, Role)| Right::in_workspace(workspace, *role);
         User {
             name: "alice".to_owned(),
             token_hash: TokenHash::of("t"),

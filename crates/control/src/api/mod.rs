@@ -8,29 +8,36 @@
 //! | `/api/v1/import/openapi` | a service with its routes from an OpenAPI document |
 //! | `/api/v1/users`, `/api/v1/audit` | who may, and who did |
 //! | `/api/v1/gateways`, `/api/v1/sync` | gateways that follow |
+//! | `/api/v1/openapi.json` | all of it |
+//!
+//! Every call is an [`operation::Operation`] of [`table`].
 
 mod access;
 mod checking;
+mod describe;
 mod gateways;
 mod history;
 mod import;
 mod known;
 mod openapi;
+mod operation;
 mod problem;
 mod resources;
 mod rollback;
+mod shapes;
 mod sync;
+mod table;
 mod writing;
 
 pub use gateways::{Gateways, PREFIX as REPORTS, Report};
 pub use problem::Problem;
+pub(crate) use problem::type_of;
 
 use crate::access::{Caller, EVERYWHERE, Role, Users};
 use crate::follow::{DialectOptions, Followed};
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderMap, StatusCode};
-use axum::routing::{get, post};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 use weir_plugin::Registry;
@@ -80,30 +87,7 @@ impl Api {
 
     /// Its paths. Callers are expected in the calls' extensions ([`crate::access::protect`]).
     pub fn router(self: &Arc<Self>) -> Router {
-        Router::new()
-            .route(
-                "/api/v1/resources/{kind}",
-                get(resources::list).post(resources::create),
-            )
-            .route(
-                "/api/v1/resources/{kind}/{name}",
-                get(resources::read).put(resources::put).delete(resources::delete),
-            )
-            .route("/api/v1/history", get(history::history))
-            .route("/api/v1/diff", get(history::diff))
-            .route("/api/v1/rollback", post(rollback::rollback))
-            .route("/api/v1/import/openapi", post(import::import))
-            .route("/api/v1/users", get(access::list_users))
-            .route(
-                "/api/v1/users/{name}",
-                post(access::add_user).delete(access::remove_user),
-            )
-            .route("/api/v1/audit", get(access::audit))
-            .route("/audit", get(access::audit))
-            .route("/api/v1/gateways", get(gateways::list))
-            .route("/gateways", get(gateways::list))
-            .route("/api/v1/gateways/{name}", post(gateways::report))
-            .route("/api/v1/sync", get(sync::sync))
+        table::router()
             .fallback(async || Problem::not_found("this path"))
             .layer(DefaultBodyLimit::max(MAX_BODY))
             .with_state(Arc::clone(self))

@@ -6,10 +6,38 @@ use serde_json::{Value, json};
 use weir_model::Diagnostic;
 use weir_store::{CommitError, StoreError};
 
+/// What the types of problems begin with (RFC 9457, section 3.1.1). They are stable.
+pub const TYPES: &str = "urn:weir:problem:";
+
+/// The types that a status alone decides.
+const OF_STATUS: [(StatusCode, &str); 13] = [
+    (StatusCode::BAD_REQUEST, "bad-request"),
+    (StatusCode::UNAUTHORIZED, "login-required"),
+    (StatusCode::FORBIDDEN, "forbidden"),
+    (StatusCode::NOT_FOUND, "not-found"),
+    (StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed"),
+    (StatusCode::CONFLICT, "conflict"),
+    (StatusCode::GONE, "gone"),
+    (StatusCode::PRECONDITION_FAILED, "changed-meanwhile"),
+    (StatusCode::PAYLOAD_TOO_LARGE, "too-large"),
+    (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type"),
+    (StatusCode::UNPROCESSABLE_ENTITY, "invalid"),
+    (StatusCode::TOO_MANY_REQUESTS, "too-many-attempts"),
+    (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
+];
+
+/// The type of a problem with this status.
+pub fn type_of(status: StatusCode) -> String {
+    let known = OF_STATUS.iter().find(|(it, _)| *it == status);
+    format!("{TYPES}{}", known.map_or("internal", |(_, name)| *name))
+}
+
 /// A refusal.
 #[derive(Debug)]
 pub struct Problem {
     status: StatusCode,
+    /// A type of its own, where the status does not say enough.
+    kind: Option<&'static str>,
     detail: String,
     /// What is wrong where; empty, where it is no document that is refused.
     errors: Vec<Value>,
@@ -20,9 +48,24 @@ impl Problem {
     pub fn new(status: StatusCode, detail: impl Into<String>) -> Self {
         Self {
             status,
+            kind: None,
             detail: detail.into(),
             errors: Vec::new(),
         }
+    }
+
+    /// With a type of its own.
+    #[must_use]
+    pub fn of_type(self, kind: &'static str) -> Self {
+        Self {
+            kind: Some(kind),
+            ..self
+        }
+    }
+
+    /// The caller may not do this.
+    pub fn forbidden(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, detail)
     }
 
     /// There is no such thing.
@@ -77,7 +120,7 @@ impl From<CommitError> for Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let mut body = json!({
-            "type": "about:blank",
+            "type": self.kind.map_or_else(|| type_of(self.status), |kind| format!("{TYPES}{kind}")),
             "title": self.status.canonical_reason(),
             "status": self.status.as_u16(),
             "detail": self.detail,

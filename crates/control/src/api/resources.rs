@@ -130,7 +130,7 @@ fn parse(body: &str) -> Result<Map<String, Value>, Problem> {
 }
 
 /// A page of resources.
-#[derive(Deserialize)]
+#[derive(Deserialize, schemars::JsonSchema)]
 pub struct Page {
     /// At most so many.
     size: Option<usize>,

@@ -21,7 +21,7 @@ use weir_store::{Change, CommitError, Document, Key, Revision, Transaction};
 const MAX_ATTEMPTS: usize = 10;
 
 /// Where to.
-#[derive(Deserialize)]
+#[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RollbackTarget {
     /// What the documents were right after this revision, they shall be again.

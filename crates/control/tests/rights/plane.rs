@@ -66,10 +66,7 @@ impl Plane {
 
     /// A user whose token is the name.
     pub fn add(&self, name: &str, rights: &[(&str, Role)]) {
-        let right = |(workspace, role): &(&str, Role)| Right {
-            workspace: (*workspace).to_owned(),
-            role: *role,
-        };
+        let right = |(workspace, role): &(&str, Role)| Right::in_workspace(workspace, *role);
         let user = User {
             name: name.to_owned(),
             token_hash: TokenHash::of(name),

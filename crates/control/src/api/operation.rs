@@ -1,0 +1,265 @@
+//! A call of `/api/v1`: method, path, what it is for, which right it asks for, what goes in and comes out, and what
+//! answers it. The router, the check of rights and the OpenAPI document are all made of these.
+
+use super::Api;
+use super::problem::Problem;
+use crate::access::{Action, Caller, NotAllowed, Scope};
+use axum::Extension;
+use axum::extract::{Request, State};
+use axum::handler::Handler;
+use axum::http::{Method, StatusCode};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{self, MethodRouter};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use std::sync::Arc;
+
+/// Makes a schema.
+pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+/// What a call or an answer holds.
+#[derive(Clone, Copy)]
+pub struct Content {
+    /// Its media type.
+    pub media: &'static str,
+    /// Its schema; `None`: it is no JSON.
+    pub schema: Option<SchemaOf>,
+}
+
+/// A call of the API.
+pub struct Operation {
+    /// The method.
+    pub method: Method,
+    /// The path, with `{names}` for what differs from call to call.
+    pub path: &'static str,
+    /// Its name, unique and stable: clients' functions are called so.
+    pub id: &'static str,
+    /// The group in the documentation.
+    pub tag: &'static str,
+    /// One line on what it does.
+    pub summary: &'static str,
+    /// What else is to be said.
+    pub description: &'static str,
+    /// The right that it asks for.
+    pub action: Action,
+    /// Its query.
+    pub query: Option<SchemaOf>,
+    /// Its body.
+    pub body: Option<Content>,
+    /// Headers of the call that mean something to it.
+    pub headers: &'static [&'static str],
+    /// The status of a good answer.
+    pub status: StatusCode,
+    /// What a good answer holds; `None`: nothing.
+    pub answer: Option<Content>,
+    /// Another path that leads to it, from before there was this API.
+    pub also: Option<&'static str>,
+    handler: MethodRouter<Arc<Api>>,
+}
+
+impl Operation {
+    fn new(
+        method: Method,
+        (path, id): (&'static str, &'static str),
+        action: Action,
+        handler: MethodRouter<Arc<Api>>,
+    ) -> Self {
+        Self {
+            method,
+            path,
+            id,
+            tag: "",
+            summary: "",
+            description: "",
+            action,
+            query: None,
+            body: None,
+            headers: &[],
+            status: StatusCode::OK,
+            answer: None,
+            also: None,
+            handler,
+        }
+    }
+
+    /// A call that reads.
+    pub fn get<H: Handler<T, Arc<Api>>, T: 'static>(
+        path: &'static str,
+        id: &'static str,
+        action: Action,
+        handler: H,
+    ) -> Self {
+        Self::new(Method::GET, (path, id), action, routing::get(handler))
+    }
+
+    /// A call that makes or does something.
+    pub fn post<H: Handler<T, Arc<Api>>, T: 'static>(
+        path: &'static str,
+        id: &'static str,
+        action: Action,
+        handler: H,
+    ) -> Self {
+        Self::new(Method::POST, (path, id), action, routing::post(handler))
+    }
+
+    /// A call that writes a whole resource.
+    pub fn put<H: Handler<T, Arc<Api>>, T: 'static>(
+        path: &'static str,
+        id: &'static str,
+        action: Action,
+        handler: H,
+    ) -> Self {
+        Self::new(Method::PUT, (path, id), action, routing::put(handler))
+    }
+
+    /// A call that removes something. Its good answer is 204, without a body.
+    pub fn delete<H: Handler<T, Arc<Api>>, T: 'static>(
+        path: &'static str,
+        id: &'static str,
+        action: Action,
+        handler: H,
+    ) -> Self {
+        Self::new(Method::DELETE, (path, id), action, routing::delete(handler)).status(StatusCode::NO_CONTENT)
+    }
+
+    /// What it is for: the group in the documentation, and one line.
+    #[must_use]
+    pub fn about(self, tag: &'static str, summary: &'static str) -> Self {
+        Self { tag, summary, ..self }
+    }
+
+    /// What else is to be said.
+    #[must_use]
+    pub fn description(self, description: &'static str) -> Self {
+        Self { description, ..self }
+    }
+
+    /// Its query.
+    #[must_use]
+    pub fn query<T: JsonSchema>(self) -> Self {
+        Self {
+            query: Some(|generator| generator.subschema_for::<T>()),
+            ..self
+        }
+    }
+
+    /// Its body, in JSON.
+    #[must_use]
+    pub fn body<T: JsonSchema>(self) -> Self {
+        self.body_of(
+            "application/json",
+            Some(|generator| generator.subschema_for::<T>()),
+        )
+    }
+
+    /// Its body, of another type.
+    #[must_use]
+    pub fn body_of(self, media: &'static str, schema: Option<SchemaOf>) -> Self {
+        Self {
+            body: Some(Content { media, schema }),
+            ..self
+        }
+    }
+
+    /// What a good answer holds, in JSON.
+    #[must_use]
+    pub fn answers<T: JsonSchema>(self) -> Self {
+        self.answers_of(
+            "application/json",
+            Some(|generator| generator.subschema_for::<T>()),
+        )
+    }
+
+    /// What a good answer holds, of another type.
+    #[must_use]
+    pub fn answers_of(self, media: &'static str, schema: Option<SchemaOf>) -> Self {
+        Self {
+            answer: Some(Content { media, schema }),
+            ..self
+        }
+    }
+
+    /// The status of a good answer.
+    #[must_use]
+    pub fn status(self, status: StatusCode) -> Self {
+        Self { status, ..self }
+    }
+
+    /// Headers of the call that mean something to it.
+    #[must_use]
+    pub fn headers(self, headers: &'static [&'static str]) -> Self {
+        Self { headers, ..self }
+    }
+
+    /// Another path that leads to it.
+    #[must_use]
+    pub fn also(self, path: &'static str) -> Self {
+        Self {
+            also: Some(path),
+            ..self
+        }
+    }
+
+    /// The parts that a path names. The right in one of them is enough.
+    pub fn scopes(&self, path: &str) -> Vec<Scope> {
+        let named = self.path.split('/').zip(path.split('/'));
+        let scopes = named.filter_map(|(template, given)| {
+            let kind = template.strip_prefix('{')?.strip_suffix('}')?;
+            let given = percent_encoding::percent_decode_str(given);
+            Scope::of(kind, &given.decode_utf8().ok()?)
+        });
+        let scopes: Vec<Scope> = scopes.collect();
+        match scopes.is_empty() {
+            true => vec![Scope::Everything],
+            false => scopes,
+        }
+    }
+
+    /// Why a caller may not call it at this path; `None`: it may.
+    pub fn refusal(&self, caller: &Caller, path: &str) -> Option<String> {
+        let scopes = self.scopes(path);
+        match scopes.iter().any(|scope| caller.can(self.action, scope)) {
+            true => None,
+            false => Some(refusal(caller, self.action, &scopes)),
+        }
+    }
+
+    /// Joins it with its paths.
+    pub fn into_routes(self) -> Vec<(&'static str, MethodRouter<Arc<Api>>)> {
+        let handler = self.handler.clone();
+        let paths: Vec<&'static str> = [Some(self.path), self.also].into_iter().flatten().collect();
+        let this = Arc::new(self);
+        let guarded = handler.layer(middleware::from_fn_with_state(this, check));
+        paths.into_iter().map(|path| (path, guarded.clone())).collect()
+    }
+}
+
+/// Why a caller may not do something there.
+pub fn refusal(caller: &Caller, action: Action, scopes: &[Scope]) -> String {
+    let roles = crate::access::Role::that_allow(action).map(crate::access::Role::as_str);
+    let scopes = scopes.iter().map(ToString::to_string);
+    format!(
+        "{} may not do this: it asks for '{}' in {}, which these roles allow: {}",
+        caller.name(),
+        action.as_str(),
+        scopes.collect::<Vec<_>>().join(" or "),
+        roles.collect::<Vec<_>>().join(", ")
+    )
+}
+
+/// Refuses callers who may not do this.
+async fn check(
+    State(operation): State<Arc<Operation>>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+    next: Next,
+) -> Response {
+    match operation.refusal(&caller, request.uri().path()) {
+        None => next.run(request).await,
+        Some(detail) => {
+            let mut answer = Problem::forbidden(detail).into_response();
+            answer.extensions_mut().insert(NotAllowed);
+            answer
+        }
+    }
+}

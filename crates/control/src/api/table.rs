@@ -1,0 +1,189 @@
+//! All calls of `/api/v1`. To add one, write what answers it and add its line to the list of its group; the router, the
+//! check of rights and the OpenAPI document follow.
+
+use super::operation::Operation;
+use super::shapes::{
+    AuditEntry, Commit, DocumentChange, GatewayList, ImportResult, List, ListedUser, NewUser, Resource,
+    ResourcePage, RollbackResult,
+};
+use super::{Api, access, describe, gateways, history, import, resources, rollback, sync};
+use crate::access::Action;
+use axum::Json;
+use axum::http::StatusCode;
+use serde_json::Value;
+use std::sync::{Arc, LazyLock};
+
+/// Headers of writes of resources.
+const WRITES: &[&str] = &["If-Match", "Weir-Dry-Run"];
+const DRY_RUN: &[&str] = &["Weir-Dry-Run"];
+
+/// The description, made once: it is the same for all.
+static DESCRIPTION: LazyLock<Arc<Value>> = LazyLock::new(|| Arc::new(describe::document(&all())));
+
+/// Every call.
+pub fn all() -> Vec<Operation> {
+    let groups = [
+        of_resources(),
+        of_history(),
+        of_gateways(),
+        of_access(),
+        of_itself(),
+    ];
+    groups.into_iter().flatten().collect()
+}
+
+fn of_resources() -> Vec<Operation> {
+    const ALL: &str = "/api/v1/resources/{kind}";
+    const ONE: &str = "/api/v1/resources/{kind}/{name}";
+    let (read, write) = (Action::ConfigurationRead, Action::ConfigurationWrite);
+    let operations = [
+        Operation::get(ALL, "listResources", read, resources::list)
+            .about("Resources", "Lists native resources of a kind")
+            .query::<resources::Page>()
+            .answers::<ResourcePage>(),
+        Operation::post(ALL, "createResource", write, resources::create)
+            .about("Resources", "Makes a native resource that must not exist")
+            .headers(DRY_RUN)
+            .body::<Resource>()
+            .status(StatusCode::CREATED)
+            .answers::<Resource>(),
+        Operation::get(ONE, "getResource", read, resources::read)
+            .about("Resources", "Reads a native resource; its version is the ETag")
+            .answers::<Resource>(),
+        Operation::put(ONE, "putResource", write, resources::put)
+            .about("Resources", "Makes or replaces a native resource")
+            .description("201 if it did not exist, else 200. The version is the ETag.")
+            .headers(WRITES)
+            .body::<Resource>()
+            .answers::<Resource>(),
+        Operation::delete(ONE, "deleteResource", write, resources::delete)
+            .about("Resources", "Removes a native resource")
+            .headers(WRITES),
+        Operation::post("/api/v1/import/openapi", "importOpenapi", write, import::import)
+            .about(
+                "Resources",
+                "Makes a service with its routes of an OpenAPI document",
+            )
+            .description("The document may be JSON or YAML. A second import changes what has changed.")
+            .headers(WRITES)
+            .query::<import::ImportOptions>()
+            .body_of("text/plain", None)
+            .answers::<ImportResult>(),
+    ];
+    operations.into()
+}
+
+fn of_history() -> Vec<Operation> {
+    let read = Action::HistoryRead;
+    let operations = [
+        Operation::get("/api/v1/history", "listCommits", read, history::history)
+            .about("History", "Lists commits, the latest first")
+            .query::<history::HistoryQuery>()
+            .answers::<List<Commit>>(),
+        Operation::get("/api/v1/diff", "getDiff", read, history::diff)
+            .about("History", "Compares the documents of two revisions")
+            .query::<history::DiffQuery>()
+            .answers::<List<DocumentChange>>(),
+        Operation::post(
+            "/api/v1/rollback",
+            "rollback",
+            Action::ConfigurationRollback,
+            rollback::rollback,
+        )
+        .about(
+            "History",
+            "Makes the configuration what it was at a revision, in one commit",
+        )
+        .headers(DRY_RUN)
+        .body::<rollback::RollbackTarget>()
+        .answers::<RollbackResult>(),
+    ];
+    operations.into()
+}
+
+fn of_gateways() -> Vec<Operation> {
+    let follow = Action::ConfigurationFollow;
+    let operations = [
+        Operation::get(
+            "/api/v1/gateways",
+            "listGateways",
+            Action::GatewaysRead,
+            gateways::list,
+        )
+        .about(
+            "Gateways",
+            "Lists gateways: what each serves, and how far it is behind",
+        )
+        .answers::<GatewayList>()
+        .also("/gateways"),
+        Operation::post(
+            "/api/v1/gateways/{name}",
+            "reportGateway",
+            follow,
+            gateways::report,
+        )
+        .about("Gateways", "Takes a gateway's report")
+        .headers(DRY_RUN)
+        .body::<gateways::Report>()
+        .status(StatusCode::NO_CONTENT),
+        Operation::get("/api/v1/sync", "followConfiguration", follow, sync::sync)
+            .about(
+                "Gateways",
+                "Streams the configuration to a gateway, a line of JSON at a time",
+            )
+            .query::<sync::SyncQuery>()
+            .answers_of("application/x-ndjson", None),
+    ];
+    operations.into()
+}
+
+fn of_access() -> Vec<Operation> {
+    const USER: &str = "/api/v1/users/{name}";
+    let manage = Action::UsersManage;
+    let operations = [
+        Operation::get("/api/v1/users", "listUsers", manage, access::list_users)
+            .about("Access", "Lists users with their rights")
+            .answers::<List<ListedUser>>(),
+        Operation::post(USER, "addUser", manage, access::add_user)
+            .about(
+                "Access",
+                "Makes a user, or gives one another token and other rights",
+            )
+            .headers(DRY_RUN)
+            .body::<access::RightsRequest>()
+            .status(StatusCode::CREATED)
+            .answers::<NewUser>(),
+        Operation::delete(USER, "removeUser", manage, access::remove_user)
+            .about("Access", "Removes a user")
+            .headers(DRY_RUN),
+        Operation::get("/api/v1/audit", "listAudit", Action::AuditRead, access::audit)
+            .about("Access", "Reads the audit log, the latest entry first")
+            .query::<access::Part>()
+            .answers::<List<AuditEntry>>()
+            .also("/audit"),
+    ];
+    operations.into()
+}
+
+fn of_itself() -> Vec<Operation> {
+    vec![
+        Operation::get("/api/v1/openapi.json", "getOpenapi", Action::Own, openapi)
+            .about("API", "This document")
+            .answers::<Resource>(),
+    ]
+}
+
+async fn openapi() -> Json<Arc<Value>> {
+    Json(Arc::clone(&DESCRIPTION))
+}
+
+/// Joins all calls into a router.
+pub(super) fn router() -> axum::Router<Arc<Api>> {
+    let routes = all().into_iter().flat_map(Operation::into_routes);
+    routes.fold(axum::Router::new(), |router, (path, handler)| {
+        router.route(path, handler)
+    })
+}
+
+#[cfg(test)]
+mod tests;

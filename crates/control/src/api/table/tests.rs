@@ -1,0 +1,137 @@
+//! The table of calls: its OpenAPI document, and who may call what.
+
+use super::*;
+use crate::access::{Caller, Right, Role, Scope, TokenHash, User};
+use std::collections::BTreeSet;
+
+const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/api.openapi.json");
+
+#[test]
+fn the_openapi_document_is_that_of_the_table() {
+    let made = format!("{:#}\n", *DESCRIPTION);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(DOCUMENT, &made).expect("written");
+    }
+    let known = std::fs::read_to_string(DOCUMENT).expect("docs/schema/api.openapi.json");
+    assert!(
+        known == made,
+        "docs/schema/api.openapi.json is out of date: run UPDATE_GOLDEN=1 cargo test -p weir-control --lib openapi"
+    );
+}
+
+#[test]
+fn operations_are_named_and_described() {
+    let mut names = BTreeSet::new();
+    for operation in all() {
+        let what = format!("{} {}", operation.method, operation.path);
+        assert!(names.insert(operation.id), "{what}: {} twice", operation.id);
+        assert!(
+            !operation.tag.is_empty() && !operation.summary.is_empty(),
+            "{what}"
+        );
+        assert!(operation.path.starts_with("/api/v1/"), "{what}");
+    }
+}
+
+#[test]
+fn every_reference_of_the_document_leads_somewhere() {
+    fn walk(value: &Value, root: &Value) {
+        match value {
+            Value::Object(fields) => {
+                if let Some(Value::String(reference)) = fields.get("$ref") {
+                    let pointer = reference
+                        .strip_prefix('#')
+                        .expect("a reference into the document");
+                    assert!(root.pointer(pointer).is_some(), "{reference}");
+                }
+                fields.values().for_each(|it| walk(it, root));
+            }
+            Value::Array(items) => items.iter().for_each(|it| walk(it, root)),
+            _ => {}
+        }
+    }
+    walk(&DESCRIPTION, &DESCRIPTION);
+}
+
+/// Which roles may make each call, with their rights everywhere. A call that is not here fails the test.
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("listResources", READERS),
+    ("createResource", &["write", "admin", "operator"]),
+    ("getResource", READERS),
+    ("putResource", &["write", "admin", "operator"]),
+    ("deleteResource", &["write", "admin", "operator"]),
+    ("importOpenapi", &["write", "admin", "operator"]),
+    ("listCommits", HISTORIANS),
+    ("getDiff", HISTORIANS),
+    ("rollback", ADMIN),
+    ("listGateways", READERS),
+    ("reportGateway", &["gateway", "admin"]),
+    ("followConfiguration", &["gateway", "admin"]),
+    ("listUsers", ADMIN),
+    ("addUser", ADMIN),
+    ("removeUser", ADMIN),
+    ("listAudit", &["admin", "auditor"]),
+    ("getOpenapi", EVERYBODY),
+];
+const ADMIN: &[&str] = &["admin"];
+const READERS: &[&str] = &["read", "write", "admin", "viewer", "api-owner", "operator"];
+const HISTORIANS: &[&str] = &[
+    "read",
+    "write",
+    "admin",
+    "viewer",
+    "api-owner",
+    "operator",
+    "auditor",
+];
+const EVERYBODY: &[&str] = &[
+    "gateway",
+    "read",
+    "write",
+    "admin",
+    "viewer",
+    "api-owner",
+    "approver",
+    "operator",
+    "portal-admin",
+    "auditor",
+    "analyst",
+];
+
+#[test]
+fn each_role_may_call_what_the_table_says() {
+    let operations = all();
+    for operation in &operations {
+        let found = ALLOWED.iter().find(|(id, _)| *id == operation.id);
+        let (_, allowed) = found.unwrap_or_else(|| panic!("{}: who may call it?", operation.id));
+        for role in Role::all() {
+            let (caller, path) = (
+                caller(role, Scope::Everything),
+                operation.path.replace(['{', '}'], ""),
+            );
+            let may = operation.refusal(&caller, &path).is_none();
+            assert_eq!(
+                may,
+                allowed.contains(&role.as_str()),
+                "{} as {}",
+                operation.id,
+                role.as_str()
+            );
+        }
+    }
+    for (id, _) in ALLOWED {
+        assert!(
+            operations.iter().any(|it| it.id == *id),
+            "{id}: there is no such call"
+        );
+    }
+}
+
+fn caller(role: Role, scope: Scope) -> Caller {
+    Caller::User(Arc::new(User {
+        name: "x".to_owned(),
+        token_hash: TokenHash::of("x"),
+        rights: vec![Right { role, scope }],
+        created: 0,
+    }))
+}

@@ -1,6 +1,7 @@
 //! Taking connections in: from a listener's queue to a task of their own, if there is room.
 
 use crate::connection::{self, Addresses};
+use crate::panics::AbortOnPanic;
 use crate::proxy_protocol::{self, ProxyHeader};
 use crate::stream;
 use crate::worker::{ConnectionGuard, HOUSEKEEPING, ListenerKind, Worker};
@@ -22,6 +23,7 @@ pub async fn listen(
     mut drain: watch::Receiver<bool>,
 ) {
     let Ok(local) = listener.local_addr() else { return };
+    let _alive = AbortOnPanic("a listener");
     let mut warned_at: Option<Instant> = None;
     loop {
         let accepted = tokio::select! {

@@ -93,6 +93,18 @@ enum ReadEvent {
     Full,
 }
 
+/// Resets a connection whose call panics: its client must not take what it got for the whole.
+struct ResetOnPanic<'c>(&'c mut Client);
+
+impl Drop for ResetOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let gone = WriteHalf::Stream(Rc::default());
+            std::mem::replace(&mut self.0.write, gone).reset();
+        }
+    }
+}
+
 /// Serves a connection until it ends.
 pub async fn serve(registration: ConnectionGuard, stream: TcpStream, addresses: Addresses, is_tls: bool) {
     let worker = registration.attach().await;
@@ -125,7 +137,7 @@ pub async fn serve(registration: ConnectionGuard, stream: TcpStream, addresses: 
     };
     let after = match client.tls.as_ref().is_some_and(|tls| tls.is_http2) {
         true => Http1Exit::Http2,
-        false => client.serve_requests(&worker).await,
+        false => ResetOnPanic(&mut client).0.serve_requests(&worker).await,
     };
     let after = match after {
         // In a place of its own: HTTP/1.1 connections need no room for it.

@@ -6,6 +6,7 @@ use crate::h3::endpoint::{Common, Http3};
 use crate::health::{self, HealthNotifier};
 use crate::limits::Limits;
 use crate::log_sinks::LogSinks;
+use crate::panics::{AbortOnPanic, WORKER_THREADS};
 use crate::proxy_protocol::ProxyProtocolTrust;
 use crate::stream::StreamListen;
 use crate::worker;
@@ -199,6 +200,7 @@ impl Gateway {
         let tries_http3 = index == 0 && shared.http3.is_some();
         let (started, starting) = mpsc::sync_channel(1);
         let work = move || {
+            let _alive = AbortOnPanic("a worker");
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build_local(tokio::runtime::LocalOptions::default());
@@ -220,7 +222,7 @@ impl Gateway {
             }
         };
         let thread = std::thread::Builder::new()
-            .name(format!("weir-worker-{index}"))
+            .name(format!("{WORKER_THREADS}{index}"))
             .spawn(work)?;
         self.threads().push(thread);
         starting

@@ -34,6 +34,7 @@ mod log_sinks;
 mod multiplex;
 mod object_pool;
 mod pace;
+pub mod panics;
 mod pool;
 mod proxy_protocol;
 mod reader;

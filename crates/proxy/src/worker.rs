@@ -246,6 +246,9 @@ impl ConnectionGuard {
 impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         self.worker.connections.borrow_mut().remove(self.key);
+        if std::thread::panicking() {
+            self.worker.metrics.panics.increment();
+        }
         if self.is_counted {
             self.worker.metrics.connections_active.decrement();
         }

@@ -69,6 +69,16 @@ struct Name {
     is_wanted: Cell<bool>,
 }
 
+/// A look-up under way, which is over when this is dropped: after a panic, too.
+struct Looking(Rc<Name>);
+
+impl Drop for Looking {
+    fn drop(&mut self) {
+        self.0.looking.set(false);
+        self.0.done.notify_waiters();
+    }
+}
+
 /// A worker's resolver.
 pub struct Resolver {
     system: System,
@@ -192,8 +202,10 @@ impl Resolver {
         }
         name.is_wanted.set(false);
         let (resolver, name, text) = (Rc::clone(self), Rc::clone(name), text.to_owned());
+        let looking = Looking(name);
         tokio::task::spawn_local(async move {
-            let found = resolver.query(&name, &text, srv).await;
+            let name = &*looking.0;
+            let found = resolver.query(name, &text, srv).await;
             let good_until = |ttl: Duration| Instant::now() + ttl;
             let mut answer = name.answer.borrow_mut();
             match (found, &mut *answer) {
@@ -210,9 +222,6 @@ impl Resolver {
                     *answer = Some(none);
                 }
             }
-            drop(answer);
-            name.looking.set(false);
-            name.done.notify_waiters();
         });
     }
 

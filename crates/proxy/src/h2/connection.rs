@@ -126,6 +126,27 @@ pub struct State {
     pub table_is_due: bool,
 }
 
+/// Ends a connection whose state a panic has left half changed: what is written next may be no frame.
+struct EndOnPanic<'s>(&'s mut State);
+
+impl Drop for EndOnPanic<'_> {
+    fn drop(&mut self) {
+        self.0.is_over = true;
+        self.0.wake_driver();
+    }
+}
+
+/// Ends the streams of a connection whose driver panics: their calls would wait for a task that is gone.
+pub struct LoseOnPanic(pub Rc<Connection>);
+
+impl Drop for LoseOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.with(State::lose);
+        }
+    }
+}
+
 impl Connection {
     /// A connection of these halves; what was read of it already is in `inbox`.
     pub fn new(
@@ -180,7 +201,12 @@ impl Connection {
 
     /// Does something with the state.
     pub fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
-        work(&mut self.0.borrow_mut())
+        let mut state = self.0.borrow_mut();
+        let guard = EndOnPanic(&mut state);
+        let result = work(guard.0);
+        // Costs nothing but where a panic unwinds.
+        std::mem::forget(guard);
+        result
     }
 
     /// Takes in what has come. Ready once the connection is over; it may still have to say why.

@@ -300,6 +300,23 @@ impl Http2Pool {
     }
 }
 
+/// Tells those that wait for a connection that there will be none, if the task that makes it panics.
+struct FailOnPanic<'o>(&'o Worker, &'o PoolKey, &'o PendingConnect);
+
+impl Drop for FailOnPanic<'_> {
+    fn drop(&mut self) {
+        let Self(worker, key, opening) = *self;
+        if !std::thread::panicking() || opening.result.get().is_some() {
+            return;
+        }
+        if let Some(entry) = worker.streams.entries.borrow_mut().get_mut(key) {
+            entry.opening = None;
+        }
+        opening.result.set(Some(Err(io::ErrorKind::ConnectionReset)));
+        opening.is_over.notify_waiters();
+    }
+}
+
 /// Makes a connection, tells those that wait for it, and drives it until it ends.
 async fn open(
     worker: Rc<Worker>,
@@ -308,6 +325,7 @@ async fn open(
     mut timer: Timer,
     opening: Rc<PendingConnect>,
 ) {
+    let _waiters = FailOnPanic(&worker, &key, &opening);
     let shaken = {
         let mut shaking = std::pin::pin!(shake(&worker, &key, met));
         std::future::poll_fn(|context| match shaking.as_mut().poll(context) {
@@ -354,6 +372,7 @@ async fn open(
     };
     let metrics = &worker.metrics;
     let _open = CountedOpen::new(metrics);
+    let _streams = connection::LoseOnPanic(Rc::clone(&wire));
     driver::drive(&wire, || kept.strong_count() > 0).await;
     if let Some(kept) = kept.upgrade() {
         kept.is_closed.set(true);

@@ -44,6 +44,7 @@ pub async fn serve(worker: &Rc<Worker>, client: Client) {
         max_head_bytes: limits.max_head_bytes,
     };
     let connection = connection::Connection::new(worker, (read, write), inbox, Role::Server, settings);
+    let _streams = connection::LoseOnPanic(Rc::clone(&connection));
     let mut carrier = Streams { connection };
     match carrier.greet(worker).await {
         true => {

@@ -9,6 +9,7 @@ use super::handshake::{self, TlsAcceptor};
 use super::server;
 use super::stream_io::code;
 use crate::gateway::Shared;
+use crate::panics::AbortOnPanic;
 use crate::worker::{ConnectionGuard, Worker};
 use h3::error::Code;
 use quinn::{Endpoint, EndpointConfig, Incoming, ServerConfig, TokioRuntime, TransportConfig, VarInt};
@@ -127,6 +128,7 @@ pub fn open(shared: &Arc<Shared>, sockets: Vec<UdpSocket>) -> Vec<Endpoint> {
 /// Takes connections until draining begins.
 pub async fn accept(worker: Rc<Worker>, endpoint: Endpoint, mut drain: watch::Receiver<bool>) {
     let Ok(local) = endpoint.local_addr() else { return };
+    let _alive = AbortOnPanic("a listener for QUIC");
     loop {
         let incoming = tokio::select! {
             incoming = endpoint.accept() => incoming,

@@ -243,6 +243,9 @@ impl ActiveStream {
 
 impl Drop for ActiveStream {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.worker.metrics.panics.increment();
+        }
         let live = self.0.live.get() - 1;
         self.0.live.set(live);
         if live == 0 {

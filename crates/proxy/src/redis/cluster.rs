@@ -32,6 +32,17 @@ pub struct Cluster {
     done: Notify,
 }
 
+/// A look for the slots under way, which is over when this is dropped: after a panic, too.
+struct Looking(Rc<Cluster>);
+
+impl Drop for Looking {
+    fn drop(&mut self) {
+        self.0.looked.set(Some(Instant::now()));
+        self.0.looking.set(false);
+        self.0.done.notify_waiters();
+    }
+}
+
 /// Where a server says that a call is to be sent.
 pub enum Redirect {
     /// There, from now on.
@@ -134,13 +145,8 @@ impl Cluster {
         if is_fresh || self.looking.replace(true) {
             return;
         }
-        let cluster = Rc::clone(self);
-        tokio::task::spawn_local(async move {
-            cluster.look().await;
-            cluster.looked.set(Some(Instant::now()));
-            cluster.looking.set(false);
-            cluster.done.notify_waiters();
-        });
+        let looking = Looking(Rc::clone(self));
+        tokio::task::spawn_local(async move { looking.0.look().await });
     }
 
     /// Asks one server after the other until one tells.

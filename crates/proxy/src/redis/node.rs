@@ -7,6 +7,7 @@
 use super::RedisContext;
 use super::connect::{ReadyConnection, connect};
 use super::resp::{self, MAX_REPLY, Value};
+use crate::panics::supervise;
 use crate::timer::{Timer, later};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -101,7 +102,13 @@ impl Node {
             }),
             wake: Notify::new(),
         });
-        tokio::task::spawn_local(drive(Rc::clone(&node)));
+        let (driven, recovered) = (Rc::clone(&node), Rc::clone(&node));
+        supervise(
+            "a connection to a Redis",
+            FIRST_PAUSE,
+            move || drive(Rc::clone(&driven)),
+            move || recovered.recover(),
+        );
         node
     }
 
@@ -181,6 +188,15 @@ impl Node {
         state.unsent = Vec::new();
         // Who waits learns of it by the loss of what was to bring the answer.
         state.waiting.clear();
+    }
+
+    /// Fails all that wait, after the task has panicked.
+    fn recover(&self) {
+        self.enter_down(&io::ErrorKind::ConnectionAborted.into());
+        self.state.borrow_mut().waker = None;
+        if self.phase() == Phase::Down {
+            self.state.borrow_mut().phase = Phase::Idle;
+        }
     }
 
     fn enter_idle(&self) {

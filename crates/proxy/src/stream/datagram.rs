@@ -10,6 +10,7 @@ use super::any_address::AnyAddress;
 use super::connect::{HealthHandle, TargetRequest};
 use super::report::SessionRecord;
 use crate::connection::Addresses;
+use crate::panics::AbortOnPanic;
 use crate::timer::Timer;
 use crate::worker::{ConnectionGuard, Worker};
 use std::cell::{Cell, OnceCell, RefCell};
@@ -65,6 +66,22 @@ struct Session {
     waker: RefCell<Option<Waker>>,
 }
 
+/// A session that is in the listener's table, until this is dropped: after a panic, too.
+struct OpenSession<'s>(&'s Listener, Addresses);
+
+impl Drop for OpenSession<'_> {
+    fn drop(&mut self) {
+        let Self(listener, addresses) = *self;
+        let mut sessions = listener.sessions.borrow_mut();
+        sessions.remove(&key(addresses));
+        if sessions.is_empty() {
+            listener.is_empty.notify_waiters();
+        }
+        let open = &listener.worker.datagram_sessions;
+        open.set(open.get().saturating_sub(1));
+    }
+}
+
 /// Takes datagrams until the gateway drains, and then those of open sessions only.
 pub async fn listen(worker: Rc<Worker>, socket: std::net::UdpSocket, mut drain: watch::Receiver<bool>) {
     let opened = UdpSocket::from_std(socket).and_then(|socket| {
@@ -75,6 +92,7 @@ pub async fn listen(worker: Rc<Worker>, socket: std::net::UdpSocket, mut drain: 
         Ok(opened) => opened,
         Err(error) => return tracing::error!(%error, "a listener for datagrams cannot be used"),
     };
+    let _alive = AbortOnPanic("a listener for datagrams");
     let listener = Rc::new(Listener {
         worker,
         socket,
@@ -186,15 +204,11 @@ impl Listener {
     ) {
         let worker = registration.attach().await;
         let mut report = SessionRecord::new(&worker, StreamKind::Udp, addresses);
+        let open = OpenSession(&self, addresses);
         let ended = self.carry(&session, addresses, &mut report).await;
         report.carried(session.bytes_sent.take(), 0);
-        self.sessions.borrow_mut().remove(&key(addresses));
-        let open = &worker.datagram_sessions;
-        open.set(open.get().saturating_sub(1));
+        drop(open);
         report.end(ended.unwrap_or_else(|early| early));
-        if self.sessions.borrow().is_empty() {
-            self.is_empty.notify_waiters();
-        }
     }
 
     async fn carry(

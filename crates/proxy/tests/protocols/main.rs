@@ -24,6 +24,7 @@ mod limits;
 mod malformed;
 mod many;
 mod marks;
+mod panics;
 mod quic;
 mod relay;
 mod stand;

@@ -17,7 +17,8 @@ use weir_plugin::{
 /// a `.` at its end. `settle`: takes the trailer `x-status`, tells it at the end of the body and, where the head is held
 /// for so many bytes (0: it is not), makes it the status; with `lets_go` a larger body goes on. `wait_ms`: waits before
 /// it goes on. `to`: sends the call to this service. `copy_to`: sends a message to this port beside the call. `ask`: asks the server at this port for half a second at most, tells the
-/// answer in a request header. `log`: tells of calls in a log (see `log_target`).
+/// answer in a request header. `log`: tells of calls in a log (see `log_target`). `panic`: panics on calls of this path, in
+/// `panic_in` (`request`, `response` or `body`).
 pub struct Puppet;
 
 struct PuppetFilter {
@@ -37,6 +38,7 @@ struct PuppetFilter {
     copy_to: Option<u16>,
     ask: Option<u16>,
     log: Option<(Arc<LogTarget>, usize)>,
+    panic: Option<(String, String)>,
 }
 
 /// That a call has waited.
@@ -53,6 +55,17 @@ impl BodyFilter for Double {
     fn end(&mut self, out: &mut Vec<u8>) {
         out.push(b'.');
     }
+}
+
+/// Panics.
+struct Panic;
+
+impl BodyFilter for Panic {
+    fn piece(&mut self, _: &[u8], _: &mut Vec<u8>) {
+        panic!("{}", super::ON_PURPOSE);
+    }
+
+    fn end(&mut self, _: &mut Vec<u8>) {}
 }
 
 /// Looks for a status in the trailers.
@@ -114,7 +127,19 @@ impl Plugin for Puppet {
             copy_to: config["copy_to"].as_u64().map(|port| port as u16),
             ask: config["ask"].as_u64().map(|port| port as u16),
             log: super::log_target(&config["log"]),
+            panic: text("panic").map(|path| (path, text("panic_in").unwrap_or_default())),
         }))
+    }
+}
+
+impl PuppetFilter {
+    fn is_to_panic(&self, phase: &str, exchange: &Exchange) -> bool {
+        let on = |(path, at): &(String, String)| at == phase && exchange.request.raw_path == path.as_bytes();
+        self.panic.as_ref().is_some_and(on)
+    }
+
+    fn panic_in(&self, phase: &str, exchange: &Exchange) {
+        assert!(!self.is_to_panic(phase, exchange), "{}", super::ON_PURPOSE);
     }
 }
 
@@ -149,6 +174,7 @@ impl Filter for PuppetFilter {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        self.panic_in("request", exchange);
         for (name, value) in &self.set {
             exchange.request.headers.set(name.as_bytes(), value.as_bytes());
         }
@@ -206,6 +232,10 @@ impl Filter for PuppetFilter {
     }
 
     fn on_response(&self, exchange: &mut Exchange) {
+        self.panic_in("response", exchange);
+        if self.is_to_panic("body", exchange) {
+            exchange.response.body_filters.push(Panic);
+        }
         for (name, value) in &self.set {
             exchange.response.headers.set(name.as_bytes(), value.as_bytes());
         }

@@ -26,6 +26,9 @@ pub use wire::{Ended, Message, Wire};
 
 use std::time::{Duration, Instant};
 
+/// What filters panic with if they are told to.
+pub const ON_PURPOSE: &str = "on purpose";
+
 /// How long a test waits for anything before it fails.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 

@@ -66,6 +66,7 @@ metrics! {
     Requests = "weir_requests_total", Counter, "Requests answered or given up, on any route or none.";
     ClientConnections = "weir_client_connections_total", Counter, "Client connections accepted.";
     ClientConnectionsRefused = "weir_client_connections_refused_total", Counter, "Client connections closed at once, as a worker had as many as it may.";
+    Panics = "weir_panics_total", Counter, "Connections and calls that a panic has ended.";
     Http3Connections = "weir_http3_connections_total", Counter, "Client connections that speak HTTP/3, which count among all.";
     ClientConnectionsActive = "weir_client_connections_active", Gauge, "Client connections open now.";
     BytesIn = "weir_received_bytes_total", Counter, "Bytes of requests received from clients.";

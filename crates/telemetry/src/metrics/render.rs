@@ -91,6 +91,7 @@ impl Scrape {
         out.single(Metric::Requests, totals.requests)?;
         out.single(Metric::ClientConnections, totals.connections_accepted)?;
         out.single(Metric::ClientConnectionsRefused, totals.connections_refused)?;
+        out.single(Metric::Panics, totals.panics)?;
         out.single(Metric::Http3Connections, totals.http3_connections)?;
         out.single(Metric::ClientConnectionsActive, totals.connections_active)?;
         out.single(Metric::BytesIn, totals.bytes_in)?;

@@ -21,6 +21,8 @@ pub struct WorkerMetrics {
     pub connections_accepted: Counter,
     /// Client connections closed at once, as there was no room for them.
     pub connections_refused: Counter,
+    /// Connections and calls that a panic has ended.
+    pub panics: Counter,
     /// Those of them that speak HTTP/3.
     pub http3_connections: Counter,
     /// Client connections open now.
@@ -50,6 +52,7 @@ impl WorkerMetrics {
             bytes_out: Counter::default(),
             connections_accepted: Counter::default(),
             connections_refused: Counter::default(),
+            panics: Counter::default(),
             http3_connections: Counter::default(),
             connections_active: Gauge::default(),
             upstream_connections_opened: Counter::default(),
@@ -126,6 +129,8 @@ pub struct Totals {
     pub connections_accepted: u64,
     /// Client connections closed at once, as there was no room for them.
     pub connections_refused: u64,
+    /// Connections and calls that a panic has ended.
+    pub panics: u64,
     /// Those of them that speak HTTP/3.
     pub http3_connections: u64,
     /// Client connections open now.
@@ -153,6 +158,7 @@ impl Totals {
             (&mut self.bytes_out, worker.bytes_out.get()),
             (&mut self.connections_accepted, worker.connections_accepted.get()),
             (&mut self.connections_refused, worker.connections_refused.get()),
+            (&mut self.panics, worker.panics.get()),
             (&mut self.http3_connections, worker.http3_connections.get()),
             (&mut self.connections_active, worker.connections_active.get()),
             (

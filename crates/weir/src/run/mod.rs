@@ -9,6 +9,7 @@ mod health;
 mod logs;
 mod managed;
 mod metrics_endpoints;
+mod panics;
 mod plan;
 mod proxy;
 mod trust;
@@ -41,6 +42,7 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
             tracing_subscriber::EnvFilter::try_from_env("WEIR_LOG").unwrap_or_else(|_| "info".into()),
         )
         .init();
+    panics::install_hook();
     let plan = RunMode::of(&args)?;
     let caches = Caches::default();
     let log_folder = logs::folder(&args)?;

@@ -2,15 +2,18 @@
 //! begin of one.
 #![no_main]
 
+#[allow(dead_code)]
+#[path = "../../crates/http1/tests/checks/mod.rs"]
+mod checks;
 #[path = "../support/frames.rs"]
 mod frames;
 #[path = "../support/hops.rs"]
 mod hops;
 
 use arbitrary::Arbitrary;
+use checks::http1_answer;
 use frames::Step;
 use weir_proxy::connection_fuzzing::USUAL_ROUNDS;
-use weir_proxy::fuzzing::http1_answer;
 use weir_proxy::http2_fuzzing::http2_answers;
 
 #[derive(Debug, Arbitrary)]

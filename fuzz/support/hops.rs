@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use weir_model::Model;
 use weir_plugin::uri::NormalForm;
-use weir_plugin::dialect::Voice;
+use weir_plugin::error_renderer::ErrorRenderer;
 use weir_plugin::{Exchange, Refusal, Reply};
 use weir_proxy::connection_fuzzing::{Hops, Upstreams};
 use weir_snapshot::{PersistentState, Snapshot, compile};
@@ -12,7 +12,7 @@ use weir_snapshot::{PersistentState, Snapshot, compile};
 /// Refusals as one word each.
 struct Words;
 
-impl Voice for Words {
+impl ErrorRenderer for Words {
     fn render(&self, refusal: &Refusal, _: &Exchange) -> Reply {
         Reply::new(refusal.status, "text/plain", refusal.kind.as_str().to_owned())
     }
@@ -35,7 +35,7 @@ pub fn hear(conversation: impl FnOnce(&Hops) -> Vec<u8>) -> Vec<u8> {
 /// they are answered after a look at the body; `/s` and `/t` go to an upstream that says what it is told to, over HTTP/1.1 and
 /// HTTP/2; everything else has no route.
 fn hops() -> Hops {
-    let dialect: Arc<dyn Voice> = Arc::new(Words);
+    let renderer: Arc<dyn ErrorRenderer> = Arc::new(Words);
     let plugin = |name: &str, config: Value| json!([{"use": {"name": name, "config": config}}]);
     let first = |Upstreams { second, scripted }: Upstreams| {
         let to = |path: &str, service: &str, plugins: Value| json!({
@@ -64,7 +64,7 @@ fn hops() -> Hops {
             {"name": "all", "match": [{}], "to": {"unavailable": 503}, "plugins": plugin("request-termination", json!({"status": 200, "echo": true}))},
         ],
     }));
-    Hops::new(&dialect, first, second)
+    Hops::new(&renderer, first, second)
 }
 
 fn snapshot(model: Value) -> Snapshot {

@@ -5,8 +5,6 @@ pub mod fuzzing;
 use crate::buffer::Inbox;
 use crate::forward::Background;
 use crate::forwarded;
-use crate::h1;
-use crate::h1::request::{self, Parsed, RequestHead};
 use crate::h2::server as h2_server;
 use crate::multiplex::stream::Stream;
 use crate::reader::Reader;
@@ -24,6 +22,7 @@ use std::task::{Poll, ready};
 use std::time::{Duration, Instant};
 use tokio::io::AsyncWrite;
 use tokio::net::TcpStream;
+use weir_http1::request::{self, Parsed, RequestHead};
 use weir_plugin::{Exchange, Refusal, RefusalKind};
 use weir_snapshot::{CHALLENGE_PROTOCOL, ServerIdentity};
 use weir_telemetry::metrics::ProtocolError;
@@ -272,7 +271,7 @@ impl Client {
                 self.reader.inbox.consume(2);
             }
             let bytes = self.reader.inbox.bytes();
-            if !bytes.is_empty() && (looked_at == 0 || h1::ends_a_head(bytes, looked_at)) {
+            if !bytes.is_empty() && (looked_at == 0 || weir_http1::ends_a_head(bytes, looked_at)) {
                 match request::parse(bytes, exchange) {
                     Ok(Parsed::Head(head)) => {
                         let refusal = check_size(&head, exchange, limits);
@@ -281,7 +280,7 @@ impl Client {
                     }
                     Ok(Parsed::Partial) => {}
                     Err(_) if is_first && bytes.starts_with(h2_server::PREFACE) => return HeadEvent::Http2,
-                    Err(_) if is_first && !h1::names_http(bytes) => {
+                    Err(_) if is_first && !weir_http1::names_http(bytes) => {
                         worker.metrics.protocol_error(ProtocolError::BadRequest);
                         return HeadEvent::Closed;
                     }

@@ -1,11 +1,11 @@
 //! The request as the upstream sees it: target, Host, `X-Forwarded-*` and `Via`.
 
-use crate::reply::push_header;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::net::IpAddr;
 use std::ops::Range;
 use std::rc::Rc;
+use weir_http1::fields::push_header;
 use weir_model::{PathJoin, PathRewrite};
 use weir_plugin::headers::is_value;
 use weir_plugin::{Exchange, Headers, Request, client_header_bit, uri};
@@ -126,17 +126,6 @@ pub fn is_plain(forwarded: &ForwardedHeaderPolicy, exchange: &Exchange) -> bool 
     let request = &exchange.request;
     let drops_some = forwarded.drop_forwarded && request.headers.contains(b"forwarded");
     forwarded.standard && !drops_some && request.client == request.peer.ip()
-}
-
-/// Whether a header tells about the client, as those do that the gateway sets itself.
-#[inline]
-pub fn is_forwarded(name: &[u8]) -> bool {
-    // Few names begin like this.
-    matches!(name, [b'x' | b'X', b'-', _, ..])
-        && (name
-            .get(..12)
-            .is_some_and(|start| start.eq_ignore_ascii_case(b"x-forwarded-"))
-            || name.eq_ignore_ascii_case(b"x-real-ip"))
 }
 
 /// The `X-Forwarded-*` lines of a connection's last call, but those that tell of its path: most of its calls have the

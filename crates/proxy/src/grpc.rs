@@ -1,11 +1,11 @@
 //! What the gateway must know of gRPC: which calls are gRPC, until when they are wanted, and what a status means
 //! where the gateway answers itself.
 
-use crate::h1::{self, status};
 use crate::multiplex::fields::StreamRequest;
 use crate::multiplex::stream::Stream;
 use std::io;
 use std::time::Duration;
+use weir_http1::status;
 use weir_plugin::{Exchange, Headers};
 
 /// `DEADLINE_EXCEEDED`.
@@ -36,7 +36,7 @@ pub fn deadline(asked: &StreamRequest) -> Option<Duration> {
 /// Reads a `grpc-timeout`: at most eight digits and a unit.
 fn parse_timeout(text: &[u8]) -> Option<Duration> {
     let (unit, digits) = text.split_last()?;
-    let count = h1::parse_length(digits).filter(|_| digits.len() <= 8)?;
+    let count = weir_http1::fields::parse_length(digits).filter(|_| digits.len() <= 8)?;
     Some(match unit {
         b'H' => Duration::from_secs(count * 3600),
         b'M' => Duration::from_secs(count * 60),
@@ -50,7 +50,7 @@ fn parse_timeout(text: &[u8]) -> Option<Duration> {
 
 /// Reads a `grpc-status`.
 pub fn read_status(text: &[u8]) -> Option<u16> {
-    let code = h1::parse_length(text)?;
+    let code = weir_http1::fields::parse_length(text)?;
     u16::try_from(code).ok()
 }
 

@@ -5,7 +5,7 @@
 //! own upstream connections and its own counters. A request holds one snapshot from its first byte to its log
 //! line. The life of a request, by file: [`worker`] accepts, `connection` reads heads and keeps the connection
 //! alive, `serve` finds the route and runs the chain, `forward` chooses a target and carries request and
-//! response, `h1` knows the wire format; `multiplex` makes of every stream of HTTP/2 (`h2`) and HTTP/3 (`h3`) a client
+//! response; `multiplex` makes of every stream of HTTP/2 (`h2`) and HTTP/3 (`h3`) a client
 //! of its own, and of every stream to an upstream a connection. What is no HTTP goes through `stream`. Beside calls
 //! work `health` and `dns`, and for filters that ask for it `question`, `redis`, `shelf` (disks) and `log_out`.
 //!
@@ -25,10 +25,13 @@ mod forwarded;
 mod gateway;
 mod gateway_headers;
 mod grpc;
-mod h1;
 mod h2;
 mod h3;
 pub mod health;
+#[cfg(test)]
+#[allow(dead_code, reason = "only what clients hear is checked here")]
+#[path = "../../http1/tests/checks/mod.rs"]
+mod http1_checks;
 mod limits;
 mod log_sinks;
 mod multiplex;
@@ -42,7 +45,6 @@ mod redis;
 mod reply;
 mod report;
 mod request_body;
-mod request_target;
 mod serve;
 mod stream;
 mod subrequest;
@@ -57,7 +59,6 @@ pub use connection::fuzzing as connection_fuzzing;
 pub use disk_cache::WorkerDiskCaches;
 pub use dns::NameServers;
 pub use gateway::{ErrorRenderers, Gateway, GatewayOptions, ListenAddresses, PublishedSnapshot};
-pub use h1::fuzzing;
 pub use h2::fuzzing as http2_fuzzing;
 pub use h3::endpoint::Http3;
 pub use h3::fuzzing as http3_fuzzing;

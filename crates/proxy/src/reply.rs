@@ -3,12 +3,13 @@
 use crate::forward::Background;
 use crate::forwarded;
 use crate::grpc;
-use crate::h1::body::BodyCursor;
-use crate::h1::status;
 use crate::serve::{ConnectionFate, RequestContext};
 use crate::transport::WriteHalf;
 use std::io;
 use std::time::SystemTime;
+use weir_http1::body::BodyCursor;
+use weir_http1::fields::push_header;
+use weir_http1::status;
 use weir_plugin::{Headers, Refusal, RefusalKind, Reply};
 use weir_snapshot::{Chain, ForwardedHeaderPolicy, Route};
 use weir_telemetry::metrics;
@@ -274,16 +275,6 @@ impl RequestContext<'_> {
             _ => {}
         }
     }
-}
-
-/// Writes one header line.
-#[inline]
-pub fn push_header(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
-    out.reserve(name.len() + value.len() + 4);
-    out.extend_from_slice(name);
-    out.extend_from_slice(b": ");
-    out.extend_from_slice(value);
-    out.extend_from_slice(b"\r\n");
 }
 
 /// Writes `Via` (RFC 9110, 7.6.3).

@@ -2,14 +2,14 @@
 //! is only passed on goes through `forward::pump`.
 
 use crate::forward::Background;
-use crate::h1::Framing;
-use crate::h1::body::BodyCursor;
-use crate::h1::chunked::Piece;
 use crate::pace::Pace;
 use crate::serve::{RequestContext, ShortCircuit};
 use std::io;
 use std::task::Poll;
 use std::time::Instant;
+use weir_http1::Framing;
+use weir_http1::body::BodyCursor;
+use weir_http1::chunked::Piece;
 use weir_plugin::{MAX_VARIABLE_BODY, Refusal, RefusalKind};
 
 /// The answer to `Expect: 100-continue`.

@@ -2,9 +2,6 @@
 
 use crate::connection::Client;
 use crate::grpc;
-use crate::h1::Framing;
-use crate::h1::body::BodyCursor;
-use crate::h1::request::RequestHead;
 use crate::pace::Pace;
 use crate::report::RequestRecord;
 use crate::request_body::RequestBody;
@@ -13,6 +10,9 @@ use crate::worker::{Worker, WorkerSnapshot};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
+use weir_http1::Framing;
+use weir_http1::body::BodyCursor;
+use weir_http1::request::RequestHead;
 use weir_model::Dialect;
 use weir_plugin::uri::NormalForm;
 use weir_plugin::{Exchange, Refusal, RefusalKind, Reply};

@@ -1,9 +1,6 @@
 //! Asking other servers for filters: one call with a bounded answer, over the worker's pool.
 
 use crate::buffer::Buffers;
-use crate::h1::body::BodyCursor;
-use crate::h1::chunked::Piece;
-use crate::h1::response;
 use crate::pool::{PoolKey, UpstreamConnection};
 use crate::serve::{RequestContext, ShortCircuit};
 use crate::timer::Timer;
@@ -15,6 +12,9 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::Instant;
 use tokio::io::AsyncWriteExt;
+use weir_http1::body::BodyCursor;
+use weir_http1::chunked::Piece;
+use weir_http1::response;
 use weir_model::KeepalivePool;
 use weir_plugin::{Response, Subrequest, SubrequestResponse, Verify};
 

@@ -258,8 +258,8 @@ fn worker(renderer: &Arc<dyn ErrorRenderer>, snapshot: Snapshot) -> (Rc<Worker>,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::h1::fuzzing::http1_answer;
     use crate::h2::fuzzing::http2_answers;
+    use crate::http1_checks::http1_answer;
     use serde_json::{Value, json};
     use weir_plugin::uri::NormalForm;
     use weir_plugin::{Exchange, Reply};

@@ -5,9 +5,6 @@ use super::pump::{Background, Pump, write_all};
 use super::{AttemptResult, Failure, ForwardPlan, InFlightGuard};
 use crate::buffer::Inbox;
 use crate::grpc;
-use crate::h1::body::BodyCursor;
-use crate::h1::response::{self, ResponseHead};
-use crate::h1::{self, Framing};
 use crate::multiplex::stream::Stream;
 use crate::pool::{PoolKey, UpstreamConnection};
 use crate::serve::{ConnectionFate, RequestContext, ShortCircuit};
@@ -16,6 +13,9 @@ use crate::worker::Worker;
 use std::io;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
+use weir_http1::Framing;
+use weir_http1::body::BodyCursor;
+use weir_http1::response::{self, ResponseHead};
 use weir_plugin::{RefusalKind, Response};
 use weir_snapshot::Target;
 use weir_telemetry::metrics::ProtocolError;
@@ -286,7 +286,7 @@ impl RequestContext<'_> {
         loop {
             let inbox = &mut attempt.connection.inbox;
             let bytes = inbox.bytes();
-            if !bytes.is_empty() && (looked_at == 0 || h1::ends_a_head(bytes, looked_at)) {
+            if !bytes.is_empty() && (looked_at == 0 || weir_http1::ends_a_head(bytes, looked_at)) {
                 match response::parse(inbox.bytes(), to_head, &mut self.exchange.response) {
                     Ok(Some(head)) => return Awaited::Head(head),
                     Ok(None) => {}

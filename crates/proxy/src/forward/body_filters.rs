@@ -1,9 +1,9 @@
 //! Passing on the body of a response that filters work on.
 
 use super::pump::Background;
-use crate::h1::{Framing, chunked};
 use crate::serve::RequestContext;
 use std::io;
+use weir_http1::{Framing, chunked};
 use weir_plugin::Headers;
 
 impl RequestContext<'_> {

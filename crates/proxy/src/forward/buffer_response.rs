@@ -2,12 +2,12 @@
 
 use super::attempt::Attempt;
 use super::pump::Background;
-use crate::h1::Framing;
-use crate::h1::body::BodyCursor;
-use crate::h1::chunked::Piece;
-use crate::h1::response::ResponseHead;
 use crate::serve::{ConnectionFate, RequestContext, ShortCircuit};
 use std::io;
+use weir_http1::Framing;
+use weir_http1::body::BodyCursor;
+use weir_http1::chunked::Piece;
+use weir_http1::response::ResponseHead;
 use weir_plugin::{BufferResponse, RefusalKind};
 
 /// Why a response was not passed on whole.

@@ -2,9 +2,10 @@
 
 use super::{ForwardPlan, own_host};
 use crate::forwarded;
-use crate::h1::Framing;
-use crate::reply::{push_header, push_via};
+use crate::reply::push_via;
 use crate::serve::RequestContext;
+use weir_http1::Framing;
+use weir_http1::fields::push_header;
 use weir_model::UpstreamHost;
 use weir_plugin::Exchange;
 use weir_plugin::headers::is_value;

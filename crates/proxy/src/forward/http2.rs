@@ -3,15 +3,15 @@
 use super::attempt::{Attempt, Awaited};
 use super::pump::{Background, Pump};
 use super::{Failure, ForwardPlan};
-use crate::h1::Framing;
 use crate::h2::send::RequestHead;
 use crate::multiplex::fields;
 use crate::multiplex::stream::StreamEvent;
-use crate::reply::push_header;
 use crate::serve::RequestContext;
 use crate::transport::ReadHalf;
 use std::io;
 use std::task::Poll;
+use weir_http1::Framing;
+use weir_http1::fields::push_header;
 use weir_snapshot::Target;
 use weir_telemetry::metrics::ProtocolError;
 

@@ -2,13 +2,13 @@
 
 use super::pump::Background;
 use super::{AttemptResult, ForwardPlan};
-use crate::h1::response::ResponseHead;
-use crate::h1::status;
 use crate::pool::UpstreamConnection;
-use crate::reply::push_header;
 use crate::serve::{ConnectionFate, RequestContext, ShortCircuit};
 use crate::tunnel::{self, Content};
 use std::io;
+use weir_http1::fields::push_header;
+use weir_http1::response::ResponseHead;
+use weir_http1::status;
 use weir_plugin::RefusalKind;
 
 impl RequestContext<'_> {

@@ -14,7 +14,6 @@ pub use balance::{PickRequest, choose};
 pub use pump::Background;
 
 use crate::forwarded;
-use crate::h1;
 use crate::h2::pool::Http2Pool;
 use crate::pool::{PoolKey, UpstreamConnection, UpstreamProtocol};
 use crate::reply;
@@ -26,6 +25,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 use weir_flow::balancer::{EWMA_DECAY_MS, ewma_update};
+use weir_http1::fields::is_forwarded;
 use weir_model::{Scheme, UpstreamHost};
 use weir_plugin::RefusalKind;
 use weir_plugin::uri::NormalForm;
@@ -113,7 +113,7 @@ impl RequestContext<'_> {
         let upstream: &Upstream = &self.serving.published.snapshot.upstreams[forward.upstream as usize];
         let stripped = forward.path.strip_matched.then_some(found.matched_len);
         if route.chain.has_request_work {
-            h1::forget_framing(&mut self.exchange.request.headers);
+            weir_http1::fields::forget_framing(&mut self.exchange.request.headers);
             if self.exchange.trace.is_some_and(|trace| trace.is_sampled) {
                 self.report.forwarded_at = Some(Instant::now());
             }
@@ -184,8 +184,7 @@ impl RequestContext<'_> {
         let mut headers = self.exchange.request.headers.iter();
         let may_have_some = self.head.has_forwarded || route.chain.has_request_work;
         let mut has_some = || {
-            self.exchange.request.overridden_headers != 0
-                || headers.any(|header| forwarded::is_forwarded(header.name))
+            self.exchange.request.overridden_headers != 0 || headers.any(|header| is_forwarded(header.name))
         };
         forwarded::is_plain(forwarded, self.exchange) && keeps_host && !(may_have_some && has_some())
     }

@@ -2,8 +2,6 @@
 
 use crate::buffer::BUFFER_BYTES;
 use crate::connection::Client;
-use crate::h1::body::BodyCursor;
-use crate::h1::chunked::{self, Piece};
 use crate::multiplex::stream::Stream;
 use crate::reader::Reader;
 use crate::request_body::{BodyError, RequestBody};
@@ -19,6 +17,8 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 use tokio::io::AsyncWrite;
+use weir_http1::body::BodyCursor;
+use weir_http1::chunked::{self, Piece};
 use weir_plugin::Refusal;
 
 /// What has to go on, or be looked out for, while a call waits for something else.

@@ -5,15 +5,16 @@ use super::attempt::Attempt;
 use super::buffer_response::RelayError;
 use super::pump::{Background, Pump};
 use crate::buffer::BUFFER_BYTES;
-use crate::h1::body::BodyCursor;
-use crate::h1::chunked::{self, Piece};
-use crate::h1::response::ResponseHead;
-use crate::h1::{self, Framing};
 use crate::multiplex::stream::Stream;
-use crate::reply::{extend_via, push_header, push_via};
+use crate::reply::{extend_via, push_via};
 use crate::serve::{ConnectionFate, RequestContext};
 use std::io;
 use std::time::Instant;
+use weir_http1::Framing;
+use weir_http1::body::BodyCursor;
+use weir_http1::chunked::{self, Piece};
+use weir_http1::fields::push_header;
+use weir_http1::response::ResponseHead;
 use weir_plugin::RefusalKind;
 use weir_telemetry::metrics::ProtocolError;
 
@@ -121,7 +122,7 @@ impl RequestContext<'_> {
             Framing::None => headers.get(b"content-length").map(<[u8]>::to_vec),
             _ => None,
         };
-        h1::forget_framing(headers);
+        weir_http1::fields::forget_framing(headers);
         if let Some(length) = described.filter(|length| length.iter().all(u8::is_ascii_digit)) {
             headers.append(b"Content-Length", &length);
         }

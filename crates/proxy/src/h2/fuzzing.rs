@@ -37,7 +37,7 @@ fn read(decoder: &mut Decoder, block: &[u8], max_bytes: usize) -> Result<(FieldL
 fn again(list: &FieldList) {
     let mut lines = Vec::new();
     for (name, value) in list.iter() {
-        crate::reply::push_header(&mut lines, name, value);
+        weir_http1::fields::push_header(&mut lines, name, value);
     }
     let mut block = Vec::new();
     hpack::push_lines(&lines, &mut block);

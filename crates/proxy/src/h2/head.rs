@@ -1,9 +1,9 @@
 //! Heads and trailers as HTTP/2 has them: which field lists make one (RFC 9113, 8.1.1, 8.2, 8.3).
 
 use super::hpack::{Decoder, Malformed, ValidationHint};
-use crate::h1::parse_length;
 use crate::multiplex::field_list::{FieldList, PseudoHeader};
 use crate::multiplex::fields::belongs;
+use weir_http1::fields::parse_length;
 use weir_plugin::headers::{is_value, token_len};
 
 /// What a field adds to a list's size beyond its name and value (RFC 9113, 6.5.2).

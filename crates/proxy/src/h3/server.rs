@@ -7,7 +7,6 @@ use super::quic::{self, QuicStream};
 use super::stream;
 use super::stream_io::code;
 use crate::connection::{LINGER, TlsSession};
-use crate::h1::MAX_FIELDS;
 use crate::multiplex::connection::{ActiveStream, GoAway, MuxConnection, MuxProtocol};
 use crate::multiplex::fields::StreamRequest;
 use crate::multiplex::stream::StreamHalves;
@@ -27,6 +26,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
+use weir_http1::MAX_FIELDS;
 use weir_telemetry::metrics::ProtocolError;
 
 /// What a field adds to a list beyond its name and value (RFC 9114, 4.2.2).

@@ -3,7 +3,6 @@
 use super::frames::FrameRead;
 use super::quic::QuicStream;
 use super::stream_io::code;
-use crate::h1::parse_length;
 use crate::multiplex::stream::Piece;
 use bytes::Bytes;
 use h3::error::{Code, StreamError};
@@ -14,6 +13,7 @@ use std::future::Future;
 use std::io::{self, IoSlice};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker, ready};
+use weir_http1::fields::parse_length;
 
 /// Both directions of a stream.
 pub struct StreamHalves {

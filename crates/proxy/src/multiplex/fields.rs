@@ -2,19 +2,20 @@
 //! HTTP/3.
 
 use super::field_list::{FieldList, PseudoHeader};
-use crate::h1::{MAX_FIELDS, may_trail, parse_length};
-use crate::reply::push_header;
 use base64::Engine;
 use bytes::Bytes;
 use http::header::{self, HeaderName, HeaderValue};
 use http::{HeaderMap, request};
+use weir_http1::MAX_FIELDS;
+use weir_http1::fields::push_header;
+use weir_http1::fields::{may_trail, parse_length};
 use weir_plugin::{Exchange, Headers, RefusalKind, Response};
 
-use crate::h1::Framing;
-use crate::h1::request::RequestHead;
-use crate::h1::response::{InvalidResponse, ResponseHead};
 use crate::limits::Limits;
-use crate::request_target::{bad, is_same_authority, read_host, read_target};
+use weir_http1::Framing;
+use weir_http1::request::RequestHead;
+use weir_http1::response::{InvalidResponse, ResponseHead};
+use weir_http1::target::{bad, is_same_authority, read_host, read_target};
 
 /// What fields may add up to beyond their names and values (RFC 9113, 6.5.2, counts 32; lines have four).
 const LINE_OVERHEAD: usize = 4;
@@ -244,7 +245,7 @@ impl Fields {
         if !belongs(name, value) {
             return Err(bad("a field of a connection"));
         }
-        self.has_forwarded |= crate::forwarded::is_forwarded(name);
+        self.has_forwarded |= weir_http1::fields::is_forwarded(name);
         Ok(true)
     }
 }

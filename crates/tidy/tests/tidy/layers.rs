@@ -5,7 +5,7 @@ use crate::repository::{files, read};
 use std::collections::BTreeMap;
 
 /// The rooms, lowest first, each with the rooms that it may build on. Only lower ones can stand there.
-const ROOMS: [(&str, &[&str]); 22] = [
+const ROOMS: [(&str, &[&str]); 23] = [
     ("weir-model", &[]),
     ("weir-flow", &[]),
     ("weir-plugin", &["weir-model"]),
@@ -44,6 +44,8 @@ const ROOMS: [(&str, &[&str]); 22] = [
             "weir-plugins-observability",
         ],
     ),
+    // The wire formats, without connections.
+    ("weir-http1", &["weir-plugin"]),
     // Naming a plugin or a dialect here is what this list is there to prevent.
     (
         "weir-proxy",
@@ -51,6 +53,7 @@ const ROOMS: [(&str, &[&str]); 22] = [
             "weir-model",
             "weir-flow",
             "weir-plugin",
+            "weir-http1",
             "weir-snapshot",
             "weir-telemetry",
         ],
@@ -103,7 +106,8 @@ const ALL: &[&str] = &[
 ];
 
 /// Rooms without I/O and without async code, and what would bring it in.
-const NO_IO: [&str; 11] = [
+const NO_IO: [&str; 12] = [
+    "weir-http1",
     "weir-model",
     "weir-flow",
     "weir-plugin",

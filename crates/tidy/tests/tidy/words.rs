@@ -5,7 +5,8 @@ use crate::repository::sources;
 use crate::source::{Source, words};
 
 /// Rooms that serve every dialect and so know none, not even in a comment.
-const DIALECT_FREE: [&str; 4] = [
+const DIALECT_FREE: [&str; 5] = [
+    "crates/http1/src/",
     "crates/flow/src/",
     "crates/plugin/src/",
     "crates/snapshot/src/",
@@ -14,7 +15,8 @@ const DIALECT_FREE: [&str; 4] = [
 /// The names of the originals.
 const DIALECTS: [&str; 2] = ["kong", "apisix"];
 /// Rooms to which the time is an argument.
-const TIMELESS: [&str; 5] = [
+const TIMELESS: [&str; 6] = [
+    "crates/http1/src/",
     "crates/model/",
     "crates/flow/",
     "crates/snapshot/",
@@ -23,7 +25,8 @@ const TIMELESS: [&str; 5] = [
 ];
 const CLOCKS: [&str; 2] = ["Instant::now", "SystemTime::now"];
 /// Rooms that touch neither files nor sockets nor the environment.
-const NO_IO: [&str; 8] = [
+const NO_IO: [&str; 9] = [
+    "crates/http1/src/",
     "crates/model/",
     "crates/flow/",
     "crates/plugin/",

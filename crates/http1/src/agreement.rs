@@ -1,9 +1,9 @@
 //! Tests that heads are split as `httparse`, which many programs read HTTP/1.1 with, splits them. What only that takes
 //! is listed here; nothing is taken that it does not take, and nothing is read in another way.
 
-use super::head::{self, MAX_FIELDS, MalformedHead};
-use super::request::split_request_line;
-use super::response::split_status_line;
+use crate::head::{self, MAX_FIELDS, MalformedHead};
+use crate::request::split_request_line;
+use crate::response::split_status_line;
 use weir_plugin::Headers;
 use weir_plugin::headers::is_token;
 

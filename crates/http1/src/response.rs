@@ -1,7 +1,8 @@
 //! Response heads from upstreams: reading one from bytes, and what the connection must know of it.
 
-use super::head::{self, MAX_FIELDS, MalformedHead};
-use super::{Framing, list_items, parse_length};
+use crate::Framing;
+use crate::fields::{list_items, parse_length};
+use crate::head::{self, MAX_FIELDS, MalformedHead};
 use weir_plugin::Response;
 use weir_plugin::headers::is_value;
 
@@ -24,6 +25,7 @@ pub struct ResponseHead {
 pub struct InvalidResponse(pub &'static str);
 
 /// Reads a response head from the start of `bytes`; `Ok(None)`: more bytes are needed.
+#[inline]
 pub fn parse(
     bytes: &[u8],
     to_head: bool,
@@ -43,7 +45,7 @@ pub fn parse(
         return Ok(None);
     };
     response.status = status;
-    if reason != super::status::reason(status).as_bytes() && reason.is_ascii() {
+    if reason != crate::status::reason(status).as_bytes() && reason.is_ascii() {
         response.reason.extend_from_slice(reason);
     }
     fields
@@ -52,7 +54,7 @@ pub fn parse(
 }
 
 /// Minor version, status, and reason phrase (RFC 9112, 4).
-pub(super) fn split_status_line(line: &[u8]) -> Option<(u8, u16, &[u8])> {
+pub(crate) fn split_status_line(line: &[u8]) -> Option<(u8, u16, &[u8])> {
     let (start, reason) = line.split_first_chunk::<12>()?;
     let [
         b'H',

@@ -1,8 +1,7 @@
 //! The chunked coding (RFC 9112, 7.1), strictly: CRLF line ends, hexadecimal sizes of at most 16 digits,
 //! extensions checked and dropped, trailers checked and kept for those who can use them.
 
-use super::may_trail;
-use crate::reply::push_header;
+use crate::fields::{may_trail, push_header};
 use weir_plugin::headers::{is_name, is_token, is_value};
 
 /// Longest chunk-size line with extensions, in bytes.
@@ -16,6 +15,7 @@ const MAX_TRAILERS: usize = 16 * 1024;
 pub struct InvalidChunk(pub &'static str);
 
 /// Ends a chunked body, with these trailer lines.
+#[inline]
 pub fn write_last(trailers: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"0\r\n");
     out.extend_from_slice(trailers);
@@ -136,6 +136,7 @@ impl Default for Decoder {
 impl Decoder {
     /// Looks at the next bytes. `Skip(0)` on non-empty input does not occur; on empty input it means that more
     /// is needed.
+    #[inline]
     pub fn next(&mut self, bytes: &[u8]) -> Result<Piece, InvalidChunk> {
         if let State::Data(left) = self.state {
             let take = left.min(bytes.len() as u64);
@@ -167,6 +168,7 @@ impl Decoder {
     }
 
     /// Whether the end of the body was read.
+    #[inline]
     pub fn is_done(&self) -> bool {
         self.state == State::Done
     }
@@ -281,6 +283,7 @@ pub fn decode_all(parts: &[&[u8]]) -> Result<(Vec<u8>, bool), InvalidChunk> {
 }
 
 /// Writes the size line of a chunk.
+#[inline]
 pub fn write_size_line(size: usize, out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digits = (usize::BITS - size.leading_zeros()).div_ceil(4).max(1);

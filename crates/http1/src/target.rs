@@ -1,6 +1,6 @@
 //! What a request is for: its method, its target and the host. The same rules for every protocol.
 
-use crate::h1::parse_length;
+use crate::fields::parse_length;
 use std::net::Ipv6Addr;
 use weir_plugin::RefusalKind;
 
@@ -10,6 +10,7 @@ pub fn bad(what: &'static str) -> RefusalKind {
 }
 
 /// Reads the request target; gives the authority where the target names one.
+#[inline]
 pub fn read_target<'t>(
     target: &'t [u8],
     method: &[u8],
@@ -96,6 +97,7 @@ fn strip_scheme(target: &[u8]) -> Option<&[u8]> {
 }
 
 /// Reads a Host: a name or an address, in lower case and without a trailing dot, and a port.
+#[inline]
 pub fn read_host(host: &[u8], request: &mut weir_plugin::Request) -> Result<(), RefusalKind> {
     let (name, port) = split_host(host).ok_or_else(|| bad("the Host"))?;
     request.host.extend_from_slice(name);
@@ -105,6 +107,7 @@ pub fn read_host(host: &[u8], request: &mut weir_plugin::Request) -> Result<(), 
 }
 
 /// Whether two authorities name the same server, a missing port being the usual one.
+#[inline]
 pub fn is_same_authority(one: &[u8], other: &[u8]) -> bool {
     let parts =
         |authority| split_host(authority).map(|(name, port)| (name.to_ascii_lowercase(), port.unwrap_or(80)));

@@ -61,6 +61,7 @@ pub fn reason(status: u16) -> &'static str {
 }
 
 /// Writes a status line.
+#[inline]
 pub fn write_line(status: u16, phrase: &[u8], minor_version: u8, out: &mut Vec<u8>) {
     // What nearly every answer begins with.
     if status == 200 && phrase.is_empty() && minor_version == 1 {

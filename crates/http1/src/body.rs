@@ -1,7 +1,7 @@
 //! Where a message's body ends: one cursor for all kinds of framing.
 
-use super::Framing;
-use super::chunked::{Decoder, InvalidChunk, Piece};
+use crate::Framing;
+use crate::chunked::{Decoder, InvalidChunk, Piece};
 
 /// Walks through a body as its bytes arrive.
 #[derive(Debug, Clone)]
@@ -16,6 +16,7 @@ pub enum BodyCursor {
 
 impl BodyCursor {
     /// A cursor at the start of a body.
+    #[inline]
     pub fn new(framing: Framing) -> Self {
         match framing {
             Framing::None => Self::Length(0),
@@ -26,6 +27,7 @@ impl BodyCursor {
     }
 
     /// Looks at the next bytes; see [`Decoder::next`].
+    #[inline]
     pub fn next(&mut self, bytes: &[u8]) -> Result<Piece, InvalidChunk> {
         match self {
             Self::Length(0) => Ok(Piece::End),
@@ -53,11 +55,13 @@ impl BodyCursor {
     }
 
     /// Whether more than `bytes` are known to come.
+    #[inline]
     pub fn is_long(&self, bytes: u64) -> bool {
         matches!(self, Self::Length(left) if *left > bytes)
     }
 
     /// Whether the end was reached. A body that ends with its connection never says so.
+    #[inline]
     pub fn is_done(&self) -> bool {
         match self {
             Self::Length(left) => *left == 0,

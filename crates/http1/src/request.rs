@@ -1,8 +1,9 @@
 //! Request heads: reading one from bytes, and what the connection must know of it. Its body is read elsewhere.
 
-use super::head::{self, MAX_FIELDS, MalformedHead};
-use super::{Framing, list_items, parse_length};
-use crate::request_target::{bad, is_same_authority, read_host, read_target};
+use crate::Framing;
+use crate::fields::{is_forwarded, list_items, parse_length};
+use crate::head::{self, MAX_FIELDS, MalformedHead};
+use crate::target::{bad, is_same_authority, read_host, read_target};
 use weir_plugin::headers::is_token;
 use weir_plugin::{Exchange, RefusalKind};
 
@@ -39,6 +40,7 @@ pub enum Parsed {
 /// # Errors
 /// The refusal with which to answer; the connection must be closed after it, as what follows is not known to
 /// be a request.
+#[inline]
 pub fn parse(bytes: &[u8], exchange: &mut Exchange) -> Result<Parsed, RefusalKind> {
     let Some((line, first)) = head::start_line(bytes)? else {
         return begins_a_request(bytes);
@@ -57,7 +59,7 @@ pub fn parse(bytes: &[u8], exchange: &mut Exchange) -> Result<Parsed, RefusalKin
 }
 
 /// Method, target and minor version.
-pub(super) fn split_request_line(line: &[u8]) -> Result<(&[u8], &[u8], u8), RefusalKind> {
+pub(crate) fn split_request_line(line: &[u8]) -> Result<(&[u8], &[u8], u8), RefusalKind> {
     let method_len = line.iter().position(|byte| *byte == b' ');
     let (method, rest) = line.split_at(
         method_len
@@ -181,7 +183,7 @@ impl<'h> Fields<'h> {
                 return Ok(false);
             }
             2 if is(b"TE") => return Ok(value.eq_ignore_ascii_case(b"trailers")),
-            _ => self.has_forwarded |= crate::forwarded::is_forwarded(name),
+            _ => self.has_forwarded |= is_forwarded(name),
         }
         Ok(true)
     }

@@ -1,0 +1,80 @@
+//! Header fields by themselves: writing a line, lengths, lists, and which fields belong to one hop or may trail a body.
+
+use weir_plugin::Headers;
+
+/// Writes one header line.
+#[inline]
+pub fn push_header(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    out.reserve(name.len() + value.len() + 4);
+    out.extend_from_slice(name);
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Reads a `Content-Length`: digits only (RFC 9112, 6.2).
+#[inline]
+pub fn parse_length(value: &[u8]) -> Option<u64> {
+    if value.is_empty() || value.len() > 19 {
+        return None;
+    }
+    value.iter().try_fold(0u64, |length, byte| {
+        byte.is_ascii_digit()
+            .then(|| length * 10 + u64::from(byte - b'0'))
+    })
+}
+
+/// The elements of a comma-separated list, without white space.
+#[inline]
+pub(crate) fn list_items(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value
+        .split(|byte| *byte == b',')
+        .map(<[u8]>::trim_ascii)
+        .filter(|item| !item.is_empty())
+}
+
+/// Whether a field may stand behind a body: not one by which the message is framed, routed or authenticated.
+pub fn may_trail(name: &[u8]) -> bool {
+    let forbidden: [&[u8]; 13] = [
+        b"host",
+        b"te",
+        b"trailer",
+        b"upgrade",
+        b"connection",
+        b"keep-alive",
+        b"content-length",
+        b"content-encoding",
+        b"content-type",
+        b"transfer-encoding",
+        b"authorization",
+        b"proxy-connection",
+        b"cookie",
+    ];
+    !forbidden.iter().any(|other| name.eq_ignore_ascii_case(other))
+}
+
+/// Takes out what filters may have set of the headers by which a message is framed and its connection kept: those
+/// are the gateway's own, made anew for each hop.
+pub fn forget_framing(headers: &mut Headers) {
+    headers.remove_any([
+        b"expect",
+        b"upgrade",
+        b"connection",
+        b"keep-alive",
+        b"content-length",
+        b"http2-settings",
+        b"proxy-connection",
+        b"transfer-encoding",
+    ]);
+}
+
+/// Whether a header tells about the client, as those do that the gateway sets itself.
+#[inline]
+pub fn is_forwarded(name: &[u8]) -> bool {
+    // Few names begin like this.
+    matches!(name, [b'x' | b'X', b'-', _, ..])
+        && (name
+            .get(..12)
+            .is_some_and(|start| start.eq_ignore_ascii_case(b"x-forwarded-"))
+            || name.eq_ignore_ascii_case(b"x-real-ip"))
+}

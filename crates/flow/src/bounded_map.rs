@@ -62,6 +62,11 @@ impl<V> BoundedMap<V> {
     pub(crate) fn len(&self) -> usize {
         self.len
     }
+
+    /// How many slots its table has.
+    pub(crate) fn slots(&self) -> usize {
+        self.slots.len()
+    }
 }
 
 impl<V: Evictable> BoundedMap<V> {
@@ -162,6 +167,27 @@ impl<V: Evictable> BoundedMap<V> {
             self.sweep(capacity, now, &mut removed);
         }
         removed
+    }
+
+    /// Looks at up to so many slots from the hand on, removes what is over, and frees a table that is empty then. Gives how
+    /// many slots are behind the hand by it, and how many values were removed.
+    pub(crate) fn remove_expired(&mut self, slots: usize, now: u64) -> (usize, usize) {
+        let (mut passed, mut expired) = (0, 0);
+        while self.len > 0 && passed < slots.min(self.slots.len()) {
+            let (key, value) = self.slots[self.hand];
+            if key != EMPTY && value.eviction(now) == Eviction::Expired {
+                // Another value may have moved here: the hand stays.
+                self.remove_at(self.hand);
+                expired += 1;
+            } else {
+                self.hand = (self.hand + 1) & (self.slots.len() - 1);
+                passed += 1;
+            }
+        }
+        if self.len == 0 {
+            *self = Self::default();
+        }
+        (passed, expired)
     }
 
     /// Looks at a few slots, removes what is over, and evicts at most one value where that made no room.

@@ -5,11 +5,14 @@
 //! it needs. When there is none left, a partition that holds more than its share (the capacity divided by the number of
 //! limits) evicts its own counters for its new ones; one that holds less still grows to its share. So all of them
 //! together hold at most twice the capacity, or [`LEAST_SHARE`] for each limit where there are very many.
+//!
+//! A limit that was flooded once gives back what is over: while the store is full, each new counter has a few slots of
+//! another partition looked through, tables that are empty by then are freed, and partitions that no limit uses go.
 
 use crate::bounded_map::{BoundedMap, Evictable};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
 
 const SHARD_BITS: u32 = 4;
 /// Locks that the keys of one limit are spread over.
@@ -20,6 +23,9 @@ const LEAST_OF_SHARD: usize = 16;
 pub const LEAST_SHARE: usize = LEAST_OF_SHARD * SHARDS;
 /// Limits that are no more, from which on they are looked for.
 const FIRST_CLEANING: usize = 64;
+/// Slots that one call looks through for counters that are over, and shards that it visits for them.
+const SWEPT_SLOTS: usize = 128;
+const SWEPT_SHARDS: usize = 32;
 
 /// What all partitions have in common.
 #[derive(Debug)]
@@ -30,26 +36,37 @@ struct Common {
     /// Partitions that there are.
     partitions: AtomicUsize,
     evictions: Arc<AtomicU64>,
+    /// When a new counter found the store full; 0: nothing is to be swept.
+    sweep_at: AtomicU64,
 }
 
 /// The partitions of one store, by the limits' names.
 #[derive(Debug)]
 pub(crate) struct Partitions<V> {
     common: Arc<Common>,
-    known: Mutex<Known<V>>,
+    known: Arc<Mutex<Known<V>>>,
 }
 
+/// No call waits for it.
 #[derive(Debug)]
 struct Known<V> {
     by_name: HashMap<String, Arc<Partition<V>>>,
     /// So many names, and those that nobody uses are let go.
     clean_at: usize,
+    /// What is yet to be swept in this round, the last one first.
+    round: Vec<Weak<Partition<V>>>,
+    /// The shard of the last one that is swept, and how many of its slots were looked at.
+    shard: usize,
+    looked_at: usize,
+    /// When this round began.
+    began: u64,
 }
 
 /// The counters of one limit.
 #[derive(Debug)]
 pub(crate) struct Partition<V> {
     common: Arc<Common>,
+    known: Weak<Mutex<Known<V>>>,
     /// Made with the first counter, as most of many limits have none.
     shards: OnceLock<Box<[Padded<V>]>>,
 }
@@ -72,13 +89,19 @@ impl<V: Evictable> Partitions<V> {
             held: AtomicUsize::new(0),
             partitions: AtomicUsize::new(0),
             evictions: Arc::default(),
+            sweep_at: AtomicU64::new(0),
+        };
+        let known = Known {
+            by_name: HashMap::new(),
+            clean_at: FIRST_CLEANING,
+            round: Vec::new(),
+            shard: 0,
+            looked_at: 0,
+            began: 0,
         };
         Self {
             common: Arc::new(common),
-            known: Mutex::new(Known {
-                by_name: HashMap::new(),
-                clean_at: FIRST_CLEANING,
-            }),
+            known: Arc::new(Mutex::new(known)),
         }
     }
 
@@ -94,6 +117,7 @@ impl<V: Evictable> Partitions<V> {
         }
         let partition = Arc::new(Partition {
             common: Arc::clone(&self.common),
+            known: Arc::downgrade(&self.known),
             shards: OnceLock::new(),
         });
         self.common.partitions.fetch_add(1, Ordering::Relaxed);
@@ -112,7 +136,78 @@ impl<V: Evictable> Partitions<V> {
     }
 }
 
+impl<V: Evictable> Known<V> {
+    /// Looks through a few slots for counters that are over. Gives how many it has removed.
+    fn sweep(&mut self, now: u64) -> usize {
+        let (mut removed, mut left) = (0, SWEPT_SLOTS);
+        for _ in 0..SWEPT_SHARDS {
+            let Some(partition) = self.round.last() else { break };
+            let partition = partition.upgrade();
+            let shards = partition.as_ref().and_then(|it| it.shards.get());
+            let Some(Padded(shard)) = shards.and_then(|shards| shards.get(self.shard)) else {
+                self.round.pop();
+                (self.shard, self.looked_at) = (0, 0);
+                continue;
+            };
+            let mut map = match shard.try_lock() {
+                Ok(map) => map,
+                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                // A call works with it: it is swept in the next round.
+                Err(TryLockError::WouldBlock) => {
+                    (self.shard, self.looked_at) = (self.shard + 1, 0);
+                    continue;
+                }
+            };
+            let (looked_at, expired) = map.remove_expired(left, now);
+            removed += expired;
+            left -= looked_at.min(left);
+            self.looked_at += looked_at;
+            if self.looked_at >= map.slots() {
+                (self.shard, self.looked_at) = (self.shard + 1, 0);
+            }
+            if left == 0 {
+                break;
+            }
+        }
+        removed
+    }
+
+    /// Begins another round, if there is none and time has passed since the last one began. Gives the partitions that
+    /// no limit uses, for the caller to drop once nothing is locked.
+    fn begin_round(&mut self, now: u64) -> Vec<Arc<Partition<V>>> {
+        if !self.round.is_empty() || self.began == now {
+            return Vec::new();
+        }
+        self.began = now;
+        let unused = self.by_name.extract_if(|_, it| Arc::strong_count(it) == 1);
+        let unused = unused.map(|(_, partition)| partition).collect();
+        self.round.extend(self.by_name.values().map(Arc::downgrade));
+        unused
+    }
+}
+
 impl<V: Evictable> Partition<V> {
+    /// Removes a few counters that are over, of whatever partition: the store is full. Waits for nothing.
+    #[cold]
+    fn sweep(&self) {
+        let now = self.common.sweep_at.swap(0, Ordering::Relaxed);
+        let Some(registry) = self.known.upgrade().filter(|_| now > 0) else {
+            return;
+        };
+        let Ok(mut known) = registry.try_lock() else {
+            return;
+        };
+        let unused = known.begin_round(now);
+        let removed = known.sweep(now);
+        drop(known);
+        self.common.held.fetch_sub(removed, Ordering::Relaxed);
+        if removed > 0 {
+            // There is more where that was.
+            self.common.sweep_at.store(now, Ordering::Relaxed);
+        }
+        drop(unused);
+    }
+
     /// Whether no partition of the store holds anything.
     #[inline]
     pub(crate) fn is_store_empty(&self) -> bool {
@@ -120,6 +215,9 @@ impl<V: Evictable> Partition<V> {
     }
 
     pub(crate) fn shard(&self, key: u128) -> Shard<'_, V> {
+        if self.common.sweep_at.load(Ordering::Relaxed) > 0 {
+            self.sweep();
+        }
         let shards = self.shards.get_or_init(|| {
             let shard = || Padded(Mutex::new(BoundedMap::default()));
             (0..SHARDS).map(|_| shard()).collect()
@@ -157,6 +255,10 @@ impl<V: Evictable> Shard<'_, V> {
         let (mut expired, mut evicted) = (0, 0);
         for ahead in 0..keys {
             let is_full = self.common.held.load(Ordering::Relaxed) >= self.common.capacity;
+            if is_full {
+                // By the next call, which holds no lock then.
+                self.common.sweep_at.store(now.max(1), Ordering::Relaxed);
+            }
             let most = if is_full { share } else { self.common.capacity };
             let most = most.div_ceil(SHARDS).max(LEAST_OF_SHARD).saturating_sub(ahead);
             let removed = self.map.make_room(most, now);
@@ -245,6 +347,61 @@ mod tests {
             partitions.held()
         );
         assert!(partitions.evictions().load(Ordering::Relaxed) > 90_000);
+    }
+
+    /// A counter that is over at this time.
+    #[derive(Debug, Clone, Copy, Default, PartialEq)]
+    struct Until(u64);
+
+    impl Evictable for Until {
+        fn eviction(&self, now: u64) -> Eviction {
+            match self.0 <= now {
+                true => Eviction::Expired,
+                false => Eviction::Candidate(0, self.0),
+            }
+        }
+    }
+
+    fn fill(partition: &Partition<Until>, numbers: std::ops::Range<u64>, until: u64, now: u64) {
+        for number in numbers {
+            let mut shard = partition.shard(key(number));
+            shard.make_room(1, now);
+            shard.set(key(number), Until(until));
+        }
+    }
+
+    fn there(partition: &Partition<Until>, numbers: std::ops::Range<u64>) -> usize {
+        let is_there = |number: &u64| partition.shard(key(*number)).get(key(*number)).is_some();
+        numbers.filter(is_there).count()
+    }
+
+    #[test]
+    fn a_limit_that_was_flooded_once_gives_back_what_is_over() {
+        let partitions = Partitions::new(8_000);
+        let (later, flooded) = (partitions.partition("later"), partitions.partition("flooded"));
+        fill(&flooded, 0..20_000, 10, 1);
+        assert!(partitions.held() >= 7_500, "{}", partitions.held());
+        // The flood is over. Its counters neither count nor are in the way.
+        fill(&later, 0..6_000, 100, 11);
+        assert_eq!(there(&later, 0..6_000), 6_000, "more than a share of 4,000");
+        assert!(partitions.held() <= 6_500, "{}", partitions.held());
+        let slots = |shard: &Padded<Until>| shard.0.lock().unwrap().slots();
+        let left: usize = flooded.shards.get().into_iter().flatten().map(slots).sum();
+        assert!(left <= 1_024, "its tables are freed: {left} slots");
+        // It can be flooded again.
+        fill(&flooded, 0..1_000, 100, 11);
+        assert_eq!(there(&flooded, 0..1_000), 1_000);
+    }
+
+    #[test]
+    fn a_full_store_drops_partitions_that_no_limit_uses() {
+        let partitions = Partitions::new(8_000);
+        let later = partitions.partition("later");
+        fill(&partitions.partition("removed"), 0..20_000, 1_000, 1);
+        fill(&later, 0..6_000, 1_000, 2);
+        assert_eq!(there(&later, 0..6_000), 6_000);
+        assert_eq!(partitions.held(), 6_000);
+        assert_eq!(partitions.common.partitions.load(Ordering::Relaxed), 1);
     }
 
     #[test]

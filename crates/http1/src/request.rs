@@ -22,6 +22,10 @@ pub struct RequestHead {
     pub upgrade: Option<Vec<u8>>,
     /// Whether any header begins with `X-Forwarded-` or is `X-Real-IP`.
     pub has_forwarded: bool,
+    /// Whether there is a header `Forwarded` (RFC 7239).
+    pub has_forwarded_list: bool,
+    /// Whether there is a header `Via`.
+    pub has_via: bool,
     /// The minor version.
     pub minor_version: u8,
 }
@@ -127,6 +131,8 @@ struct Fields<'h> {
     upgrade: Option<&'h [u8]>,
     expects_continue: bool,
     has_forwarded: bool,
+    has_forwarded_list: bool,
+    has_via: bool,
     named_by_connection: Vec<&'h [u8]>,
 }
 
@@ -136,6 +142,7 @@ impl<'h> Fields<'h> {
         // Most are written like this.
         let is = |usual: &[u8]| name == usual || name.eq_ignore_ascii_case(usual);
         match name.len() {
+            3 if is(b"Via") => self.has_via = true,
             4 if is(b"Host") => {
                 if self.host.replace(value).is_some() {
                     return Err(bad("more than one Host"));
@@ -156,6 +163,7 @@ impl<'h> Fields<'h> {
                 self.upgrade = Some(value).filter(|_| !switches_http);
                 return Ok(false);
             }
+            9 if is(b"Forwarded") => self.has_forwarded_list = true,
             10 if is(b"Connection") => return self.note_connection(value).map(|()| false),
             10 if is(b"Keep-Alive") => return Ok(false),
             13 if is(b"Authorization") => {
@@ -252,6 +260,8 @@ impl<'h> Fields<'h> {
                 .filter(|_| self.wants_upgrade && minor_version == 1)
                 .map(<[u8]>::to_vec),
             has_forwarded: self.has_forwarded,
+            has_forwarded_list: self.has_forwarded_list,
+            has_via: self.has_via,
             minor_version,
         }))
     }
@@ -268,4 +278,30 @@ fn is_end_to_end(name: &[u8]) -> bool {
     ]
     .iter()
     .any(|other| name.eq_ignore_ascii_case(other))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_say_what_their_lines_tell_of_other_hops() {
+        for (line, wanted) in [
+            ("X-A: 1", [false; 3]),
+            ("X-Forwarded-For: 1.2.3.4", [true, false, false]),
+            ("x-real-ip: 1.2.3.4", [true, false, false]),
+            ("forwarded: for=1.2.3.4", [false, true, false]),
+            ("VIA: 1.1 a", [false, false, true]),
+            ("X-Via: 1.1 a", [false; 3]),
+        ] {
+            let mut exchange = Exchange::new(|| 0, 1);
+            let head = format!("GET / HTTP/1.1\r\nHost: h\r\n{line}\r\n\r\n");
+            let Ok(Parsed::Head(head)) = parse(head.as_bytes(), &mut exchange) else {
+                panic!("{line}: it is not read");
+            };
+            let told = [head.has_forwarded, head.has_forwarded_list, head.has_via];
+            assert_eq!(told, wanted, "{line}");
+            assert_eq!(exchange.request.headers.len(), 2, "{line}");
+        }
+    }
 }

@@ -17,6 +17,8 @@ pub struct ResponseHead {
     pub keep_alive: bool,
     /// The protocol that the upstream switches to (101 only).
     pub upgrade: Option<Vec<u8>>,
+    /// Whether there is a header `Via`.
+    pub has_via: bool,
 }
 
 /// An upstream that does not speak HTTP/1.1; the text says how, for logs.
@@ -101,6 +103,7 @@ struct Fields<'h> {
     close: bool,
     keep_alive: bool,
     upgrade: Option<&'h [u8]>,
+    has_via: bool,
     named_by_connection: Vec<&'h [u8]>,
 }
 
@@ -110,6 +113,7 @@ impl<'h> Fields<'h> {
         // Most are written like this.
         let is = |usual: &[u8]| name == usual || name.eq_ignore_ascii_case(usual);
         match name.len() {
+            3 if is(b"Via") => self.has_via = true,
             7 if is(b"Upgrade") => {
                 self.upgrade = Some(value);
                 return Ok(false);
@@ -193,6 +197,7 @@ impl<'h> Fields<'h> {
             framing,
             keep_alive,
             upgrade: self.upgrade.filter(|_| status == 101).map(<[u8]>::to_vec),
+            has_via: self.has_via,
         })
     }
 }

@@ -5,6 +5,7 @@ use crate::panics::AbortOnPanic;
 use crate::proxy_protocol::{self, ProxyHeader};
 use crate::stream;
 use crate::worker::{ConnectionGuard, HOUSEKEEPING, ListenerKind, Worker};
+use socket2::SockRef;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpStream};
@@ -24,6 +25,7 @@ pub async fn listen(
 ) {
     let Ok(local) = listener.local_addr() else { return };
     let _alive = AbortOnPanic("a listener");
+    let is_prompt = is_prompt(&listener);
     let mut warned_at: Option<Instant> = None;
     loop {
         let accepted = tokio::select! {
@@ -31,6 +33,7 @@ pub async fn listen(
             _ = drain.wait_for(|draining| *draining) => break,
         };
         match accepted {
+            Ok((stream, _)) if !is_prompt && stream.set_nodelay(true).is_err() => {}
             Ok((stream, peer)) => take_in(&worker, stream, Addresses { peer, local }, entry),
             Err(error) => {
                 // Usually out of descriptors; connections that end free some.
@@ -46,6 +49,7 @@ pub async fn listen(
     let Ok(listener) = listener.into_std() else { return };
     while let Ok((stream, peer)) = listener.accept() {
         if stream.set_nonblocking(true).is_ok()
+            && (is_prompt || stream.set_nodelay(true).is_ok())
             && let Ok(stream) = TcpStream::from_std(stream)
         {
             take_in(&worker, stream, Addresses { peer, local }, entry);
@@ -53,8 +57,14 @@ pub async fn listen(
     }
 }
 
+/// Has the connections of a listener send small segments at once; says whether they inherit that from it, as on Linux.
+/// Else each is told, which costs a system call.
+fn is_prompt(listener: &TcpListener) -> bool {
+    cfg!(target_os = "linux") && SockRef::from(listener).set_tcp_nodelay(true).is_ok()
+}
+
 fn take_in(worker: &Rc<Worker>, stream: TcpStream, addresses: Addresses, entry: ListenerKind) {
-    if !worker.has_room() || stream.set_nodelay(true).is_err() {
+    if !worker.has_room() {
         return;
     }
     let registration = ConnectionGuard::new(worker);
@@ -86,5 +96,19 @@ async fn told(registration: ConnectionGuard, tcp: TcpStream, mut addresses: Addr
     match entry.is_stream {
         false => Box::pin(connection::serve(registration, tcp, addresses, entry.is_tls)).await,
         true => Box::pin(stream::serve(registration, tcp, addresses, entry.is_tls)).await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn connections_send_small_segments_at_once() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        assert_eq!(is_prompt(&listener), cfg!(target_os = "linux"));
+        let _client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        assert_eq!(stream.nodelay().unwrap(), cfg!(target_os = "linux"));
     }
 }

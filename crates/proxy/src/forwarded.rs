@@ -121,10 +121,11 @@ fn strip(path: &[u8], matched_len: usize, join: PathJoin) -> &[u8] {
 }
 
 /// Whether the client has sent nothing that [`apply`] would have to look at, and is who it seems to be. Then
-/// [`write_plain`] does for each try, without touching the header list.
-pub fn is_plain(forwarded: &ForwardedHeaderPolicy, exchange: &Exchange) -> bool {
+/// [`write_plain`] does for each try, without touching the header list. `may_have_list`: whether there may be a header
+/// `Forwarded`.
+pub fn is_plain(forwarded: &ForwardedHeaderPolicy, may_have_list: bool, exchange: &Exchange) -> bool {
     let request = &exchange.request;
-    let drops_some = forwarded.drop_forwarded && request.headers.contains(b"forwarded");
+    let drops_some = forwarded.drop_forwarded && may_have_list && request.headers.contains(b"forwarded");
     forwarded.standard && !drops_some && request.client == request.peer.ip()
 }
 

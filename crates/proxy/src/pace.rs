@@ -31,6 +31,11 @@ impl Pace {
         }
     }
 
+    /// Whether the body has to come at a rate.
+    pub fn has_rate(&self) -> bool {
+        self.min_rate > 0
+    }
+
     /// How long the next bytes may take.
     pub fn left(&self) -> Duration {
         self.left

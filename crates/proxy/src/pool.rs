@@ -145,6 +145,22 @@ impl Idle {
 #[derive(Default)]
 pub struct IdleList(RefCell<Vec<Idle>>);
 
+impl IdleList {
+    /// One that is still good, the one used last first.
+    pub fn take(list: &Rc<Self>, bounds: &KeepalivePool, now: Instant) -> Option<Box<UpstreamConnection>> {
+        let mut idle = list.0.borrow_mut();
+        let timeout = Duration::from_millis(bounds.idle_timeout_ms);
+        while let Some(candidate) = idle.pop() {
+            if candidate.is_good(now, timeout) {
+                let mut connection = candidate.connection;
+                connection.home = Some(Rc::clone(list));
+                return Some(connection);
+            }
+        }
+        None
+    }
+}
+
 /// A worker's idle connections.
 #[derive(Default)]
 pub struct Pool {
@@ -159,18 +175,12 @@ impl Pool {
         bounds: &KeepalivePool,
         now: Instant,
     ) -> Option<Box<UpstreamConnection>> {
-        let lists = self.lists.borrow();
-        let list = lists.get(key)?;
-        let mut idle = list.0.borrow_mut();
-        let timeout = Duration::from_millis(bounds.idle_timeout_ms);
-        while let Some(candidate) = idle.pop() {
-            if candidate.is_good(now, timeout) {
-                let mut connection = candidate.connection;
-                connection.home = Some(Rc::clone(list));
-                return Some(connection);
-            }
-        }
-        None
+        IdleList::take(self.lists.borrow().get(key)?, bounds, now)
+    }
+
+    /// The list of a key. Whoever holds on to it keeps it in the pool.
+    pub fn list(&self, key: &PoolKey) -> Rc<IdleList> {
+        Rc::clone(self.lists.borrow_mut().entry(key.clone()).or_default())
     }
 
     /// Keeps a connection for the next call, unless it has carried its share or there are enough.
@@ -192,7 +202,7 @@ impl Pool {
             return;
         }
         let home = connection.home.take();
-        let list = home.unwrap_or_else(|| Rc::clone(self.lists.borrow_mut().entry(key.clone()).or_default()));
+        let list = home.unwrap_or_else(|| self.list(key));
         let mut idle = list.0.borrow_mut();
         if idle.len() < bounds.size as usize {
             idle.push(Idle {

@@ -285,7 +285,9 @@ pub fn push_via(version: (u8, u8), pseudonym: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Adds the gateway to the `Via` that other hops have written. Says whether there was one.
+/// Adds the gateway to the `Via` that other hops have written. Says whether there was one. Called only if there may be
+/// one: it looks through the list.
+#[cold]
 pub fn extend_via(forwarded: &ForwardedHeaderPolicy, version: (u8, u8), headers: &mut Headers) -> bool {
     let Some(pseudonym) = &forwarded.via else {
         return false;

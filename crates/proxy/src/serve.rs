@@ -15,7 +15,7 @@ use weir_http1::body::BodyCursor;
 use weir_http1::request::RequestHead;
 use weir_model::Dialect;
 use weir_plugin::uri::NormalForm;
-use weir_plugin::{Exchange, Refusal, RefusalKind, Reply};
+use weir_plugin::{Exchange, Headers, Refusal, RefusalKind, Reply};
 use weir_snapshot::{Action, Chain, DialectSettings, Route, RouteMatch, RouteTable, ServerTls};
 
 /// What becomes of the connection after a call.
@@ -45,6 +45,9 @@ pub struct RequestContext<'c> {
     pub is_head: bool,
     pub started: Instant,
     pub report: RequestRecord,
+    /// The headers as the client sent them, if the rules of the dialect that is asked have changed them. The next
+    /// dialect sees these.
+    as_sent: Option<Box<Headers>>,
 }
 
 /// An answer in place of what would come next.
@@ -103,6 +106,8 @@ pub async fn reject_malformed(
         expects_continue: false,
         upgrade: None,
         has_forwarded: false,
+        has_forwarded_list: false,
+        has_via: false,
         minor_version: 1,
     };
     let mut call = RequestContext::new(worker, &serving, client, exchange, head, Instant::now());
@@ -160,6 +165,7 @@ impl<'c> RequestContext<'c> {
             is_head,
             started,
             report,
+            as_sent: None,
         }
     }
 
@@ -238,12 +244,16 @@ impl<'c> RequestContext<'c> {
     /// means anything by those rules.
     fn enter_dialect(&mut self, dialect: Dialect) -> bool {
         self.dialect = dialect;
+        if let Some(headers) = self.as_sent.take() {
+            self.exchange.request.headers = *headers;
+        }
         let settings = self.serving.published.snapshot.settings(dialect);
         self.read_client_address(settings);
         let request = &mut self.exchange.request;
         if let Some(trusted) = &settings.forwarded_from
-            && (self.head.has_forwarded || request.headers.contains(b"forwarded"))
+            && (self.head.has_forwarded || self.head.has_forwarded_list)
         {
+            self.as_sent = Some(Box::new(request.headers.clone()));
             untrusted::settle(trusted, request);
         }
         let dialect = self.worker.shared.error_renderers.get(dialect);

@@ -10,7 +10,7 @@ use crate::h2::pool::Http2Pool;
 use crate::h3::alternative::Alternatives;
 use crate::h3::endpoint;
 use crate::object_pool::ObjectPool;
-use crate::pool::Pool;
+use crate::pool::{IdleList, Pool};
 use crate::redis::Redis;
 use crate::stream;
 use crate::timer::later;
@@ -70,10 +70,15 @@ pub struct Worker {
     seeds: Cell<u64>,
 }
 
+/// The lists of idle connections to an upstream's targets, by their places; empty until one is asked for.
+type IdleLists = Box<[Option<Rc<IdleList>>]>;
+
 /// A snapshot as one worker serves it.
 pub struct WorkerSnapshot {
     pub published: Arc<PublishedSnapshot>,
     balancers: RefCell<Vec<Option<BalancerState>>>,
+    /// For each upstream that was called, the lists of idle connections to its targets.
+    idle: RefCell<Vec<IdleLists>>,
     seed: u64,
 }
 
@@ -81,11 +86,30 @@ impl WorkerSnapshot {
     fn new(published: Arc<PublishedSnapshot>, seed: u64) -> Self {
         let mut balancers = Vec::new();
         balancers.resize_with(published.snapshot.upstreams.len(), || None);
+        let mut idle = Vec::new();
+        idle.resize_with(published.snapshot.upstreams.len(), Default::default);
         Self {
             published,
             balancers: RefCell::new(balancers),
+            idle: RefCell::new(idle),
             seed,
         }
+    }
+
+    /// The idle connections to a target of an upstream, by their places in the snapshot. `find` is asked once.
+    #[inline]
+    pub fn idle_list(
+        &self,
+        (upstream, target): (usize, usize),
+        find: impl FnOnce() -> Rc<IdleList>,
+    ) -> Rc<IdleList> {
+        let mut idle = self.idle.borrow_mut();
+        let lists = &mut idle[upstream];
+        if lists.is_empty() {
+            let targets = self.published.snapshot.upstreams[upstream].targets.len();
+            *lists = std::iter::repeat_with(|| None).take(targets).collect();
+        }
+        Rc::clone(lists[target].get_or_insert_with(find))
     }
 
     /// Lends the balancer state of an upstream.

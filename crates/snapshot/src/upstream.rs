@@ -4,8 +4,9 @@ use crate::health::{Checks, TargetHealth};
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64};
-use weir_flow::balancer::Balancer;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+use weir_flow::balancer::{Balancer, EWMA_DECAY_MS, EWMA_FAILED_US, Load, ewma_update};
 use weir_flow::hash_key;
 use weir_flow::retry_budget::{BudgetRules, RetryBudget};
 use weir_model::{KeepalivePool, Scheme};
@@ -69,6 +70,35 @@ pub struct TargetState {
     pub latency_us: AtomicU64,
     /// When the average was last renewed, in milliseconds of the caller's clock.
     pub latency_at_ms: AtomicU64,
+}
+
+impl TargetState {
+    /// Notes how long the target took to answer.
+    pub fn note_latency(&self, latency: Duration, now_ms: u64) {
+        self.note(latency.as_micros() as f64, now_ms);
+    }
+
+    /// Notes that the target did not answer.
+    pub fn note_failure(&self, now_ms: u64) {
+        self.note(EWMA_FAILED_US, now_ms);
+    }
+
+    fn note(&self, latency_us: f64, now_ms: u64) {
+        let since_ms = now_ms.saturating_sub(self.latency_at_ms.swap(now_ms, Relaxed));
+        let average = f64::from_bits(self.latency_us.load(Relaxed));
+        let renewed = ewma_update(average, latency_us, since_ms, EWMA_DECAY_MS);
+        self.latency_us.store(renewed.to_bits(), Relaxed);
+    }
+
+    /// What the balancer goes by at this time.
+    pub fn load(&self, now_ms: u64) -> Load {
+        let idle_ms = now_ms.saturating_sub(self.latency_at_ms.load(Relaxed));
+        let latency_us = f64::from_bits(self.latency_us.load(Relaxed));
+        Load {
+            inflight: self.inflight.load(Relaxed),
+            latency_us: ewma_update(latency_us, 0.0, idle_ms, EWMA_DECAY_MS),
+        }
+    }
 }
 
 /// What of a call is hashed to choose a target.
@@ -149,4 +179,39 @@ fn hash_address(address: IpAddr) -> u32 {
     let left = rest.len();
     let length = if is_written { text.len() - left } else { 0 };
     hash_key(&text[..length])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_flow::balancer::{BalancingAlgorithm, TargetSpec};
+
+    /// One target refuses all calls at once, the other answers in 20 ms. Each call that fails is tried elsewhere.
+    #[test]
+    fn ewma_leaves_a_target_that_never_answers() {
+        let spec = |id: &str| TargetSpec {
+            id: id.to_owned(),
+            weight: 1,
+            priority: 0,
+        };
+        let balancer = Balancer::new(&[spec("dead"), spec("alive")], BalancingAlgorithm::Ewma, 0);
+        for seed in 0..20 {
+            let states = [TargetState::default(), TargetState::default()];
+            let mut state = balancer.new_state(seed);
+            let mut failed = 0;
+            // A minute of 50 calls a second.
+            for call in 1..3_000 {
+                let now_ms = 1_000_000 + call * 20;
+                let load = |index: usize| states[index].load(now_ms);
+                let picked = balancer.pick(&mut state, None, load, |_| true);
+                if picked == Some(0) {
+                    failed += 1;
+                    states[0].note_failure(now_ms);
+                } else {
+                    states[1].note_latency(Duration::from_millis(20), now_ms);
+                }
+            }
+            assert!((1..=4).contains(&failed), "seed {seed}: {failed}");
+        }
+    }
 }

@@ -3,6 +3,10 @@
 /// After so many milliseconds an old average weighs 1/e of what it did: 10 seconds, as is usual for gateways.
 pub const EWMA_DECAY_MS: u64 = 10_000;
 
+/// What a failed try counts as, in microseconds, if it did not take longer: a target that refuses connections at once
+/// must not look like a fast one, or like one that nothing is known of.
+pub const EWMA_FAILED_US: f64 = 1_000_000.0;
+
 /// The peak-sensitive moving average after one more sample: a sample above the average replaces it at once, one below
 /// pulls it down the more, the longer ago the last sample was.
 ///

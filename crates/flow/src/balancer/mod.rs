@@ -11,7 +11,7 @@ mod tier;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-pub use ewma::{EWMA_DECAY_MS, ewma_update};
+pub use ewma::{EWMA_DECAY_MS, EWMA_FAILED_US, ewma_update};
 
 use crate::hash::{Random, mix};
 use ring::Ring;

@@ -6,9 +6,8 @@ use crate::dns::{DnsQuery, ResolveError};
 use crate::health::is_enough_healthy;
 use crate::worker::WorkerSnapshot;
 use std::net::SocketAddr;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
-use weir_flow::balancer::{BalancerState, EWMA_DECAY_MS, Load, ewma_update};
+use weir_flow::balancer::{BalancerState, Load};
 use weir_flow::health::Signal;
 use weir_model::NoneHealthy;
 use weir_snapshot::{Checks, Target, Upstream};
@@ -68,7 +67,12 @@ impl RequestContext<'_> {
 
     /// Notes what a try that failed shows of its target.
     #[cold]
-    pub(super) fn note_failure(&self, checks: &Checks, target: &Target, failure: Failure) {
+    pub(super) fn note_failure(&mut self, upstream: &Upstream, target: &Target, failure: Failure) {
+        let is_idle = matches!(failure, Failure::StaleConnection | Failure::Unprocessed);
+        if upstream.balancer.needs_load() && !is_idle {
+            target.state.note_failure(self.exchange.unix_ms());
+        }
+        let Some(checks) = &upstream.checks else { return };
         let signal = match failure {
             Failure::Connect | Failure::NoResponse => Signal::TcpFailure,
             Failure::ConnectTimeout | Failure::ResponseTimeout => Signal::Timeout,
@@ -111,15 +115,7 @@ pub struct PickRequest<'c> {
 /// only such may be used.
 pub fn choose(serving: &WorkerSnapshot, choice: &PickRequest<'_>) -> Option<usize> {
     let upstream: &Upstream = &serving.published.snapshot.upstreams[choice.place];
-    let load = |index: usize| {
-        let state = &upstream.targets[index].state;
-        let idle_ms = choice.now_ms.saturating_sub(state.latency_at_ms.load(Relaxed));
-        let latency_us = f64::from_bits(state.latency_us.load(Relaxed));
-        Load {
-            inflight: state.inflight.load(Relaxed),
-            latency_us: ewma_update(latency_us, 0.0, idle_ms, EWMA_DECAY_MS),
-        }
-    };
+    let load = |index: usize| upstream.targets[index].state.load(choice.now_ms);
     let is_new = |index: usize| !choice.tried.contains(&index);
     serving.with_balancer(choice.place, |state| {
         if let Some(checks) = &upstream.checks {

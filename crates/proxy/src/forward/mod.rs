@@ -15,7 +15,7 @@ pub use pump::Background;
 
 use crate::forwarded;
 use crate::h2::pool::Http2Pool;
-use crate::pool::{PoolKey, UpstreamConnection, UpstreamProtocol};
+use crate::pool::{IdleList, PoolKey, UpstreamConnection, UpstreamProtocol};
 use crate::reply;
 use crate::serve::{ConnectionFate, RequestContext, ShortCircuit};
 use crate::timer::Timer;
@@ -24,7 +24,6 @@ use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 use std::time::{Duration, Instant};
-use weir_flow::balancer::{EWMA_DECAY_MS, ewma_update};
 use weir_http1::fields::is_forwarded;
 use weir_model::{Scheme, UpstreamHost};
 use weir_plugin::RefusalKind;
@@ -127,7 +126,9 @@ impl RequestContext<'_> {
         }
         let dialect = self.worker.shared.error_renderers.get(route.dialect);
         let version = self.exchange.request.version;
-        let has_via = reply::extend_via(&route.forwarded, version, &mut self.exchange.request.headers);
+        let may_have_via = self.head.has_via || route.chain.has_request_work;
+        let headers = &mut self.exchange.request.headers;
+        let has_via = may_have_via && reply::extend_via(&route.forwarded, version, headers);
         let plan = ForwardPlan {
             stripped,
             tells_plainly,
@@ -154,14 +155,12 @@ impl RequestContext<'_> {
                 return Err(RefusalKind::NoTarget.into());
             };
             self.report.target = Some((forward.upstream, index));
-            let failure = match self.try_target(&plan, &upstream.targets[index]).await {
+            let failure = match self.try_target(&plan, index).await {
                 AttemptResult::Done(after) => return Ok(after),
                 AttemptResult::Stopped(stop) => return Err(stop),
                 AttemptResult::Failed(failure) => failure,
             };
-            if let Some(checks) = &upstream.checks {
-                self.note_failure(checks, &upstream.targets[index], failure);
-            }
+            self.note_failure(upstream, &upstream.targets[index], failure);
             let now = Instant::now();
             self.report.upstream_time = Some(now.saturating_duration_since(plan.started));
             self.report.tries.push(failure.refusal().status());
@@ -186,7 +185,10 @@ impl RequestContext<'_> {
         let mut has_some = || {
             self.exchange.request.overridden_headers != 0 || headers.any(|header| is_forwarded(header.name))
         };
-        forwarded::is_plain(forwarded, self.exchange) && keeps_host && !(may_have_some && has_some())
+        let may_have_list = self.head.has_forwarded_list || route.chain.has_request_work;
+        forwarded::is_plain(forwarded, may_have_list, self.exchange)
+            && keeps_host
+            && !(may_have_some && has_some())
     }
 
     fn hash(&mut self, upstream: &Upstream) -> Option<u32> {
@@ -228,7 +230,8 @@ impl RequestContext<'_> {
         self.exchange.request.body.is_some() || self.body.received == self.body.prefix.len() as u64
     }
 
-    async fn try_target(&mut self, plan: &ForwardPlan<'_>, target: &Target) -> AttemptResult {
+    async fn try_target(&mut self, plan: &ForwardPlan<'_>, index: usize) -> AttemptResult {
+        let target = &plan.upstream.targets[index];
         // Close enough for the ages of idle connections and of answers of the name service.
         let now = plan.started;
         let address = match target.address {
@@ -249,7 +252,16 @@ impl RequestContext<'_> {
         };
         let key = PoolKey { address, tls };
         let bounds = &plan.upstream.keepalive;
-        let http1 = || self.worker.pool.take(&key, bounds, now);
+        let pool = &self.worker.pool;
+        let http1 = || match (target.address, &key.tls) {
+            // All connections to it are alike: their list is found by its place, without a hash of the key.
+            (Some(_), None) => {
+                let place = (plan.forward.upstream as usize, index);
+                let list = self.serving.idle_list(place, || pool.list(&key));
+                IdleList::take(&list, bounds, now)
+            }
+            _ => pool.take(&key, bounds, now),
+        };
         let reused = match speaks {
             UpstreamProtocol::Http1 => http1(),
             UpstreamProtocol::Http2 => self.worker.streams.take(&key, bounds, now),
@@ -370,11 +382,7 @@ impl<'t> InFlightGuard<'t> {
     /// Notes how long the target took.
     fn note_latency(&self, latency: Duration, now_ms: u64) {
         if let Some(target) = self.0 {
-            let state = &target.state;
-            let since_ms = now_ms.saturating_sub(state.latency_at_ms.swap(now_ms, Relaxed));
-            let average = f64::from_bits(state.latency_us.load(Relaxed));
-            let renewed = ewma_update(average, latency.as_micros() as f64, since_ms, EWMA_DECAY_MS);
-            state.latency_us.store(renewed.to_bits(), Relaxed);
+            target.state.note_latency(latency, now_ms);
         }
     }
 }

@@ -67,6 +67,13 @@ impl Background<'_> {
         matches!(self, Self::Pump(pump) if pump.done.is_none())
     }
 
+    /// The answer has begun.
+    pub fn note_answer(&self) {
+        if let Self::Pump(pump) = self {
+            pump.note_answer();
+        }
+    }
+
     /// Lets a body move on.
     pub fn poll_progress(&mut self, context: &mut Context<'_>) {
         if let Self::Pump(pump) = self {
@@ -86,10 +93,19 @@ pub enum PumpError {
     Cut,
 }
 
+/// What a body on its way learns of the call.
+#[derive(Default)]
+struct Signals {
+    /// It goes no further.
+    is_cut: Cell<bool>,
+    /// The answer has begun: from then on both sides may send as slowly as they have something to say.
+    is_answered: Cell<bool>,
+}
+
 /// A request body on its way.
 pub struct Pump {
     sending: Pin<Box<dyn Future<Output = PumpResult>>>,
-    is_cut: Rc<Cell<bool>>,
+    signals: Rc<Signals>,
     done: Option<PumpResult>,
     /// The stream that the body comes on, which tells by itself that its client has gone.
     client: Option<Rc<Stream>>,
@@ -114,6 +130,7 @@ impl Pump {
         write_timeout: Duration,
     ) -> Self {
         let client = reader.shared_stream();
+        let signals = Rc::new(Signals::default());
         let mut sender = Sender {
             worker: Rc::clone(worker),
             reader,
@@ -121,13 +138,13 @@ impl Pump {
             write,
             is_chunked,
             write_timeout,
+            signals: Rc::clone(&signals),
         };
-        let is_cut = Rc::new(Cell::new(false));
-        let knife = Rc::clone(&is_cut);
+        let knife = Rc::clone(&signals);
         let sending = Box::pin(async move {
             let result = {
                 let mut sending = std::pin::pin!(sender.send());
-                std::future::poll_fn(|context| match knife.get() {
+                std::future::poll_fn(|context| match knife.is_cut.get() {
                     true => Poll::Ready(Err(PumpError::Cut)),
                     false => sending.as_mut().poll(context),
                 })
@@ -142,7 +159,7 @@ impl Pump {
         });
         Self {
             sending,
-            is_cut,
+            signals,
             done: None,
             client,
         }
@@ -156,10 +173,15 @@ impl Pump {
         }
     }
 
+    /// The answer has begun.
+    pub fn note_answer(&self) {
+        self.signals.is_answered.set(true);
+    }
+
     /// What came of it. A body that is still on its way goes no further; what had been lent for it comes back.
     pub fn finish(mut self) -> PumpResult {
         if self.done.is_none() {
-            self.is_cut.set(true);
+            self.signals.is_cut.set(true);
             self.poll(&mut Context::from_waker(Waker::noop()));
         }
         self.done
@@ -174,6 +196,7 @@ struct Sender {
     write: WriteHalf,
     is_chunked: bool,
     write_timeout: Duration,
+    signals: Rc<Signals>,
 }
 
 impl Sender {
@@ -259,6 +282,7 @@ impl Sender {
         }
         let (reader, worker) = (&mut self.reader, &self.worker);
         let (cursor, pace) = (&mut self.body.cursor, &mut self.body.pace);
+        let is_answered = &self.signals.is_answered;
         let mut has_waited = false;
         let read = std::future::poll_fn(|context| match reader.poll_fill(context, &worker.buffers, 0) {
             Poll::Ready(Ok(0)) if reader.stream().is_some() => {
@@ -272,6 +296,10 @@ impl Sender {
             }
             Poll::Pending => {
                 has_waited = true;
+                if pace.has_rate() && is_answered.get() {
+                    *pace = pace.without_rate();
+                    timer.set(Instant::now(), pace.left());
+                }
                 timer.poll_expired(context).map(|()| Err(BodyError::TimedOut))
             }
         })

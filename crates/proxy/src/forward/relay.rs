@@ -77,7 +77,9 @@ impl RequestContext<'_> {
         let is_over = attempt.connection.read.stream().is_none_or(Stream::is_read);
         let is_whole = framing.is_empty() && (replaced.is_some() || is_over);
         let mut out = self.worker.buffers.take_output();
-        let written = self.write_response_head(plan, framing, client_keeps, is_whole, &mut out);
+        let written =
+            self.write_response_head(plan, (framing, head.has_via), client_keeps, is_whole, &mut out);
+        watch.note_answer();
         let relayed = match replaced {
             _ if written.is_err() => Err(io::ErrorKind::BrokenPipe.into()),
             Some(body) => self.send_replacement(&body, head, &mut out, &mut watch).await,
@@ -146,7 +148,7 @@ impl RequestContext<'_> {
     fn write_response_head(
         &mut self,
         plan: &ForwardPlan<'_>,
-        framing: Framing,
+        (framing, head_has_via): (Framing, bool),
         keeps: bool,
         is_whole: bool,
         out: &mut Vec<u8>,
@@ -154,7 +156,8 @@ impl RequestContext<'_> {
         self.start_head(out);
         let version = plan.upstream_version();
         let response = &mut self.exchange.response;
-        let has_via = extend_via(&plan.route.forwarded, version, &mut response.headers);
+        let may_have_via = head_has_via || !plan.route.chain.steps.is_empty();
+        let has_via = may_have_via && extend_via(&plan.route.forwarded, version, &mut response.headers);
         response.headers.write_lines(out);
         if let Some(via) = plan.route.forwarded.via.as_ref().filter(|_| !has_via) {
             push_via(version, via, out);

@@ -191,6 +191,8 @@ pub fn read_request(
         expects_continue: fields.expects_continue && !framing.is_empty(),
         upgrade: protocol.map(<[u8]>::to_vec),
         has_forwarded: fields.has_forwarded,
+        has_forwarded_list: fields.has_forwarded_list,
+        has_via: fields.has_via,
         minor_version: 1,
     })
 }
@@ -209,6 +211,8 @@ struct Fields {
     length: Option<u64>,
     expects_continue: bool,
     has_forwarded: bool,
+    has_forwarded_list: bool,
+    has_via: bool,
     has_cookies: bool,
     has_authorization: bool,
 }
@@ -240,6 +244,8 @@ impl Fields {
                 }
                 return Ok(false);
             }
+            b"via" => self.has_via = true,
+            b"forwarded" => self.has_forwarded_list = true,
             _ => {}
         }
         if !belongs(name, value) {
@@ -282,7 +288,7 @@ pub fn read_response(
     if list.len() > MAX_FIELDS {
         return Err(InvalidResponse("too many fields"));
     }
-    let mut length = None;
+    let (mut length, mut has_via) = (None, false);
     list.add_to(&mut response.headers, |name, value| {
         if name == b"content-length" {
             let stated = parse_length(value).ok_or(InvalidResponse("the Content-Length"))?;
@@ -291,6 +297,7 @@ pub fn read_response(
             }
             return Ok(false);
         }
+        has_via |= name == b"via";
         Ok(belongs(name, value))
     })?;
     let is_bodyless = to_head || response.status < 200 || matches!(response.status, 204 | 304);
@@ -315,5 +322,6 @@ pub fn read_response(
         framing,
         keep_alive: true,
         upgrade: None,
+        has_via,
     })
 }

@@ -15,7 +15,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use tokio::net::{TcpStream, UdpSocket};
-use weir_flow::balancer::{EWMA_DECAY_MS, ewma_update};
 use weir_flow::health::Signal;
 use weir_plugin::system_clock;
 use weir_snapshot::{Forward, Target, TargetState, Upstream};
@@ -36,11 +35,7 @@ impl Busy {
     /// Notes how long the target took to be reached.
     fn note_latency(&self, latency: Duration) {
         if let Some(state) = &self.0 {
-            let now_ms = system_clock();
-            let since_ms = now_ms.saturating_sub(state.latency_at_ms.swap(now_ms, Relaxed));
-            let average = f64::from_bits(state.latency_us.load(Relaxed));
-            let renewed = ewma_update(average, latency.as_micros() as f64, since_ms, EWMA_DECAY_MS);
-            state.latency_us.store(renewed.to_bits(), Relaxed);
+            state.note_latency(latency, system_clock());
         }
     }
 }
@@ -232,6 +227,9 @@ impl TargetRequest<'_> {
             io::ErrorKind::TimedOut => (Signal::Timeout, StreamResult::Timeout),
             _ => (Signal::TcpFailure, StreamResult::Connect),
         };
+        if self.upstream().balancer.needs_load() {
+            target.state.note_failure(system_clock());
+        }
         note(self.worker, self.upstream(), target, address, signal);
         result
     }

@@ -159,3 +159,62 @@ fn a_reply_has_one_content_type() {
     );
     assert_eq!(response.head.all("X-A"), ["1", "2"]);
 }
+
+/// The rules of one dialect must not change what the tables of others see.
+#[test]
+fn what_one_table_settles_the_next_one_does_not_see() {
+    let upstream = Upstream::bind();
+    let changes = json!({
+        "route_tables": [{"dialect": "apisix", "forwarded_from": []}],
+        "routes": [
+            {
+                "name": "of another dialect",
+                "dialect": "apisix",
+                "match": [{"when": ["http_x_forwarded_proto", "==", "https"]}],
+                "to": {"service": "service"},
+            },
+            {
+                "name": "route",
+                "dialect": "kong",
+                "match": [{"when": ["http_x_forwarded_proto", "==", "https"]}],
+                "forwarded": {"trusted": ["127.0.0.0/8"]},
+                "to": {"service": "service"},
+            },
+        ],
+    });
+    let gateway = TestGateway::start(patch(simple_model(upstream.address), &changes));
+    let mut client = gateway.connect();
+    client.send(format!("GET /path HTTP/1.1\r\nHost: client.test\r\n{FORGED}\r\n"));
+    let mut server = upstream.accept();
+    let seen = server.request().unwrap();
+    server.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    for (name, wanted) in [
+        ("X-Forwarded-Proto", "https"),
+        ("X-Forwarded-Host", "evil.test"),
+        ("Forwarded", "for=1.2.3.4"),
+    ] {
+        assert_eq!(seen.head.get(name).as_deref(), Some(wanted), "{name}");
+    }
+}
+
+/// Kong's: the gateway adds itself to the list of either direction.
+#[test]
+fn the_gateway_adds_itself_to_via() {
+    let upstream = Upstream::bind();
+    let changes = json!({"routes": {"forwarded": {"via": "gate"}}});
+    let gateway = TestGateway::start(patch(simple_model(upstream.address), &changes));
+    let mut client = gateway.connect();
+    let mut server = None;
+    for (line, wanted) in [
+        ("", "1.1 gate"),
+        ("Via: 1.0 a\r\nvia: 1.1 b\r\n", "1.0 a, 1.1 b, 1.1 gate"),
+    ] {
+        client.send(format!("GET / HTTP/1.1\r\nHost: client.test\r\n{line}\r\n"));
+        let server = server.get_or_insert_with(|| upstream.accept());
+        let seen = server.request().unwrap();
+        assert_eq!(seen.head.all("Via"), [wanted], "{line}");
+        server.send(format!("HTTP/1.1 200 OK\r\n{line}Content-Length: 0\r\n\r\n"));
+        let response = client.response_to("GET").unwrap();
+        assert_eq!(response.head.all("Via"), [wanted], "{line}");
+    }
+}

@@ -4,7 +4,7 @@ use super::client::ALL;
 use super::stand::Stand;
 use super::support::answer;
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[test]
 fn heads_and_targets_are_bounded() {
@@ -84,6 +84,34 @@ fn a_body_that_comes_byte_by_byte_is_not_waited_for() {
             }
         }
         assert_eq!(call.head().unwrap().status, 408, "{protocol:?} {sent}");
+    }
+}
+
+/// Both sides talk at once, as with Connect or lines of JSON: once the answer has begun, a body may come slowly.
+#[test]
+fn a_slow_body_goes_on_once_the_answer_has_begun() {
+    let timeout = Duration::from_secs(1);
+    for protocol in ALL {
+        let stand = Stand::with(&Value::Null, |options| {
+            options.limits.body_timeout = timeout;
+            options.limits.min_body_rate = 1 << 30;
+        });
+        let client = stand.client(protocol);
+        let length = [("content-length", "100000000")];
+        let mut call = client.begin("POST", "/", &length, true).unwrap();
+        call.send(b"x").unwrap();
+        let mut wire = stand.upstream.accept();
+        wire.head().unwrap();
+        wire.read(1).unwrap();
+        wire.send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n");
+        assert_eq!(call.head().unwrap().status, 200, "{protocol:?}");
+        // The next byte goes when the one before it has come: the gateway waits for nearly all of this time.
+        let begun = Instant::now();
+        while begun.elapsed() < 2 * timeout {
+            call.send(b"x").unwrap();
+            wire.read(1)
+                .unwrap_or_else(|error| panic!("{protocol:?}: {error:?}"));
+        }
     }
 }
 

@@ -42,7 +42,8 @@ impl Bounds {
     /// The bucket for a duration: the first whose bound is not below it.
     #[inline]
     fn bucket(&self, micros: u32) -> usize {
-        self.micros.partition_point(|&bound| bound < micros)
+        // Without a branch: a few comparisons of many numbers at once.
+        self.micros.iter().map(|bound| usize::from(*bound < micros)).sum()
     }
 }
 

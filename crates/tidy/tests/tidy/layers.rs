@@ -5,11 +5,13 @@ use crate::repository::{files, read};
 use std::collections::BTreeMap;
 
 /// The rooms, lowest first, each with the rooms that it may build on. Only lower ones can stand there.
-const ROOMS: [(&str, &[&str]); 23] = [
+const ROOMS: [(&str, &[&str]); 24] = [
     ("weir-model", &[]),
     ("weir-flow", &[]),
     ("weir-plugin", &["weir-model"]),
     ("weir-telemetry", &[]),
+    // Its store is a file of its own; what configures gateways is another one.
+    ("weir-analytics", &[]),
     ("weir-snapshot", &["weir-model", "weir-flow", "weir-plugin"]),
     // Tests of plugins depend on it; nothing that is shipped does.
     ("weir-plugins-testkit", &["weir-model", "weir-plugin"]),
@@ -81,6 +83,7 @@ const CONTROL: &[&str] = &[
     "weir-flow",
     "weir-plugin",
     "weir-telemetry",
+    "weir-analytics",
     "weir-snapshot",
     "weir-plugins",
     "weir-store",
@@ -95,6 +98,7 @@ const ALL: &[&str] = &[
     "weir-flow",
     "weir-plugin",
     "weir-telemetry",
+    "weir-analytics",
     "weir-snapshot",
     "weir-plugins",
     "weir-proxy",

@@ -15,8 +15,9 @@ const DIALECT_FREE: [&str; 5] = [
 /// The names of the originals.
 const DIALECTS: [&str; 2] = ["kong", "apisix"];
 /// Rooms to which the time is an argument.
-const TIMELESS: [&str; 6] = [
+const TIMELESS: [&str; 7] = [
     "crates/http1/src/",
+    "crates/analytics/src/",
     "crates/model/",
     "crates/flow/",
     "crates/snapshot/",

@@ -1,0 +1,9 @@
+//! Alert rules: a metric over a period, compared with a threshold, for each group.
+//!
+//! [`rule`] is what people write; [`state`] decides what has changed, and is told the time and the values.
+
+pub mod rule;
+pub mod state;
+
+pub use rule::{Channel, NoData, Rule, Values};
+pub use state::{Alert, AlertState, Event, EventKind, States};

@@ -1,0 +1,114 @@
+//! What is searched for in the request log, and what is found.
+
+use super::CallLine;
+use serde::Serialize;
+use std::sync::Arc;
+
+/// Calls that are found at once, at most.
+pub const MAX_FOUND: usize = 1_000;
+
+/// What is searched for. All of it must hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Search {
+    /// From when, in milliseconds since the Unix epoch.
+    pub from: u64,
+    /// Until when.
+    pub to: u64,
+    /// The id.
+    pub request_id: Option<String>,
+    /// The service.
+    pub service: Option<String>,
+    /// The route.
+    pub route: Option<String>,
+    /// The consumer.
+    pub consumer: Option<String>,
+    /// Why it was refused.
+    pub refusal: Option<String>,
+    /// The status, such as `404`, or a class, such as `5xx`.
+    pub status: Option<String>,
+    /// What the path begins with.
+    pub path: Option<String>,
+    /// The shortest time, in microseconds.
+    pub min_us: u32,
+    /// How many calls, at most.
+    pub limit: usize,
+}
+
+impl Default for Search {
+    fn default() -> Self {
+        Self {
+            from: 0,
+            to: u64::MAX,
+            request_id: None,
+            service: None,
+            route: None,
+            consumer: None,
+            refusal: None,
+            status: None,
+            path: None,
+            min_us: 0,
+            limit: 100,
+        }
+    }
+}
+
+/// What was found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Found {
+    /// The calls, the latest first.
+    pub calls: Vec<Arc<CallLine>>,
+    /// Whether all of the time was searched. If not, there may be more before `searched_from`.
+    pub complete: bool,
+    /// How far back was searched, in milliseconds since the Unix epoch.
+    pub searched_from: u64,
+}
+
+impl Search {
+    /// The names of a call by which blocks can be found, each with the number of its field.
+    pub(super) fn indexed(line: &CallLine) -> [(u8, &str); 5] {
+        [
+            (0, &line.request_id),
+            (1, &line.service),
+            (2, &line.route),
+            (3, &line.consumer),
+            (4, &line.refusal),
+        ]
+    }
+
+    /// The names that are searched for.
+    pub(super) fn names(&self) -> impl Iterator<Item = (u8, &str)> {
+        let fields = [
+            &self.request_id,
+            &self.service,
+            &self.route,
+            &self.consumer,
+            &self.refusal,
+        ];
+        let named = fields.into_iter().enumerate();
+        named.filter_map(|(field, name)| Some((field as u8, name.as_deref()?)))
+    }
+
+    /// The classes that a status of the search can have, a bit each; `None`: any.
+    pub(super) fn classes(&self) -> Option<u16> {
+        let first = self.status.as_ref()?.chars().next()?;
+        Some(1 << first.to_digit(10)?.min(15))
+    }
+
+    /// Whether a call is one that is searched for.
+    pub fn holds(&self, line: &CallLine) -> bool {
+        let is_status = |status: &String| match status.strip_suffix("xx") {
+            Some(class) => class.parse() == Ok(line.status / 100),
+            None => status.parse() == Ok(line.status),
+        };
+        (self.from..self.to).contains(&line.time)
+            && line.total_us >= self.min_us
+            && self.status.as_ref().is_none_or(is_status)
+            && self
+                .path
+                .as_ref()
+                .is_none_or(|path| line.path.starts_with(path.as_str()))
+            && self
+                .names()
+                .all(|(field, name)| Self::indexed(line)[usize::from(field)].1 == name)
+    }
+}

@@ -1,0 +1,154 @@
+//! The most frequent of unboundedly many keys in bounded memory: the Space-Saving algorithm.
+//!
+//! A key that is not tracked takes the place of the least frequent one and starts with its count. Every key that makes
+//! up more than one in `limit` of all is tracked. What is counted *for* a key is not in here: see [`crate::aggregate`].
+
+use foldhash::HashMap;
+use std::hash::Hash;
+
+struct Entry<K> {
+    key: K,
+    count: u64,
+    /// Its place in the heap.
+    place: usize,
+}
+
+/// The tracked keys.
+pub struct HeavyHitters<K> {
+    limit: usize,
+    entries: Vec<Entry<K>>,
+    /// Entries by their numbers, the least frequent first: no entry has a smaller count than the one above it.
+    heap: Vec<usize>,
+    known: HashMap<K, usize>,
+}
+
+impl<K: Clone + Eq + Hash> HeavyHitters<K> {
+    /// Room for this many keys, at least one.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            limit: limit.max(1),
+            entries: Vec::new(),
+            heap: Vec::new(),
+            known: HashMap::default(),
+        }
+    }
+
+    /// Counts a key. Gives the key that lost its place to it.
+    pub fn count(&mut self, key: &K, weight: u64) -> Option<K> {
+        if let Some(number) = self.known.get(key) {
+            let number = *number;
+            self.entries[number].count = self.entries[number].count.saturating_add(weight);
+            self.sink(self.entries[number].place);
+            return None;
+        }
+        if self.entries.len() < self.limit {
+            let (number, place) = (self.entries.len(), self.heap.len());
+            self.entries.push(Entry {
+                key: key.clone(),
+                count: weight,
+                place,
+            });
+            self.heap.push(number);
+            self.known.insert(key.clone(), number);
+            self.rise(place);
+            return None;
+        }
+        let least = self.heap[0];
+        let entry = &mut self.entries[least];
+        entry.count = entry.count.saturating_add(weight);
+        let evicted = std::mem::replace(&mut entry.key, key.clone());
+        self.known.remove(&evicted);
+        self.known.insert(key.clone(), least);
+        self.sink(0);
+        Some(evicted)
+    }
+
+    /// How many keys are tracked.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether none is tracked.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    fn count_at(&self, place: usize) -> u64 {
+        self.entries[self.heap[place]].count
+    }
+
+    fn swap(&mut self, a: usize, b: usize) {
+        self.heap.swap(a, b);
+        for place in [a, b] {
+            self.entries[self.heap[place]].place = place;
+        }
+    }
+
+    fn rise(&mut self, mut place: usize) {
+        while place > 0 && self.count_at(place) < self.count_at((place - 1) / 2) {
+            self.swap(place, (place - 1) / 2);
+            place = (place - 1) / 2;
+        }
+    }
+
+    fn sink(&mut self, mut place: usize) {
+        loop {
+            let children = [2 * place + 1, 2 * place + 2];
+            let least = children.into_iter().filter(|child| *child < self.heap.len());
+            match least.min_by_key(|child| self.count_at(*child)) {
+                Some(child) if self.count_at(child) < self.count_at(place) => {
+                    self.swap(place, child);
+                    place = child;
+                }
+                _ => return,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn frequent_keys_stay_whatever_else_comes() {
+        let mut tracked = HeavyHitters::new(50);
+        for round in 0..100_000_u64 {
+            // Ten keys make up half of all; the other half never comes twice.
+            tracked.count(&(round % 10), 1);
+            tracked.count(&(1_000 + round), 1);
+            assert!(tracked.len() <= 50);
+        }
+        for key in 0..10 {
+            assert_eq!(tracked.count(&key, 0), None, "{key} is tracked");
+            let number = tracked.known[&key];
+            let count = tracked.entries[number].count;
+            assert!(
+                (10_000..=10_000 + 200_000 / 50).contains(&count),
+                "{key}: {count}"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_heap_stays_a_heap(keys in prop::collection::vec((0_u16..40, 1_u64..9), 0..300), limit in 1_usize..20) {
+            let mut tracked = HeavyHitters::new(limit);
+            let mut sum = 0;
+            for (key, weight) in keys {
+                tracked.count(&key, weight);
+                sum += weight;
+                for place in 1..tracked.heap.len() {
+                    prop_assert!(tracked.count_at((place - 1) / 2) <= tracked.count_at(place));
+                }
+                for (number, entry) in tracked.entries.iter().enumerate() {
+                    prop_assert_eq!(tracked.heap[entry.place], number);
+                    prop_assert_eq!(tracked.known[&entry.key], number);
+                }
+                prop_assert_eq!(tracked.known.len(), tracked.entries.len());
+            }
+            prop_assert_eq!(tracked.entries.iter().map(|entry| entry.count).sum::<u64>(), sum);
+        }
+    }
+}

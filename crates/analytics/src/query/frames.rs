@@ -1,0 +1,227 @@
+//! Sums rows up to the frames of an answer.
+//!
+//! In a first pass come the totals of all groups, from which those that are shown are chosen; in a second one, if series
+//! are asked for, their steps. So memory is bounded by the groups that are shown, not by those that there are.
+
+use super::plan::Plan;
+use super::{Answer, Compared, Frame, Metric};
+use crate::cell::Cell;
+use crate::cube::OTHER;
+use crate::store::Gap;
+use crate::uniques::Uniques;
+use foldhash::HashMap;
+use std::collections::BTreeMap;
+
+/// The values of a group: numbers of names. A group has at most two.
+pub type GroupKey = [u64; 2];
+/// The group of all that is not shown.
+const REST: GroupKey = [u64::MAX, u64::MAX];
+/// Groups that are told apart, at most; the rest is `_other`.
+const MAX_GROUPS: usize = 100_000;
+
+/// What is summed up for a group or a step.
+#[derive(Debug, Clone, Default)]
+pub struct Sum {
+    cell: Cell,
+    uniques: Uniques,
+}
+
+impl Sum {
+    fn value(&self, metric: Metric, seconds: u64) -> Option<f64> {
+        match metric {
+            Metric::UniqueCallers => Some(self.uniques.estimate() as f64),
+            metric => metric.value(&self.cell, seconds),
+        }
+    }
+}
+
+/// What a row adds.
+#[derive(Debug, Clone, Copy)]
+pub enum Part<'p> {
+    /// Sums and sketches.
+    Cell(&'p Cell),
+    /// Callers.
+    Uniques(&'p Uniques),
+}
+
+impl Sum {
+    fn add(&mut self, part: Part<'_>) {
+        match part {
+            Part::Cell(cell) => self.cell.merge(cell),
+            Part::Uniques(uniques) => self.uniques.merge(uniques),
+        }
+    }
+}
+
+/// Groups on their way to frames.
+pub struct Frames {
+    totals: HashMap<GroupKey, Sum>,
+    /// Once chosen: the groups that are shown, in order, with their steps.
+    shown: Vec<GroupKey>,
+    series: HashMap<GroupKey, Vec<Option<Sum>>>,
+    points: usize,
+}
+
+impl Frames {
+    /// Nothing yet.
+    pub fn new(plan: &Plan) -> Self {
+        Self {
+            totals: HashMap::default(),
+            shown: Vec::new(),
+            series: HashMap::default(),
+            points: plan.times().len(),
+        }
+    }
+
+    /// Adds to the total of a group.
+    pub fn add(&mut self, group: GroupKey, part: Part<'_>) {
+        let is_known = self.totals.len() < MAX_GROUPS || self.totals.contains_key(&group);
+        let group = if is_known { group } else { REST };
+        self.totals.entry(group).or_default().add(part);
+    }
+
+    /// Chooses the groups that are shown; all others become one.
+    pub fn choose(&mut self, plan: &Plan) {
+        let (place, is_largest) = plan.order;
+        let (metric, seconds) = (plan.metrics[place], plan.to - plan.from);
+        let mut groups: Vec<(f64, GroupKey)> = self
+            .totals
+            .iter()
+            .filter(|(group, _)| **group != REST)
+            .map(|(group, sum)| (sum.value(metric, seconds).unwrap_or(0.0), *group))
+            .collect();
+        groups.sort_by(|(a, a_group), (b, b_group)| {
+            let order = if is_largest {
+                b.total_cmp(a)
+            } else {
+                a.total_cmp(b)
+            };
+            order.then(a_group.cmp(b_group))
+        });
+        self.shown = groups
+            .into_iter()
+            .map(|(_, group)| group)
+            .take(plan.limit)
+            .collect();
+        self.fold();
+    }
+
+    /// Shows the groups that another one shows.
+    pub fn choose_as(&mut self, other: &Self) {
+        self.shown.clone_from(&other.shown);
+        self.shown.retain(|group| *group != REST);
+        self.fold();
+    }
+
+    /// Puts the groups that are not shown together.
+    fn fold(&mut self) {
+        let shown = &self.shown;
+        let hidden: Vec<GroupKey> = self
+            .totals
+            .keys()
+            .copied()
+            .filter(|group| !shown.contains(group))
+            .collect();
+        if hidden.is_empty() {
+            return;
+        }
+        let mut rest = Sum::default();
+        for sum in hidden.iter().filter_map(|group| self.totals.remove(group)) {
+            rest.add(Part::Cell(&sum.cell));
+            rest.add(Part::Uniques(&sum.uniques));
+        }
+        self.totals.insert(REST, rest);
+        self.shown.push(REST);
+    }
+
+    /// Adds to a step of a group, once groups are chosen.
+    pub fn add_to_step(&mut self, plan: &Plan, group: GroupKey, at: u64, part: Part<'_>) {
+        let Some(step) = plan.step else {
+            return;
+        };
+        let is_shown = group != REST && self.totals.contains_key(&group);
+        let group = if is_shown { group } else { REST };
+        let points = self.points;
+        let series = self.series.entry(group).or_insert_with(|| vec![None; points]);
+        let place = (at.saturating_sub(plan.from) / step) as usize;
+        if let Some(point) = series.get_mut(place) {
+            point.get_or_insert_with(Sum::default).add(part);
+        }
+    }
+
+    /// The values of a group, by metric.
+    fn values(&self, plan: &Plan, group: &GroupKey) -> Compared {
+        let (seconds, empty) = (plan.to - plan.from, Sum::default());
+        let total = self.totals.get(group).unwrap_or(&empty);
+        let mut values = BTreeMap::new();
+        if let Some(step) = plan.step {
+            let points = self.series.get(group);
+            for metric in &plan.metrics {
+                let value = |point: &Option<Sum>| match point {
+                    Some(sum) => sum.value(*metric, step),
+                    None => metric.value(&empty.cell, step),
+                };
+                let points: Vec<Option<f64>> = match points {
+                    Some(points) => points.iter().map(value).collect(),
+                    None => vec![metric.value(&empty.cell, step); self.points],
+                };
+                values.insert(metric.as_str(), points);
+            }
+        }
+        let total = plan
+            .metrics
+            .iter()
+            .map(|it| (it.as_str(), total.value(*it, seconds)));
+        Compared {
+            total: total.collect(),
+            values,
+        }
+    }
+
+    /// The answer. `name` tells the names of groups' values.
+    pub fn answer(
+        mut self,
+        plan: &Plan,
+        compared: Option<(&Plan, Self)>,
+        gaps: Vec<Gap>,
+        name: impl Fn(u64) -> String,
+    ) -> Answer {
+        if self.totals.is_empty() && plan.group_by.is_empty() {
+            // Nothing at all is one frame of nothing.
+            self.totals.insert([0, 0], Sum::default());
+            self.shown.push([0, 0]);
+        }
+        let frame = |group: &GroupKey| {
+            let names = plan.group_by.iter().zip(group).map(|((dimension, _), value)| {
+                let value = if *group == REST {
+                    OTHER.to_owned()
+                } else {
+                    name(*value)
+                };
+                (dimension.as_str(), value)
+            });
+            let values = self.values(plan, group);
+            Frame {
+                group: names.collect(),
+                total: values.total,
+                values: values.values,
+                compare: compared
+                    .as_ref()
+                    .map(|(plan, frames)| Box::new(frames.values(plan, group))),
+            }
+        };
+        Answer {
+            from: plan.from,
+            to: plan.to,
+            step: plan.step,
+            resolution: plan.resolution,
+            partial: !gaps.is_empty(),
+            gaps,
+            sampled: plan.is_sampled(),
+            notes: plan.notes.clone(),
+            units: plan.metrics.iter().map(|it| (it.as_str(), it.unit())).collect(),
+            times: plan.times(),
+            frames: self.shown.iter().map(frame).collect(),
+        }
+    }
+}

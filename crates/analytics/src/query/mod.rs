@@ -1,0 +1,197 @@
+//! The query object: what to show, of which calls, over which time, in which steps.
+//!
+//! Boards, alerts, reports and export ask with the same object. [`plan`] finds the cube that holds what is asked for,
+//! or says what is not kept; [`frames`] sums rows up. Both are pure; a store feeds them.
+
+pub mod frames;
+pub mod metric;
+pub mod plan;
+pub mod time;
+
+pub use frames::{Frames, GroupKey};
+pub use metric::Metric;
+pub use plan::{Plan, Source};
+
+use crate::cube::Dimension;
+use crate::store::Gap;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The most points of a frame.
+pub const MAX_POINTS: u64 = 1_500;
+/// Points of a frame where the query leaves the step to Weir, at most.
+pub const USUAL_POINTS: u64 = 500;
+/// The most groups of an answer.
+pub const MAX_LIMIT: usize = 1_000;
+
+/// Why a query has no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {message}")]
+pub struct QueryError {
+    /// The field of the query.
+    pub field: String,
+    /// What is wrong with it, and what to do.
+    pub message: String,
+}
+
+impl QueryError {
+    /// An error about a field.
+    pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            field: field.into(),
+            message: message.into(),
+        }
+    }
+}
+
+/// One value, or several of which any may hold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum OneOrMany {
+    /// One.
+    One(String),
+    /// Several.
+    Many(Vec<String>),
+}
+
+impl OneOrMany {
+    /// The values.
+    pub fn values(&self) -> &[String] {
+        match self {
+            Self::One(value) => std::slice::from_ref(value),
+            Self::Many(values) => values,
+        }
+    }
+}
+
+/// A point in time: seconds since the Unix epoch, or a text such as `now`, `-1h`, or one of RFC 3339.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum When {
+    /// Seconds since the Unix epoch.
+    Unix(u64),
+    /// In words.
+    Text(String),
+}
+
+/// A length of time: seconds, or a text such as `5m`, `1d`, `1w`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Length {
+    /// Seconds.
+    Seconds(u64),
+    /// In words.
+    Text(String),
+}
+
+/// A query.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Query {
+    /// Names of metrics, at least one.
+    pub metrics: Vec<String>,
+    /// From when.
+    pub from: When,
+    /// Until when; without it, now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<When>,
+    /// The step of the series; `auto` chooses one; without it, there are totals and no series.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<Length>,
+    /// Dimensions to group by, at most two.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub group_by: Vec<String>,
+    /// Values of dimensions: only calls that have one of each.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub filter: BTreeMap<String, OneOrMany>,
+    /// Groups that are shown; the rest is summed up as `_other`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+    /// The metric by which groups are ordered, the largest first; with `-` before it, the smallest first. Without it,
+    /// the first metric.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order: Option<String>,
+    /// How much earlier the time lies that each value is compared with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compare: Option<Length>,
+}
+
+impl Query {
+    /// The whole traffic of a metric over a time.
+    pub fn of(metric: &str, from: u64, to: u64) -> Self {
+        Self {
+            metrics: vec![metric.to_owned()],
+            from: When::Unix(from),
+            to: Some(When::Unix(to)),
+            step: None,
+            group_by: Vec::new(),
+            filter: BTreeMap::new(),
+            limit: None,
+            order: None,
+            compare: None,
+        }
+    }
+}
+
+/// The answer to a query.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Answer {
+    /// From when, as far as the resolution tells.
+    pub from: u64,
+    /// Until when.
+    pub to: u64,
+    /// The step of the series in seconds; `null`: there are none.
+    pub step: Option<u64>,
+    /// The finest step in which this is kept, in seconds.
+    pub resolution: u64,
+    /// Whether something is missing.
+    pub partial: bool,
+    /// What is missing.
+    pub gaps: Vec<Gap>,
+    /// Whether the numbers are estimates from sampled calls.
+    pub sampled: bool,
+    /// What else is to be known.
+    pub notes: Vec<String>,
+    /// The unit of each metric.
+    pub units: BTreeMap<&'static str, &'static str>,
+    /// The beginnings of the steps.
+    pub times: Vec<u64>,
+    /// A frame for each group.
+    pub frames: Vec<Frame>,
+}
+
+/// The values of a group.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Frame {
+    /// The values of the dimensions that are grouped by.
+    pub group: BTreeMap<&'static str, String>,
+    /// By metric: the value over the whole time; `null`: there is none.
+    pub total: BTreeMap<&'static str, Option<f64>>,
+    /// By metric: the value of each step.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub values: BTreeMap<&'static str, Vec<Option<f64>>>,
+    /// The same for the time that is compared with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compare: Option<Box<Compared>>,
+}
+
+/// The values of the time that is compared with.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Compared {
+    /// By metric: the value over the whole time.
+    pub total: BTreeMap<&'static str, Option<f64>>,
+    /// By metric: the value of each step.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub values: BTreeMap<&'static str, Vec<Option<f64>>>,
+}
+
+/// Reads the name of a dimension.
+pub(crate) fn dimension(field: &str, name: &str) -> Result<Dimension, QueryError> {
+    Dimension::of(name).ok_or_else(|| {
+        let known: Vec<&str> = Dimension::ALL.iter().map(|it| it.as_str()).collect();
+        QueryError::new(
+            field,
+            format!("there is no dimension '{name}'; there are {}", known.join(", ")),
+        )
+    })
+}

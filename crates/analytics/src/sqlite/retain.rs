@@ -1,0 +1,266 @@
+//! Clearing up: minutes become five, hours and days; what is too old is deleted; the file gives its space back.
+//!
+//! Each hour is done in a transaction of its own. What was done is noted, so that it is done once.
+
+use super::ingest::{add_callers, merge_day};
+use super::{Tiers, meta, names, set_meta};
+use crate::cell::{Parts, Row};
+use crate::cube::Cube;
+use crate::retention::{DAY, HOUR, MINUTE, Retention, TIERS};
+use crate::store::{Retained, StoreError};
+use crate::uniques::Uniques;
+use crate::varint::Reader;
+use foldhash::{HashMap, HashSet};
+use rusqlite::{Connection, Transaction};
+use std::collections::BTreeMap;
+
+/// The first day that is not summed up yet.
+pub const ROLLED_DAYS: &str = "rolled_days";
+/// When names were last looked through.
+const SWEPT: &str = "swept";
+/// How long after its end a day is summed up, in seconds: gateways may be late.
+const LATE: u64 = 2 * HOUR + 600;
+/// How long it is known that a batch came, in seconds: far longer than gateways keep any.
+const KNOWN_BATCHES: u64 = 2 * DAY;
+/// A gateway that was silent for so long, in seconds, has ended.
+const GONE: u64 = DAY;
+/// How long the texts of clients are kept, in seconds.
+const CLIENT_TEXTS: u64 = 30 * DAY;
+
+/// Does what is due.
+pub fn retain(connection: &mut Connection, retention: &Retention, now: u64) -> Result<Retained, StoreError> {
+    let mut retained = Retained::default();
+    if let Some(oldest) = oldest(connection)? {
+        roll_days(connection, oldest / 24, now)?;
+        repack(connection, retention, (oldest, now), &mut retained)?;
+    }
+    retained.deleted += delete(connection, retention, now)?;
+    forget(connection, now)?;
+    if meta(connection, SWEPT)?.unwrap_or(0) + DAY <= now {
+        sweep_names(connection)?;
+        set_meta(connection, SWEPT, now)?;
+    }
+    connection.execute_batch("PRAGMA wal_checkpoint(PASSIVE)")?;
+    vacuum(connection)?;
+    connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")?;
+    Ok(retained)
+}
+
+/// Gives free pages back to the disk.
+fn vacuum(connection: &Connection) -> Result<(), StoreError> {
+    let mut vacuum = connection.prepare("PRAGMA incremental_vacuum")?;
+    let mut rows = vacuum.query([])?;
+    // Each row is a page.
+    while rows.next()?.is_some() {}
+    Ok(())
+}
+
+/// Under which name it is noted which hours have moved on from a tier.
+pub fn moved(tier: usize) -> String {
+    format!("moved_{tier}")
+}
+
+/// The oldest hour; `None`: there is none.
+fn oldest(connection: &Connection) -> Result<Option<u64>, StoreError> {
+    let mut oldest: Option<i64> = None;
+    for tier in 0..TIERS {
+        let of_tier: Option<i64> =
+            connection.query_row(&format!("SELECT min(hour) FROM tier_{tier}"), [], |row| {
+                row.get(0)
+            })?;
+        oldest = oldest.into_iter().chain(of_tier).min();
+    }
+    Ok(oldest.map(|hour| hour as u64))
+}
+
+/// Moves hours on that have come to the next step since the last time, and puts their minutes together.
+fn repack(
+    connection: &mut Connection,
+    retention: &Retention,
+    (oldest, now): (u64, u64),
+    retained: &mut Retained,
+) -> Result<(), StoreError> {
+    for (tier, age) in retention.steps().into_iter().enumerate() {
+        let first = meta(connection, &moved(tier))?.unwrap_or(0).max(oldest);
+        for hour in Retention::due(age, first, now) {
+            let transaction = connection.transaction()?;
+            let spans = retention.spans(now.saturating_sub(hour * HOUR));
+            retained.repacked += move_hour(&transaction, tier, hour, spans)?;
+            set_meta(&transaction, &moved(tier), hour + 1)?;
+            transaction.commit()?;
+        }
+    }
+    Ok(())
+}
+
+fn move_hour(
+    transaction: &Transaction<'_>,
+    tier: usize,
+    hour: u64,
+    (minutes, sketches): (u8, u8),
+) -> Result<u64, StoreError> {
+    let mut moved = 0;
+    let mut select = transaction.prepare_cached(&format!(
+        "SELECT cube, key, data FROM tier_{tier} WHERE hour = ?1 ORDER BY cube, key"
+    ))?;
+    let mut insert = transaction.prepare_cached(&format!(
+        "INSERT OR REPLACE INTO tier_{} (hour, cube, key, data) VALUES (?1, ?2, ?3, ?4)",
+        tier + 1
+    ))?;
+    let mut rows = select.query([hour as i64])?;
+    while let Some(row) = rows.next()? {
+        let number: u8 = row.get(0)?;
+        // A cube of a later version that this one does not know is dropped when it moves.
+        let Some(cube) = Cube::numbered(number) else {
+            continue;
+        };
+        let data = row.get_ref(2)?.as_blob().unwrap_or_default();
+        let mut packed = Row::decode(cube, data, Parts::ALL)?;
+        packed.repack(minutes, sketches);
+        let key = row.get_ref(1)?.as_blob().unwrap_or_default();
+        insert.execute((hour as i64, number, key, packed.encode(cube)))?;
+        moved += 1;
+    }
+    drop(rows);
+    transaction.execute(&format!("DELETE FROM tier_{tier} WHERE hour = ?1"), [hour as i64])?;
+    Ok(moved)
+}
+
+/// Sums up days that are over.
+fn roll_days(connection: &mut Connection, oldest: u64, now: u64) -> Result<(), StoreError> {
+    let first = meta(connection, ROLLED_DAYS)?.unwrap_or(oldest).max(oldest);
+    for day in first..now.saturating_sub(LATE) / DAY {
+        let transaction = connection.transaction()?;
+        for cube in Cube::ALL {
+            roll_day(&transaction, *cube, day)?;
+        }
+        roll_callers(&transaction, day)?;
+        set_meta(&transaction, ROLLED_DAYS, day + 1)?;
+        transaction.commit()?;
+    }
+    Ok(())
+}
+
+fn roll_day(transaction: &Transaction<'_>, cube: Cube, day: u64) -> Result<(), StoreError> {
+    let parts = Parts {
+        sketches: [true; 3],
+        has_minutes: false,
+        has_minute_sketches: false,
+    };
+    let mut sums: BTreeMap<Vec<u8>, Row> = BTreeMap::new();
+    let tiers = Tiers::of(transaction)?;
+    for hour in day * 24..day * 24 + 24 {
+        let mut select = transaction.prepare_cached(&format!(
+            "SELECT key, data FROM tier_{} WHERE hour = ?1 AND cube = ?2",
+            tiers.tier(hour)
+        ))?;
+        let mut rows = select.query((hour as i64, cube.number()))?;
+        while let Some(row) = rows.next()? {
+            let hour = Row::decode(cube, row.get_ref(1)?.as_blob().unwrap_or_default(), parts)?;
+            sums.entry(row.get(0)?).or_default().total.merge(&hour.total);
+        }
+    }
+    for (key, sum) in sums {
+        merge_day(transaction, cube, day as u32, &key, sum)?;
+    }
+    Ok(())
+}
+
+fn roll_callers(transaction: &Transaction<'_>, day: u64) -> Result<(), StoreError> {
+    let mut select = transaction.prepare_cached(
+        "SELECT environment, service, data FROM hour_callers WHERE hour >= ?1 AND hour < ?2",
+    )?;
+    let mut rows = select.query(((day * 24) as i64, (day * 24 + 24) as i64))?;
+    let mut sums: HashMap<(u64, u64), Uniques> = HashMap::default();
+    while let Some(row) = rows.next()? {
+        let place = (row.get::<_, i64>(0)? as u64, row.get::<_, i64>(1)? as u64);
+        let mut reader = Reader::new(row.get_ref(2)?.as_blob().unwrap_or_default());
+        sums.entry(place).or_default().merge_encoded(&mut reader)?;
+    }
+    for (place, sum) in sums {
+        add_callers(transaction, "day", day, place, &sum)?;
+    }
+    Ok(())
+}
+
+/// Deletes what no step of the ladder keeps.
+fn delete(connection: &Connection, retention: &Retention, now: u64) -> Result<u64, StoreError> {
+    let rolled = meta(connection, ROLLED_DAYS)?.unwrap_or(0);
+    // Hours go once their days are summed up.
+    let hour_of = |age: u64| (now.saturating_sub(age) / HOUR).min(rolled * 24) as i64;
+    let mut deleted = connection.execute(
+        "DELETE FROM hour_callers WHERE hour < ?1",
+        [hour_of(retention.unique_hours)],
+    )?;
+    let texts = now.saturating_sub(CLIENT_TEXTS);
+    for tier in 0..TIERS {
+        let delete = format!("DELETE FROM tier_{tier} WHERE hour < ?1");
+        deleted += connection.execute(&delete, [hour_of(retention.hours)])?;
+        for cube in Cube::ALL.iter().filter(|cube| cube.is_sampled()) {
+            let delete = format!("DELETE FROM tier_{tier} WHERE hour < ?1 AND cube = ?2");
+            deleted += connection.execute(&delete, ((texts / HOUR) as i64, cube.number()))?;
+        }
+    }
+    for cube in Cube::ALL.iter().filter(|cube| cube.is_sampled()) {
+        let days = ((texts / DAY) as i64, cube.number());
+        deleted += connection.execute("DELETE FROM day_row WHERE day < ?1 AND cube = ?2", days)?;
+    }
+    let minute = (now.saturating_sub(retention.hours) / MINUTE) as i64;
+    connection.execute("DELETE FROM gap WHERE last < ?1", [minute])?;
+    Ok(deleted as u64)
+}
+
+/// Forgets batches that cannot come again, and gateways that are gone.
+fn forget(connection: &Connection, now: u64) -> Result<(), StoreError> {
+    connection.execute(
+        "DELETE FROM batch WHERE at < ?1",
+        [now.saturating_sub(KNOWN_BATCHES) as i64],
+    )?;
+    let silent = (now.saturating_sub(GONE) / MINUTE) as i64;
+    connection.execute(
+        "INSERT OR IGNORE INTO gap SELECT name, complete + 1, complete + 1, 'the gateway ended without handing over its last counts'
+         FROM gateway WHERE closed = 0 AND complete < ?1",
+        [silent],
+    )?;
+    connection.execute("DELETE FROM gateway WHERE complete < ?1", [silent])?;
+    Ok(())
+}
+
+/// Deletes names that no key uses.
+fn sweep_names(connection: &mut Connection) -> Result<(), StoreError> {
+    let transaction = connection.transaction()?;
+    let mut used: HashSet<u64> = HashSet::default();
+    let mut key = Vec::new();
+    let tiers = (0..TIERS).map(|tier| format!("tier_{tier}"));
+    for table in tiers.chain(["day_row".to_owned()]) {
+        let mut select = transaction.prepare(&format!("SELECT key FROM {table}"))?;
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            names::decode(row.get_ref(0)?.as_blob().unwrap_or_default(), &mut key)?;
+            used.extend(&key);
+        }
+    }
+    for table in ["hour_callers", "day_callers"] {
+        let mut select = transaction.prepare(&format!("SELECT environment, service FROM {table}"))?;
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            used.extend([row.get::<_, i64>(0)? as u64, row.get::<_, i64>(1)? as u64]);
+        }
+    }
+    let mut unused = Vec::new();
+    let mut select = transaction.prepare("SELECT id FROM name")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let id = row.get::<_, i64>(0)?;
+        if !used.contains(&(id as u64)) {
+            unused.push(id);
+        }
+    }
+    drop(rows);
+    drop(select);
+    for id in unused {
+        transaction.execute("DELETE FROM name WHERE id = ?1", [id])?;
+    }
+    transaction.commit()?;
+    Ok(())
+}

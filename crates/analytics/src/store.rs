@@ -1,0 +1,80 @@
+//! What a store of analytics does, whichever engine is behind it.
+
+use crate::batch::Batch;
+use crate::query::{Answer, Query, QueryError};
+use crate::retention::Retention;
+use serde::Serialize;
+
+/// Why a store does not do what it is asked to.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The query asks for what is not kept.
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    /// Another batch came under this number.
+    #[error("batch {number} of gateway '{gateway}' came before with other content")]
+    OtherBatch {
+        /// Whose.
+        gateway: String,
+        /// Its number.
+        number: u64,
+    },
+    /// The engine failed.
+    #[error("the analytics store failed: {0}")]
+    Engine(String),
+    /// What is stored cannot be read.
+    #[error("the analytics store holds damaged data: {0}")]
+    Damaged(String),
+}
+
+/// What became of a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ingested {
+    /// It counts from now on.
+    Added,
+    /// It had come before, and counts once.
+    Duplicate,
+}
+
+/// What clearing up did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Retained {
+    /// Rows whose minutes were put together.
+    pub repacked: u64,
+    /// Rows that were deleted.
+    pub deleted: u64,
+}
+
+/// A time for which something is missing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Gap {
+    /// The gateway that it is missing from.
+    pub gateway: String,
+    /// From when, in seconds since the Unix epoch.
+    pub from: u64,
+    /// Until when.
+    pub to: u64,
+    /// Why.
+    pub reason: String,
+}
+
+/// A store of analytics. Its functions block; call them where that is no harm.
+pub trait AnalyticsStore: Send + Sync {
+    /// Adds a batch, exactly once by its gateway, run and number.
+    ///
+    /// # Errors
+    /// Another batch came under its number, or the engine failed. Then nothing of it counts.
+    fn ingest(&self, batch: &Batch, now: u64) -> Result<Ingested, StoreError>;
+
+    /// Answers a query at a time, in seconds since the Unix epoch.
+    ///
+    /// # Errors
+    /// It asks for what is not kept, or the engine failed.
+    fn query(&self, query: &Query, now: u64) -> Result<Answer, StoreError>;
+
+    /// Does what is due: puts minutes together, deletes what is too old, gives space back.
+    ///
+    /// # Errors
+    /// The engine failed. What was done stays done.
+    fn retain(&self, retention: &Retention, now: u64) -> Result<Retained, StoreError>;
+}

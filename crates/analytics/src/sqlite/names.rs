@@ -1,4 +1,4 @@
-//! Names and their numbers in the file.
+//! Names and their numbers in the file, and keys, which are made of these numbers.
 
 use crate::store::StoreError;
 use crate::varint::{self, Reader};

@@ -128,7 +128,7 @@ fuzz_target!(|input: Input<'_>| {
         };
         matches.push(parsed);
         routes
-            .push(json!({"name": format!("r{}", routes.len()), "match": [text], "to": {"unavailable": 503}}));
+            .push(json!({"name": format!("r{}", routes.len()), "match": [text], "to": {"respond": {"status": 503}}}));
     }
     let model: Model =
         serde_json::from_value(json!({"routes": routes})).expect("every match was read before");

@@ -54,14 +54,14 @@ fn hops() -> Hops {
                 to("/s", "scripted", json!([])),
                 to("/t", "scripted-two", json!([])),
                 to("/3", "one", plugin("request-buffering", json!({"whole": true}))),
-                {"name": "v", "match": [{"path": "/v*"}], "to": {"unavailable": 503},
+                {"name": "v", "match": [{"path": "/v*"}], "to": {"respond": {"status": 503}},
                     "plugins": plugin("request-validation", json!({"body_schema": {"type": "object"}, "max_body_bytes": 1000}))},
             ],
         }))
     };
     let second = snapshot(json!({
         "routes": [
-            {"name": "all", "match": [{}], "to": {"unavailable": 503}, "plugins": plugin("request-termination", json!({"status": 200, "echo": true}))},
+            {"name": "all", "match": [{}], "to": {"respond": {"status": 503}}, "plugins": plugin("request-termination", json!({"status": 200, "echo": true}))},
         ],
     }));
     Hops::new(&renderer, first, second)

@@ -36,11 +36,11 @@ service Books {
 fn configurations() -> Vec<(&'static str, Value)> {
     let all = json!([{"count": 5, "per": "second"}]);
     vec![
-        ("key-auth", json!({"look_in": [{"header": "X-Api-Key"}, {"query": "key"}, {"body": "key"}]})),
-        ("basic-auth", json!({"any_case": true, "ignore_spaces": true, "hide": true})),
+        ("key-auth", json!({"locations": [{"header": "X-Api-Key"}, {"query": "key"}, {"body": "key"}]})),
+        ("basic-auth", json!({"any_case": true, "ignore_spaces": true, "strip": true})),
         ("hmac-auth", json!({"form": "hmac", "check_body": true, "clock_skew_seconds": 0})),
         ("hmac-auth", json!({"form": "signature", "clock_skew_seconds": 300})),
-        ("jwt", json!({"look_in": [{"header": "Authorization"}, {"cookie": "session"}, {"query": "jwt"}]})),
+        ("jwt", json!({"locations": [{"header": "Authorization"}, {"cookie": "session"}, {"query": "jwt"}]})),
         ("jwe-decrypt", json!({"header": "Authorization", "forward_header": "X-Plain"})),
         ("webhook-signature", json!({"secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "tolerance_seconds": 300})),
         ("csrf", json!({"key": "a-long-secret", "expires_seconds": 3600})),

@@ -312,7 +312,7 @@ fn plugins_that_weir_lacks_are_told_and_calls_are_refused_that_they_would_have_d
             .collect();
         assert_eq!(told, places, "{items}");
         let broken: Vec<&str> = (model.routes.iter())
-            .filter(|route| route.target == weir_model::RouteTarget::Broken(503))
+            .filter(|route| route.target == weir_model::RouteTarget::respond_before_plugins(503))
             .map(|route| route.name.as_str())
             .collect();
         assert_eq!(broken, refused, "{items}");

@@ -51,7 +51,7 @@ fn limits() {
         (
             json!({"count": 2, "time_window": 60}),
             json!({
-                "limits": [{"count": 2, "per": {"seconds": 60}}], "by": "ip", "otherwise": "ip", "status": 503,
+                "limits": [{"count": 2, "per": {"seconds": 60}}], "by": "ip", "when_key_missing": "ip", "status": 503,
                 "headers": names(""), "fractional_reset": true, "on_failure": "refuse", "message": null
             }),
         ),
@@ -107,7 +107,7 @@ fn authentication() {
         &json!({}),
         "key-auth",
         &json!({
-            "look_in": [{"header": "apikey"}, {"query": "apikey"}], "hide": "no", "duplicates": "first",
+            "locations": [{"header": "apikey"}, {"query": "apikey"}], "strip": "no", "on_multiple": "first",
             "empty_is_missing": false, "challenge": "apikey realm=\"key\"", "identity": identity
         }),
     );
@@ -116,7 +116,7 @@ fn authentication() {
         &json!({"header": "X-Key", "query": "k", "hide_credentials": true, "realm": "my realm"}),
         "key-auth",
         &json!({
-            "look_in": [{"header": "X-Key"}, {"query": "k"}], "hide": "found",
+            "locations": [{"header": "X-Key"}, {"query": "k"}], "strip": "found",
             "challenge": "apikey realm=\"my realm\""
         }),
     );
@@ -125,7 +125,7 @@ fn authentication() {
         &json!({}),
         "jwt",
         &json!({
-            "look_in": [{"header": "authorization"}, {"query": "jwt"}, {"cookie": "jwt"}], "several": "first",
+            "locations": [{"header": "authorization"}, {"query": "jwt"}, {"cookie": "jwt"}], "on_multiple": "first",
             "schemes": ["Bearer", "bearer"], "scheme_required": false, "key_claim": "key",
             "required_claims": [], "checked_claims": ["exp", "nbf"],
             "challenge": "Bearer realm=\"jwt\"", "token_challenge": "Bearer realm=\"jwt\"", "identity": identity

@@ -36,8 +36,10 @@ upstreams:
         );
         let target = match model(&text).routes[0].target.clone() {
             RouteTarget::Service(name) => format!("service {name}"),
-            RouteTarget::Unavailable(status) => format!("unavailable {status}"),
-            RouteTarget::Broken(status) => format!("broken {status}"),
+            RouteTarget::Respond(respond) => match respond.before_plugins {
+                false => format!("unavailable {}", respond.status),
+                true => format!("broken {}", respond.status),
+            },
         };
         assert_eq!(target, wanted, "{route}");
     }

@@ -162,7 +162,7 @@ fn options_become_those_of_the_catalogue() {
             json!({"upstream_health_metrics": true}),
             vec![
                 ("/families", json!([])),
-                ("/tells_targets", json!(true)),
+                ("/target_health", json!(true)),
                 ("/exposition", json!("kong")),
             ],
         ),

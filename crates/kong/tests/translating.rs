@@ -44,7 +44,7 @@ fn services_and_routes() {
         ("", "/routes/0/match/0/path", json!("/p*")),
         (
             "",
-            "/routes/0/request_stamps/0",
+            "/routes/0/request_headers/0",
             json!({"name": "X-Kong-Request-Id", "value": "request-id"}),
         ),
         (
@@ -106,7 +106,7 @@ fn what_is_not_there_leads_nowhere() {
         (
             "routes: [{name: r, paths: [/p]}]",
             "/routes/0/to",
-            json!({"unavailable": 503}),
+            json!({"respond": {"status": 503}}),
         ),
         (
             "services: [{name: s, host: x, enabled: false, routes: [{name: r, paths: [/p]}]}]",
@@ -329,7 +329,7 @@ plugins:
         ),
         ("/plugins/0/config/challenge", json!("Key realm=\"r\"")),
         (
-            "/plugins/0/config/look_in",
+            "/plugins/0/config/locations",
             json!([{"header": "api_key"}, {"header": "api-key"}]),
         ),
     ] {

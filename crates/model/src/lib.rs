@@ -16,13 +16,13 @@ mod acme;
 mod certificate;
 mod chain;
 mod consumer;
+mod dialect_settings;
 mod health;
 mod overlap;
 mod path;
 mod precedence;
 mod predicate;
 mod route;
-mod route_table;
 mod service;
 mod stream;
 mod upstream;
@@ -33,6 +33,7 @@ pub use certificate::{Certificate, ClientCertificate, KeyPair, TlsVersion, Upstr
 pub use chain::{ChainStep, ConsumerTable, PluginInstance, PluginRef, RefusalOverride};
 pub use consumer::{Consumer, Credential};
 pub use diagnostic::{Diagnostic, DocPath, Severity};
+pub use dialect_settings::{DefaultCharset, DialectSettings, RealIp};
 pub use health::{
     ActiveChecks, ActiveHealthy, ActiveUnhealthy, HealthChecks, NoneHealthy, PassiveChecks, PassiveHealthy,
     PassiveUnhealthy, ProbeKind, RetryBudget,
@@ -41,10 +42,9 @@ pub use overlap::server_names_may_overlap;
 pub use path::{HostPattern, InvalidPattern, PathPattern, TemplatePart};
 pub use predicate::{Comparison, Operator, Predicate};
 pub use route::{
-    ForwardedHeaders, GatewayHeader, GatewayHeaderValue, HeaderMatch, PathJoin, PathRewrite, Route,
+    ForwardedHeaders, GatewayHeader, GatewayHeaderValue, HeaderMatch, PathJoin, PathRewrite, Respond, Route,
     RouteMatch, RouteTarget, UpstreamHost,
 };
-pub use route_table::{DefaultCharset, RealIp, RouteTable};
 pub use service::{Service, Timeouts};
 pub use stream::{Endpoint, ProxyProtocol, StreamProtocol, StreamRoute};
 pub use upstream::{BalancingAlgorithm, HashOn, KeepalivePool, Scheme, Target, Upstream};
@@ -137,7 +137,7 @@ pub struct Model {
     pub tls_challenges: Vec<Certificate>,
     /// Settings that hold for all routes of a dialect; at most one entry for each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub route_tables: Vec<RouteTable>,
+    pub dialect_settings: Vec<DialectSettings>,
 }
 
 fn text_form_version() -> u32 {
@@ -166,13 +166,13 @@ impl Model {
         self.certificates.extend(other.certificates);
         self.acme.extend(other.acme);
         self.tls_challenges.extend(other.tls_challenges);
-        for table in other.route_tables {
+        for table in other.dialect_settings {
             if !self
-                .route_tables
+                .dialect_settings
                 .iter()
                 .any(|known| known.dialect == table.dialect)
             {
-                self.route_tables.push(table);
+                self.dialect_settings.push(table);
             }
         }
     }

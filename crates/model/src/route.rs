@@ -38,10 +38,10 @@ pub struct Route {
     pub forwarded: ForwardedHeaders,
     /// Headers that the gateway adds to every response of this route.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub response_stamps: Vec<GatewayHeader>,
+    pub response_headers: Vec<GatewayHeader>,
     /// Headers that the gateway adds to every request of this route.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub request_stamps: Vec<GatewayHeader>,
+    pub request_headers: Vec<GatewayHeader>,
     /// Overrides the service's time-outs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeouts: Option<Timeouts>,
@@ -74,10 +74,37 @@ fn is_yes(value: &bool) -> bool {
 pub enum RouteTarget {
     /// To a service, by name.
     Service(String),
-    /// Nowhere: a refusal with this status, unless a plugin answers first.
-    Unavailable(u16),
-    /// Nowhere: a refusal with this status before any plugin runs.
-    Broken(u16),
+    /// To no service: the gateway responds itself.
+    Respond(Respond),
+}
+
+/// A response of the gateway itself, in the words of the route's dialect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Respond {
+    /// Its status, 200 to 599.
+    pub status: u16,
+    /// Whether it responds before any plugin runs. Otherwise plugins run first, and one of them may respond.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub before_plugins: bool,
+}
+
+impl RouteTarget {
+    /// No service: a response with this status, unless a plugin responds first.
+    pub fn respond_after_plugins(status: u16) -> Self {
+        Self::Respond(Respond {
+            status,
+            before_plugins: false,
+        })
+    }
+
+    /// No service: a response with this status before any plugin runs.
+    pub fn respond_before_plugins(status: u16) -> Self {
+        Self::Respond(Respond {
+            status,
+            before_plugins: true,
+        })
+    }
 }
 
 /// One set of conditions; all that are given must hold.

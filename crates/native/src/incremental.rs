@@ -16,13 +16,21 @@ pub const KINDS: [(&str, &str); 10] = [
     (CERTIFICATES, "name"),
     ("consumer_tables", "id"),
     ("consumers", "id"),
+    ("dialect_settings", "dialect"),
     ("plugins", "id"),
-    ("route_tables", "dialect"),
     ("routes", "name"),
     ("services", "name"),
     ("stream_routes", "name"),
     ("upstreams", "name"),
 ];
+
+/// The kind of this name. A kind that was renamed is known by its old name, too, for one release.
+pub fn current_kind(name: &str) -> &str {
+    match name {
+        "route_tables" => "dialect_settings",
+        name => name,
+    }
+}
 
 /// The kind whose resources have no names in a `weir.yaml`; in a store they need one.
 const CERTIFICATES: &str = "certificates";
@@ -115,6 +123,7 @@ fn read(key: &str, value: &[u8]) -> Result<Model, String> {
 /// All that is wrong with it.
 pub fn resource(kind: &str, name: &str, value: &Value) -> Result<(Model, Vec<Diagnostic>), Vec<Diagnostic>> {
     let fail = |message: String| vec![Diagnostic::error(weir_model::DocPath::root(), message)];
+    let kind = current_kind(kind);
     let Some((_, field)) = KINDS.iter().find(|(known, _)| *known == kind) else {
         let kinds: Vec<&str> = KINDS.iter().map(|(kind, _)| *kind).collect();
         return Err(fail(format!(

@@ -1,79 +1,192 @@
 //! Old names of fields, which stay readable for one release.
 //!
-//! **What it is not**: a place for fields whose meaning has changed; those are errors.
+//! Two tables say all: which part of a document had which old name, and where its parts are. **What it is not**: a place
+//! for fields whose meaning has changed; those are errors.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use weir_model::{Diagnostic, DocPath};
 
-/// The old name and the new one.
-const RENAMED: [(&str, &str); 1] = [("voice", "dialect")];
+/// What has the field, its old name, and its new one. A plugin's configuration goes by the plugin's name.
+const RENAMED: [(&str, &str, &str); 32] = [
+    ("document", "voice", "dialect"),
+    ("document", "route_tables", "dialect_settings"),
+    ("service", "voice", "dialect"),
+    ("consumer", "voice", "dialect"),
+    ("settings", "voice", "dialect"),
+    ("stream route", "voice", "dialect"),
+    ("route", "voice", "dialect"),
+    ("route", "request_stamps", "request_headers"),
+    ("route", "response_stamps", "response_headers"),
+    ("basic-auth", "hide", "strip"),
+    ("concurrency-limit", "otherwise", "when_key_missing"),
+    ("forward-auth", "keepalive", "pool_size"),
+    ("forward-auth", "keepalive_ms", "pool_idle_timeout_ms"),
+    ("hmac-auth", "hide", "strip"),
+    ("jwt", "hide", "strip"),
+    ("jwt", "look_in", "locations"),
+    ("jwt", "several", "on_multiple"),
+    ("key-auth", "duplicates", "on_multiple"),
+    ("key-auth", "hide", "strip"),
+    ("key-auth", "look_in", "locations"),
+    ("metrics-endpoint", "otherwise", "not_found_body"),
+    ("metrics-endpoint", "otherwise_type", "not_found_content_type"),
+    ("prometheus", "tells_targets", "target_health"),
+    ("rate-limit", "otherwise", "when_key_missing"),
+    ("throttle", "otherwise", "when_key_missing"),
+    ("user-agent-restriction", "several", "allow_multiple"),
+    ("webhook-signature", "several", "allow_multiple"),
+    ("store", "away_message", "unavailable_message"),
+    ("store", "settle_every", "sync_interval_seconds"),
+    ("store", "when_away", "on_unavailable"),
+    // Their values change too: `RESPONSES`.
+    ("target", "broken", "respond"),
+    ("target", "unavailable", "respond"),
+];
 
-/// The parts of a document, besides itself, whose items had an old name.
-const LISTS: [&str; 5] = ["routes", "stream_routes", "consumers", "route_tables", "services"];
+/// Old targets of routes that named only a status, and whether they respond before any plugin.
+const RESPONSES: [(&str, bool); 2] = [("broken", true), ("unavailable", false)];
+
+/// Where the parts are: what has the field, the field, and what its value (or each item of its list) is.
+const PARTS: [(&str, &str, &str); 22] = [
+    ("document", "services", "service"),
+    ("document", "routes", "route"),
+    ("document", "stream_routes", "stream route"),
+    ("document", "consumers", "consumer"),
+    ("document", "dialect_settings", "settings"),
+    ("document", "route_tables", "settings"),
+    ("document", "plugins", PLUGIN),
+    ("document", "unmatched", PLUGIN),
+    ("service", "routes", "route"),
+    ("route", "plugins", PLUGIN),
+    ("route", "to", "target"),
+    ("stream route", "plugins", PLUGIN),
+    (PLUGIN, "use", PLUGIN),
+    ("multi-auth", "any_of", PLUGIN),
+    ("workflow", "rules", "workflow rule"),
+    ("workflow rule", "then", "workflow action"),
+    ("workflow action", "plugin", PLUGIN),
+    ("rate-limit", "store", "store"),
+    ("throttle", "store", "store"),
+    ("concurrency-limit", "store", "store"),
+    ("graphql-limit", "store", "store"),
+    ("response-rate-limit", "store", "store"),
+];
+
+/// A map with a plugin's name as a key and its configuration as the value, or with `name` and `config`.
+const PLUGIN: &str = "plugin";
 
 /// The document with today's names, and a warning for each old one.
 pub fn with_current_names(document: &Value) -> (Cow<'_, Value>, Vec<Diagnostic>) {
     let mut warnings = Vec::new();
-    if !has_old_name(document) {
+    if !has_old_name(document, "document") {
         return (Cow::Borrowed(document), warnings);
     }
     let mut changed = document.clone();
-    rename(&mut changed, &DocPath::root(), &mut warnings);
+    rename(&mut changed, "document", &DocPath::root(), &mut warnings);
     (Cow::Owned(changed), warnings)
 }
 
-fn has_old_name(value: &Value) -> bool {
-    let Value::Object(map) = value else { return false };
-    RENAMED.iter().any(|(old, _)| map.contains_key(*old))
-        || items(map).any(|(_, list)| list.iter().any(has_old_name))
-}
-
-fn items(map: &Map<String, Value>) -> impl Iterator<Item = (&'static str, &Vec<Value>)> {
-    LISTS
-        .into_iter()
-        .filter_map(|name| Some((name, map.get(name)?.as_array()?)))
-}
-
-fn rename(value: &mut Value, place: &DocPath, warnings: &mut Vec<Diagnostic>) {
-    let Value::Object(map) = value else { return };
-    for (old, new) in RENAMED {
-        if map.contains_key(new) {
-            continue;
-        }
-        if let Some(value) = map.remove(old) {
-            let message = format!("'{old}' is called '{new}' now; the next release reads '{new}' only");
-            warnings.push(Diagnostic::warning(place.field(old), message));
-            map.insert(new.to_owned(), value);
-        }
+/// What the value of this field is; `None`: nothing that has old names.
+fn part_of(kind: &str, map: &Map<String, Value>, field: &str) -> Option<&'static str> {
+    let part = PARTS
+        .iter()
+        .find(|(whole, known, _)| *whole == kind && *known == field);
+    match part {
+        Some((.., part)) => Some(part),
+        None if kind != PLUGIN => None,
+        None if field == "config" => plugin_kind(map.get("name")?.as_str()?),
+        None => plugin_kind(field),
     }
-    for name in LISTS {
-        if let Some(Value::Array(list)) = map.get_mut(name) {
-            for (index, item) in list.iter_mut().enumerate() {
-                rename(item, &place.field(name).index(index), warnings);
+}
+
+/// The kind of a plugin's configuration, if that or a part of it has old names.
+fn plugin_kind(name: &str) -> Option<&'static str> {
+    let mut kinds = RENAMED.iter().chain(&PARTS).map(|(kind, ..)| *kind);
+    kinds.find(|kind| *kind == name)
+}
+
+fn has_old_name(value: &Value, kind: &str) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(|item| has_old_name(item, kind)),
+        Value::Object(map) => {
+            RENAMED
+                .iter()
+                .any(|(of, old, _)| *of == kind && map.contains_key(*old))
+                || map.iter().any(|(field, value)| {
+                    part_of(kind, map, field).is_some_and(|part| has_old_name(value, part))
+                })
+        }
+        _ => false,
+    }
+}
+
+fn rename(value: &mut Value, kind: &str, place: &DocPath, warnings: &mut Vec<Diagnostic>) {
+    match value {
+        Value::Array(items) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                rename(item, kind, &place.index(index), warnings);
             }
         }
+        Value::Object(map) => {
+            let parts: Vec<_> = map
+                .keys()
+                .filter_map(|field| Some((field.clone(), part_of(kind, map, field)?)))
+                .collect();
+            for (field, part) in parts {
+                if let Some(value) = map.get_mut(&field) {
+                    rename(value, part, &place.field(field), warnings);
+                }
+            }
+            rename_fields(map, kind, place, warnings);
+        }
+        _ => {}
+    }
+}
+
+/// The names of this map's own fields. The order of the others stays.
+fn rename_fields(map: &mut Map<String, Value>, kind: &str, place: &DocPath, warnings: &mut Vec<Diagnostic>) {
+    for (_, old, new) in RENAMED.iter().filter(|(of, ..)| *of == kind) {
+        if map.contains_key(*new) {
+            continue;
+        }
+        let Some(value) = map.shift_remove(*old) else {
+            continue;
+        };
+        let response = RESPONSES
+            .iter()
+            .find(|(target, _)| kind == "target" && target == old);
+        let (value, wanted) = match response {
+            Some((_, false)) => (json!({ "status": value }), "respond: {status: …}"),
+            Some((_, true)) => (
+                json!({"status": value, "before_plugins": true}),
+                "respond: {status: …, before_plugins: true}",
+            ),
+            None => (value, *new),
+        };
+        let message = format!("'{old}' is called '{wanted}' now; the next release reads '{new}' only");
+        warnings.push(Diagnostic::warning(place.field(*old), message));
+        map.insert((*new).to_owned(), value);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::with_current_names;
-    use serde_json::json;
+    use super::*;
+    use crate::translate;
+    use std::collections::BTreeSet;
 
     #[test]
-    fn old_names_are_read_with_a_warning() {
+    fn renamed_fields_are_read_with_a_warning() {
         let document = json!({"weir": 1, "voice": "kong", "routes": [{"name": "r", "voice": "kong"}],
             "services": [{"name": "s", "routes": [{"voice": "apisix"}]}]});
         let (read, warnings) = with_current_names(&document);
         let expected = json!({"weir": 1, "dialect": "kong", "routes": [{"name": "r", "dialect": "kong"}],
             "services": [{"name": "s", "routes": [{"dialect": "apisix"}]}]});
         assert_eq!(*read, expected);
-        let places: Vec<_> = warnings.iter().map(|warning| warning.path.to_string()).collect();
-        assert_eq!(
-            places,
-            ["voice", "routes[0].voice", "services[0].routes[0].voice"]
-        );
+        let places: BTreeSet<_> = warnings.iter().map(|warning| warning.path.to_string()).collect();
+        let expected = ["routes[0].voice", "services[0].routes[0].voice", "voice"];
+        assert_eq!(places, expected.map(str::to_owned).into());
         assert!(
             warnings[0].message.contains("called 'dialect' now"),
             "{}",
@@ -82,9 +195,117 @@ mod tests {
     }
 
     #[test]
-    fn other_names_are_left_alone() {
+    fn renamed_fields_with_both_names_are_left_alone() {
         let document = json!({"weir": 1, "voice": "kong", "dialect": "native"});
         let (read, warnings) = with_current_names(&document);
         assert_eq!((read.get("voice"), warnings.len()), (Some(&json!("kong")), 0));
+    }
+
+    /// A document with one map of this kind, which has this field.
+    fn document_with(kind: &str, field: &str, value: Value) -> Value {
+        let fields: Map<String, Value> = [(field.to_owned(), value)].into_iter().collect();
+        let plugin = |name: &str, config: Value| {
+            let plugin: Map<String, Value> = [(name.to_owned(), config)].into_iter().collect();
+            json!({"weir": 1, "plugins": [plugin]})
+        };
+        let mut document = match kind {
+            "document" => json!({"weir": 1}),
+            "settings" => json!({"weir": 1, "dialect_settings": [fields]}),
+            "service" | "consumer" | "route" => json!({"weir": 1, format!("{kind}s"): [fields]}),
+            "stream route" => json!({"weir": 1, "stream_routes": [fields]}),
+            "target" => json!({"weir": 1, "routes": [{"name": "r", "paths": ["/"], "to": fields}]}),
+            "store" => plugin("rate-limit", json!({ "store": fields })),
+            name => plugin(name, Value::Object(fields)),
+        };
+        if kind == "document"
+            && let Value::Object(document) = &mut document
+        {
+            document.extend([(field.to_owned(), json!([]))]);
+        }
+        document
+    }
+
+    #[test]
+    fn renamed_fields_all_have_their_new_names() {
+        for (kind, old, new) in RENAMED {
+            let document = document_with(kind, old, json!(418));
+            let (read, warnings) = with_current_names(&document);
+            assert_eq!(warnings.len(), 1, "{kind}: {old}");
+            assert!(
+                warnings[0]
+                    .message
+                    .starts_with(&format!("'{old}' is called '{new}")),
+                "{kind}"
+            );
+            assert!(
+                warnings[0].path.to_string().ends_with(old),
+                "{kind}: {}",
+                warnings[0].path
+            );
+            let text = read.to_string();
+            assert!(
+                text.contains(&format!("\"{new}\"")) && !text.contains(&format!("\"{old}\"")),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn renamed_fields_of_plugins_are_those_of_the_plugins() {
+        let registry = weir_plugins::registry();
+        for (kind, old, new) in RENAMED {
+            let plugin = if kind == "store" { "rate-limit" } else { kind };
+            let Some(plugin) = registry.get(plugin) else {
+                assert!(!kind.contains('-'), "no plugin is named '{kind}'");
+                continue;
+            };
+            let schema = plugin.config_schema().to_value().to_string();
+            let [new, old] = [new, old].map(|name| format!("\"{name}\":{{"));
+            assert!(
+                schema.contains(&new) && !schema.contains(&old),
+                "{kind}: {old} {new}"
+            );
+        }
+    }
+
+    #[test]
+    fn renamed_fields_are_found_wherever_plugins_are() {
+        let plugin = || json!([{"key-auth": {"hide": "found"}}, {"name": "jwt", "config": {"look_in": []}}]);
+        let document = json!({"weir": 1, "plugins": plugin(), "unmatched": [{"use": {"key-auth": {"hide": "no"}}}],
+        "services": [{"routes": [{"plugins": plugin()}]}],
+        "routes": [{"plugins": [
+            {"multi-auth": {"any_of": plugin()}},
+            {"workflow": {"rules": [{"then": {"plugin": {"rate-limit": {"otherwise": "fail", "limits": [
+                {"otherwise": 1}], "store": {"when_away": "pass"}}}}}]}},
+            {"mocking": {"example": {"hide": 1, "key-auth": {"hide": 1}}}},
+        ]}]});
+        let (_, warnings) = with_current_names(&document);
+        let places: BTreeSet<_> = warnings.iter().map(|warning| warning.path.to_string()).collect();
+        let expected = [
+            "plugins[0].key-auth.hide",
+            "plugins[1].config.look_in",
+            "routes[0].plugins[0].multi-auth.any_of[0].key-auth.hide",
+            "routes[0].plugins[0].multi-auth.any_of[1].config.look_in",
+            "routes[0].plugins[1].workflow.rules[0].then.plugin.rate-limit.otherwise",
+            "routes[0].plugins[1].workflow.rules[0].then.plugin.rate-limit.store.when_away",
+            "services[0].routes[0].plugins[0].key-auth.hide",
+            "services[0].routes[0].plugins[1].config.look_in",
+            "unmatched[0].use.key-auth.hide",
+        ];
+        assert_eq!(places, expected.map(str::to_owned).into());
+    }
+
+    #[test]
+    fn renamed_targets_of_routes_keep_their_meaning() {
+        for (old, before_plugins) in RESPONSES {
+            let document = document_with("target", old, json!(418));
+            let (model, warnings) = translate(&document).expect("valid");
+            let expected = weir_model::Respond {
+                status: 418,
+                before_plugins,
+            };
+            assert_eq!(model.routes[0].target, weir_model::RouteTarget::Respond(expected));
+            assert_eq!(warnings.len(), 1);
+        }
     }
 }

@@ -41,7 +41,7 @@ routes:
       - {use: shared, overrides: [vips], response_order: -1}
   - name: rest
     match: [{}]
-    to: {unavailable: 503}
+    to: {respond: {status: 503}}
     forwarded: {via: null}
   - name: foreign
     dialect: kong
@@ -80,7 +80,7 @@ routes:
       - {use: shared, overrides: [vips], response_order: -1}
   - name: rest
     paths: ['*']
-    to: {unavailable: 503}
+    to: {respond: {status: 503}}
     forwarded: {standard: true, via: null}
   - name: foreign
     service: many
@@ -224,8 +224,8 @@ fn matches() -> impl Strategy<Value = Vec<RouteMatch>> {
 fn route() -> impl Strategy<Value = Route> {
     let target = prop_oneof![
         name().prop_map(RouteTarget::Service),
-        (400..599_u16).prop_map(RouteTarget::Unavailable),
-        (400..599_u16).prop_map(RouteTarget::Broken),
+        (400..599_u16).prop_map(RouteTarget::respond_after_plugins),
+        (400..599_u16).prop_map(RouteTarget::respond_before_plugins),
     ];
     let path =
         (any::<bool>(), option::of(name()), any::<bool>()).prop_map(|(strip_matched, base, as_texts)| {
@@ -278,7 +278,7 @@ fn route() -> impl Strategy<Value = Route> {
                     path,
                     upstream_host,
                     forwarded,
-                    request_stamps: stamps,
+                    request_headers: stamps,
                     timeouts,
                     upgrade,
                     max_body_bytes,

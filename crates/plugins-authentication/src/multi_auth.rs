@@ -3,7 +3,7 @@
 //! ```yaml
 //! any_of:
 //!   - key-auth: {}
-//!   - basic-auth: {hide: true}
+//!   - basic-auth: {strip: true}
 //! ```
 //!
 //! They are tried in order; the first that knows the caller ends the search.
@@ -62,7 +62,7 @@ impl Plugin for MultiAuth {
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: Config = parse_config(config)?;
         let root = DocPath::root().field("any_of");
-        let (mut ways, mut faults, mut hides) = (Vec::new(), Vec::new(), false);
+        let (mut ways, mut faults, mut strips) = (Vec::new(), Vec::new(), false);
         for (index, plugins) in config.any_of.iter().enumerate() {
             for (name, config) in plugins {
                 let path = root.index(index).field(name.as_str());
@@ -72,8 +72,8 @@ impl Plugin for MultiAuth {
                     faults.push(Diagnostic::error(path.field("required"), message));
                     continue;
                 }
-                let hide = config.get("hide").unwrap_or(&Value::Null);
-                hides |= !matches!(hide, Value::Null | Value::Bool(false)) && hide != "no";
+                let strip = config.get("strip").unwrap_or(&Value::Null);
+                strips |= !matches!(strip, Value::Null | Value::Bool(false)) && strip != "no";
                 match way(name).map(|plugin| plugin.build(config, context)) {
                     Some(Ok(filter)) => ways.push(filter),
                     Some(Err(found)) => faults.extend(within(&path, found)),
@@ -86,8 +86,8 @@ impl Plugin for MultiAuth {
         }
         match faults.is_empty() {
             true => Ok(Arc::new(AnyOf {
-                // Before the last of them nothing is lost by what it hides.
-                hides: hides && ways.len() > 1,
+                // Before the last of them nothing is lost by what it strips.
+                strips: strips && ways.len() > 1,
                 ways,
                 tell_failures: config.tell_failures,
             })),
@@ -101,7 +101,7 @@ struct AnyOf {
     ways: Vec<Arc<dyn Filter>>,
     tell_failures: bool,
     /// Whether a way takes credentials out of the request.
-    hides: bool,
+    strips: bool,
 }
 
 /// What ways take credentials out of.
@@ -135,7 +135,7 @@ impl Filter for AnyOf {
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         let mut challenge = None;
-        let shown = self.hides.then(|| Shown::of(&exchange.request));
+        let shown = self.strips.then(|| Shown::of(&exchange.request));
         for way in &self.ways {
             match way.on_request(exchange) {
                 Outcome::Refuse(refusal) => {
@@ -208,17 +208,18 @@ mod tests {
 
     #[test]
     fn what_one_way_hides_another_one_sees() {
-        let header = json!({"look_in": [{"header": "apikey"}], "hide": "found"});
-        let ways = json!([{"jwt": {"look_in": [{"header": "apikey"}], "hide": true}}, {"key-auth": header}]);
+        let header = json!({"locations": [{"header": "apikey"}], "strip": "found"});
+        let ways =
+            json!([{"jwt": {"locations": [{"header": "apikey"}], "strip": true}}, {"key-auth": header}]);
         let config = json!({"any_of": ways});
         let filter = build(&MultiAuth, &config).expect("valid");
         let mut exchange = exchange();
         prepare(&mut exchange, "GET /?a=1", &[("apikey", "k"), ("X-A", "1")]);
         assert_eq!(word(&filter.on_request(&mut exchange)), "Invalid");
         assert_eq!(lines(&exchange.request.headers), ["apikey: k", "X-A: 1"]);
-        // The one that knows the caller hides what it knows it by.
+        // The one that knows the caller strips what it knows it by.
         let ways = json!([{"key-auth": header}, {"key-auth": {
-            "look_in": [{"header": "apikey"}], "hide": "found", "identity": {"anonymous": "guest"},
+            "locations": [{"header": "apikey"}], "strip": "found", "identity": {"anonymous": "guest"},
         }}]);
         let filter = build(&MultiAuth, &json!({"any_of": ways})).expect("valid");
         prepare(&mut exchange, "GET /?a=1", &[("apikey", "k"), ("X-A", "1")]);
@@ -231,8 +232,8 @@ mod tests {
         for (config, places) in [
             (json!({"any_of": []}), &["any_of"][..]),
             (
-                json!({"any_of": [{"cors": {}}, {"key-auth": {"hide": "x"}}]}),
-                &["any_of[0].cors", "any_of[1].key-auth.hide"],
+                json!({"any_of": [{"cors": {}}, {"key-auth": {"strip": "x"}}]}),
+                &["any_of[0].cors", "any_of[1].key-auth.strip"],
             ),
         ] {
             assert_eq!(refused_at(&MultiAuth, &config), places, "{config}");

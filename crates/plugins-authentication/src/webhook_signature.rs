@@ -40,7 +40,7 @@ pub struct Config {
     pub allow_future: bool,
     /// Whether there may be several signatures, with spaces between them, of which one must be good.
     #[serde(default = "weir_plugins_shared::yes")]
-    pub several: bool,
+    pub allow_multiple: bool,
     /// The most bytes of a body that is read.
     #[serde(default = "standard_body_limit")]
     pub max_body_bytes: usize,
@@ -60,7 +60,7 @@ impl Config {
             secret_is_base64: true,
             tolerance_seconds: five_minutes(),
             allow_future: false,
-            several: true,
+            allow_multiple: true,
             max_body_bytes: standard_body_limit(),
         }
     }
@@ -138,7 +138,7 @@ impl SignatureFilter {
             return false;
         }
         let is_it = |signature: &[u8]| verify_slices_are_equal(&wanted, signature).is_ok();
-        match self.config.several {
+        match self.config.allow_multiple {
             true => signatures.split(|byte| *byte == b' ').any(is_it),
             false => is_it(signatures),
         }
@@ -186,8 +186,7 @@ mod tests {
     #[test]
     fn webhooks_pass_that_are_signed() {
         let secret = "YS1zZWNyZXQtb2Ytc29tZS1sZW5ndGgtMDAwMDAwMDA=";
-        let config =
-            |several| json!({"secret": secret, "tolerance_seconds": 4_000_000_000_u64, "several": several});
+        let config = |several| json!({"secret": secret, "tolerance_seconds": 4_000_000_000_u64, "allow_multiple": several});
         let (one, several) = (&config(false), &config(true));
         let tight = &json!({"secret": secret});
         let literal = &json!({

@@ -139,7 +139,7 @@ impl Plugin for GraphqlLimit {
         faults.done()?;
         let scope = config.scope.as_deref().unwrap_or(context.instance_id);
         let counters = self.0.counters(scope);
-        let counts = shared.map(|shared| match shared.settle_every {
+        let counts = shared.map(|shared| match shared.sync_interval {
             None => Counts::Asked(shared),
             Some(delay) => Counts::Settled(Arc::new(Accumulator::new(shared, counters.clone(), delay))),
         });

@@ -34,7 +34,7 @@ pub enum CountBy {
     ),
     /// The value of this request header.
     Header(String),
-    /// All calls to exactly this path (as the client wrote it) together; others are counted by `otherwise`.
+    /// All calls to exactly this path (as the client wrote it) together; others are counted by `when_key_missing`.
     Path(String),
     /// A text with variables, such as `$remote_addr $http_x_tenant`. It counts as absent when none of its variables
     /// has a value, or when it is empty.

@@ -48,7 +48,7 @@ pub struct Config {
     pub by: CountBy,
     /// What a call is counted by that has no value for `by`; `fail` is answered with status 500.
     #[serde(default)]
-    pub otherwise: MissingKey,
+    pub when_key_missing: MissingKey,
     /// Which buckets are used. Instances with equal scopes share them. Default: the instance's id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
@@ -72,7 +72,7 @@ impl Config {
             burst: 0.0,
             delay: true,
             by: CountBy::default(),
-            otherwise: MissingKey::default(),
+            when_key_missing: MissingKey::default(),
             scope: None,
             status: unavailable(),
             message: None,
@@ -123,7 +123,7 @@ impl Plugin for Throttle {
         let scope = config.scope.as_deref().unwrap_or(context.instance_id);
         let bucket = Bucket {
             by: RateKey::new(scope, 0, config.by),
-            otherwise: config.otherwise,
+            when_key_missing: config.when_key_missing,
             buckets: self.0.buckets(scope),
             rate: Rate {
                 per_second: config.rate_per_second,
@@ -143,7 +143,7 @@ impl Plugin for Throttle {
 /// An instance of `throttle` whose buckets are those of this process.
 struct Bucket {
     by: RateKey,
-    otherwise: MissingKey,
+    when_key_missing: MissingKey,
     buckets: Buckets,
     rate: Rate,
     delay: bool,
@@ -160,7 +160,7 @@ enum Subject {
 impl Bucket {
     /// By what the call is counted, where it has a value to be counted by; or else how it goes on.
     fn subject(&self, has_own: bool) -> Result<Subject, Outcome> {
-        match (has_own, self.otherwise) {
+        match (has_own, self.when_key_missing) {
             (true, _) => Ok(Subject::Own),
             (false, MissingKey::Ip) => Ok(Subject::Address),
             (false, MissingKey::Nothing) => Err(Outcome::Continue),
@@ -296,8 +296,7 @@ mod tests {
     fn calls_pass_at_the_rate() {
         let waiting = json!({"rate_per_second": 2, "burst": 1, "status": 429});
         let at_once = json!({"rate_per_second": 2, "burst": 1, "delay": false});
-        let header =
-            json!({"rate_per_second": 0.1, "by": {"template": "$http_a $http_b"}, "otherwise": "fail"});
+        let header = json!({"rate_per_second": 0.1, "by": {"template": "$http_a $http_b"}, "when_key_missing": "fail"});
         type Call<'c> = (&'c [(&'c str, &'c str)], &'c str);
         let cases: [(&Value, &[Call<'_>]); 3] = [
             (

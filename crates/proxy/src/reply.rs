@@ -95,7 +95,7 @@ impl RequestContext<'_> {
         }
         self.exchange.response.headers.write_lines(&mut out);
         if let Some(route) = route {
-            self.write_stamps(&route.response_stamps, &mut out);
+            self.write_stamps(&route.response_headers, &mut out);
             if let Some(via) = route
                 .forwarded
                 .via

@@ -23,9 +23,9 @@ pub struct Route {
     /// Its plugins.
     pub chain: Chain,
     /// Headers that the gateway adds to requests.
-    pub request_stamps: Arc<[GatewayHeader]>,
+    pub request_headers: Arc<[GatewayHeader]>,
     /// Headers that the gateway adds to responses.
-    pub response_stamps: Arc<[GatewayHeader]>,
+    pub response_headers: Arc<[GatewayHeader]>,
     /// Headers that tell the upstream about the client.
     pub forwarded: Arc<ForwardedHeaderPolicy>,
     /// Whether `Upgrade` is passed on.

@@ -60,7 +60,8 @@ fn chains_know_whether_they_need_the_body() {
         (json!(["arg_a", "==", "1"]), false),
     ] {
         let plugin = json!({"use": {"name": "phased", "config": {"response": true}, "when": condition}});
-        let route = json!({"name": "r", "match": [{}], "to": {"unavailable": 503}, "plugins": [plugin]});
+        let route =
+            json!({"name": "r", "match": [{}], "to": {"respond": {"status": 503}}, "plugins": [plugin]});
         let snapshot = snapshot(json!({"routes": [route]}));
         let chain = &snapshot.routes[0].chain;
         assert_eq!(chain.needs_body, needs_body, "{condition}");

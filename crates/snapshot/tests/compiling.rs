@@ -12,7 +12,7 @@ use weir_snapshot::{Action, Chain, PersistentState, Snapshot, compile};
 
 /// A route to nowhere with this chain.
 fn route_with(plugins: Value) -> Value {
-    json!({"name": "r", "match": [{}], "to": {"unavailable": 503}, "plugins": plugins})
+    json!({"name": "r", "match": [{}], "to": {"respond": {"status": 503}}, "plugins": plugins})
 }
 
 fn phased(request: bool, response: bool) -> Value {
@@ -173,7 +173,7 @@ fn chains_know_their_work() {
 
 #[test]
 fn nameless_instances_get_stable_ids() {
-    let route = |name: &str, plugins: Value| json!({"name": name, "dialect": "kong", "match": [{}], "to": {"broken": 503}, "plugins": plugins});
+    let route = |name: &str, plugins: Value| json!({"name": name, "dialect": "kong", "match": [{}], "to": {"respond": {"status": 503, "before_plugins": true}}, "plugins": plugins});
     let mut named = phased(true, false);
     named["use"]["id"] = json!("mine");
     let snapshot = snapshot(json!({
@@ -204,7 +204,7 @@ fn tables_replace_instances_for_consumers() {
         ],
         "routes": [
             route_with(json!([{"use": "everybody", "overrides": ["first", "second"]}])),
-            {"name": "k", "dialect": "kong", "match": [{}], "to": {"broken": 503},
+            {"name": "k", "dialect": "kong", "match": [{}], "to": {"respond": {"status": 503, "before_plugins": true}},
                 "plugins": [{"overrides": ["second"]}]},
         ],
     });

@@ -8,7 +8,7 @@ use weir_snapshot::{PersistentState, compile};
 
 /// A route to nowhere with this chain.
 fn route_with(plugins: Value) -> Value {
-    json!({"name": "r", "match": [{}], "to": {"unavailable": 503}, "plugins": plugins})
+    json!({"name": "r", "match": [{}], "to": {"respond": {"status": 503}}, "plugins": plugins})
 }
 
 fn phased(request: bool, response: bool) -> Value {
@@ -171,26 +171,26 @@ fn other_errors_lead_to_their_place() {
             "upstreams[0].targets[0].port: expected a port from 1 to 65535, found 0",
         ),
         (
-            json!({"routes": [{"name": "r", "match": [{}], "to": {"broken": 99}}]}),
+            json!({"routes": [{"name": "r", "match": [{}], "to": {"respond": {"status": 99, "before_plugins": true}}}]}),
             "routes[0].to: expected a status from 200 to 599, found 99",
         ),
         (
-            json!({"routes": [{"name": "r", "match": [{}], "to": {"broken": 503}, "https_only_status": 200}]}),
+            json!({"routes": [{"name": "r", "match": [{}], "to": {"respond": {"status": 503, "before_plugins": true}}, "https_only_status": 200}]}),
             "routes[0].https_only_status: expected a status from 300 to 599, found 200",
         ),
         (
-            json!({"routes": [{"name": "r", "match": [{}], "to": {"broken": 503},
-                "response_stamps": [{"name": "a b", "value": "request-id"}]}]}),
-            "routes[0].response_stamps[0].name: expected a header name, found 'a b'",
+            json!({"routes": [{"name": "r", "match": [{}], "to": {"respond": {"status": 503, "before_plugins": true}},
+                "response_headers": [{"name": "a b", "value": "request-id"}]}]}),
+            "routes[0].response_headers[0].name: expected a header name, found 'a b'",
         ),
         (
-            json!({"routes": [{"name": "r", "match": [{}], "to": {"broken": 503},
-                "request_stamps": [{"name": "a", "value": {"text": "x\r\ny: z"}}]}]}),
-            "routes[0].request_stamps[0].value: expected a header value without control characters",
+            json!({"routes": [{"name": "r", "match": [{}], "to": {"respond": {"status": 503, "before_plugins": true}},
+                "request_headers": [{"name": "a", "value": {"text": "x\r\ny: z"}}]}]}),
+            "routes[0].request_headers[0].value: expected a header value without control characters",
         ),
         (
-            json!({"route_tables": [{"dialect": "kong"}, {"dialect": "kong"}]}),
-            "route_tables[1].dialect: expected one entry for the dialect 'kong'",
+            json!({"dialect_settings": [{"dialect": "kong"}, {"dialect": "kong"}]}),
+            "dialect_settings[1].dialect: expected one entry for the dialect 'kong'",
         ),
     ]);
 }
@@ -211,7 +211,7 @@ fn credentials_with_the_same_key_are_told_apart() {
         let consumer = |id: &str, key: &str| json!({"id": id, "dialect": dialect, "credentials": [{"plugin": "phased", "config": {"key": key}}]});
         json!({
             "consumers": [consumer("a", "SECRET"), consumer("b", "other"), consumer("c", "SECRET")],
-            "routes": [{"name": "r", "dialect": dialect, "match": [{}], "to": {"broken": 503},
+            "routes": [{"name": "r", "dialect": dialect, "match": [{}], "to": {"respond": {"status": 503, "before_plugins": true}},
                 "plugins": [{"use": {"name": "phased", "config": {"indexes": true}}}]}],
         })
     };

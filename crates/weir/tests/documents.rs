@@ -5,7 +5,7 @@ use std::process::Command;
 #[test]
 fn nothing_is_lost_without_a_word() {
     let folder = tempfile::tempdir().expect("a folder");
-    let native = "weir: 1\nroutes:\n  - name: a\n    paths: [/a]\n    plugins: [key-auth: {}]\n    to: {broken: 503}\n    plugins: []\n";
+    let native = "weir: 1\nroutes:\n  - name: a\n    paths: [/a]\n    plugins: [key-auth: {}]\n    to: {respond: {status: 503, before_plugins: true}}\n    plugins: []\n";
     let kong = "_format_version: '3.0'\nservices: []\n";
     let repeated = "_format_version: '3.0'\nservices: []\nservices: []\n";
     let apisix = "routes: []\n#END\n";

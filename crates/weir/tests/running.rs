@@ -189,8 +189,8 @@ fn status_of(weir: &Weir, path: &str) -> u16 {
 fn native_guards_are_not_walked_past() {
     let folder = folder(
         "weir: 1\nroutes:\n\
-         - {name: admin, paths: [/admin], to: {unavailable: 503}, plugins: [{key-auth: {}}]}\n\
-         - {name: open, paths: [/], to: {unavailable: 503}, plugins: [{request-termination: {status: 200}}]}\n",
+         - {name: admin, paths: [/admin], to: {respond: {status: 503}}, plugins: [{key-auth: {}}]}\n\
+         - {name: open, paths: [/], to: {respond: {status: 503}}, plugins: [{request-termination: {status: 200}}]}\n",
     );
     let weir = Weir::start(folder.path(), &SERVE);
     for (path, status) in [

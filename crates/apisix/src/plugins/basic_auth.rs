@@ -63,7 +63,7 @@ impl PluginAdapter for BasicAuth {
         let options: Options = read(config)?;
         serde_json::to_value(Config {
             ignore_spaces: true,
-            hide: options.hide_credentials,
+            strip: options.hide_credentials,
             challenge: Some(format!("Basic realm=\"{}\"", options.realm)),
             identity: headers::identity(options.anonymous_consumer),
             ..Config::default()

@@ -92,12 +92,12 @@ impl PluginAdapter for ForwardAuth {
             upstream_headers: options.upstream_headers,
             client_headers: options.client_headers,
             timeout_ms: options.timeout,
-            keepalive: if options.keepalive {
+            pool_size: if options.keepalive {
                 options.keepalive_pool
             } else {
                 0
             },
-            keepalive_ms: options.keepalive_timeout,
+            pool_idle_timeout_ms: options.keepalive_timeout,
             pass_on_failure: options.allow_degradation,
             failure_status: options.status_on_error,
             ..Config::new(options.uri)

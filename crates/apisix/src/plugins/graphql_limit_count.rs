@@ -87,9 +87,9 @@ impl PluginAdapter for GraphqlLimitCount {
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         let store = options.redis.redis(notes).map(|redis| WindowStore {
-            when_away: options.redis.when_away(),
-            away_message: Some("failed to limit count".to_owned()),
-            settle_every: (options.sync_interval > 0.0).then(|| options.sync_interval.min(3600.0)),
+            on_unavailable: options.redis.on_unavailable(),
+            unavailable_message: Some("failed to limit count".to_owned()),
+            sync_interval_seconds: (options.sync_interval > 0.0).then(|| options.sync_interval.min(3600.0)),
             ..WindowStore::new(redis)
         });
         if options.window_type != "fixed" {

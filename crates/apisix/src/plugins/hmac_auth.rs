@@ -87,7 +87,7 @@ impl PluginAdapter for HmacAuth {
             uri: UriForm::Matched,
             check_body: options.validate_request_body,
             max_body_bytes: options.max_req_body_size,
-            hide: options.hide_credentials,
+            strip: options.hide_credentials,
             challenge: Some(format!("hmac realm=\"{}\"", options.realm)),
             identity: headers::identity(options.anonymous_consumer),
             ..Config::default()

@@ -83,12 +83,12 @@ impl PluginAdapter for JwtAuth {
             Vec::new()
         };
         serde_json::to_value(Config {
-            look_in: vec![
+            locations: vec![
                 TokenLocation::Header(options.header),
                 TokenLocation::Query(options.query),
                 TokenLocation::Cookie(options.cookie),
             ],
-            several: MultipleTokens::First,
+            on_multiple: MultipleTokens::First,
             schemes: vec!["Bearer".to_owned(), "bearer".to_owned()],
             scheme_required: false,
             key_claim: options.key_claim_name,
@@ -96,7 +96,7 @@ impl PluginAdapter for JwtAuth {
             check_typ: false,
             required_claims: options.claims_to_verify,
             checked_claims,
-            hide: options.hide_credentials,
+            strip: options.hide_credentials,
             challenge: challenge.clone(),
             token_challenge: challenge,
             identity: headers::identity(options.anonymous_consumer),

@@ -5,7 +5,7 @@ use crate::schema::{Schema, boolean, object, text};
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::LazyLock;
-use weir_plugins::key_auth::{Config, Credential, Duplicates, KeyLocation, StripCredential};
+use weir_plugins::key_auth::{Config, Credential, KeyLocation, MultipleKeys, StripCredential};
 
 /// The plugin.
 pub struct KeyAuth;
@@ -65,16 +65,16 @@ impl PluginAdapter for KeyAuth {
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         serde_json::to_value(Config {
-            look_in: vec![
+            locations: vec![
                 KeyLocation::Header(options.header),
                 KeyLocation::Query(options.query),
             ],
-            hide: if options.hide_credentials {
+            strip: if options.hide_credentials {
                 StripCredential::Found
             } else {
                 StripCredential::No
             },
-            duplicates: Duplicates::First,
+            on_multiple: MultipleKeys::First,
             empty_is_missing: false,
             challenge: Some(format!("apikey realm=\"{}\"", options.realm)),
             identity: headers::identity(options.anonymous_consumer),

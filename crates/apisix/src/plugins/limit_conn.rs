@@ -101,7 +101,7 @@ impl PluginAdapter for LimitConn {
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         let redis = options.redis.redis(notes);
-        let when_away = options.redis.when_away();
+        let on_unavailable = options.redis.on_unavailable();
         if options.rules.len() > MOST_RULES {
             notes.not_available("rules", &format!("a list of more than {MOST_RULES} rules"));
         }
@@ -110,12 +110,12 @@ impl PluginAdapter for LimitConn {
             delay_seconds: options.default_conn_delay.min(LONGEST),
             status: options.rejected_code,
             message: options.rejected_msg,
-            on_failure: match when_away {
+            on_failure: match on_unavailable {
                 OnUnavailable::Pass => OnFailure::Pass,
                 _ => OnFailure::Refuse,
             },
             store: redis.map(|redis| Store {
-                when_away,
+                on_unavailable,
                 ..Store::new(redis)
             }),
             forget_after_seconds: options.key_ttl.unwrap_or(3600).max(1),

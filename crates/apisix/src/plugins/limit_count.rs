@@ -138,7 +138,7 @@ impl PluginAdapter for LimitCount {
         let by_rule = !options.rules.is_empty();
         serde_json::to_value(Config {
             by: count_by(&options.key_type, &options.key),
-            otherwise: MissingKey::Ip,
+            when_key_missing: MissingKey::Ip,
             scope: Some(options.scope(config, surroundings.instance)),
             status: options.rejected_code,
             message: options.rejected_msg.clone(),
@@ -148,7 +148,7 @@ impl PluginAdapter for LimitCount {
                 SummaryHeaders::NONE
             },
             fractional_reset: true,
-            on_failure: match options.redis.when_away() {
+            on_failure: match options.redis.on_unavailable() {
                 OnUnavailable::Pass => OnFailure::Pass,
                 _ => OnFailure::Refuse,
             },
@@ -228,9 +228,9 @@ impl Options {
     /// Where counts stand that several gateways share.
     fn store(&self, notes: &mut Warnings) -> Option<WindowStore> {
         Some(WindowStore {
-            when_away: self.redis.when_away(),
-            away_message: Some("failed to limit count".to_owned()),
-            settle_every: (self.sync_interval > 0.0).then(|| self.sync_interval.min(3600.0)),
+            on_unavailable: self.redis.on_unavailable(),
+            unavailable_message: Some("failed to limit count".to_owned()),
+            sync_interval_seconds: (self.sync_interval > 0.0).then(|| self.sync_interval.min(3600.0)),
             ..WindowStore::new(self.redis.redis(notes)?)
         })
     }

@@ -85,7 +85,7 @@ impl PluginAdapter for LimitReq {
             status: options.rejected_code,
             message: options.rejected_msg,
             store: redis.map(|redis| Store {
-                when_away: options.redis.when_away(),
+                on_unavailable: options.redis.on_unavailable(),
                 ..Store::new(redis)
             }),
             ..Config::new(options.rate)

@@ -188,7 +188,7 @@ impl PluginAdapter for Prometheus {
         serde_json::to_value(Config {
             exposition: EXPOSITION.to_owned(),
             families,
-            tells_targets: true,
+            target_health: true,
         })
     }
 }

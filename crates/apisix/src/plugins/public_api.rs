@@ -66,8 +66,8 @@ impl PluginAdapter for PublicApi {
             exposition: EXPOSITION.to_owned(),
             path,
             purge_below: config.get("uri").is_none().then(|| PURGES.to_owned()),
-            otherwise: errors::page(404),
-            otherwise_type: errors::HTML.to_owned(),
+            not_found_body: errors::page(404),
+            not_found_content_type: errors::HTML.to_owned(),
         })
     }
 }

@@ -97,7 +97,7 @@ impl Settings {
     }
 
     /// What becomes of calls while the Redis is away.
-    pub fn when_away(&self) -> OnUnavailable {
+    pub fn on_unavailable(&self) -> OnUnavailable {
         match self.allow_degradation {
             true => OnUnavailable::Pass,
             false => OnUnavailable::Refuse,

@@ -74,7 +74,7 @@ impl PluginAdapter for UaRestriction {
             allow: options.allowlist,
             deny: options.denylist,
             pass_missing: options.bypass_missing,
-            several: true,
+            allow_multiple: true,
             message: Some(options.message),
             ..Config::default()
         })

@@ -33,7 +33,7 @@ use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use weir_model::{
-    DefaultCharset, Diagnostic, Dialect, DocPath, Model, RealIp, RouteTable, RouteTarget, Severity,
+    DefaultCharset, Diagnostic, Dialect, DialectSettings, DocPath, Model, RealIp, RouteTarget, Severity,
 };
 
 /// Which of APISIX's routers finds routes.
@@ -136,7 +136,7 @@ impl<'d> Translation<'d> {
             model: Model {
                 weir: 1,
                 dialect: Dialect::Apisix,
-                route_tables: vec![route_table(options.settings)],
+                dialect_settings: vec![dialect_settings(options.settings)],
                 ..Model::default()
             },
             ranks: Vec::new(),
@@ -159,7 +159,7 @@ impl<'d> Translation<'d> {
             self.route(&item, &chains);
             if lacking.refuses(&item) {
                 for route in &mut self.model.routes[before..] {
-                    Arc::make_mut(route).target = RouteTarget::Broken(503);
+                    Arc::make_mut(route).target = RouteTarget::respond_before_plugins(503);
                 }
             }
         }
@@ -207,8 +207,8 @@ impl<'d> Translation<'d> {
 }
 
 /// What APISIX's configuration of its server says for all calls.
-fn route_table(settings: &Settings) -> RouteTable {
-    RouteTable {
+fn dialect_settings(settings: &Settings) -> DialectSettings {
+    DialectSettings {
         answer_expect: true,
         forwarded_from: Some(settings.trusted_addresses.clone()),
         plain_header_names: true,

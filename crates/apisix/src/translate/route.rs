@@ -75,7 +75,7 @@ impl<'d> Translation<'d> {
             dialect: Dialect::Apisix,
             matches,
             target: match chain.is_lacking {
-                true => RouteTarget::Broken(503),
+                true => RouteTarget::respond_before_plugins(503),
                 false => destination.target,
             },
             https_only_status: None,
@@ -83,14 +83,14 @@ impl<'d> Translation<'d> {
             path: PathRewrite::default(),
             upstream_host: destination.host,
             forwarded: forwarded(&self.options.settings.trusted_addresses),
-            response_stamps: vec![GatewayHeader {
+            response_headers: vec![GatewayHeader {
                 name: "X-APISIX-Upstream-Status".to_owned(),
                 value: match self.options.settings.shows_upstream_status {
                     true => GatewayHeaderValue::UpstreamStatus,
                     false => GatewayHeaderValue::UpstreamErrorStatus,
                 },
             }],
-            request_stamps: Vec::new(),
+            request_headers: Vec::new(),
             timeouts: item.value.timeout.map(upstream::timeouts),
             upgrade: websocket
                 .or_else(|| service?.value.enable_websocket)
@@ -138,12 +138,12 @@ impl<'d> Translation<'d> {
                 item.path.field("plugin_config_id"),
                 missing("plugin config", &id.0),
             );
-            return Destination::nowhere(RouteTarget::Broken(503));
+            return Destination::nowhere(RouteTarget::respond_before_plugins(503));
         }
         let service = self.service_of(item);
         if let (Some(id), None) = (&route.service_id, service) {
             self.warn(item.path.field("service_id"), missing("service", &id.0));
-            return Destination::nowhere(RouteTarget::Broken(404));
+            return Destination::nowhere(RouteTarget::respond_before_plugins(404));
         }
         // A route's own upstream goes before its service's; of the two ways to name one, the id counts.
         let (id, inline, section, owner, place) = match service {
@@ -170,13 +170,13 @@ impl<'d> Translation<'d> {
                 }
                 None => {
                     self.warn(place.field("upstream_id"), missing("upstream", &id.0));
-                    Destination::nowhere(RouteTarget::Unavailable(502))
+                    Destination::nowhere(RouteTarget::respond_after_plugins(502))
                 }
             },
             (None, Some(inline)) => {
                 self.use_upstream(format!("{section}/{owner}"), inline, &|| place.field("upstream"))
             }
-            (None, None) => Destination::nowhere(RouteTarget::Unavailable(503)),
+            (None, None) => Destination::nowhere(RouteTarget::respond_after_plugins(503)),
         }
     }
 
@@ -210,7 +210,7 @@ impl<'d> Translation<'d> {
             self.model.services.push(Arc::clone(&translated.service));
         }
         if !has_nodes {
-            return Destination::nowhere(RouteTarget::Unavailable(503));
+            return Destination::nowhere(RouteTarget::respond_after_plugins(503));
         }
         Destination {
             target: RouteTarget::Service(name),

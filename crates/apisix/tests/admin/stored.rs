@@ -231,7 +231,7 @@ fn what_is_broken_is_named_and_stops_nothing() {
         let refused = model
             .routes
             .iter()
-            .any(|it| it.target == RouteTarget::Broken(503));
+            .any(|it| it.target == RouteTarget::respond_before_plugins(503));
         let must_not_pass = value.contains("opa") || value.contains("grpc-transcode");
         assert_eq!(refused, key == "routes/x" && must_not_pass, "{value}");
         assert!(model.consumers.iter().all(|consumer| consumer.id != "x"));
@@ -263,7 +263,7 @@ fn calls_are_refused_that_lack_a_plugin_which_cannot_be_made() {
         }
         let found = |model: &Model| {
             let routes = model.routes.iter();
-            let routes = routes.filter(|route| route.target == RouteTarget::Broken(503));
+            let routes = routes.filter(|route| route.target == RouteTarget::respond_before_plugins(503));
             let table = model
                 .consumer_tables
                 .iter()

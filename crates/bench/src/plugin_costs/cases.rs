@@ -135,7 +135,7 @@ pub const CASES: &[Case] = &[
         "rate-limit-settled",
         LIMITER,
         "{rate-limit: {limits: [{count: 999999999, per: minute}], store: {redis: {host: 127.0.0.1, \
-         port: <redis_port>}, settle_every: 0.1}}}",
+         port: <redis_port>}, sync_interval_seconds: 0.1}}}",
     )
     .deferred(),
     Case::new(

@@ -91,7 +91,7 @@ impl Challenges {
         if matches.is_empty() {
             return;
         }
-        let plain = serde_json::json!({"name": ROUTE, "match": [], "to": {"unavailable": 404}});
+        let plain = serde_json::json!({"name": ROUTE, "match": [], "to": {"respond": {"status": 404}}});
         let route: Route = serde_json::from_value(plain).expect("invariant: a route's text form");
         let route = Route {
             // The table that is asked first.

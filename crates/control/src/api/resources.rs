@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::SystemTime;
 use weir_model::{document, secrets};
-use weir_native::incremental::KINDS;
+use weir_native::incremental::{KINDS, current_kind};
 use weir_store::{Change, CommitError, Document, Key, Revision, Transaction};
 
 /// Resources on a page, where the call asks for no other number; and at most.
@@ -112,6 +112,7 @@ pub fn tag_of(revision: Revision) -> String {
 }
 
 fn key_of(kind: &str, name: &str) -> Result<Key, Problem> {
+    let kind = current_kind(kind);
     if !KINDS.iter().any(|(known, _)| *known == kind) {
         return Err(Problem::not_found(format_args!("the kind '{kind}'")));
     }
@@ -145,7 +146,7 @@ pub async fn list(
     Query(page): Query<Page>,
 ) -> Result<Json<Value>, Problem> {
     demand(&caller, Role::Read)?;
-    let prefix = format!("{PREFIX}{kind}/");
+    let prefix = format!("{PREFIX}{}/", current_kind(&kind));
     key_of(&kind, "x")?;
     let size = page.size.unwrap_or(PAGE).clamp(1, MAX_PAGE);
     let begin = format!("{prefix}{}", page.after.as_deref().unwrap_or_default());

@@ -104,10 +104,10 @@ pub fn name_of(found: &Diagnostic, model: &Model) -> String {
                 .consumer_tables
                 .get(*index)
                 .map(|it| ("consumer table", it.id.as_str())),
-            "route_tables" => model
-                .route_tables
+            "dialect_settings" => model
+                .dialect_settings
                 .get(*index)
-                .map(|it| ("route table", it.dialect.as_str())),
+                .map(|it| ("settings of the dialect", it.dialect.as_str())),
             "acme" => model.acme.get(*index).map(|it| ("acme", it.name.as_str())),
             "certificates" => {
                 let names = model.certificates.get(*index).map(|it| it.names.first());
@@ -137,7 +137,7 @@ struct Culprits {
     consumer_tables: HashSet<usize>,
     certificates: HashSet<usize>,
     acme: HashSet<usize>,
-    route_tables: HashSet<usize>,
+    dialect_settings: HashSet<usize>,
     unmatched: bool,
 }
 
@@ -166,7 +166,7 @@ impl Culprits {
                     "consumer_tables" => &mut self.consumer_tables,
                     "certificates" => &mut self.certificates,
                     "acme" => &mut self.acme,
-                    "route_tables" => &mut self.route_tables,
+                    "dialect_settings" => &mut self.dialect_settings,
                     _ => return false,
                 };
                 culprits.insert(*index);
@@ -186,7 +186,7 @@ impl Culprits {
             }
         }
         drop_at(&mut model.consumers, &self.consumers);
-        drop_at(&mut model.route_tables, &self.route_tables);
+        drop_at(&mut model.dialect_settings, &self.dialect_settings);
         drop_at(&mut model.certificates, &self.certificates);
         drop_at(&mut model.acme, &self.acme);
         let upstreams: HashSet<String> = names_at(&model.upstreams, &self.upstreams, |it| &it.name);
@@ -319,9 +319,9 @@ mod tests {
                 "routes": [route(serde_json::json!({"use": {"name": "key-auth"}}))]}),
             serde_json::json!({"consumers": [{"id": "c", "credentials": [{"plugin": "cors", "config": {}}]}]}),
             serde_json::json!({"certificates": [{"names": ["a"], "key_pairs": [{"certificate": "", "key": ""}]}]}),
-            serde_json::json!({"route_tables": two(r#"{"dialect": "native", "charset": {"name": "\n", "media_types": []}}"#)}),
+            serde_json::json!({"dialect_settings": two(r#"{"dialect": "native", "charset": {"name": "\n", "media_types": []}}"#)}),
             serde_json::json!({"routes": [{"name": "", "match": [], "to": {"service": ""},
-                "https_only_status": 1, "request_stamps": [{"name": " ", "value": {"text": "\n"}}]}]}),
+                "https_only_status": 1, "request_headers": [{"name": " ", "value": {"text": "\n"}}]}]}),
         ] {
             let model: Model = serde_json::from_value(with(wrong.clone()))
                 .unwrap_or_else(|error| panic!("{error}: {wrong}"));

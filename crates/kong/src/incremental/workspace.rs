@@ -17,7 +17,7 @@ use crate::document::{Entity, Plugin};
 use crate::plugins::{PluginSupport, acme, known};
 use crate::translate::chain::{self, Chains};
 use crate::translate::service::Services;
-use crate::translate::{certificate, consumer, route_table};
+use crate::translate::{certificate, consumer, dialect_settings};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -235,7 +235,7 @@ impl Workspace {
             } else {
                 unmatched
             },
-            route_tables: vec![route_table()],
+            dialect_settings: vec![dialect_settings()],
             acme,
             ..Model::default()
         }

@@ -40,7 +40,7 @@ fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, Unsuppo
             .map(str::to_owned)
             .to_vec(),
         any_case: false,
-        hide: config.hide_credentials,
+        strip: config.hide_credentials,
         challenge: Some(challenge("Basic", Some(&config.realm))),
         identity: identity(config.anonymous.as_deref(), true, consumers),
         ..Config::default()

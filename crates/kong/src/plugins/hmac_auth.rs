@@ -60,7 +60,7 @@ fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, Unsuppo
         clock_skew_seconds: (config.clock_skew as u64).max(1),
         required_headers: config.enforce_headers.unwrap_or_default(),
         check_body: config.validate_request_body,
-        hide: config.hide_credentials,
+        strip: config.hide_credentials,
         challenge: Some(challenge("hmac", config.realm.as_deref())),
         identity: identity(config.anonymous.as_deref(), true, consumers),
         ..Config::default()

@@ -67,8 +67,8 @@ fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, Unsuppo
     let claims = config.claims_to_verify.unwrap_or_default();
     let realm = config.realm.as_deref();
     Ok(untyped(Config {
-        look_in: in_queries.chain(in_cookies).chain(in_headers).collect(),
-        several: MultipleTokens::Refuse,
+        locations: in_queries.chain(in_cookies).chain(in_headers).collect(),
+        on_multiple: MultipleTokens::Refuse,
         schemes: ["Bearer", "bearer"].map(str::to_owned).to_vec(),
         scheme_required: true,
         key_claim: config.key_claim_name,

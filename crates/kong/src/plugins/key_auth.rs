@@ -57,12 +57,12 @@ struct KeyAuth {
 fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let config: KeyAuth = typed(config)?;
     Ok(untyped(Config {
-        look_in: config
+        locations: config
             .key_names
             .iter()
             .flat_map(|name| places(name, &config))
             .collect(),
-        hide: if config.hide_credentials {
+        strip: if config.hide_credentials {
             StripCredential::Everywhere
         } else {
             StripCredential::No

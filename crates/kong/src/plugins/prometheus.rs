@@ -62,7 +62,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
     Ok(untyped(Config {
         exposition: EXPOSITION.to_owned(),
         families,
-        tells_targets: options.upstream_health_metrics,
+        target_health: options.upstream_health_metrics,
     }))
 }
 

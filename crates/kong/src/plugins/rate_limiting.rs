@@ -1,7 +1,7 @@
 //! `rate-limiting`: limits per second to year, counted in this process or in a Redis. `cluster` counts in this process,
 //! too: no store is written to for a call.
 
-use super::redis::{REDIS, SHORTHANDS, Settings, when_away};
+use super::redis::{REDIS, SHORTHANDS, Settings, on_unavailable};
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, EntityCheck, Field, FieldTest, Fields, Kind, Record, Requirement, text};
 use serde::Deserialize;
@@ -164,16 +164,16 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
         .collect();
     let by = count_by(&config);
     let store = (config.policy == "redis").then(|| WindowStore {
-        when_away: when_away(config.fault_tolerant),
+        on_unavailable: on_unavailable(config.fault_tolerant),
         // Below 0 each call asks.
-        settle_every: (config.sync_rate >= 0.0).then(|| config.sync_rate.clamp(0.02, 3600.0)),
+        sync_interval_seconds: (config.sync_rate >= 0.0).then(|| config.sync_rate.clamp(0.02, 3600.0)),
         ..WindowStore::new(config.redis.redis())
     });
     Ok(untyped(Config {
         limits,
         by,
         store,
-        otherwise: MissingKey::Ip,
+        when_key_missing: MissingKey::Ip,
         status,
         message: Some(config.error_message),
         headers: if config.hide_client_headers {

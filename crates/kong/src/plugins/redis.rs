@@ -75,7 +75,7 @@ impl Settings {
 }
 
 /// What becomes of calls while the Redis is away.
-pub fn when_away(fault_tolerant: bool) -> OnUnavailable {
+pub fn on_unavailable(fault_tolerant: bool) -> OnUnavailable {
     match fault_tolerant {
         true => OnUnavailable::Pass,
         false => OnUnavailable::Refuse,

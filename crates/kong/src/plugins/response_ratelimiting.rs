@@ -1,6 +1,6 @@
 //! `response-ratelimiting`: limits what calls use up, as the upstream tells it.
 
-use super::redis::{REDIS, SHORTHANDS, Settings, when_away};
+use super::redis::{REDIS, SHORTHANDS, Settings, on_unavailable};
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, EntityCheck, Field, FieldTest, Fields, Kind, Record, Requirement};
 use serde::Deserialize;
@@ -162,7 +162,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
         refuse_when_used_up: config.block_on_first_violation,
         tell: !config.hide_client_headers,
         store: (config.policy == "redis").then(|| Store {
-            when_away: when_away(config.fault_tolerant),
+            on_unavailable: on_unavailable(config.fault_tolerant),
             ..Store::new(config.redis.redis())
         }),
     }))

@@ -37,7 +37,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
         secret_is_base64: false,
         tolerance_seconds: config.tolerance_second,
         allow_future: true,
-        several: false,
+        allow_multiple: false,
         ..Config::new(config.secret_v1)
     }))
 }

@@ -15,7 +15,7 @@ pub use route::NOT_GRPC;
 use crate::RouterFlavor;
 use crate::document::Document;
 use crate::plugins::acme;
-use weir_model::{DefaultCharset, Diagnostic, Dialect, Model, RouteTable, Severity};
+use weir_model::{DefaultCharset, Diagnostic, Dialect, DialectSettings, Model, Severity};
 
 /// Translates a document.
 ///
@@ -47,7 +47,7 @@ pub fn model(
         plugins,
         consumer_tables,
         unmatched,
-        route_tables: vec![route_table()],
+        dialect_settings: vec![dialect_settings()],
         ..Model::default()
     };
     if found.iter().any(|found| found.severity == Severity::Error) {
@@ -57,12 +57,12 @@ pub fn model(
 }
 
 /// What the original's web server does for all routes.
-pub(crate) fn route_table() -> RouteTable {
-    RouteTable {
+pub(crate) fn dialect_settings() -> DialectSettings {
+    DialectSettings {
         dialect: Dialect::Kong,
         answer_expect: true,
         plain_header_names: true,
         charset: Some(DefaultCharset::of_texts("UTF-8")),
-        ..RouteTable::default()
+        ..DialectSettings::default()
     }
 }

@@ -92,8 +92,8 @@ pub fn translate_one(
             host_if_none: Some("kong".to_owned()),
             ..ForwardedHeaders::default()
         },
-        response_stamps: response_stamps(),
-        request_stamps: vec![stamp("X-Kong-Request-Id", GatewayHeaderValue::RequestId)],
+        response_headers: response_headers(),
+        request_headers: vec![stamp("X-Kong-Request-Id", GatewayHeaderValue::RequestId)],
         timeouts: None,
         upgrade: true,
         max_body_bytes: None,
@@ -121,7 +121,7 @@ fn target(
         return None;
     }
     match backend {
-        None => Some(RouteTarget::Unavailable(503)),
+        None => Some(RouteTarget::respond_after_plugins(503)),
         Some(backend) => match &backend.name {
             Some(name) => Some(RouteTarget::Service(name.clone())),
             None => {
@@ -182,7 +182,7 @@ fn stamp(name: &str, value: GatewayHeaderValue) -> GatewayHeader {
     }
 }
 
-fn response_stamps() -> Vec<GatewayHeader> {
+fn response_headers() -> Vec<GatewayHeader> {
     vec![
         stamp("X-Kong-Upstream-Latency", GatewayHeaderValue::UpstreamLatencyMs),
         stamp("X-Kong-Proxy-Latency", GatewayHeaderValue::GatewayLatencyMs),

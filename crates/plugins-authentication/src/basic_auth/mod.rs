@@ -2,7 +2,7 @@
 //!
 //! ```yaml
 //! challenge: Basic realm="orders", charset="UTF-8"
-//! hide: true
+//! strip: true
 //! ```
 //!
 //! A consumer's credential for it is `{username: TEXT, password: TEXT}`, or has the hash of the password.
@@ -44,7 +44,7 @@ pub struct Config {
     pub ignore_spaces: bool,
     /// Whether the headers are taken out of the request before it is forwarded.
     #[serde(default)]
-    pub hide: bool,
+    pub strip: bool,
     /// `WWW-Authenticate` of refusals; `null`: none.
     #[serde(default = "standard_challenge")]
     pub challenge: Option<String>,
@@ -59,7 +59,7 @@ impl Default for Config {
             headers: standard_headers(),
             any_case: true,
             ignore_spaces: false,
-            hide: false,
+            strip: false,
             challenge: standard_challenge(),
             identity: identity::Config::default(),
         }
@@ -241,7 +241,7 @@ impl Filter for PasswordFilter {
             return Outcome::Continue;
         }
         let (credential, looked_at) = self.check(exchange);
-        if self.config.hide {
+        if self.config.strip {
             for name in &self.config.headers[..looked_at] {
                 exchange.request.headers.remove(name.as_bytes());
             }

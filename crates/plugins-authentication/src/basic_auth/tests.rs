@@ -64,14 +64,18 @@ fn callers_are_recognised() {
 fn headers_are_hidden_as_told() {
     for (config, headers, left) in [
         (json!({}), [("Authorization", ALICE), ("X-A", "1")], 2),
-        (json!({"hide": true}), [("Authorization", ALICE), ("X-A", "1")], 1),
         (
-            json!({"hide": true, "identity": {"anonymous": "guest"}}),
+            json!({"strip": true}),
+            [("Authorization", ALICE), ("X-A", "1")],
+            1,
+        ),
+        (
+            json!({"strip": true, "identity": {"anonymous": "guest"}}),
             [("Authorization", WRONG), ("X-A", "1")],
             1,
         ),
         (
-            json!({"hide": true, "headers": ["Proxy-Authorization", "Authorization"]}),
+            json!({"strip": true, "headers": ["Proxy-Authorization", "Authorization"]}),
             [("Proxy-Authorization", ALICE), ("Authorization", BOB)],
             1,
         ),
@@ -93,7 +97,7 @@ fn bad_configurations_and_credentials_are_refused_at_their_place() {
             json!({"headers": ["a b"], "challenge": "\n"}),
             &["headers[0]", "challenge"][..],
         ),
-        (json!({"hide": 1}), &["hide"]),
+        (json!({"strip": 1}), &["strip"]),
     ] {
         assert_eq!(refused_at(&BasicAuth, &config), places, "{config}");
     }

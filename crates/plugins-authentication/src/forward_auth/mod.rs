@@ -60,10 +60,10 @@ pub struct Config {
     pub timeout_ms: u64,
     /// Idle connections to the server that each worker keeps; 0: none.
     #[serde(default = "some_connections")]
-    pub keepalive: u32,
+    pub pool_size: u32,
     /// How long they are kept, in milliseconds.
     #[serde(default = "one_minute")]
-    pub keepalive_ms: u64,
+    pub pool_idle_timeout_ms: u64,
     /// Whether calls go on while the server gives no answer.
     #[serde(default)]
     pub pass_on_failure: bool,
@@ -89,8 +89,8 @@ impl Config {
             upstream_headers: Vec::new(),
             client_headers: Vec::new(),
             timeout_ms: three_seconds(),
-            keepalive: some_connections(),
-            keepalive_ms: one_minute(),
+            pool_size: some_connections(),
+            pool_idle_timeout_ms: one_minute(),
             pass_on_failure: false,
             failure_status: forbidden(),
             uri: UriForm::default(),
@@ -180,8 +180,12 @@ impl AskFilter {
             }),
             message: self.message(exchange),
             timeout: Duration::from_millis(config.timeout_ms),
-            keep: (config.keepalive > 0)
-                .then(|| (config.keepalive, Duration::from_millis(config.keepalive_ms))),
+            keep: (config.pool_size > 0).then(|| {
+                (
+                    config.pool_size,
+                    Duration::from_millis(config.pool_idle_timeout_ms),
+                )
+            }),
             max_body_bytes: MAX_ANSWER,
         }
     }
@@ -206,7 +210,7 @@ impl AskFilter {
             out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
             out.extend_from_slice(b"\r\n");
         }
-        if self.config.keepalive == 0 {
+        if self.config.pool_size == 0 {
             out.extend_from_slice(b"Connection: close\r\n");
         }
         out.extend_from_slice(b"\r\n");

@@ -39,7 +39,7 @@ fn the_server_is_told_about_the_call() {
 fn bodies_are_sent_when_asked_for() {
     let filter = build(
         &ForwardAuth,
-        &json!({"url": "https://a", "send_body": true, "keepalive": 0}),
+        &json!({"url": "https://a", "send_body": true, "pool_size": 0}),
     );
     let filter = filter.expect("valid");
     let mut exchange = exchange();

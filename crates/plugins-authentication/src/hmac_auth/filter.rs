@@ -172,7 +172,7 @@ impl Filter for SignatureFilter {
             };
         }
         if let Some(name) = header.and_then(|header| self.config.headers.get(header))
-            && self.config.hide
+            && self.config.strip
         {
             exchange.request.headers.remove(name.as_bytes());
         }

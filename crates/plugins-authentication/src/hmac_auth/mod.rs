@@ -62,7 +62,7 @@ pub struct Config {
     pub max_body_bytes: usize,
     /// Whether the header is taken out of the request before it is forwarded.
     #[serde(default)]
-    pub hide: bool,
+    pub strip: bool,
     /// `WWW-Authenticate` of refusals; `null`: none.
     #[serde(default = "standard_challenge")]
     pub challenge: Option<String>,
@@ -83,7 +83,7 @@ impl Default for Config {
             uri: as_written(),
             check_body: false,
             max_body_bytes: standard_body_limit(),
-            hide: false,
+            strip: false,
             challenge: standard_challenge(),
             identity: identity::Config::default(),
         }

@@ -166,8 +166,8 @@ fn bodies_are_checked() {
 
 #[test]
 fn the_header_is_hidden_as_told() {
-    for (hide, left) in [(false, true), (true, false)] {
-        let config = json!({"form": "signature", "hide": hide, "clock_skew_seconds": 0});
+    for (strip, left) in [(false, true), (true, false)] {
+        let config = json!({"form": "signature", "strip": strip, "clock_skew_seconds": 0});
         let mut exchange = signed(&config, "GET /", &[], "date");
         assert_eq!(word(&filter(&config).on_request(&mut exchange)), "continue");
         assert_eq!(exchange.request.headers.contains(b"authorization"), left);

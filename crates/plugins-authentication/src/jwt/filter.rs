@@ -39,11 +39,11 @@ impl TokenFilter {
 
     /// The token and its place; `None`: there is none.
     fn find<'x>(&self, request: &'x Request) -> Result<Option<Placed<'_, 'x>>, AuthFailure> {
-        let mut tokens = self.config.look_in.iter().filter_map(|place| {
+        let mut tokens = self.config.locations.iter().filter_map(|place| {
             let token = self.token_at(place, request)?;
             Some((place, token))
         });
-        if self.config.several == MultipleTokens::First {
+        if self.config.on_multiple == MultipleTokens::First {
             return match tokens.next() {
                 Some((place, token)) if self.repeats_differ(place, request, &token) => {
                     Err(AuthFailure::Duplicate)
@@ -56,7 +56,7 @@ impl TokenFilter {
             return Ok(None);
         };
         let repeats_differ = |place| self.repeats_differ(place, request, &first.1);
-        match tokens.all(|(_, token)| token == first.1) && !self.config.look_in.iter().any(repeats_differ) {
+        match tokens.all(|(_, token)| token == first.1) && !self.config.locations.iter().any(repeats_differ) {
             true => Ok(Some(first)),
             false => Err(AuthFailure::Duplicate),
         }
@@ -249,9 +249,9 @@ impl TokenFilter {
         }
     }
 
-    fn hide(&self, found: usize, request: &mut Request) {
-        for (index, place) in self.config.look_in.iter().enumerate() {
-            let goes = match self.config.several {
+    fn strip(&self, found: usize, request: &mut Request) {
+        for (index, place) in self.config.locations.iter().enumerate() {
+            let goes = match self.config.on_multiple {
                 MultipleTokens::First => index == found,
                 MultipleTokens::Refuse => self.token_at(place, request).is_some(),
             };
@@ -318,9 +318,13 @@ impl Filter for TokenFilter {
                 self.check(&token, now_ms).map_err(AuthFailure::Token),
             ),
         };
-        if let Some(place) = place.filter(|_| self.config.hide) {
-            let index = self.config.look_in.iter().position(|it| std::ptr::eq(it, place));
-            self.hide(index.unwrap_or_default(), &mut exchange.request);
+        if let Some(place) = place.filter(|_| self.config.strip) {
+            let index = self
+                .config
+                .locations
+                .iter()
+                .position(|it| std::ptr::eq(it, place));
+            self.strip(index.unwrap_or_default(), &mut exchange.request);
         }
         match checked {
             Ok(entry) => self.gate.accept(exchange, &entry.identity),

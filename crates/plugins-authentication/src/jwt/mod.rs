@@ -1,7 +1,7 @@
 //! `jwt`: recognises consumers by a JSON Web Token (RFC 7519) that their calls carry.
 //!
 //! ```yaml
-//! look_in: [{header: Authorization}, {cookie: session}]
+//! locations: [{header: Authorization}, {cookie: session}]
 //! required_claims: [exp]
 //! expected_claims: {aud: orders}
 //! ```
@@ -35,10 +35,10 @@ use weir_plugin::{BuildContext, CredentialKind, Filter, Plugin, parse_config};
 pub struct Config {
     /// Where the token may stand, in the order in which they are read.
     #[serde(default = "standard_places")]
-    pub look_in: Vec<TokenLocation>,
+    pub locations: Vec<TokenLocation>,
     /// What tokens in several places mean.
     #[serde(default)]
-    pub several: MultipleTokens,
+    pub on_multiple: MultipleTokens,
     /// Words of which one stands before the token in a header, each exactly as it is written here.
     #[serde(default = "standard_schemes")]
     pub schemes: Vec<String>,
@@ -78,7 +78,7 @@ pub struct Config {
     pub expected_claims: BTreeMap<String, String>,
     /// Whether the token is taken out of the request before it is forwarded.
     #[serde(default)]
-    pub hide: bool,
+    pub strip: bool,
     /// `WWW-Authenticate` of refusals of calls without a token; `null`: none.
     #[serde(default = "standard_challenge")]
     pub challenge: Option<String>,
@@ -93,8 +93,8 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            look_in: standard_places(),
-            several: MultipleTokens::default(),
+            locations: standard_places(),
+            on_multiple: MultipleTokens::default(),
             schemes: standard_schemes(),
             scheme_required: true,
             key_claim: standard_key_claim(),
@@ -107,7 +107,7 @@ impl Default for Config {
             max_expiration_seconds: None,
             leeway_seconds: 0,
             expected_claims: BTreeMap::new(),
-            hide: false,
+            strip: false,
             challenge: standard_challenge(),
             token_challenge: standard_token_challenge(),
             identity: identity::Config::default(),
@@ -295,9 +295,9 @@ fn check_credential(config: &Value) -> Result<(), Vec<Diagnostic>> {
 fn faults(config: &Config) -> Vec<Diagnostic> {
     let root = DocPath::root();
     let mut faults = Vec::new();
-    for (index, place) in config.look_in.iter().enumerate() {
+    for (index, place) in config.locations.iter().enumerate() {
         if matches!(place, TokenLocation::Header(name) if !is_name(name.as_bytes())) {
-            let path = root.field("look_in").index(index);
+            let path = root.field("locations").index(index);
             faults.push(Diagnostic::error(path, "expected a header name"));
         }
     }

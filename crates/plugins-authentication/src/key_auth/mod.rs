@@ -1,8 +1,8 @@
 //! `key-auth`: recognises consumers by a key that their calls carry.
 //!
 //! ```yaml
-//! look_in: [{header: X-Api-Key}, {query: api_key}]
-//! hide: found
+//! locations: [{header: X-Api-Key}, {query: api_key}]
+//! strip: found
 //! ```
 //!
 //! A consumer's credential for it is `{key: TEXT}`, or `{key_sha256: HEX}` to keep no key in the configuration.
@@ -35,13 +35,13 @@ use weir_plugin::{
 pub struct Config {
     /// Where the key may stand. The first place that holds one counts.
     #[serde(default = "standard_places")]
-    pub look_in: Vec<KeyLocation>,
+    pub locations: Vec<KeyLocation>,
     /// Whether the key is taken out of the request before it is forwarded.
     #[serde(default)]
-    pub hide: StripCredential,
+    pub strip: StripCredential,
     /// What several keys in one place mean.
     #[serde(default)]
-    pub duplicates: Duplicates,
+    pub on_multiple: MultipleKeys,
     /// Whether an empty key counts as no key rather than as a wrong one.
     #[serde(default = "weir_plugins_shared::yes")]
     pub empty_is_missing: bool,
@@ -59,9 +59,9 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            look_in: standard_places(),
-            hide: StripCredential::default(),
-            duplicates: Duplicates::default(),
+            locations: standard_places(),
+            strip: StripCredential::default(),
+            on_multiple: MultipleKeys::default(),
             empty_is_missing: true,
             max_body_bytes: standard_body_limit(),
             challenge: standard_challenge(),
@@ -115,7 +115,7 @@ pub enum StripCredential {
 /// What several keys in one place mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Duplicates {
+pub enum MultipleKeys {
     /// The call is refused.
     #[default]
     Refuse,
@@ -190,9 +190,9 @@ impl Plugin for KeyAuth {
 
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: Config = parse_config(config)?;
-        for (index, place) in config.look_in.iter().enumerate() {
+        for (index, place) in config.locations.iter().enumerate() {
             if matches!(place, KeyLocation::Header(name) if !is_name(name.as_bytes())) {
-                let path = DocPath::root().field("look_in").index(index);
+                let path = DocPath::root().field("locations").index(index);
                 return Err(vec![Diagnostic::error(path, "expected a header name")]);
             }
         }
@@ -212,9 +212,9 @@ impl Plugin for KeyAuth {
             Some((Credential::deserialize(credential).ok()?.hash()?, ()))
         });
         Ok(Arc::new(KeyFilter {
-            look_in: config.look_in,
-            hide: config.hide,
-            duplicates: config.duplicates,
+            locations: config.locations,
+            strip: config.strip,
+            on_multiple: config.on_multiple,
             empty_is_missing: config.empty_is_missing,
             max_body_bytes: config.max_body_bytes,
             challenge: config.challenge,
@@ -235,9 +235,9 @@ impl Plugin for KeyAuth {
 
 /// An instance of `key-auth`.
 struct KeyFilter {
-    look_in: Vec<KeyLocation>,
-    hide: StripCredential,
-    duplicates: Duplicates,
+    locations: Vec<KeyLocation>,
+    strip: StripCredential,
+    on_multiple: MultipleKeys,
     empty_is_missing: bool,
     max_body_bytes: usize,
     challenge: Option<String>,
@@ -273,7 +273,7 @@ impl KeyFilter {
                 let Some(first) = request.headers.get(name.as_bytes()) else {
                     return Lookup::Absent;
                 };
-                let refuses = self.duplicates == Duplicates::Refuse;
+                let refuses = self.on_multiple == MultipleKeys::Refuse;
                 match refuses && request.headers.get_all(name.as_bytes()).nth(1).is_some() {
                     true => Lookup::Several,
                     false => Lookup::Key(first.into()),
@@ -282,11 +282,11 @@ impl KeyFilter {
             KeyLocation::Query(name) => {
                 let query = request.query.as_deref().unwrap_or_default();
                 let mut values = query_pairs(query).filter(|(key, _)| decode_form(key) == name.as_bytes());
-                match (values.next(), values.next(), self.duplicates) {
+                match (values.next(), values.next(), self.on_multiple) {
                     (None, ..) => Lookup::Absent,
                     (Some((_, value)), None, _) => Lookup::Key(decode_form(value.unwrap_or_default())),
-                    (Some(_), Some(_), Duplicates::Refuse) => Lookup::Several,
-                    (Some(_), Some(_), Duplicates::First) => Lookup::Wrong,
+                    (Some(_), Some(_), MultipleKeys::Refuse) => Lookup::Several,
+                    (Some(_), Some(_), MultipleKeys::First) => Lookup::Wrong,
                 }
             }
             KeyLocation::Body(name) => match (form_of_body(request), &request.body) {
@@ -302,14 +302,14 @@ impl KeyFilter {
     }
 
     /// Takes the key out of the request. `false`: the body must be read first.
-    fn hide_found(&self, found: &KeyLocation, request: &mut Request) -> bool {
-        let StripCredential::Everywhere = self.hide else {
-            if self.hide == StripCredential::Found {
+    fn strip_found(&self, found: &KeyLocation, request: &mut Request) -> bool {
+        let StripCredential::Everywhere = self.strip else {
+            if self.strip == StripCredential::Found {
                 remove(found, request, remove_argument);
             }
             return true;
         };
-        let places = || self.look_in.iter().filter(|place| place.name() == found.name());
+        let places = || self.locations.iter().filter(|place| place.name() == found.name());
         let has_body_place = places().any(|place| matches!(place, KeyLocation::Body(_)));
         if has_body_place && request.body.is_none() && form_of_body(request).is_some() {
             return false;
@@ -366,7 +366,7 @@ impl Filter for KeyFilter {
         }
         let request = &exchange.request;
         let mut places = self
-            .look_in
+            .locations
             .iter()
             .map(|place| (place, self.look(place, request)));
         let seen = places.find(|(_, seen)| !matches!(seen, Lookup::Absent));
@@ -387,7 +387,7 @@ impl Filter for KeyFilter {
             Some((_, Lookup::Wrong | Lookup::Absent)) => (None, Err(AuthFailure::Invalid)),
         };
         if let Some(place) = found
-            && !self.hide_found(place, &mut exchange.request)
+            && !self.strip_found(place, &mut exchange.request)
         {
             return Outcome::NeedBody {
                 max_bytes: self.max_body_bytes,
@@ -395,8 +395,8 @@ impl Filter for KeyFilter {
         }
         match credential {
             Ok(entry) => self.gate.accept(exchange, &entry.identity),
-            Err(_) if self.hide == StripCredential::Found && self.gate.takes_anybody() => {
-                for place in &self.look_in {
+            Err(_) if self.strip == StripCredential::Found && self.gate.takes_anybody() => {
+                for place in &self.locations {
                     remove(place, &mut exchange.request, remove_argument);
                 }
                 self.gate

@@ -16,8 +16,8 @@ fn filter(config: &Value) -> Arc<dyn Filter> {
 #[test]
 fn keys_are_found_where_they_may_stand() {
     let standard = json!({});
-    let lenient = json!({"duplicates": "first", "empty_is_missing": false});
-    let query_only = json!({"look_in": [{"query": "token"}]});
+    let lenient = json!({"on_multiple": "first", "empty_is_missing": false});
+    let query_only = json!({"locations": [{"query": "token"}]});
     let key = |key: &'static str| ("apikey", key);
     type Call<'c> = (&'c Value, &'c str, &'c [(&'c str, &'c str)], &'c str);
     let cases: [Call<'_>; 20] = [
@@ -65,7 +65,7 @@ fn keys_are_found_where_they_may_stand() {
 
 #[test]
 fn keys_are_hidden_as_told() {
-    let place = |hide: &str| json!({"hide": hide});
+    let place = |strip: &str| json!({"strip": strip});
     for (config, line, headers, target, left) in [
         (
             place("no"),
@@ -128,7 +128,7 @@ fn keys_are_hidden_as_told() {
 #[test]
 fn keys_in_bodies_wait_for_the_body() {
     let body_too = json!({
-        "look_in": [{"header": "apikey"}, {"query": "apikey"}, {"body": "apikey"}], "hide": "everywhere",
+        "locations": [{"header": "apikey"}, {"query": "apikey"}, {"body": "apikey"}], "strip": "everywhere",
     });
     let form = ("content-type", "application/x-www-form-urlencoded");
     type Call<'c> = (
@@ -186,7 +186,7 @@ fn keys_in_bodies_wait_for_the_body() {
 
 #[test]
 fn wrong_keys_of_anonymous_callers_are_hidden_everywhere() {
-    let config = json!({"hide": "found", "identity": {"anonymous": "guest", "anonymous_header": null}});
+    let config = json!({"strip": "found", "identity": {"anonymous": "guest", "anonymous_header": null}});
     let mut exchange = exchange();
     prepare(&mut exchange, "GET /?apikey=wrong&a=b", &[("apikey", "wrong")]);
     assert_eq!(word(&filter(&config).on_request(&mut exchange)), "continue");
@@ -320,8 +320,8 @@ fn a_missing_anonymous_consumer_is_an_error_of_the_call_in_the_voices_of_the_ori
 fn configurations_and_credentials_are_checked() {
     assert!(build(&KeyAuth, &example(include_str!("mod.rs"))).is_ok());
     for (config, places) in [
-        (json!({"look_in": [{"header": "a b"}]}), vec!["look_in[0]"]),
-        (json!({"look_in": [{"cookie": "a"}]}), vec!["look_in[0]"]),
+        (json!({"locations": [{"header": "a b"}]}), vec!["locations[0]"]),
+        (json!({"locations": [{"cookie": "a"}]}), vec!["locations[0]"]),
         (json!({"challenge": "a\nb"}), vec!["challenge"]),
         (
             json!({"identity": {"headers": [{"name": "", "value": "consumer-id"}]}}),

@@ -42,9 +42,9 @@ pub struct EndpointConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub purge_below: Option<String>,
     /// The body for other calls, whose status is 404.
-    pub otherwise: String,
+    pub not_found_body: String,
     /// Its type.
-    pub otherwise_type: String,
+    pub not_found_content_type: String,
 }
 
 impl Default for EndpointConfig {
@@ -53,8 +53,8 @@ impl Default for EndpointConfig {
             exposition: "weir".into(),
             path: None,
             purge_below: None,
-            otherwise: "not found\n".into(),
-            otherwise_type: "text/plain; charset=utf-8".into(),
+            not_found_body: "not found\n".into(),
+            not_found_content_type: "text/plain; charset=utf-8".into(),
         }
     }
 }
@@ -179,8 +179,8 @@ impl Filter for EndpointFilter {
         let is_it = |path: &String| path.as_bytes() == exchange.request.path;
         let reads = matches!(exchange.request.method.as_slice(), b"GET" | b"HEAD");
         if !(reads && config.path.as_ref().is_none_or(is_it)) {
-            let kind = config.otherwise_type.clone();
-            return Outcome::Reply(Box::new(Reply::new(404, kind, config.otherwise.clone())));
+            let kind = config.not_found_content_type.clone();
+            return Outcome::Reply(Box::new(Reply::new(404, kind, config.not_found_body.clone())));
         }
         if let Some(making) = exchange.filter_state.take::<_, Making>(self) {
             let text = making.state().0.take();

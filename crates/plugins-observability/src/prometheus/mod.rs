@@ -53,7 +53,7 @@ pub struct Config {
     /// The families.
     pub families: Vec<Family>,
     /// The exposition tells of the health of targets, too.
-    pub tells_targets: bool,
+    pub target_health: bool,
 }
 
 impl Default for Config {
@@ -89,7 +89,7 @@ impl Default for Config {
                     buckets: vec![1, 5, 10, 50, 100, 500, 1_000, 5_000],
                 },
             ],
-            tells_targets: false,
+            target_health: false,
         }
     }
 }

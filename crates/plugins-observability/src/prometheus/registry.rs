@@ -71,12 +71,12 @@ impl MetricRegistry {
     pub fn render(&self, exposition: &str) -> String {
         let mut text = String::new();
         let sets = self.sets_of(|name| name == exposition);
-        let tells_targets = sets
+        let target_health = sets
             .iter()
-            .any(|set| set.definition.config.tells_targets && set.instances.load(Relaxed) > 0);
+            .any(|set| set.definition.config.target_health && set.instances.load(Relaxed) > 0);
         let preface = lock(&self.prefaces).get(exposition).cloned();
         if let Some(preface) = preface {
-            preface(tells_targets, &mut text);
+            preface(target_health, &mut text);
         }
         render::families(&sets, &mut text);
         text

@@ -295,7 +295,7 @@ fn the_endpoint_answers_with_an_exposition() {
     board.set_preface("t", |targets, out| out.push_str(&format!("targets {targets}\n")));
     let counting = filter(
         &board,
-        &json!({"exposition": "t", "families": [], "tells_targets": true}),
+        &json!({"exposition": "t", "families": [], "target_health": true}),
     );
     let endpoint = build(
         &MetricsEndpoint::new(Arc::clone(&board), Caches::default()),

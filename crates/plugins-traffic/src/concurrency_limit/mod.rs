@@ -44,7 +44,7 @@ pub struct Config {
     pub by: CountBy,
     /// What a call is counted by that has no value for `by`.
     #[serde(default)]
-    pub otherwise: MissingKey,
+    pub when_key_missing: MissingKey,
     /// Which counters are used. Instances with equal scopes share them. Default: the instance's id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
@@ -78,7 +78,7 @@ impl Default for Config {
         Self {
             limits: Vec::new(),
             by: CountBy::default(),
-            otherwise: MissingKey::default(),
+            when_key_missing: MissingKey::default(),
             scope: None,
             delay_seconds: 0.0,
             status: unavailable(),
@@ -155,7 +155,7 @@ impl Plugin for ConcurrencyLimit {
             .into_iter()
             .zip(0..)
             .map(|(limit, number)| Compiled {
-                otherwise: limit.by.is_none().then_some(config.otherwise),
+                when_key_missing: limit.by.is_none().then_some(config.when_key_missing),
                 by: RateKey::new(scope, number, limit.by.unwrap_or_else(|| config.by.clone())),
                 count: Number::new(limit.count),
                 burst: Number::new(limit.burst),
@@ -213,7 +213,7 @@ impl Counters {
 struct Compiled {
     by: RateKey,
     /// `None`: a limit with a `by` of its own.
-    otherwise: Option<MissingKey>,
+    when_key_missing: Option<MissingKey>,
     count: Number,
     burst: Number,
 }
@@ -249,7 +249,7 @@ enum Asked {
 
 impl Compiled {
     fn read(&self, has_own: bool, exchange: &Exchange) -> Result<Asked, Stop> {
-        match (has_own, self.otherwise) {
+        match (has_own, self.when_key_missing) {
             (true, _) | (false, Some(MissingKey::Ip)) => {}
             (false, Some(MissingKey::Fail)) => return Err(Stop::Failure),
             (false, Some(MissingKey::Nothing)) => return Ok(Asked::Pass),
@@ -258,7 +258,7 @@ impl Compiled {
         match (
             self.count.read(exchange),
             self.burst.read(exchange),
-            self.otherwise,
+            self.when_key_missing,
         ) {
             (Some(count @ 1..), Some(burst), _) => Ok(Asked::Limit { count, burst }),
             (_, _, Some(_)) => Err(Stop::Failure),

@@ -24,7 +24,7 @@ pub(super) struct Limits {
 /// Limits with the same key.
 pub(super) struct Group {
     pub(super) by: RateKey,
-    pub(super) otherwise: KeyFallback,
+    pub(super) when_key_missing: KeyFallback,
     limits: Vec<CompiledLimit>,
 }
 
@@ -104,8 +104,8 @@ pub(super) struct Failure;
 
 impl Decision {
     /// How a call goes on that has nothing to count by.
-    pub(super) fn go_on_without(&mut self, otherwise: KeyFallback) -> Result<NoKey, Failure> {
-        match otherwise {
+    pub(super) fn go_on_without(&mut self, when_key_missing: KeyFallback) -> Result<NoKey, Failure> {
+        match when_key_missing {
             KeyFallback::Ip => Ok(NoKey::ByAddress),
             KeyFallback::Fail => Err(Failure),
             KeyFallback::Skip => Ok(NoKey::WithTheNext),
@@ -135,7 +135,7 @@ impl Limits {
                 None => common.push(CompiledLimit::new(limit)),
                 Some(by) => groups.push(Group {
                     by: RateKey::new(scope, 1 + index as u8, by),
-                    otherwise: KeyFallback::Skip,
+                    when_key_missing: KeyFallback::Skip,
                     limits: vec![CompiledLimit::new(limit)],
                 }),
             }
@@ -143,7 +143,7 @@ impl Limits {
         if !common.is_empty() {
             groups.push(Group {
                 by: RateKey::new(scope, 0, config.by),
-                otherwise: match config.otherwise {
+                when_key_missing: match config.when_key_missing {
                     MissingKey::Ip => KeyFallback::Ip,
                     MissingKey::Nothing => KeyFallback::Pass,
                     MissingKey::Fail => KeyFallback::Fail,
@@ -172,9 +172,9 @@ impl Limits {
         let now_ms = exchange.unix_ms();
         let mut decision = Decision::default();
         for group in &self.groups {
-            let key = match (group.by.key(exchange), group.otherwise) {
+            let key = match (group.by.key(exchange), group.when_key_missing) {
                 (Some(key), _) => key,
-                (None, otherwise) => match decision.go_on_without(otherwise)? {
+                (None, when_key_missing) => match decision.go_on_without(when_key_missing)? {
                     NoKey::ByAddress => group.by.key_of_address(exchange.request.client),
                     NoKey::WithTheNext => continue,
                 },

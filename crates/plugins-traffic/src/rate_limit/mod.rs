@@ -71,7 +71,7 @@ impl Plugin for RateLimit {
         let Some(shared) = shared else {
             return Ok(Arc::new(limits));
         };
-        let Some(delay) = shared.settle_every else {
+        let Some(delay) = shared.sync_interval else {
             return Ok(Arc::new(AskedLimits { limits, shared }));
         };
         let ledger = Arc::new(Accumulator::new(shared, limits.counters.clone(), delay));
@@ -92,7 +92,7 @@ pub struct Config {
     pub by: CountBy,
     /// What a call is counted by that has no value for `by`.
     #[serde(default)]
-    pub otherwise: MissingKey,
+    pub when_key_missing: MissingKey,
     /// Which counters are used. Instances with equal scopes share them. Default: the instance's id, so that each
     /// instance counts for itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -130,7 +130,7 @@ impl Default for Config {
         Self {
             limits: Vec::new(),
             by: CountBy::default(),
-            otherwise: MissingKey::default(),
+            when_key_missing: MissingKey::default(),
             scope: None,
             status: too_many_requests(),
             message: None,

@@ -31,7 +31,7 @@ impl AskedLimits {
         while let Some(group) = self.limits.groups.get(progress.done) {
             let name = match group.by.name(exchange) {
                 Some(name) => name,
-                None => match progress.decision.go_on_without(group.otherwise)? {
+                None => match progress.decision.go_on_without(group.when_key_missing)? {
                     NoKey::ByAddress => group.by.name_of_address(exchange.request.client),
                     NoKey::WithTheNext => {
                         progress.done += 1;

@@ -173,9 +173,10 @@ fn limits_come_from_variables_and_rules() {
             (plain, OVER),
         ],
     );
-    let fails = json!({"limits": [{"count": 1, "per": "day"}], "by": "consumer", "otherwise": "fail"});
+    let fails = json!({"limits": [{"count": 1, "per": "day"}], "by": "consumer", "when_key_missing": "fail"});
     calls(fails, &[(plain, "plugin_failed 500"), (alice, OK)]);
-    let nothing = json!({"limits": [{"count": 1, "per": "day"}], "by": "consumer", "otherwise": "nothing"});
+    let nothing =
+        json!({"limits": [{"count": 1, "per": "day"}], "by": "consumer", "when_key_missing": "nothing"});
     calls(nothing, &[(plain, OK), (plain, OK), (alice, OK), (alice, OVER)]);
     let rules = json!({"limits": [
         {"count": 1, "per": {"seconds": 37}, "by": {"template": "${http_x_tenant}"}},

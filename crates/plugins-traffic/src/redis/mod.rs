@@ -26,10 +26,10 @@ pub struct Store {
     pub redis: Redis,
     /// What becomes of calls while the Redis is away.
     #[serde(default)]
-    pub when_away: OnUnavailable,
+    pub on_unavailable: OnUnavailable,
     /// What callers are told who are refused for that reason, in place of the dialect's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub away_message: Option<String>,
+    pub unavailable_message: Option<String>,
 }
 
 impl Store {
@@ -37,8 +37,8 @@ impl Store {
     pub fn new(redis: Redis) -> Self {
         Self {
             redis,
-            when_away: OnUnavailable::default(),
-            away_message: None,
+            on_unavailable: OnUnavailable::default(),
+            unavailable_message: None,
         }
     }
 }
@@ -51,16 +51,16 @@ pub struct WindowStore {
     pub redis: Redis,
     /// What becomes of calls while the Redis is away.
     #[serde(default)]
-    pub when_away: OnUnavailable,
+    pub on_unavailable: OnUnavailable,
     /// What callers are told who are refused for that reason, in place of the dialect's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub away_message: Option<String>,
+    pub unavailable_message: Option<String>,
     /// Seconds, 0.01 to 3600. No call asks the Redis then: each gateway counts for itself, and adds what it has counted
     /// to the common count so often, from which it learns of the others. Each other gateway may let as many calls pass
     /// beyond the limit as come to it in that time, and never more than the limit itself in a window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.01, max = 3600.0))]
-    pub settle_every: Option<f64>,
+    pub sync_interval_seconds: Option<f64>,
 }
 
 impl WindowStore {
@@ -68,29 +68,32 @@ impl WindowStore {
     pub fn new(redis: Redis) -> Self {
         Self {
             redis,
-            when_away: OnUnavailable::default(),
-            away_message: None,
-            settle_every: None,
+            on_unavailable: OnUnavailable::default(),
+            unavailable_message: None,
+            sync_interval_seconds: None,
         }
     }
 
     /// Makes the store ready; faults are told with their places.
     pub(crate) fn compile(self, faults: &mut ConfigErrors) -> Option<Shared> {
         if self
-            .settle_every
+            .sync_interval_seconds
             .is_some_and(|seconds| !(0.01..=3600.0).contains(&seconds))
         {
-            faults.add_at(&["store", "settle_every"], "expected 0.01 to 3600 seconds");
+            faults.add_at(
+                &["store", "sync_interval_seconds"],
+                "expected 0.01 to 3600 seconds",
+            );
         }
-        let settle_every = self.settle_every;
+        let seconds = self.sync_interval_seconds;
         let store = Store {
             redis: self.redis,
-            when_away: self.when_away,
-            away_message: self.away_message,
+            on_unavailable: self.on_unavailable,
+            unavailable_message: self.unavailable_message,
         };
         let shared = store.compile(faults)?;
         Some(Shared {
-            settle_every: settle_every
+            sync_interval: seconds
                 .map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::from_secs(1))),
             ..shared
         })
@@ -211,9 +214,9 @@ impl fmt::Debug for Password {
 pub(crate) struct Shared {
     pub(crate) server: Arc<RedisServer>,
     pub(crate) prefix: Arc<[u8]>,
-    pub(crate) when_away: OnUnavailable,
-    away_message: Option<String>,
-    pub(crate) settle_every: Option<Duration>,
+    pub(crate) on_unavailable: OnUnavailable,
+    unavailable_message: Option<String>,
+    pub(crate) sync_interval: Option<Duration>,
 }
 
 impl Store {
@@ -256,9 +259,9 @@ impl Store {
                 idle_timeout: Duration::from_millis(redis.idle_timeout_ms.max(1_000)),
             }),
             prefix: redis.prefix.into_bytes().into(),
-            when_away: self.when_away,
-            away_message: self.away_message,
-            settle_every: None,
+            on_unavailable: self.on_unavailable,
+            unavailable_message: self.unavailable_message,
+            sync_interval: None,
         })
     }
 }
@@ -327,13 +330,13 @@ impl Shared {
 
     /// What becomes of a call while the Redis is away; `None`: it is counted here.
     pub(crate) fn away(&self, plugin: &'static str) -> Option<Outcome> {
-        match self.when_away {
+        match self.on_unavailable {
             OnUnavailable::Local => None,
             OnUnavailable::Pass => Some(Outcome::Continue),
             OnUnavailable::Refuse => {
                 let reason = "the Redis that counts calls is away";
                 let mut refusal = Refusal::new(RefusalKind::PluginFailed { plugin, reason });
-                refusal.message.clone_from(&self.away_message);
+                refusal.message.clone_from(&self.unavailable_message);
                 Some(Outcome::Refuse(Box::new(refusal)))
             }
         }

@@ -86,8 +86,8 @@ fn options_are_checked() {
         ),
         (of(json!({"host": "h", "hots": 1})), &["store.redis.hots"]),
         (
-            json!({"limits": limits, "store": {"redis": {"host": "h"}, "settle_every": 0}}),
-            &["store.settle_every"],
+            json!({"limits": limits, "store": {"redis": {"host": "h"}, "sync_interval_seconds": 0}}),
+            &["store.sync_interval_seconds"],
         ),
     ] {
         assert_eq!(refused_at(&RateLimit::default(), &config), places, "{config}");
@@ -217,12 +217,12 @@ fn limits_of_their_own_are_asked_one_after_the_other() {
 
 #[test]
 fn a_redis_that_is_away_is_done_without() {
-    for (when_away, expected) in [
+    for (on_unavailable, expected) in [
         ("local", &["continue", "rate_limited 429"]),
         ("pass", &["continue", "continue"]),
         ("refuse", &["plugin_failed 500", "plugin_failed 500"]),
     ] {
-        let store = store(&json!({"when_away": when_away, "away_message": "gone"}));
+        let store = store(&json!({"on_unavailable": on_unavailable, "unavailable_message": "gone"}));
         let config = json!({"limits": [{"count": 1, "per": "hour"}], "store": store});
         let filter = build(&RateLimit::default(), &config).expect("valid");
         for expected in expected {
@@ -230,8 +230,8 @@ fn a_redis_that_is_away_is_done_without() {
             assert_eq!(word(&filter.on_request(&mut exchange)), "redis");
             tell(&mut exchange, None);
             let outcome = filter.on_request(&mut exchange);
-            assert_eq!(word(&outcome), *expected, "{when_away}");
-            if let (Outcome::Refuse(refusal), "refuse") = (&outcome, when_away) {
+            assert_eq!(word(&outcome), *expected, "{on_unavailable}");
+            if let (Outcome::Refuse(refusal), "refuse") = (&outcome, on_unavailable) {
                 assert_eq!(refusal.message.as_deref(), Some("gone"));
             }
         }
@@ -244,7 +244,7 @@ fn counts_are_settled() {
     let config = json!({
         "limits": [{"count": 5, "per": "hour"}],
         "scope": "s",
-        "store": store(&json!({"settle_every": 0.5})),
+        "store": store(&json!({"sync_interval_seconds": 0.5})),
     });
     let filter = build(&RateLimit::default(), &config).expect("valid");
     let first = filter.on_request(&mut exchange());

@@ -48,7 +48,7 @@ pub struct Config {
     pub pass_missing: bool,
     /// Whether a call may name several programs (each is looked at). `false`: it is refused with status 400.
     #[serde(default)]
-    pub several: bool,
+    pub allow_multiple: bool,
     /// Status of the answer to those who do not pass, 200 to 599.
     #[serde(default = "forbidden")]
     #[schemars(range(min = 200, max = 599))]
@@ -70,7 +70,7 @@ impl Default for Config {
             deny: Vec::new(),
             known_bots: false,
             pass_missing: true,
-            several: false,
+            allow_multiple: false,
             status: forbidden(),
             message: None,
             several_message: None,
@@ -193,7 +193,7 @@ impl Filter for AgentFilter {
         let mut agents = exchange.request.headers.get_all(b"user-agent");
         let passes = match (agents.next(), agents.next()) {
             (None, _) => self.config.pass_missing,
-            (Some(_), Some(_)) if !self.config.several => {
+            (Some(_), Some(_)) if !self.config.allow_multiple => {
                 let mut refusal = Refusal::new(RefusalKind::Unacceptable { plugin });
                 refusal.message.clone_from(&self.config.several_message);
                 return Outcome::Refuse(Box::new(refusal));
@@ -218,8 +218,8 @@ mod tests {
 
     #[test]
     fn programs_pass_by_their_name() {
-        let deny = json!({"deny": ["bad-bot", r"Spider/(\d+)\.(\d+)"], "several": true});
-        let allow = json!({"allow": ["^my"], "several": true, "pass_missing": false});
+        let deny = json!({"deny": ["bad-bot", r"Spider/(\d+)\.(\d+)"], "allow_multiple": true});
+        let allow = json!({"allow": ["^my"], "allow_multiple": true, "pass_missing": false});
         let bots = json!({"known_bots": true, "except": ["good"], "deny": ["evil"]});
         type Call<'c> = (&'c Value, &'c [&'c str], &'c str);
         let cases: [Call<'_>; 19] = [

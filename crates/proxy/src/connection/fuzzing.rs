@@ -304,7 +304,7 @@ mod tests {
                 "routes": [to("/1", "one"), to("/2", "two"), to("/s", "scripted")],
             }))
         };
-        let second = json!({"routes": [{"name": "all", "match": [{}], "to": {"unavailable": 503}}]});
+        let second = json!({"routes": [{"name": "all", "match": [{}], "to": {"respond": {"status": 503}}}]});
         Hops::new(&renderer, first, snapshot(second))
     }
 

@@ -68,7 +68,7 @@ impl RequestContext<'_> {
         if let Some(via) = plan.route.forwarded.via.as_ref().filter(|_| !plan.has_via) {
             push_via(self.exchange.request.version, via, out);
         }
-        self.write_stamps(&plan.route.request_stamps, out);
+        self.write_stamps(&plan.route.request_headers, out);
         if let Some(protocol) = self.head.upgrade.as_ref().filter(|_| plan.route.upgrade) {
             out.extend_from_slice(b"Connection: Upgrade\r\n");
             push_header(out, b"Upgrade", protocol);

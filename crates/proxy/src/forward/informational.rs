@@ -63,7 +63,7 @@ impl RequestContext<'_> {
             push_header(&mut out, b"Upgrade", protocol);
         }
         self.exchange.response.headers.write_lines(&mut out);
-        self.write_stamps(&plan.route.response_stamps, &mut out);
+        self.write_stamps(&plan.route.response_headers, &mut out);
         let written = match self.client.stream() {
             Some(stream) => stream.send_head(200, &out, false),
             None => {

@@ -121,7 +121,7 @@ impl RequestContext<'_> {
         if !tells_plainly {
             forwarded::apply(&route.forwarded, self.head.has_forwarded, stripped, self.exchange);
         }
-        for stamp in route.request_stamps.iter() {
+        for stamp in route.request_headers.iter() {
             self.exchange.request.headers.remove(&stamp.name);
         }
         let dialect = self.worker.shared.error_renderers.get(route.dialect);

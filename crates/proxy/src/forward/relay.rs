@@ -164,8 +164,8 @@ impl RequestContext<'_> {
         }
         // The end of a stream tells by itself that there is no body.
         let is_told = framing == Framing::Length(0) && self.client.stream().is_some();
-        if !plan.route.response_stamps.is_empty() {
-            self.write_stamps(&plan.route.response_stamps, out);
+        if !plan.route.response_headers.is_empty() {
+            self.write_stamps(&plan.route.response_headers, out);
         }
         match framing {
             Framing::Length(_) if is_told => {}

@@ -43,7 +43,7 @@ fn expect_is_answered_by_the_upstream() {
 #[test]
 fn a_route_table_may_have_expect_answered_here() {
     let upstream = Upstream::bind();
-    let changes = json!({"route_tables": [{"answer_expect": true}], "routes": {"max_body_bytes": 5}});
+    let changes = json!({"dialect_settings": [{"answer_expect": true}], "routes": {"max_body_bytes": 5}});
     let gateway = TestGateway::start(patch(simple_model(upstream.address), &changes));
     let expecting = |length: u32| {
         format!("POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: {length}\r\n\r\n")

@@ -10,7 +10,7 @@ const FORGED: &str = "X-Forwarded-For: 9.9.9.9\r\nX-Forwarded-Proto: https\r\nX-
 /// A gateway that settles what peers say, and has one route for calls of which this holds.
 fn gateway(upstream: SocketAddr, trusted: &Value, when: &Value) -> TestGateway {
     let changes = json!({
-        "route_tables": [{"forwarded_from": trusted}],
+        "dialect_settings": [{"forwarded_from": trusted}],
         "routes": {
             "match": [{"when": when}],
             "upstream_host": "client",

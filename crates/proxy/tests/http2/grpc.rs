@@ -51,7 +51,7 @@ fn faults_are_told_as_statuses_of_grpc() {
         }
     });
     let mut nowhere = model(broken.address);
-    nowhere["routes"][0]["to"] = json!({"unavailable": 503});
+    nowhere["routes"][0]["to"] = json!({"respond": {"status": 503}});
     let elsewhere = json!({"routes": {"match": [{"hosts": ["other"]}]}});
     for (model, status) in [
         (model(broken.address), "14"),

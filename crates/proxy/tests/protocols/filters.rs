@@ -356,7 +356,7 @@ fn a_filter_that_wants_the_body_invites_it() {
 
 #[test]
 fn nothing_is_invited_that_is_going_to_be_refused() {
-    let changes = json!({"route_tables": [{"answer_expect": true}], "routes": {"max_body_bytes": 5}});
+    let changes = json!({"dialect_settings": [{"answer_expect": true}], "routes": {"max_body_bytes": 5}});
     for protocol in ALL {
         let stand = Stand::with(&changes, |_| ());
         let client = stand.client(protocol);

@@ -56,7 +56,7 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
     ) -> Arc<Route> {
         let service = match &route.target {
             RouteTarget::Service(name) => self.services.get(name),
-            RouteTarget::Unavailable(_) | RouteTarget::Broken(_) => None,
+            RouteTarget::Respond(_) => None,
         };
         let round = self.pieces.round();
         let known = CachedItem::find(&mut self.pieces.routes, route, round, |known| {
@@ -109,8 +109,8 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
             https_only_status: route.https_only_status,
             grpc_only_status: route.grpc_only_status,
             chain,
-            request_stamps: self.stamps(&route.request_stamps, || place().field("request_stamps")),
-            response_stamps: self.stamps(&route.response_stamps, || place().field("response_stamps")),
+            request_headers: self.stamps(&route.request_headers, || place().field("request_headers")),
+            response_headers: self.stamps(&route.response_headers, || place().field("response_headers")),
             forwarded: self.forwarded(&route.forwarded, || place().field("forwarded")),
             upgrade: route.upgrade,
             max_body_bytes: route.max_body_bytes,
@@ -125,22 +125,20 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
         service: Option<&Arc<CompiledService>>,
         place: &dyn Fn() -> DocPath,
     ) -> (Arc<str>, Action) {
-        let nowhere = || Arc::clone(&self.no_service);
         match &route.target {
             RouteTarget::Service(_) => {}
-            RouteTarget::Unavailable(status) => {
-                let action = (nowhere(), Action::Unavailable(*status));
-                self.check_status(*status, 200, || place().field("to"));
-                return action;
-            }
-            RouteTarget::Broken(status) => {
-                let action = (nowhere(), Action::Broken(*status));
-                self.check_status(*status, 200, || place().field("to"));
-                return action;
+            RouteTarget::Respond(respond) => {
+                let action = if respond.before_plugins {
+                    Action::Broken(respond.status)
+                } else {
+                    Action::Unavailable(respond.status)
+                };
+                self.check_status(respond.status, 200, || place().field("to"));
+                return (Arc::clone(&self.no_service), action);
             }
         }
         let Some(compiled) = service else {
-            return (nowhere(), Action::Broken(503));
+            return (Arc::clone(&self.no_service), Action::Broken(503));
         };
         if compiled.scheme.is_stream() {
             let word = compiled.scheme.as_str();

@@ -8,8 +8,8 @@ use weir_plugin::headers;
 pub(super) fn compile(model: &Model, diagnostics: &mut Vec<Diagnostic>) -> [DialectSettings; Dialect::COUNT] {
     let mut settings: [DialectSettings; Dialect::COUNT] = Default::default();
     let mut seen = [false; Dialect::COUNT];
-    for (index, table) in model.route_tables.iter().enumerate() {
-        let place = || DocPath::root().field("route_tables").index(index);
+    for (index, table) in model.dialect_settings.iter().enumerate() {
+        let place = || DocPath::root().field("dialect_settings").index(index);
         let slot = table.dialect as usize;
         if std::mem::replace(&mut seen[slot], true) {
             let message = format!("expected one entry for the dialect '{}'", table.dialect.as_str());

@@ -120,7 +120,7 @@ pub fn errors(text: Value) -> Vec<String> {
 pub fn routes_of(matches: &[Value]) -> Value {
     let routes = matches.iter().enumerate();
     let routes: Vec<Value> = routes
-        .map(|(index, it)| json!({"name": index.to_string(), "match": [it], "to": {"unavailable": 503}}))
+        .map(|(index, it)| json!({"name": index.to_string(), "match": [it], "to": {"respond": {"status": 503}}}))
         .collect();
     json!({ "routes": routes })
 }

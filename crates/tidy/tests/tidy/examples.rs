@@ -122,7 +122,7 @@ fn short_examples_of_plugins_are_good() {
         };
         names.push(name.to_owned());
         let route =
-            format!("{{name: r, paths: [/], to: {{unavailable: 503}}, plugins: [{{{name}: {config}}}]}}");
+            format!("{{name: r, paths: [/], to: {{respond: {{status: 503}}}}, plugins: [{{{name}: {config}}}]}}");
         breaches.extend(findings(&Example {
             path: path.to_owned(),
             line,

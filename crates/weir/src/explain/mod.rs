@@ -16,7 +16,7 @@ use chain::PluginStep;
 use serde::Serialize;
 use stored::Place;
 use weir_control::secrets::Policy;
-use weir_model::{Dialect, DocPath, HostPattern, Model, Route, RouteMatch, RouteTarget};
+use weir_model::{Dialect, DocPath, HostPattern, Model, Respond, Route, RouteMatch, RouteTarget};
 use weir_plugin::{Exchange, system_clock};
 use weir_snapshot::{MatchExplanation, PersistentState, Snapshot, Verdict};
 
@@ -187,8 +187,8 @@ impl Explainer<'_> {
                 dialect: route.dialect,
                 because: "the route takes gRPC only".to_owned(),
             }),
-            (_, RouteTarget::Broken(status)) => Some(Answer {
-                status: *status,
+            (_, RouteTarget::Respond(respond)) if respond.before_plugins => Some(Answer {
+                status: respond.status,
                 dialect: route.dialect,
                 because: "the route leads nowhere".to_owned(),
             }),
@@ -267,8 +267,17 @@ impl Explainer<'_> {
     fn target(&self, route: &Route) -> String {
         let name = match &route.target {
             RouteTarget::Service(name) => name,
-            RouteTarget::Unavailable(status) => return format!("nowhere: {status} unless a plugin answers"),
-            RouteTarget::Broken(status) => return format!("nowhere: {status}"),
+            RouteTarget::Respond(Respond {
+                status,
+                before_plugins,
+            }) => {
+                let unless = if *before_plugins {
+                    ""
+                } else {
+                    " unless a plugin answers"
+                };
+                return format!("nowhere: {status}{unless}");
+            }
         };
         let service = self.model.services.iter().find(|service| service.name == *name);
         match service.map(|service| (&service.url, &service.upstream)) {

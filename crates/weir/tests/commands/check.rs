@@ -16,6 +16,38 @@ fn check_counts_what_is_good() {
 }
 
 #[test]
+fn check_says_the_new_names_of_fields() {
+    let document = |target: &str, field: &str| {
+        let plugin = format!("key-auth: {{{field}: [{{header: x}}]}}");
+        format!(
+            "weir: 1\nroutes:\n  - name: r\n    paths: [/]\n    to: {target}\n    plugins:\n      - {plugin}\n"
+        )
+    };
+    let old = document("{broken: 503}", "look_in");
+    let typo = document("{respond: {status: 503}}", "locatoins");
+    let folder = folder(&[("old.yaml", &old), ("typo.yaml", &typo)]);
+    assert_says(
+        &folder,
+        &["check", "old.yaml"],
+        "old.yaml: ok (1 route, 0 services)\n",
+        "old.yaml:5: warning: routes[0].to.broken: 'broken' is called 'respond: {status: …, before_plugins: true}' now; \
+         the next release reads 'respond' only\n\
+         old.yaml:7: warning: routes[0].plugins[0].key-auth.look_in: 'look_in' is called 'locations' now; \
+         the next release reads 'locations' only\n",
+        0,
+    );
+    assert_says(
+        &folder,
+        &["check", "typo.yaml"],
+        "",
+        "typo.yaml:7: error: routes[0].plugins[0].key-auth.locatoins: unknown field 'locatoins': \
+         did you mean 'locations'? Expected one of locations, strip, on_multiple, empty_is_missing, max_body_bytes, \
+         challenge, identity\n",
+        1,
+    );
+}
+
+#[test]
 fn check_tells_what_is_wrong_and_where() {
     let wrong_config = SHOP.replace("count: 5", "coutn: 5");
     let wrong_reference = SHOP.replace("use: keys", "use: kyes");
@@ -177,7 +209,7 @@ fn warnings_fail_a_strict_check() {
     let apisix = |plugin: &str| APISIX.replace("    plugins:\n", &format!("    plugins:\n      {plugin}\n"));
     let native = |plugin: &str| {
         format!(
-            "weir: 1\nroutes:\n  - {{name: r, paths: [/], to: {{unavailable: 503}}, plugins: [{plugin}]}}\n"
+            "weir: 1\nroutes:\n  - {{name: r, paths: [/], to: {{respond: {{status: 503}}}}, plugins: [{plugin}]}}\n"
         )
     };
     for (text, flags, said) in [

@@ -63,7 +63,7 @@ services:
 routes:
   - name: off
     paths: [/off]
-    to: {broken: 503}
+    to: {respond: {status: 503, before_plugins: true}}
   - name: secure
     paths: [/secure]
     service: shop

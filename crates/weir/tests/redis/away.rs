@@ -15,7 +15,7 @@ fn calls_go_on_without_it_and_with_it_again() {
         return;
     }
     let upstream = Upstream::start("");
-    for (when_away, before, away) in [
+    for (on_unavailable, before, away) in [
         ("local", [200, 200, 429], [200, 200, 429]),
         ("pass", [200, 200, 429], [200, 200, 200]),
         ("refuse", [200, 200, 429], [500, 500, 500]),
@@ -23,13 +23,13 @@ fn calls_go_on_without_it_and_with_it_again() {
         let mut redis = Redis::start(&[]);
         let gateway = Gateway::start(&native(
             &upstream,
-            &limit(redis.port, &format!("when_away: {when_away}")),
+            &limit(redis.port, &format!("on_unavailable: {on_unavailable}")),
         ));
         let calls = || [gateway.call("/"), gateway.call("/"), gateway.call("/")];
-        assert_eq!(calls(), before, "{when_away}");
+        assert_eq!(calls(), before, "{on_unavailable}");
         redis.kill();
         let server = format!("{{server=\"127.0.0.1:{}\"", redis.port);
-        assert_eq!(calls(), away, "{when_away}");
+        assert_eq!(calls(), away, "{on_unavailable}");
         assert_eq!(gateway.metric(&format!("weir_redis_up{server}")), 0);
         let connections = format!("weir_redis_connections_opened_total{server}");
         let earlier = gateway.metric(&connections);
@@ -58,7 +58,7 @@ fn a_silent_server_is_waited_for_once() {
     let upstream = Upstream::start("");
     let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = silent.local_addr().expect("bound").port();
-    let gateway = Gateway::start(&native(&upstream, &limit(port, "when_away: pass")));
+    let gateway = Gateway::start(&native(&upstream, &limit(port, "on_unavailable: pass")));
     for _ in 0..60 {
         assert_eq!(gateway.call("/"), 200);
     }
@@ -81,7 +81,7 @@ fn a_server_that_falls_silent_is_waited_for_once() {
     }
     let upstream = Upstream::start("");
     let redis = Redis::start(&[]);
-    let gateway = Gateway::start(&native(&upstream, &limit(redis.port, "when_away: pass")));
+    let gateway = Gateway::start(&native(&upstream, &limit(redis.port, "on_unavailable: pass")));
     // Both workers have a connection.
     let server = format!("{{server=\"127.0.0.1:{}\"", redis.port);
     until("both workers are connected", || {
@@ -103,7 +103,7 @@ fn what_is_no_redis_is_away() {
     let upstream = Upstream::start("");
     // It answers with HTTP.
     let port = upstream.address.port();
-    let gateway = Gateway::start(&native(&upstream, &limit(port, "when_away: refuse")));
+    let gateway = Gateway::start(&native(&upstream, &limit(port, "on_unavailable: refuse")));
     assert_eq!(gateway.call("/"), 500);
     assert!(
         gateway.log().contains("a Redis cannot be used"),

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 fn limit(port: u16, more: &str) -> String {
     format!(
-        "concurrency-limit: {{limits: [{{count: 2}}], store: {{redis: {{host: 127.0.0.1, port: {port}}}, when_away: refuse}}{more}}}"
+        "concurrency-limit: {{limits: [{{count: 2}}], store: {{redis: {{host: 127.0.0.1, port: {port}}}, on_unavailable: refuse}}{more}}}"
     )
 }
 

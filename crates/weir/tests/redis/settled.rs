@@ -4,7 +4,7 @@ use crate::support::{Gateway, Redis, Upstream, is_installed, native, passed, unt
 
 fn limit(port: u16, count: usize) -> String {
     format!(
-        "rate-limit: {{limits: [{{count: {count}, per: day}}], store: {{redis: {{host: 127.0.0.1, port: {port}, timeout_ms: 300, connect_timeout_ms: 300}}, settle_every: 0.05}}}}"
+        "rate-limit: {{limits: [{{count: {count}, per: day}}], store: {{redis: {{host: 127.0.0.1, port: {port}, timeout_ms: 300, connect_timeout_ms: 300}}, sync_interval_seconds: 0.05}}}}"
     )
 }
 

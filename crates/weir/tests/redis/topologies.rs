@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 fn limit(redis: &str, count: usize) -> String {
     format!(
-        "rate-limit: {{limits: [{{count: {count}, per: day}}], store: {{redis: {{{redis}}}, when_away: refuse}}}}"
+        "rate-limit: {{limits: [{{count: {count}, per: day}}], store: {{redis: {{{redis}}}, on_unavailable: refuse}}}}"
     )
 }
 
@@ -174,7 +174,7 @@ fn clusters_have_each_key_somewhere() {
         CLOSED_PORT, nodes[1].port
     );
     let plugin = format!(
-        "rate-limit: {{limits: [{{count: 2, per: day}}, {{count: 9, per: {{sliding-seconds: 600}}}}], by: {{header: X-Who}}, store: {{redis: {{{options}}}, when_away: refuse}}}}"
+        "rate-limit: {{limits: [{{count: 2, per: day}}, {{count: 9, per: {{sliding-seconds: 600}}}}], by: {{header: X-Who}}, store: {{redis: {{{options}}}, on_unavailable: refuse}}}}"
     );
     let document = native(&upstream, &plugin);
     let gateways = [Gateway::start(&document), Gateway::start(&document)];

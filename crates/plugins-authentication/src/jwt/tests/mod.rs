@@ -105,8 +105,8 @@ fn configurations_and_credentials_are_checked() {
     assert!(build(&Jwt, &example(include_str!("../mod.rs"))).is_ok());
     for (config, places) in [
         (
-            json!({"look_in": [{"header": ""}], "key_claim": ""}),
-            vec!["look_in[0]", "key_claim"],
+            json!({"locations": [{"header": ""}], "key_claim": ""}),
+            vec!["locations[0]", "key_claim"],
         ),
         (json!({"challenge": "\u{1}"}), vec!["challenge"]),
         (json!({"required_claims": ["iat"]}), vec!["required_claims[0]"]),

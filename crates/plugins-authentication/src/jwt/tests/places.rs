@@ -20,7 +20,7 @@ fn tokens_are_found(cases: &[TokenCase<'_>], left: &[[Option<&str>; 3]]) {
             .collect();
         let (outcome, exchange) = call(config, &filled(line), &headers);
         assert_eq!(word(&outcome), *expected, "{config} {line} {headers:?}");
-        if config["hide"] == true && *expected == "continue" {
+        if config["strip"] == true && *expected == "continue" {
             let text = |bytes: Option<&[u8]>| bytes.map(|it| String::from_utf8_lossy(it).into_owned());
             let request = &exchange.request;
             let rest = [
@@ -38,8 +38,8 @@ fn tokens_are_found(cases: &[TokenCase<'_>], left: &[[Option<&str>; 3]]) {
 #[test]
 fn tokens_are_found_where_they_may_stand() {
     let none = &json!({});
-    let all = &json!({"look_in": [{"query": "jwt"}, {"cookie": "jwt"}, {"header": "Authorization"}]});
-    let hidden = &json!({"look_in": all["look_in"], "hide": true});
+    let all = &json!({"locations": [{"query": "jwt"}, {"cookie": "jwt"}, {"header": "Authorization"}]});
+    let hidden = &json!({"locations": all["locations"], "strip": true});
     let cases: [TokenCase<'_>; 17] = [
         (none, "GET /", &["Authorization: bearer   TOKEN"], "continue"),
         (none, "GET /", &["Authorization: TOKEN"], "Missing"),
@@ -102,8 +102,8 @@ fn tokens_are_found_where_they_may_stand() {
 #[test]
 fn the_first_of_several_tokens_counts_where_asked() {
     let first = &json!({
-        "look_in": [{"header": "authorization"}, {"query": "jwt"}, {"cookie": "jwt"}],
-        "several": "first", "schemes": ["Bearer", "bearer"], "scheme_required": false, "hide": true,
+        "locations": [{"header": "authorization"}, {"query": "jwt"}, {"cookie": "jwt"}],
+        "on_multiple": "first", "schemes": ["Bearer", "bearer"], "scheme_required": false, "strip": true,
     });
     let cases: [TokenCase<'_>; 10] = [
         (first, "GET /?jwt=bad", &["Authorization: TOKEN"], "continue"),

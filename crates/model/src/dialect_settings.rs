@@ -1,14 +1,14 @@
-//! Route tables: what holds for all routes of one dialect, before and after any of them is found.
+//! Settings of a dialect: what holds for all its routes, before and after one of them is found.
 
 use crate::Dialect;
 use ipnet::IpNet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Settings of the table that the routes of one dialect form. A dialect without an entry has none of them.
+/// Settings of all routes of one dialect. A dialect without an entry has the defaults.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RouteTable {
+pub struct DialectSettings {
     /// The dialect whose routes these settings are for.
     #[serde(default)]
     pub dialect: Dialect,

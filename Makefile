@@ -10,7 +10,7 @@ CLIENT_ARGS ?=
 # What `make deps` installs for: build, test, clients, bench, fuzz, dist.
 FOR ?= build test
 
-.PHONY: help deps run test test-clients test-websockets check check-minimum audit bench bench-micro fuzz dist release
+.PHONY: help deps run console test test-clients test-websockets check check-minimum audit bench bench-micro fuzz dist release
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -22,6 +22,10 @@ run: ## Build Weir quickly, start it with the quickstart configuration and a dem
 	@scripts/deps check build
 	$(CARGO) build --profile quick --locked -p weir --bin weir --example demo_upstream
 	@scripts/quickstart target/quick
+
+console: ## Build the console's pages into crates/console/assets (needs Node 20.19 or newer, and npm)
+	@scripts/deps check console
+	cd console && npm ci --no-fund --no-audit && npm run build
 
 test: ## Run every test: unit, protocol, recorded answers of Kong and APISIX
 	@scripts/deps check build test

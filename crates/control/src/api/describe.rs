@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 /// Where the schemas lie.
 const SCHEMAS: &str = "/components/schemas";
 /// What headers of calls mean.
-const HEADERS: [(&str, &str); 4] = [
+const HEADERS: [(&str, &str); 5] = [
     (
         "If-Match",
         "The ETag of what is to be changed; another one there is refused with 412.",
@@ -18,6 +18,10 @@ const HEADERS: [(&str, &str); 4] = [
     (
         "Weir-Dry-Run",
         "`true`: it is checked and answered, and nothing is changed.",
+    ),
+    (
+        "Weir-Note",
+        "Why it is written, for the history: percent-encoded, at most 500 characters.",
     ),
     (
         "Last-Event-ID",

@@ -6,6 +6,7 @@
 //! | `/api/v1/resources/KIND`, `/api/v1/resources/KIND/NAME` | native resources: what stands in a `weir.yaml`, one document each |
 //! | `/api/v1/history`, `/api/v1/diff`, `/api/v1/rollback` | what was changed, in all dialects |
 //! | `/api/v1/import/openapi` | a service with its routes from an OpenAPI document |
+//! | `/api/v1/schema` | the JSON Schema of native documents |
 //! | `/api/v1/users`, `/api/v1/audit` | who may, and who did |
 //! | `/api/v1/gateways`, `/api/v1/sync` | gateways that follow |
 //! | `/api/v1/openapi.json` | all of it |
@@ -24,6 +25,7 @@ mod operation;
 mod problem;
 mod resources;
 mod rollback;
+mod schema;
 mod shapes;
 mod sync;
 mod table;

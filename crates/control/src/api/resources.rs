@@ -10,6 +10,7 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use percent_encoding::percent_decode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -21,6 +22,8 @@ use weir_store::{Change, CommitError, Document, Key, Revision, Transaction};
 /// Resources on a page, where the call asks for no other number; and at most.
 const PAGE: usize = 100;
 const MAX_PAGE: usize = 1000;
+/// The longest note of a commit, in characters.
+const MAX_NOTE: usize = 500;
 /// Attempts to write while others write too.
 const MAX_ATTEMPTS: usize = 20;
 
@@ -196,7 +199,7 @@ pub async fn put(
     let write = Write {
         caller: &caller,
         headers: &headers,
-        note: note(&Method::PUT, &kind, &name),
+        note: note(&headers, &Method::PUT, &kind, &name),
         key: key_of(&kind, &name)?,
         value: Some(Value::Object(fields)),
         is_new: false,
@@ -226,7 +229,7 @@ pub async fn create(
     let write = Write {
         caller: &caller,
         headers: &headers,
-        note: note(&Method::POST, &kind, &name),
+        note: note(&headers, &Method::POST, &kind, &name),
         key: key_of(&kind, &name)?,
         value: Some(Value::Object(fields)),
         is_new: true,
@@ -243,7 +246,7 @@ pub async fn delete(
     let write = Write {
         caller: &caller,
         headers: &headers,
-        note: note(&Method::DELETE, &kind, &name),
+        note: note(&headers, &Method::DELETE, &kind, &name),
         key: key_of(&kind, &name)?,
         value: None,
         is_new: false,
@@ -262,6 +265,45 @@ fn name_it(fields: &mut Map<String, Value>, kind: &str, name: &str) {
     }
 }
 
-fn note(method: &Method, kind: &str, name: &str) -> String {
-    format!("{method} /api/v1/resources/{kind}/{name}")
+/// Why it is written, as the caller says, or which call it was. A header holds no letters beyond ASCII: they are
+/// percent-encoded.
+fn note(headers: &HeaderMap, method: &Method, kind: &str, name: &str) -> String {
+    let given = headers
+        .get("weir-note")
+        .map(|note| percent_decode(note.as_bytes()));
+    let given = given.map(|note| {
+        note.decode_utf8_lossy()
+            .chars()
+            .take(MAX_NOTE)
+            .collect::<String>()
+    });
+    match given.filter(|note| !note.trim().is_empty()) {
+        Some(note) => note,
+        None => format!("{method} /api/v1/resources/{kind}/{name}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_says_why() {
+        let long = "x".repeat(MAX_NOTE + 1);
+        for (given, expected) in [
+            (None, "PUT /api/v1/resources/routes/r"),
+            (Some(""), "PUT /api/v1/resources/routes/r"),
+            (Some("%20 "), "PUT /api/v1/resources/routes/r"),
+            (Some("two words"), "two words"),
+            (Some("f%C3%BCr%20alle%0A"), "f\u{fc}r alle\n"),
+            (Some("%ff"), "\u{fffd}"),
+            (Some(long.as_str()), &long[1..]),
+        ] {
+            let mut headers = HeaderMap::new();
+            if let Some(given) = given {
+                headers.insert("weir-note", HeaderValue::from_str(given).expect("a header"));
+            }
+            assert_eq!(note(&headers, &Method::PUT, "routes", "r"), expected, "{given:?}");
+        }
+    }
 }

@@ -6,7 +6,7 @@ use super::shapes::{
     AuditEntry, Commit, DocumentChange, GatewayList, ImportResult, List, ListedUser, NewUser, Resource,
     ResourcePage, RollbackResult,
 };
-use super::{Api, access, describe, gateways, history, import, resources, rollback, sync};
+use super::{Api, access, describe, gateways, history, import, resources, rollback, schema, sync};
 use crate::access::Action;
 use axum::Json;
 use axum::http::StatusCode;
@@ -14,7 +14,8 @@ use serde_json::Value;
 use std::sync::{Arc, LazyLock};
 
 /// Headers of writes of resources.
-const WRITES: &[&str] = &["If-Match", "Weir-Dry-Run"];
+const WRITES: &[&str] = &["If-Match", "Weir-Dry-Run", "Weir-Note"];
+const CREATES: &[&str] = &["Weir-Dry-Run", "Weir-Note"];
 const DRY_RUN: &[&str] = &["Weir-Dry-Run"];
 
 /// The description, made once: it is the same for all.
@@ -43,7 +44,7 @@ fn of_resources() -> Vec<Operation> {
             .answers::<ResourcePage>(),
         Operation::post(ALL, "createResource", write, resources::create)
             .about("Resources", "Makes a native resource that must not exist")
-            .headers(DRY_RUN)
+            .headers(CREATES)
             .body::<Resource>()
             .status(StatusCode::CREATED)
             .answers::<Resource>(),
@@ -59,6 +60,9 @@ fn of_resources() -> Vec<Operation> {
         Operation::delete(ONE, "deleteResource", write, resources::delete)
             .about("Resources", "Removes a native resource")
             .headers(WRITES),
+        Operation::get("/api/v1/schema", "getSchema", read, schema::read)
+            .about("Resources", "Reads the JSON Schema of native resources")
+            .answers_of("application/schema+json", None),
         Operation::post("/api/v1/import/openapi", "importOpenapi", write, import::import)
             .about(
                 "Resources",

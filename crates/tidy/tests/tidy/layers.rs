@@ -5,7 +5,7 @@ use crate::repository::{files, read};
 use std::collections::BTreeMap;
 
 /// The rooms, lowest first, each with the rooms that it may build on. Only lower ones can stand there.
-const ROOMS: [(&str, &[&str]); 24] = [
+const ROOMS: [(&str, &[&str]); 25] = [
     ("weir-model", &[]),
     ("weir-flow", &[]),
     ("weir-plugin", &["weir-model"]),
@@ -65,6 +65,7 @@ const ROOMS: [(&str, &[&str]); 24] = [
     ("weir-apisix", DOOR),
     ("weir-native", DOOR),
     ("weir-control", CONTROL),
+    ("weir-console", &[]),
     // It starts programs and talks HTTP to them; it links nothing of the gateway.
     ("weir-bench", &[]),
     ("weir", ALL),
@@ -107,6 +108,7 @@ const ALL: &[&str] = &[
     "weir-native",
     "weir-store",
     "weir-control",
+    "weir-console",
 ];
 
 /// Rooms without I/O and without async code, and what would bring it in.

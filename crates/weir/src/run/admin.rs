@@ -72,16 +72,22 @@ impl Listeners {
 
     /// What is served where, for the `ready` line.
     pub fn addresses(&self) -> std::io::Result<Vec<(&'static str, String)>> {
-        let named = self.0.iter().map(|bound| {
+        let named = |bound: &Bound| {
             let name = match bound.dialect {
                 Dialect::Kong => "Kong's Admin API",
                 Dialect::Apisix => "APISIX's Admin API",
                 Dialect::Native => "Weir's API",
             };
             let scheme = if bound.tls.is_some() { "https" } else { "http" };
-            Ok((name, format!("{scheme}://{}", bound.listener.local_addr()?)))
-        });
-        named.collect()
+            let address = format!("{scheme}://{}", bound.listener.local_addr()?);
+            let console = match bound.dialect {
+                Dialect::Native => Some(("the console", format!("{address}/ui/"))),
+                _ => None,
+            };
+            Ok([Some((name, address)), console].into_iter().flatten())
+        };
+        let all = self.0.iter().map(named).collect::<std::io::Result<Vec<_>>>()?;
+        Ok(all.into_iter().flatten().collect())
     }
 
     /// Serves them until `control` drains. Gives what is to be filled in once the store is open.
@@ -102,6 +108,11 @@ impl Listeners {
             };
             let listener = tokio::net::TcpListener::from_std(bound.listener)?;
             let router = Router::new().fallback(pass_on).with_state(late);
+            let router = match bound.dialect {
+                // Its pages are shown whether or not the store can be reached.
+                Dialect::Native => weir_console::router(assets()?).merge(router),
+                _ => router,
+            };
             control.listen(listen::Listener::new(listener, bound.tls), router);
         }
         Ok(AdminApis(dialects))
@@ -150,6 +161,11 @@ pub async fn open_beside_files(
     let store = Arc::new(weir_store::memory::MemoryStore::new());
     listeners.serve(control)?.open(store, &shared).await?;
     Ok(addresses)
+}
+
+/// The console's pages.
+fn assets() -> std::io::Result<weir_console::Archive> {
+    weir_console::assets().map_err(std::io::Error::other)
 }
 
 /// What Admin APIs show over TLS, and whom they let in.

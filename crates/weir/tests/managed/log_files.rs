@@ -132,7 +132,7 @@ fn the_ready_line_names_what_is_there() {
     let folder = tempfile::tempdir().expect("a folder");
     let weir = Weir::start(folder.path(), &ALL_APIS);
     assert!(
-        weir.ready.contains("Weir's API on http://") && !weir.ready.contains("console"),
+        weir.ready.contains("Weir's API on http://") && weir.ready.contains("the console on http://"),
         "{}",
         weir.ready
     );

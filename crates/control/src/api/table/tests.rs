@@ -58,6 +58,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("listResources", READERS),
     ("createResource", &["write", "admin", "operator"]),
     ("getResource", READERS),
+    ("getSchema", READERS),
     ("putResource", &["write", "admin", "operator"]),
     ("deleteResource", &["write", "admin", "operator"]),
     ("importOpenapi", &["write", "admin", "operator"]),

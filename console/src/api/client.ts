@@ -1,0 +1,164 @@
+// One call of /api/v1, and what a refused one says. Everything that the console does goes through here.
+
+/** A place in a document that was refused, and why. */
+export interface Finding {
+  path: string
+  message: string
+}
+
+/** A call that was refused, or that got no answer (status 0). */
+export class ApiError extends Error {
+  constructor(
+    readonly method: string,
+    readonly path: string,
+    readonly status: number,
+    detail: string,
+    readonly findings: Finding[] = [],
+    readonly requestId: string | null = null,
+  ) {
+    super(detail)
+    this.name = 'ApiError'
+  }
+
+  /** Whether the server could not be reached, or said that it cannot answer now. */
+  get isAway(): boolean {
+    return this.status === 0 || this.status === 502 || this.status === 503 || this.status === 504
+  }
+}
+
+/** What came back. */
+export interface Answer<T> {
+  data: T
+  /** The version of the document, for `If-Match`. */
+  tag: string | null
+  /** What the server says about a document that it accepted. */
+  warning: string | null
+  status: number
+}
+
+export interface CallOptions {
+  query?: Record<string, string | number | boolean | null | undefined>
+  body?: unknown
+  /** Sent as it is, with this media type. */
+  text?: { content: string; mediaType: string }
+  headers?: Record<string, string | undefined>
+  signal?: AbortSignal
+}
+
+const TOKEN = 'weir-token'
+const listeners = new Set<() => void>()
+let sessionEnded = false
+
+/** The token of this tab, where the server has no sessions. */
+export const token = {
+  get: (): string | null => sessionStorage.getItem(TOKEN),
+  set: (value: string | null) => (value === null ? sessionStorage.removeItem(TOKEN) : sessionStorage.setItem(TOKEN, value)),
+}
+
+/** Whether the server asked for a login; the page that was asked for stays where it is. */
+export const login = {
+  subscribe: (listener: () => void) => {
+    listeners.add(listener)
+    return () => void listeners.delete(listener)
+  },
+  isNeeded: () => sessionEnded,
+  set: (isNeeded: boolean) => {
+    if (isNeeded !== sessionEnded) {
+      sessionEnded = isNeeded
+      listeners.forEach((listener) => listener())
+    }
+  },
+}
+
+/** The path of a call with its query. */
+export function target(path: string, query?: CallOptions['query']): string {
+  const parameters = new URLSearchParams()
+  for (const [name, value] of Object.entries(query ?? {})) {
+    if (value !== undefined && value !== null && value !== '') parameters.set(name, String(value))
+  }
+  const text = parameters.toString()
+  return text === '' ? path : `${path}?${text}`
+}
+
+/** Makes a call. */
+export async function call<T>(method: string, path: string, options: CallOptions = {}): Promise<Answer<T>> {
+  const headers = new Headers()
+  for (const [name, value] of Object.entries(options.headers ?? {})) if (value !== undefined) headers.set(name, value)
+  const bearer = token.get()
+  if (bearer !== null) headers.set('authorization', `Bearer ${bearer}`)
+  let body: string | undefined
+  if (options.text !== undefined) {
+    headers.set('content-type', options.text.mediaType)
+    body = options.text.content
+  } else if (options.body !== undefined) {
+    headers.set('content-type', 'application/json')
+    body = JSON.stringify(options.body)
+  }
+  let response: Response
+  try {
+    response = await fetch(target(path, options.query), {
+      method,
+      headers,
+      body: body ?? null,
+      signal: options.signal ?? null,
+      credentials: 'same-origin',
+    })
+  } catch (error) {
+    if (options.signal?.aborted) throw error
+    throw new ApiError(method, path, 0, 'Weir does not answer. It may be restarting, or the network is down.')
+  }
+  const text = await response.text()
+  const data = parse(text)
+  if (!response.ok) {
+    if (response.status === 401) login.set(true)
+    throw refusal(method, path, response, data)
+  }
+  return {
+    data: data as T,
+    tag: response.headers.get('etag'),
+    warning: warning(response.headers.get('warning')),
+    status: response.status,
+  }
+}
+
+function parse(text: string): unknown {
+  if (text === '') return null
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+function refusal(method: string, path: string, response: Response, data: unknown): ApiError {
+  const problem = typeof data === 'object' && data !== null ? (data as Record<string, unknown>) : {}
+  const words = problem['detail'] ?? problem['message'] ?? problem['title']
+  const detail = typeof words === 'string' ? words : `Weir answered with status ${response.status}.`
+  const findings = Array.isArray(problem['errors']) ? (problem['errors'] as Finding[]) : []
+  return new ApiError(method, path, response.status, detail, findings, response.headers.get('x-request-id'))
+}
+
+function warning(header: string | null): string | null {
+  if (header === null) return null
+  const quoted = /^\d+ \S+ "(.*)"$/.exec(header)
+  return quoted?.[1] ?? header
+}
+
+/** Reads. */
+export async function get<T>(path: string, query?: CallOptions['query'], signal?: AbortSignal): Promise<T> {
+  return (await call<T>('GET', path, signal ? { query, signal } : { query })).data
+}
+
+/** The call as a command line. */
+export function asCurl(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): string {
+  const quote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
+  const parts = ['curl']
+  if (method !== 'GET') parts.push('-X', method)
+  parts.push(quote(`${location.origin}${path}`))
+  if (token.get() !== null) parts.push('-H', '"Authorization: Bearer $WEIR_TOKEN"')
+  for (const [name, value] of Object.entries(headers)) parts.push('-H', quote(`${name}: ${value}`))
+  if (body !== undefined) {
+    parts.push('-H', quote('Content-Type: application/json'), '-d', quote(JSON.stringify(body, null, 2)))
+  }
+  return parts.join(' ')
+}

@@ -1,0 +1,132 @@
+// What pages read, by name. Everything that depends on configuration is read again when its revision changes.
+import { QueryClient, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useEffect, useRef } from 'react'
+import { ApiError, call, get } from './client'
+import type { AuditEntry, Commit, Difference, Fields, Gateway, Page, Schema, User } from './types'
+
+/** How often the newest revision is asked for. */
+const PULSE_MS = 3_000
+const PAGE = 1000
+
+export const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 30_000,
+      // A server that is away comes back; a refusal stays one.
+      retry: (count, error) => error instanceof ApiError && error.isAway && count < 2,
+      retryDelay: 700,
+      refetchOnWindowFocus: false,
+    },
+  },
+})
+
+/** The newest commit. Its revision is the pulse of the application: when it moves, what is shown is read again. */
+export function useHead() {
+  return useQuery({
+    queryKey: ['head'],
+    queryFn: async ({ signal }) => (await get<{ items: Commit[] }>('/api/v1/history', { limit: 1 }, signal)).items[0] ?? null,
+    refetchInterval: PULSE_MS,
+    retry: false,
+    staleTime: 0,
+  })
+}
+
+/** Reads configuration again when somebody changed it. */
+export function useFollowing() {
+  const client = useQueryClient()
+  const head = useHead()
+  const known = useRef<number | null>(null)
+  const revision = head.data?.revision ?? null
+  useEffect(() => {
+    if (revision === null) return
+    if (known.current !== null && known.current !== revision) {
+      void client.invalidateQueries({ queryKey: ['configuration'] })
+    }
+    known.current = revision
+  }, [client, revision])
+  return head
+}
+
+/** All documents of a kind. */
+export function useDocuments(kind: string) {
+  return useQuery({
+    queryKey: ['configuration', 'documents', kind],
+    queryFn: async ({ signal }) => {
+      const items: Fields[] = []
+      let after: string | null = null
+      do {
+        const page: Page = await get<Page>(`/api/v1/resources/${kind}`, { size: PAGE, after }, signal)
+        items.push(...page.items)
+        after = page.next
+      } while (after !== null)
+      return items
+    },
+  })
+}
+
+export interface Document {
+  data: Fields
+  tag: string | null
+}
+
+/** One document with its version. */
+export function useDocument(kind: string, name: string) {
+  return useQuery({
+    queryKey: ['document', kind, name],
+    queryFn: async ({ signal }): Promise<Document> => {
+      const answer = await call<Fields>('GET', documentPath(kind, name), { signal })
+      return { data: answer.data, tag: answer.tag }
+    },
+    staleTime: 0,
+    refetchOnMount: 'always',
+  })
+}
+
+export const documentPath = (kind: string, name: string) => `/api/v1/resources/${kind}/${encodeURIComponent(name)}`
+
+export function useSchema() {
+  return useQuery({
+    queryKey: ['schema'],
+    queryFn: ({ signal }) => get<Schema>('/api/v1/schema', {}, signal),
+    staleTime: Infinity,
+  })
+}
+
+export function useHistory(query: { prefix?: string; limit?: number; before?: number } = {}) {
+  return useQuery({
+    queryKey: ['configuration', 'history', query],
+    queryFn: async ({ signal }) => (await get<{ items: Commit[] }>('/api/v1/history', query, signal)).items,
+  })
+}
+
+export function useDiff(from: number, to: number | null) {
+  return useQuery({
+    queryKey: ['diff', from, to],
+    queryFn: async ({ signal }) => (await get<{ items: Difference[] }>('/api/v1/diff', { from, to }, signal)).items,
+  })
+}
+
+export function useGateways() {
+  return useQuery({
+    queryKey: ['gateways'],
+    queryFn: ({ signal }) => get<{ revision: number; hash: string; items: Gateway[] }>('/api/v1/gateways', {}, signal),
+    refetchInterval: PULSE_MS,
+    staleTime: 0,
+  })
+}
+
+export function useUsers() {
+  return useQuery({
+    queryKey: ['users'],
+    queryFn: async ({ signal }) => (await get<{ items: User[] }>('/api/v1/users', {}, signal)).items,
+  })
+}
+
+export function useAudit(limit: number) {
+  return useQuery({
+    queryKey: ['audit', limit],
+    queryFn: async ({ signal }) => (await get<{ items: AuditEntry[] }>('/api/v1/audit', { limit }, signal)).items,
+    refetchInterval: 10_000,
+    staleTime: 0,
+  })
+}

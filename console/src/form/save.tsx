@@ -1,0 +1,59 @@
+// Saving: what would be stored is shown field by field, then a note, then the commit.
+import { useState } from 'react'
+import type { Json } from '../api/types'
+import { Failure } from '../shell/page'
+import { Button } from '../ui/button'
+import { Dialog } from '../ui/dialog'
+import { DiffTable } from './diff-table'
+
+interface Props {
+  title: string
+  before: Json | undefined
+  after: Json | undefined
+  /** What the server says about a document that it would accept. */
+  warning: string | null
+  error: unknown
+  isBusy: boolean
+  onClose: () => void
+  onCommit: (note: string) => void
+}
+
+export function SaveDialog({ title, before, after, warning, error, isBusy, onClose, onCommit }: Props) {
+  const [note, setNote] = useState('')
+  return (
+    <Dialog
+      title={title}
+      isOpen
+      wide
+      onClose={onClose}
+      actions={
+        <>
+          <Button onPress={onClose}>Back</Button>
+          <Button look="primary" isBusy={isBusy} onPress={() => onCommit(note)}>
+            Commit
+          </Button>
+        </>
+      }
+    >
+      <p className="muted">Weir has checked this without storing it. This is what would be stored:</p>
+      <DiffTable before={before} after={after} />
+      {warning !== null && (
+        <div className="note warn">
+          <strong>Weir would store it, but</strong>
+          <span>{warning}</span>
+        </div>
+      )}
+      <div className="field">
+        <label htmlFor="commit-note">Note</label>
+        <input
+          id="commit-note"
+          className="input"
+          value={note}
+          placeholder="Why, for those who read the history"
+          onChange={(event) => setNote(event.target.value)}
+        />
+      </div>
+      {error !== null && <Failure error={error} />}
+    </Dialog>
+  )
+}

@@ -1,0 +1,11 @@
+// Where the console begins.
+import { createRoot } from 'react-dom/client'
+import './ui/tokens.css'
+import './ui/base.css'
+import './ui/widgets.css'
+import { App } from './shell/app'
+import { applyTheme } from './shell/theme'
+
+applyTheme()
+const root = document.getElementById('root')
+if (root !== null) createRoot(root).render(<App />)

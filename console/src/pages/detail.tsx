@@ -1,0 +1,404 @@
+// One document: its form and its text, checked while it is edited, saved after a look at what changes.
+import { useQueryClient } from '@tanstack/react-query'
+import { Suspense, lazy, useEffect, useMemo, useState } from 'react'
+import { useLocation, useParams, useSearchParams } from 'wouter'
+import { ApiError, call, get } from '../api/client'
+import { type Document, documentPath, useDocument, useHead, useHistory, useSchema } from '../api/hooks'
+import type { Commit, Fields, Schema } from '../api/types'
+import { ConflictDialog } from '../form/conflict'
+import { useDraft } from '../form/draft'
+import { Form, ObjectFields } from '../form/fields'
+import { isMap, parsePath, pathText } from '../form/path'
+import { SaveDialog } from '../form/save'
+import { type Kind, kindOf, nameOf } from '../kinds'
+import { Failure, Page } from '../shell/page'
+import { Button } from '../ui/button'
+import { Dialog } from '../ui/dialog'
+import { toast } from '../ui/toast'
+import { CommitList } from './history'
+import NotFound from './not-found'
+
+const Editor = lazy(() => import('../ui/editor'))
+
+/** After the last key, until the draft is checked. */
+const PAUSE_MS = 400
+
+export default function Detail() {
+  const { kind: path = '', name = '' } = useParams()
+  const kind = kindOf(path)
+  if (kind === undefined) return <NotFound />
+  return name === 'new' ? <New kind={kind} /> : <Existing key={`${path}/${name}`} kind={kind} name={decodeURIComponent(name)} />
+}
+
+function New({ kind }: { kind: Kind }) {
+  const schema = useSchema()
+  const base = useMemo((): Document => ({ data: {}, tag: null }), [])
+  if (schema.error) return <Problem kind={kind} error={schema.error} onRetry={() => void schema.refetch()} />
+  if (schema.data === undefined) return <main className="page" aria-busy="true" />
+  return <Edit key="new" kind={kind} name={null} base={base} schema={schema.data} start={kind.example} />
+}
+
+function Existing({ kind, name }: { kind: Kind; name: string }) {
+  const schema = useSchema()
+  const document = useDocument(kind.path, name)
+  const error = schema.error ?? document.error
+  if (error && document.data === undefined) {
+    return <Problem kind={kind} error={error} onRetry={() => void document.refetch()} />
+  }
+  if (schema.data === undefined || document.data === undefined) return <main className="page" aria-busy="true" />
+  return <Edit kind={kind} name={name} base={document.data} schema={schema.data} start={document.data.data} />
+}
+
+function Problem({ kind, error, onRetry }: { kind: Kind; error: unknown; onRetry: () => void }) {
+  return (
+    <Page title={kind.one} crumbs={[{ to: `/${kind.path}`, text: kind.many }]} calls={[]}>
+      <Failure error={error} onRetry={onRetry} />
+    </Page>
+  )
+}
+
+interface EditProps {
+  kind: Kind
+  /** `null`: there is none yet. */
+  name: string | null
+  base: Document
+  schema: Schema
+  start: Fields
+}
+
+type Above = { kind: 'save'; after: unknown; warning: string | null } | { kind: 'conflict'; theirs: Document; by: Commit | null } | { kind: 'delete' } | null
+
+function Edit({ kind, name, base: latest, schema, start }: EditProps) {
+  // What this edit began with; the server may have a newer one.
+  const [base, setBase] = useState(latest)
+  const { draft, isChanged, setValue, setText, setFormat, reset } = useDraft(`${kind.path}/${name ?? ''}`, start)
+  const [above, setAbove] = useState<Above>(null)
+  const [error, setError] = useState<unknown>(null)
+  const [isBusy, setBusy] = useState(false)
+  const [parameters, setParameters] = useSearchParams()
+  const [, go] = useLocation()
+  const client = useQueryClient()
+  const view = parameters.get('view') ?? 'form'
+  const current = nameOf(kind, draft.value)
+  const target = name ?? current
+  const checked = useCheck(kind, target, draft.value, draft.error === null && isChanged && target !== '', base.tag)
+
+  // An untouched page follows what is stored.
+  useEffect(() => {
+    if (latest.tag === base.tag || isChanged) return
+    setBase(latest)
+    reset(latest.data)
+  }, [latest, base.tag, isChanged, reset])
+  const isNewer = latest.tag !== base.tag
+  useRefreshOnCommit(kind, name)
+
+  const send = (isDry: boolean, value: Fields, tag: string | null, note = '') =>
+    call<Fields>('PUT', documentPath(kind.path, target), {
+      body: value,
+      headers: { 'if-match': tag ?? undefined, 'weir-dry-run': isDry ? 'true' : undefined, 'weir-note': note === '' ? undefined : encodeURIComponent(note) },
+    })
+
+  const review = async (value: Fields = draft.value, tag = base.tag) => {
+    setBusy(true)
+    setError(null)
+    try {
+      const answer = await send(true, value, tag)
+      setAbove({ kind: 'save', after: answer.data ?? value, warning: answer.warning })
+    } catch (refused) {
+      await refuse(refused)
+    }
+    setBusy(false)
+  }
+
+  const refuse = async (refused: unknown) => {
+    if (refused instanceof ApiError && refused.status === 412 && name !== null) {
+      const theirs = await call<Fields>('GET', documentPath(kind.path, name))
+      const { items } = await get<{ items: Commit[] }>('/api/v1/history', { prefix: `native/${kind.path}/${name}`, limit: 1 })
+      setAbove({ kind: 'conflict', theirs: { data: theirs.data, tag: theirs.tag }, by: items[0] ?? null })
+    } else setError(refused)
+  }
+
+  const commit = async (note: string) => {
+    setBusy(true)
+    setError(null)
+    const before = base
+    try {
+      const answer = await send(false, draft.value, base.tag, note)
+      const stored: Document = { data: answer.data ?? draft.value, tag: answer.tag }
+      setAbove(null)
+      setBase(stored)
+      reset(stored.data)
+      client.setQueryData(['document', kind.path, target], stored)
+      await client.invalidateQueries({ queryKey: ['configuration'] })
+      const revision = stored.tag?.replaceAll('"', '') ?? ''
+      toast(`${target} is saved`, {
+        link: { to: `/history/${revision}`, text: `r${revision}` },
+        action: { text: 'Undo', run: () => void undo(kind, target, name === null ? null : before.data, stored.tag) },
+      })
+      sessionStorage.removeItem(`weir-draft-${kind.path}/${name ?? ''}`)
+      if (name === null) go(`/${kind.path}/${encodeURIComponent(target)}`)
+    } catch (refused) {
+      await refuse(refused)
+    }
+    setBusy(false)
+  }
+
+  const findings = useMemo(() => findingsOf(error instanceof ApiError ? error : checked), [error, checked])
+  const unplaced = [...findings].filter(([path]) => path === '').flatMap(([, texts]) => texts)
+  const definition = schema.$defs?.[kind.type] ?? {}
+  const title = name ?? `New ${kind.one}`
+  const cannotSave = draft.error ? 'The text cannot be read.' : !isChanged && name !== null ? 'Nothing is changed.' : target === '' ? 'It needs a name.' : null
+
+  return (
+    <Page
+      title={title}
+      crumbs={[{ to: `/${kind.path}`, text: kind.many }]}
+      calls={[
+        { about: 'Read it', method: 'GET', path: documentPath(kind.path, target) },
+        {
+          about: 'Check it without storing it',
+          method: 'PUT',
+          path: documentPath(kind.path, target),
+          body: draft.value,
+          headers: { 'Weir-Dry-Run': 'true' },
+        },
+        { about: 'Store it', method: 'PUT', path: documentPath(kind.path, target), body: draft.value, ...(base.tag ? { headers: { 'If-Match': base.tag } } : {}) },
+      ]}
+      actions={
+        <>
+          {name !== null && (
+            <Button look="quiet" icon="trash" onPress={() => setAbove({ kind: 'delete' })}>
+              Delete
+            </Button>
+          )}
+          {isChanged && (
+            <Button
+              onPress={() => {
+                setBase(latest)
+                reset(name === null ? start : latest.data)
+                setError(null)
+              }}
+            >
+              Discard
+            </Button>
+          )}
+          <Button look="primary" refused={cannotSave} isBusy={isBusy} onPress={() => void review()}>
+            Review and save
+          </Button>
+        </>
+      }
+    >
+      {isNewer && isChanged && (
+        <div className="note warn" role="status">
+          <strong>A newer revision exists</strong>
+          <span>Somebody changed this since you began. Saving shows both side by side.</span>
+        </div>
+      )}
+      {error !== null && findings.size === 0 && <Failure error={error} onRetry={() => void review()} />}
+      {unplaced.length > 0 && (
+        <div className="note bad" role="alert">
+          {unplaced.map((text) => (
+            <span key={text}>{text}</span>
+          ))}
+        </div>
+      )}
+      <div className="tabs" role="group" aria-label="View">
+        {['form', 'both', 'text', ...(name === null ? [] : ['history'])].map((it) => (
+          <button
+            key={it}
+            aria-pressed={view === it}
+            onClick={() => setParameters((old) => (old.set('view', it), new URLSearchParams(old)), { replace: true })}
+          >
+            {{ form: 'Form', both: 'Form and text', text: 'Text', history: 'History' }[it]}
+          </button>
+        ))}
+      </div>
+      <div className={view === 'both' ? 'halves' : 'stack'}>
+        {(view === 'form' || view === 'both') && (
+          <section className="card" aria-label="Form">
+            {draft.error !== null && (
+              <div className="note bad" role="alert">
+                <strong>The text cannot be read</strong>
+                <span>{draft.error.message} The form is locked until it is mended; what you typed is kept.</span>
+              </div>
+            )}
+            <fieldset disabled={draft.error !== null} className="stack loose" aria-label={title}>
+              <Form.Provider value={{ root: schema, findings, isReadOnly: draft.error !== null }}>
+                <ObjectFields schema={definition} value={draft.value} path={[]} first={kind.first} onChange={setValue} />
+              </Form.Provider>
+            </fieldset>
+          </section>
+        )}
+        {(view === 'text' || view === 'both') && (
+          <section className="card" aria-label="Text">
+            <div className="row between">
+              <div className="row" role="group" aria-label="Format of the text">
+                {(['yaml', 'json'] as const).map((it) => (
+                  <button key={it} className="button small" aria-pressed={draft.format === it} disabled={draft.error !== null} onClick={() => setFormat(it)}>
+                    {it.toUpperCase()}
+                  </button>
+                ))}
+              </div>
+              {draft.error !== null && <span className="wrong small" role="alert">{draft.error.message}</span>}
+            </div>
+            <Suspense fallback={<div className="editor" />}>
+              <Editor
+                label={`${title} as text`}
+                text={draft.text}
+                format={draft.format}
+                onChange={setText}
+                problems={draft.error === null ? [] : [draft.error]}
+              />
+            </Suspense>
+          </section>
+        )}
+        {view === 'history' && name !== null && <DocumentHistory kind={kind} name={name} />}
+      </div>
+      {above?.kind === 'save' && (
+        <SaveDialog
+          title={name === null ? `Create ${target}?` : `Save ${target}?`}
+          before={name === null ? undefined : base.data}
+          after={isMap(above.after as Fields) ? (above.after as Fields) : draft.value}
+          warning={above.warning}
+          error={error}
+          isBusy={isBusy}
+          onClose={() => setAbove(null)}
+          onCommit={(note) => void commit(note)}
+        />
+      )}
+      {above?.kind === 'conflict' && (
+        <ConflictDialog
+          base={base.data}
+          theirs={above.theirs.data}
+          mine={draft.value}
+          by={above.by}
+          onClose={() => setAbove(null)}
+          onMerged={(value) => {
+            const { theirs } = above
+            setBase(theirs)
+            setValue(value)
+            setAbove(null)
+            void review(value, theirs.tag)
+          }}
+        />
+      )}
+      {above?.kind === 'delete' && name !== null && <Delete kind={kind} name={name} document={base} onClose={() => setAbove(null)} />}
+    </Page>
+  )
+}
+
+/** What the server would say, asked a moment after the last change. */
+function useCheck(kind: Kind, name: string, value: Fields, isWanted: boolean, tag: string | null): ApiError | null {
+  const [said, setSaid] = useState<ApiError | null>(null)
+  useEffect(() => {
+    if (!isWanted) {
+      setSaid(null)
+      return
+    }
+    const abort = new AbortController()
+    const timer = setTimeout(() => {
+      call('PUT', documentPath(kind.path, name), { body: value, headers: { 'weir-dry-run': 'true' }, signal: abort.signal })
+        .then(() => setSaid(null))
+        .catch((error: unknown) => {
+          if (error instanceof ApiError && error.status === 422) setSaid(error)
+        })
+    }, PAUSE_MS)
+    return () => {
+      clearTimeout(timer)
+      abort.abort()
+    }
+  }, [kind, name, value, isWanted, tag])
+  return said
+}
+
+/** What is wrong where. */
+function findingsOf(error: ApiError | null): Map<string, string[]> {
+  const found = new Map<string, string[]>()
+  if (error === null || (error.status !== 422 && error.status !== 400)) return found
+  const all = error.findings.length > 0 ? error.findings : [{ path: '', message: error.message }]
+  for (const it of all) {
+    // `services.NAME.url` and `services[0].url` both mean the field of the document that is edited.
+    const path = parsePath(it.path)
+    const place = ['services', 'routes', 'upstreams', 'consumers', 'plugins', 'certificates', 'acme', 'stream_routes'].includes(String(path[0])) && path.length > 2 ? path.slice(2) : path
+    const key = pathText(place)
+    found.set(key, [...(found.get(key) ?? []), it.message])
+  }
+  return found
+}
+
+/** Reads the document again when somebody commits. */
+function useRefreshOnCommit(kind: Kind, name: string | null) {
+  const client = useQueryClient()
+  const revision = useHead().data?.revision
+  useEffect(() => {
+    if (name !== null && revision !== undefined) void client.invalidateQueries({ queryKey: ['document', kind.path, name] })
+  }, [client, kind, name, revision])
+}
+
+/** Makes a document what it was before a commit, unless it was changed again since. */
+async function undo(kind: Kind, name: string, before: Fields | null, tag: string | null) {
+  const headers = { 'if-match': tag ?? undefined }
+  try {
+    if (before === null) await call('DELETE', documentPath(kind.path, name), { headers })
+    else await call('PUT', documentPath(kind.path, name), { body: before, headers })
+    toast(`${name} is what it was`)
+  } catch (error) {
+    toast(error instanceof ApiError && error.status === 412 ? `${name} was changed again since; history can bring it back.` : (error as Error).message, { isBad: true })
+  }
+}
+
+function Delete({ kind, name, document, onClose }: { kind: Kind; name: string; document: Document; onClose: () => void }) {
+  const [error, setError] = useState<unknown>(null)
+  const [isBusy, setBusy] = useState(false)
+  const [, go] = useLocation()
+  const client = useQueryClient()
+  const remove = async () => {
+    setBusy(true)
+    setError(null)
+    try {
+      await call('DELETE', documentPath(kind.path, name), { headers: { 'if-match': document.tag ?? undefined } })
+      toast(`${name} is deleted`, { action: { text: 'Undo', run: () => void restore(kind, name, document.data) } })
+      await client.invalidateQueries({ queryKey: ['configuration'] })
+      go(`/${kind.path}`)
+    } catch (refused) {
+      setError(refused)
+    }
+    setBusy(false)
+  }
+  return (
+    <Dialog
+      title={`Delete ${name}?`}
+      isOpen
+      onClose={onClose}
+      actions={
+        <>
+          <Button onPress={onClose}>Keep</Button>
+          <Button look="danger" isBusy={isBusy} onPress={() => void remove()}>
+            Delete
+          </Button>
+        </>
+      }
+    >
+      <p>Weir refuses if something still needs it, and names it. History keeps it: any revision can be brought back.</p>
+      {error !== null && <Failure error={error} />}
+    </Dialog>
+  )
+}
+
+async function restore(kind: Kind, name: string, before: Fields) {
+  try {
+    await call('PUT', documentPath(kind.path, name), { body: before })
+    toast(`${name} is back`, { link: { to: `/${kind.path}/${encodeURIComponent(name)}`, text: 'Open' } })
+  } catch (error) {
+    toast((error as Error).message, { isBad: true })
+  }
+}
+
+function DocumentHistory({ kind, name }: { kind: Kind; name: string }) {
+  const history = useHistory({ prefix: `native/${kind.path}/${name}`, limit: 100 })
+  if (history.error) return <Failure error={history.error} onRetry={() => void history.refetch()} />
+  const document = `native/${kind.path}/${name}`
+  const own = (history.data ?? []).filter((it) => it.changes.some((change) => change.document === document))
+  return <CommitList commits={own} />
+}
+

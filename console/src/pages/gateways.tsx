@@ -1,0 +1,73 @@
+// The gateways that follow this configuration: what each serves, and how far behind it is.
+import { useGateways } from '../api/hooks'
+import type { Gateway } from '../api/types'
+import { Empty, Failure, Page } from '../shell/page'
+import { type Column, Table } from '../ui/table'
+import { Time, duration } from '../ui/time'
+
+const number = (value: unknown): number => (typeof value === 'number' ? value : 0)
+
+const tone: Record<string, string> = { serving: 'good', away: 'bad', 'last-known-good': 'warn', draining: 'warn' }
+
+const columns: Column<Gateway>[] = [
+  { id: 'name', title: 'Name', text: (it) => it.name },
+  {
+    id: 'state',
+    title: 'State',
+    text: (it) => it.state,
+    render: (it) => <span className={`badge ${tone[it.state] ?? ''}`}>{it.state.replaceAll('-', ' ')}</span>,
+    width: 'minmax(6rem, 0.7fr)',
+  },
+  { id: 'revision', title: 'Revision', text: (it) => `r${it.revision}`, number: (it) => it.revision, width: '6rem' },
+  {
+    id: 'lag',
+    title: 'Behind',
+    text: (it) => (number(it['lag_revisions']) === 0 ? 'in step' : `${number(it['lag_revisions'])} revisions, ${duration(number(it['lag_ms']))}`),
+    from: 2,
+  },
+  {
+    id: 'left_out',
+    title: 'Left out',
+    text: (it) => String(it.left_out),
+    number: (it) => it.left_out,
+    render: (it) => (it.left_out > 0 ? <span className="badge bad">{it.left_out} documents</span> : 'none'),
+    from: 2,
+    width: '7rem',
+  },
+  { id: 'address', title: 'Address', text: (it) => it.address, from: 3 },
+  { id: 'version', title: 'Version', text: (it) => it.version, from: 3, width: '6rem' },
+  { id: 'seen', title: 'Last heard', text: (it) => String(number(it['last_seen'])), render: (it) => <Time at={number(it['last_seen'])} />, from: 2 },
+]
+
+const key = (it: Gateway) => it.name
+
+export default function Gateways() {
+  const gateways = useGateways()
+  return (
+    <Page
+      title="Gateways"
+      about="Every gateway says what it serves. In step means: it serves the newest revision."
+      calls={[{ about: 'List gateways', method: 'GET', path: '/api/v1/gateways' }]}
+    >
+      {gateways.error && gateways.data === undefined ? (
+        <Failure error={gateways.error} onRetry={() => void gateways.refetch()} />
+      ) : (
+        <Table
+          label="Gateways"
+          rows={gateways.data?.items ?? []}
+          columns={columns}
+          rowKey={key}
+          isLoading={gateways.isLoading}
+          noun={['gateway', 'gateways']}
+          empty={
+            <Empty title="No gateway follows this one" example={'weir run --role gateway --control https://HOST:8002 --token TOKEN'}>
+              <p>
+                This process serves calls by itself. More gateways can follow it: each keeps serving what it knows while this one is away.
+              </p>
+            </Empty>
+          }
+        />
+      )}
+    </Page>
+  )
+}

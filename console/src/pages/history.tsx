@@ -1,0 +1,128 @@
+// What was changed, in all dialects: every commit with who, when, why, and what.
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { useMemo, useState } from 'react'
+import { Link, useLocation } from 'wouter'
+import { get } from '../api/client'
+import type { Commit } from '../api/types'
+import { placeOf } from '../documents'
+import { Empty, Failure, Page } from '../shell/page'
+import { Button, ButtonLink } from '../ui/button'
+import { type Column, Table } from '../ui/table'
+import { Time, countText } from '../ui/time'
+
+const PAGE = 200
+
+/** What a commit did, in a few words. */
+export function summary(commit: Commit): string {
+  const [first] = commit.changes
+  if (commit.changes.length === 1 && first !== undefined) {
+    const { kind, name } = placeOf(first.document)
+    return `${name} in ${kind} ${first.change}`
+  }
+  const counts = ['created', 'changed', 'removed'].map((it): [string, number] => [it, commit.changes.filter((change) => change.change === it).length])
+  const told = counts.filter(([, count]) => count > 0).map(([change, count]) => `${count} ${change}`)
+  return `${countText(commit.changes.length, 'document', 'documents')}: ${told.join(', ')}`
+}
+
+const columns: Column<Commit>[] = [
+  {
+    id: 'revision',
+    title: 'Revision',
+    text: (it) => `r${it.revision}`,
+    number: (it) => it.revision,
+    render: (it) => <Link href={`/history/${it.revision}`}>r{it.revision}</Link>,
+    width: '5.5rem',
+  },
+  { id: 'what', title: 'What', text: (it) => `${summary(it)} ${it.changes.map((change) => change.document).join(' ')}`, render: summary, width: 'minmax(9rem, 1.6fr)' },
+  { id: 'note', title: 'Note', text: (it) => it.note, from: 2, width: 'minmax(8rem, 1.4fr)' },
+  { id: 'who', title: 'Who', text: (it) => it.author, from: 2, width: 'minmax(5rem, 0.7fr)' },
+  { id: 'when', title: 'When', text: (it) => new Date(it.time * 1000).toISOString(), render: (it) => <Time at={it.time} />, width: 'minmax(6rem, 0.7fr)' },
+]
+
+const key = (it: Commit) => String(it.revision)
+
+export default function History() {
+  const history = useInfiniteQuery({
+    queryKey: ['configuration', 'history', 'pages'],
+    queryFn: async ({ pageParam, signal }) =>
+      (await get<{ items: Commit[] }>('/api/v1/history', { limit: PAGE, before: pageParam }, signal)).items,
+    initialPageParam: undefined as number | undefined,
+    getNextPageParam: (last) => (last.length === 0 ? undefined : last.at(-1)?.revision),
+  })
+  const commits = useMemo(() => history.data?.pages.flat() ?? [], [history.data])
+  const [, go] = useLocation()
+  return (
+    <Page
+      title="History"
+      about="Every change through any dialect's API, with its author. Any revision can be compared with any other and brought back."
+      calls={[
+        { about: 'The latest commits', method: 'GET', path: '/api/v1/history', command: 'weir history' },
+        { about: 'The difference of two revisions', method: 'GET', path: '/api/v1/diff?from=1&to=2', command: 'weir diff 1 2' },
+      ]}
+    >
+      {history.error ? (
+        <Failure error={history.error} onRetry={() => void history.refetch()} />
+      ) : (
+        <Table
+          label="History"
+          rows={commits}
+          columns={columns}
+          rowKey={key}
+          isLoading={history.isLoading}
+          noun={['commit', 'commits']}
+          bulk={[
+            {
+              text: 'Compare',
+              run: (chosen) => {
+                const revisions = chosen.map((it) => it.revision).sort((a, b) => a - b)
+                go(`/history/compare/${revisions[0]}/${revisions.at(-1)}`)
+              },
+            },
+          ]}
+          empty={
+            <Empty title="Nothing was changed yet" example="weir import kong.yml" actions={<ButtonLink to="/services/new">New service</ButtonLink>}>
+              <p>Each change becomes a revision here, whether it comes from this console, the command line or an Admin API.</p>
+            </Empty>
+          }
+        />
+      )}
+      {history.hasNextPage && (history.data?.pages.at(-1)?.length ?? 0) > 0 && (
+        <div>
+          <Button isBusy={history.isFetchingNextPage} onPress={() => void history.fetchNextPage()}>
+            Older commits
+          </Button>
+        </div>
+      )}
+    </Page>
+  )
+}
+
+/** Commits as a short list, for pages that show a few. */
+export function CommitList({ commits }: { commits: Commit[] }) {
+  const [most, setMost] = useState(10)
+  if (commits.length === 0) return <p className="muted">No commits yet.</p>
+  return (
+    <>
+      <ul className="checklist">
+        {commits.slice(0, most).map((it) => (
+          <li key={it.revision} style={{ gridTemplateColumns: '4rem minmax(0, 1fr) auto' }}>
+            <Link href={`/history/${it.revision}`}>r{it.revision}</Link>
+            <span className="clip" title={it.note}>
+              {summary(it)} <span className="muted">by {it.author}</span>
+            </span>
+            <span className="muted small">
+              <Time at={it.time} />
+            </span>
+          </li>
+        ))}
+      </ul>
+      {commits.length > most && (
+        <div>
+          <Button small onPress={() => setMost(most + 40)}>
+            More
+          </Button>
+        </div>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,132 @@
+// The first page: what there is, what serves it, what changed, and on the first day what to do next.
+import { Link } from 'wouter'
+import { useDocuments, useGateways, useHistory, useUsers } from '../api/hooks'
+import { list } from '../kinds'
+import { Failure, Page } from '../shell/page'
+import { ButtonLink } from '../ui/button'
+import { Count, countText } from '../ui/time'
+import { CommitList } from './history'
+
+const DAY_S = 86_400
+
+export default function Overview() {
+  const [routes, services, upstreams, consumers] = [useDocuments('routes'), useDocuments('services'), useDocuments('upstreams'), useDocuments('consumers')]
+  const history = useHistory({ limit: 50 })
+  const gateways = useGateways()
+  const users = useUsers()
+  const failed = routes.error ?? services.error ?? history.error
+  const nested = (services.data ?? []).reduce((sum, it) => sum + list(it['routes']).length, 0)
+  const routeCount = (routes.data?.length ?? 0) + nested
+  const isLoaded = routes.data !== undefined && services.data !== undefined && consumers.data !== undefined
+  const recent = (history.data ?? []).filter((it) => it.time > Date.now() / 1000 - DAY_S).length
+  return (
+    <Page
+      title="Overview"
+      calls={[
+        { about: 'The latest commits', method: 'GET', path: '/api/v1/history?limit=50', command: 'weir history' },
+        { about: 'The gateways', method: 'GET', path: '/api/v1/gateways' },
+      ]}
+    >
+      {failed && <Failure error={failed} onRetry={() => void Promise.all([routes.refetch(), services.refetch(), history.refetch()])} />}
+      <dl className="grid">
+        <Figure title="Routes" to="/routes" value={routeCount} about={nested > 0 ? `${nested} written in services` : ''} isLoaded={isLoaded} />
+        <Figure title="Services" to="/services" value={services.data?.length ?? 0} about={countText(upstreams.data?.length ?? 0, 'upstream', 'upstreams')} isLoaded={isLoaded} />
+        <Figure title="Consumers" to="/consumers" value={consumers.data?.length ?? 0} about="" isLoaded={isLoaded} />
+        <Figure title="Changes in 24 hours" to="/history" value={recent} about={history.data?.[0] ? `newest: r${history.data[0].revision}` : ''} isLoaded={history.data !== undefined} />
+      </dl>
+      {isLoaded && <Checklist services={services.data?.length ?? 0} routes={routeCount} consumers={consumers.data?.length ?? 0} users={users.data?.length ?? null} />}
+      <div className="halves">
+        <section className="card" aria-label="Latest commits">
+          <div className="head2">
+            <h2>Latest commits</h2>
+            <Link href="/history">All of them</Link>
+          </div>
+          <CommitList commits={(history.data ?? []).slice(0, 8)} />
+        </section>
+        <section className="card" aria-label="Gateways">
+          <div className="head2">
+            <h2>Gateways</h2>
+            <Link href="/gateways">All of them</Link>
+          </div>
+          <Gateways gateways={gateways} />
+        </section>
+      </div>
+    </Page>
+  )
+}
+
+function Figure({ title, to, value, about, isLoaded }: { title: string; to: string; value: number; about: string; isLoaded: boolean }) {
+  return (
+    <div className="card figure">
+      <dt>
+        <Link href={to}>{title}</Link>
+      </dt>
+      <dd>{isLoaded ? <Count value={value} /> : <span className="muted">–</span>}</dd>
+      <dd style={{ fontSize: 'inherit', fontWeight: 'inherit', letterSpacing: 0 }}>
+        <small>{about || ' '}</small>
+      </dd>
+    </div>
+  )
+}
+
+function Gateways({ gateways }: { gateways: ReturnType<typeof useGateways> }) {
+  if (gateways.error && gateways.data === undefined) return <Failure error={gateways.error} />
+  const items = gateways.data?.items ?? []
+  if (items.length === 0) return <p className="muted">This process serves calls by itself; no other gateway follows it.</p>
+  const behind = items.filter((it) => Number(it['lag_revisions']) > 0 || it.state !== 'serving')
+  return (
+    <>
+      <p>
+        <span className={behind.length === 0 ? 'badge good' : 'badge warn'}>
+          {items.length - behind.length} of {items.length} in step
+        </span>
+      </p>
+      <ul className="stack tight">
+        {behind.slice(0, 5).map((it) => (
+          <li key={it.name} className="row between">
+            <span className="clip">{it.name}</span>
+            <span className="badge warn">{it.state}</span>
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}
+
+/** What a new installation lacks. It goes once everything is done. */
+function Checklist({ services, routes, consumers, users }: { services: number; routes: number; consumers: number; users: number | null }) {
+  const steps: { done: boolean; title: string; about: string; to: string; action: string }[] = [
+    { done: services > 0, title: 'Describe an API', about: 'A service says where an API is.', to: '/services/new', action: 'New service' },
+    { done: routes > 0, title: 'Lead calls to it', about: 'A route takes calls by path or host.', to: '/routes/new', action: 'New route' },
+    { done: consumers > 0, title: 'Say who may call', about: 'A consumer has a key; the plugin key-auth asks for it.', to: '/consumers/new', action: 'New consumer' },
+    { done: users === null || users > 0, title: 'Add an administrator', about: 'Until then everybody on this machine may do everything here.', to: '/users', action: 'New user' },
+  ]
+  if (steps.every((it) => it.done)) return null
+  return (
+    <section className="card" aria-label="First steps">
+      <div className="head2">
+        <h2>First steps</h2>
+        <ButtonLink small to="/import">
+          Or import an OpenAPI document
+        </ButtonLink>
+      </div>
+      <ol className="checklist">
+        {steps.map((it, index) => (
+          <li key={it.title}>
+            <span className={it.done ? 'tick done' : 'tick'}>{it.done ? '✓' : index + 1}</span>
+            <span>
+              <strong>{it.title}</strong>
+              {it.done && <span className="sr"> (done)</span>}
+              <span className="muted"> {it.about}</span>
+            </span>
+            {!it.done && (
+              <ButtonLink small to={it.to} look={steps.findIndex((step) => !step.done) === index ? 'primary' : 'plain'}>
+                {it.action}
+              </ButtonLink>
+            )}
+          </li>
+        ))}
+      </ol>
+    </section>
+  )
+}

@@ -1,0 +1,85 @@
+// The form of one plugin, to try: the document that it makes stands beside it, checked by the server as a route's.
+import { useEffect, useMemo, useState } from 'react'
+import { useLocation } from 'wouter'
+import { ApiError, call } from '../api/client'
+import type { Json, Schema } from '../api/types'
+import { Form, ObjectFields } from '../form/fields'
+import { isMap, parsePath, pathText } from '../form/path'
+import { blank } from '../form/schema'
+import { Button } from '../ui/button'
+import { Dialog } from '../ui/dialog'
+import { toast } from '../ui/toast'
+import { stringify } from '../yaml'
+
+const PAUSE_MS = 400
+/** The name under which the configuration is checked; nothing is stored. */
+const TRIAL = 'plugin-form-check'
+
+export function PluginForm({ name, schema }: { name: string; schema: Schema }) {
+  const [, go] = useLocation()
+  const definition = useMemo((): Schema => ({ $ref: `#/$defs/${name}` }), [name])
+  const [value, setValue] = useState<Json>(() => blank(definition, schema))
+  const [said, setSaid] = useState<ApiError | 'good' | null>(null)
+  useEffect(() => {
+    const abort = new AbortController()
+    const timer = setTimeout(() => {
+      call('PUT', `/api/v1/resources/plugins/${TRIAL}`, {
+        body: { id: TRIAL, [name]: value },
+        headers: { 'weir-dry-run': 'true' },
+        signal: abort.signal,
+      })
+        .then(() => setSaid('good'))
+        .catch((error: unknown) => error instanceof ApiError && setSaid(error))
+    }, PAUSE_MS)
+    return () => {
+      clearTimeout(timer)
+      abort.abort()
+    }
+  }, [name, value])
+  const findings = useMemo(() => {
+    const found = new Map<string, string[]>()
+    if (!(said instanceof ApiError)) return found
+    for (const it of said.findings) {
+      const path = parsePath(it.path)
+      const from = path.findIndex((step) => step === name || step === 'config')
+      const key = pathText(from === -1 ? [] : path.slice(from + 1))
+      found.set(key, [...(found.get(key) ?? []), it.message])
+    }
+    if (said.findings.length === 0) found.set('', [said.message])
+    return found
+  }, [said, name])
+  const text = stringify([{ [name]: value }])
+  const close = () => go('/plugins')
+  return (
+    <Dialog
+      title={name}
+      isOpen
+      wide
+      onClose={close}
+      actions={
+        <>
+          <Button onPress={() => void navigator.clipboard.writeText(text).then(() => toast('Copied'))}>Copy as YAML</Button>
+          <Button look="primary" onPress={close}>
+            Done
+          </Button>
+        </>
+      }
+    >
+      <p className="muted">{schema.$defs?.[name]?.description}</p>
+      <div className="halves">
+        <section className="stack" aria-label={`Form of ${name}`}>
+          <Form.Provider value={{ root: schema, findings, isReadOnly: false }}>
+            <ObjectFields schema={definition} value={value} path={[]} onChange={(next) => setValue(isMap(next) ? next : {})} />
+          </Form.Provider>
+        </section>
+        <section className="stack" aria-label="As text">
+          <pre className="code" tabIndex={0}>{text}</pre>
+          <div role="status" className={said === 'good' ? 'note' : said === null ? '' : 'note bad'}>
+            {said === 'good' && 'Weir accepts this configuration.'}
+            {said instanceof ApiError && [...findings].map(([path, texts]) => <span key={path}>{`${path === '' ? '' : `${path}: `}${texts.join(' ')}`}</span>)}
+          </div>
+        </section>
+      </div>
+    </Dialog>
+  )
+}

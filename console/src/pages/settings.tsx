@@ -1,0 +1,70 @@
+// What belongs to this browser, and what this console is made of.
+import { useHead } from '../api/hooks'
+import { login, token } from '../api/client'
+import { Page } from '../shell/page'
+import { type Theme, setTheme, useTheme } from '../shell/theme'
+import { Button } from '../ui/button'
+import { queries } from '../api/hooks'
+
+const LIBRARIES: [string, string][] = [
+  ['React', 'MIT'],
+  ['React Aria Components', 'Apache-2.0'],
+  ['TanStack Query and Virtual', 'MIT'],
+  ['wouter', 'Unlicense'],
+  ['uPlot', 'MIT'],
+  ['CodeMirror', 'MIT'],
+  ['yaml', 'ISC'],
+]
+
+export default function Settings() {
+  const theme = useTheme()
+  const head = useHead()
+  const leave = () => {
+    token.set(null)
+    queries.clear()
+    login.set(true)
+  }
+  return (
+    <Page title="Settings" about="These are kept in this browser." calls={[{ about: 'The newest revision', method: 'GET', path: '/api/v1/history?limit=1' }]}>
+      <div className="grid">
+        <section className="card" aria-label="Look">
+          <h2>Theme</h2>
+          <div className="stack tight">
+            {(['system', 'light', 'dark'] as Theme[]).map((it) => (
+              <label className="choice" key={it}>
+                <input type="radio" name="theme" checked={theme === it} onChange={() => setTheme(it)} />
+                {{ system: 'As the system', light: 'Light', dark: 'Dark' }[it]}
+              </label>
+            ))}
+          </div>
+        </section>
+        <section className="card" aria-label="Session">
+          <h2>Session</h2>
+          <p className="muted">{token.get() === null ? 'This Weir asks for no login from this machine.' : 'You are logged in with a token, in this tab.'}</p>
+          {token.get() !== null && (
+            <div>
+              <Button onPress={leave}>Log out</Button>
+            </div>
+          )}
+        </section>
+        <section className="card" aria-label="Configuration">
+          <h2>Configuration</h2>
+          <dl className="pairs">
+            <dt>Newest revision</dt>
+            <dd>{head.data ? `r${head.data.revision}` : 'none'}</dd>
+            <dt>API</dt>
+            <dd>
+              <code>{location.origin}/api/v1</code>
+            </dd>
+          </dl>
+        </section>
+        <section className="card" aria-label="Libraries">
+          <h2>Libraries of this console</h2>
+          <dl className="pairs">
+            {LIBRARIES.map(([name, licence]) => [<dt key={name}>{name}</dt>, <dd key={`${name} licence`}>{licence}</dd>])}
+          </dl>
+        </section>
+      </div>
+    </Page>
+  )
+}

@@ -1,0 +1,153 @@
+// The frame: navigation, the bar above, the page that the address names, and what lies above all of them.
+import { QueryClientProvider } from '@tanstack/react-query'
+import { type ComponentType, Suspense, lazy, useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
+import { Link, Route, Router, Switch, useLocation } from 'wouter'
+import { ApiError, login } from '../api/client'
+import { queries, useFollowing } from '../api/hooks'
+import { Button, IconButton } from '../ui/button'
+import { Dialog } from '../ui/dialog'
+import { Toasts } from '../ui/toast'
+import { Boundary } from './boundary'
+import { useKeyboard } from './keyboard'
+import { groups, pages } from './pages'
+import { isDark, setTheme, useTheme } from './theme'
+
+const Palette = lazy(() => import('./palette'))
+const Help = lazy(() => import('./help'))
+const Login = lazy(() => import('./login'))
+const Detail = lazy(() => import('../pages/detail'))
+const Commit = lazy(() => import('../pages/commit'))
+const Compare = lazy(() => import('../pages/compare'))
+const NotFound = lazy(() => import('../pages/not-found'))
+
+const loaded: [string, ComponentType][] = pages.map((it) => [it.path, lazy(it.load)])
+
+export function App() {
+  return (
+    <QueryClientProvider client={queries}>
+      <Router base="/ui">
+        <Frame />
+      </Router>
+    </QueryClientProvider>
+  )
+}
+
+type Above = 'palette' | 'help' | 'navigation' | null
+
+function Frame() {
+  const [above, setAbove] = useState<Above>(null)
+  const [location, go] = useLocation()
+  const isLoginNeeded = useSyncExternalStore(login.subscribe, login.isNeeded)
+  const head = useFollowing()
+  const open = useMemo(() => ({ palette: () => setAbove('palette'), help: () => setAbove('help') }), [])
+  useKeyboard(open, go)
+  useFocusOnPage(location)
+  const close = useCallback(() => setAbove(null), [])
+  useEffect(close, [close, location])
+  return (
+    <>
+      <a className="skip" href="#page">
+        Skip to the page
+      </a>
+      <div className="shell">
+        <Navigation location={location} />
+        <div className="main">
+          <header className="bar">
+            <span className="open-side">
+              <IconButton icon="menu" label="Navigation" onPress={() => setAbove('navigation')} />
+            </span>
+            <Button look="quiet" icon="search" onPress={open.palette}>
+              Find <kbd>Ctrl K</kbd>
+            </Button>
+            <span className="grow" />
+            {head.data && (
+              <Link href={`/history/${head.data.revision}`} className="badge" aria-label={`Newest revision ${head.data.revision}`}>
+                r{head.data.revision}
+              </Link>
+            )}
+            <ThemeButton />
+            <Button look="quiet" onPress={open.help}>
+              <span aria-hidden="true">?</span>
+              <span className="sr">Keys</span>
+            </Button>
+          </header>
+          {head.error instanceof ApiError && head.error.isAway && (
+            <div className="banner bad" role="status">
+              Weir does not answer. What you typed is kept; the console goes on as soon as Weir is back.
+            </div>
+          )}
+          <Boundary key={location}>
+            <Suspense fallback={<main className="page" aria-busy="true" />}>
+              <Switch>
+                {loaded.map(([path, Component]) => (
+                  <Route key={path} path={path} component={Component} />
+                ))}
+                <Route path="/history/compare/:from/:to" component={Compare} />
+                <Route path="/history/:revision" component={Commit} />
+                <Route path="/:kind/:name" component={Detail} />
+                <Route component={NotFound} />
+              </Switch>
+            </Suspense>
+          </Boundary>
+        </div>
+      </div>
+      <Toasts />
+      <Suspense fallback={null}>
+        {above === 'palette' && <Palette onClose={close} />}
+        {above === 'help' && <Help onClose={close} />}
+        {isLoginNeeded && <Login />}
+      </Suspense>
+      <Dialog title="Navigation" isOpen={above === 'navigation'} onClose={close}>
+        <div className="drawer">
+          <Navigation location={location} />
+        </div>
+      </Dialog>
+    </>
+  )
+}
+
+function Navigation({ location }: { location: string }) {
+  const isAt = (path: string) => (path === '/' ? location === '/' : location === path || location.startsWith(`${path}/`))
+  const item = (path: string, title: string) => (
+    <Link key={path} href={path} className="item" aria-current={isAt(path) ? 'page' : undefined}>
+      {title}
+    </Link>
+  )
+  return (
+    <nav className="side" aria-label="Pages">
+      <Link href="/" className="brand">
+        <img src="/ui/icon.svg" alt="" /> Weir
+      </Link>
+      {pages.filter((it) => it.group === null).map((it) => item(it.path, it.title))}
+      {groups.map((group) => {
+        const members = pages.filter((it) => it.group === group)
+        return (
+          members.length > 0 && (
+            <section key={group} aria-label={group}>
+              <h2>{group}</h2>
+              {members.map((it) => item(it.path, it.title))}
+            </section>
+          )
+        )
+      })}
+    </nav>
+  )
+}
+
+function ThemeButton() {
+  const dark = isDark(useTheme())
+  const other = dark ? 'light' : 'dark'
+  return <IconButton icon={dark ? 'sun' : 'moon'} label={`Use the ${other} theme`} onPress={() => setTheme(other)} />
+}
+
+/** The focus goes to the page that was opened, so that the keyboard and screen readers go on from there. */
+function useFocusOnPage(location: string) {
+  const before = useRef(location)
+  useEffect(() => {
+    if (before.current === location) return
+    before.current = location
+    scrollTo(0, 0)
+    const timer = setTimeout(() => document.getElementById('page')?.focus({ preventScroll: true }), 60)
+    return () => clearTimeout(timer)
+  }, [location])
+}

@@ -1,0 +1,134 @@
+// What every page begins with: its title, what it is for, its actions, and its calls as command lines. And how it shows
+// that a call failed.
+import { type ReactNode, useEffect, useState } from 'react'
+import { Link } from 'wouter'
+import { ApiError, asCurl } from '../api/client'
+import { Button } from '../ui/button'
+import { Dialog } from '../ui/dialog'
+import { toast } from '../ui/toast'
+
+export interface ShownCall {
+  about: string
+  method: string
+  path: string
+  body?: unknown
+  headers?: Record<string, string>
+  /** The same on the command line, if there is a command. */
+  command?: string
+}
+
+interface Props {
+  title: string
+  about?: ReactNode
+  crumbs?: { to: string; text: string }[]
+  actions?: ReactNode
+  calls: ShownCall[]
+  children: ReactNode
+}
+
+export function Page({ title, about, crumbs, actions, calls, children }: Props) {
+  const [isShown, setShown] = useState(false)
+  useEffect(() => {
+    document.title = `${title} · Weir`
+  }, [title])
+  return (
+    <main id="page" className="page" tabIndex={-1}>
+      <div className="head">
+        <div className="titles">
+          {crumbs && (
+            <nav className="crumbs" aria-label="Place">
+              {crumbs.map((crumb) => (
+                <Link key={crumb.to} href={crumb.to}>
+                  {crumb.text}
+                </Link>
+              ))}
+            </nav>
+          )}
+          <h1>{title}</h1>
+          {about && <p>{about}</p>}
+        </div>
+        <div className="row">
+          <Button look="quiet" icon="code" onPress={() => setShown(true)}>
+            Show as call
+          </Button>
+          {actions}
+        </div>
+      </div>
+      {children}
+      <Dialog title="This page as calls" isOpen={isShown} onClose={() => setShown(false)}>
+        <p className="muted">Everything here is a documented call of Weir's API. These are the calls of this page.</p>
+        {calls.map((it) => (
+          <CallText key={it.about} call={it} />
+        ))}
+      </Dialog>
+    </main>
+  )
+}
+
+function CallText({ call }: { call: ShownCall }) {
+  const line = asCurl(call.method, call.path, call.body, call.headers)
+  return (
+    <section className="stack tight">
+      <div className="row between">
+        <h3>{call.about}</h3>
+        <Button
+          small
+          look="quiet"
+          onPress={() => void navigator.clipboard.writeText(line).then(() => toast('Copied'))}
+        >
+          Copy
+        </Button>
+      </div>
+      <pre className="code" tabIndex={0}>{line}</pre>
+      {call.command && <pre className="code" tabIndex={0}>{call.command}</pre>}
+    </section>
+  )
+}
+
+/** A call that failed: which one, what was said, and a way to try again. */
+export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+  const said = error instanceof ApiError ? error : null
+  return (
+    <div className="note bad" role="alert">
+      <strong>{said ? `${said.method} ${said.path} ${said.status === 0 ? 'got no answer' : `answered ${said.status}`}` : 'This did not work'}</strong>
+      <span>{error instanceof Error ? error.message : String(error)}</span>
+      {said && said.findings.length > 0 && (
+        <ul>
+          {said.findings.map((it) => (
+            <li key={`${it.path}${it.message}`}>
+              <code>{it.path}</code> {it.message}
+            </li>
+          ))}
+        </ul>
+      )}
+      {said?.requestId && <span className="small">Request {said.requestId}</span>}
+      {onRetry && (
+        <div>
+          <Button small onPress={onRetry}>
+            Try again
+          </Button>
+        </div>
+      )}
+    </div>
+  )
+}
+
+interface EmptyProps {
+  title: string
+  children: ReactNode
+  /** An example, as text. */
+  example?: string
+  actions?: ReactNode
+}
+
+/** What an empty list teaches. */
+export function Empty({ title, children, example, actions }: EmptyProps) {
+  return (
+    <div className="empty">
+      <h2>{title}</h2>
+      {children}
+      {example && <pre tabIndex={0}>{example}</pre>}
+      {actions && <div className="row">{actions}</div>}
+    </div>
+  )
+}

@@ -1,0 +1,69 @@
+// Buttons, and links that look like them. A button that may not be pressed stays visible and says why.
+import type { ReactNode } from 'react'
+import { Button as AriaButton, Tooltip, TooltipTrigger } from 'react-aria-components'
+import { Link } from 'wouter'
+import { Icon, type IconName } from './icons'
+
+type Look = 'plain' | 'primary' | 'danger' | 'quiet'
+
+interface Props {
+  children: ReactNode
+  onPress: () => void
+  look?: Look
+  small?: boolean
+  /** Why it cannot be pressed now; it stays reachable, so that the reason can be read. */
+  refused?: string | null | undefined
+  isBusy?: boolean
+  icon?: IconName
+}
+
+const classes = (look: Look, small?: boolean, icon?: boolean) =>
+  ['button', look, small ? 'small' : '', icon ? 'icon' : ''].filter(Boolean).join(' ')
+
+export function Button({ children, onPress, look = 'plain', small, refused, isBusy, icon }: Props) {
+  const inner = (
+    <>
+      {icon && <Icon name={icon} />}
+      {children}
+    </>
+  )
+  if (refused) {
+    return (
+      <TooltipTrigger delay={200}>
+        <AriaButton className={classes(look, small)} aria-disabled="true" aria-description={refused}>
+          {inner}
+        </AriaButton>
+        <Tooltip className="popover option" offset={6}>
+          {refused}
+        </Tooltip>
+      </TooltipTrigger>
+    )
+  }
+  return (
+    <AriaButton className={classes(look, small)} onPress={onPress} isPending={isBusy === true}>
+      {inner}
+    </AriaButton>
+  )
+}
+
+/** A button that shows only an icon: its name is spoken and shown on hover. */
+export function IconButton({ icon, label, onPress, small }: { icon: IconName; label: string; onPress: () => void; small?: boolean }) {
+  return (
+    <TooltipTrigger delay={500}>
+      <AriaButton className={classes('quiet', small, true)} aria-label={label} onPress={onPress}>
+        <Icon name={icon} />
+      </AriaButton>
+      <Tooltip className="popover option" offset={6}>
+        {label}
+      </Tooltip>
+    </TooltipTrigger>
+  )
+}
+
+export function ButtonLink({ to, children, look = 'plain', small }: { to: string; children: ReactNode; look?: Look; small?: boolean }) {
+  return (
+    <Link href={to} className={classes(look, small)}>
+      {children}
+    </Link>
+  )
+}

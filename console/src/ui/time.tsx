@@ -1,0 +1,57 @@
+// Times: relative in words, exact on hover, in the reader's zone with UTC beside it. Numbers: short, exact on hover.
+import { useEffect, useState } from 'react'
+
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' })
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+const short = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 })
+const whole = new Intl.NumberFormat()
+
+const STEPS: [Intl.RelativeTimeFormatUnit, number][] = [
+  ['year', 31_557_600],
+  ['month', 2_629_800],
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+  ['second', 1],
+]
+
+export function ago(seconds: number, now: number): string {
+  const passed = seconds - now / 1000
+  const [unit, size] = STEPS.find(([, size]) => Math.abs(passed) >= size) ?? ['second', 1]
+  return relative.format(Math.round(passed / size), unit)
+}
+
+/** A time in seconds since 1970. */
+export function Time({ at }: { at: number }) {
+  const [now, setNow] = useState(Date.now())
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 30_000)
+    return () => clearInterval(timer)
+  }, [])
+  const date = new Date(at * 1000)
+  return (
+    <time dateTime={date.toISOString()} title={`${exact.format(date)} · ${date.toISOString().replace('T', ' ').replace('.000Z', ' UTC')}`}>
+      {ago(at, now)}
+    </time>
+  )
+}
+
+export function exactTime(seconds: number): string {
+  return exact.format(new Date(seconds * 1000))
+}
+
+export function Count({ value }: { value: number }) {
+  return <span title={whole.format(value)}>{value < 10_000 ? whole.format(value) : short.format(value)}</span>
+}
+
+export const countText = (value: number, one: string, many: string) => `${whole.format(value)} ${value === 1 ? one : many}`
+
+/** Milliseconds in the unit that people would say. */
+export function duration(ms: number): string {
+  if (ms < 1) return `${(ms * 1000).toFixed(0)} µs`
+  if (ms < 1000) return `${ms < 10 ? ms.toFixed(1) : ms.toFixed(0)} ms`
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`
+  if (ms < 3_600_000) return `${(ms / 60_000).toFixed(0)} min`
+  if (ms < 172_800_000) return `${(ms / 3_600_000).toFixed(0)} h`
+  return `${(ms / 86_400_000).toFixed(0)} d`
+}

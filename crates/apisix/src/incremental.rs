@@ -21,17 +21,9 @@ use missing_plugins::MissingPlugins;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
+use weir_dialect::SkippedDocument;
 use weir_model::diagnostic::PathStep;
 use weir_model::{Diagnostic, DocPath, Model, Severity};
-
-/// A document that is not served as it is written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SkippedDocument {
-    /// Its key, without the dialect's prefix.
-    pub key: String,
-    /// Why.
-    pub reason: String,
-}
 
 /// The documents of a store, as they were read.
 pub struct IncrementalModel {
@@ -122,7 +114,7 @@ impl IncrementalModel {
             .chain(untranslated)
             .chain(lacks)
             .map(|(key, reason)| SkippedDocument {
-                key: key.clone(),
+                document: key.clone(),
                 reason,
             })
             .collect()
@@ -310,6 +302,16 @@ impl IncrementalModel {
             Kind::Secret | Kind::CostDecoration => {}
         }
         Ok(())
+    }
+}
+
+impl weir_dialect::IncrementalModel for IncrementalModel {
+    fn apply(&mut self, key: &str, value: Option<&[u8]>) {
+        Self::apply(self, key, value);
+    }
+
+    fn model(&mut self) -> (Model, Vec<SkippedDocument>) {
+        Self::model(self)
     }
 }
 

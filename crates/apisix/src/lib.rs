@@ -13,6 +13,7 @@
 //! environment.
 
 mod admin;
+mod dialect;
 mod document;
 mod errors;
 mod expiry;
@@ -21,17 +22,16 @@ pub mod metrics;
 mod plugins;
 mod prepare;
 mod schema;
+mod secrets;
 mod settings;
 mod translate;
 
-pub use admin::{
-    Admin, AdminOptions, Counters, HealthSource, Key, Keyring, NodeHealth, Role, SERVER_NAME, UpstreamHealth,
-    plugin_schemas,
-};
+pub use admin::{Admin, AdminOptions, Key, Keyring, Role, plugin_schemas};
+pub use dialect::{ApisixDialect, NAME};
 pub use document::recognises;
 pub use errors::ApisixErrorRenderer;
 pub use expiry::end_of;
-pub use incremental::{IncrementalModel, SkippedDocument};
+pub use incremental::IncrementalModel;
 pub use plugins::spellings;
 pub use prepare::{prepare, prepare_for_look};
 pub use settings::{

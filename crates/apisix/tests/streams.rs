@@ -131,7 +131,10 @@ fn a_store_is_served_likewise() {
     let names: Vec<_> = model.stream_routes.iter().map(|it| it.name.as_str()).collect();
     assert_eq!(names, ["a"]);
     assert_eq!(model.upstreams.len(), 1);
-    assert!(broken.iter().any(|it| it.key == "stream_routes/b"), "{broken:?}");
+    assert!(
+        broken.iter().any(|it| it.document == "stream_routes/b"),
+        "{broken:?}"
+    );
     stored.apply("stream_routes/a", None);
     assert!(stored.model().0.stream_routes.is_empty());
 }

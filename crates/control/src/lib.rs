@@ -13,4 +13,8 @@ pub mod listen;
 pub mod report;
 pub mod secrets;
 
+#[cfg(test)]
+#[path = "../tests/support/sample.rs"]
+mod sample;
+
 pub use commit::compact_periodically;

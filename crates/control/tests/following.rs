@@ -1,11 +1,13 @@
 //! Following a source: what is served in the end, how often something is, and what of it outlives the process.
 
+#[path = "support/sample.rs"]
+mod sample;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use weir_control::follow::{
-    self, Contact, DialectOptions, Documents, Engine, EngineEvent, Followed, Inputs, LastKnownGoodFile,
-    SourceEvent, State,
+    self, Contact, Documents, Engine, EngineEvent, Followed, Inputs, LastKnownGoodFile, SourceEvent, State,
 };
 use weir_control::secrets::Secrets;
 use weir_snapshot::PersistentState;
@@ -40,7 +42,7 @@ fn start(kept: Option<LastKnownGoodFile>) -> Running {
         purge: Box::new(|_| {}),
     };
     Running {
-        inputs: follow::start(engine, DialectOptions::default(), kept).expect("threads"),
+        inputs: follow::start(engine, sample::native(), kept).expect("threads"),
         followed,
         served,
         routes,

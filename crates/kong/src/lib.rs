@@ -16,8 +16,11 @@ pub mod plugins;
 pub mod schema;
 
 mod claims;
+mod dialect;
+mod secrets;
 mod translate;
 
+pub use dialect::{KongDialect, NAME};
 pub use errors::KongErrorRenderer;
 
 use weir_model::{Diagnostic, DocPath, Model};
@@ -54,7 +57,7 @@ pub struct Options {
 
 /// Whether this is a declarative document of Kong.
 pub fn recognises(document: &serde_json::Value) -> bool {
-    document.get("_format_version").is_some()
+    document.get(dialect::MARK).is_some()
 }
 
 /// Checks and translates a whole declarative document. Diagnostics beside the model are warnings, and resources

@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use tower::ServiceExt as _;
-use weir_kong::admin::{
-    AddressHealth, Admin, AdminOptions, HealthSource, HealthState, Listener, TargetHealth, UpstreamHealth,
+use weir_dialect::{
+    AddressHealth, CheckCounts, HealthSource, HealthState, Listener, TargetHealth, UpstreamHealth,
 };
+use weir_kong::admin::{Admin, AdminOptions};
 use weir_store::memory::MemoryStore;
 
 /// Knows of every upstream the same, and keeps the marks.
@@ -24,11 +25,15 @@ impl HealthSource for PluginSupport {
             port: 80,
             weight: 50,
             state,
+            checks: "healthy",
+            counts: CheckCounts::default(),
         };
         Some(UpstreamHealth {
             state: HealthState::Healthy,
             targets: vec![TargetHealth {
-                target: "a.test:80".to_owned(),
+                host: "a.test".to_owned(),
+                port: 80,
+                is_resolved: true,
                 addresses: vec![
                     address("127.0.0.1", HealthState::Unhealthy),
                     address("127.0.0.2", HealthState::Healthy),

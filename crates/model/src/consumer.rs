@@ -1,6 +1,6 @@
 //! Consumers: those who call, and the credentials by which plugins recognise them.
 
-use crate::{Dialect, is_default};
+use crate::{DialectName, is_default};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ pub struct Consumer {
     pub credentials: Vec<Credential>,
     /// Credentials are good on routes of the same dialect only.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub dialect: Dialect,
+    pub dialect: DialectName,
     /// Credentials are good for plugin instances of the same workspace only. Where there is one, `id` begins with its
     /// name and `/`. No text form says so: it is for those who share a store.
     #[serde(skip)]

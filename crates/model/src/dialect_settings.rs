@@ -1,6 +1,6 @@
 //! Settings of a dialect: what holds for all its routes, before and after one of them is found.
 
-use crate::Dialect;
+use crate::DialectName;
 use ipnet::IpNet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct DialectSettings {
     /// The dialect whose routes these settings are for.
     #[serde(default)]
-    pub dialect: Dialect,
+    pub dialect: DialectName,
     /// Where the client's address is read from in place of the connection's peer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub real_ip: Option<RealIp>,

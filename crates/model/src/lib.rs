@@ -16,6 +16,7 @@ mod acme;
 mod certificate;
 mod chain;
 mod consumer;
+mod dialect_name;
 mod dialect_settings;
 mod health;
 mod overlap;
@@ -33,6 +34,7 @@ pub use certificate::{Certificate, ClientCertificate, KeyPair, TlsVersion, Upstr
 pub use chain::{ChainStep, ConsumerTable, PluginInstance, PluginRef, RefusalOverride};
 pub use consumer::{Consumer, Credential};
 pub use diagnostic::{Diagnostic, DocPath, Severity};
+pub use dialect_name::DialectName;
 pub use dialect_settings::{DefaultCharset, DialectSettings, RealIp};
 pub use health::{
     ActiveChecks, ActiveHealthy, ActiveUnhealthy, HealthChecks, NoneHealthy, PassiveChecks, PassiveHealthy,
@@ -53,43 +55,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Which original a route answers like: the words, status codes and header spellings of its refusals.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Dialect {
-    /// RFC 9457 problem documents.
-    #[default]
-    Native,
-    /// As Kong answers.
-    Kong,
-    /// As Apache APISIX answers.
-    Apisix,
-}
-
-impl Dialect {
-    /// The number of dialects; dialects index small tables.
-    pub const COUNT: usize = 3;
-
-    /// The dialect's word in documents, logs and metrics.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Dialect::Native => "native",
-            Dialect::Kong => "kong",
-            Dialect::Apisix => "apisix",
-        }
-    }
-
-    /// Whether several credentials of a plugin may have the same key: the last one counts then.
-    pub fn keys_may_repeat(self) -> bool {
-        self == Dialect::Apisix
-    }
-
-    /// Whether configurations may name a consumer that there is not. Calls that need it are answered as failures.
-    pub fn consumers_may_be_missing(self) -> bool {
-        self != Dialect::Native
-    }
-}
-
 /// Everything one gateway serves. Lists keep the order of the document that they came from. What there may be very
 /// many of is shared between a model and the next one.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -100,7 +65,7 @@ pub struct Model {
     pub weir: u32,
     /// Whose words answer calls that match no route.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub dialect: Dialect,
+    pub dialect: DialectName,
     /// APIs that calls are forwarded to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub services: Vec<Arc<Service>>,

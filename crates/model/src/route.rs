@@ -1,6 +1,6 @@
 //! Routes: which calls go to which service, and what happens to them on the way.
 
-use crate::{ChainStep, Dialect, HostPattern, PathPattern, Predicate, Timeouts, is_default};
+use crate::{ChainStep, DialectName, HostPattern, PathPattern, Predicate, Timeouts, is_default};
 use ipnet::IpNet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ pub struct Route {
     pub name: String,
     /// Whose words answer this route's refusals.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub dialect: Dialect,
+    pub dialect: DialectName,
     /// The route takes calls for which any of these holds.
     #[serde(rename = "match")]
     pub matches: Vec<RouteMatch>,

@@ -1,6 +1,6 @@
 //! Stream routes: which connections and datagrams go to which service, below HTTP.
 
-use crate::{ChainStep, Dialect, is_default};
+use crate::{ChainStep, DialectName, is_default};
 use ipnet::IpNet;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -17,7 +17,7 @@ pub struct StreamRoute {
     pub name: String,
     /// Which original the route is served like.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub dialect: Dialect,
+    pub dialect: DialectName,
     /// Any of these protocols; empty: `tcp`, `tls` and `udp`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protocols: Vec<StreamProtocol>,

@@ -1,7 +1,7 @@
 //! Checks that need the whole model: names are unique and every reference leads somewhere.
 
 use crate::stream::is_server_name;
-use crate::{ChainStep, Diagnostic, Dialect, DocPath, Model, PluginRef, RouteTarget};
+use crate::{ChainStep, Diagnostic, DialectName, DocPath, Model, PluginRef, RouteTarget};
 use std::collections::HashSet;
 use std::hash::Hash;
 
@@ -186,7 +186,7 @@ impl Name for &str {
     }
 }
 
-impl Name for (Dialect, &str) {
+impl Name for (DialectName, &str) {
     fn text(&self) -> &str {
         self.1
     }

@@ -8,6 +8,7 @@ use crate::translate;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use weir_dialect::SkippedDocument;
 use weir_model::{Diagnostic, Model};
 
 /// The kinds of documents, each with the field that names its resources. They are the lists of a `weir.yaml`.
@@ -34,15 +35,6 @@ pub fn current_kind(name: &str) -> &str {
 
 /// The kind whose resources have no names in a `weir.yaml`; in a store they need one.
 const CERTIFICATES: &str = "certificates";
-
-/// A document that had to be left out.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SkippedDocument {
-    /// Its key, as it was applied.
-    pub key: String,
-    /// What is wrong with it.
-    pub reason: String,
-}
 
 /// The native documents of a store.
 #[derive(Default)]
@@ -78,7 +70,7 @@ impl IncrementalModel {
     pub fn model(&mut self) -> (Model, Vec<SkippedDocument>) {
         let broken = self.read.iter().filter_map(|(key, read)| {
             Some(SkippedDocument {
-                key: key.clone(),
+                document: key.clone(),
                 reason: read.as_ref().err()?.clone(),
             })
         });
@@ -93,6 +85,16 @@ impl IncrementalModel {
         let before = part(Bound::Unbounded, Bound::Excluded(key));
         let behind = part(Bound::Excluded(key), Bound::Unbounded);
         merged(before.chain(&changed).chain(behind))
+    }
+}
+
+impl weir_dialect::IncrementalModel for IncrementalModel {
+    fn apply(&mut self, key: &str, value: Option<&[u8]>) {
+        Self::apply(self, key, value);
+    }
+
+    fn model(&mut self) -> (Model, Vec<SkippedDocument>) {
+        Self::model(self)
     }
 }
 
@@ -201,7 +203,7 @@ mod tests {
         assert_eq!(model.certificates[0].names, ["shop.test"]);
         let reasons: Vec<String> = broken
             .iter()
-            .map(|it| format!("{}: {}", it.key, it.reason))
+            .map(|it| format!("{}: {}", it.document, it.reason))
             .collect();
         assert_eq!(reasons.len(), 4, "{reasons:?}");
         assert!(

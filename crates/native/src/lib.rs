@@ -19,6 +19,7 @@
 //! Unknown fields are errors, with a guess at what was meant. **What it is not**: it reads no file, and it
 //! does not check what needs the whole model (see [`translate`]).
 
+mod dialect;
 mod errors;
 pub mod incremental;
 mod print;
@@ -30,6 +31,7 @@ mod translate;
 mod wording;
 mod yaml;
 
+pub use dialect::{NativeDialect, PREFIX};
 pub use errors::NativeErrorRenderer;
 pub use incremental::IncrementalModel;
 pub use print::print;

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use weir_model::{
-    BalancingAlgorithm, ChainStep, Consumer, ConsumerTable, Credential, Dialect, ForwardedHeaders,
+    BalancingAlgorithm, ChainStep, Consumer, ConsumerTable, Credential, DialectName, ForwardedHeaders,
     GatewayHeader, GatewayHeaderValue, HashOn, HeaderMatch, HostPattern, KeepalivePool, Model, PathJoin,
     PathPattern, PathRewrite, PluginInstance, PluginRef, Predicate, Route, RouteMatch, RouteTarget, Scheme,
     Service, Target, Timeouts, Upstream, UpstreamHost, document,
@@ -254,7 +254,11 @@ fn route() -> impl Strategy<Value = Route> {
         Just(GatewayHeaderValue::RequestId)
     ];
     let stamp = (name(), stamp_value).prop_map(|(name, value)| GatewayHeader { name, value });
-    let dialect = prop_oneof![Just(Dialect::Native), Just(Dialect::Kong), Just(Dialect::Apisix)];
+    let dialect = prop_oneof![
+        Just(DialectName::NATIVE),
+        Just(DialectName::new("kong")),
+        Just(DialectName::new("apisix"))
+    ];
     (
         (name(), dialect, matches(), target),
         (path, host, forwarded, vec(stamp, 0..2)),
@@ -346,7 +350,7 @@ fn consumer() -> impl Strategy<Value = Consumer> {
             group,
             labels,
             credentials,
-            dialect: Dialect::Native,
+            dialect: DialectName::NATIVE,
             workspace: None,
         })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use weir_model::{Dialect, DocPath};
+use weir_model::{DialectName, DocPath};
 
 /// A consumer as compiled into a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -77,7 +77,7 @@ pub struct CredentialSource<'m> {
     /// Who it belongs to.
     pub identity: Identity,
     /// The dialect in which it is good.
-    pub dialect: Dialect,
+    pub dialect: DialectName,
     /// The workspace in which it is good.
     pub workspace: Option<&'m Arc<str>>,
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
-use weir_model::Dialect;
+use weir_model::DialectName;
 
 /// One call on its way through the gateway. A worker reuses exchanges, so a warm one allocates nothing.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ pub struct RouteInfo {
     /// The service's name.
     pub service: String,
     /// The route's dialect.
-    pub dialect: Dialect,
+    pub dialect: DialectName,
     /// What variables tell of it besides; see [`weir_model::Route::labels`].
     pub labels: BTreeMap<String, String>,
 }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use weir_model::diagnostic::PathStep;
-use weir_model::{Diagnostic, Dialect, DocPath, UpstreamHost};
+use weir_model::{Diagnostic, DialectName, DocPath, UpstreamHost};
 
 /// A plugin of the catalogue: a name, a configuration type, and how an instance is built from it.
 ///
@@ -193,7 +193,7 @@ impl Outcome {
 pub type CredentialIndexes = RefCell<HashMap<IndexSlot, Arc<dyn Any + Send + Sync>>>;
 
 /// Which index: its plugin, its name among the plugin's, the dialect and the workspace.
-pub type IndexSlot = (String, &'static str, Dialect, Option<Arc<str>>);
+pub type IndexSlot = (String, &'static str, DialectName, Option<Arc<str>>);
 
 /// The services that filters may send calls to, with the Host that each is told.
 pub type Destinations = RefCell<Vec<(String, UpstreamHost)>>;
@@ -203,13 +203,13 @@ pub struct BuildContext<'c> {
     /// Stable id of the instance. State kept outside of the snapshot belongs to it.
     pub instance_id: &'c str,
     /// The dialect of the chains in which the instance works.
-    pub dialect: Dialect,
+    pub dialect: DialectName,
     /// The workspace whose consumers it knows.
     pub workspace: Option<&'c Arc<str>>,
     /// All credentials of the configuration by plugin name.
     pub credentials: &'c HashMap<String, Vec<CredentialSource<'c>>>,
     /// All consumers of the dialect by id, for anonymous consumers.
-    pub consumers: &'c HashMap<(Dialect, String), Arc<crate::ConsumerIdentity>>,
+    pub consumers: &'c HashMap<(DialectName, String), Arc<crate::ConsumerIdentity>>,
     /// Credential indexes built so far for this snapshot.
     pub indexes: &'c CredentialIndexes,
     /// Where filters may send calls, in the order of the snapshot's list.

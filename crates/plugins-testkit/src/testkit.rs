@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
-use weir_model::{Diagnostic, Dialect, DocPath};
+use weir_model::{Diagnostic, DialectName, DocPath};
 use weir_plugin::{
     AuthFailure, BuildContext, CallRecord, ConsumerIdentity, CredentialSource, Exchange, Filter, Headers,
     Identity, Outcome, Plugin, RefusalKind,
@@ -102,12 +102,12 @@ pub fn build_with(
     config: &Value,
     credentials: &[(&str, Option<&str>, Value)],
 ) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
-    build_in(Dialect::Native, plugin, config, credentials)
+    build_in(DialectName::NATIVE, plugin, config, credentials)
 }
 
 /// [`build_with`] in a dialect of its own.
 pub fn build_in(
-    dialect: Dialect,
+    dialect: DialectName,
     plugin: &dyn Plugin,
     config: &Value,
     credentials: &[(&str, Option<&str>, Value)],

@@ -19,21 +19,27 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::watch;
-use weir_model::Dialect;
+use weir_model::DialectName;
 use weir_plugin::error_renderer;
 use weir_snapshot::Snapshot;
 use weir_telemetry::access_log::{AccessLog, AccessLogHandle};
 use weir_telemetry::metrics::{Registry, SeriesId};
 use weir_telemetry::redis::RedisStats;
 
-/// The dialect of each dialect, in the order of [`Dialect`].
+/// The error renderers of all dialects.
 #[derive(Clone)]
-pub struct ErrorRenderers(pub [Arc<dyn error_renderer::ErrorRenderer>; Dialect::COUNT]);
+pub struct ErrorRenderers {
+    /// Each with its dialect.
+    pub all: Vec<(DialectName, Arc<dyn error_renderer::ErrorRenderer>)>,
+    /// That of dialects that are not among them.
+    pub fallback: Arc<dyn error_renderer::ErrorRenderer>,
+}
 
 impl ErrorRenderers {
-    /// The dialect of a dialect.
-    pub fn get(&self, dialect: Dialect) -> &dyn error_renderer::ErrorRenderer {
-        self.0[dialect as usize].as_ref()
+    /// The error renderer of a dialect.
+    pub fn get(&self, dialect: DialectName) -> &dyn error_renderer::ErrorRenderer {
+        let found = self.all.iter().find(|(name, _)| *name == dialect);
+        found.map_or(&*self.fallback, |(_, renderer)| &**renderer)
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::Instant;
 use weir_http1::Framing;
 use weir_http1::body::BodyCursor;
 use weir_http1::request::RequestHead;
-use weir_model::Dialect;
+use weir_model::DialectName;
 use weir_plugin::uri::NormalForm;
 use weir_plugin::{Exchange, Headers, Refusal, RefusalKind, Reply};
 use weir_snapshot::{Action, Chain, DialectSettings, Route, RouteMatch, RouteTable, ServerTls};
@@ -36,7 +36,7 @@ pub struct RequestContext<'c> {
     pub worker: &'c Rc<Worker>,
     pub serving: &'c Rc<WorkerSnapshot>,
     /// Whose rules hold: the route table's that took the call.
-    pub dialect: Dialect,
+    pub dialect: DialectName,
     pub client: &'c mut Client,
     pub exchange: &'c mut Exchange,
     pub head: RequestHead,
@@ -242,7 +242,7 @@ impl<'c> RequestContext<'c> {
 
     /// Takes the call for one of this dialect: its rules for paths, and for who the client is. Says whether the path
     /// means anything by those rules.
-    fn enter_dialect(&mut self, dialect: Dialect) -> bool {
+    fn enter_dialect(&mut self, dialect: DialectName) -> bool {
         self.dialect = dialect;
         if let Some(headers) = self.as_sent.take() {
             self.exchange.request.headers = *headers;

@@ -34,12 +34,12 @@ pub use tls::{
 pub use upstream::{HashSource, Target, TargetState, Upstream, UpstreamBudget};
 
 use std::sync::Arc;
-use weir_model::Dialect;
+use weir_model::DialectName;
 
 /// All that a gateway serves, ready to be executed. Immutable; shared by all workers.
 pub struct Snapshot {
     /// Whose words answer calls that match no route.
-    pub dialect: Dialect,
+    pub dialect: DialectName,
     /// One table for each dialect that has routes, in the order in which the dialects first appear in the model.
     pub tables: Vec<RouteTable>,
     /// The routes, in the model's order.
@@ -53,8 +53,8 @@ pub struct Snapshot {
     pub unmatched: Chain,
     /// Where filters may send calls in place of their routes' own services.
     pub destinations: Vec<Forward>,
-    /// By dialect: what holds for all its calls, matched or not.
-    pub settings: [DialectSettings; Dialect::COUNT],
+    /// What holds for all calls of a dialect, matched or not; those of the others have nothing special.
+    pub settings: Vec<(DialectName, DialectSettings)>,
     /// What clients are shown over TLS.
     pub tls: ServerTls,
     /// How servers are met over TLS that belong to no service.
@@ -66,7 +66,9 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// What holds for all calls of this dialect.
-    pub fn settings(&self, dialect: Dialect) -> &DialectSettings {
-        &self.settings[dialect as usize]
+    pub fn settings(&self, dialect: DialectName) -> &DialectSettings {
+        static PLAIN: DialectSettings = DialectSettings::PLAIN;
+        let found = self.settings.iter().find(|(name, _)| *name == dialect);
+        found.map_or(&PLAIN, |(_, settings)| settings)
     }
 }

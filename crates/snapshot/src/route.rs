@@ -5,7 +5,7 @@ use crate::tls::ClientTls;
 use ipnet::IpNet;
 use std::net::IpAddr;
 use std::sync::Arc;
-use weir_model::{Dialect, GatewayHeaderValue, PathRewrite, Timeouts, UpstreamHost};
+use weir_model::{DialectName, GatewayHeaderValue, PathRewrite, Timeouts, UpstreamHost};
 use weir_plugin::RouteInfo;
 
 /// A route: what happens to the calls that it takes.
@@ -13,7 +13,7 @@ pub struct Route {
     /// What filters and conditions may know of it.
     pub facts: Arc<RouteInfo>,
     /// Whose words answer its refusals.
-    pub dialect: Dialect,
+    pub dialect: DialectName,
     /// Where its calls go.
     pub action: Action,
     /// Calls that are not over TLS are answered with this status.

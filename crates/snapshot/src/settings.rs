@@ -20,6 +20,15 @@ pub struct DialectSettings {
 }
 
 impl DialectSettings {
+    /// Nothing special.
+    pub const PLAIN: Self = Self {
+        real_ip: None,
+        answer_expect: false,
+        forwarded_from: None,
+        plain_header_names: false,
+        charset: None,
+    };
+
     /// Whether the `X-Forwarded-*` of this peer are believed.
     pub fn believes(trusted: &[IpNet], peer: IpAddr) -> bool {
         contains(trusted, peer)

@@ -6,7 +6,7 @@ use common::{call, model, registry, routes_of, snapshot};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use weir_model::Dialect;
+use weir_model::DialectName;
 use weir_plugin::{ConsumerIdentity, Identity};
 use weir_snapshot::{Action, Chain, PersistentState, Snapshot, compile};
 
@@ -237,7 +237,7 @@ fn tables_replace_instances_for_consumers() {
         assert_eq!(found, wanted, "{route} {consumer:?}");
     }
     let shared = [0, 1].map(|route: usize| snapshot.routes[route].dialect);
-    assert_eq!(shared, [Dialect::Native, Dialect::Kong]);
+    assert_eq!(shared, [DialectName::NATIVE, DialectName::new("kong")]);
 }
 
 #[test]

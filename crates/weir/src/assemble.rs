@@ -1,10 +1,10 @@
 //! From what files say to what is served: secrets in the place of references, then the compile.
 
 use crate::certificates;
-use crate::dialects::FileKind;
 use crate::guards;
 use crate::load::{Findings, Source};
-use weir_control::secrets::{Fate, Policy, SecretSyntax, Secrets, Unresolved};
+use weir_control::secrets::{Cache, Fate, Policy, Secrets, Unresolved};
+use weir_dialect::{DialectName, DialectSet};
 use weir_model::{Model, Severity};
 use weir_plugin::Registry;
 use weir_snapshot::{PersistentState, Snapshot};
@@ -12,6 +12,7 @@ use weir_snapshot::{PersistentState, Snapshot};
 /// Makes what is served of what the files say together.
 pub struct Assembler<'l> {
     pub sources: &'l [Source],
+    pub dialects: &'l DialectSet,
     pub registry: &'l Registry,
     pub carry: &'l PersistentState,
 }
@@ -21,15 +22,15 @@ impl Assembler<'_> {
     pub fn compile(
         &self,
         merged: Model,
-        parts: Vec<(FileKind, Model)>,
+        parts: Vec<(DialectName, Model)>,
         policy: Policy,
         findings: &mut Findings,
     ) -> Option<(Model, Snapshot)> {
         let written = (policy == Policy::Look).then(|| parts.clone());
-        let (resolved, unresolved) = resolve(parts, policy);
+        let (resolved, unresolved) = resolve(self.dialects, parts, policy);
         let mut is_refused = false;
         for (dialect, it) in &unresolved {
-            let severity = gravity(*dialect, it.fate, policy);
+            let severity = gravity(self.dialects, *dialect, it.fate, policy);
             is_refused |= severity == Severity::Error;
             let word = match severity {
                 Severity::Warning => "warning",
@@ -48,7 +49,7 @@ impl Assembler<'_> {
                 warnings.extend(certificates::warnings(&snapshot.tls));
                 warnings.extend(guards::warnings(&merged));
                 for found in warnings {
-                    findings.add_compiled(self.sources, found, &merged);
+                    findings.add_compiled(self.dialects, self.sources, found, &merged);
                 }
                 return Some((merged, snapshot));
             }
@@ -56,40 +57,44 @@ impl Assembler<'_> {
         };
         // A secret may have to look like one. Where it is not there, the rest is looked at without what needs it.
         if let Some(parts) = written.filter(|_| !unresolved.is_empty()) {
-            let (rest, _) = resolve(parts, Policy::Serve);
+            let (rest, _) = resolve(self.dialects, parts, Policy::Serve);
             if let Ok((snapshot, _)) = weir_snapshot::compile(&rest, self.registry, self.carry) {
                 return Some((rest, snapshot));
             }
         }
         for found in found {
-            findings.add_compiled(self.sources, found, &merged);
+            findings.add_compiled(self.dialects, self.sources, found, &merged);
         }
         None
     }
 }
 
 /// Puts values in the place of references, by the forms that each dialect has for them.
-fn resolve(parts: Vec<(FileKind, Model)>, policy: Policy) -> (Model, Vec<(FileKind, Unresolved)>) {
+fn resolve(
+    dialects: &DialectSet,
+    parts: Vec<(DialectName, Model)>,
+    policy: Policy,
+) -> (Model, Vec<(DialectName, Unresolved)>) {
     let mut resolved = Model::default();
     let mut unresolved = Vec::new();
     for (dialect, mut model) in parts {
-        let forms = match dialect {
-            FileKind::Native => SecretSyntax::All,
-            FileKind::Kong => SecretSyntax::Kong,
-            FileKind::Apisix => SecretSyntax::Apisix,
-        };
-        let found = Secrets::default().resolve_by(forms, policy, &mut model);
+        let mut secrets = Secrets::new(dialects, Cache::default());
+        let found = secrets.resolve_by(Some(dialect), policy, &mut model);
         unresolved.extend(found.into_iter().map(|it| (dialect, it)));
         resolved.merge(model);
     }
     (resolved, unresolved)
 }
 
-/// How bad it is that something refers to nothing. APISIX goes on without a credential or a certificate.
-fn gravity(dialect: FileKind, fate: Fate, policy: Policy) -> Severity {
-    match (fate, policy, dialect) {
-        (Fate::AsText, ..) | (Fate::Aside, Policy::Look, _) => Severity::Warning,
-        (Fate::Aside, _, FileKind::Apisix) => Severity::Dropped,
+/// How bad it is that something refers to nothing. Some originals go on without a credential or a certificate.
+fn gravity(dialects: &DialectSet, dialect: DialectName, fate: Fate, policy: Policy) -> Severity {
+    let leaves_out = || {
+        let dialect = dialects.get(dialect);
+        dialect.is_some_and(|it| it.file_form().leaves_out_unresolved)
+    };
+    match (fate, policy) {
+        (Fate::AsText, _) | (Fate::Aside, Policy::Look) => Severity::Warning,
+        (Fate::Aside, Policy::Serve) if leaves_out() => Severity::Dropped,
         _ => Severity::Error,
     }
 }

@@ -1,35 +1,72 @@
-//! The dialects , side by side: which one a text is for, and how it is read.
+//! The list of dialects, and how a text is read: which one it is for, and what it says.
 
-use crate::args::RouterArgs;
+use crate::args::{ApisixConfig, ManagementArgs, RouterArgs};
 use serde_json::Value;
 use std::borrow::Cow;
+use std::sync::Arc;
+use weir_apisix::ApisixDialect;
 use weir_control::secrets::Policy;
-use weir_model::{Diagnostic, Dialect, Model, Severity, document};
-use weir_native::NativeErrorRenderer;
-use weir_plugin::error_renderer;
+use weir_dialect::{Dialect, DialectName, DialectSet, KeyRole, Prepared, Purpose};
+use weir_kong::KongDialect;
+use weir_model::{Diagnostic, Model, Severity, document};
+use weir_native::NativeDialect;
+use weir_plugin::error_renderer::ErrorRenderer;
 
-/// For those who meant another kind of file.
-const TAKEN_FOR_APISIX: &str =
-    "(taken for an apisix.yaml, because it has neither the key 'weir' nor '_format_version')";
+/// What a program knows of its Admin APIs beside the settings of routers.
+#[derive(Debug, Clone, Default)]
+pub struct AdminSettings {
+    /// Whether Kong's Admin API has `/config`, whatever holds the configuration.
+    pub has_kong_config: bool,
+    /// Keys of APISIX's Admin API.
+    pub apisix_keys: Vec<(String, KeyRole)>,
+}
 
-/// The dialect that a document comes through.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileKind {
-    /// `weir.yaml`.
-    Native,
-    /// `kong.yml`.
-    Kong,
-    /// `apisix.yaml`.
-    Apisix,
+impl AdminSettings {
+    /// What the flags say.
+    pub fn of(args: &ManagementArgs, has_kong_config: bool) -> Self {
+        let admin = args.apisix_admin_key.iter().map(|key| (key, KeyRole::Admin));
+        let viewer = args.apisix_viewer_key.iter().map(|key| (key, KeyRole::Viewer));
+        Self {
+            has_kong_config,
+            apisix_keys: admin
+                .chain(viewer)
+                .map(|(key, role)| (key.clone(), role))
+                .collect(),
+        }
+    }
+}
+
+/// All dialects, in the order in which their routes are looked through. A further one is a line here.
+pub fn all(routers: RouterArgs, admin: AdminSettings) -> DialectSet {
+    DialectSet::new(vec![
+        Arc::new(KongDialect {
+            options: routers.kong(),
+            has_config: admin.has_kong_config,
+        }),
+        Arc::new(ApisixDialect {
+            options: routers.apisix(),
+            keys: admin.apisix_keys,
+            warnings: routers
+                .apisix_config
+                .map_or(&[][..], ApisixConfig::warnings)
+                .to_vec(),
+        }),
+        Arc::new(NativeDialect),
+    ])
+}
+
+/// The same, to read files.
+pub fn of_files(routers: RouterArgs) -> DialectSet {
+    all(routers, AdminSettings::default())
 }
 
 /// A text as its dialect reads it.
 pub struct Reading<'t> {
     /// The dialect.
-    pub dialect: FileKind,
+    pub dialect: DialectName,
     /// The text in which the findings' places are.
     pub text: Cow<'t, str>,
-    /// The document; `Null` where the text is no YAML.
+    /// The document; `Null` if the text is no YAML.
     pub document: Value,
     /// What it says, unless it is refused.
     pub model: Option<Model>,
@@ -39,100 +76,138 @@ pub struct Reading<'t> {
     has_stand_ins: bool,
 }
 
-/// What stands in a text for variables that are not set: a number where one is wanted, a name where a text is.
-const STAND_INS: [&str; 2] = ["1", "unset"];
-
-/// Reads a text through the dialect that it is for. For a look, what stands for variables that are not set is what less is
-/// wrong with.
-pub fn read(text: &str, routers: RouterArgs, policy: Policy) -> Reading<'_> {
-    let faults = |reading: &Reading<'_>| {
-        let findings = reading.findings.iter();
-        findings.filter(|it| it.severity > Severity::Warning).count()
-    };
-    let first = read_with(text, routers, policy, STAND_INS[0]);
-    if !first.has_stand_ins || faults(&first) == 0 {
-        return first;
-    }
-    let second = read_with(text, routers, policy, STAND_INS[1]);
-    match faults(&second) < faults(&first) {
-        true => second,
-        false => first,
-    }
-}
-
-fn read_with<'t>(text: &'t str, routers: RouterArgs, policy: Policy, stand_in: &str) -> Reading<'t> {
-    let parsed = document::parse_noting_repeats(text);
-    let dialect = match &parsed {
-        Ok((document, _)) => kind_of_document(document),
-        Err(_) => door_of_broken(text),
-    };
-    let mut unset = Vec::new();
-    let parsed = match dialect {
-        FileKind::Native | FileKind::Kong => parsed.map(|parsed| (Cow::Borrowed(text), parsed)),
-        // Its own layer of variables comes before YAML.
-        FileKind::Apisix => prepare(text, policy, stand_in, &mut unset)
-            .map_err(|found| Diagnostic {
-                message: format!("{} {TAKEN_FOR_APISIX}", found.message),
-                ..found
-            })
-            .and_then(|prepared| {
-                let parsed = document::parse_noting_repeats(&prepared)?;
-                Ok((Cow::Owned(prepared), parsed))
-            }),
-    };
-    let (text, (document, mut findings)) = match parsed {
-        Ok(parsed) => parsed,
-        Err(found) => {
-            return Reading {
-                dialect,
-                text: Cow::Borrowed(text),
-                document: Value::Null,
-                model: None,
-                findings: vec![found],
-                has_stand_ins: !unset.is_empty(),
-            };
-        }
-    };
-    let has_stand_ins = !unset.is_empty();
-    findings.extend(unset);
-    if dialect == FileKind::Native {
-        // The originals take the last of repeated keys, and so do their dialects. Here it is a mistake: a list of
-        // plugins would be gone, and with it the access check in it.
-        for found in &mut findings {
-            found.severity = Severity::Error;
-        }
-    }
-    Reading {
-        has_stand_ins,
-        ..understand(dialect, text, document, findings, routers)
-    }
-}
-
-/// Reads a text that an Admin API has put in the place of a file. Its original knows no variables in it.
-pub fn read_replacement(dialect: FileKind, text: &str, routers: RouterArgs) -> Reading<'_> {
-    match document::parse_noting_repeats(text) {
-        Ok((document, findings)) => understand(dialect, Cow::Borrowed(text), document, findings, routers),
-        Err(found) => Reading {
+impl Reading<'_> {
+    fn refused(dialect: DialectName, text: &str, found: Diagnostic) -> Reading<'_> {
+        Reading {
             dialect,
             text: Cow::Borrowed(text),
             document: Value::Null,
             model: None,
             findings: vec![found],
             has_stand_ins: false,
-        },
+        }
     }
 }
 
-fn understand(
-    dialect: FileKind,
-    text: Cow<'_, str>,
+/// What stands in a text for variables that are not set: a number if one is wanted, a name if a text is.
+const STAND_INS: [&str; 2] = ["1", "unset"];
+
+/// Reads a text through the dialect that it is for. For a look, what stands for variables that are not set is what less is
+/// wrong with.
+pub fn read<'t>(dialects: &DialectSet, text: &'t str, policy: Policy) -> Reading<'t> {
+    let faults = |reading: &Reading<'_>| {
+        let findings = reading.findings.iter();
+        findings.filter(|it| it.severity > Severity::Warning).count()
+    };
+    let first = read_with(dialects, text, policy, STAND_INS[0]);
+    if !first.has_stand_ins || faults(&first) == 0 {
+        return first;
+    }
+    let second = read_with(dialects, text, policy, STAND_INS[1]);
+    if faults(&second) < faults(&first) {
+        second
+    } else {
+        first
+    }
+}
+
+fn read_with<'t>(dialects: &DialectSet, text: &'t str, policy: Policy, stand_in: &str) -> Reading<'t> {
+    let parsed = document::parse_noting_repeats(text);
+    let dialect = match &parsed {
+        Ok((document, _)) => dialects.of_document(document),
+        Err(_) => dialects.of_text(text),
+    };
+    let Some(dialect) = dialect else {
+        let name = DialectName::default();
+        return Reading::refused(
+            name,
+            text,
+            Diagnostic::error(weir_model::DocPath::root(), "no dialect has such files"),
+        );
+    };
+    let purpose = Purpose {
+        environment: &|name| std::env::var(name).ok(),
+        stand_in: (policy == Policy::Look).then_some(stand_in),
+    };
+    let told = |found: Diagnostic| Diagnostic {
+        message: format!("{}{}", found.message, taken_for(dialects, &**dialect)),
+        ..found
+    };
+    let prepared = dialect.prepare(text, &purpose).map_err(told);
+    let prepared = prepared.and_then(|prepared| {
+        let parsed = match &prepared.text {
+            Cow::Borrowed(_) => parsed?,
+            Cow::Owned(text) => document::parse_noting_repeats(text)?,
+        };
+        Ok((prepared, parsed))
+    });
+    let (Prepared { text, unset }, (document, mut findings)) = match prepared {
+        Ok(prepared) => prepared,
+        Err(found) => return Reading::refused(dialect.name(), text, found),
+    };
+    let has_stand_ins = !unset.is_empty();
+    findings.extend(unset);
+    if dialect.file_form().refuses_repeated_keys {
+        for found in &mut findings {
+            found.severity = Severity::Error;
+        }
+    }
+    Reading {
+        has_stand_ins,
+        ..understand(dialects, &**dialect, text, document, findings)
+    }
+}
+
+/// For those who meant another kind of file: why a text was taken for one of a dialect that has no marks.
+fn taken_for(dialects: &DialectSet, dialect: &dyn Dialect) -> String {
+    let form = dialect.file_form();
+    if !form.marks.is_empty() {
+        return String::new();
+    }
+    let mut marks: Vec<String> = dialects
+        .iter()
+        .flat_map(|it| it.file_form().marks)
+        .map(|mark| format!("'{mark}'"))
+        .collect();
+    marks.reverse();
+    format!(
+        " (taken for an {}, because it has neither the key {})",
+        form.name,
+        marks.join(" nor ")
+    )
+}
+
+/// Reads a text that an Admin API has put in the place of a file. Its original knows no variables in it.
+pub fn read_replacement<'t>(dialects: &DialectSet, name: DialectName, text: &'t str) -> Reading<'t> {
+    let parsed = document::parse_noting_repeats(text);
+    match (parsed, dialects.get(name)) {
+        (Ok((document, findings)), Some(dialect)) => {
+            understand(dialects, &**dialect, Cow::Borrowed(text), document, findings)
+        }
+        (Err(found), _) => Reading::refused(name, text, found),
+        (Ok(_), None) => {
+            let message = format!("no dialect is named '{name}'");
+            Reading::refused(
+                name,
+                text,
+                Diagnostic::error(weir_model::DocPath::root(), message),
+            )
+        }
+    }
+}
+
+fn understand<'t>(
+    dialects: &DialectSet,
+    dialect: &dyn Dialect,
+    text: Cow<'t, str>,
     document: Value,
     mut findings: Vec<Diagnostic>,
-    routers: RouterArgs,
-) -> Reading<'_> {
-    let model = match translate(dialect, &document, routers) {
+) -> Reading<'t> {
+    let model = match dialect.translate(&document) {
         Ok((model, found)) => {
             findings.extend(found);
+            let unknown = dialects.unknown_names(&model).into_iter();
+            findings.extend(unknown.map(|found| dialect.locate(&document, found).unwrap_or_else(|it| it)));
             let is_refused = findings.iter().any(|found| found.severity == Severity::Error);
             (!is_refused).then_some(model)
         }
@@ -142,7 +217,7 @@ fn understand(
         }
     };
     Reading {
-        dialect,
+        dialect: dialect.name(),
         text,
         document,
         model,
@@ -151,75 +226,10 @@ fn understand(
     }
 }
 
-fn translate(
-    dialect: FileKind,
-    document: &Value,
-    routers: RouterArgs,
-) -> Result<(Model, Vec<Diagnostic>), Vec<Diagnostic>> {
-    match dialect {
-        FileKind::Native => weir_native::translate(document),
-        FileKind::Kong => weir_kong::translate(document, &routers.kong()),
-        FileKind::Apisix => weir_apisix::translate(document, &routers.apisix()),
-    }
-}
-
-/// For a look, variables that are not set are told of, and nothing more.
-fn prepare(
-    text: &str,
-    policy: Policy,
-    stand_in: &str,
-    unset: &mut Vec<Diagnostic>,
-) -> Result<String, Diagnostic> {
-    match policy {
-        Policy::Serve => weir_apisix::prepare(text, &environment),
-        Policy::Look => {
-            let (filled, warnings) = weir_apisix::prepare_for_look(text, &environment, stand_in)?;
-            *unset = warnings;
-            Ok(filled)
-        }
-    }
-}
-
-fn environment(name: &str) -> Option<String> {
-    std::env::var(name).ok()
-}
-
-/// The words in which routes of this dialect refuse calls.
-pub fn renderer(dialect: Dialect) -> &'static dyn error_renderer::ErrorRenderer {
-    match dialect {
-        Dialect::Native => &NativeErrorRenderer,
-        Dialect::Kong => &weir_kong::KongErrorRenderer,
-        Dialect::Apisix => &weir_apisix::ApisixErrorRenderer,
-    }
-}
-
-fn kind_of_document(document: &Value) -> FileKind {
-    if weir_native::recognises(document) {
-        FileKind::Native
-    } else if weir_kong::recognises(document) {
-        FileKind::Kong
-    } else {
-        FileKind::Apisix
-    }
-}
-
-/// For a text that is no YAML (yet): by the keys at its left margin, so that its mistake is told in the right
-/// terms.
-fn door_of_broken(text: &str) -> FileKind {
-    let has_key = |name: &str| {
-        text.lines().any(|line| {
-            let key = line.trim_start_matches(['{', '"', '\'']);
-            key.strip_prefix(name)
-                .is_some_and(|rest| rest.trim_start_matches(['"', '\'', ' ']).starts_with(':'))
-        })
-    };
-    if has_key("weir") {
-        FileKind::Native
-    } else if has_key("_format_version") {
-        FileKind::Kong
-    } else {
-        FileKind::Apisix
-    }
+/// The words in which routes of a dialect refuse calls.
+pub fn renderer(dialects: &DialectSet, name: DialectName) -> Arc<dyn ErrorRenderer> {
+    let found = dialects.get(name);
+    found.map_or_else(|| NativeDialect.error_renderer(), |it| it.error_renderer())
 }
 
 #[cfg(test)]
@@ -229,22 +239,29 @@ mod tests {
     #[test]
     fn documents_are_recognised_by_their_content() {
         for (text, dialect) in [
-            ("weir: 1\n", FileKind::Native),
-            ("# comment\n\"weir\": 1\n", FileKind::Native),
-            ("weir: 1\nroutes: [\n", FileKind::Native),
-            ("_format_version: '3.0'\n", FileKind::Kong),
-            ("{\"_format_version\": \"3.0\", \"services\": []}", FileKind::Kong),
-            ("_format_version : '3.0'\nservices: ]\n", FileKind::Kong),
-            ("routes:\n- uri: /\n#END\n", FileKind::Apisix),
-            ("routes:\n- uri: ${{X}}]\n  weir: 1\n#END\n", FileKind::Apisix),
-            ("", FileKind::Apisix),
+            ("weir: 1\n", DialectName::NATIVE),
+            ("# comment\n\"weir\": 1\n", DialectName::NATIVE),
+            ("weir: 1\nroutes: [\n", DialectName::NATIVE),
+            ("_format_version: '3.0'\n", weir_kong::NAME),
+            (
+                "{\"_format_version\": \"3.0\", \"services\": []}",
+                weir_kong::NAME,
+            ),
+            ("_format_version : '3.0'\nservices: ]\n", weir_kong::NAME),
+            ("routes:\n- uri: /\n#END\n", weir_apisix::NAME),
+            ("routes:\n- uri: ${{X}}]\n  weir: 1\n#END\n", weir_apisix::NAME),
+            ("", weir_apisix::NAME),
         ] {
             let routers = RouterArgs {
                 kong_router: crate::args::KongRouter::TraditionalCompatible,
                 apisix_router: None,
                 apisix_config: None,
             };
-            assert_eq!(read(text, routers, Policy::Serve).dialect, dialect, "{text}");
+            assert_eq!(
+                read(&of_files(routers), text, Policy::Serve).dialect,
+                dialect,
+                "{text}"
+            );
         }
     }
 }

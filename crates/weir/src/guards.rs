@@ -7,8 +7,8 @@
 
 use std::collections::HashMap;
 use weir_model::{
-    ChainStep, Diagnostic, Dialect, DocPath, HostPattern, Model, PathPattern, PluginRef, Route, RouteMatch,
-    RouteTarget, TemplatePart,
+    ChainStep, Diagnostic, DialectName, DocPath, HostPattern, Model, PathPattern, PluginRef, Route,
+    RouteMatch, RouteTarget, TemplatePart,
 };
 
 /// Plugins that keep callers out.
@@ -45,7 +45,7 @@ pub fn warnings(model: &Model) -> Vec<Diagnostic> {
     for (index, route) in model.routes.iter().enumerate() {
         let of_route = guards(route);
         if of_route.is_empty() {
-            for found in (route.matches.iter()).filter(|_| route.dialect != Dialect::Native) {
+            for found in (route.matches.iter()).filter(|_| route.dialect != DialectName::NATIVE) {
                 if let Some(start) = start_of(&found.path) {
                     open.entry(start).or_default().push((index, route, found));
                 }
@@ -73,10 +73,11 @@ pub fn warnings(model: &Model) -> Vec<Diagnostic> {
     told
 }
 
-fn message(path: &str, dialect: Dialect, guarded: &str, guards: &[&str]) -> String {
-    let spellings = match dialect {
-        Dialect::Apisix => format!("{path}%252Fx and {path};x"),
-        Dialect::Kong | Dialect::Native => format!("{path}%2Fx and {path};x"),
+fn message(path: &str, dialect: DialectName, guarded: &str, guards: &[&str]) -> String {
+    let spellings = if dialect == weir_apisix::NAME {
+        format!("{path}%252Fx and {path};x")
+    } else {
+        format!("{path}%2Fx and {path};x")
     };
     format!(
         "it takes calls for {spellings}, which a server may read as {path}, past {} of route '{guarded}'",

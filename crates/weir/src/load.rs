@@ -1,12 +1,13 @@
 //! From files to what is served: read, translate, merge, compile; with every finding at its place in a file.
 
-use crate::args::{ApisixConfig, RouterArgs};
+use crate::args::RouterArgs;
 use crate::assemble::Assembler;
-use crate::dialects::{self, FileKind};
+use crate::dialects;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use weir_control::secrets::Policy;
+use weir_dialect::{DialectName, DialectSet};
 use weir_model::diagnostic::PathStep;
 use weir_model::{Diagnostic, DocPath, Model, Severity};
 use weir_plugin::Registry;
@@ -32,7 +33,7 @@ pub struct Source {
     /// Its text.
     pub text: String,
     /// The dialect that it came through.
-    pub dialect: FileKind,
+    pub dialect: DialectName,
     document: Value,
     /// How many resources of each kind in the merged model come from the files before, and how many from this.
     extents: Vec<(&'static str, usize, usize)>,
@@ -65,7 +66,7 @@ pub struct Replaced {
     /// The file.
     pub file: PathBuf,
     /// The dialect that the text comes through.
-    pub dialect: FileKind,
+    pub dialect: DialectName,
     /// The text.
     pub text: Arc<str>,
 }
@@ -82,6 +83,8 @@ impl Replaced {
 
 /// A configuration as it was loaded.
 pub struct Loaded {
+    /// The dialects of the files.
+    dialects: DialectSet,
     /// The files, in the order in which they were given.
     pub sources: Vec<Source>,
     /// What they say together, and its compiled form; `None` when something refuses it.
@@ -94,13 +97,19 @@ pub struct Loaded {
 
 impl Loaded {
     /// What a store holds, which has no places in files.
-    pub fn of_store(model: Model, snapshot: Snapshot, findings: Vec<Finding>) -> Self {
+    pub fn of_store(dialects: DialectSet, model: Model, snapshot: Snapshot, findings: Vec<Finding>) -> Self {
         Self {
+            dialects,
             sources: Vec::new(),
             good: Some((model, snapshot)),
             findings,
             not_shown: 0,
         }
+    }
+
+    /// The dialects of the files.
+    pub fn dialects(&self) -> &DialectSet {
+        &self.dialects
     }
 
     /// The gravest finding; `None`: there is none.
@@ -119,7 +128,11 @@ impl Loaded {
 
     /// Where a resource of the merged model stands: the file and, where it can be found out, the line.
     pub fn place_of(&self, path: &DocPath) -> Option<String> {
-        let located = locate(&self.sources, Diagnostic::warning(path.clone(), ""))?;
+        let located = locate(
+            &self.dialects,
+            &self.sources,
+            Diagnostic::warning(path.clone(), ""),
+        )?;
         let line = located
             .is_in_document
             .then(|| weir_model::document::line_of(&located.source.text, &located.diagnostic.path))
@@ -161,16 +174,17 @@ pub fn load_replaced(
     let mut findings = Findings::default();
     let mut parts = Some(Vec::new());
     let mut merged = Model::default();
-    for warning in routers.apisix_config.map_or(&[][..], ApisixConfig::warnings) {
-        findings.push(Severity::Warning, || warning.clone());
+    let dialects = &dialects::of_files(routers);
+    for warning in dialects.iter().flat_map(|it| it.warnings()) {
+        findings.push(Severity::Warning, || warning);
     }
     for file in files {
         let text;
         let reading = match replaced.iter().find(|it| it.file == *file) {
-            Some(replaced) => dialects::read_replacement(replaced.dialect, &replaced.text, routers),
+            Some(replaced) => dialects::read_replacement(dialects, replaced.dialect, &replaced.text),
             None => {
                 text = read_file(file)?;
-                dialects::read(&text, routers, policy)
+                dialects::read(dialects, &text, policy)
             }
         };
         let mut source = Source {
@@ -191,12 +205,12 @@ pub fn load_replaced(
             }
             _ => parts = None,
         }
-        if let Some(message) = stands_alone(source.dialect)
+        if let Some(message) = stands_alone(dialects, source.dialect)
             && sources
                 .iter()
                 .any(|other: &Source| other.dialect == source.dialect)
         {
-            findings.add(&source, &Diagnostic::error(DocPath::root(), message));
+            findings.add(&source, &Diagnostic::error(DocPath::root(), &message));
             parts = None;
         }
         sources.push(source);
@@ -204,12 +218,14 @@ pub fn load_replaced(
     let good = parts.and_then(|parts| {
         let assembler = Assembler {
             sources: &sources,
+            dialects,
             registry,
             carry,
         };
         assembler.compile(merged, parts, policy, &mut findings)
     });
     Ok(Loaded {
+        dialects: dialects.clone(),
         sources,
         good,
         findings: findings.shown,
@@ -219,12 +235,15 @@ pub fn load_replaced(
 
 /// What is to be said when there are two files of a dialect whose original knows one file only. What holds globally in
 /// one (an access check, say) would silently not hold for the routes of the other.
-fn stands_alone(dialect: FileKind) -> Option<&'static str> {
-    match dialect {
-        FileKind::Native => None,
-        FileKind::Kong => Some("several kong.yml files cannot be served together: put them into one"),
-        FileKind::Apisix => Some("several apisix.yaml files cannot be served together: put them into one"),
-    }
+fn stands_alone(dialects: &DialectSet, dialect: DialectName) -> Option<String> {
+    let form = dialects.get(dialect)?.file_form();
+    let message = || {
+        format!(
+            "several {} files cannot be served together: put them into one",
+            form.name
+        )
+    };
+    (!form.may_be_several).then(message)
 }
 
 fn read_file(file: &Path) -> Result<String, Unreadable> {
@@ -265,7 +284,7 @@ struct Located<'s> {
     is_in_document: bool,
 }
 
-fn locate(sources: &[Source], diagnostic: Diagnostic) -> Option<Located<'_>> {
+fn locate<'s>(dialects: &DialectSet, sources: &'s [Source], diagnostic: Diagnostic) -> Option<Located<'s>> {
     let (source, local) = match diagnostic.path.0.as_slice() {
         [PathStep::Field(list), PathStep::Index(index), rest @ ..] => {
             let (source, before) = sources
@@ -288,17 +307,14 @@ fn locate(sources: &[Source], diagnostic: Diagnostic) -> Option<Located<'_>> {
         path: local,
         ..diagnostic
     };
-    Some(match source.dialect {
-        FileKind::Native => Located {
-            diagnostic: weir_native::locate(&source.document, local),
-            source,
-            is_in_document: true,
-        },
-        FileKind::Kong | FileKind::Apisix => Located {
-            source,
-            diagnostic: local,
-            is_in_document: false,
-        },
+    let (diagnostic, is_in_document) = match dialects.locate(source.dialect, &source.document, local) {
+        Ok(found) => (found, true),
+        Err(found) => (found, false),
+    };
+    Some(Located {
+        source,
+        diagnostic,
+        is_in_document,
     })
 }
 
@@ -315,10 +331,16 @@ impl Findings {
     }
 
     /// A finding about the merged model.
-    pub fn add_compiled(&mut self, sources: &[Source], found: Diagnostic, model: &Model) {
+    pub fn add_compiled(
+        &mut self,
+        dialects: &DialectSet,
+        sources: &[Source],
+        found: Diagnostic,
+        model: &Model,
+    ) {
         let severity = found.severity;
         let name = name_of(&found.path, model);
-        match locate(sources, found) {
+        match locate(dialects, sources, found) {
             Some(located) if located.is_in_document => self.add(located.source, &located.diagnostic),
             Some(Located {
                 source, diagnostic, ..

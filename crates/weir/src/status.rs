@@ -17,6 +17,7 @@ use tokio::net::TcpListener;
 use weir_control::acme::AcmeStatus;
 use weir_control::follow::{Contact, Followed};
 use weir_control::listen::{self, Bounds};
+use weir_dialect::{DialectName, Revisions};
 use weir_plugins::prometheus::MetricRegistry;
 use weir_proxy::{Gateway, StreamListen};
 use weir_snapshot::{Snapshot, StreamTransport};
@@ -30,8 +31,8 @@ pub struct Status {
     followed: OnceLock<Followed>,
     /// How it stands with certificates that authorities sign on demand, where this process may get them.
     acme: OnceLock<AcmeStatus>,
-    /// APISIX's Admin API, where it is served.
-    apisix: OnceLock<Arc<weir_apisix::Admin>>,
+    /// The revisions that metrics tell of Admin APIs, by dialect.
+    revisions: Mutex<Vec<(DialectName, Arc<dyn Revisions>)>>,
     metrics: Arc<Registry>,
     is_draining: AtomicBool,
     /// Whether Admin APIs wait for their first read of the store.
@@ -60,7 +61,7 @@ impl Status {
             gateway: OnceLock::new(),
             followed: OnceLock::new(),
             acme: OnceLock::new(),
-            apisix: OnceLock::new(),
+            revisions: Mutex::default(),
             metrics,
             is_draining: AtomicBool::new(false),
             awaits_admin: AtomicBool::new(false),
@@ -84,15 +85,18 @@ impl Status {
         Some(followed.state().contact == Contact::Following)
     }
 
-    /// APISIX's Admin API, where it is served.
-    pub fn apisix(&self) -> Option<&weir_apisix::Admin> {
-        self.apisix.get().map(Arc::as_ref)
+    /// The revisions that metrics tell of the Admin API of a dialect.
+    pub fn revisions(&self, dialect: DialectName) -> Vec<(&'static str, u64)> {
+        let known = self.revisions.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = known.iter().find(|(name, _)| *name == dialect).cloned();
+        drop(known);
+        found.map_or(Vec::new(), |(_, revisions)| revisions.revisions())
     }
 
-    /// APISIX's Admin API is served.
-    pub fn set_apisix(&self, admin: Arc<weir_apisix::Admin>) {
-        // There is one.
-        let _is_first = self.apisix.set(admin);
+    /// The Admin API of a dialect is open.
+    pub fn set_revisions(&self, dialect: DialectName, revisions: Arc<dyn Revisions>) {
+        let mut known = self.revisions.lock().unwrap_or_else(PoisonError::into_inner);
+        known.push((dialect, revisions));
     }
 
     /// There is something to serve.

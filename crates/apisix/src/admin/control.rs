@@ -15,47 +15,41 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::sync::Arc;
+use weir_dialect::{CheckCounts, HealthState, UpstreamHealth};
 
-/// What is known of the health of upstreams' nodes. Whoever runs the checks tells it.
-pub trait HealthSource: Send + Sync {
-    /// The health of the nodes of an upstream, by the name that it has in the model: `upstreams/ID`, `routes/ID`
-    /// or `services/ID`, depending on where it is written. `None`: it is not checked here.
-    fn health(&self, upstream: &str) -> Option<UpstreamHealth>;
-}
-
-/// The health of an upstream's nodes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct UpstreamHealth {
-    /// The nodes that are checked.
-    pub nodes: Vec<NodeHealth>,
-}
-
-/// The health of a node.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct NodeHealth {
+/// The health of a node, as the original writes it.
+#[derive(Debug, Serialize)]
+struct NodeHealth {
     /// Its address.
-    pub ip: String,
+    ip: String,
     /// Its port.
-    pub port: u16,
+    port: u16,
     /// Its name, or its address once more.
-    pub hostname: String,
+    hostname: String,
     /// `healthy`, `mostly_healthy`, `mostly_unhealthy` or `unhealthy`.
-    pub status: &'static str,
+    status: &'static str,
     /// What its checks came to since the status last changed.
-    pub counter: Counters,
+    counter: CheckCounts,
 }
 
-/// How often checks came to what.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Counters {
-    /// They passed.
-    pub success: u32,
-    /// The status was one of the bad ones.
-    pub http_failure: u32,
-    /// There was no connection.
-    pub tcp_failure: u32,
-    /// It took too long.
-    pub timeout_failure: u32,
+/// The nodes of an upstream that are checked.
+fn nodes_of(health: UpstreamHealth) -> Vec<NodeHealth> {
+    if health.state == HealthState::Unchecked {
+        return Vec::new();
+    }
+    let targets = health.targets.into_iter();
+    let nodes = targets.flat_map(|target| {
+        let hostname = target.host;
+        let addresses = target.addresses.into_iter();
+        addresses.map(move |known| NodeHealth {
+            ip: known.ip,
+            port: known.port,
+            hostname: hostname.clone(),
+            status: known.checks,
+            counter: known.counts,
+        })
+    });
+    nodes.collect()
 }
 
 /// Answers a call.
@@ -171,11 +165,11 @@ fn told(admin: &Admin, entry: &Entry) -> Option<Value> {
         )
     });
     let source = admin.options.health.as_ref();
-    let health = source.and_then(|source| source.health(&entry.key));
+    let health = source.and_then(|source| source.upstream(&entry.key));
     Some(json!({
         "name": format!("/apisix/{}", entry.key),
         "type": kind,
-        "nodes": health.map_or_else(Vec::new, |health| health.nodes),
+        "nodes": health.map_or_else(Vec::new, nodes_of),
     }))
 }
 

@@ -20,6 +20,7 @@ mod file;
 mod follow;
 mod kind;
 mod messages;
+mod opening;
 mod patch;
 mod read;
 mod references;
@@ -29,18 +30,18 @@ mod state;
 mod token;
 mod validate;
 mod write;
-pub use control::{Counters, HealthSource, NodeHealth, UpstreamHealth};
 pub use encrypted_fields::Keyring;
 pub(crate) use kind::Kind;
-pub use response::SERVER_NAME;
+pub use opening::open;
+pub use response::SERVER_TEXT;
 pub use schemas::plugin_schemas;
-pub use token::{Key, Role};
+pub use token::{Key, Role, STOCK_KEYS};
 
 use crate::settings::Settings;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State as Shared;
-use axum::http::{Request, Response, StatusCode};
+use axum::http::{Extensions, Request, Response, StatusCode};
 use call::Call;
 use response::ApiResponse;
 use state::{PREFIX, State};
@@ -48,6 +49,7 @@ use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::SystemTime;
 use tokio::sync::{Mutex, watch};
+use weir_dialect::{DEFAULT_WORKSPACE, HealthSource, Rights};
 use weir_store::{Author, Confined, Revision, Store, StoreError};
 
 /// The largest body of a call, in bytes, as in APISIX.
@@ -60,7 +62,7 @@ const MAX_CONFIGS: usize = 128 << 20;
 /// How the API behaves.
 #[derive(Clone)]
 pub struct AdminOptions {
-    /// The keys that let calls in. None: every call is let in, and a [`Role`] in its extensions tells what its caller
+    /// The keys that let calls in. None: every call is let in, and [`Rights`] in its extensions tell what its caller
     /// may see.
     pub keys: Vec<Key>,
     /// The keys by which secrets are encrypted where they are answered to whoever wrote them.
@@ -191,7 +193,7 @@ async fn admin(Shared(admin): Shared<Arc<Admin>>, request: Request<Body>) -> Res
     let mut call = Call::new(parts.method, &parts.uri, parts.headers, author, time);
     call.settings = admin.options.settings;
     call.is_confined = parts.extensions.get::<Confined>().is_some();
-    let told = parts.extensions.get::<Role>().copied();
+    let told = role_of(&parts.extensions);
     let answer = match token::check(&admin.options.keys, &call) {
         Err(answer) => answer,
         Ok(role) => {
@@ -216,11 +218,30 @@ async fn control(Shared(admin): Shared<Arc<Admin>>, request: Request<Body>) -> R
     let time = (admin.options.clock)();
     let mut call = Call::new(parts.method, &parts.uri, parts.headers, Author::anonymous(), time);
     // In the original, callers from this machine show no key. A guard in front may know more.
-    call.role = parts.extensions.get::<Role>().copied().unwrap_or(Role::Viewer);
+    call.role = role_of(&parts.extensions).unwrap_or(Role::Viewer);
     match admin.read_file().await {
         Ok(()) => control::answer(&admin, &call).into_response(),
         Err(answer) => answer.into_response(),
     }
+}
+
+/// The control API, which in the original has a port of its own, and the Admin API.
+async fn by_path(state: Shared<Arc<Admin>>, request: Request<Body>) -> Response<Body> {
+    if request.uri().path().starts_with("/v1/") {
+        control(state, request).await
+    } else {
+        admin(state, request).await
+    }
+}
+
+/// What a guard in front says of the caller's rights; `None`: there is no guard.
+fn role_of(extensions: &Extensions) -> Option<Role> {
+    let rights = extensions.get::<Rights>()?;
+    Some(if rights.may_write(DEFAULT_WORKSPACE) {
+        Role::Admin
+    } else {
+        Role::Viewer
+    })
 }
 
 /// The body of a call, if it is not too large. Of one that is, up to so much more is read, so that its sender

@@ -7,7 +7,8 @@ use serde::Serialize;
 use serde_json::json;
 
 /// What clients take the version of APISIX from.
-pub const SERVER_NAME: HeaderValue = HeaderValue::from_static("APISIX/3.18.0");
+pub const SERVER_TEXT: &str = "APISIX/3.18.0";
+const SERVER_NAME: HeaderValue = HeaderValue::from_static(SERVER_TEXT);
 /// The answer to a write that is only tried has it, as its request had.
 pub const DRY_RUN: HeaderName = HeaderName::from_static("weir-dry-run");
 

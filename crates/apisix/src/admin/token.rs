@@ -5,15 +5,13 @@ use super::response::{ApiResponse, Outcome};
 use axum::http::{Method, StatusCode};
 use serde_json::json;
 use std::fmt;
+pub use weir_dialect::KeyRole as Role;
 
-/// What the holder of a key may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// Everything.
-    Admin,
-    /// Read.
-    Viewer,
-}
+/// The keys that APISIX's documentation has. Everybody knows them, so they protect nothing.
+pub const STOCK_KEYS: [(&str, Role); 2] = [
+    ("edd1c9f034335f136f87ad84b625c8f1", Role::Admin),
+    ("4054f7cf07e344346cd3f287985e76a2", Role::Viewer),
+];
 
 /// A key.
 #[derive(Clone, PartialEq, Eq)]
@@ -35,17 +33,14 @@ impl fmt::Debug for Key {
 }
 
 impl Key {
-    /// The keys that APISIX's documentation has. Everybody knows them, so they protect nothing.
+    /// [`STOCK_KEYS`].
     pub fn stock() -> Vec<Self> {
-        [
-            ("edd1c9f034335f136f87ad84b625c8f1", Role::Admin),
-            ("4054f7cf07e344346cd3f287985e76a2", Role::Viewer),
-        ]
-        .map(|(key, role)| Self {
-            key: key.to_owned(),
-            role,
-        })
-        .into()
+        STOCK_KEYS
+            .map(|(key, role)| Self {
+                key: key.to_owned(),
+                role,
+            })
+            .into()
     }
 }
 

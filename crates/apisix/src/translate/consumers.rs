@@ -7,7 +7,7 @@ use crate::incremental::missing_plugins::is_harmless;
 use crate::plugins::{self, PluginAdapter};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
-use weir_model::{Consumer, ConsumerTable, Credential, Diagnostic, Dialect, DocPath, PluginInstance};
+use weir_model::{Consumer, ConsumerTable, Credential, Diagnostic, DocPath, PluginInstance};
 
 /// The table of consumers whose group does not exist, or a plugin of whom cannot be served: they are answered with 503
 /// once they are recognised.
@@ -161,7 +161,7 @@ fn consumer(
         group: item.value.group_id.as_ref().map(|id| id.0.clone()),
         labels: item.value.labels.clone(),
         credentials: found,
-        dialect: Dialect::Apisix,
+        dialect: crate::NAME,
         workspace: None,
     }
 }

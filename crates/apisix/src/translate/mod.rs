@@ -33,7 +33,7 @@ use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use weir_model::{
-    DefaultCharset, Diagnostic, Dialect, DialectSettings, DocPath, Model, RealIp, RouteTarget, Severity,
+    DefaultCharset, Diagnostic, DialectSettings, DocPath, Model, RealIp, RouteTarget, Severity,
 };
 
 /// Which of APISIX's routers finds routes.
@@ -135,7 +135,7 @@ impl<'d> Translation<'d> {
             upstreams_used: HashSet::new(),
             model: Model {
                 weir: 1,
-                dialect: Dialect::Apisix,
+                dialect: crate::NAME,
                 dialect_settings: vec![dialect_settings(options.settings)],
                 ..Model::default()
             },
@@ -212,7 +212,7 @@ fn dialect_settings(settings: &Settings) -> DialectSettings {
         answer_expect: true,
         forwarded_from: Some(settings.trusted_addresses.clone()),
         plain_header_names: true,
-        dialect: Dialect::Apisix,
+        dialect: crate::NAME,
         real_ip: Some(RealIp {
             header: settings.real_ip.header.clone(),
             trusted: settings.real_ip.from.clone(),

@@ -8,8 +8,8 @@ use ipnet::IpNet;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use weir_model::{
-    ChainStep, Diagnostic, Dialect, DocPath, ForwardedHeaders, GatewayHeader, GatewayHeaderValue,
-    PathRewrite, PluginRef, Route, RouteTarget, UpstreamHost,
+    ChainStep, Diagnostic, DocPath, ForwardedHeaders, GatewayHeader, GatewayHeaderValue, PathRewrite,
+    PluginRef, Route, RouteTarget, UpstreamHost,
 };
 
 /// Where a route's calls go.
@@ -72,7 +72,7 @@ impl<'d> Translation<'d> {
         let plugins = chain.steps;
         let route = Route {
             name: item.id.clone(),
-            dialect: Dialect::Apisix,
+            dialect: crate::NAME,
             matches,
             target: match chain.is_lacking {
                 true => RouteTarget::respond_before_plugins(503),

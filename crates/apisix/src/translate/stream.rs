@@ -7,7 +7,7 @@ use crate::plugins::{Checker, Meta, PluginLocation, mapping};
 use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::HashSet;
-use weir_model::{ChainStep, Diagnostic, Dialect, DocPath, Endpoint, StreamProtocol};
+use weir_model::{ChainStep, Diagnostic, DocPath, Endpoint, StreamProtocol};
 
 /// The plugins that work on stream routes here.
 const SERVED: [&str; 2] = ["ip-restriction", "limit-conn"];
@@ -62,7 +62,7 @@ impl Translation<'_> {
         let (service, has_timeout) = self.stream_destination(item, upstreams).unzip();
         Some(weir_model::StreamRoute {
             name: item.id.clone(),
-            dialect: Dialect::Apisix,
+            dialect: crate::NAME,
             // By `*`, any name is meant, but no session without TLS.
             protocols: match route.sni.as_deref() {
                 Some("*") => vec![StreamProtocol::Tls],

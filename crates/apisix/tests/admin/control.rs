@@ -3,25 +3,38 @@
 use crate::api::{Api, clock};
 use serde_json::json;
 use std::sync::Arc;
-use weir_apisix::{AdminOptions, Counters, HealthSource, NodeHealth, UpstreamHealth};
+use weir_apisix::AdminOptions;
+use weir_dialect::{AddressHealth, CheckCounts, HealthSource, HealthState, TargetHealth, UpstreamHealth};
 use weir_store::memory::MemoryStore;
 
 struct Checks;
 
 impl HealthSource for Checks {
-    fn health(&self, upstream: &str) -> Option<UpstreamHealth> {
+    fn upstream(&self, upstream: &str) -> Option<UpstreamHealth> {
+        let address = AddressHealth {
+            ip: "127.0.0.1".to_owned(),
+            port: 1980,
+            weight: 1,
+            state: HealthState::Unhealthy,
+            checks: "unhealthy",
+            counts: CheckCounts {
+                tcp_failure: 2,
+                ..CheckCounts::default()
+            },
+        };
         (upstream == "upstreams/u").then(|| UpstreamHealth {
-            nodes: vec![NodeHealth {
-                ip: "127.0.0.1".to_owned(),
+            state: HealthState::Unhealthy,
+            targets: vec![TargetHealth {
+                host: "127.0.0.1".to_owned(),
                 port: 1980,
-                hostname: "127.0.0.1".to_owned(),
-                status: "unhealthy",
-                counter: Counters {
-                    tcp_failure: 2,
-                    ..Counters::default()
-                },
+                is_resolved: true,
+                addresses: vec![address],
             }],
         })
+    }
+
+    fn mark(&self, _: &str, _: &str, _: Option<&str>, _: bool) -> Result<(), String> {
+        Ok(())
     }
 }
 

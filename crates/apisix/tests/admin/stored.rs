@@ -223,7 +223,7 @@ fn what_is_broken_is_named_and_stops_nothing() {
         let (model, broken) = stored.model();
         let told: Vec<_> = broken
             .iter()
-            .map(|it| (it.key.as_str(), it.reason.as_str()))
+            .map(|it| (it.document.as_str(), it.reason.as_str()))
             .collect();
         let wanted = (!reason.is_empty()).then_some((key, reason));
         assert_eq!(told, Vec::from_iter(wanted), "{value}");
@@ -278,7 +278,7 @@ fn calls_are_refused_that_lack_a_plugin_which_cannot_be_made() {
         let (model, broken) = stored.model();
         assert_eq!(found(&model), (wanted(&refused), wanted(&consumers)), "{key}");
         assert_eq!(broken.len(), 1, "{broken:?}");
-        assert_eq!(broken[0].key, key);
+        assert_eq!(broken[0].document, key);
         assert_eq!(found(&stored.model().0), found(&model), "again, {key}");
         apply(
             &mut stored,
@@ -337,5 +337,8 @@ fn certificates_are_shown_to_clients_and_upstreams() {
     let unfit = json!({"id": "a", "sni": "a.com", "cert": CERTIFICATE_A, "key": KEY_B});
     apply(&mut stored, "ssls/a", &unfit);
     let (model, broken) = stored.model();
-    assert_eq!((model.certificates.len(), broken[0].key.as_str()), (0, "ssls/a"));
+    assert_eq!(
+        (model.certificates.len(), broken[0].document.as_str()),
+        (0, "ssls/a")
+    );
 }

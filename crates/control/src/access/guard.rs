@@ -6,36 +6,55 @@
 use super::action::Action;
 use super::audit::{Audit, Entry};
 use super::cross_site::is_cross_site;
-use super::messages::{apisix_words, kong_words, native_words};
 use super::role::Role;
 use super::scope::{EVERYWHERE, Scope as Part};
 use super::users::{User, Users, action_of, allow};
 use axum::Router;
 use axum::extract::{ConnectInfo, Request, State};
-use axum::http::{HeaderMap, Method, Response, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::IntoResponse;
-use serde_json::json;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
-use weir_kong::admin::{DEFAULT_WORKSPACE, Scope, recordable, scope};
-use weir_model::Dialect;
+use weir_dialect::{Dialect, KeyRole, Refused, Rights, Scope};
 use weir_store::{Author, Confined};
 
 /// What a guard knows.
 #[derive(Clone)]
 pub struct Guard {
     /// Whose Admin API it guards.
-    pub dialect: Dialect,
+    pub dialect: Arc<dyn Dialect>,
     /// The users.
     pub users: Users,
     /// The record.
     pub audit: Audit,
-    /// Keys of the dialect itself, with what each may do, as APISIX's `admin_key` has them.
+    /// Keys of the dialect itself, with what each may do.
     pub keys: Vec<(String, Role)>,
-    /// Whether callers of this machine need no key as long as there are no users, as APISIX's `admin_key_required` says.
+    /// Whether callers of this machine need no key as long as there are no users.
     pub is_open: bool,
+}
+
+impl Guard {
+    /// In front of the Admin API of a dialect, with the keys that it has itself.
+    pub fn new(dialect: Arc<dyn Dialect>, users: Users, audit: Audit) -> Self {
+        let access = dialect.admin_access();
+        let keys = access.keys().into_iter();
+        Self {
+            keys: keys.map(|(key, role)| (key, role_of(role))).collect(),
+            is_open: access.is_open(),
+            dialect,
+            users,
+            audit,
+        }
+    }
+}
+
+fn role_of(role: KeyRole) -> Role {
+    match role {
+        KeyRole::Admin => Role::Admin,
+        KeyRole::Viewer => Role::Read,
+    }
 }
 
 /// Keys are secrets.
@@ -43,7 +62,7 @@ impl std::fmt::Debug for Guard {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
             .debug_struct("Guard")
-            .field("dialect", &self.dialect)
+            .field("dialect", &self.dialect.name())
             .field("keys", &self.keys.len())
             .finish_non_exhaustive()
     }
@@ -113,21 +132,13 @@ impl Caller {
         }
     }
 
-    /// What that is called on APISIX's dialect.
-    fn in_apisix(&self) -> weir_apisix::Role {
-        match self.may(Role::Write, DEFAULT_WORKSPACE) {
-            true => weir_apisix::Role::Admin,
-            false => weir_apisix::Role::Viewer,
-        }
-    }
-
-    /// What that is called on Kong's dialect.
-    fn rights_in_kong(&self) -> weir_kong::admin::Rights {
+    /// What Admin APIs are told of it.
+    fn rights_in_workspaces(&self) -> Rights {
         if self.may(Role::Write, EVERYWHERE) {
-            return weir_kong::admin::Rights::default();
+            return Rights::default();
         }
         let caller = self.clone();
-        weir_kong::admin::Rights::new(move |workspace| caller.may(Role::Write, workspace))
+        Rights::new(move |workspace| caller.may(Role::Write, workspace))
     }
 
     /// The name for the record.
@@ -149,17 +160,6 @@ pub struct NoAudit;
 #[derive(Debug, Clone, Copy)]
 pub struct NotAllowed;
 
-/// Why a call is not let in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Refused {
-    NoToken,
-    WrongToken,
-    FromElsewhere,
-    CrossSite,
-    /// Who, and what would have been needed.
-    MayNot(String, Role),
-}
-
 /// Puts a guard in front of an Admin API. The server has to know its clients' addresses.
 pub fn protect(router: Router, guard: Guard) -> Router {
     router.layer(middleware::from_fn_with_state(Arc::new(guard), check))
@@ -180,19 +180,22 @@ async fn check(
             .map_or(0, |it| it.as_millis() as u64),
         who: String::new(),
         from: peer.ip().to_string(),
-        dialect: guard.dialect.as_str().to_owned(),
-        what: format!("{} {}", request.method(), recordable(request.uri().path())),
+        dialect: guard.dialect.name().to_string(),
+        what: format!(
+            "{} {}",
+            request.method(),
+            guard.dialect.admin_access().recordable(request.uri().path())
+        ),
         status: 0,
     };
     match guard.admit(&request, peer) {
         Ok(caller) => {
             let name = caller.name();
             request.extensions_mut().insert(Author(name.as_str().into()));
-            request.extensions_mut().insert(caller.in_apisix());
             if !caller.may(Role::Write, EVERYWHERE) {
                 request.extensions_mut().insert(Confined);
             }
-            request.extensions_mut().insert(caller.rights_in_kong());
+            request.extensions_mut().insert(caller.rights_in_workspaces());
             request.extensions_mut().insert(caller);
             let answer = next.run(request).await;
             // Only the answer tells that nothing was changed: not every call can be tried.
@@ -211,7 +214,7 @@ async fn check(
         Err(refused) => {
             let answer = guard.refuse(&refused);
             entry.who = match refused {
-                Refused::MayNot(name, _) => name,
+                Refused::Forbidden { who, .. } => who,
                 _ => "unknown".to_owned(),
             };
             entry.status = answer.status().as_u16();
@@ -224,46 +227,43 @@ async fn check(
 impl Guard {
     fn admit(&self, request: &Request, peer: SocketAddr) -> Result<Caller, Refused> {
         let caller = self.identify(request, peer)?;
-        let place = match self.dialect {
-            Dialect::Kong => scope(request.uri().path()),
-            Dialect::Apisix | Dialect::Native => Scope::Workspace(DEFAULT_WORKSPACE.to_owned()),
-        };
+        let access = self.dialect.admin_access();
+        let place = access.scope(request.uri().path());
         let role = match *request.method() {
             Method::GET | Method::HEAD | Method::OPTIONS => Role::Read,
             _ => Role::Write,
         };
         let may = match (&place, &caller) {
             // Each call of Weir's own API names the right that it asks for.
-            _ if self.dialect == Dialect::Native => true,
+            _ if access.decides_itself() => true,
             (Scope::Anywhere, Caller::User(_)) => {
-                let is_of_kong = |part: &Part| matches!(part, Part::Everything | Part::Workspace(_));
-                action_of(role).is_some_and(|action| caller.scopes(action).iter().any(is_of_kong))
+                let is_of_workspaces = |part: &Part| matches!(part, Part::Everything | Part::Workspace(_));
+                action_of(role).is_some_and(|action| caller.scopes(action).iter().any(is_of_workspaces))
             }
             (Scope::Anywhere | Scope::Everywhere, _) => caller.may(role, EVERYWHERE),
             (Scope::Workspace(workspace), _) => caller.may(role, workspace),
         };
         match may {
             true => Ok(caller),
-            false => Err(Refused::MayNot(caller.name(), role)),
+            false => Err(Refused::Forbidden {
+                who: caller.name(),
+                is_write: role != Role::Read,
+            }),
         }
     }
 
     fn identify(&self, request: &Request, peer: SocketAddr) -> Result<Caller, Refused> {
-        // Which version this is, APISIX tells everybody; ADC asks without a key.
-        if self.dialect == Dialect::Apisix
-            && request.method() == Method::HEAD
-            && request.uri().path() == "/apisix/admin"
-        {
+        let access = self.dialect.admin_access();
+        let (method, path) = (request.method().as_str(), request.uri().path());
+        if access.is_public(method, path) {
             return Ok(Caller::Key(Role::Read));
         }
         let token = self.token(request);
         // What tells how a gateway is doing wants no key in the original, which listens on loopback only. Whoever calls
         // from elsewhere shows one.
         let is_local = peer.ip().to_canonical().is_loopback();
-        let is_control = self.dialect == Dialect::Apisix
-            && request.method() == Method::GET
-            && request.uri().path().starts_with("/v1/");
-        let needs_no_key = self.keys.is_empty() || ((is_control || self.is_open) && is_local);
+        let is_status = access.is_status(method, path);
+        let needs_no_key = self.keys.is_empty() || ((is_status || self.is_open) && is_local);
         if self.users.is_empty() && needs_no_key {
             if !is_local {
                 return Err(Refused::FromElsewhere);
@@ -272,7 +272,7 @@ impl Guard {
                 return Err(Refused::CrossSite);
             }
             return match (
-                self.dialect == Dialect::Apisix && !is_control && !self.is_open,
+                !access.stock_keys().is_empty() && !is_status && !self.is_open,
                 token,
             ) {
                 // Who shows no key where there are some sees no secrets.
@@ -293,86 +293,41 @@ impl Guard {
                 found = Some(Caller::Key(*role));
             }
         }
-        // Everybody knows the keys that APISIX's documentation has.
+        // Everybody knows the keys that the documentation of an original has.
         if found.is_some() && !is_local && self.with_stock_key(&token).is_some() {
             return Err(Refused::FromElsewhere);
         }
         found.ok_or(Refused::WrongToken)
     }
 
-    /// Whoever shows one of the keys that APISIX's documentation has. They protect nothing, but its clients show
-    /// them, and its viewer's key may only read.
+    /// A caller with one of the keys that the original's documentation has. They protect nothing, but its clients show
+    /// them, and a viewer's key may only read.
     fn with_stock_key(&self, token: &str) -> Option<Caller> {
-        let stock = weir_apisix::Key::stock();
-        let key = stock.iter().find(|known| known.key == token)?;
-        Some(match key.role {
-            weir_apisix::Role::Admin => Caller::LocalAnonymous,
-            weir_apisix::Role::Viewer => Caller::Key(Role::Read),
+        let stock = self.dialect.admin_access().stock_keys();
+        let (_, role) = stock.iter().find(|(known, _)| *known == token)?;
+        Some(match role {
+            KeyRole::Admin => Caller::LocalAnonymous,
+            KeyRole::Viewer => Caller::Key(Role::Read),
         })
     }
 
     fn token(&self, request: &Request) -> Option<String> {
+        let query = request.uri().query().unwrap_or_default();
         let headers = request.headers();
-        let plain = |name: &str| headers.get(name)?.to_str().ok().map(str::to_owned);
-        match self.dialect {
-            Dialect::Kong => plain("kong-admin-token").or_else(|| bearer(headers)),
-            Dialect::Native => bearer(headers),
-            Dialect::Apisix => {
-                let query = request.uri().query().unwrap_or_default();
-                let of_query = query.split('&').find_map(|pair| pair.strip_prefix("api_key="));
-                of_query
-                    .map(str::to_owned)
-                    .or_else(|| plain("x-api-key"))
-                    .or_else(|| plain("x_api_key"))
-                    .or_else(|| {
-                        let cookies = headers.get(header::COOKIE)?.to_str().ok()?;
-                        let mut cookies = cookies.split(';').map(str::trim);
-                        cookies
-                            .find_map(|cookie| cookie.strip_prefix("x_api_key="))
-                            .map(str::to_owned)
-                    })
-            }
-        }
+        let header = |name: &str| headers.get(name)?.to_str().ok().map(str::to_owned);
+        self.dialect.admin_access().token(query, &header)
     }
 
     fn refuse(&self, refused: &Refused) -> Answer {
-        let status = match refused {
-            Refused::NoToken | Refused::WrongToken => StatusCode::UNAUTHORIZED,
-            Refused::MayNot(..) if self.dialect == Dialect::Apisix => StatusCode::UNAUTHORIZED,
-            Refused::FromElsewhere | Refused::CrossSite | Refused::MayNot(..) => StatusCode::FORBIDDEN,
-        };
-        let (kind, body) = match self.dialect {
-            Dialect::Kong => (
-                "application/json; charset=utf-8",
-                json!({ "message": kong_words(refused) }),
-            ),
-            Dialect::Apisix => (
-                "application/json",
-                json!({ "error_msg": "failed to check token", "description": apisix_words(refused) }),
-            ),
-            Dialect::Native => ("application/problem+json", native_words(status, refused)),
-        };
-        let mut answer = (status, [(header::CONTENT_TYPE, kind)], format!("{body}\n")).into_response();
-        if self.dialect == Dialect::Apisix {
-            // Clients read the version off it, whatever the answer is.
-            answer
-                .headers_mut()
-                .insert(header::SERVER, weir_apisix::SERVER_NAME);
-        }
-        if status == StatusCode::UNAUTHORIZED && self.dialect == Dialect::Native {
-            let challenge = header::HeaderValue::from_static("Bearer");
-            answer.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+        let reply = self.dialect.admin_access().refuse(refused);
+        let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::FORBIDDEN);
+        let mut answer = (status, [(header::CONTENT_TYPE, reply.content_type)], reply.body).into_response();
+        for (name, value) in reply.headers {
+            let name = HeaderName::from_static(name);
+            answer.headers_mut().insert(name, HeaderValue::from_static(value));
         }
         answer
     }
-}
-
-fn bearer(headers: &HeaderMap) -> Option<String> {
-    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
-    let (scheme, token) = value.split_once(' ')?;
-    scheme
-        .eq_ignore_ascii_case("bearer")
-        .then(|| token.trim().to_owned())
 }
 
 #[cfg(test)]

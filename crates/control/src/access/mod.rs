@@ -6,7 +6,6 @@ mod audit;
 mod audit_log;
 mod cross_site;
 mod guard;
-mod messages;
 mod role;
 mod scope;
 mod token;

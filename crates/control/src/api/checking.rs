@@ -3,7 +3,7 @@
 use crate::follow::name_of;
 use std::collections::HashMap;
 use weir_model::diagnostic::PathStep;
-use weir_model::{Consumer, Diagnostic, Dialect, DocPath, Model, Severity};
+use weir_model::{Consumer, Diagnostic, DialectName, DocPath, Model, Severity};
 use weir_plugin::{Plugin, Registry};
 use weir_snapshot::{CompileCache, PersistentState};
 
@@ -86,7 +86,7 @@ impl Checker {
     /// Credentials with the key of another one. A compile finds them where a route asks for such credentials; they
     /// would refuse the first route that does.
     fn repeated_credentials<'m>(&self, model: &'m Model) -> impl Iterator<Item = Diagnostic> + 'm {
-        let mut owners: HashMap<(&str, Dialect, Option<&str>, (&str, &str)), &Consumer> = HashMap::new();
+        let mut owners: HashMap<(&str, DialectName, Option<&str>, (&str, &str)), &Consumer> = HashMap::new();
         let mut found = Vec::new();
         for (number, consumer) in model.consumers.iter().enumerate() {
             for (position, credential) in consumer.credentials.iter().enumerate() {

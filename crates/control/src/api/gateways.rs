@@ -7,7 +7,6 @@ use super::problem::Problem;
 use super::writing::tried;
 use super::{Api, is_dry_run};
 use crate::access::NoAudit;
-use crate::follow::PREFIXES;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -117,20 +116,24 @@ impl Gateways {
         known.commits.push_back((revision, now));
     }
 
-    /// Follows the store for reports and commits.
-    pub(super) async fn open(&self, store: Arc<dyn Store>) -> Result<(), StoreError> {
+    /// Follows the store for reports, and for commits of documents whose keys begin so.
+    pub(super) async fn open(
+        &self,
+        store: Arc<dyn Store>,
+        prefixes: Vec<&'static str>,
+    ) -> Result<(), StoreError> {
         let (documents, _, following) = weir_store::follow::start(store, "").await?;
         for document in documents {
             self.take(&document.key, Some(&document.value));
         }
-        tokio::spawn(self.clone().follow(following));
+        tokio::spawn(self.clone().follow(following, prefixes));
         Ok(())
     }
 
-    async fn follow(self, mut following: Subscription) {
+    async fn follow(self, mut following: Subscription, prefixes: Vec<&'static str>) {
         loop {
             let changes = following.next().await;
-            let is_configuration = |key: &Key| PREFIXES.iter().any(|prefix| key.as_str().starts_with(prefix));
+            let is_configuration = |key: &Key| prefixes.iter().any(|prefix| key.as_str().starts_with(prefix));
             if changes.documents.iter().any(|(key, _)| is_configuration(key)) {
                 self.commit(changes.revision, SystemTime::now());
             }

@@ -3,7 +3,6 @@
 use super::Api;
 use super::problem::Problem;
 use crate::access::{Action, Caller, Scope};
-use crate::follow::PREFIXES;
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
@@ -12,6 +11,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
+use weir_dialect::DialectSet;
 use weir_model::secrets;
 use weir_store::{HistoryEntry, Key, Revision, Store, WatchError};
 
@@ -38,17 +38,18 @@ pub struct Difference {
 /// The store does not know that any more, or cannot be reached.
 pub async fn difference(
     store: &dyn Store,
+    dialects: &DialectSet,
     from: Revision,
     to: Revision,
 ) -> Result<BTreeMap<Key, Difference>, Problem> {
-    difference_within(store, from, to, MAX_CHANGES).await
+    difference_within(store, dialects, (from, to), MAX_CHANGES).await
 }
 
 /// Looks through at most so many changes.
 async fn difference_within(
     store: &dyn Store,
-    from: Revision,
-    to: Revision,
+    dialects: &DialectSet,
+    (from, to): (Revision, Revision),
     mut room: usize,
 ) -> Result<BTreeMap<Key, Difference>, Problem> {
     match store.watch("", from).await {
@@ -63,7 +64,7 @@ async fn difference_within(
     }
     let mut differences: BTreeMap<Key, Difference> = BTreeMap::new();
     // Not what gateways and the audit log write all the time.
-    for prefix in PREFIXES {
+    for prefix in dialects.prefixes() {
         let mut before = Some(Revision(to.0.saturating_add(1)));
         loop {
             // Each commit comes whole, however large it is.
@@ -110,17 +111,23 @@ pub async fn history(
     State(api): State<Arc<Api>>,
     Query(part): Query<HistoryQuery>,
 ) -> Result<Json<Value>, Problem> {
-    Ok(Json(json!({ "items": commits(&*api.store, &part).await? })))
+    Ok(Json(
+        json!({ "items": commits(&*api.store, &api.options.dialects, &part).await? }),
+    ))
 }
 
 /// The latest commits of a part of the history.
-async fn commits(store: &dyn Store, part: &HistoryQuery) -> Result<Vec<Value>, Problem> {
+async fn commits(
+    store: &dyn Store,
+    dialects: &DialectSet,
+    part: &HistoryQuery,
+) -> Result<Vec<Value>, Problem> {
     let limit = part.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
     let mut commits: BTreeMap<std::cmp::Reverse<Revision>, Value> = BTreeMap::new();
     let prefixes = match &part.prefix {
         Some(prefix) => vec![prefix.as_str()],
         // Not what gateways and the audit log write all the time.
-        None => PREFIXES.iter().copied().chain(["weir/users/"]).collect(),
+        None => dialects.prefixes().chain(["weir/users/"]).collect(),
     };
     let mut floor = Revision(0);
     for prefix in prefixes {
@@ -173,7 +180,7 @@ pub async fn diff(
     Query(between): Query<DiffQuery>,
 ) -> Result<Json<Value>, Problem> {
     let to = Revision(between.to.unwrap_or(u64::MAX));
-    let differences = difference(&*api.store, Revision(between.from), to).await?;
+    let differences = difference(&*api.store, &api.options.dialects, Revision(between.from), to).await?;
     let mut items = told(&differences);
     if !caller.can(Action::HistorySecrets, &Scope::Everything) {
         items.iter_mut().for_each(veil);
@@ -232,20 +239,20 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_no_configuration_does_not_count() {
-        let store = MemoryStore::new();
+        let (store, dialects) = (MemoryStore::new(), crate::sample::all());
         let keys = |prefix: &str, count: usize| -> Vec<String> {
             (0..count).map(|number| format!("{prefix}{number}")).collect()
         };
         commit(&store, 0, &keys("native/routes/", 1), "1").await;
         let limit = 3 * BATCH;
-        let (log, routes) = (keys("weir/audit/", limit), keys("kong/default/routes/", limit));
+        let (log, routes) = (keys("weir/audit/", limit), keys("sample/routes/", limit));
         commit(&store, 1, &log, "1").await;
         commit(&store, 2, &keys("native/routes/", 1), "2").await;
-        let found = difference_within(&store, Revision(1), Revision(3), limit).await;
+        let found = difference_within(&store, &dialects, (Revision(1), Revision(3)), limit).await;
         assert_eq!(found.expect("known").len(), 1);
         commit(&store, 3, &routes, "1").await;
         commit(&store, 4, &routes, "2").await;
-        let found = difference_within(&store, Revision(1), Revision(5), limit).await;
+        let found = difference_within(&store, &dialects, (Revision(1), Revision(5)), limit).await;
         let status = found.expect_err("too many").into_response().status();
         assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
     }
@@ -277,21 +284,21 @@ mod tests {
 
     #[tokio::test]
     async fn commits_are_told_however_large_they_are() {
-        let store = MemoryStore::new();
+        let (store, dialects) = (MemoryStore::new(), crate::sample::all());
         let many: Vec<String> = (0..BATCH + 500)
-            .map(|number| format!("kong/default/routes/{number:05}"))
+            .map(|number| format!("sample/routes/{number:05}"))
             .collect();
-        commit(&store, 0, &["apisix/routes/1".to_owned()], "1").await;
+        commit(&store, 0, &["other/routes/1".to_owned()], "1").await;
         commit(&store, 1, &many, "1").await;
         commit(&store, 2, &many, "2").await;
-        commit(&store, 3, &["apisix/routes/1".to_owned()], "2").await;
+        commit(&store, 3, &["other/routes/1".to_owned()], "2").await;
         let told = async |before, prefix: Option<&str>| -> Vec<u64> {
             let part = HistoryQuery {
                 prefix: prefix.map(str::to_owned),
                 before,
                 limit: None,
             };
-            let commits = commits(&store, &part).await.expect("commits");
+            let commits = commits(&store, &dialects, &part).await.expect("commits");
             let revision = |it: &Value| it["revision"].as_u64().expect("a number");
             commits.iter().map(revision).collect()
         };
@@ -299,14 +306,14 @@ mod tests {
         assert_eq!(told(None, None).await, [4, 3]);
         assert_eq!(told(Some(3), None).await, [2]);
         assert_eq!(told(Some(2), None).await, [1]);
-        assert_eq!(told(None, Some("apisix/")).await, [4, 1]);
+        assert_eq!(told(None, Some("other/")).await, [4, 1]);
         for (from, to, count) in [
             (0, 4, many.len() + 1),
             (1, 2, many.len()),
             (2, 4, many.len() + 1),
             (3, 4, 1),
         ] {
-            let found = difference(&store, Revision(from), Revision(to)).await;
+            let found = difference(&store, &dialects, Revision(from), Revision(to)).await;
             assert_eq!(found.expect("known").len(), count, "{from} {to}");
         }
     }

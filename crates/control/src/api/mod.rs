@@ -33,15 +33,15 @@ mod writing;
 
 pub use gateways::{Gateways, PREFIX as REPORTS, Report};
 pub use problem::Problem;
-pub(crate) use problem::type_of;
 
 use crate::access::{Caller, EVERYWHERE, Role, Users};
-use crate::follow::{DialectOptions, Followed};
+use crate::follow::Followed;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderMap, StatusCode};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
+use weir_dialect::DialectSet;
 use weir_plugin::Registry;
 use weir_store::{Store, StoreError};
 
@@ -54,8 +54,8 @@ pub struct ApiOptions {
     pub users: Users,
     /// How it stands with what this process serves or would serve.
     pub followed: Followed,
-    /// How the dialects' documents are read, to check what would be served.
-    pub dialects: DialectOptions,
+    /// The dialects, to check what would be served.
+    pub dialects: DialectSet,
     /// The plugins, for such checks.
     pub registry: fn() -> Registry,
     /// The gateways that report.
@@ -78,7 +78,8 @@ impl Api {
     /// The store cannot be reached or read.
     pub async fn open(store: Arc<dyn Store>, options: ApiOptions) -> Result<Arc<Self>, StoreError> {
         let resources = known::Resources::open(Arc::clone(&store), (options.registry)()).await?;
-        options.gateways.open(Arc::clone(&store)).await?;
+        let prefixes = options.dialects.prefixes().collect();
+        options.gateways.open(Arc::clone(&store), prefixes).await?;
         Ok(Arc::new(Self {
             store,
             options,

@@ -27,7 +27,7 @@ const OF_STATUS: [(StatusCode, &str); 13] = [
 ];
 
 /// The type of a problem with this status.
-pub fn type_of(status: StatusCode) -> String {
+fn type_of(status: StatusCode) -> String {
     let known = OF_STATUS.iter().find(|(it, _)| *it == status);
     format!("{TYPES}{}", known.map_or("internal", |(_, name)| *name))
 }

@@ -4,7 +4,7 @@ use super::history::{Difference, difference, told};
 use super::problem::Problem;
 use super::{Api, demand, is_dry_run};
 use crate::access::{Caller, Role};
-use crate::follow::{DialectModels, SkippedDocument, compile, end_of};
+use crate::follow::{DialectModels, compile};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -14,6 +14,7 @@ use serde_json::json;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::SystemTime;
+use weir_dialect::{DialectSet, SkippedDocument};
 use weir_snapshot::{CompileCache, PersistentState};
 use weir_store::{Change, CommitError, Document, Key, Revision, Transaction};
 
@@ -41,9 +42,10 @@ pub async fn rollback(
         if target > head {
             return Err(Problem::not_found(format_args!("revision {target}")));
         }
-        let mut differences = difference(&*api.store, target, head).await?;
+        let mut differences = difference(&*api.store, &api.options.dialects, target, head).await?;
         let now = SystemTime::now();
-        differences.retain(|key, it| still_holds(key, it, now));
+        let dialects = &api.options.dialects;
+        differences.retain(|key, it| still_holds(dialects, key, it, now));
         let api_checking = Arc::clone(&api);
         let checked = differences.clone();
         // It compiles everything, which takes a while.
@@ -69,7 +71,10 @@ pub async fn rollback(
             author: caller.name(),
             note: format!("roll back to revision {target}"),
             time: now,
-            changes: differences.iter().map(|(key, it)| change(key, it, now)).collect(),
+            changes: differences
+                .iter()
+                .map(|(key, it)| change(dialects, key, it, now))
+                .collect(),
         };
         match api.store.commit(transaction, head).await {
             Ok(revision) => {
@@ -88,8 +93,8 @@ pub async fn rollback(
 
 /// Makes a document what it was, if that still counts: what was to be gone by now would have gone by itself. Says whether
 /// there is a difference left.
-fn still_holds(key: &Key, difference: &mut Difference, now: SystemTime) -> bool {
-    let is_over = |value: &Arc<[u8]>| end_of(key.as_str(), value).is_some_and(|end| end <= now);
+fn still_holds(dialects: &DialectSet, key: &Key, difference: &mut Difference, now: SystemTime) -> bool {
+    let is_over = |value: &Arc<[u8]>| dialects.end_of(key.as_str(), value).is_some_and(|end| end <= now);
     if difference.before.as_ref().is_some_and(is_over) {
         difference.before = None;
     }
@@ -97,11 +102,11 @@ fn still_holds(key: &Key, difference: &mut Difference, now: SystemTime) -> bool 
 }
 
 /// The change that undoes a difference. What was to stay for a while stays no longer than that.
-fn change(key: &Key, difference: &Difference, now: SystemTime) -> Change {
+fn change(dialects: &DialectSet, key: &Key, difference: &Difference, now: SystemTime) -> Change {
     let Some(value) = &difference.before else {
         return Change::Delete { key: key.clone() };
     };
-    let end = end_of(key.as_str(), value);
+    let end = dialects.end_of(key.as_str(), value);
     Change::Put {
         key: key.clone(),
         value: Arc::clone(value),
@@ -165,8 +170,8 @@ mod tests {
 
     #[test]
     fn what_was_to_stay_for_a_while_stays_no_longer() {
-        let key = "kong/default/keyauth_credentials/5f3e1c80-0000-4000-8000-000000000001";
-        let (ends, stays) = (r#"{"created_at":100,"ttl":60}"#, r#"{"created_at":100}"#);
+        let (key, dialects) = ("sample/routes/1", crate::sample::all());
+        let (ends, stays) = (r#"{"until":160}"#, r#"{"path":"/"}"#);
         let put = |left| Some(Some(left));
         for (key, before, after, now, expected) in [
             (key, Some(ends), None, 130, put(Some(30))),
@@ -176,15 +181,6 @@ mod tests {
             (key, Some(ends), Some("{}"), 160, Some(None)),
             (key, Some(stays), None, 160, put(None)),
             (key, None, Some(ends), 130, Some(None)),
-            (
-                "apisix/routes/1",
-                Some(r#"{"_ends_at":160000}"#),
-                None,
-                150,
-                put(Some(10)),
-            ),
-            ("apisix/routes/1", Some(r#"{"_ends_at":160000}"#), None, 170, None),
-            ("apisix/routes/1", Some("{}"), None, 170, put(None)),
             ("native/routes/1", Some(ends), None, 170, put(None)),
         ] {
             let value = |text: Option<&str>| text.map(|text| Arc::from(text.as_bytes()));
@@ -196,8 +192,8 @@ mod tests {
                 before: value(before),
                 after: value(after),
             };
-            let is_left = still_holds(&name, &mut difference, now);
-            let made = is_left.then(|| match change(&name, &difference, now) {
+            let is_left = still_holds(&dialects, &name, &mut difference, now);
+            let made = is_left.then(|| match change(&dialects, &name, &difference, now) {
                 Change::Put { time_to_live, .. } => Some(time_to_live.map(|it| it.as_secs())),
                 Change::Delete { .. } => None,
             });

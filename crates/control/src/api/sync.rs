@@ -34,6 +34,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, MissedTickBehavior};
+use weir_dialect::DialectSet;
 use weir_store::{Changes, Document, Key, Revision, Store, StoreError, Watch, WatchError};
 
 /// Documents on a line, at most, and bytes of their values: the one that goes beyond is the line's last.
@@ -154,7 +155,7 @@ impl Writer {
         let reading = async {
             // When many come at once, each waits rather than that all are held at once.
             let _turn = api.reading.acquire().await;
-            read_told(store).await
+            read_told(store, &api.options.dialects).await
         };
         let (documents, revision) = self.meanwhile(reading).await??;
         let watch = store.watch("", revision).await?;
@@ -202,7 +203,10 @@ impl Writer {
     }
 
     async fn say_changes(&self, changes: &Changes) -> Result<(), Ended> {
-        let told = changes.documents.iter().filter(|(key, _)| is_told(key));
+        let told = changes
+            .documents
+            .iter()
+            .filter(|(key, _)| is_told(&self.api.options.dialects, key));
         let pairs = told.map(|(key, document)| pair(key, document.as_ref().map(|it| it.value.as_ref())));
         self.say(json!({ "revision": changes.revision.0, "documents": pairs.collect::<Vec<_>>() }))
             .await
@@ -216,10 +220,13 @@ impl Writer {
 
 /// All documents that gateways are told of, and the revision that they are of. What others keep in the store may be
 /// many times as much.
-async fn read_told(store: &dyn Store) -> Result<(Vec<Document>, Revision), StoreError> {
+async fn read_told(
+    store: &dyn Store,
+    dialects: &DialectSet,
+) -> Result<(Vec<Document>, Revision), StoreError> {
     'again: for _ in 0..ATTEMPTS {
         let (mut documents, mut known) = (Vec::new(), None);
-        for prefix in told_prefixes() {
+        for prefix in told_prefixes(dialects) {
             let (some, revision) = store.read(prefix).await?;
             if *known.get_or_insert(revision) != revision {
                 continue 'again;
@@ -231,7 +238,7 @@ async fn read_told(store: &dyn Store) -> Result<(Vec<Document>, Revision), Store
         }
     }
     let (mut documents, revision) = store.read("").await?;
-    documents.retain(|it| is_told(&it.key));
+    documents.retain(|it| is_told(dialects, &it.key));
     Ok((documents, revision))
 }
 
@@ -249,8 +256,8 @@ mod tests {
 
     #[tokio::test]
     async fn only_what_is_told_is_read() {
-        let store = MemoryStore::new();
-        let told = ["kong/default/routes/1", "native/routes/1", "weir/purges/1"];
+        let (store, dialects) = (MemoryStore::new(), crate::sample::all());
+        let told = ["native/routes/1", "sample/routes/1", "weir/purges/1"];
         let others = ["weir/audit/1", "weir/gateways/1", "weir/users/1"];
         let put = |key: &str| Change::put(Key::new(key).expect("a key"), *b"{}");
         let transaction = Transaction {
@@ -260,10 +267,10 @@ mod tests {
             changes: told.into_iter().chain(others).map(put).collect(),
         };
         store.commit(transaction, Revision(0)).await.expect("made");
-        let (documents, revision) = read_told(&store).await.expect("documents");
+        let (documents, revision) = read_told(&store, &dialects).await.expect("documents");
         let mut keys: Vec<&str> = documents.iter().map(|it| it.key.as_str()).collect();
         keys.sort_unstable();
         assert_eq!((keys.as_slice(), revision), (&told[..], Revision(1)));
-        assert!(documents.iter().all(|it| is_told(&it.key)));
+        assert!(documents.iter().all(|it| is_told(&dialects, &it.key)));
     }
 }

@@ -1,104 +1,15 @@
 //! The stored documents of all dialects, and the one model that they make.
 
 use crate::acme;
-use crate::secrets::SecretSyntax;
 use std::borrow::Cow;
-use std::time::SystemTime;
-use weir_model::{Dialect, Model};
+use weir_dialect::{DialectName, DialectSet, IncrementalModel, PURGES, SkippedDocument};
+use weir_model::Model;
 use weir_store::Key;
 
-/// A document that is not served.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct SkippedDocument {
-    /// Its key; or what a person calls the resource, where that is all that is known.
-    pub document: String,
-    /// Why.
-    pub reason: String,
-}
-
-/// How the dialects' documents are read.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct DialectOptions {
-    /// Kong's documents; `None`: they come from a file instead.
-    pub kong: Option<weir_kong::Options>,
-    /// APISIX's documents; `None`: they come from a file instead.
-    pub apisix: Option<weir_apisix::Options>,
-    /// Whose words answer calls as long as there are no documents.
-    pub dialect: Dialect,
-}
-
-/// One dialect's documents, read.
-trait DialectModel: Send {
-    fn apply(&mut self, key: &str, value: Option<&[u8]>);
-    fn model(&mut self) -> (Model, Vec<SkippedDocument>);
-
-    /// Documents that are served otherwise than they ask for.
-    fn notes(&self) -> Vec<SkippedDocument> {
-        Vec::new()
-    }
-}
-
-impl DialectModel for weir_native::IncrementalModel {
-    fn apply(&mut self, key: &str, value: Option<&[u8]>) {
-        Self::apply(self, key, value);
-    }
-
-    fn model(&mut self) -> (Model, Vec<SkippedDocument>) {
-        let (model, broken) = Self::model(self);
-        let broken = broken.into_iter().map(|it| told("native/", &it.key, it.reason));
-        (model, broken.collect())
-    }
-}
-
-impl DialectModel for weir_kong::incremental::IncrementalModel {
-    fn apply(&mut self, key: &str, value: Option<&[u8]>) {
-        Self::apply(self, key, value);
-    }
-
-    fn model(&mut self) -> (Model, Vec<SkippedDocument>) {
-        let (model, broken) = Self::model(self);
-        let broken = broken.into_iter().map(|it| told("kong/", &it.key, it.reason));
-        (model, broken.collect())
-    }
-
-    fn notes(&self) -> Vec<SkippedDocument> {
-        let notes = weir_kong::incremental::IncrementalModel::notes(self).into_iter();
-        notes.map(|it| told("kong/", &it.key, it.reason)).collect()
-    }
-}
-
-impl DialectModel for weir_apisix::IncrementalModel {
-    fn apply(&mut self, key: &str, value: Option<&[u8]>) {
-        Self::apply(self, key, value);
-    }
-
-    fn model(&mut self) -> (Model, Vec<SkippedDocument>) {
-        let (model, broken) = Self::model(self);
-        let broken = broken.into_iter().map(|it| told("apisix/", &it.key, it.reason));
-        (model, broken.collect())
-    }
-}
-
-/// What files say, which comes whole.
-impl DialectModel for Model {
-    fn apply(&mut self, _key: &str, _value: Option<&[u8]>) {}
-
-    fn model(&mut self) -> (Model, Vec<SkippedDocument>) {
-        (self.clone(), Vec::new())
-    }
-}
-
-fn told(prefix: &str, key: &str, reason: String) -> SkippedDocument {
-    SkippedDocument {
-        document: format!("{prefix}{key}"),
-        reason,
-    }
-}
-
 struct DialectState {
-    /// What its keys begin with.
-    prefix: &'static str,
-    read: Box<dyn DialectModel>,
+    /// The dialect, and what its keys begin with; `None`: files.
+    dialect: Option<(DialectName, &'static str)>,
+    read: Box<dyn IncrementalModel>,
     /// Whether something came since the model was made.
     is_stale: bool,
     model: Model,
@@ -106,9 +17,9 @@ struct DialectState {
 }
 
 impl DialectState {
-    fn new(prefix: &'static str, read: Box<dyn DialectModel>) -> Self {
+    fn new(dialect: Option<(DialectName, &'static str)>, read: Box<dyn IncrementalModel>) -> Self {
         Self {
-            prefix,
+            dialect,
             read,
             is_stale: true,
             model: Model::default(),
@@ -116,48 +27,44 @@ impl DialectState {
         }
     }
 
-    /// What may refer to secrets in its documents. Whoever writes a file may do all that Weir can.
-    fn forms(&self) -> SecretSyntax {
-        match self.prefix {
-            "kong/" => SecretSyntax::Kong,
-            "apisix/" => SecretSyntax::Apisix,
-            _ => SecretSyntax::All,
-        }
+    fn name(&self) -> Option<DialectName> {
+        self.dialect.map(|(name, _)| name)
+    }
+
+    fn prefix(&self) -> &'static str {
+        self.dialect.map_or("", |(_, prefix)| prefix)
+    }
+
+    /// With the whole keys of documents.
+    fn with_prefix(&self, skipped: Vec<SkippedDocument>) -> impl Iterator<Item = SkippedDocument> + use<> {
+        let prefix = self.prefix();
+        skipped.into_iter().map(move |it| SkippedDocument {
+            document: format!("{prefix}{}", it.document),
+            reason: it.reason,
+        })
     }
 }
-
-/// What the keys of served documents begin with that are configuration.
-pub const PREFIXES: [&str; 3] = ["kong/", "apisix/", "native/"];
 
 /// Whether gateways serve a document: it is configuration, or what came of it.
-pub fn is_served(key: &Key) -> bool {
-    let mut prefixes = PREFIXES.iter().chain(&acme::FOLLOWED);
+pub fn is_served(dialects: &DialectSet, key: &Key) -> bool {
+    let mut prefixes = dialects.prefixes().chain(acme::FOLLOWED);
     prefixes.any(|prefix| key.as_str().starts_with(prefix))
-}
-
-/// When a document goes by itself; `None`: it stays.
-pub fn end_of(key: &str, value: &[u8]) -> Option<SystemTime> {
-    match key.split_once('/')? {
-        ("kong", key) => weir_kong::incremental::end_of(key, value),
-        ("apisix", _) => weir_apisix::end_of(value),
-        _ => None,
-    }
 }
 
 /// Whether a document tells caches what to forget. It is no configuration, and is soon gone.
 pub fn is_purge(key: &Key) -> bool {
-    key.as_str().starts_with(weir_kong::admin::PURGES)
+    key.as_str().starts_with(PURGES)
 }
 
 /// What the keys begin with of the documents that gateways are told of, those that are the most last.
-pub fn told_prefixes() -> impl Iterator<Item = &'static str> {
-    let others = [weir_kong::admin::PURGES].into_iter().chain(acme::FOLLOWED);
-    others.chain(PREFIXES)
+pub fn told_prefixes(dialects: &DialectSet) -> impl Iterator<Item = &'static str> + '_ {
+    let others = [PURGES].into_iter().chain(acme::FOLLOWED);
+    others.chain(dialects.prefixes())
 }
 
 /// Whether gateways are told of a document.
-pub fn is_told(key: &Key) -> bool {
-    is_served(key) || is_purge(key)
+pub fn is_told(dialects: &DialectSet, key: &Key) -> bool {
+    is_served(dialects, key) || is_purge(key)
 }
 
 /// The documents of all dialects.
@@ -167,31 +74,21 @@ pub struct DialectModels {
     files: Option<DialectState>,
     /// What authorities have signed, and what they check.
     acme: acme::Challenges,
-    dialect: Dialect,
+    dialect: DialectName,
 }
 
 impl DialectModels {
     /// No documents yet.
-    pub fn new(options: &DialectOptions) -> Self {
-        let mut dialects: Vec<(&'static str, Box<dyn DialectModel>)> = Vec::new();
-        if let Some(options) = options.kong {
-            dialects.push((
-                "kong/",
-                Box::new(weir_kong::incremental::IncrementalModel::new(options)),
-            ));
-        }
-        if let Some(options) = options.apisix {
-            dialects.push(("apisix/", Box::new(weir_apisix::IncrementalModel::new(options))));
-        }
-        dialects.push(("native/", Box::new(weir_native::IncrementalModel::new())));
+    pub fn new(dialects: &DialectSet) -> Self {
+        let states = dialects.followed().map(|it| {
+            let dialect = (it.name(), it.prefix());
+            DialectState::new(Some(dialect), it.incremental_model())
+        });
         Self {
-            dialects: dialects
-                .into_iter()
-                .map(|(prefix, read)| DialectState::new(prefix, read))
-                .collect(),
+            dialects: states.collect(),
             files: None,
             acme: acme::Challenges::default(),
-            dialect: options.dialect,
+            dialect: dialects.unmatched(),
         }
     }
 
@@ -199,7 +96,7 @@ impl DialectModels {
     pub fn apply(&mut self, key: &str, value: Option<&[u8]>) {
         self.acme.apply(key, value);
         for dialect in &mut self.dialects {
-            if let Some(rest) = key.strip_prefix(dialect.prefix) {
+            if let Some(rest) = key.strip_prefix(dialect.prefix()) {
                 dialect.read.apply(rest, value);
                 dialect.is_stale = true;
             }
@@ -208,7 +105,7 @@ impl DialectModels {
 
     /// Takes over what the files say.
     pub fn set_files(&mut self, model: Model) {
-        self.files = Some(DialectState::new("", Box::new(model)));
+        self.files = Some(DialectState::new(None, Box::new(model)));
     }
 
     /// What the files say stands in the one where it stood in the other.
@@ -224,18 +121,23 @@ impl DialectModels {
 
     /// Documents that are served, but otherwise than they ask for. They stand in no way of a change.
     pub fn notes(&self) -> impl Iterator<Item = SkippedDocument> {
-        self.dialects.iter().flat_map(|dialect| dialect.read.notes())
+        self.dialects
+            .iter()
+            .flat_map(|dialect| dialect.with_prefix(dialect.read.notes()))
     }
 
-    /// All documents as one model, passed through `finish` dialect by dialect, and those that had to be left out.
+    /// All documents as one model, passed through `finish` dialect by dialect (`None`: files), and those that had to be
+    /// left out.
     pub fn model(
         &mut self,
-        mut finish: impl FnMut(SecretSyntax, &mut Model) -> Vec<SkippedDocument>,
+        mut finish: impl FnMut(Option<DialectName>, &mut Model) -> Vec<SkippedDocument>,
     ) -> (Cow<'_, Model>, Vec<SkippedDocument>) {
         let all = self.files.iter_mut().chain(&mut self.dialects);
         for dialect in all.filter(|dialect| dialect.is_stale) {
-            (dialect.model, dialect.broken) = dialect.read.model();
-            dialect.broken.extend(finish(dialect.forms(), &mut dialect.model));
+            let (mut model, skipped) = dialect.read.model();
+            dialect.broken = dialect.with_prefix(skipped).collect();
+            dialect.broken.extend(finish(dialect.name(), &mut model));
+            dialect.model = model;
             dialect.is_stale = false;
         }
         let all = || self.files.iter().chain(&self.dialects);

@@ -2,7 +2,7 @@
 
 use super::background::Background;
 use super::compile;
-use super::dialects::{DialectModels, DialectOptions, SkippedDocument, is_purge, is_served};
+use super::dialects::{DialectModels, is_purge, is_served};
 use super::documents::Documents;
 use super::last_known_good::{LastKnownGoodFile, LastKnownGoodWriter};
 use super::source::SourceEvent;
@@ -13,6 +13,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::mpsc;
+use weir_dialect::{DialectSet, SkippedDocument};
 use weir_model::{Diagnostic, Model};
 use weir_plugin::Registry;
 use weir_snapshot::{CompileCache, PersistentState, Snapshot};
@@ -72,7 +73,7 @@ pub(super) struct Work {
     keeper: Option<LastKnownGoodWriter>,
     /// Where that is.
     kept: Option<LastKnownGoodFile>,
-    options: DialectOptions,
+    set: DialectSet,
     dialects: DialectModels,
     documents: Documents,
     /// Hash of what the files say.
@@ -90,12 +91,12 @@ impl Engine {
     /// Works until nothing can come any more.
     pub(super) fn run(
         self,
-        options: &DialectOptions,
+        dialects: DialectSet,
         (keeper, kept): (Option<LastKnownGoodWriter>, Option<LastKnownGoodFile>),
         background: &Background<Work>,
         mut inputs: mpsc::Receiver<EngineEvent>,
     ) {
-        let mut work = Work::new(self, options, keeper, kept);
+        let mut work = Work::new(self, dialects, keeper, kept);
         // When the last compile ended, and the next may begin.
         let (mut ended, mut earliest) = (None::<Instant>, Instant::now());
         while let Some(input) = inputs.blocking_recv() {
@@ -129,7 +130,7 @@ impl Engine {
 impl Work {
     fn new(
         engine: Engine,
-        options: &DialectOptions,
+        dialects: DialectSet,
         keeper: Option<LastKnownGoodWriter>,
         kept: Option<LastKnownGoodFile>,
     ) -> Self {
@@ -137,8 +138,8 @@ impl Work {
             engine,
             keeper,
             kept,
-            options: *options,
-            dialects: DialectModels::new(options),
+            dialects: DialectModels::new(&dialects),
+            set: dialects,
             documents: Documents::default(),
             files_hash: 0,
             pieces: CompileCache::default(),
@@ -233,7 +234,7 @@ impl Work {
             }
             return;
         }
-        if !is_served(key) {
+        if !is_served(&self.set, key) {
             return;
         }
         if self.documents.apply(key, value.clone()) {
@@ -267,9 +268,11 @@ impl Work {
             followed,
             ..
         } = &mut self.engine;
-        let (model, mut left_out) = self.dialects.model(|forms, model| secrets.resolve(forms, model));
+        let (model, mut left_out) = self
+            .dialects
+            .model(|dialect, model| secrets.resolve(dialect, model));
         let translated = begun.elapsed();
-        followed.note_routes(&model.routes);
+        followed.note_routes(&self.set, &model.routes);
         let hash = self.documents.number() ^ self.files_hash;
         let wanted = crate::acme::wanted(&model);
         acme.send_if_modified(|known| {
@@ -316,9 +319,9 @@ impl Work {
             }
         };
         let mut known = Documents::default();
-        let mut dialects = DialectModels::new(&self.options);
+        let mut dialects = DialectModels::new(&self.set);
         dialects.swap_files(&mut self.dialects);
-        for (key, value) in documents.into_iter().filter(|(key, _)| is_served(key)) {
+        for (key, value) in documents.into_iter().filter(|(key, _)| is_served(&self.set, key)) {
             dialects.apply(key.as_str(), Some(&value));
             known.apply(&key, Some(value));
         }
@@ -328,7 +331,7 @@ impl Work {
             secrets,
             ..
         } = &mut self.engine;
-        let (model, mut left_out) = dialects.model(|forms, model| secrets.resolve(forms, model));
+        let (model, mut left_out) = dialects.model(|dialect, model| secrets.resolve(dialect, model));
         left_out.truncate(MAX_NAMED);
         let hash = known.number() ^ self.files_hash;
         let compiled = compile::compile(&model, hash, registry, carry, &mut CompileCache::default());

@@ -1,11 +1,11 @@
 //! Documents that go by themselves. The store removes them, but whoever is cut off from it does not hear of that, and a
 //! copy on disk knows nothing of time: so their ends are looked at here too.
 
-use super::dialects::end_of;
 use super::source::SourceEvent;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+use weir_dialect::DialectSet;
 use weir_store::Key;
 
 /// How long the store may take to say so itself. Whoever went before it would have other documents than the others of the
@@ -15,13 +15,23 @@ const GRACE: Duration = Duration::from_secs(10);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// The ends of the documents that were heard of and have one.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ExpiryQueue {
+    dialects: DialectSet,
     of: HashMap<Key, SystemTime>,
     in_order: BTreeSet<(SystemTime, Key)>,
 }
 
 impl ExpiryQueue {
+    /// Nothing was heard of yet.
+    pub fn new(dialects: DialectSet) -> Self {
+        Self {
+            dialects,
+            of: HashMap::new(),
+            in_order: BTreeSet::new(),
+        }
+    }
+
     /// Notes the ends of what was heard, and takes out of it what should be gone by now.
     pub fn hear(&mut self, heard: &mut SourceEvent, now: SystemTime) {
         match heard {
@@ -42,14 +52,16 @@ impl ExpiryQueue {
 
     /// As [`Self::hear`], of documents in place of all others.
     pub fn hear_whole(&mut self, documents: &mut Vec<(Key, Arc<[u8]>)>, now: SystemTime) {
-        *self = Self::default();
+        self.of.clear();
+        self.in_order.clear();
         documents.retain(|(key, value)| self.note(key, value, now));
     }
 
     /// Notes the end of a document, if it has one. Whether it is still to be there.
     fn note(&mut self, key: &Key, value: &[u8], now: SystemTime) -> bool {
         self.forget(key);
-        let end = end_of(key.as_str(), value).and_then(|end| end.checked_add(GRACE));
+        let end = self.dialects.end_of(key.as_str(), value);
+        let end = end.and_then(|end| end.checked_add(GRACE));
         let Some(end) = end else {
             return true;
         };
@@ -97,21 +109,21 @@ mod tests {
     use weir_store::Revision;
 
     fn route(id: u64, end: Option<u64>) -> (Key, Arc<[u8]>) {
-        let key = Key::new(&format!("apisix/routes/{id}")).expect("a key");
-        let value = end.map_or("{}".to_owned(), |end| format!("{{\"_ends_at\":{}}}", end * 1000));
+        let key = Key::new(&format!("sample/routes/{id}")).expect("a key");
+        let value = end.map_or("{}".to_owned(), |end| format!("{{\"until\":{end}}}"));
         (key, value.into_bytes().into())
     }
 
     fn names(keys: &[Key]) -> Vec<&str> {
         keys.iter()
-            .map(|key| &key.as_str()["apisix/routes/".len()..])
+            .map(|key| &key.as_str()["sample/routes/".len()..])
             .collect()
     }
 
     #[test]
     fn what_has_an_end_goes_though_nobody_says_so() {
         let at = |seconds| UNIX_EPOCH + GRACE + Duration::from_secs(seconds);
-        let mut ends = ExpiryQueue::default();
+        let mut ends = ExpiryQueue::new(crate::sample::all());
         let mut whole = vec![
             route(1, None),
             route(2, Some(10)),

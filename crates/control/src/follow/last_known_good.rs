@@ -259,15 +259,15 @@ mod tests {
             keys: None,
         };
         let mut documents = Documents::default();
-        documents.apply(&Key::new("kong/a").expect("a key"), Some(b"1"[..].into()));
+        documents.apply(&Key::new("native/a").expect("a key"), Some(b"1"[..].into()));
         let hash = documents.hash();
         let head =
             |more: &str| format!("{{\"weir\":1,{more}\"revision\":7,\"documents\":1,\"hash\":\"{hash}\"}}\n");
         for (text, refusal) in [
-            (head("") + "[\"kong/a\",\"1\"]\n", None),
+            (head("") + "[\"native/a\",\"1\"]\n", None),
             (
                 head("\"head\":{\"version\":2,\"program\":\"0.2.0\",\"requires\":[],\"a\":1},\"b\":[2],")
-                    + "[\"kong/a\",\"1\",null,{\"owner\":\"x\"}]\n",
+                    + "[\"native/a\",\"1\",null,{\"owner\":\"x\"}]\n",
                 None,
             ),
             (
@@ -304,7 +304,7 @@ mod tests {
         let other = keys(SealingKeys::generate().expect("random"));
         let mut documents = Documents::default();
         for (key, value) in [
-            ("kong/default/routes/1", &b"{\"a\":\"\xc3\xa9\n\"}"[..]),
+            ("native/default/routes/1", &b"{\"a\":\"\xc3\xa9\n\"}"[..]),
             ("native/routes/2", b""),
             ("native/routes/3", b"\xff"),
         ] {

@@ -18,9 +18,7 @@ mod stored;
 
 pub(crate) use compile::name_of;
 pub use compile::{SkippedResource, compile, compile_reduced};
-pub use dialects::{
-    DialectModels, DialectOptions, PREFIXES, SkippedDocument, end_of, is_served, is_told, told_prefixes,
-};
+pub use dialects::{DialectModels, is_served, is_told, told_prefixes};
 pub use documents::Documents;
 pub use engine::{Engine, EngineEvent, Forget};
 pub use last_known_good::{FILE_NAME as KEPT_FILE_NAME, LastKnownGoodFile};
@@ -35,6 +33,7 @@ use expiry::ExpiryQueue;
 use last_known_good::LastKnownGoodWriter;
 use std::time::{Duration, SystemTime};
 use tokio::sync::mpsc;
+use weir_dialect::DialectSet;
 
 /// What is heard but not taken yet, at most.
 const MAX_WAITING: usize = 1024;
@@ -43,12 +42,15 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Tells the engine of what does not come from its source.
 #[derive(Debug, Clone)]
-pub struct Inputs(mpsc::Sender<EngineEvent>);
+pub struct Inputs {
+    sender: mpsc::Sender<EngineEvent>,
+    dialects: DialectSet,
+}
 
 impl Inputs {
     /// Tells it. An engine that has ended does not mind.
     pub async fn tell(&self, input: EngineEvent) {
-        let _ended = self.0.send(input).await;
+        let _ended = self.sender.send(input).await;
     }
 }
 
@@ -58,7 +60,7 @@ impl Inputs {
 /// A thread cannot be started.
 pub fn start(
     engine: Engine,
-    options: DialectOptions,
+    dialects: DialectSet,
     kept: Option<LastKnownGoodFile>,
 ) -> std::io::Result<Inputs> {
     let (sender, receiver) = mpsc::channel(MAX_WAITING);
@@ -74,11 +76,12 @@ pub fn start(
         .clone()
         .map(|file| LastKnownGoodWriter::start(file, ask, told))
         .transpose()?;
+    let set = dialects.clone();
     let background = Background::start("weir-compile-low", Work::build)?;
     std::thread::Builder::new()
         .name("weir-compile".to_owned())
-        .spawn(move || engine.run(&options, (keeper, kept), &background, receiver))?;
-    Ok(Inputs(sender))
+        .spawn(move || engine.run(set, (keeper, kept), &background, receiver))?;
+    Ok(Inputs { sender, dialects })
 }
 
 /// Passes on what a source tells, until the engine ends. Where the source is away at the start, the documents kept
@@ -86,7 +89,7 @@ pub fn start(
 pub async fn follow(mut source: Box<dyn Source>, inputs: Inputs, kept: Option<LastKnownGoodFile>) {
     let first = tokio::time::timeout(PATIENCE, source.next()).await;
     let is_away = !matches!(first, Ok(SourceEvent::Whole { .. }));
-    let mut ends = ExpiryQueue::default();
+    let mut ends = ExpiryQueue::new(inputs.dialects.clone());
     if is_away && let Some(file) = kept {
         match tokio::task::spawn_blocking(move || file.load()).await {
             Ok(Ok(Some((mut documents, revision)))) => {
@@ -108,7 +111,7 @@ pub async fn follow(mut source: Box<dyn Source>, inputs: Inputs, kept: Option<La
         if let SourceEvent::Away(reason) = &next {
             tracing::warn!(%reason, "the store is away");
         }
-        if inputs.0.send(EngineEvent::Heard(next)).await.is_err() {
+        if inputs.sender.send(EngineEvent::Heard(next)).await.is_err() {
             return;
         }
         next = hear(&mut *source, &mut ends, &inputs).await;

@@ -12,6 +12,7 @@ use hyper::body::Incoming;
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
+use weir_dialect::DialectSet;
 use weir_store::{Key, Revision};
 
 /// How long to wait after the first failure; each further one doubles it.
@@ -25,6 +26,8 @@ const MAX_LINE: usize = 256 << 20;
 
 /// A control plane as a source.
 pub struct ControlSource {
+    /// Whose documents are served.
+    dialects: DialectSet,
     /// Where it is, without a slash at its end.
     url: String,
     token: Option<String>,
@@ -77,8 +80,9 @@ impl std::fmt::Debug for ControlSource {
 
 impl ControlSource {
     /// The control plane at a URL.
-    pub fn new(url: &str, token: Option<String>) -> Self {
+    pub fn new(url: &str, token: Option<String>, dialects: DialectSet) -> Self {
         Self {
+            dialects,
             url: url.trim_end_matches('/').to_owned(),
             token,
             revision: None,
@@ -187,13 +191,13 @@ impl ControlSource {
         Ok(Some(match self.whole.take() {
             Some(documents) => {
                 self.documents = Documents::default();
-                for (key, value) in documents.iter().filter(|(key, _)| is_served(key)) {
+                for (key, value) in documents.iter().filter(|(key, _)| is_served(&self.dialects, key)) {
                     self.documents.apply(key, Some(Arc::clone(value)));
                 }
                 SourceEvent::Whole { documents, revision }
             }
             None => {
-                for (key, value) in documents.iter().filter(|(key, _)| is_served(key)) {
+                for (key, value) in documents.iter().filter(|(key, _)| is_served(&self.dialects, key)) {
                     self.documents.apply(key, value.clone());
                 }
                 SourceEvent::Changed { revision, documents }
@@ -265,11 +269,11 @@ mod tests {
     fn a_store_that_is_another_one_is_read_whole() {
         let whole = [
             r#"{"begin":true}"#,
-            r#"{"documents":[["kong/a","1"],["weir/purges/b","2"]]}"#,
+            r#"{"documents":[["native/a","1"],["weir/purges/b","2"]]}"#,
             r#"{"revision":7}"#,
         ];
         let mut known = Documents::default();
-        known.apply(&Key::new("kong/a").expect("a key"), Some(Arc::from(&b"1"[..])));
+        known.apply(&Key::new("native/a").expect("a key"), Some(Arc::from(&b"1"[..])));
         let (same, other) = (known.hash(), Documents::default().hash());
         for (is_resumed, revision, hash, expected) in [
             (true, 7, &same, Some(Revision(7))),
@@ -277,7 +281,7 @@ mod tests {
             (true, 8, &other, Some(Revision(7))),
             (false, 7, &other, Some(Revision(7))),
         ] {
-            let mut source = ControlSource::new("http://h/", None);
+            let mut source = ControlSource::new("http://h/", None, crate::sample::native());
             for line in whole {
                 source.read(line.as_bytes()).expect("understood");
             }
@@ -295,7 +299,7 @@ mod tests {
 
     #[test]
     fn a_commit_that_is_too_long_is_not_asked_for_again() {
-        let mut source = ControlSource::new("http://h/", None);
+        let mut source = ControlSource::new("http://h/", None, crate::sample::native());
         source.revision = Some(Revision(7));
         source.take(b"{").expect("short");
         assert_eq!(source.revision, Some(Revision(7)));
@@ -306,15 +310,15 @@ mod tests {
 
     #[test]
     fn lines_make_wholes_and_changes() {
-        let mut source = ControlSource::new("http://h/", None);
+        let mut source = ControlSource::new("http://h/", None, crate::sample::native());
         let mut told = Vec::new();
         for line in [
             r#"{"begin":true}"#,
-            r#"{"documents":[["kong/a","1"],["kong/b","2"]]}"#,
-            r#"{"documents":[["kong/c","3"]]}"#,
+            r#"{"documents":[["native/a","1"],["native/b","2"]]}"#,
+            r#"{"documents":[["native/c","3"]]}"#,
             r#"{"revision":7}"#,
             "{}",
-            r#"{"revision":8,"documents":[["kong/a",null]]}"#,
+            r#"{"revision":8,"documents":[["native/a",null]]}"#,
         ] {
             told.extend(source.read(line.as_bytes()).expect("understood"));
         }
@@ -336,13 +340,13 @@ mod tests {
         for stream in [
             &[
                 r#"{"begin":true}"#,
-                r#"{"documents":[["kong/a","1"]]}"#,
+                r#"{"documents":[["native/a","1"]]}"#,
                 r#"{"revision":7}"#,
             ][..],
             &[
                 r#"{"weir":{"version":1,"program":"0.1.0","requires":[]}}"#,
                 r#"{"begin":true}"#,
-                r#"{"documents":[["kong/a","1"]]}"#,
+                r#"{"documents":[["native/a","1"]]}"#,
                 "{}",
                 r#"{"revision":7}"#,
             ],
@@ -350,11 +354,11 @@ mod tests {
                 r#"{"weir":{"version":2,"program":"0.2.0","requires":[],"region":"x"}}"#,
                 r#"{"begin":true,"total":1}"#,
                 r#"{"notice":{"text":"hello"}}"#,
-                r#"{"documents":[["kong/a","1"]],"checksum":"0"}"#,
+                r#"{"documents":[["native/a","1"]],"checksum":"0"}"#,
                 r#"{"revision":7,"time":1700000000}"#,
             ],
         ] {
-            let mut source = ControlSource::new("http://h", None);
+            let mut source = ControlSource::new("http://h", None, crate::sample::native());
             let lines = stream.iter().filter_map(|line| {
                 let read = source.read(line.as_bytes());
                 read.unwrap_or_else(|error| panic!("{line}: {error}"))
@@ -365,7 +369,7 @@ mod tests {
                 "{stream:?}"
             );
         }
-        let mut source = ControlSource::new("http://h", None);
+        let mut source = ControlSource::new("http://h", None, crate::sample::native());
         source.pause = Some(FIRST_PAUSE);
         let line = br#"{"weir":{"version":2,"program":"0.2.0","requires":["deltas"]}}"#;
         let Err(reason) = source.read(line) else {

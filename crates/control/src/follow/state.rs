@@ -1,13 +1,11 @@
 //! What is known of following, for those who ask while it goes on.
 
-use super::dialects::SkippedDocument;
-use crate::access::EVERYWHERE;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
-use weir_kong::admin::{DEFAULT_WORKSPACE, OtherRoutes};
-use weir_model::{Dialect, Route, RouteMatch};
+use weir_dialect::{DEFAULT_WORKSPACE, DialectName, DialectSet, OtherRoutes, SkippedDocument};
+use weir_model::{Route, RouteMatch};
 use weir_store::Revision;
 
 /// How it stands with the source.
@@ -108,12 +106,15 @@ fn seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
+/// A route that is served, and the workspace that it is of.
+type ServedRoute = (&'static str, Arc<Route>);
+
 /// The state, to be asked for at any time. Cheap to share.
 #[derive(Debug, Clone)]
 pub struct Followed {
     state: Arc<Mutex<Arc<State>>>,
-    /// The routes that are served of other dialects than Kong's.
-    others: Arc<Mutex<Vec<Arc<Route>>>>,
+    /// The routes that are served and that another dialect may ask for, each with its workspace.
+    others: Arc<Mutex<Arc<[ServedRoute]>>>,
     changed: Arc<watch::Sender<()>>,
 }
 
@@ -121,7 +122,7 @@ impl Default for Followed {
     fn default() -> Self {
         Self {
             state: Arc::default(),
-            others: Arc::default(),
+            others: Arc::new(Mutex::new(Arc::new([]))),
             changed: Arc::new(watch::Sender::new(())),
         }
     }
@@ -152,9 +153,18 @@ impl Followed {
     }
 
     /// Notes the routes that are served.
-    pub(super) fn note_routes(&self, routes: &[Arc<Route>]) {
-        let others = routes.iter().filter(|route| route.dialect != Dialect::Kong);
-        *self.others.lock().unwrap_or_else(PoisonError::into_inner) = others.cloned().collect();
+    pub(super) fn note_routes(&self, dialects: &DialectSet, routes: &[Arc<Route>]) {
+        let asking: Vec<DialectName> = dialects
+            .iter()
+            .filter(|it| it.asks_for_other_routes())
+            .map(|it| it.name())
+            .collect();
+        let workspace = |name| dialects.get(name).map_or(DEFAULT_WORKSPACE, |it| it.workspace());
+        let others = routes
+            .iter()
+            .filter(|route| asking.iter().any(|name| *name != route.dialect))
+            .map(|route| (workspace(route.dialect), Arc::clone(route)));
+        *self.others.lock().unwrap_or_else(PoisonError::into_inner) = others.collect();
     }
 
     /// Changes it.
@@ -167,17 +177,11 @@ impl Followed {
     }
 }
 
-/// APISIX's resources are of the workspace `default`, native ones of none.
 impl OtherRoutes for Followed {
-    fn any(&self, visit: &mut dyn FnMut(&[RouteMatch], &str) -> bool) -> bool {
+    fn any(&self, own: DialectName, visit: &mut dyn FnMut(&[RouteMatch], &str) -> bool) -> bool {
         let others = self.others.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        others.iter().any(|route| {
-            let workspace = match route.dialect {
-                Dialect::Native => EVERYWHERE,
-                Dialect::Apisix | Dialect::Kong => DEFAULT_WORKSPACE,
-            };
-            visit(&route.matches, workspace)
-        })
+        let mut others = others.iter().filter(|(_, route)| route.dialect != own);
+        others.any(|(workspace, route)| visit(&route.matches, workspace))
     }
 }
 
@@ -187,29 +191,27 @@ mod tests {
 
     #[test]
     fn routes_of_other_dialects_are_known_with_their_workspaces() {
-        let route = |dialect, name: &str| {
+        let dialects = crate::sample::all();
+        let route = |dialect: &str| {
+            let text = serde_json::json!({"name": "r", "match": [{"path": "/"}], "to": {"service": "s"}});
             Arc::new(Route {
-                name: name.to_owned(),
-                dialect,
-                ..serde_json::from_value(
-                    serde_json::json!({"name": "r", "match": [{"path": "/"}], "to": {"service": "s"}}),
-                )
-                .expect("a route")
+                dialect: DialectName::new(dialect),
+                ..serde_json::from_value(text).expect("a route")
             })
         };
         let followed = Followed::default();
-        followed.note_routes(&[
-            route(Dialect::Kong, "k"),
-            route(Dialect::Apisix, "a"),
-            route(Dialect::Native, "n"),
-        ]);
+        followed.note_routes(&dialects, &[route("sample"), route("other"), route("native")]);
         let mut seen = Vec::new();
-        let is_found = followed.any(&mut |matches, workspace| {
+        let is_found = followed.any(DialectName::new("sample"), &mut |matches, workspace| {
             seen.push((matches.len(), workspace.to_owned()));
             false
         });
         assert!(!is_found);
         assert_eq!(seen, [(1, "default".to_owned()), (1, "*".to_owned())]);
-        assert!(followed.any(&mut |_, workspace| workspace == "*"));
+        let name = DialectName::new("sample");
+        assert!(followed.any(name, &mut |_, workspace| workspace == "*"));
+        // Routes that no dialect asks for are not kept.
+        followed.note_routes(&crate::sample::native(), &[route("sample")]);
+        assert!(!followed.any(DialectName::NATIVE, &mut |_, _| true));
     }
 }

@@ -1,7 +1,6 @@
 //! The values of secrets, as they were last had, and how vaults are asked for them. Which vault a reference means is
 //! found elsewhere.
 
-use super::vaults::{Place, SecretTarget};
 use crate::follow::{EngineEvent, Inputs};
 use crate::http::{Call, HttpError, host_of};
 use serde_json::Value;
@@ -10,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
+use weir_dialect::{Place, SecretTarget};
 
 /// How long a compile waits for values that are not known yet.
 const PATIENCE: Duration = Duration::from_secs(2);

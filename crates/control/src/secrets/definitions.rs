@@ -7,8 +7,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use weir_plugins::protobuf::{self, MAX_DEFINITION_BYTES};
 
-/// Where imports are looked for behind the folder of the file itself, as Kong does.
-const FOLDERS: [&str; 3] = ["/usr/local/kong/include", "/usr/local/include", "/usr/include"];
+/// Where imports are looked for behind the folder of the file itself and those of dialects.
+const FOLDERS: [&str; 2] = ["/usr/local/include", "/usr/include"];
 /// Most files of a definition.
 const MAX_FILES: usize = 200;
 
@@ -19,11 +19,11 @@ pub(super) fn names_file(config: &Value) -> bool {
         .is_some_and(|proto| proto.get("file").is_some_and(Value::is_string) && proto.get("text").is_none())
 }
 
-/// Reads the files of a configuration that names one.
+/// Reads the files of a configuration that names one. `folders` are where dialects look for what they import.
 ///
 /// # Errors
 /// Which file cannot be read, or what in it is no definition.
-pub(super) fn bring_in(config: &mut Value) -> Result<(), String> {
+pub(super) fn bring_in(config: &mut Value, folders: &[&str]) -> Result<(), String> {
     let Some(proto) = config.get_mut("proto") else {
         return Ok(());
     };
@@ -34,14 +34,17 @@ pub(super) fn bring_in(config: &mut Value) -> Result<(), String> {
     let path = PathBuf::from(file);
     let text = read(&path).map_err(|reason| wrong(format!("{file}: cannot be read: {reason}")))?;
     let folder = path.parent().unwrap_or(Path::new(""));
-    let imports = imports(file, &text, folder).map_err(wrong)?;
+    let folders: Vec<&Path> = std::iter::once(folder)
+        .chain(folders.iter().copied().chain(FOLDERS).map(Path::new))
+        .collect();
+    let imports = imports(file, &text, &folders).map_err(wrong)?;
     proto["text"] = text.into();
     proto["imports"] = json!(imports);
     Ok(())
 }
 
 /// The texts of all files that a definition imports, directly or not, by the names by which they are imported.
-fn imports(file: &str, text: &str, folder: &Path) -> Result<BTreeMap<String, String>, String> {
+fn imports(file: &str, text: &str, folders: &[&Path]) -> Result<BTreeMap<String, String>, String> {
     let mut found = BTreeMap::new();
     let mut wanted = protobuf::imports(file, text)?;
     let mut left = MAX_DEFINITION_BYTES.saturating_sub(text.len());
@@ -51,8 +54,8 @@ fn imports(file: &str, text: &str, folder: &Path) -> Result<BTreeMap<String, Str
         }
         // Names lead down from the folders only.
         let is_inside = !name.starts_with('/') && !name.split('/').any(|part| part == "..");
-        let folders = std::iter::once(folder).chain(FOLDERS.map(Path::new));
         let text = folders
+            .iter()
             .filter(|_| is_inside)
             .find_map(|folder| read(&folder.join(&name)).ok());
         let text = text.ok_or_else(|| format!("{file}: the file '{name}' that it imports is not there"))?;
@@ -129,7 +132,7 @@ mod tests {
         ] {
             let mut config = json!({"proto": {"file": file(name)}});
             assert!(names_file(&config));
-            let brought = bring_in(&mut config);
+            let brought = bring_in(&mut config, &[]);
             match expected {
                 Ok(names) => {
                     brought.expect("good");
@@ -144,7 +147,7 @@ mod tests {
             }
         }
         for config in [json!({}), json!({"proto": "x"}), json!({"proto": {"text": ""}})] {
-            assert!(!names_file(&config) && bring_in(&mut config.clone()).is_ok());
+            assert!(!names_file(&config) && bring_in(&mut config.clone(), &[]).is_ok());
         }
     }
 }

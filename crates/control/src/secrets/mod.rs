@@ -1,5 +1,5 @@
-//! What documents refer to instead of holding it: secrets (`{vault://…}`, `$env://…`, `$secret://…`), and files of
-//! definitions.
+//! What documents refer to instead of holding it: secrets and files of definitions. The texts
+//! that refer to secrets are those of the dialects ([`weir_dialect::SecretSyntax`]).
 //!
 //! References are replaced in the model, right before it is compiled, so neither a store nor an Admin API ever holds
 //! what they stand for. A value that cannot be had again stays what it was; what refers to a value that could never be
@@ -7,71 +7,79 @@
 
 mod cache;
 mod definitions;
-mod reference;
+mod syntaxes;
 mod unresolved;
-mod vaults;
 
 pub use cache::Cache;
-pub use reference::SecretSyntax;
 pub use unresolved::{Fate, Policy, Unresolved};
 
-use crate::follow::SkippedDocument;
-use reference::{Reference, each, field_of};
 use std::collections::HashSet;
-use unresolved::keeps;
-use vaults::{SecretTarget, Vaults};
+use syntaxes::{References, Syntaxes, field_of};
+use weir_dialect::{DialectName, DialectSet, SkippedDocument};
 use weir_model::{Acme, Certificate, ChainStep, Model, PluginRef};
 
 /// Where references lead, and what was found there.
 #[derive(Debug, Default)]
 pub struct Secrets {
-    vaults: Vaults,
+    syntaxes: Syntaxes,
+    /// Where dialects look for definitions that others import.
+    folders: Vec<&'static str>,
     cache: Cache,
 }
 
 impl Secrets {
-    /// Values are kept in a cache, which whoever refreshes them shares.
-    pub fn new(cache: Cache) -> Self {
+    /// References of these dialects. Values are kept in a cache, which is shared with what refreshes them.
+    pub fn new(dialects: &DialectSet, cache: Cache) -> Self {
         Self {
-            vaults: Vaults::default(),
+            syntaxes: Syntaxes::of(dialects),
+            folders: dialects
+                .iter()
+                .flat_map(|it| it.definition_folders())
+                .copied()
+                .collect(),
             cache,
         }
     }
 
     /// Takes over one document, where it says where references lead. Says whether it does.
     pub fn apply(&mut self, key: &str, value: Option<&[u8]>) -> bool {
-        self.vaults.apply(key, value)
+        self.syntaxes.apply(key, value)
     }
 
-    /// Puts secrets in the place of references of these forms. What refers to nothing is left out, and named. May wait a moment for
-    /// values that are not known yet; not to be called on a thread of a runtime.
-    pub fn resolve(&mut self, forms: SecretSyntax, model: &mut Model) -> Vec<SkippedDocument> {
-        let unresolved = self.resolve_by(forms, Policy::Serve, model);
+    /// Puts secrets in the place of references in what documents of a dialect say (`None`: files). What refers to nothing
+    /// is left out, and named. May wait a moment for values that are not known yet; not to be called on a thread of a
+    /// runtime.
+    pub fn resolve(&mut self, dialect: Option<DialectName>, model: &mut Model) -> Vec<SkippedDocument> {
+        let unresolved = self.resolve_by(dialect, Policy::Serve, model);
         unresolved.into_iter().map(|it| it.broken).collect()
     }
 
     /// The same, and what becomes of that which refers to nothing. For a look, no more than certificates are left out.
-    pub fn resolve_by(&mut self, forms: SecretSyntax, policy: Policy, model: &mut Model) -> Vec<Unresolved> {
+    pub fn resolve_by(
+        &mut self,
+        dialect: Option<DialectName>,
+        policy: Policy,
+        model: &mut Model,
+    ) -> Vec<Unresolved> {
+        let references = self.syntaxes.within(dialect);
         let mut leads = Vec::new();
         let mut are_there = false;
-        for_each_config(forms, model, &mut |_, config| {
+        for_each_config(references, model, &mut |_, config| {
             are_there = true;
-            each(forms, config, &mut |_, reference| {
-                leads.extend(self.lead(&reference).ok())
-            });
+            references.each(config, &mut |text| leads.extend(references.locate(text).ok()));
         });
         let texts = model.certificates.iter_mut().flat_map(texts_of);
         for text in texts.chain(model.acme.iter_mut().filter_map(text_of)) {
-            leads.extend(forms.read(text).and_then(|reference| self.lead(&reference).ok()));
+            leads.extend(references.locate(text).ok());
         }
         if !leads.is_empty() {
             self.cache.want(leads);
         }
         let mut broken = Vec::new();
         if are_there {
-            broken = self.resolve_configs(forms, policy, model);
+            broken = self.resolve_configs(references, policy, model);
         }
-        let certificates = self.resolve_certificates(forms, model).into_iter();
+        let certificates = self.resolve_certificates(references, model).into_iter();
         broken.extend(certificates.map(|broken| Unresolved {
             broken,
             fate: Fate::Aside,
@@ -79,24 +87,25 @@ impl Secrets {
         broken
     }
 
-    fn resolve_configs(&self, forms: SecretSyntax, policy: Policy, model: &mut Model) -> Vec<Unresolved> {
+    fn resolve_configs(
+        &self,
+        references: References<'_>,
+        policy: Policy,
+        model: &mut Model,
+    ) -> Vec<Unresolved> {
         let mut broken = Vec::new();
         let mut faulty = HashSet::new();
-        for_each_config(forms, model, &mut |owner, config| {
+        for_each_config(references, model, &mut |owner, config| {
             let (mut fault, mut kept) = (None, None);
             let is_credential = matches!(owner, Owner::Credential(..));
-            each(
-                forms,
-                config,
-                &mut |text, reference| match self.value(&reference) {
-                    Ok(value) => *text = value,
-                    Err(reason) if keeps(forms, policy, &reference, is_credential) => {
-                        kept = Some(format!("{reason}; {text} stays a text"));
-                    }
-                    Err(reason) => fault = Some(reason),
-                },
-            );
-            if let Err(reason) = definitions::bring_in(config) {
+            references.each(config, &mut |text| match self.value(references, text) {
+                Ok(value) => *text = value,
+                Err(reason) if references.keeps(policy, text, is_credential) => {
+                    kept = Some(format!("{reason}; {text} stays a text"));
+                }
+                Err(reason) => fault = Some(reason),
+            });
+            if let Err(reason) = definitions::bring_in(config, &self.folders) {
                 fault = Some(reason);
             }
             let fate = match fault {
@@ -123,15 +132,15 @@ impl Secrets {
         broken
     }
 
-    fn resolve_certificates(&self, forms: SecretSyntax, model: &mut Model) -> Vec<SkippedDocument> {
+    fn resolve_certificates(&self, references: References<'_>, model: &mut Model) -> Vec<SkippedDocument> {
         let mut broken = Vec::new();
         model.certificates.retain_mut(|certificate| {
             let name = certificate.names.first().cloned().unwrap_or_default();
             for text in texts_of(certificate) {
-                let Some(reference) = forms.read(text) else {
+                if !references.is_reference(text) {
                     continue;
-                };
-                match self.value(&reference) {
+                }
+                match self.value(references, text) {
                     Ok(value) => *text = value,
                     Err(reason) => {
                         let document = format!("certificate for '{name}'");
@@ -144,8 +153,8 @@ impl Secrets {
         });
         model.acme.retain_mut(|entry| {
             let document = format!("acme '{}'", entry.name);
-            let reference = text_of(entry).and_then(|text| Some((forms.read(text)?, text)));
-            match reference.map(|(reference, text)| self.value(&reference).map(|value| *text = value)) {
+            let text = text_of(entry).filter(|text| references.is_reference(text));
+            match text.map(|text| self.value(references, text).map(|value| *text = value)) {
                 Some(Err(reason)) => {
                     broken.push(SkippedDocument { document, reason });
                     false
@@ -156,15 +165,11 @@ impl Secrets {
         broken
     }
 
-    fn lead(&self, reference: &Reference) -> Result<SecretTarget, String> {
-        self.vaults.locate(reference, &|name| std::env::var(name).ok())
-    }
-
-    fn value(&self, reference: &Reference) -> Result<String, String> {
-        let lead = self.lead(reference)?;
-        let secret = self.cache.get(&lead.place)?;
-        let value = field_of(&secret, lead.field.as_deref());
-        value.ok_or_else(|| format!("{:?} holds no such field", lead.place))
+    fn value(&self, references: References<'_>, text: &str) -> Result<String, String> {
+        let target = references.locate(text)?;
+        let secret = self.cache.get(&target.place)?;
+        let value = field_of(&secret, target.field.as_deref());
+        value.ok_or_else(|| format!("{:?} holds no such field", target.place))
     }
 }
 
@@ -205,26 +210,26 @@ impl Owner {
 
 /// Calls `visit` with every configuration of a plugin and every credential that refers to something elsewhere.
 fn for_each_config(
-    forms: SecretSyntax,
+    references: References<'_>,
     model: &mut Model,
     visit: &mut impl FnMut(Owner, &mut serde_json::Value),
 ) {
     let inline = |steps: &mut [ChainStep], visit: &mut dyn FnMut(&mut serde_json::Value)| {
         for step in steps {
             if let Some(PluginRef::Inline(instance)) = &mut step.plugin
-                && refers_elsewhere(forms, &instance.config)
+                && refers_elsewhere(references, &instance.config)
             {
                 visit(&mut std::sync::Arc::make_mut(instance).config);
             }
         }
     };
     let plugins = model.plugins.iter_mut();
-    for instance in plugins.filter(|it| refers_elsewhere(forms, &it.config)) {
+    for instance in plugins.filter(|it| refers_elsewhere(references, &it.config)) {
         visit(Owner::Plugin(instance.id.clone()), &mut instance.config);
     }
     for (at, route) in model.routes.iter_mut().enumerate() {
         // Those without a reference stay shared.
-        if !route.plugins.iter().any(|step| has_reference(forms, step)) {
+        if !route.plugins.iter().any(|step| has_reference(references, step)) {
             continue;
         }
         let route = std::sync::Arc::make_mut(route);
@@ -238,7 +243,7 @@ fn for_each_config(
     });
     for (at, consumer) in model.consumers.iter_mut().enumerate() {
         for (position, credential) in consumer.credentials.iter_mut().enumerate() {
-            if refers_elsewhere(forms, &credential.config) {
+            if refers_elsewhere(references, &credential.config) {
                 visit(
                     Owner::Credential(at, position, consumer.id.clone()),
                     &mut credential.config,
@@ -248,22 +253,12 @@ fn for_each_config(
     }
 }
 
-fn has_reference(forms: SecretSyntax, step: &ChainStep) -> bool {
-    matches!(&step.plugin, Some(PluginRef::Inline(instance)) if refers_elsewhere(forms, &instance.config))
+fn has_reference(references: References<'_>, step: &ChainStep) -> bool {
+    matches!(&step.plugin, Some(PluginRef::Inline(instance)) if refers_elsewhere(references, &instance.config))
 }
 
-fn refers_elsewhere(forms: SecretSyntax, config: &serde_json::Value) -> bool {
-    holds_reference(forms, config) || definitions::names_file(config)
-}
-
-fn holds_reference(forms: SecretSyntax, config: &serde_json::Value) -> bool {
-    use serde_json::Value;
-    match config {
-        Value::String(text) => text.starts_with(['{', '$']) && forms.read(text).is_some(),
-        Value::Array(items) => items.iter().any(|it| holds_reference(forms, it)),
-        Value::Object(fields) => fields.values().any(|it| holds_reference(forms, it)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
-    }
+fn refers_elsewhere(references: References<'_>, config: &serde_json::Value) -> bool {
+    references.are_in(config) || definitions::names_file(config)
 }
 
 fn leave_out(model: &mut Model, faulty: &HashSet<Owner>) {
@@ -304,21 +299,28 @@ fn leave_out(model: &mut Model, faulty: &HashSet<Owner>) {
 mod tests {
     use super::*;
 
+    const SAMPLE: Option<DialectName> = Some(DialectName::new("sample"));
+    const OTHER: Option<DialectName> = Some(DialectName::new("other"));
+
+    fn secrets() -> Secrets {
+        Secrets::new(&crate::sample::all(), Cache::default())
+    }
+
     const DOCUMENT: &str = r#"{"weir": 1,
         "services": [{"name": "a", "url": "http://127.0.0.1:1", "routes": [
             {"name": "plain", "paths": ["/a"]},
-            {"name": "good", "paths": ["/b"], "plugins": [{"request-termination": {"body": "$env://PATH"}}]},
-            {"name": "bad", "paths": ["/c"], "plugins": [{"request-termination": {"body": "{vault://env/not-there-2}"}}]},
+            {"name": "good", "paths": ["/b"], "plugins": [{"request-termination": {"body": "sample:PATH"}}]},
+            {"name": "bad", "paths": ["/c"], "plugins": [{"request-termination": {"body": "other:NOT_THERE_2"}}]},
             {"name": "shared", "paths": ["/d"], "plugins": [{"use": "p"}]}]}],
-        "plugins": [{"id": "p", "request-termination": {"body": "$secret://vault/1/a/b"}}],
+        "plugins": [{"id": "p", "request-termination": {"body": "sample:vault/a"}}],
         "consumers": [{"name": "c", "credentials": [
-            {"key-auth": {"key": "{vault://env/path}"}}, {"key-auth": {"key": "$ENV://NOT_THERE_2"}}]}]}"#;
+            {"key-auth": {"key": "other:PATH"}}, {"key-auth": {"key": "sample:NOT_THERE_2"}}]}]}"#;
 
     #[test]
     fn values_take_the_place_of_references_and_the_rest_is_left_out() {
         let document: serde_json::Value = serde_json::from_str(DOCUMENT).expect("JSON");
         let (mut model, _) = weir_native::translate(&document).expect("a model");
-        let broken = Secrets::default().resolve(SecretSyntax::All, &mut model);
+        let broken = secrets().resolve(None, &mut model);
         let names: Vec<&str> = broken.iter().map(|it| it.document.as_str()).collect();
         assert_eq!(
             names,
@@ -333,41 +335,23 @@ mod tests {
     }
 
     #[test]
-    fn variables_of_apisix_stay_texts_but_for_credentials() {
+    fn references_may_stay_texts_but_for_credentials() {
         let document: serde_json::Value = serde_json::from_str(
             r#"{"weir": 1,
             "services": [{"name": "a", "url": "http://127.0.0.1:1", "routes": [
-                {"name": "r", "paths": ["/a"], "plugins": [{"request-termination": {"body": "$env://NOT_THERE_2"}}]}]}],
-            "consumers": [{"name": "c", "credentials": [{"key-auth": {"key": "$ENV://NOT_THERE_2"}}]}]}"#,
+                {"name": "r", "paths": ["/a"], "plugins": [{"request-termination": {"body": "sample:NOT_THERE_2"}}]}]}],
+            "consumers": [{"name": "c", "credentials": [{"key-auth": {"key": "sample:NOT_THERE_2"}}]}]}"#,
         )
         .expect("JSON");
         let (model, _) = weir_native::translate(&document).expect("a model");
         for (forms, policy, fates, routes, credentials) in [
-            (
-                SecretSyntax::Apisix,
-                Policy::Serve,
-                vec![Fate::AsText, Fate::Aside],
-                1,
-                0,
-            ),
-            (
-                SecretSyntax::All,
-                Policy::Serve,
-                vec![Fate::Skipped, Fate::Aside],
-                0,
-                0,
-            ),
-            (
-                SecretSyntax::All,
-                Policy::Look,
-                vec![Fate::AsText, Fate::AsText],
-                1,
-                1,
-            ),
-            (SecretSyntax::Kong, Policy::Serve, vec![], 1, 1),
+            (SAMPLE, Policy::Serve, vec![Fate::AsText, Fate::Aside], 1, 0),
+            (None, Policy::Serve, vec![Fate::Skipped, Fate::Aside], 0, 0),
+            (None, Policy::Look, vec![Fate::AsText, Fate::AsText], 1, 1),
+            (OTHER, Policy::Serve, vec![], 1, 1),
         ] {
             let mut model = model.clone();
-            let unresolved = Secrets::default().resolve_by(forms, policy, &mut model);
+            let unresolved = secrets().resolve_by(forms, policy, &mut model);
             let found: Vec<Fate> = unresolved.iter().map(|it| it.fate).collect();
             assert_eq!(found, fates, "{forms:?} {policy:?}");
             let left = (model.routes.len(), model.consumers[0].credentials.len());
@@ -380,16 +364,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_a_reference_in_another_door_is_a_text() {
+    fn references_of_another_dialect_are_texts() {
         let document: serde_json::Value = serde_json::from_str(DOCUMENT).expect("JSON");
         let (mut model, _) = weir_native::translate(&document).expect("a model");
-        let broken = Secrets::default().resolve(SecretSyntax::Kong, &mut model);
+        let broken = secrets().resolve(OTHER, &mut model);
         let names: Vec<&str> = broken.iter().map(|it| it.document.as_str()).collect();
         assert_eq!(names, ["route 'bad'"]);
-        assert_eq!(model.plugins[0].config["body"], "$secret://vault/1/a/b");
+        assert_eq!(model.plugins[0].config["body"], "sample:vault/a");
         let Some(PluginRef::Inline(plugin)) = &model.routes[1].plugins[0].plugin else {
             panic!("{:?}", model.routes[1]);
         };
-        assert_eq!(plugin.config["body"], "$env://PATH");
+        assert_eq!(plugin.config["body"], "sample:PATH");
     }
 }

@@ -1,7 +1,6 @@
 //! References that lead nowhere, and what becomes of that which holds them.
 
-use super::reference::{Reference, SecretSyntax};
-use crate::follow::SkippedDocument;
+use weir_dialect::SkippedDocument;
 
 /// What a model is resolved for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,11 +29,4 @@ pub enum Fate {
     Aside,
     /// A plugin or a route that is left out.
     Skipped,
-}
-
-/// Whether a reference that leads nowhere stays as a text. In APISIX a variable does so in a plugin's configuration; a
-/// credential with it would let in whoever knows the variable's name.
-pub(super) fn keeps(forms: SecretSyntax, policy: Policy, reference: &Reference, is_credential: bool) -> bool {
-    let is_apisix = forms == SecretSyntax::Apisix && matches!(reference, Reference::Variable { .. });
-    policy == Policy::Look || (is_apisix && !is_credential)
 }

@@ -17,14 +17,11 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
-use weir_model::Dialect;
+use weir_dialect::PURGES;
 use weir_plugin::Headers;
 use weir_plugins::proxy_cache::{CachedResponse, Purge};
 use weir_store::{Change, Key};
 
-/// What the keys of documents begin with that say what is to be forgotten: each a
-/// [`Purge`](weir_plugins::proxy_cache::Purge) as JSON.
-pub const PURGES: &str = "weir/purges/";
 /// For how long such a document stays. Gateways that are away for longer have lost their memory, or keep what they have
 /// until its time is over.
 const LIFE: Duration = Duration::from_secs(60);
@@ -89,7 +86,7 @@ fn tell(admin: &Admin, zones: &BTreeSet<String>, key: &str) -> Result<ApiRespons
     let caches = admin.options.node.caches.as_ref();
     let found = zones
         .iter()
-        .find_map(|zone| caches?.response(Dialect::Kong, zone, key, now_ms()));
+        .find_map(|zone| caches?.response(crate::NAME, zone, key, now_ms()));
     let response = found.ok_or_else(Failure::not_found)?;
     Ok(ApiResponse::ok(&told(&response, key)))
 }
@@ -138,17 +135,13 @@ async fn forget(
     key: Option<&str>,
 ) -> Result<ApiResponse, Failure> {
     let purge = |zone: &String| Purge {
-        dialect: Dialect::Kong,
+        dialect: crate::NAME,
         zone: zone.clone(),
         key: key.map(str::to_owned),
     };
     let mut purges: Vec<Purge> = zones.iter().map(purge).collect();
     if let (Some(caches), Some(key)) = (&admin.options.node.caches, key) {
-        purges.retain(|purge| {
-            caches
-                .response(Dialect::Kong, &purge.zone, key, now_ms())
-                .is_some()
-        });
+        purges.retain(|purge| caches.response(crate::NAME, &purge.zone, key, now_ms()).is_some());
     }
     if key.is_some() && purges.is_empty() {
         return Err(Failure::not_found());

@@ -3,12 +3,12 @@
 use super::failure::Failure;
 use super::form_body;
 use super::response::ApiResponse;
-use super::rights::Rights;
 use super::scope::recordable;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, IF_MATCH};
 use axum::http::{HeaderMap, HeaderName, Method, Request, StatusCode};
 use serde_json::{Map, Value};
+use weir_dialect::{DEFAULT_WORKSPACE, Rights};
 use weir_plugin::uri;
 use weir_store::{Author, Confined, Revision};
 
@@ -92,7 +92,7 @@ impl Call {
             rights: head.extensions.get::<Rights>().cloned().unwrap_or_default(),
             method: head.method,
             path,
-            workspace: super::DEFAULT_WORKSPACE.to_owned(),
+            workspace: DEFAULT_WORKSPACE.to_owned(),
             query,
             body,
         })
@@ -115,7 +115,7 @@ impl Call {
     pub fn note(&self) -> String {
         let path = recordable(&self.path.join("/"));
         match self.workspace.as_str() {
-            super::DEFAULT_WORKSPACE => format!("{} /{path}", self.method),
+            DEFAULT_WORKSPACE => format!("{} /{path}", self.method),
             workspace => format!("{} /{workspace}/{path}", self.method),
         }
     }

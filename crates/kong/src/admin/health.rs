@@ -1,5 +1,5 @@
 //! `/upstreams/{…}/health` and the marks that clients set on targets. What is known of the health of targets comes
-//! from elsewhere, through [`HealthSource`].
+//! from elsewhere, through a [`HealthSource`](weir_dialect::HealthSource).
 
 use super::call::Call;
 use super::failure::Failure;
@@ -14,74 +14,13 @@ use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use weir_dialect::{HealthState, TargetHealth, UpstreamHealth};
 
-/// What a process knows of the health of upstreams.
-pub trait HealthSource: Send + Sync {
-    /// The health of an upstream by its name in the model; `None`: nothing is known of it, as no calls go there yet.
-    fn upstream(&self, upstream: &str) -> Option<UpstreamHealth>;
-
-    /// Makes a target count as healthy or not until it is found otherwise: one of its addresses, or all.
-    ///
-    /// # Errors
-    /// Why that cannot be, for the client.
-    fn mark(
-        &self,
-        upstream: &str,
-        target: &str,
-        address: Option<&str>,
-        is_healthy: bool,
-    ) -> Result<(), String>;
-}
-
-/// The health of an upstream.
-#[derive(Debug, Clone, PartialEq)]
-pub struct UpstreamHealth {
-    /// Whether enough of it is healthy.
-    pub state: HealthState,
-    /// What is known of its targets, by the text that names each.
-    pub targets: Vec<TargetHealth>,
-}
-
-/// The health of a target.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TargetHealth {
-    /// The target as it is written in its entity: `host:port`.
-    pub target: String,
-    /// Its addresses; none where its name leads nowhere.
-    pub addresses: Vec<AddressHealth>,
-}
-
-/// The health of an address.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AddressHealth {
-    /// The address.
-    pub ip: String,
-    /// The port.
-    pub port: u16,
-    /// Its share of the calls.
-    pub weight: u32,
-    /// Whether it gets calls.
-    pub state: HealthState,
-}
-
-/// Whether something gets calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HealthState {
-    /// It is checked, and well.
-    Healthy,
-    /// It is checked, and not well.
-    Unhealthy,
-    /// Nobody checks it.
-    Unchecked,
-}
-
-impl HealthState {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Healthy => "HEALTHY",
-            Self::Unhealthy => "UNHEALTHY",
-            Self::Unchecked => "HEALTHCHECKS_OFF",
-        }
+fn word(state: HealthState) -> &'static str {
+    match state {
+        HealthState::Healthy => "HEALTHY",
+        HealthState::Unhealthy => "UNHEALTHY",
+        HealthState::Unchecked => "HEALTHCHECKS_OFF",
     }
 }
 
@@ -142,7 +81,7 @@ fn tell(call: &Call, site: WorkspaceView<'_>, node: &Node, upstream: &str) -> Re
     let health = node.health.as_ref().and_then(|source| source.upstream(&name));
     if call.argument("balancer_health") == Some("1") {
         let details = json!({
-            "health": health.map_or(HealthState::Unchecked, |it| it.state).word(),
+            "health": word(health.map_or(HealthState::Unchecked, |it| it.state)),
             "id": found.id,
         });
         return Ok(ApiResponse::ok(
@@ -170,11 +109,11 @@ fn tell(call: &Call, site: WorkspaceView<'_>, node: &Node, upstream: &str) -> Re
 fn told(mut target: Map<String, Value>, health: Option<&UpstreamHealth>) -> Value {
     let name = target.get("target").and_then(Value::as_str).unwrap_or_default();
     let weight = target.get("weight").and_then(Value::as_u64).unwrap_or_default();
-    let known = health.and_then(|health| health.targets.iter().find(|it| it.target == name));
+    let known = health.and_then(|health| health.targets.iter().find(|it| it.text() == name));
     let (word, data) = match known {
         Some(known) => (state_of(known), data_of(known, weight)),
         None if health.is_some() => ("DNS_ERROR", Value::Null),
-        None => (HealthState::Unchecked.word(), Value::Null),
+        None => (word(HealthState::Unchecked), Value::Null),
     };
     target.insert("health".to_owned(), word.into());
     if !data.is_null() {
@@ -186,30 +125,27 @@ fn told(mut target: Map<String, Value>, health: Option<&UpstreamHealth>) -> Valu
 /// One healthy address makes a target healthy.
 fn state_of(target: &TargetHealth) -> &'static str {
     let has = |state: HealthState| target.addresses.iter().any(|address| address.state == state);
-    if target.addresses.is_empty() {
+    if !target.is_resolved || target.addresses.is_empty() {
         "DNS_ERROR"
     } else if has(HealthState::Healthy) {
-        HealthState::Healthy.word()
+        word(HealthState::Healthy)
     } else if has(HealthState::Unhealthy) {
-        HealthState::Unhealthy.word()
+        word(HealthState::Unhealthy)
     } else {
-        HealthState::Unchecked.word()
+        word(HealthState::Unchecked)
     }
 }
 
 fn data_of(target: &TargetHealth, node_weight: u64) -> Value {
-    let (host, port) = target.target.rsplit_once(':').unwrap_or((&target.target, ""));
+    let text = target.text();
+    let (host, port) = text.rsplit_once(':').unwrap_or((&text, ""));
+    // A target without an address is one whose name leads nowhere.
+    let known = || target.addresses.iter().filter(|_| target.is_resolved);
     let weight = |is_wanted: fn(HealthState) -> bool| -> u32 {
-        let addresses = target.addresses.iter();
-        addresses
-            .filter(|it| is_wanted(it.state))
-            .map(|it| it.weight)
-            .sum()
+        known().filter(|it| is_wanted(it.state)).map(|it| it.weight).sum()
     };
-    let addresses: Vec<Value> = target
-        .addresses
-        .iter()
-        .map(|it| json!({ "ip": it.ip, "port": it.port, "weight": it.weight, "health": it.state.word() }))
+    let addresses: Vec<Value> = known()
+        .map(|it| json!({ "ip": it.ip, "port": it.port, "weight": it.weight, "health": word(it.state) }))
         .collect();
     json!({
         "host": host,

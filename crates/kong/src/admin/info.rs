@@ -4,7 +4,7 @@
 use super::call::Call;
 use super::endpoints::endpoints;
 use super::failure::Failure;
-use super::node::{Listener, Node};
+use super::node::{self, Node};
 use super::plan::WorkspaceView;
 use super::response::ApiResponse;
 use super::{AdminOptions, VERSION};
@@ -146,9 +146,12 @@ fn configuration(options: &AdminOptions, has_database: bool) -> Value {
         .iter()
         .map(|name| ((*name).to_owned(), true.into()))
         .collect();
-    let described =
-        |listeners: &[Listener]| -> Vec<Value> { listeners.iter().map(Listener::described).collect() };
-    let texts = |listeners: &[Listener]| -> Vec<String> { listeners.iter().map(Listener::text).collect() };
+    let described = |listeners: &[weir_dialect::Listener]| -> Vec<Value> {
+        listeners.iter().map(node::described).collect()
+    };
+    let texts = |listeners: &[weir_dialect::Listener]| -> Vec<String> {
+        listeners.iter().map(node::text_of).collect()
+    };
     json!({
         "database": if has_database { "postgres" } else { "off" },
         "role": "traditional",

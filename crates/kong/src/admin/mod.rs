@@ -22,6 +22,7 @@ mod health;
 mod info;
 mod lua;
 mod node;
+mod opening;
 mod page;
 mod parse_entity;
 mod password_hash;
@@ -30,7 +31,6 @@ mod plan;
 mod read;
 mod render_entity;
 mod response;
-mod rights;
 mod schemas;
 mod scope;
 mod server_names;
@@ -40,15 +40,12 @@ mod tags;
 mod takeover;
 mod unserved;
 mod write;
-pub use caches::PURGES;
 pub use call::{Call, Given};
 pub use failure::Failure;
-pub use health::{AddressHealth, HealthSource, HealthState, TargetHealth, UpstreamHealth};
-pub use node::{Counts, Listener, Node, Statistics, process_id};
+pub use node::{Node, process_id};
+pub use opening::open;
 pub use response::ApiResponse;
-pub use rights::Rights;
-pub use scope::{Scope, recordable, scope};
-pub use takeover::OtherRoutes;
+pub use scope::{recordable, scope};
 
 use axum::Router;
 use axum::body::Body;
@@ -64,11 +61,10 @@ use state::{PREFIX, State};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::{Mutex, watch};
+use weir_dialect::{DEFAULT_WORKSPACE, OtherRoutes};
 use weir_store::follow::{self, Subscription};
 use weir_store::{Changes, Revision, Store, StoreError};
 use write::Writing;
-
-pub use state::DEFAULT_WORKSPACE;
 
 /// The version of Kong whose Admin API this is.
 pub const VERSION: &str = "3.9.3";

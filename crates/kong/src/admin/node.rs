@@ -1,9 +1,9 @@
 //! The process that serves the Admin API, as its clients are told of it.
 
-use super::health::HealthSource;
 use serde_json::{Value, json};
 use std::sync::{Arc, LazyLock};
 use uuid::Uuid;
+use weir_dialect::{HealthSource, Listener, Statistics};
 use weir_plugins::proxy_cache::Caches;
 
 /// The process.
@@ -57,59 +57,44 @@ impl std::fmt::Debug for Node {
     }
 }
 
-/// An address at which a process listens.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listener {
-    /// The address without the port.
-    pub ip: String,
-    /// The port.
-    pub port: u16,
-    /// Whether it speaks TLS.
-    pub is_tls: bool,
-}
-
-impl Listener {
-    /// The listener as the original writes it in its configuration.
-    pub fn text(&self) -> String {
-        let tls = if self.is_tls { " ssl" } else { "" };
-        format!("{}:{}{tls}", self.ip, self.port)
-    }
-
-    /// The listener as clients read it.
-    pub fn described(&self) -> Value {
-        json!({
-            "ip": self.ip,
-            "port": self.port,
-            "listener": self.text(),
-            "ssl": self.is_tls,
-            "http2": false,
-            "proxy_protocol": false,
-            "deferred": false,
-            "reuseport": false,
-            "bind": false,
-            "backlog=%d+": false,
-            "ipv6only=on": false,
-            "ipv6only=off": false,
-            "so_keepalive=on": false,
-            "so_keepalive=off": false,
-            "so_keepalive=%w*:%w*:%d*": false,
-        })
+impl Node {
+    /// What the program says of the process.
+    pub fn of(node: weir_dialect::Node) -> Self {
+        Self {
+            id: process_id(),
+            hostname: node.hostname,
+            listeners: node.listeners,
+            admin_listeners: node.admin_listeners,
+            statistics: node.statistics,
+            health: node.health,
+            caches: node.caches,
+        }
     }
 }
 
-/// What a process counts.
-pub trait Statistics: Send + Sync {
-    /// Connections and calls up to now.
-    fn counts(&self) -> Counts;
+/// A listener as the original writes it in its configuration.
+pub fn text_of(listener: &Listener) -> String {
+    let tls = if listener.is_tls { " ssl" } else { "" };
+    format!("{}:{}{tls}", listener.ip, listener.port)
 }
 
-/// Connections and calls of a process.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Connections that are open.
-    pub open_connections: u64,
-    /// Connections that were accepted.
-    pub accepted_connections: u64,
-    /// Calls that were answered.
-    pub requests: u64,
+/// A listener as clients read it.
+pub fn described(listener: &Listener) -> Value {
+    json!({
+        "ip": listener.ip,
+        "port": listener.port,
+        "listener": text_of(listener),
+        "ssl": listener.is_tls,
+        "http2": false,
+        "proxy_protocol": false,
+        "deferred": false,
+        "reuseport": false,
+        "bind": false,
+        "backlog=%d+": false,
+        "ipv6only=on": false,
+        "ipv6only=off": false,
+        "so_keepalive=on": false,
+        "so_keepalive=off": false,
+        "so_keepalive=%w*:%w*:%d*": false,
+    })
 }

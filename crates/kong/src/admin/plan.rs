@@ -3,10 +3,8 @@
 use super::call::Call;
 use super::failure::Failure;
 use super::response::ApiResponse;
-use super::rights::Rights;
 use super::state::{self, State, Workspace};
 use super::table::{TableRow, foreign_id};
-use super::takeover::OtherRoutes;
 use crate::document::entity_type::{ENTITY_TYPES, EntityType, family};
 use crate::incremental::{TTL, end};
 use crate::schema::Kind;
@@ -15,6 +13,7 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
+use weir_dialect::{DEFAULT_WORKSPACE, OtherRoutes, Rights};
 use weir_model::secrets;
 use weir_store::{Change, Key};
 
@@ -118,7 +117,7 @@ impl<'s> WorkspaceView<'s> {
             return Err(Failure::unique_violation(Value::Object(values.collect())));
         }
         self.check_other_workspaces(family, fields)?;
-        if family.is("plugins") && self.name != state::DEFAULT_WORKSPACE && writes_file(fields) {
+        if family.is("plugins") && self.name != DEFAULT_WORKSPACE && writes_file(fields) {
             let complaint = "files are written for the workspace default only";
             let config = serde_json::json!({ "path": complaint });
             return Err(Failure::schema_violation(serde_json::json!({ "config": config })));
@@ -219,7 +218,7 @@ impl<'s> WorkspaceView<'s> {
             Some(fields.get("name")?.as_str()?.to_owned())
         });
         match name.as_deref() {
-            Some(state::DEFAULT_WORKSPACE) => refuse("Cannot delete default workspace"),
+            Some(DEFAULT_WORKSPACE) => refuse("Cannot delete default workspace"),
             Some(name) if !self.state.workspace(name).is_empty() => refuse("Workspace is not empty"),
             _ => Ok(()),
         }

@@ -2,20 +2,10 @@
 //! here, so that both mean the same.
 
 use super::call::segments;
+use super::endpoints;
 use super::path::collection;
-use super::{DEFAULT_WORKSPACE, endpoints};
+use weir_dialect::{DEFAULT_WORKSPACE, Scope};
 use weir_model::secrets;
-
-/// What a call is for.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// What is in one workspace, be it there or not.
-    Workspace(String),
-    /// What holds for all workspaces.
-    Everywhere,
-    /// What tells nothing of any workspace, such as schemas: a right in any one will do.
-    Anywhere,
-}
 
 /// First segments of what holds for all workspaces.
 const EVERYWHERE: [&str; 4] = ["config", "workspaces", "cache", "debug"];

@@ -10,12 +10,11 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use uuid::Uuid;
+use weir_dialect::DEFAULT_WORKSPACE;
 use weir_store::{Document, Key, Revision};
 
 /// The first segment of the names of this dialect's documents.
 pub const PREFIX: &str = "kong/";
-/// The workspace of calls that name none.
-pub const DEFAULT_WORKSPACE: &str = "default";
 
 /// All workspaces at a revision.
 #[derive(Debug)]

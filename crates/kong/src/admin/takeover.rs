@@ -7,14 +7,7 @@ use crate::claims::Claim;
 use crate::document::entity_type::EntityType;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
-use weir_model::{RouteMatch, server_names_may_overlap};
-
-/// Routes of other dialects. Those of this one are looked at first, so they can take calls of all others.
-pub trait OtherRoutes: Send + Sync + std::fmt::Debug {
-    /// Calls `visit` with what each route takes and the workspace that it is of, until that says `true`. Returns
-    /// whether it has.
-    fn any(&self, visit: &mut dyn FnMut(&[RouteMatch], &str) -> bool) -> bool;
-}
+use weir_model::server_names_may_overlap;
 
 impl WorkspaceView<'_> {
     /// Checks that an entity takes nothing of a workspace in which the caller may not write.
@@ -55,8 +48,9 @@ impl WorkspaceView<'_> {
             .beside(&claim)
             .filter(|other| !self.rights.may_write(&other.workspace));
         let is_taken = others.any(|other| claim.takes_from(other))
+            // Routes of this dialect are looked at first, so they can take calls of all others.
             || self.others.is_some_and(|others| {
-                others.any(&mut |matches, workspace| {
+                others.any(crate::NAME, &mut |matches, workspace| {
                     !self.rights.may_write(workspace) && claim.takes_any_of(matches)
                 })
             });

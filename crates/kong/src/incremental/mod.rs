@@ -17,14 +17,13 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use takeovers::Takeovers;
 use uuid::Uuid;
+use weir_dialect::{DEFAULT_WORKSPACE, SkippedDocument};
 use weir_model::diagnostic::PathStep;
 use weir_model::{DocPath, Model};
 use workspace::Workspace;
 
 /// The field that says how long an entity stays.
 pub(crate) const TTL: &str = "ttl";
-/// The workspace whose resources have the names that they are given.
-const DEFAULT_WORKSPACE: &str = "default";
 
 /// The documents of this dialect in a store.
 #[derive(Default)]
@@ -37,15 +36,6 @@ pub struct IncrementalModel {
     broken: BTreeMap<String, String>,
     /// Routes that take calls of other workspaces.
     takeovers: Takeovers,
-}
-
-/// A document that is left out.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SkippedDocument {
-    /// Its name in the store, without the dialect's own segment.
-    pub key: String,
-    /// Why.
-    pub reason: String,
 }
 
 /// Documents may hold secrets.
@@ -100,12 +90,12 @@ impl IncrementalModel {
             .broken
             .iter()
             .map(|(key, reason)| SkippedDocument {
-                key: key.clone(),
+                document: key.clone(),
                 reason: reason.clone(),
             })
             .collect();
         let mut whole = Model {
-            dialect: weir_model::Dialect::Kong,
+            dialect: crate::NAME,
             ..Model::default()
         };
         if self.options.router == RouterFlavor::Expressions {
@@ -119,8 +109,8 @@ impl IncrementalModel {
         for workspace in self.workspaces.values_mut() {
             whole.merge(workspace.model(&self.numbers, all_are_numbered, &mut broken));
         }
-        broken.sort_by(|one, other| one.key.cmp(&other.key));
-        broken.dedup_by(|one, other| one.key == other.key);
+        broken.sort_by(|one, other| one.document.cmp(&other.document));
+        broken.dedup_by(|one, other| one.document == other.document);
         (whole, broken)
     }
 }
@@ -134,6 +124,20 @@ impl IncrementalModel {
             .values()
             .flat_map(|workspace| workspace.unserved());
         self.takeovers.told().chain(unserved).collect()
+    }
+}
+
+impl weir_dialect::IncrementalModel for IncrementalModel {
+    fn apply(&mut self, key: &str, value: Option<&[u8]>) {
+        Self::apply(self, key, value);
+    }
+
+    fn model(&mut self) -> (Model, Vec<SkippedDocument>) {
+        Self::model(self)
+    }
+
+    fn notes(&self) -> Vec<SkippedDocument> {
+        Self::notes(self)
     }
 }
 
@@ -205,7 +209,7 @@ mod tests {
             .routes
             .iter()
             .map(|route| format!("{} {}", route.name, route.plugins.len()));
-        let broken = broken.iter().map(|it| format!("{}: {}", it.key, it.reason));
+        let broken = broken.iter().map(|it| format!("{}: {}", it.document, it.reason));
         (routes.collect(), broken.collect())
     }
 

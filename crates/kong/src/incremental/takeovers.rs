@@ -1,13 +1,13 @@
 //! Routes of one workspace that take calls of another. The Admin API refuses to store such a route for a writer who may
 //! not write in both; those that were stored before, or by somebody who may, are reported.
 
-use super::SkippedDocument;
 use super::workspace::Workspace;
 use crate::RouterFlavor;
 use crate::claims::{Claim, Claims};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use uuid::Uuid;
+use weir_dialect::SkippedDocument;
 
 /// A route: its workspace and its id.
 type Place = (Arc<str>, Uuid);
@@ -89,7 +89,7 @@ impl Takeovers {
                 more => format!(", and of {more} more routes"),
             };
             Some(SkippedDocument {
-                key: format!("{workspace}/routes/{id}"),
+                document: format!("{workspace}/routes/{id}"),
                 reason: format!(
                     "takes calls of the route \"{}\" of the workspace \"{other}\"{more}",
                     name(other, *victim).unwrap_or_else(|| victim.to_string())
@@ -113,7 +113,9 @@ mod tests {
     fn told(stored: &mut IncrementalModel) -> Vec<String> {
         let _model = stored.model();
         let notes = stored.notes().into_iter();
-        notes.map(|it| format!("{}: {}", it.key, it.reason)).collect()
+        notes
+            .map(|it| format!("{}: {}", it.document, it.reason))
+            .collect()
     }
 
     #[test]

@@ -22,7 +22,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use uuid::Uuid;
-use weir_model::{Certificate, Consumer, Diagnostic, Dialect, DocPath, Model, Service, Severity};
+use weir_model::{Certificate, Consumer, Diagnostic, DocPath, Model, Service, Severity};
 
 /// The documents of a workspace.
 pub struct Workspace {
@@ -220,7 +220,7 @@ impl Workspace {
         }
         Model {
             weir: 1,
-            dialect: Dialect::Kong,
+            dialect: crate::NAME,
             certificates: self.certificates.clone(),
             services: self.services.clone(),
             routes: self.collect_routes(numbers, all_are_numbered, broken),
@@ -322,8 +322,13 @@ impl Workspace {
             };
             if let Some(reason) = reason {
                 if let Some(key) = key_of(&entity.place.list) {
-                    self.plugins_broken
-                        .insert(plugin.id, SkippedDocument { key, reason });
+                    self.plugins_broken.insert(
+                        plugin.id,
+                        SkippedDocument {
+                            document: key,
+                            reason,
+                        },
+                    );
                 }
                 continue;
             }
@@ -354,7 +359,7 @@ impl Route {
     fn dangling(place: &DocPath) -> Self {
         Self {
             broken: key_of(place).map(|key| SkippedDocument {
-                key,
+                document: key,
                 reason: "refers to an entity that is not there".to_owned(),
             }),
             ..Self::default()
@@ -397,7 +402,7 @@ fn make_config(plugin: &Plugin, consumers: &dyn Fn(&str) -> Option<String>) -> C
 fn left_out(found: &Diagnostic) -> Option<SkippedDocument> {
     (found.severity != Severity::Warning).then_some(())?;
     Some(SkippedDocument {
-        key: key_of(&found.path)?,
+        document: key_of(&found.path)?,
         reason: found.message.clone(),
     })
 }

@@ -5,7 +5,7 @@ use crate::plugins::GROUPS;
 use serde_json::Value;
 use std::collections::HashMap;
 use uuid::Uuid;
-use weir_model::{Consumer, Credential, Diagnostic, Dialect};
+use weir_model::{Consumer, Credential, Diagnostic};
 use weir_plugins::{basic_auth, hmac_auth, jwt, key_auth};
 
 /// Translates consumers and credentials.
@@ -81,7 +81,7 @@ pub fn translate(document: &Document, found: &mut Vec<Diagnostic>) -> Vec<Consum
             group: None,
             labels: labels(consumer.id).into_iter().collect(),
             credentials: credentials.remove(&consumer.id).unwrap_or_default(),
-            dialect: Dialect::Kong,
+            dialect: crate::NAME,
             workspace: None,
         })
         .collect()

@@ -15,7 +15,7 @@ pub use route::NOT_GRPC;
 use crate::RouterFlavor;
 use crate::document::Document;
 use crate::plugins::acme;
-use weir_model::{DefaultCharset, Diagnostic, Dialect, DialectSettings, Model, Severity};
+use weir_model::{DefaultCharset, Diagnostic, DialectSettings, Model, Severity};
 
 /// Translates a document.
 ///
@@ -38,7 +38,7 @@ pub fn model(
         weir: 1,
         certificates: certificate::translate(&document),
         acme,
-        dialect: Dialect::Kong,
+        dialect: crate::NAME,
         services: services.services,
         routes,
         stream_routes,
@@ -59,7 +59,7 @@ pub fn model(
 /// What the original's web server does for all routes.
 pub(crate) fn dialect_settings() -> DialectSettings {
     DialectSettings {
-        dialect: Dialect::Kong,
+        dialect: crate::NAME,
         answer_expect: true,
         plain_header_names: true,
         charset: Some(DefaultCharset::of_texts("UTF-8")),

@@ -12,9 +12,8 @@ use crate::schema::{ItemPlace, text};
 use serde_json::Value;
 use std::sync::Arc;
 use weir_model::{
-    Comparison, Diagnostic, Dialect, ForwardedHeaders, GatewayHeader, GatewayHeaderValue, HeaderMatch,
-    HostPattern, Operator, PathJoin, PathPattern, PathRewrite, Predicate, RouteMatch, RouteTarget,
-    UpstreamHost,
+    Comparison, Diagnostic, ForwardedHeaders, GatewayHeader, GatewayHeaderValue, HeaderMatch, HostPattern,
+    Operator, PathJoin, PathPattern, PathRewrite, Predicate, RouteMatch, RouteTarget, UpstreamHost,
 };
 
 /// The status of calls to gRPC routes that are no gRPC.
@@ -75,7 +74,7 @@ pub fn translate_one(
     let (matches, ranks) = matches(route, router, position);
     let route = weir_model::Route {
         name: route.name.clone().unwrap_or_else(|| route.id.to_string()),
-        dialect: Dialect::Kong,
+        dialect: crate::NAME,
         matches,
         target,
         https_only_status: https_only_status(route),

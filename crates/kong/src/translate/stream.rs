@@ -6,7 +6,7 @@ use crate::RouterFlavor;
 use crate::document::{Address, Document, Entity, Route};
 use crate::schema::ItemPlace;
 use std::cmp::Reverse;
-use weir_model::{Diagnostic, Dialect, Endpoint, StreamProtocol, StreamRoute};
+use weir_model::{Diagnostic, Endpoint, StreamProtocol, StreamRoute};
 
 /// The plugins that work on these routes.
 pub const PLUGINS: &[&str] = &["ip-restriction"];
@@ -123,7 +123,7 @@ pub fn translate_one(
 pub fn conditions(route: &Route, place: &ItemPlace, found: &mut Vec<Diagnostic>) -> StreamRoute {
     StreamRoute {
         name: route.name.clone().unwrap_or_else(|| route.id.to_string()),
-        dialect: Dialect::Kong,
+        dialect: crate::NAME,
         protocols: protocols(route),
         snis: route.snis.clone(),
         sources: ends(&route.sources, place, found),

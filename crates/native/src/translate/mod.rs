@@ -30,7 +30,7 @@ const IN_WORDS: [&str; 7] = [
 
 /// Whether `document` says that it is a `weir.yaml`: it has the top-level key `weir`.
 pub fn recognises(document: &Value) -> bool {
-    document.get("weir").is_some()
+    document.get(crate::dialect::MARK).is_some()
 }
 
 /// Turns a `weir.yaml` into a model; with it come warnings.

@@ -2,7 +2,7 @@
 
 use super::*;
 use serde_json::json;
-use weir_model::Dialect;
+use weir_model::DialectName;
 use weir_plugins_testkit::*;
 
 fn filter(config: &Value) -> Arc<dyn Filter> {
@@ -302,7 +302,7 @@ fn other_authentication_counts_where_told() {
 #[test]
 fn a_missing_anonymous_consumer_is_an_error_of_the_call_in_the_voices_of_the_originals() {
     let config = json!({"identity": {"anonymous": "nobody"}});
-    for dialect in [Dialect::Kong, Dialect::Apisix] {
+    for dialect in [DialectName::new("kong"), DialectName::new("apisix")] {
         let credentials = [("alice", None, json!({"key": "k-alice"}))];
         let filter = build_in(dialect, &KeyAuth, &config, &credentials).expect("taken as it is");
         for (headers, expected) in [

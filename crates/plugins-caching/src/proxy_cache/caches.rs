@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use weir_model::Dialect;
+use weir_model::DialectName;
 use weir_plugin::Headers;
 
 /// Names of instances that are held at most once their stores are gone.
@@ -62,7 +62,7 @@ pub struct CachedResponse {
 pub struct Purge {
     /// Whose store: dialects have stores of their own.
     #[serde(alias = "voice")]
-    pub dialect: Dialect,
+    pub dialect: DialectName,
     /// The store's name.
     pub zone: String,
     /// The key of one response, in hexadecimal digits; absent: all of it.
@@ -80,7 +80,7 @@ impl Caches {
     }
 
     /// Notes by what an instance is purged.
-    pub(super) fn note(&self, dialect: Dialect, purged_as: &PurgedAs, zone: &Arc<Zone>) {
+    pub(super) fn note(&self, dialect: DialectName, purged_as: &PurgedAs, zone: &Arc<Zone>) {
         let mut named = self.named();
         if named.len() > MAX_NAMED {
             named.retain(|_, known| known.zone.strong_count() > 0);
@@ -93,7 +93,7 @@ impl Caches {
     }
 
     /// Forgets the response under a key, in hexadecimal digits, of an instance.
-    pub fn purge(&self, dialect: Dialect, instance: &str, store: &str, key: &str) -> Purged {
+    pub fn purge(&self, dialect: DialectName, instance: &str, store: &str, key: &str) -> Purged {
         let zone = match self.named().get(&Self::name(dialect, instance)) {
             None => return Purged::Unknown,
             Some(known) if known.store != store => return Purged::OtherStore,
@@ -109,16 +109,22 @@ impl Caches {
     }
 
     /// The name of a store among all.
-    pub(super) fn name(dialect: Dialect, zone: &str) -> String {
+    pub(super) fn name(dialect: DialectName, zone: &str) -> String {
         format!("{}/{zone}", dialect.as_str())
     }
 
-    fn zone(&self, dialect: Dialect, zone: &str) -> Option<Arc<Zone>> {
+    fn zone(&self, dialect: DialectName, zone: &str) -> Option<Arc<Zone>> {
         self.zones().get(&Self::name(dialect, zone)).cloned()
     }
 
     /// The response under a key, in hexadecimal digits, that can still be used; where responses vary, the latest.
-    pub fn response(&self, dialect: Dialect, zone: &str, key: &str, now_ms: u64) -> Option<CachedResponse> {
+    pub fn response(
+        &self,
+        dialect: DialectName,
+        zone: &str,
+        key: &str,
+        now_ms: u64,
+    ) -> Option<CachedResponse> {
         let entry = self.zone(dialect, zone)?.kept(&read_key(key)?, now_ms)?;
         Some(CachedResponse {
             status: entry.status,
@@ -180,7 +186,7 @@ mod tests {
             name: "routes/1".to_owned(),
             store: "memory".to_owned(),
         };
-        caches.note(Dialect::Apisix, &purged_as, &zone);
+        caches.note(DialectName::new("apisix"), &purged_as, &zone);
         let times = Times {
             stored: 1_000,
             fresh: 2_000,
@@ -197,17 +203,47 @@ mod tests {
         let key = "07".repeat(32);
         for (dialect, instance, store, key, outcome) in [
             (
-                Dialect::Apisix,
+                DialectName::new("apisix"),
                 "routes/2",
                 "memory",
                 key.as_str(),
                 Purged::Unknown,
             ),
-            (Dialect::Kong, "routes/1", "memory", &key, Purged::Unknown),
-            (Dialect::Apisix, "routes/1", "disk", &key, Purged::OtherStore),
-            (Dialect::Apisix, "routes/1", "memory", "abc", Purged::Nothing),
-            (Dialect::Apisix, "routes/1", "memory", &key, Purged::Forgotten),
-            (Dialect::Apisix, "routes/1", "memory", &key, Purged::Nothing),
+            (
+                DialectName::new("kong"),
+                "routes/1",
+                "memory",
+                &key,
+                Purged::Unknown,
+            ),
+            (
+                DialectName::new("apisix"),
+                "routes/1",
+                "disk",
+                &key,
+                Purged::OtherStore,
+            ),
+            (
+                DialectName::new("apisix"),
+                "routes/1",
+                "memory",
+                "abc",
+                Purged::Nothing,
+            ),
+            (
+                DialectName::new("apisix"),
+                "routes/1",
+                "memory",
+                &key,
+                Purged::Forgotten,
+            ),
+            (
+                DialectName::new("apisix"),
+                "routes/1",
+                "memory",
+                &key,
+                Purged::Nothing,
+            ),
         ] {
             assert_eq!(
                 caches.purge(dialect, instance, store, key),
@@ -221,7 +257,7 @@ mod tests {
     fn responses_are_told_and_forgotten() {
         let caches = Caches::default();
         let zone = Arc::new(Zone::new(1 << 20, None));
-        let name = Caches::name(Dialect::Kong, "z");
+        let name = Caches::name(DialectName::new("kong"), "z");
         caches.zones().insert(name, Arc::clone(&zone));
         let keep = |first: u8, vary: &[String]| {
             let key: Key = std::array::from_fn(|at| if at == 0 { first } else { 0 });
@@ -243,23 +279,29 @@ mod tests {
         let keys = [keep(1, &[]), keep(2, &[]), keep(3, &["accept".to_owned()])];
         let is_there =
             |dialect, zone: &str, key: &str, now| caches.response(dialect, zone, key, now).is_some();
-        assert!(keys.iter().all(|key| is_there(Dialect::Kong, "z", key, 1_500)));
-        assert!(!is_there(Dialect::Kong, "z", &keys[0], 3_000), "its time is over");
-        assert!(!is_there(Dialect::Apisix, "z", &keys[0], 1_500));
-        assert!(!is_there(Dialect::Kong, "y", &keys[0], 1_500));
+        assert!(
+            keys.iter()
+                .all(|key| is_there(DialectName::new("kong"), "z", key, 1_500))
+        );
+        assert!(
+            !is_there(DialectName::new("kong"), "z", &keys[0], 3_000),
+            "its time is over"
+        );
+        assert!(!is_there(DialectName::new("apisix"), "z", &keys[0], 1_500));
+        assert!(!is_there(DialectName::new("kong"), "y", &keys[0], 1_500));
         let forget = |zone: &str, key: Option<&str>| {
             caches.forget(&Purge {
-                dialect: Dialect::Kong,
+                dialect: DialectName::new("kong"),
                 zone: zone.to_owned(),
                 key: key.map(str::to_owned),
             })
         };
         assert!(forget("z", Some(&keys[0])) && !forget("z", Some(&keys[0])));
         assert!(!forget("y", None) && !forget("z", Some("no key")));
-        assert!(!is_there(Dialect::Kong, "z", &keys[0], 1_500));
-        assert!(is_there(Dialect::Kong, "z", &keys[1], 1_500));
-        assert!(forget("z", Some(&keys[2])) && !is_there(Dialect::Kong, "z", &keys[2], 1_500));
-        assert!(forget("z", None) && !is_there(Dialect::Kong, "z", &keys[1], 1_500));
+        assert!(!is_there(DialectName::new("kong"), "z", &keys[0], 1_500));
+        assert!(is_there(DialectName::new("kong"), "z", &keys[1], 1_500));
+        assert!(forget("z", Some(&keys[2])) && !is_there(DialectName::new("kong"), "z", &keys[2], 1_500));
+        assert!(forget("z", None) && !is_there(DialectName::new("kong"), "z", &keys[1], 1_500));
         assert_eq!(zone.bytes(), 0);
     }
 }

@@ -16,7 +16,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-use weir_model::{Diagnostic, Dialect};
+use weir_model::{Diagnostic, DialectName};
 use weir_plugin::{
     BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Refusal, RefusalKind, Reply, Suspend,
     parse_config,
@@ -95,7 +95,7 @@ impl Plugin for MetricsEndpoint {
 struct EndpointFilter {
     board: Arc<MetricRegistry>,
     caches: Caches,
-    dialect: Dialect,
+    dialect: DialectName,
     config: EndpointConfig,
 }
 

@@ -84,7 +84,10 @@ impl TestGateway {
             workers: 1,
             limits: weir_proxy::Limits::default(),
             drain_timeout: Duration::from_millis(50),
-            error_renderers: ErrorRenderers([renderer.clone(), renderer.clone(), renderer]),
+            error_renderers: ErrorRenderers {
+                all: Vec::new(),
+                fallback: renderer,
+            },
             name_servers: NameServers::System,
             passive_ejection: Duration::from_secs(60),
         };

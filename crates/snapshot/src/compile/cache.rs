@@ -12,7 +12,7 @@ use crate::upstream::Upstream;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use weir_model::{
-    self as model, ChainStep, Consumer, Dialect, Model, PluginInstance, PluginRef, UpstreamHost,
+    self as model, ChainStep, Consumer, DialectName, Model, PluginInstance, PluginRef, UpstreamHost,
 };
 
 pub(super) type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
@@ -59,8 +59,8 @@ struct Shared {
 #[derive(Default, Clone)]
 pub(super) struct Known {
     /// By the place in the model and dialect.
-    pub instances: HashMap<(usize, Dialect), Arc<Instance>>,
-    pub tables: HashMap<(usize, Dialect), Arc<ConsumerTable>>,
+    pub instances: HashMap<(usize, DialectName), Arc<Instance>>,
+    pub tables: HashMap<(usize, DialectName), Arc<ConsumerTable>>,
     /// Where filters may send calls.
     pub destinations: Vec<(String, UpstreamHost)>,
 }

@@ -7,7 +7,7 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use weir_model::{
-    ChainStep, Diagnostic, Dialect, DocPath, Model, PluginInstance, PluginRef, RefusalOverride, Severity,
+    ChainStep, Diagnostic, DialectName, DocPath, Model, PluginInstance, PluginRef, RefusalOverride, Severity,
     UpstreamHost,
 };
 use weir_plugin::{
@@ -22,7 +22,7 @@ const MAX_STEPS: usize = 1024;
 pub(super) struct Chains<'m> {
     model: &'m Model,
     registry: &'m Registry,
-    consumers: HashMap<(Dialect, String), Arc<ConsumerIdentity>>,
+    consumers: HashMap<(DialectName, String), Arc<ConsumerIdentity>>,
     credentials: HashMap<String, Vec<CredentialSource<'m>>>,
     indexes: CredentialIndexes,
     credential_diagnostics: RefCell<Vec<Diagnostic>>,
@@ -32,8 +32,8 @@ pub(super) struct Chains<'m> {
     shared_by_id: HashMap<&'m str, usize>,
     tables_by_id: HashMap<&'m str, usize>,
     /// Shared instances; `None`: could not be built.
-    shared: HashMap<(usize, Dialect), Option<Arc<Instance>>>,
-    tables: HashMap<(usize, Dialect), Arc<ConsumerTable>>,
+    shared: HashMap<(usize, DialectName), Option<Arc<Instance>>>,
+    tables: HashMap<(usize, DialectName), Arc<ConsumerTable>>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -119,7 +119,7 @@ impl<'m> Chains<'m> {
     pub(super) fn chain(
         &mut self,
         steps: &'m [ChainStep],
-        dialect: Dialect,
+        dialect: DialectName,
         owner: &str,
         place: &dyn Fn() -> DocPath,
     ) -> Chain {
@@ -230,7 +230,7 @@ impl<'m> Chains<'m> {
     }
 
     /// The shared instance at `index` of the model, for this dialect.
-    fn shared(&mut self, index: usize, dialect: Dialect) -> Option<Arc<Instance>> {
+    fn shared(&mut self, index: usize, dialect: DialectName) -> Option<Arc<Instance>> {
         if let Some(known) = self.shared.get(&(index, dialect)) {
             return known.clone();
         }
@@ -242,7 +242,7 @@ impl<'m> Chains<'m> {
     }
 
     /// The consumer table at `index` of the model, for this dialect.
-    fn table(&mut self, index: usize, dialect: Dialect) -> Arc<ConsumerTable> {
+    fn table(&mut self, index: usize, dialect: DialectName) -> Arc<ConsumerTable> {
         if let Some(known) = self.tables.get(&(index, dialect)) {
             return Arc::clone(known);
         }
@@ -265,7 +265,7 @@ impl<'m> Chains<'m> {
         &mut self,
         instance: &PluginInstance,
         id: String,
-        dialect: Dialect,
+        dialect: DialectName,
         place: &dyn Fn() -> DocPath,
     ) -> Option<Arc<Instance>> {
         let Some(plugin) = self.registry.get(&instance.name) else {
@@ -378,7 +378,7 @@ fn within(place: &DocPath, severity: Severity, found: Vec<Diagnostic>) -> impl I
 
 /// The id of an instance that stands in a chain: its own, or one that stays the same as long as the chain's
 /// owner keeps its name and the plugins of this name in the chain their order.
-fn instance_id(instance: &PluginInstance, dialect: Dialect, owner: &str, number: usize) -> String {
+fn instance_id(instance: &PluginInstance, dialect: DialectName, owner: &str, number: usize) -> String {
     if instance.id.is_empty() {
         format!("{}/{owner}/{}/{number}", dialect.as_str(), instance.name)
     } else {

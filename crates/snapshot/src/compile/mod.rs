@@ -22,7 +22,7 @@ use services::Services;
 use std::io::Write;
 use std::sync::Arc;
 use weir_flow::hash_bytes;
-use weir_model::{Diagnostic, Dialect, DocPath, Model, Severity};
+use weir_model::{Diagnostic, DialectName, DocPath, Model, Severity};
 use weir_plugin::Registry;
 
 /// Compiles a model with the plugins of `registry`. Gives the snapshot and what is worth a look.
@@ -92,7 +92,7 @@ pub fn recompile(
 }
 
 fn tables(model: &Model, carry: &PersistentState, diagnostics: &mut Vec<Diagnostic>) -> Vec<RouteTable> {
-    let mut dialects: Vec<Dialect> = Vec::with_capacity(Dialect::COUNT);
+    let mut dialects: Vec<DialectName> = Vec::new();
     for route in &model.routes {
         if !dialects.contains(&route.dialect) {
             dialects.push(route.dialect);

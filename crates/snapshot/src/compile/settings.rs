@@ -1,17 +1,18 @@
 //! The settings of route tables, one for each dialect. The tables themselves are made elsewhere.
 
 use crate::settings::{Charset, DialectSettings, RealIp};
-use weir_model::{Diagnostic, Dialect, DocPath, Model};
+use weir_model::{Diagnostic, DialectName, DocPath, Model};
 use weir_plugin::headers;
 
 /// The settings of every dialect.
-pub(super) fn compile(model: &Model, diagnostics: &mut Vec<Diagnostic>) -> [DialectSettings; Dialect::COUNT] {
-    let mut settings: [DialectSettings; Dialect::COUNT] = Default::default();
-    let mut seen = [false; Dialect::COUNT];
+pub(super) fn compile(
+    model: &Model,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<(DialectName, DialectSettings)> {
+    let mut settings: Vec<(DialectName, DialectSettings)> = Vec::with_capacity(model.dialect_settings.len());
     for (index, table) in model.dialect_settings.iter().enumerate() {
         let place = || DocPath::root().field("dialect_settings").index(index);
-        let slot = table.dialect as usize;
-        if std::mem::replace(&mut seen[slot], true) {
+        if settings.iter().any(|(known, _)| *known == table.dialect) {
             let message = format!("expected one entry for the dialect '{}'", table.dialect.as_str());
             diagnostics.push(Diagnostic::error(place().field("dialect"), message));
         }
@@ -35,7 +36,7 @@ pub(super) fn compile(model: &Model, diagnostics: &mut Vec<Diagnostic>) -> [Dial
             let place = place().field("charset").field("name");
             diagnostics.push(Diagnostic::error(place, message));
         }
-        settings[slot] = DialectSettings {
+        let compiled = DialectSettings {
             real_ip: table.real_ip.as_ref().map(|real_ip| RealIp {
                 header: real_ip.header.as_bytes().to_vec(),
                 trusted: real_ip.trusted.clone(),
@@ -52,6 +53,7 @@ pub(super) fn compile(model: &Model, diagnostics: &mut Vec<Diagnostic>) -> [Dial
                     .collect(),
             }),
         };
+        settings.push((table.dialect, compiled));
     }
     settings
 }

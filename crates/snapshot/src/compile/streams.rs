@@ -9,7 +9,7 @@ use crate::stream::{Conditions, StreamRoute, StreamRoutes};
 use std::cmp::Reverse;
 use std::sync::Arc;
 use weir_model::{
-    self as model, Diagnostic, Dialect, DocPath, Model, PathRewrite, Scheme, StreamProtocol, Timeouts,
+    self as model, Diagnostic, DialectName, DocPath, Model, PathRewrite, Scheme, StreamProtocol, Timeouts,
     UpstreamHost,
 };
 use weir_plugin::{Registry, RouteInfo};
@@ -30,7 +30,7 @@ pub(super) fn compile<'m>(
     let routes: Vec<StreamRoute> = (model.stream_routes.iter().enumerate())
         .map(|(index, route)| compiler.route(index, route, chains))
         .collect();
-    let mut error_renderers: Vec<Dialect> = Vec::with_capacity(Dialect::COUNT);
+    let mut error_renderers: Vec<DialectName> = Vec::new();
     for route in &model.stream_routes {
         if !error_renderers.contains(&route.dialect) {
             error_renderers.push(route.dialect);

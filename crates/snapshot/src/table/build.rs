@@ -8,13 +8,13 @@ use super::trie::{Candidate, Entry, NONE, Trie};
 use crate::persistent_state::PersistentState;
 use std::cmp::Reverse;
 use std::sync::Arc;
-use weir_model::{Diagnostic, Dialect, DocPath, HostPattern, Route, RouteMatch};
+use weir_model::{Diagnostic, DialectName, DocPath, HostPattern, Route, RouteMatch};
 
 impl RouteTable {
     /// Indexes `routes`, each with its position in the model. What is wrong is added to `diagnostics`; the table
     /// is good only when nothing is.
     pub(crate) fn build(
-        dialect: Dialect,
+        dialect: DialectName,
         routes: &[(usize, &Route)],
         carry: &PersistentState,
         diagnostics: &mut Vec<Diagnostic>,
@@ -127,7 +127,7 @@ impl<'m> Builder<'_, 'm> {
         index
     }
 
-    fn finish(self, dialect: Dialect) -> RouteTable {
+    fn finish(self, dialect: DialectName) -> RouteTable {
         let mut unranked = self.entries;
         // Of equal precedences, the first in the document goes first. Entries are large, so only numbers are moved.
         let precedences = unranked.iter().map(|it| Reverse(it.precedence));

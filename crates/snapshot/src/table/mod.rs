@@ -20,7 +20,7 @@ use conditions::{Conditions, method_bit};
 use hosts::Hosts;
 use std::sync::Arc;
 use trie::{Candidate, NONE, Trie, Visitor};
-use weir_model::Dialect;
+use weir_model::DialectName;
 use weir_plugin::Exchange;
 
 /// Bytes of a path pattern at most.
@@ -31,7 +31,7 @@ const MAX_PARAMETERS: usize = 32;
 /// All routes of one dialect, indexed.
 pub struct RouteTable {
     /// The dialect of its routes.
-    pub dialect: Dialect,
+    pub dialect: DialectName,
     hosts: Hosts,
     trie: Trie,
     conditions: Box<[Conditions]>,

@@ -121,8 +121,9 @@ fn short_examples_of_plugins_are_good() {
             continue;
         };
         names.push(name.to_owned());
-        let route =
-            format!("{{name: r, paths: [/], to: {{respond: {{status: 503}}}}, plugins: [{{{name}: {config}}}]}}");
+        let route = format!(
+            "{{name: r, paths: [/], to: {{respond: {{status: 503}}}}, plugins: [{{{name}: {config}}}]}}"
+        );
         breaches.extend(findings(&Example {
             path: path.to_owned(),
             line,

@@ -5,7 +5,7 @@ use crate::repository::{files, read};
 use std::collections::BTreeMap;
 
 /// The rooms, lowest first, each with the rooms that it may build on. Only lower ones can stand there.
-const ROOMS: [(&str, &[&str]); 25] = [
+const ROOMS: [(&str, &[&str]); 26] = [
     ("weir-model", &[]),
     ("weir-flow", &[]),
     ("weir-plugin", &["weir-model"]),
@@ -61,6 +61,7 @@ const ROOMS: [(&str, &[&str]); 25] = [
         ],
     ),
     ("weir-store", &[]),
+    ("weir-dialect", CONTRACT),
     ("weir-kong", DOOR),
     ("weir-apisix", DOOR),
     ("weir-native", DOOR),
@@ -76,7 +77,16 @@ const ROOMS: [(&str, &[&str]); 25] = [
 const FAMILY: &[&str] = &["weir-model", "weir-plugin", "weir-plugins-shared"];
 
 /// What a dialect may know. Another dialect is not among it.
-const DOOR: &[&str] = &["weir-model", "weir-plugin", "weir-plugins", "weir-store"];
+const DOOR: &[&str] = &[
+    "weir-model",
+    "weir-plugin",
+    "weir-plugins",
+    "weir-store",
+    "weir-dialect",
+];
+
+/// What the contract of dialects may know.
+const CONTRACT: &[&str] = &["weir-model", "weir-plugin", "weir-plugins", "weir-store"];
 
 /// What management may know: all but the request path.
 const CONTROL: &[&str] = &[
@@ -88,8 +98,8 @@ const CONTROL: &[&str] = &[
     "weir-snapshot",
     "weir-plugins",
     "weir-store",
-    "weir-kong",
-    "weir-apisix",
+    "weir-dialect",
+    // Its Admin API is the management's own.
     "weir-native",
 ];
 
@@ -107,6 +117,7 @@ const ALL: &[&str] = &[
     "weir-apisix",
     "weir-native",
     "weir-store",
+    "weir-dialect",
     "weir-control",
     "weir-console",
 ];

@@ -5,12 +5,14 @@ use crate::repository::sources;
 use crate::source::{Source, words};
 
 /// Rooms that serve every dialect and so know none, not even in a comment.
-const DIALECT_FREE: [&str; 5] = [
+const DIALECT_FREE: [&str; 7] = [
     "crates/http1/src/",
     "crates/flow/src/",
     "crates/plugin/src/",
     "crates/snapshot/src/",
     "crates/proxy/src/",
+    "crates/dialect/src/",
+    "crates/control/src/",
 ];
 /// The names of the originals.
 const DIALECTS: [&str; 2] = ["kong", "apisix"];

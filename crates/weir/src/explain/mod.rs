@@ -16,7 +16,7 @@ use chain::PluginStep;
 use serde::Serialize;
 use stored::Place;
 use weir_control::secrets::Policy;
-use weir_model::{Dialect, DocPath, HostPattern, Model, Respond, Route, RouteMatch, RouteTarget};
+use weir_model::{DialectName, DocPath, HostPattern, Model, Respond, Route, RouteMatch, RouteTarget};
 use weir_plugin::{Exchange, system_clock};
 use weir_snapshot::{MatchExplanation, PersistentState, Snapshot, Verdict};
 
@@ -89,7 +89,7 @@ struct Explanation {
 #[derive(Debug, Serialize)]
 struct Winner {
     name: String,
-    dialect: Dialect,
+    dialect: DialectName,
     /// Where it stands: a file, and a line where that is known.
     at: Option<String>,
     /// The conditions by which it takes the call.
@@ -102,14 +102,14 @@ struct Winner {
 struct Answer {
     status: u16,
     /// In whose words.
-    dialect: Dialect,
+    dialect: DialectName,
     because: String,
 }
 
 #[derive(Debug, Serialize)]
 struct Other {
     name: String,
-    dialect: Dialect,
+    dialect: DialectName,
     at: Option<String>,
     by: String,
     /// Why it does not take the call.
@@ -138,7 +138,7 @@ impl Explainer<'_> {
         let mut winner = None;
         for table in &self.snapshot.tables {
             let request = &mut exchange.request;
-            let form = dialects::renderer(table.dialect).normal_form();
+            let form = dialects::renderer(self.loaded.dialects(), table.dialect).normal_form();
             if form.apply(&request.raw_path, &mut request.path).is_err() {
                 if winner.is_none() {
                     let because =

@@ -1,15 +1,17 @@
 //! The configuration of a store, or of a Weir that runs, as its gateways would serve it.
 
 use crate::args::{RouterArgs, StoredArgs};
+use crate::dialects;
 use crate::load::{Finding, Loaded};
 use anyhow::Context;
 use std::sync::Arc;
 use weir_control::follow::{
-    ControlSource, DialectModels, DialectOptions, OpenStore, SkippedDocument, SkippedResource, Source,
-    SourceEvent, StoreSource, compile_reduced, is_served, open_store,
+    ControlSource, DialectModels, OpenStore, SkippedResource, Source, SourceEvent, StoreSource,
+    compile_reduced, is_served, open_store,
 };
-use weir_control::secrets::{Policy, Secrets};
-use weir_model::{Dialect, Severity};
+use weir_control::secrets::{Cache, Policy, Secrets};
+use weir_dialect::{DialectSet, SkippedDocument};
+use weir_model::Severity;
 use weir_snapshot::PersistentState;
 use weir_store::Key;
 use weir_store::seal::SealingKeys;
@@ -41,18 +43,15 @@ impl<'a> Place<'a> {
             .worker_threads(1)
             .enable_all()
             .build()?;
-        let documents = runtime.block_on(self.documents())?;
-        let mut dialects = DialectModels::new(&DialectOptions {
-            kong: Some(routers.kong()),
-            apisix: Some(routers.apisix()),
-            dialect: Dialect::Native,
-        });
-        for (key, value) in documents.into_iter().filter(|(key, _)| is_served(key)) {
+        let set = dialects::of_files(routers);
+        let documents = runtime.block_on(self.documents(&set))?;
+        let mut dialects = DialectModels::new(&set);
+        for (key, value) in documents.into_iter().filter(|(key, _)| is_served(&set, key)) {
             dialects.apply(key.as_str(), Some(&value));
         }
-        let mut secrets = Secrets::default();
-        let (model, mut left_out) = dialects.model(|forms, model| {
-            let unresolved = secrets.resolve_by(forms, Policy::Look, model);
+        let mut secrets = Secrets::new(&set, Cache::default());
+        let (model, mut left_out) = dialects.model(|dialect, model| {
+            let unresolved = secrets.resolve_by(dialect, Policy::Look, model);
             unresolved.into_iter().map(|it| it.broken).collect()
         });
         let (model, snapshot, more) =
@@ -75,15 +74,18 @@ impl<'a> Place<'a> {
             text: format!("not served as it is written: {}: {}", it.document, it.reason),
         };
         Ok(Loaded::of_store(
+            set,
             model,
             snapshot,
             left_out.into_iter().map(finding).collect(),
         ))
     }
 
-    async fn documents(&self) -> anyhow::Result<Documents> {
+    async fn documents(&self, dialects: &DialectSet) -> anyhow::Result<Documents> {
         let mut source: Box<dyn Source> = match self {
-            Self::Control(url, args) => Box::new(ControlSource::new(url, args.token.clone())),
+            Self::Control(url, args) => {
+                Box::new(ControlSource::new(url, args.token.clone(), dialects.clone()))
+            }
             Self::Store(location, args) => {
                 check_is_there(location)?;
                 let keys = args

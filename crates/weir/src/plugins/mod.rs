@@ -13,7 +13,7 @@ use fields::Field;
 use serde::Serialize;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
-use weir_model::{Dialect, document};
+use weir_model::{DialectName, document};
 use weir_plugin::{BuildContext, Phases, Plugin};
 
 /// The guide, whose table of plugins has a row for each (a test of the house sees to that).
@@ -134,7 +134,7 @@ fn apisix_names(plugin: &str) -> Vec<&'static str> {
 fn phases(plugin: &dyn Plugin, example: &str) -> Vec<&'static str> {
     let context = BuildContext {
         instance_id: plugin.name(),
-        dialect: Dialect::Native,
+        dialect: DialectName::NATIVE,
         workspace: None,
         credentials: &HashMap::new(),
         consumers: &HashMap::new(),

@@ -6,7 +6,7 @@ use super::health::Health;
 use super::plan::{self, Management};
 use super::proxy::{Starter, bind};
 use super::trust;
-use crate::args::{AdminListen, ManagementArgs, RoleArg, RouterArgs, RunArgs};
+use crate::args::{RoleArg, RunArgs};
 use anyhow::Context;
 use axum::Router;
 use axum::extract::{Request, State};
@@ -15,14 +15,13 @@ use axum::response::{IntoResponse, Response};
 use rustls::pki_types::PrivatePkcs8KeyDer;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use tower::ServiceExt;
-use weir_control::access::{Audit, Guard, Role, Users, protect};
+use weir_control::access::{Audit, Guard, Users, protect};
 use weir_control::api::{Api, ApiOptions, Gateways};
-use weir_control::follow::{DialectOptions, Followed};
+use weir_control::follow::Followed;
 use weir_control::listen::{self, Tls};
-use weir_kong::admin::{Counts, Listener, Node, Statistics};
-use weir_model::Dialect;
+use weir_dialect::{AdminApi, AdminContext, Counts, DialectName, DialectSet, Listener, Node, Statistics};
 use weir_plugins::proxy_cache::Caches;
 use weir_store::{Store, StoreError};
 use weir_telemetry::metrics;
@@ -35,7 +34,7 @@ type Late = Arc<OnceLock<Router>>;
 
 /// An Admin API's listener.
 struct Bound {
-    dialect: Dialect,
+    dialect: DialectName,
     listener: TcpListener,
     tls: Option<Arc<Tls>>,
 }
@@ -46,12 +45,8 @@ pub struct Listeners(Vec<Bound>);
 impl Listeners {
     /// Binds those that are wanted.
     pub fn bind(management: &Management) -> anyhow::Result<Self> {
-        let wanted = [
-            (Dialect::Kong, "--kong-admin", &management.kong_admin),
-            (Dialect::Apisix, "--apisix-admin", &management.apisix_admin),
-            (Dialect::Native, "--console", &management.console),
-        ];
-        let each = wanted
+        let each = management
+            .admins()
             .into_iter()
             .flat_map(|(dialect, flag, all)| all.iter().map(move |listen| (dialect, flag, listen)));
         // All of them show the same.
@@ -74,14 +69,14 @@ impl Listeners {
     pub fn addresses(&self) -> std::io::Result<Vec<(&'static str, String)>> {
         let named = |bound: &Bound| {
             let name = match bound.dialect {
-                Dialect::Kong => "Kong's Admin API",
-                Dialect::Apisix => "APISIX's Admin API",
-                Dialect::Native => "Weir's API",
+                weir_kong::NAME => "Kong's Admin API",
+                weir_apisix::NAME => "APISIX's Admin API",
+                _ => "Weir's API",
             };
             let scheme = if bound.tls.is_some() { "https" } else { "http" };
             let address = format!("{scheme}://{}", bound.listener.local_addr()?);
             let console = match bound.dialect {
-                Dialect::Native => Some(("the console", format!("{address}/ui/"))),
+                DialectName::NATIVE => Some(("the console", format!("{address}/ui/"))),
                 _ => None,
             };
             Ok([Some((name, address)), console].into_iter().flatten())
@@ -92,7 +87,7 @@ impl Listeners {
 
     /// Serves them until `control` drains. Gives what is to be filled in once the store is open.
     pub fn serve(self, control: &mut Control) -> std::io::Result<AdminApis> {
-        let mut dialects: Vec<(Dialect, Late)> = Vec::new();
+        let mut dialects: Vec<(DialectName, Late)> = Vec::new();
         for bound in self.0 {
             // However many listeners a dialect has, it is opened once.
             let known = dialects.iter().find(|(dialect, _)| *dialect == bound.dialect);
@@ -110,7 +105,7 @@ impl Listeners {
             let router = Router::new().fallback(pass_on).with_state(late);
             let router = match bound.dialect {
                 // Its pages are shown whether or not the store can be reached.
-                Dialect::Native => weir_console::router(assets()?).merge(router),
+                DialectName::NATIVE => weir_console::router(assets()?).merge(router),
                 _ => router,
             };
             control.listen(listen::Listener::new(listener, bound.tls), router);
@@ -124,7 +119,7 @@ impl Listeners {
 pub async fn open_beside_files(
     control: &mut Control,
     starter: &Starter<'_>,
-    declared: Declareds,
+    (dialects, declared): (DialectSet, Declareds),
     caches: Caches,
 ) -> anyhow::Result<Vec<(&'static str, String)>> {
     let management = plan::beside_files(&starter.args.management);
@@ -137,21 +132,14 @@ pub async fn open_beside_files(
             return Ok(Vec::new());
         }
     };
-    let routers = starter.args.routers;
     let shared = Shared {
-        access: Access::of(&starter.args.management, routers.settings()),
-        routers,
-        has_kong_config: true,
-        dialects: DialectOptions {
-            kong: None,
-            apisix: None,
-            dialect: weir_model::Dialect::Kong,
-        },
+        dialects,
         followed: Followed::default(),
         gateways: Gateways::default(),
         history: Duration::ZERO,
         audit: AUDIT_BESIDE_FILES,
         node: node(starter.args, &management, Arc::clone(&starter.metrics)),
+        admin_listeners: self::listeners(&management),
         health: Arc::new(Health(Arc::clone(&control.status))),
         caches: Some(caches),
         declared,
@@ -194,30 +182,19 @@ async fn pass_on(State(router): State<Late>, request: Request) -> Response {
     }
 }
 
-/// APISIX's control API, which in the original has a port of its own, and the Admin API.
-async fn by_path(State((control, admin)): State<(Router, Router)>, request: Request) -> Response {
-    let router = match request.uri().path().starts_with("/v1/") {
-        true => control,
-        false => admin,
-    };
-    router.oneshot(request).await.into_response()
-}
-
 /// What the Admin APIs share with the rest of the process.
 pub struct Shared {
-    pub access: Access,
-    pub routers: RouterArgs,
-    /// Whether Kong's Admin API has `/config`.
-    pub has_kong_config: bool,
-    pub dialects: DialectOptions,
+    pub dialects: DialectSet,
     pub followed: Followed,
     pub gateways: Gateways,
     /// For how long the store knows what was changed.
     pub history: Duration,
     /// For how long the audit log knows who wrote what.
     pub audit: Duration,
-    /// What Kong's clients are told of the process.
+    /// What clients are told of the process.
     pub node: Node,
+    /// Where each Admin API listens.
+    pub admin_listeners: Vec<(DialectName, Vec<Listener>)>,
     pub health: Arc<Health>,
     /// The responses that this process keeps; `None`: it serves no calls.
     pub caches: Option<Caches>,
@@ -225,7 +202,7 @@ pub struct Shared {
     pub declared: Declareds,
 }
 
-/// Tells Kong's clients what is counted.
+/// Tells clients of Admin APIs what is counted.
 struct Counted(Arc<metrics::Registry>);
 
 impl Statistics for Counted {
@@ -239,33 +216,41 @@ impl Statistics for Counted {
     }
 }
 
-/// What Kong's clients are told of a process that listens at these addresses.
-pub fn node(args: &RunArgs, management: &Management, metrics: Arc<metrics::Registry>) -> Node {
-    let at = |address: &SocketAddr, is_tls: bool| Listener {
+fn listener(address: &SocketAddr, is_tls: bool) -> Listener {
+    Listener {
         ip: address.ip().to_string(),
         port: address.port(),
         is_tls,
-    };
+    }
+}
+
+/// What clients of Admin APIs are told of a process that listens at these addresses.
+pub fn node(args: &RunArgs, management: &Management, metrics: Arc<metrics::Registry>) -> Node {
     let mut listeners = Vec::new();
     if management.role != RoleArg::Control {
-        listeners.extend(args.listen().iter().map(|address| at(address, false)));
-        listeners.extend(args.listen_tls().iter().map(|address| at(address, true)));
+        listeners.extend(args.listen().iter().map(|address| listener(address, false)));
+        listeners.extend(args.listen_tls().iter().map(|address| listener(address, true)));
     }
     Node {
         statistics: Some(Arc::new(Counted(metrics))),
         hostname: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         listeners,
-        admin_listeners: management
-            .kong_admin
-            .iter()
-            .map(|listen: &AdminListen| at(&listen.address, listen.is_tls))
-            .collect(),
         ..Node::default()
     }
 }
 
+/// Where each Admin API listens.
+pub fn listeners(management: &Management) -> Vec<(DialectName, Vec<Listener>)> {
+    let admins = management.admins().into_iter();
+    let each = admins.map(|(name, _, all)| {
+        let all = all.iter().map(|it| listener(&it.address, it.is_tls));
+        (name, all.collect())
+    });
+    each.collect()
+}
+
 /// The dialects that are waited for.
-pub struct AdminApis(Vec<(Dialect, Late)>);
+pub struct AdminApis(Vec<(DialectName, Late)>);
 
 impl AdminApis {
     /// Whether none is wanted.
@@ -277,69 +262,32 @@ impl AdminApis {
     pub async fn open(self, store: Arc<dyn Store>, shared: &Shared) -> Result<(), StoreError> {
         let users = Users::open(Arc::clone(&store)).await?;
         let audit = Audit::open(Arc::clone(&store), shared.audit);
-        for (dialect, late) in self.0 {
-            let router = match dialect {
-                Dialect::Kong => {
-                    let options = weir_kong::admin::AdminOptions {
-                        translation: shared.routers.kong(),
-                        others: Some(Arc::new(shared.followed.clone())),
-                        node: Node {
-                            health: Some(Arc::clone(&shared.health) as _),
-                            caches: shared.caches.clone(),
-                            ..shared.node.clone()
-                        },
-                        // A kong.yml is a Kong without a database, whatever else there is.
-                        has_no_config: !shared.has_kong_config && shared.declared.kong.is_none(),
-                    };
-                    let admin = match &shared.declared.kong {
-                        Some(file) => weir_kong::admin::Admin::over_file(Arc::clone(file), options).await?,
-                        None => weir_kong::admin::Admin::open(Arc::clone(&store), options).await?,
-                    };
-                    admin.router()
+        for (name, late) in self.0 {
+            let Some(dialect) = shared.dialects.get(name) else {
+                continue;
+            };
+            let router = match dialect.open_admin(shared.context(name, &store)) {
+                Some(opening) => {
+                    let AdminApi { router, revisions } = opening.await?;
+                    if let Some(revisions) = revisions {
+                        shared.health.0.set_revisions(name, revisions);
+                    }
+                    router
                 }
-                Dialect::Apisix => {
-                    let settings = shared.routers.settings();
-                    let stock = weir_apisix::AdminOptions::new(SystemTime::now);
-                    let keys = settings.keyring.as_ref().map(|keys| keys.0.clone());
-                    let options = weir_apisix::AdminOptions {
-                        // The guard knows them.
-                        keys: Vec::new(),
-                        health: Some(Arc::clone(&shared.health) as _),
-                        settings,
-                        keyring: weir_apisix::Keyring {
-                            keys: keys.unwrap_or(stock.keyring.keys),
-                            encrypts_fields: settings.encrypts_fields,
-                        },
-                        ..stock
-                    };
-                    let admin = match &shared.declared.apisix {
-                        Some(file) => weir_apisix::Admin::over_file(Arc::clone(file), options).await?,
-                        None => weir_apisix::Admin::open(Arc::clone(&store), options).await?,
-                    };
-                    shared.health.0.set_apisix(Arc::clone(&admin));
-                    Router::new()
-                        .fallback(by_path)
-                        .with_state((admin.control_router(), admin.router()))
-                }
-                Dialect::Native => {
+                // Weir's own.
+                None => {
                     let options = ApiOptions {
                         users: users.clone(),
                         followed: shared.followed.clone(),
-                        dialects: shared.dialects,
+                        dialects: shared.dialects.clone(),
                         registry: weir_plugins::registry,
                         gateways: shared.gateways.clone(),
                     };
                     Api::open(Arc::clone(&store), options).await?.router()
                 }
             };
-            let guard = Guard {
-                dialect,
-                users: users.clone(),
-                audit: audit.clone(),
-                keys: shared.access.keys(dialect),
-                is_open: dialect == Dialect::Apisix && !shared.routers.settings().admin.requires_key,
-            };
-            // Nobody else fills it in.
+            let guard = Guard::new(Arc::clone(dialect), users.clone(), audit.clone());
+            // Nothing else fills it in.
             let _is_first = late.set(protect(router, guard));
         }
         shared.health.0.admin_is_open();
@@ -347,33 +295,19 @@ impl AdminApis {
     }
 }
 
-/// Keys of the dialects themselves.
-#[derive(Clone)]
-pub struct Access {
-    apisix_keys: Vec<(String, Role)>,
-}
-
-impl Access {
-    /// Those that the flags name, and those of APISIX's own configuration.
-    pub fn of(args: &ManagementArgs, settings: &weir_apisix::Settings) -> Self {
-        let admin = args.apisix_admin_key.iter().map(|key| (key.clone(), Role::Admin));
-        let viewer = args.apisix_viewer_key.iter().map(|key| (key.clone(), Role::Read));
-        let configured = settings.admin.keys.iter().map(|it| {
-            let role = match it.role {
-                weir_apisix::Role::Admin => Role::Admin,
-                weir_apisix::Role::Viewer => Role::Read,
-            };
-            (it.key.clone(), role)
-        });
-        Self {
-            apisix_keys: admin.chain(viewer).chain(configured).collect(),
-        }
-    }
-
-    fn keys(&self, dialect: Dialect) -> Vec<(String, Role)> {
-        match dialect {
-            Dialect::Apisix => self.apisix_keys.clone(),
-            Dialect::Kong | Dialect::Native => Vec::new(),
+impl Shared {
+    fn context(&self, name: DialectName, store: &Arc<dyn Store>) -> AdminContext {
+        let listeners = self.admin_listeners.iter().find(|(known, _)| *known == name);
+        AdminContext {
+            store: Arc::clone(store),
+            declared: self.declared.get(name).cloned(),
+            routes: Arc::new(self.followed.clone()),
+            node: Node {
+                health: Some(Arc::clone(&self.health) as _),
+                caches: self.caches.clone(),
+                admin_listeners: listeners.map_or(Vec::new(), |(_, all)| all.clone()),
+                ..self.node.clone()
+            },
         }
     }
 }

@@ -2,15 +2,15 @@
 //! and that may be replaced as a whole.
 
 use super::files::Text;
-use crate::dialects::FileKind;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::mpsc::Receiver;
+use weir_dialect::{DialectName, DialectSet};
 use weir_store::{Declared, Replacement};
 
 /// A file that has an Admin API.
 struct Declaration {
-    dialect: FileKind,
+    dialect: DialectName,
     /// `None`: there is none of this dialect any more.
     file: Option<PathBuf>,
     declared: Arc<Declared>,
@@ -23,25 +23,34 @@ pub struct Declarations(Vec<Declaration>);
 
 /// The configurations behind the Admin APIs of dialects whose documents stand in files.
 #[derive(Clone, Default)]
-pub struct Declareds {
-    /// That of the `kong.yml`.
-    pub kong: Option<Arc<Declared>>,
-    /// That of the `apisix.yaml`.
-    pub apisix: Option<Arc<Declared>>,
+pub struct Declareds(Vec<(DialectName, Arc<Declared>)>);
+
+impl Declareds {
+    /// That of a dialect.
+    pub fn get(&self, dialect: DialectName) -> Option<&Arc<Declared>> {
+        let found = self.0.iter().find(|(name, _)| *name == dialect);
+        found.map(|(_, declared)| declared)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 impl Declarations {
     /// Those of these files whose dialects are `wanted`, with what their Admin APIs share with them.
-    pub fn of(texts: &[Text], wanted: impl Fn(FileKind) -> bool) -> (Self, Declareds) {
-        let (mut all, mut shared) = (Vec::new(), Declareds::default());
-        for text in texts.iter().filter(|text| wanted(text.dialect)) {
-            let place = match text.dialect {
-                FileKind::Kong => &mut shared.kong,
-                FileKind::Apisix => &mut shared.apisix,
-                FileKind::Native => continue,
-            };
+    pub fn of(
+        dialects: &DialectSet,
+        texts: &[Text],
+        wanted: impl Fn(DialectName) -> bool,
+    ) -> (Self, Declareds) {
+        let (mut all, mut shared) = (Vec::new(), Vec::new());
+        let has_admin = |name| dialects.get(name).is_some_and(|it| it.file_form().has_admin);
+        let with_admin = texts.iter().filter(|text| has_admin(text.dialect));
+        for text in with_admin.filter(|text| wanted(text.dialect)) {
             let (declared, replacements) = Declared::new(Arc::clone(&text.text));
-            *place = Some(Arc::clone(&declared));
+            shared.push((text.dialect, Arc::clone(&declared)));
             all.push(Declaration {
                 dialect: text.dialect,
                 file: Some(text.file.clone()),
@@ -49,16 +58,16 @@ impl Declarations {
                 replacements,
             });
         }
-        (Self(all), shared)
+        (Self(all), Declareds(shared))
     }
 
     /// The file of a dialect.
-    pub fn file(&self, dialect: FileKind) -> Option<PathBuf> {
+    pub fn file(&self, dialect: DialectName) -> Option<PathBuf> {
         self.0.iter().find(|it| it.dialect == dialect)?.file.clone()
     }
 
     /// The next text that an Admin API brings.
-    pub async fn replacement(&mut self) -> (FileKind, Replacement) {
+    pub async fn replacement(&mut self) -> (DialectName, Replacement) {
         std::future::poll_fn(|context| {
             for it in &mut self.0 {
                 if let std::task::Poll::Ready(Some(replacement)) = it.replacements.poll_recv(context) {

@@ -2,13 +2,13 @@
 
 use super::declared::{After, Declarations};
 use crate::args::RouterArgs;
-use crate::dialects::FileKind;
 use crate::load::{self, Loaded, Replaced};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::signal::unix::Signal;
 use weir_control::secrets::Policy;
+use weir_dialect::DialectName;
 use weir_model::{Model, Severity};
 use weir_plugin::Registry;
 use weir_snapshot::{PersistentState, Snapshot};
@@ -49,7 +49,7 @@ pub struct Text {
     /// The file.
     pub file: PathBuf,
     /// The dialect.
-    pub dialect: FileKind,
+    pub dialect: DialectName,
     /// Its text, with the values of variables in it; or what an Admin API has put in its place.
     pub text: Arc<str>,
 }
@@ -144,7 +144,7 @@ enum Cause {
     /// Somebody wants the files to be read.
     Asked,
     /// An Admin API brings another text.
-    Replaced(FileKind, weir_store::Replacement),
+    Replaced(DialectName, weir_store::Replacement),
 }
 
 impl Watched {
@@ -210,7 +210,7 @@ impl Watched {
     /// Loads with a text that an Admin API brings; `None`: it is refused.
     async fn replace(
         &mut self,
-        dialect: FileKind,
+        dialect: DialectName,
         replacement: weir_store::Replacement,
     ) -> Option<LoadedConfig> {
         let Some(file) = self.declarations.file(dialect) else {

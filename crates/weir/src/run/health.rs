@@ -3,25 +3,16 @@
 use crate::status::Status;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use weir_kong::admin::{AddressHealth, HealthState, TargetHealth};
-use weir_proxy::health::{
-    AddressReport, HealthSelector, SetHealthError, Status as Standing, TargetReport, UpstreamReport,
-};
+use weir_dialect::{AddressHealth, CheckCounts, HealthSource, HealthState, TargetHealth, UpstreamHealth};
+use weir_proxy::health::{AddressReport, HealthSelector, SetHealthError, Status as Standing, TargetReport};
 
 /// The health of upstreams, once there is a gateway.
 pub struct Health(pub Arc<Status>);
 
-impl Health {
-    fn upstream(&self, name: &str) -> Option<UpstreamReport> {
-        let report = self.0.gateway()?.upstream_health(name)?;
-        (report.status != Standing::ChecksOff).then_some(report)
-    }
-}
-
-impl weir_kong::admin::HealthSource for Health {
-    fn upstream(&self, upstream: &str) -> Option<weir_kong::admin::UpstreamHealth> {
-        let report = self.upstream(upstream)?;
-        Some(weir_kong::admin::UpstreamHealth {
+impl HealthSource for Health {
+    fn upstream(&self, upstream: &str) -> Option<UpstreamHealth> {
+        let report = self.0.gateway()?.upstream_health(upstream)?;
+        (report.status != Standing::ChecksOff).then(|| UpstreamHealth {
             state: state_of(report.status),
             targets: report.targets.iter().map(target_of).collect(),
         })
@@ -56,30 +47,6 @@ impl weir_kong::admin::HealthSource for Health {
     }
 }
 
-impl weir_apisix::HealthSource for Health {
-    fn health(&self, upstream: &str) -> Option<weir_apisix::UpstreamHealth> {
-        let report = self.upstream(upstream)?;
-        let nodes = report.targets.iter().flat_map(|target| {
-            let node = |known: &AddressReport| weir_apisix::NodeHealth {
-                ip: known.address.ip().to_string(),
-                port: known.address.port(),
-                hostname: target.host.clone(),
-                status: known.health.state.as_str(),
-                counter: weir_apisix::Counters {
-                    success: known.health.successes.into(),
-                    http_failure: known.health.http_failures.into(),
-                    tcp_failure: known.health.tcp_failures.into(),
-                    timeout_failure: known.health.timeouts.into(),
-                },
-            };
-            target.addresses.iter().map(node)
-        });
-        Some(weir_apisix::UpstreamHealth {
-            nodes: nodes.collect(),
-        })
-    }
-}
-
 fn state_of(status: Standing) -> HealthState {
     match status {
         Standing::Healthy => HealthState::Healthy,
@@ -89,23 +56,29 @@ fn state_of(status: Standing) -> HealthState {
 }
 
 fn target_of(target: &TargetReport) -> TargetHealth {
-    let host = match target.host.contains(':') {
-        true => format!("[{}]", target.host),
-        false => target.host.clone(),
-    };
-    // A target without an address is one whose name leads nowhere.
-    let is_lost = target.status == Standing::DnsError;
-    let addresses = target.addresses.iter().filter(|_| !is_lost);
     TargetHealth {
-        target: format!("{host}:{}", target.port),
-        addresses: addresses
-            .map(|known| AddressHealth {
-                ip: known.address.ip().to_string(),
-                port: known.address.port(),
-                weight: target.weight,
-                state: state_of(known.status),
-            })
+        host: target.host.clone(),
+        port: target.port,
+        is_resolved: target.status != Standing::DnsError,
+        addresses: (target.addresses.iter())
+            .map(|known| address(target, known))
             .collect(),
+    }
+}
+
+fn address(target: &TargetReport, known: &AddressReport) -> AddressHealth {
+    AddressHealth {
+        ip: known.address.ip().to_string(),
+        port: known.address.port(),
+        weight: target.weight,
+        state: state_of(known.status),
+        checks: known.health.state.as_str(),
+        counts: CheckCounts {
+            success: known.health.successes.into(),
+            http_failure: known.health.http_failures.into(),
+            tcp_failure: known.health.tcp_failures.into(),
+            timeout_failure: known.health.timeouts.into(),
+        },
     }
 }
 

@@ -1,6 +1,6 @@
 //! Serving what a store or a control plane holds.
 
-use super::admin::{self, Access, AdminApis, Listeners, Shared};
+use super::admin::{self, AdminApis, Listeners, Shared};
 use super::declared::Declareds;
 use super::files::{Watched, tell_refused};
 use super::health::Health;
@@ -8,7 +8,6 @@ use super::plan::{Management, Origin};
 use super::proxy::Starter;
 use super::{Control, End};
 use crate::args::RoleArg;
-use crate::dialects::FileKind;
 use crate::status::Status;
 use anyhow::Context;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,12 +16,13 @@ use tokio::sync::Notify;
 use weir_control::acme::{Issuer, Wanted};
 use weir_control::api::Gateways;
 use weir_control::follow::{
-    self, ControlSource, DialectOptions, Engine, EngineEvent, Followed, Inputs, KEPT_FILE_NAME,
-    LastKnownGoodFile, OpenStore, Source, StoreSource,
+    self, ControlSource, Engine, EngineEvent, Followed, Inputs, KEPT_FILE_NAME, LastKnownGoodFile, OpenStore,
+    Source, StoreSource,
 };
 use weir_control::report::{ReportTarget, ReporterInfo, gateway_name, report};
 use weir_control::secrets::{Cache, Secrets};
-use weir_model::{Dialect, Model};
+use weir_dialect::{DialectName, DialectSet};
+use weir_model::Model;
 use weir_plugin::Registry;
 use weir_plugins::proxy_cache::{Caches, Purge};
 use weir_snapshot::Snapshot;
@@ -85,14 +85,14 @@ impl Serving {
 pub struct Files {
     pub watched: Watched,
     pub model: Model,
-    pub dialects: Vec<FileKind>,
+    /// The dialects of the files.
+    pub in_files: Vec<DialectName>,
     /// What Admin APIs share with them.
     pub declared: Declareds,
 }
 
 /// What is opened before anything runs, so that what cannot be opened ends the start.
 struct Opened {
-    options: DialectOptions,
     keys: Option<SealingKeys>,
     listeners: Listeners,
     store: OpenStore,
@@ -100,16 +100,10 @@ struct Opened {
 }
 
 impl Opened {
-    async fn of(
-        starter: &Starter<'_>,
-        management: &Management,
-        files: Option<&Files>,
-    ) -> anyhow::Result<Self> {
-        let options = door_options(starter, management, files);
+    async fn of(management: &Management) -> anyhow::Result<Self> {
         let keys = management.store_key.as_deref().map(SealingKeys::read_or_create);
         let keys = keys.transpose().context("--store-key")?;
         Ok(Self {
-            options,
             listeners: Listeners::bind(management)?,
             store: open_local(&management.origin, keys.as_ref()).await?,
             kept: kept_file(management, keys.as_ref())?,
@@ -123,9 +117,10 @@ pub async fn serve(
     control: &mut Control,
     starter: &Starter<'_>,
     management: &Management,
-    files: Option<Files>,
+    (dialects, files): (DialectSet, Option<Files>),
 ) -> anyhow::Result<End> {
-    let opened = Opened::of(starter, management, files.as_ref()).await?;
+    let dialects = with_files(dialects, management, files.as_ref());
+    let opened = Opened::of(management).await?;
     let addresses = opened.listeners.addresses()?;
     let store = opened.store;
     let followed = Followed::default();
@@ -142,13 +137,14 @@ pub async fn serve(
     }
     let cache = Cache::new(tokio::runtime::Handle::current());
     let taking = is_gateway.then(|| Arc::clone(&serving));
-    let parts = (starter.registry(caches.clone()), cache.clone());
+    let secrets = Secrets::new(&dialects, cache.clone());
+    let parts = (starter.registry(caches.clone()), secrets);
     let engine = engine(taking, parts, followed.clone(), wanted, caches.clone());
     control
         .status
         .metrics()
         .observe_evictions(engine.registry.evictions());
-    let inputs = follow::start(engine, opened.options, opened.kept.clone())?;
+    let inputs = follow::start(engine, dialects.clone(), opened.kept.clone())?;
     tokio::spawn(cache.refresh(inputs.clone()));
     let (mut watched, mut declared) = (None, Declareds::default());
     if let Some(files) = files {
@@ -156,18 +152,16 @@ pub async fn serve(
         inputs.tell(EngineEvent::Files(Box::new(files.model))).await;
         watched = Some(files.watched);
     }
-    let source = source(&management.origin, opened.keys, &store);
+    let source = source(&management.origin, opened.keys, &store, &dialects);
     tokio::spawn(follow::follow(source, inputs.clone(), opened.kept));
     let shared = Shared {
-        access: Access::of(&starter.args.management, starter.args.routers.settings()),
-        routers: starter.args.routers,
-        has_kong_config: management.has_kong_config,
-        dialects: opened.options,
+        dialects,
         followed: followed.clone(),
         gateways: gateways.clone(),
         history: starter.args.management.kept_history(),
         audit: starter.args.management.kept_audit(),
         node: admin::node(starter.args, management, Arc::clone(&starter.metrics)),
+        admin_listeners: admin::listeners(management),
         health: Arc::new(Health(Arc::clone(&control.status))),
         caches: is_gateway.then_some(caches),
         declared,
@@ -176,7 +170,7 @@ pub async fn serve(
     if !listeners.is_empty() {
         control.status.await_admin();
     }
-    let dialects = tokio::spawn(open_admin_apis(listeners, store.clone(), shared));
+    let opening = tokio::spawn(open_admin_apis(listeners, store.clone(), shared));
     if is_gateway {
         let Some(speaker) = start_workers(control, starter, &serving).await? else {
             return Ok(End::Drained);
@@ -187,7 +181,7 @@ pub async fn serve(
     if !(is_gateway && followed.state().is_last_known_good) {
         // Whoever waits for the `ready` line may write at once.
         tokio::select! {
-            opened = dialects => opened??,
+            opened = opening => opened??,
             () = control.stop.asked() => return Ok(End::Drained),
         }
         tokio::select! {
@@ -232,7 +226,7 @@ fn issue(control: &Control, store: &OpenStore, wanted: &Wanted, followed: &Follo
 /// What makes snapshots of documents. Where no calls are served, it only finds out what is wrong with them.
 fn engine(
     serving: Option<Arc<Serving>>,
-    (registry, cache): (Registry, Cache),
+    (registry, secrets): (Registry, Secrets),
     followed: Followed,
     acme: Wanted,
     caches: Caches,
@@ -242,7 +236,7 @@ fn engine(
         carry: super::trust::carry(),
         // Half of a core at most where somebody waits for a change to be served, and little where nobody does.
         rest: if serving.is_some() { 1 } else { 15 },
-        secrets: Secrets::new(cache),
+        secrets,
         followed,
         acme,
         serve: Box::new(move |snapshot| {
@@ -274,8 +268,8 @@ fn kept_file(
     Ok((!is_local(&management.origin)).then_some(file))
 }
 
-async fn open_admin_apis(dialects: AdminApis, store: OpenStore, shared: Shared) -> anyhow::Result<()> {
-    if dialects.is_empty() {
+async fn open_admin_apis(apis: AdminApis, store: OpenStore, shared: Shared) -> anyhow::Result<()> {
+    if apis.is_empty() {
         return Ok(());
     }
     let store = store.opened().await;
@@ -283,8 +277,7 @@ async fn open_admin_apis(dialects: AdminApis, store: OpenStore, shared: Shared) 
         Arc::clone(&store),
         shared.history,
     ));
-    dialects
-        .open(store, &shared)
+    apis.open(store, &shared)
         .await
         .context("the Admin APIs cannot be opened")
 }
@@ -363,22 +356,26 @@ async fn attend(control: &mut Control, mut watched: Option<Watched>, inputs: &In
     }
 }
 
-/// A dialect whose documents stand in a file is not read from the store: global rules of one would miss the other's routes. Its Admin API is one over that file.
-fn door_options(starter: &Starter<'_>, management: &Management, files: Option<&Files>) -> DialectOptions {
-    let is_in_file = |dialect: FileKind| files.is_some_and(|files| files.dialects.contains(&dialect));
-    let routers = starter.args.routers;
-    DialectOptions {
-        kong: (!is_in_file(FileKind::Kong)).then(|| routers.kong()),
-        apisix: (!is_in_file(FileKind::Apisix)).then(|| routers.apisix()),
-        dialect: match (
-            management.kong_admin.is_empty(),
-            management.apisix_admin.is_empty(),
-        ) {
-            (false, true) => Dialect::Kong,
-            (true, false) => Dialect::Apisix,
-            _ => Dialect::Native,
-        },
-    }
+/// A dialect whose documents stand in a file is not read from the store: global rules of one would miss the other's routes.
+/// Its Admin API is one over that file.
+fn with_files(dialects: DialectSet, management: &Management, files: Option<&Files>) -> DialectSet {
+    let in_files = files.map_or(Vec::new(), |files| files.in_files.clone());
+    // Native files and documents stand side by side.
+    let apart = in_files.into_iter().filter(|name| {
+        let dialect = dialects.get(*name);
+        dialect.is_some_and(|it| !it.file_form().may_be_several)
+    });
+    let apart: Vec<DialectName> = apart.collect();
+    let of_originals = management
+        .admins()
+        .into_iter()
+        .filter(|(name, _, listeners)| *name != DialectName::NATIVE && !listeners.is_empty());
+    let names: Vec<DialectName> = of_originals.map(|(name, ..)| name).collect();
+    let unmatched = match names.as_slice() {
+        [only] => *only,
+        _ => DialectName::NATIVE,
+    };
+    dialects.with_files_of(apart).answering_as(unmatched)
 }
 
 fn is_local(origin: &Origin) -> bool {
@@ -398,9 +395,14 @@ async fn open_local(origin: &Origin, keys: Option<&SealingKeys>) -> anyhow::Resu
     }
 }
 
-fn source(origin: &Origin, keys: Option<SealingKeys>, store: &OpenStore) -> Box<dyn Source> {
+fn source(
+    origin: &Origin,
+    keys: Option<SealingKeys>,
+    store: &OpenStore,
+    dialects: &DialectSet,
+) -> Box<dyn Source> {
     match origin {
         Origin::Store(location) => Box::new(StoreSource::new(location.clone(), keys, store.clone())),
-        Origin::Control { url, token } => Box::new(ControlSource::new(url, token.clone())),
+        Origin::Control { url, token } => Box::new(ControlSource::new(url, token.clone(), dialects.clone())),
     }
 }

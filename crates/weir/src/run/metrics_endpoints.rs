@@ -92,7 +92,7 @@ fn apisix(status: &Status, targets: bool, prefix: &str) -> weir_apisix::metrics:
         accepted_connections: totals.connections_accepted,
         requests: totals.requests,
         is_store_reachable: status.reaches_store(),
-        modify_indexes: status.apisix().map_or(Vec::new(), |admin| admin.modify_indexes()),
+        modify_indexes: status.revisions(weir_apisix::NAME),
         hostname: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         targets: told.collect(),
     }

@@ -15,7 +15,7 @@ mod proxy;
 mod trust;
 
 use crate::args::RunArgs;
-use crate::dialects::FileKind;
+use crate::dialects::{self, AdminSettings};
 use crate::status::{self, Status};
 use declared::Declarations;
 use files::{LoadedConfig, Loader, Watched};
@@ -88,19 +88,17 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
         match &plan {
             RunMode::Files => from_files(&mut control, &starter, (loader, stamps), good, caches).await,
             RunMode::Managed(management) => {
-                let has_admin = |dialect| match dialect {
-                    FileKind::Kong => !management.kong_admin.is_empty(),
-                    FileKind::Apisix => !management.apisix_admin.is_empty(),
-                    FileKind::Native => false,
-                };
-                let (declarations, declared) = Declarations::of(&good.texts, has_admin);
+                let has_admin = |dialect| !management.admin(dialect).is_empty();
+                let admin = AdminSettings::of(&args.management, management.has_kong_config);
+                let dialects = dialects::all(args.routers, admin);
+                let (declarations, declared) = Declarations::of(&dialects, &good.texts, has_admin);
                 let files = (!args.config.is_empty()).then(|| managed::Files {
                     watched: Watched::new(loader, stamps, declarations),
                     model: good.model,
-                    dialects: good.texts.iter().map(|text| text.dialect).collect(),
+                    in_files: good.texts.iter().map(|text| text.dialect).collect(),
                     declared,
                 });
-                managed::serve(&mut control, &starter, management, files).await
+                managed::serve(&mut control, &starter, management, (dialects, files)).await
             }
         }
     })?;
@@ -225,13 +223,20 @@ async fn from_files(
     good: LoadedConfig,
     caches: Caches,
 ) -> anyhow::Result<End> {
-    let (declarations, declared) = Declarations::of(&good.texts, |dialect| dialect == FileKind::Kong);
+    let dialects = dialects::all(
+        starter.args.routers,
+        AdminSettings::of(&starter.args.management, true),
+    )
+    .answering_as(weir_kong::NAME);
+    let is_kong = |dialect| dialect == weir_kong::NAME;
+    let (declarations, declared) = Declarations::of(&dialects, &good.texts, is_kong);
     control.status.set_gateway(starter.start(good.snapshot)?);
     control.status.served(good.notes);
     let mut files = Watched::new(loader, stamps, declarations);
-    let addresses = match &declared.kong {
-        Some(_) => admin::open_beside_files(control, starter, declared, caches).await?,
-        None => Vec::new(),
+    let addresses = if declared.is_empty() {
+        Vec::new()
+    } else {
+        admin::open_beside_files(control, starter, (dialects, declared), caches).await?
     };
     control.tell_ready(&addresses)?;
     let status = Arc::clone(&control.status);

@@ -4,6 +4,7 @@ use crate::args::{AdminListen, ManagementArgs, RoleArg, RunArgs};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use weir_control::listen::TlsFiles;
+use weir_dialect::DialectName;
 
 const KONG_ADMIN: AdminListen = local(8001);
 const APISIX_ADMIN: AdminListen = local(9180);
@@ -69,6 +70,24 @@ impl std::fmt::Debug for Origin {
             Self::Store(_) => "Store",
             Self::Control { .. } => "Control",
         })
+    }
+}
+
+impl Management {
+    /// Where the Admin API of a dialect listens, each with its flag.
+    pub fn admin(&self, dialect: DialectName) -> &[AdminListen] {
+        let mut all = self.admins().into_iter();
+        all.find(|(name, ..)| *name == dialect)
+            .map_or(&[], |(.., addresses)| addresses)
+    }
+
+    /// The Admin APIs: of which dialect, by which flag, and where.
+    pub fn admins(&self) -> [(DialectName, &'static str, &[AdminListen]); 3] {
+        [
+            (weir_kong::NAME, "--kong-admin", &self.kong_admin),
+            (weir_apisix::NAME, "--apisix-admin", &self.apisix_admin),
+            (DialectName::NATIVE, "--console", &self.console),
+        ]
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::trust;
 use crate::args::RunArgs;
+use crate::dialects;
 use anyhow::Context;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
@@ -69,11 +70,13 @@ impl Starter<'_> {
                 ..args.limits.limits()
             },
             drain_timeout: args.drain_timeout.0,
-            error_renderers: ErrorRenderers([
-                Arc::new(weir_native::NativeErrorRenderer),
-                Arc::new(weir_kong::KongErrorRenderer),
-                Arc::new(weir_apisix::ApisixErrorRenderer),
-            ]),
+            error_renderers: ErrorRenderers {
+                all: dialects::of_files(args.routers)
+                    .iter()
+                    .map(|it| (it.name(), it.error_renderer()))
+                    .collect(),
+                fallback: Arc::new(weir_native::NativeErrorRenderer),
+            },
             name_servers: args.upstreams.name_servers(),
             passive_ejection: args.upstreams.passive_ejection(),
         };

@@ -1,6 +1,7 @@
 //! What is served where the newest documents are refused as a whole.
 
 use super::*;
+use crate::secrets::Cache;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn service(number: u64) -> (Key, Arc<[u8]>) {
@@ -34,14 +35,14 @@ fn rather_the_last_known_good_than_nothing() {
         carry: PersistentState::default(),
         rest: 1,
         acme: Wanted::default(),
-        secrets: Secrets::default(),
+        secrets: Secrets::new(&crate::sample::native(), Cache::default()),
         followed: followed.clone(),
         serve: Box::new(move |_| {
             counted.fetch_add(1, Ordering::Relaxed);
         }),
         purge: Box::new(|_| {}),
     };
-    let mut work = Work::new(engine, &DialectOptions::default(), None, Some(file));
+    let mut work = Work::new(engine, crate::sample::native(), None, Some(file));
     work.take(EngineEvent::Heard(SourceEvent::Whole {
         documents: vec![service(9)],
         revision: Revision(7),

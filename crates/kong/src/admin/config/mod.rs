@@ -3,19 +3,20 @@
 mod flatten;
 mod load;
 mod yaml;
+use super::Admin;
 use super::call::{Call, Given};
 use super::commit::Writer;
 use super::failure::{self, Failure};
 use super::plan::{Plan, WorkspaceView};
 use super::response::ApiResponse;
 use super::state::State;
-use super::{Admin, DEFAULT_WORKSPACE};
 use crate::Options;
 use aws_lc_rs::digest;
 use axum::http::{Method, StatusCode};
 use load::Loaded;
 use serde_json::{Map, Value, json};
 use std::time::SystemTime;
+use weir_dialect::DEFAULT_WORKSPACE;
 use weir_model::secrets;
 use weir_store::Revision;
 

@@ -4,7 +4,6 @@
 use super::{Changed, Route, Workspace, left_out};
 use crate::RouterFlavor;
 use crate::document::{self, Upstream};
-use crate::incremental::SkippedDocument;
 use crate::incremental::match_order::{MatchOrder, SortKey};
 use crate::incremental::workspace_scope::{tell_steps_apart, told_apart};
 use crate::translate::route;
@@ -12,6 +11,7 @@ use crate::translate::service::ServiceInfo;
 use std::collections::HashMap;
 use std::sync::Arc;
 use uuid::Uuid;
+use weir_dialect::SkippedDocument;
 
 impl Workspace {
     /// Its name.

@@ -2,11 +2,11 @@
 
 use super::{Workspace, key_of};
 use crate::document::Entity;
-use crate::incremental::SkippedDocument;
 use crate::plugins::{all, unserved};
 use crate::translate::chain::is_served;
 use serde_json::Value;
 use std::collections::HashSet;
+use weir_dialect::SkippedDocument;
 
 impl Workspace {
     /// Enabled instances of plugins that are described, but not served.
@@ -23,7 +23,7 @@ impl Workspace {
                 .as_ref()
                 .is_ok_and(Value::is_null);
             Some(SkippedDocument {
-                key: key_of(&place.list)?,
+                document: key_of(&place.list)?,
                 reason: unserved::warning(name, passes),
             })
         })

@@ -10,7 +10,8 @@ use tokio::sync::watch;
 use tower::ServiceExt as _;
 use weir_control::access::{Caller, Users};
 use weir_control::api::{Api, ApiOptions, Gateways};
-use weir_control::follow::{DialectOptions, Followed};
+use weir_control::follow::Followed;
+use weir_dialect::DialectSet;
 use weir_store::memory::MemoryStore;
 use weir_store::{
     Change, Changes, CommitError, Document, HistoryEntry, Revision, Store, StoreError, Transaction, Watch,
@@ -136,7 +137,7 @@ async fn dialects(place: &Place) -> [(Router, &'static str, u16); 3] {
     let options = ApiOptions {
         users: Users::default(),
         followed: Followed::default(),
-        dialects: DialectOptions::default(),
+        dialects: DialectSet::new(vec![Arc::new(weir_native::NativeDialect)]),
         registry: weir_plugins::registry,
         gateways: Gateways::default(),
     };

@@ -7,12 +7,11 @@ use axum::http::Request;
 use serde_json::Value;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::SystemTime;
 use tower::ServiceExt as _;
 use weir_control::access::{Audit, Guard, Right, Role, TokenHash, User, Users, key_of, protect};
 use weir_control::api::{Api, ApiOptions, Gateways};
-use weir_control::follow::{DialectOptions, Followed};
-use weir_model::Dialect;
+use weir_control::follow::Followed;
+use weir_dialect::{AdminApi, AdminContext, Dialect, DialectSet, Node};
 use weir_store::Store;
 use weir_store::memory::MemoryStore;
 
@@ -28,38 +27,39 @@ impl Plane {
     pub async fn new() -> Self {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
         let users = Users::default();
-        let guarded = |dialect, router| {
-            let guard = Guard {
-                dialect,
-                users: users.clone(),
-                audit: Audit::default(),
-                keys: Vec::new(),
-                is_open: false,
-            };
+        let guarded = |dialect: Arc<dyn Dialect>, router| {
+            let guard = Guard::new(dialect, users.clone(), Audit::default());
             protect(router, guard)
         };
-        let kong =
-            weir_kong::admin::Admin::open(Arc::clone(&store), weir_kong::admin::AdminOptions::default());
-        let mut options = weir_apisix::AdminOptions::new(SystemTime::now);
-        options.keys.clear();
-        let apisix = weir_apisix::Admin::open(Arc::clone(&store), options);
+        let native: Arc<dyn Dialect> = Arc::new(weir_native::NativeDialect);
+        let kong: Arc<dyn Dialect> = Arc::new(weir_kong::KongDialect {
+            has_config: true,
+            ..weir_kong::KongDialect::default()
+        });
+        let apisix: Arc<dyn Dialect> = Arc::new(weir_apisix::ApisixDialect::default());
         let options = ApiOptions {
             users: users.clone(),
             followed: Followed::default(),
-            dialects: DialectOptions::default(),
+            dialects: DialectSet::new(vec![Arc::clone(&kong), Arc::clone(&apisix), Arc::clone(&native)]),
             registry: weir_plugins::registry,
             gateways: Gateways::default(),
         };
-        let native = Api::open(Arc::clone(&store), options).await.expect("opened");
-        let apisix = apisix.await.expect("opened");
-        let by_path = apisix.router().nest_service(
-            "/v1",
-            Router::new().fallback_service(OverV1(apisix.control_router())),
-        );
+        let api = Api::open(Arc::clone(&store), options).await.expect("opened");
+        let context = AdminContext {
+            store,
+            declared: None,
+            routes: Arc::new(Followed::default()),
+            node: Node::default(),
+        };
+        let open = async |dialect: &Arc<dyn Dialect>| -> AdminApi {
+            let opening = dialect.open_admin(context.clone()).expect("an Admin API");
+            opening.await.expect("opened")
+        };
+        let (of_kong, of_apisix) = (open(&kong).await.router, open(&apisix).await.router);
         Self {
-            kong: guarded(Dialect::Kong, kong.await.expect("opened").router()),
-            apisix: guarded(Dialect::Apisix, by_path),
-            native: guarded(Dialect::Native, native.router()),
+            kong: guarded(kong, of_kong),
+            apisix: guarded(apisix, of_apisix),
+            native: guarded(native, api.router()),
             users,
         }
     }
@@ -116,26 +116,6 @@ impl Plane {
         let (status, _, answer) = self.call(who, method, path, body).await;
         assert!(status < 300, "{who} {method} {path} {body}: {status} {answer}");
         answer
-    }
-}
-
-/// A service that sees whole paths.
-#[derive(Clone)]
-struct OverV1(Router);
-
-impl tower::Service<Request<Body>> for OverV1 {
-    type Response = axum::response::Response;
-    type Error = std::convert::Infallible;
-    type Future = std::pin::Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut std::task::Context<'_>) -> std::task::Poll<Result<(), Self::Error>> {
-        std::task::Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        let whole = format!("/v1{}", request.uri().path());
-        *request.uri_mut() = whole.parse().expect("a path");
-        Box::pin(self.0.clone().oneshot(request))
     }
 }
 

@@ -1,0 +1,42 @@
+//! Opening the Admin API and the control API for the program, over the store or over a file.
+
+use super::{Admin, AdminOptions, Keyring, by_path};
+use crate::dialect::ApisixDialect;
+use axum::Router;
+use std::sync::Arc;
+use std::time::SystemTime;
+use weir_dialect::{AdminApi, AdminContext, AdminOpening, Revisions};
+
+/// Opens the Admin API of a dialect with these settings.
+pub fn open(dialect: &ApisixDialect, context: AdminContext) -> AdminOpening {
+    let settings = dialect.options.settings;
+    let stock = AdminOptions::new(SystemTime::now);
+    let keys = settings.keyring.as_ref().map(|keys| keys.0.clone());
+    let options = AdminOptions {
+        // The guard knows them.
+        keys: Vec::new(),
+        health: context.node.health,
+        settings,
+        keyring: Keyring {
+            keys: keys.unwrap_or(stock.keyring.keys),
+            encrypts_fields: settings.encrypts_fields,
+        },
+        ..stock
+    };
+    Box::pin(async move {
+        let admin = match context.declared {
+            Some(file) => Admin::over_file(file, options).await?,
+            None => Admin::open(context.store, options).await?,
+        };
+        Ok(AdminApi {
+            router: Router::new().fallback(by_path).with_state(Arc::clone(&admin)),
+            revisions: Some(admin),
+        })
+    })
+}
+
+impl Revisions for Admin {
+    fn revisions(&self) -> Vec<(&'static str, u64)> {
+        self.modify_indexes()
+    }
+}

@@ -1,0 +1,212 @@
+//! How APISIX's documents refer to secrets: `$env://NAME/FIELD` and `$secret://vault/ID/PATH/FIELD`, and the vaults that
+//! they describe.
+
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+use weir_dialect::{Place, SecretSyntax, SecretTarget};
+
+/// What the original writes before the name of a variable, in any case.
+const VARIABLE: &str = "$env://";
+/// What it writes before the place in a vault.
+const SECRET: &str = "$secret://";
+
+/// A variable, and what of its value if that is JSON.
+fn variable(text: &str) -> Option<(&str, Option<&str>)> {
+    let start = text.get(..VARIABLE.len())?;
+    if !start.eq_ignore_ascii_case(VARIABLE) {
+        return None;
+    }
+    let rest = text.get(VARIABLE.len()..)?;
+    Some(match rest.split_once('/') {
+        Some((name, field)) => (name, Some(field)),
+        None => (rest, None),
+    })
+}
+
+/// The place in a vault. One that is broken leads to what is not there.
+#[derive(Debug, PartialEq, Eq)]
+struct InVault<'t> {
+    /// Which kind of vault, and which one: `vault/ID`.
+    vault: String,
+    /// Where in it.
+    path: &'t str,
+    /// What of the secret.
+    field: &'t str,
+}
+
+impl<'t> InVault<'t> {
+    fn of(text: &'t str) -> Option<Self> {
+        let inner = text.strip_prefix(SECRET)?;
+        let mut parts = inner.splitn(3, '/');
+        let mut part = || parts.next().unwrap_or_default();
+        let (kind, id, rest) = (part(), part(), part());
+        let (path, field) = rest.rsplit_once('/').unwrap_or_default();
+        Some(Self {
+            vault: format!("{kind}/{id}"),
+            path,
+            field,
+        })
+    }
+}
+
+/// APISIX's references, and its vaults: `vault/ID`.
+#[derive(Default)]
+pub struct Vaults(HashMap<String, Map<String, Value>>);
+
+/// Their configurations hold tokens.
+impl std::fmt::Debug for Vaults {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Vaults").finish_non_exhaustive()
+    }
+}
+
+impl SecretSyntax for Vaults {
+    fn apply(&mut self, key: &str, value: Option<&[u8]>) -> bool {
+        let Some(name) = key.strip_prefix("secrets/") else {
+            return false;
+        };
+        if name.split('/').count() != 2 {
+            return false;
+        }
+        match value.and_then(|value| serde_json::from_slice(value).ok()) {
+            Some(fields) => self.0.insert(name.to_owned(), fields),
+            None => self.0.remove(name),
+        };
+        true
+    }
+
+    fn is_reference(&self, text: &str) -> bool {
+        text.starts_with('$') && (text.starts_with(SECRET) || variable(text).is_some())
+    }
+
+    fn locate(
+        &self,
+        reference: &str,
+        environment: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<SecretTarget, String> {
+        if let Some((name, field)) = variable(reference) {
+            return Ok(SecretTarget {
+                place: Place::variable(name)?,
+                field: field.map(str::to_owned),
+                life: SecretTarget::LIFE,
+            });
+        }
+        let reference = InVault::of(reference).ok_or("it is no reference")?;
+        let InVault { vault, path, field } = &reference;
+        if !vault.starts_with("vault/") {
+            return Err(format!(
+                "vaults of the kind '{vault}' are not available in this version of Weir"
+            ));
+        }
+        let config = self
+            .0
+            .get(vault)
+            .ok_or_else(|| format!("there is no '{vault}'"))?;
+        let text = |name: &str| config.get(name).and_then(Value::as_str);
+        let token = text("token").unwrap_or_default();
+        // A vault's token may stand in the environment.
+        let token = match variable(token) {
+            Some((name, _)) => {
+                Place::variable(name)?;
+                environment(name).unwrap_or_default()
+            }
+            None => token.to_owned(),
+        };
+        let (uri, prefix) = (
+            text("uri").unwrap_or_default(),
+            text("prefix").unwrap_or_default(),
+        );
+        Ok(SecretTarget {
+            place: Place::Http {
+                url: format!(
+                    "{}/v1/{}/{path}",
+                    uri.trim_end_matches('/'),
+                    prefix.trim_matches('/')
+                ),
+                token,
+                namespace: text("namespace").map(str::to_owned),
+            },
+            field: Some((*field).to_owned()),
+            life: SecretTarget::LIFE,
+        })
+    }
+
+    /// In the original a variable that is not set stays what it is.
+    fn stays_text(&self, reference: &str) -> bool {
+        variable(reference).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_are_told_from_texts() {
+        for (text, is_reference, stays) in [
+            ("$env://A", true, true),
+            ("$ENV://A/b", true, true),
+            ("$secret://vault/1/jack/key", true, false),
+            ("$secret://", true, false),
+            ("$secret", false, false),
+            ("{vault://env/a}", false, false),
+            ("ééé€€", false, false),
+            ("", false, false),
+        ] {
+            let vaults = Vaults::default();
+            let found = (vaults.is_reference(text), vaults.stays_text(text));
+            assert_eq!(found, (is_reference, stays), "{text}");
+        }
+        assert_eq!(variable("$ENV://A/b"), Some(("A", Some("b"))));
+        let broken = InVault {
+            vault: "/".to_owned(),
+            path: "",
+            field: "",
+        };
+        assert_eq!(InVault::of("$secret://"), Some(broken));
+    }
+
+    #[test]
+    fn references_lead_into_vaults() {
+        let mut vaults = Vaults::default();
+        for (key, value) in [
+            (
+                "secrets/vault/3",
+                r#"{"uri":"http://v:8200","prefix":"kv","token":"$env://WEIR_TOKEN"}"#,
+            ),
+            (
+                "secrets/vault/1",
+                r#"{"uri":"http://v:8200","prefix":"kv/apisix","token":"$env://T"}"#,
+            ),
+        ] {
+            assert!(vaults.apply(key, Some(value.as_bytes())), "{key}");
+        }
+        assert!(!vaults.apply("routes/1", Some(b"{}")));
+        let environment = |name: &str| (name == "T").then(|| "of-env".to_owned());
+        for (text, expected) in [
+            ("$env://A", "the variable A None 60"),
+            (
+                "$secret://vault/1/jack/key",
+                "http://v:8200/v1/kv/apisix/jack Some(\"key\") 60",
+            ),
+            ("$secret://vault/2/jack/key", "there is no 'vault/2'"),
+            (
+                "$secret://vault/3/jack/key",
+                "the variable WEIR_TOKEN is Weir's own",
+            ),
+            ("$env://WEIR_STORE/a", "the variable WEIR_STORE is Weir's own"),
+            ("$ENV://weir-token", "the variable weir-token is Weir's own"),
+        ] {
+            let found = vaults.locate(text, &environment);
+            if let Ok(SecretTarget {
+                place: Place::Http { token, .. },
+                ..
+            }) = &found
+            {
+                assert_eq!(token, "of-env");
+            }
+            let told = found.map(|it| format!("{:?} {:?} {}", it.place, it.field, it.life.as_secs()));
+            assert_eq!(told.unwrap_or_else(|error| error), expected, "{text}");
+        }
+    }
+}

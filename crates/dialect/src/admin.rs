@@ -1,0 +1,43 @@
+//! A dialect's Admin API, as the program opens it.
+
+use crate::{Node, OtherRoutes};
+use axum::Router;
+use std::pin::Pin;
+use std::sync::Arc;
+use weir_store::{Declared, Store, StoreError};
+
+/// What an Admin API works with.
+#[derive(Debug, Clone)]
+pub struct AdminContext {
+    /// The store.
+    pub store: Arc<dyn Store>,
+    /// The configuration that stands in a file of the dialect; `None`: the store holds it.
+    pub declared: Option<Arc<Declared>>,
+    /// The routes that are served, of all dialects.
+    pub routes: Arc<dyn OtherRoutes>,
+    /// What clients are told of the process.
+    pub node: Node,
+}
+
+/// An Admin API that is open.
+pub struct AdminApi {
+    /// Its paths. Callers are known to a guard in front of it, which puts [`crate::Rights`] into the extensions of calls.
+    pub router: Router,
+    /// The revisions that metrics tell of it; `None`: none.
+    pub revisions: Option<Arc<dyn Revisions>>,
+}
+
+impl std::fmt::Debug for AdminApi {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("AdminApi").finish_non_exhaustive()
+    }
+}
+
+/// The revisions of what an Admin API holds.
+pub trait Revisions: Send + Sync {
+    /// Each with the name that the original's metrics have for it.
+    fn revisions(&self) -> Vec<(&'static str, u64)>;
+}
+
+/// An Admin API that is being opened.
+pub type AdminOpening = Pin<Box<dyn Future<Output = Result<AdminApi, StoreError>> + Send>>;

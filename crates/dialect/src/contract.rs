@@ -1,0 +1,93 @@
+//! The contract that each dialect keeps. It says what a dialect does, and knows none.
+
+use crate::admin::{AdminContext, AdminOpening};
+use crate::file::{FileForm, Prepared, Purpose};
+use crate::{AdminAccess, DEFAULT_WORKSPACE, DialectName, IncrementalModel, SecretSyntax};
+use serde_json::Value;
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::SystemTime;
+use weir_model::{Diagnostic, Model};
+use weir_plugin::error_renderer::ErrorRenderer;
+
+/// A configuration language, with everything that depends on it. What has a default need not be there.
+pub trait Dialect: Debug + Send + Sync {
+    /// Its name, which its routes carry.
+    fn name(&self) -> DialectName;
+
+    /// How its files look.
+    fn file_form(&self) -> FileForm;
+
+    /// Makes a text of a file that YAML can be read from, if there is a layer below YAML.
+    ///
+    /// # Errors
+    /// That layer is broken; what is wrong, and where.
+    fn prepare<'t>(&self, text: &'t str, purpose: &Purpose<'_>) -> Result<Prepared<'t>, Diagnostic> {
+        let _of_no_interest = purpose;
+        Ok(Prepared::as_it_is(text))
+    }
+
+    /// Checks and translates a whole document. With the model come warnings, and resources that are left out.
+    ///
+    /// # Errors
+    /// The document is refused; all that is wrong with it.
+    fn translate(&self, document: &Value) -> Result<(Model, Vec<Diagnostic>), Vec<Diagnostic>>;
+
+    /// Where a finding about the model is in the document that the model was translated from.
+    ///
+    /// # Errors
+    /// The finding as it is: its place in the document cannot be found.
+    fn locate(&self, document: &Value, found: Diagnostic) -> Result<Diagnostic, Diagnostic> {
+        let _of_no_interest = document;
+        Err(found)
+    }
+
+    /// What is to be said about the dialect's settings, each in a line.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// What the keys of its documents in a store begin with, with a `/` at the end.
+    fn prefix(&self) -> &'static str;
+
+    /// An empty reader of its documents in a store.
+    fn incremental_model(&self) -> Box<dyn IncrementalModel>;
+
+    /// When a document in a store goes by itself; `None`: it stays. The key is without the dialect's prefix.
+    fn end_of(&self, key: &str, value: &[u8]) -> Option<SystemTime> {
+        let _of_no_interest = (key, value);
+        None
+    }
+
+    /// The workspace that its routes are of, for dialects that have workspaces and ask ([`crate::OtherRoutes`]).
+    fn workspace(&self) -> &'static str {
+        DEFAULT_WORKSPACE
+    }
+
+    /// Whether its Admin API asks for the routes of other dialects.
+    fn asks_for_other_routes(&self) -> bool {
+        false
+    }
+
+    /// Puts refusals of its routes into words.
+    fn error_renderer(&self) -> Arc<dyn ErrorRenderer>;
+
+    /// How its documents refer to secrets that are kept elsewhere; `None`: in the ways of all dialects.
+    fn secret_syntax(&self) -> Option<Box<dyn SecretSyntax>> {
+        None
+    }
+
+    /// Folders in which the original looks for definitions that others import.
+    fn definition_folders(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// How clients of its Admin API show who they are, and how they are refused.
+    fn admin_access(&self) -> &dyn AdminAccess;
+
+    /// Opens its Admin API; `None`: it has none of its own.
+    fn open_admin(&self, context: AdminContext) -> Option<AdminOpening> {
+        let _of_no_interest = context;
+        None
+    }
+}

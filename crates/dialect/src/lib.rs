@@ -1,0 +1,41 @@
+//! What a dialect is.
+//!
+//! A dialect is a crate for one configuration language. It implements [`Dialect`]: it recognises and translates files,
+//! makes a model of a store's documents ([`IncrementalModel`]), renders errors, knows how its documents refer to secrets
+//! ([`SecretSyntax`]), says how clients of its Admin API show who they are ([`AdminAccess`]), and opens that API. The
+//! program hands a [`DialectSet`] to whoever serves, checks or follows documents. Nothing above this crate, but the
+//! program's own list, names a dialect.
+//!
+//! **What it is not**: it knows no single dialect, and it serves no calls.
+
+mod access;
+mod admin;
+mod contract;
+mod file;
+mod incremental;
+mod node;
+mod routes;
+mod secrets;
+mod set;
+
+pub use access::{AdminAccess, KeyRole, Refused, RefusedReply, Rights, Scope, bearer};
+pub use admin::{AdminApi, AdminContext, AdminOpening, Revisions};
+pub use contract::Dialect;
+pub use file::{FileForm, Prepared, Purpose};
+pub use incremental::{IncrementalModel, SkippedDocument};
+pub use node::{
+    AddressHealth, CheckCounts, Counts, HealthSource, HealthState, Listener, Node, Statistics, TargetHealth,
+    UpstreamHealth,
+};
+pub use routes::OtherRoutes;
+pub use secrets::{Place, SecretSyntax, SecretTarget};
+pub use set::DialectSet;
+pub use weir_model::DialectName;
+
+/// The workspace of resources that name none.
+pub const DEFAULT_WORKSPACE: &str = "default";
+/// Stands for all workspaces.
+pub const EVERYWHERE: &str = "*";
+/// What the keys of documents begin with that tell gateways what their caches are to forget: each is a
+/// [`Purge`](weir_plugins::proxy_cache::Purge) as JSON, and soon gone.
+pub const PURGES: &str = "weir/purges/";

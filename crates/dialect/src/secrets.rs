@@ -1,0 +1,92 @@
+//! How documents refer to secrets that are kept elsewhere, and where that is.
+
+use std::fmt;
+use std::time::Duration;
+
+/// What the names of Weir's own variables begin with.
+const OWN: &str = "WEIR_";
+
+/// The references of one dialect, and the vaults that its documents describe.
+pub trait SecretSyntax: fmt::Debug + Send {
+    /// Takes over a document if it describes a vault; `None`: it is gone. Says whether it does. The key is without the
+    /// dialect's prefix.
+    fn apply(&mut self, key: &str, value: Option<&[u8]>) -> bool;
+
+    /// Whether a text is a reference. Asked for every text of a plugin's configuration.
+    fn is_reference(&self, text: &str) -> bool;
+
+    /// Where a reference leads. `environment` gives the values of variables.
+    ///
+    /// # Errors
+    /// Nowhere, and why.
+    fn locate(
+        &self,
+        reference: &str,
+        environment: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<SecretTarget, String>;
+
+    /// Whether a reference that leads nowhere stays as a text in a plugin's configuration, instead of leaving out the
+    /// plugin. In a credential it never does: it would let in everybody who knows the reference.
+    fn stays_text(&self, reference: &str) -> bool {
+        let _of_no_interest = reference;
+        false
+    }
+}
+
+/// Where a reference leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecretTarget {
+    /// The secret.
+    pub place: Place,
+    /// What of it; `None`: all.
+    pub field: Option<String>,
+    /// How long it counts as fresh.
+    pub life: Duration,
+}
+
+impl SecretTarget {
+    /// How long a value counts as fresh if its vault says nothing.
+    pub const LIFE: Duration = Duration::from_secs(60);
+}
+
+/// Where a value is.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// In a variable of the environment.
+    Variable(String),
+    /// Behind a URL of a vault that speaks as HashiCorp's does.
+    Http {
+        /// What is asked for.
+        url: String,
+        /// `X-Vault-Token`.
+        token: String,
+        /// `X-Vault-Namespace`.
+        namespace: Option<String>,
+    },
+}
+
+impl Place {
+    /// A variable of the environment. Those that set up Weir itself hold the keys of its Admin APIs; writers of documents
+    /// must not read them.
+    ///
+    /// # Errors
+    /// It is one of those.
+    pub fn variable(name: &str) -> Result<Self, String> {
+        let written = name.to_ascii_uppercase().replace('-', "_");
+        if written.starts_with(OWN) {
+            Err(format!("the variable {name} is Weir's own"))
+        } else {
+            Ok(Self::Variable(name.to_owned()))
+        }
+    }
+}
+
+/// Tokens are secrets.
+impl fmt::Debug for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Variable(name) => write!(formatter, "the variable {name}"),
+            Self::Http { url, .. } => write!(formatter, "{url}"),
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Kong's dialect, as the program has it in its list.
+
+use crate::secrets::Vaults;
+use crate::{KongErrorRenderer, Options, admin, incremental};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::SystemTime;
+use weir_dialect::{
+    AdminAccess, AdminContext, AdminOpening, Dialect, DialectName, FileForm, IncrementalModel, Refused,
+    RefusedReply, Scope, SecretSyntax, bearer,
+};
+use weir_model::{Diagnostic, Model};
+use weir_plugin::error_renderer::ErrorRenderer;
+
+/// The key at the top of a `kong.yml`.
+pub(crate) const MARK: &str = "_format_version";
+
+/// The name of this dialect.
+pub const NAME: DialectName = DialectName::new("kong");
+
+/// Kong's dialect.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct KongDialect {
+    /// How documents are translated.
+    pub options: Options,
+    /// Whether the Admin API has `/config` over a store, too. Over a file it always has.
+    pub has_config: bool,
+}
+
+impl Dialect for KongDialect {
+    fn name(&self) -> DialectName {
+        NAME
+    }
+
+    fn file_form(&self) -> FileForm {
+        FileForm {
+            name: "kong.yml",
+            marks: &[MARK],
+            may_be_several: false,
+            refuses_repeated_keys: false,
+            leaves_out_unresolved: false,
+            has_admin: true,
+        }
+    }
+
+    fn translate(&self, document: &Value) -> Result<(Model, Vec<Diagnostic>), Vec<Diagnostic>> {
+        crate::translate(document, &self.options)
+    }
+
+    fn prefix(&self) -> &'static str {
+        "kong/"
+    }
+
+    fn incremental_model(&self) -> Box<dyn IncrementalModel> {
+        Box::new(incremental::IncrementalModel::new(self.options))
+    }
+
+    fn end_of(&self, key: &str, value: &[u8]) -> Option<SystemTime> {
+        incremental::end_of(key, value)
+    }
+
+    fn asks_for_other_routes(&self) -> bool {
+        true
+    }
+
+    fn error_renderer(&self) -> Arc<dyn ErrorRenderer> {
+        Arc::new(KongErrorRenderer)
+    }
+
+    fn secret_syntax(&self) -> Option<Box<dyn SecretSyntax>> {
+        Some(Box::new(Vaults::default()))
+    }
+
+    fn definition_folders(&self) -> &'static [&'static str] {
+        &["/usr/local/kong/include"]
+    }
+
+    fn admin_access(&self) -> &dyn AdminAccess {
+        self
+    }
+
+    fn open_admin(&self, context: AdminContext) -> Option<AdminOpening> {
+        Some(admin::open(*self, context))
+    }
+}
+
+impl AdminAccess for KongDialect {
+    fn scope(&self, path: &str) -> Scope {
+        admin::scope(path)
+    }
+
+    fn recordable(&self, path: &str) -> String {
+        admin::recordable(path)
+    }
+
+    fn token(&self, _query: &str, header: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        header("kong-admin-token").or_else(|| bearer(header))
+    }
+
+    fn refuse(&self, refused: &Refused) -> RefusedReply {
+        let (status, message) = match refused {
+            Refused::NoToken => (
+                401,
+                "Invalid credentials. Token or User credentials required".to_owned(),
+            ),
+            Refused::WrongToken => (401, "Unauthorized".to_owned()),
+            Refused::Forbidden { who, is_write } => {
+                let what = if *is_write { "write" } else { "read" };
+                (
+                    403,
+                    format!("{who}, you do not have permissions to {what} this resource"),
+                )
+            }
+            other => (403, other.hint().unwrap_or_default().to_owned()),
+        };
+        RefusedReply {
+            status,
+            content_type: "application/json; charset=utf-8",
+            body: format!("{}\n", json!({ "message": message })),
+            headers: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! How Kong's documents refer to secrets: `{vault://PREFIX/RESOURCE/KEY}`, and the vaults that they describe.
+
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+use std::time::Duration;
+use weir_dialect::{DEFAULT_WORKSPACE, Place, SecretSyntax, SecretTarget};
+
+/// What a reference names.
+#[derive(Debug, PartialEq, Eq)]
+struct Reference<'t> {
+    /// The vault's prefix; `env` is always there.
+    vault: &'t str,
+    /// Where in the vault.
+    resource: &'t str,
+    /// What of the secret, if it holds several values.
+    field: Option<&'t str>,
+    /// `?prefix=` behind it, in place of the vault's own.
+    prefix: Option<&'t str>,
+}
+
+impl<'t> Reference<'t> {
+    /// What a text refers to; `None`: it is no reference. One that is broken refers to what is not there.
+    fn of(text: &'t str) -> Option<Self> {
+        let inner = text.strip_prefix("{vault://")?.strip_suffix('}')?;
+        let (path, query) = inner.split_once('?').unwrap_or((inner, ""));
+        let prefix = query.split('&').find_map(|pair| pair.strip_prefix("prefix="));
+        let (vault, rest) = path.split_once('/').unwrap_or((path, ""));
+        let rest = rest.trim_end_matches('/');
+        let (resource, field) = match rest.rsplit_once('/') {
+            Some((resource, field)) => (resource, Some(field)),
+            None => (rest, None),
+        };
+        Some(Self {
+            vault,
+            resource,
+            field,
+            prefix,
+        })
+    }
+}
+
+/// A vault that a document describes.
+struct Vault {
+    prefix: String,
+    kind: String,
+    config: Map<String, Value>,
+}
+
+impl Vault {
+    fn of(document: &[u8]) -> Option<Self> {
+        let fields: Map<String, Value> = serde_json::from_slice(document).ok()?;
+        let text = |name: &str| Some(fields.get(name)?.as_str()?.to_owned());
+        let config = fields.get("config").and_then(Value::as_object).cloned();
+        Some(Self {
+            prefix: text("prefix")?,
+            kind: text("name")?,
+            config: config.unwrap_or_default(),
+        })
+    }
+}
+
+/// Kong's references, and its vaults by their keys.
+#[derive(Default)]
+pub struct Vaults(HashMap<String, Vault>);
+
+/// Their configurations hold tokens.
+impl std::fmt::Debug for Vaults {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Vaults").finish_non_exhaustive()
+    }
+}
+
+impl SecretSyntax for Vaults {
+    fn apply(&mut self, key: &str, value: Option<&[u8]>) -> bool {
+        let mut segments = key.split('/').skip(1);
+        if (segments.next(), segments.clone().count()) != (Some("vaults"), 1) {
+            return false;
+        }
+        match value.and_then(Vault::of) {
+            Some(vault) => self.0.insert(key.to_owned(), vault),
+            None => self.0.remove(key),
+        };
+        true
+    }
+
+    fn is_reference(&self, text: &str) -> bool {
+        text.starts_with("{vault://") && text.ends_with('}')
+    }
+
+    fn locate(
+        &self,
+        reference: &str,
+        _environment: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<SecretTarget, String> {
+        let reference = Reference::of(reference).ok_or("it is no reference")?;
+        let none = Map::new();
+        let (kind, config) = match reference.vault {
+            "env" => ("env", &none),
+            prefix => self.vault(prefix)?,
+        };
+        let text = |name: &str| config.get(name).and_then(Value::as_str);
+        let life = config.get("ttl").and_then(Value::as_u64).filter(|ttl| *ttl > 0);
+        let place = match kind {
+            "env" => {
+                let prefix = reference.prefix.or_else(|| text("prefix")).unwrap_or_default();
+                let name = format!("{prefix}{}", reference.resource)
+                    .to_uppercase()
+                    .replace('-', "_");
+                Place::variable(&name)?
+            }
+            "hcv" => hashicorp(config, reference.resource),
+            other => {
+                return Err(format!(
+                    "vaults of the kind '{other}' are not available in this version of Weir"
+                ));
+            }
+        };
+        Ok(SecretTarget {
+            place,
+            field: reference.field.map(str::to_owned),
+            life: life.map_or(SecretTarget::LIFE, Duration::from_secs),
+        })
+    }
+}
+
+impl Vaults {
+    /// The kind and the configuration of a vault. As in Kong, vaults serve all workspaces. No other workspace may take the
+    /// place of a vault of the one that is always there.
+    fn vault(&self, prefix: &str) -> Result<(&str, &Map<String, Value>), String> {
+        let is_default = |key: &str| {
+            key.strip_prefix(DEFAULT_WORKSPACE)
+                .is_some_and(|it| it.starts_with('/'))
+        };
+        let known = self.0.iter().filter(|(_, vault)| vault.prefix == prefix);
+        let found = known.min_by_key(|(key, _)| (!is_default(key), *key));
+        let (_, vault) = found.ok_or_else(|| format!("no vault has the prefix '{prefix}'"))?;
+        Ok((&vault.kind, &vault.config))
+    }
+}
+
+fn hashicorp(config: &Map<String, Value>, resource: &str) -> Place {
+    let text = |name: &str| config.get(name).and_then(Value::as_str);
+    let host = text("host").unwrap_or("127.0.0.1");
+    let port = config.get("port").and_then(Value::as_u64).unwrap_or(8200);
+    let protocol = text("protocol").unwrap_or("http");
+    let mount = text("mount").unwrap_or("secret");
+    let kind = match text("kv") {
+        Some("v2") => "/data",
+        _ => "",
+    };
+    Place::Http {
+        url: format!("{protocol}://{host}:{port}/v1/{mount}{kind}/{resource}"),
+        token: text("token").unwrap_or_default().to_owned(),
+        namespace: text("namespace").map(str::to_owned),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_are_told_from_texts() {
+        let reference = |vault, resource, field| Reference {
+            vault,
+            resource,
+            field,
+            prefix: None,
+        };
+        for (text, expected) in [
+            ("{vault://env/my-key}", Some(reference("env", "my-key", None))),
+            (
+                "{vault://hcv/a/b/key}",
+                Some(reference("hcv", "a/b", Some("key"))),
+            ),
+            ("{vault://}", Some(reference("", "", None))),
+            ("{vault://env/x", None),
+            ("vault://env/x", None),
+            ("$env://A", None),
+            ("ééé€€", None),
+            ("", None),
+        ] {
+            let is_reference = Vaults::default().is_reference(text);
+            assert_eq!(is_reference, expected.is_some(), "{text}");
+            assert_eq!(Reference::of(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn references_lead_into_vaults() {
+        let mut vaults = Vaults::default();
+        for (key, value) in [
+            (
+                "default/vaults/1",
+                r#"{"prefix":"mine","name":"env","config":{"prefix":"MY_","ttl":5}}"#,
+            ),
+            (
+                "default/vaults/2",
+                r#"{"prefix":"hc","name":"hcv","config":{"host":"h","token":"t","kv":"v2"}}"#,
+            ),
+            ("default/vaults/3", r#"{"prefix":"aw","name":"aws"}"#),
+            (
+                "alpha/vaults/0",
+                r#"{"prefix":"mine","name":"env","config":{"prefix":"THEIRS_"}}"#,
+            ),
+            (
+                "default/vaults/4",
+                r#"{"prefix":"own","name":"env","config":{"prefix":"we"}}"#,
+            ),
+        ] {
+            assert!(vaults.apply(key, Some(value.as_bytes())), "{key}");
+        }
+        assert!(!vaults.apply("default/routes/1", Some(b"{}")));
+        for (text, expected) in [
+            ("{vault://env/my-key}", "the variable MY_KEY None 60"),
+            ("{vault://mine/my-key/f}", "the variable MY_MY_KEY Some(\"f\") 5"),
+            (
+                "{vault://hc/a/b/k}",
+                "http://h:8200/v1/secret/data/a/b Some(\"k\") 60",
+            ),
+            ("{vault://gone/a}", "no vault has the prefix 'gone'"),
+            (
+                "{vault://aw/a}",
+                "vaults of the kind 'aws' are not available in this version of Weir",
+            ),
+            (
+                "{vault://env/weir-apisix-admin-key}",
+                "the variable WEIR_APISIX_ADMIN_KEY is Weir's own",
+            ),
+            ("{vault://own/ir-token}", "the variable WEIR_TOKEN is Weir's own"),
+            (
+                "{vault://mine/token?prefix=Weir_}",
+                "the variable WEIR_TOKEN is Weir's own",
+            ),
+        ] {
+            let found = vaults.locate(text, &|_| None);
+            let told = found.map(|it| format!("{:?} {:?} {}", it.place, it.field, it.life.as_secs()));
+            assert_eq!(told.unwrap_or_else(|error| error), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The native dialect, as the program has it in its list. Its Admin API is Weir's own, which the management opens.
+
+use crate::{IncrementalModel, NativeErrorRenderer};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use weir_dialect::{AdminAccess, Dialect, DialectName, EVERYWHERE, FileForm, Refused, RefusedReply};
+use weir_model::{Diagnostic, Model};
+use weir_plugin::error_renderer::ErrorRenderer;
+
+/// The key at the top of a `weir.yaml`.
+pub(crate) const MARK: &str = "weir";
+/// What the keys of native documents in a store begin with.
+pub const PREFIX: &str = "native/";
+
+/// The native dialect.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NativeDialect;
+
+impl Dialect for NativeDialect {
+    fn name(&self) -> DialectName {
+        DialectName::NATIVE
+    }
+
+    fn file_form(&self) -> FileForm {
+        FileForm {
+            name: "weir.yaml",
+            marks: &[MARK],
+            may_be_several: true,
+            // The originals take the last of repeated keys, and so do their dialects. Here it is a mistake: a list of
+            // plugins would be gone, and with it the access check in it.
+            refuses_repeated_keys: true,
+            leaves_out_unresolved: false,
+            has_admin: false,
+        }
+    }
+
+    fn translate(&self, document: &Value) -> Result<(Model, Vec<Diagnostic>), Vec<Diagnostic>> {
+        crate::translate(document)
+    }
+
+    fn locate(&self, document: &Value, found: Diagnostic) -> Result<Diagnostic, Diagnostic> {
+        Ok(crate::locate(document, found))
+    }
+
+    fn prefix(&self) -> &'static str {
+        PREFIX
+    }
+
+    fn incremental_model(&self) -> Box<dyn weir_dialect::IncrementalModel> {
+        Box::new(IncrementalModel::new())
+    }
+
+    fn workspace(&self) -> &'static str {
+        EVERYWHERE
+    }
+
+    fn error_renderer(&self) -> Arc<dyn ErrorRenderer> {
+        Arc::new(NativeErrorRenderer)
+    }
+
+    fn admin_access(&self) -> &dyn AdminAccess {
+        self
+    }
+}
+
+impl AdminAccess for NativeDialect {
+    /// Weir's own API asks for more if more is needed.
+    fn decides_itself(&self) -> bool {
+        true
+    }
+
+    /// As RFC 9457 has it.
+    fn refuse(&self, refused: &Refused) -> RefusedReply {
+        let (status, title, detail) = match refused {
+            Refused::NoToken => (
+                401,
+                "Unauthorized",
+                "a token is needed: `Authorization: Bearer TOKEN`".to_owned(),
+            ),
+            Refused::WrongToken => (401, "Unauthorized", "no user has this token".to_owned()),
+            Refused::Forbidden { who, .. } => (403, "Forbidden", format!("{who} may not do this")),
+            other => (403, "Forbidden", other.hint().unwrap_or_default().to_owned()),
+        };
+        // The types of Weir's own API.
+        let kind = if status == 401 {
+            "urn:weir:problem:login-required"
+        } else {
+            "urn:weir:problem:forbidden"
+        };
+        let body = json!({ "type": kind, "title": title, "status": status, "detail": detail });
+        let challenge = ("www-authenticate", "Bearer");
+        RefusedReply {
+            status,
+            content_type: "application/problem+json",
+            body: format!("{body}\n"),
+            headers: (status == 401).then_some(challenge).into_iter().collect(),
+        }
+    }
+}

@@ -1,0 +1,460 @@
+//! What changed between two descriptions, and which changes break those who call.
+//!
+//! A change breaks callers if calls that were good may be refused now, or answers lack what they had: an operation or a
+//! response code that is gone, a parameter or a field that is required now, a type or an enumeration that is narrower,
+//! stricter security.
+
+mod schema;
+
+use crate::openapi::{Description, Operation};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+
+/// The most changes that are told.
+pub const MAX_CHANGES: usize = 5_000;
+
+/// One change of an operation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// Where in the operation, such as `parameters.query.limit` or `responses.200.body.name`.
+    pub place: String,
+    /// What changed, in one sentence.
+    pub message: String,
+    /// Whether it breaks callers.
+    pub breaking: bool,
+}
+
+/// What happened to an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// It is new.
+    Added,
+    /// It is gone.
+    Removed,
+    /// It is another one.
+    Changed,
+}
+
+/// An operation that is not what it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OperationChange {
+    /// The operation's id; of one that is gone, its former one.
+    pub id: String,
+    /// Its method.
+    pub method: String,
+    /// Its path.
+    pub path: String,
+    /// What happened to it.
+    pub kind: Kind,
+    /// What changed in it; of one that is gone, that it is.
+    pub changes: Vec<Change>,
+}
+
+/// What changed between two descriptions.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Diff {
+    /// Operations that are not what they were, in the order of the new description, those that are gone last.
+    pub operations: Vec<OperationChange>,
+}
+
+impl Diff {
+    /// Whether a change breaks callers.
+    pub fn is_breaking(&self) -> bool {
+        self.breaking().next().is_some()
+    }
+
+    /// The changes that break callers, each with its operation.
+    pub fn breaking(&self) -> impl Iterator<Item = (&OperationChange, &Change)> {
+        let all = self
+            .operations
+            .iter()
+            .flat_map(|it| it.changes.iter().map(move |change| (it, change)));
+        all.filter(|(_, change)| change.breaking)
+    }
+}
+
+/// Where a value goes: what a caller may send may become more; what a caller gets may become less.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Request,
+    Response,
+}
+
+/// Notes changes.
+#[derive(Default)]
+pub(crate) struct Notes {
+    changes: Vec<Change>,
+}
+
+impl Notes {
+    pub fn add(&mut self, breaking: bool, place: &str, message: impl Into<String>) {
+        if self.changes.len() < MAX_CHANGES {
+            self.changes.push(Change {
+                place: place.to_owned(),
+                message: message.into(),
+                breaking,
+            });
+        }
+    }
+}
+
+/// Compares two descriptions. Operations are the same if they have the same `operationId`, else the same method and path.
+pub fn diff(old: &Description, new: &Description) -> Diff {
+    let pairs = pair(&old.operations, &new.operations);
+    let mut operations = Vec::new();
+    for (index, operation) in new.operations.iter().enumerate() {
+        let change = |kind, changes| OperationChange {
+            id: operation.id.clone(),
+            method: operation.method.clone(),
+            path: operation.path.clone(),
+            kind,
+            changes,
+        };
+        match pairs.get(&index) {
+            None => operations.push(change(Kind::Added, Vec::new())),
+            Some(before) => {
+                let changes = compare((old, &old.operations[*before]), (new, operation));
+                if !changes.is_empty() {
+                    operations.push(change(Kind::Changed, changes));
+                }
+            }
+        }
+    }
+    let kept: std::collections::HashSet<usize> = pairs.into_values().collect();
+    for (_, gone) in old
+        .operations
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| !kept.contains(index))
+    {
+        operations.push(OperationChange {
+            id: gone.id.clone(),
+            method: gone.method.clone(),
+            path: gone.path.clone(),
+            kind: Kind::Removed,
+            changes: vec![Change {
+                place: String::new(),
+                message: format!("the operation {} {} is gone", gone.method, gone.path),
+                breaking: true,
+            }],
+        });
+    }
+    Diff { operations }
+}
+
+/// Method and path, without the names of parameters.
+pub(crate) fn shape(method: &str, path: &str) -> String {
+    let segments = path.split('/').map(|it| if it.contains('{') { "{}" } else { it });
+    format!("{method} {}", segments.collect::<Vec<&str>>().join("/"))
+}
+
+/// For operations of the new description, which of the old one they were.
+fn pair(old: &[Operation], new: &[Operation]) -> HashMap<usize, usize> {
+    let by_id: HashMap<&str, usize> = old
+        .iter()
+        .enumerate()
+        .filter(|(_, it)| it.has_own_id)
+        .map(|(index, it)| (it.id.as_str(), index))
+        .collect();
+    let by_shape: HashMap<String, usize> = old
+        .iter()
+        .enumerate()
+        .map(|(index, it)| (shape(&it.method, &it.path), index))
+        .collect();
+    let mut pairs = HashMap::new();
+    let mut taken = std::collections::HashSet::new();
+    for (index, operation) in new.iter().enumerate().filter(|(_, it)| it.has_own_id) {
+        if let Some(before) = by_id.get(operation.id.as_str()) {
+            taken.insert(*before);
+            pairs.insert(index, *before);
+        }
+    }
+    for (index, operation) in new.iter().enumerate() {
+        if pairs.contains_key(&index) {
+            continue;
+        }
+        if let Some(before) = by_shape.get(&shape(&operation.method, &operation.path))
+            && taken.insert(*before)
+        {
+            pairs.insert(index, *before);
+        }
+    }
+    pairs
+}
+
+fn compare(
+    (old_all, old): (&Description, &Operation),
+    (new_all, new): (&Description, &Operation),
+) -> Vec<Change> {
+    let mut notes = Notes::default();
+    if shape(&old.method, &old.path) != shape(&new.method, &new.path) {
+        let message = format!("was {} {}, is {} {}", old.method, old.path, new.method, new.path);
+        notes.add(true, "path", message);
+    }
+    if old.deprecated != new.deprecated {
+        let now = if new.deprecated {
+            "deprecated now"
+        } else {
+            "no longer deprecated"
+        };
+        notes.add(false, "deprecated", format!("is {now}"));
+    }
+    let mut comparison = schema::Comparison::new(&old_all.schemas, &new_all.schemas);
+    parameters(&old.value, &new.value, &mut comparison, &mut notes);
+    body(&old.value, &new.value, &mut comparison, &mut notes);
+    responses(&old.value, &new.value, &mut comparison, &mut notes);
+    security(&old.value, &new.value, &mut notes);
+    if notes.changes.is_empty() {
+        texts(&old.value, &new.value, &mut notes);
+    }
+    notes.changes
+}
+
+fn is_true(value: &Value, field: &str) -> bool {
+    value.get(field).is_some_and(|it| *it == true)
+}
+
+fn text<'v>(value: &'v Value, field: &str) -> &'v str {
+    value.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn parameter_key(parameter: &Value) -> (String, String) {
+    (
+        text(parameter, "in").to_owned(),
+        text(parameter, "name").to_owned(),
+    )
+}
+
+fn parameters(old: &Value, new: &Value, comparison: &mut schema::Comparison<'_>, notes: &mut Notes) {
+    let all = |value: &Value| -> Vec<((String, String), Value)> {
+        let list = value.get("parameters").and_then(Value::as_array);
+        // A parameter of the path is found by its position, and its name is nobody's business.
+        let outside = list.into_iter().flatten().filter(|it| text(it, "in") != "path");
+        outside.map(|it| (parameter_key(it), it.clone())).collect()
+    };
+    let (before, after) = (all(old), all(new));
+    let find = |list: &[((String, String), Value)], key: &(String, String)| {
+        list.iter()
+            .find(|(other, _)| other == key)
+            .map(|(_, value)| value.clone())
+    };
+    for (key, parameter) in &after {
+        let place = format!("parameters.{}.{}", key.0, key.1);
+        match find(&before, key) {
+            None => {
+                let is_required = is_true(parameter, "required");
+                let what = if is_required {
+                    "a new required parameter"
+                } else {
+                    "a new optional parameter"
+                };
+                notes.add(is_required, &place, what);
+            }
+            Some(was) => {
+                if is_true(parameter, "required") != is_true(&was, "required") {
+                    let is_required = is_true(parameter, "required");
+                    let what = if is_required {
+                        "is required now"
+                    } else {
+                        "is optional now"
+                    };
+                    notes.add(is_required, &place, what);
+                }
+                let none = Value::Bool(true);
+                let schema = |it: &Value| it.get("schema").cloned().unwrap_or_else(|| none.clone());
+                comparison.compare(
+                    &schema(&was),
+                    &schema(parameter),
+                    Direction::Request,
+                    &place,
+                    notes,
+                );
+            }
+        }
+    }
+    for (key, _) in before.iter().filter(|(key, _)| find(&after, key).is_none()) {
+        notes.add(
+            false,
+            &format!("parameters.{}.{}", key.0, key.1),
+            "the parameter is gone",
+        );
+    }
+}
+
+fn body(old: &Value, new: &Value, comparison: &mut schema::Comparison<'_>, notes: &mut Notes) {
+    match (old.get("requestBody"), new.get("requestBody")) {
+        (None, None) => {}
+        (Some(_), None) => notes.add(false, "body", "the body is gone"),
+        (None, Some(body)) => {
+            let is_required = is_true(body, "required");
+            let what = if is_required {
+                "a body is required now"
+            } else {
+                "a body may be sent now"
+            };
+            notes.add(is_required, "body", what);
+        }
+        (Some(was), Some(body)) => {
+            if is_true(body, "required") != is_true(was, "required") {
+                let is_required = is_true(body, "required");
+                notes.add(
+                    is_required,
+                    "body",
+                    if is_required {
+                        "is required now"
+                    } else {
+                        "is optional now"
+                    },
+                );
+            }
+            content(was, body, Direction::Request, "body", comparison, notes);
+        }
+    }
+}
+
+fn entries<'v>(value: &'v Value, field: &str) -> Option<&'v Map<String, Value>> {
+    value.get(field).and_then(Value::as_object)
+}
+
+fn content(
+    old: &Value,
+    new: &Value,
+    direction: Direction,
+    place: &str,
+    comparison: &mut schema::Comparison<'_>,
+    notes: &mut Notes,
+) {
+    let none = Map::new();
+    let (before, after) = (
+        entries(old, "content").unwrap_or(&none),
+        entries(new, "content").unwrap_or(&none),
+    );
+    for (kind, media) in before {
+        let Some(now) = after.get(kind) else {
+            notes.add(true, place, format!("{kind} is gone"));
+            continue;
+        };
+        let any = Value::Bool(true);
+        let (was, now) = (
+            media.get("schema").unwrap_or(&any),
+            now.get("schema").unwrap_or(&any),
+        );
+        let place = match before.len() {
+            1 => place.to_owned(),
+            _ => format!("{place}.{kind}"),
+        };
+        comparison.compare(was, now, direction, &place, notes);
+    }
+    for kind in after.keys().filter(|kind| !before.contains_key(*kind)) {
+        notes.add(false, place, format!("{kind} is new"));
+    }
+}
+
+fn responses(old: &Value, new: &Value, comparison: &mut schema::Comparison<'_>, notes: &mut Notes) {
+    let none = Map::new();
+    let before = entries(old, "responses").unwrap_or(&none);
+    let after = entries(new, "responses").unwrap_or(&none);
+    for (code, response) in before {
+        let place = format!("responses.{code}");
+        match after.get(code) {
+            None => notes.add(true, &place, "the response code is gone"),
+            Some(now) => {
+                content(
+                    response,
+                    now,
+                    Direction::Response,
+                    &format!("{place}.body"),
+                    comparison,
+                    notes,
+                );
+                headers(response, now, &place, comparison, notes);
+            }
+        }
+    }
+    for code in after.keys().filter(|code| !before.contains_key(*code)) {
+        notes.add(false, &format!("responses.{code}"), "a new response code");
+    }
+}
+
+fn headers(
+    old: &Value,
+    new: &Value,
+    place: &str,
+    comparison: &mut schema::Comparison<'_>,
+    notes: &mut Notes,
+) {
+    let none = Map::new();
+    let before = entries(old, "headers").unwrap_or(&none);
+    let after = entries(new, "headers").unwrap_or(&none);
+    for (name, header) in before {
+        let place = format!("{place}.headers.{name}");
+        match after.get(name) {
+            None => notes.add(is_true(header, "required"), &place, "the header is gone"),
+            Some(now) => {
+                let any = Value::Bool(true);
+                let (was, now) = (
+                    header.get("schema").unwrap_or(&any),
+                    now.get("schema").unwrap_or(&any),
+                );
+                comparison.compare(was, now, Direction::Response, &place, notes);
+            }
+        }
+    }
+}
+
+/// Each alternative as the sorted list of its schemes with their scopes.
+fn alternatives(value: &Value) -> Vec<Vec<String>> {
+    let list = value.get("security").and_then(Value::as_array);
+    let mut all: Vec<Vec<String>> = list
+        .into_iter()
+        .flatten()
+        .map(|alternative| {
+            let mut needs: Vec<String> = Vec::new();
+            for (scheme, scopes) in alternative.as_object().into_iter().flatten() {
+                needs.push(scheme.clone());
+                let scopes = scopes.as_array().into_iter().flatten().filter_map(Value::as_str);
+                needs.extend(scopes.map(|scope| format!("{scheme} with {scope}")));
+            }
+            needs.sort();
+            needs
+        })
+        .collect();
+    if all.is_empty() {
+        all.push(Vec::new());
+    }
+    all
+}
+
+/// Stricter: an old way in is good enough for none of the new ones.
+fn security(old: &Value, new: &Value, notes: &mut Notes) {
+    let (before, after) = (alternatives(old), alternatives(new));
+    let still_opens = |way: &Vec<String>| after.iter().any(|it| it.iter().all(|need| way.contains(need)));
+    for way in before.iter().filter(|way| !still_opens(way)) {
+        let way = if way.is_empty() {
+            "without credentials".to_owned()
+        } else {
+            format!("with {}", way.join(" and "))
+        };
+        notes.add(true, "security", format!("calls {way} are no longer accepted"));
+    }
+    if before != after && before.iter().all(still_opens) {
+        notes.add(false, "security", "there are other ways in");
+    }
+}
+
+/// What people read.
+fn texts(old: &Value, new: &Value, notes: &mut Notes) {
+    for field in ["operationId", "summary", "description", "tags"] {
+        if old.get(field) != new.get(field) {
+            notes.add(false, field, "is another text");
+        }
+    }
+    if notes.changes.is_empty() && old != new {
+        notes.add(false, "", "differs in what callers do not notice");
+    }
+}
+
+#[cfg(test)]
+mod tests;

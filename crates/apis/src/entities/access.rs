@@ -1,0 +1,319 @@
+//! Who may call: plans, applications, subscriptions, credentials; and who has to agree: approvals.
+
+use super::{Labels, is_default};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// How callers of a plan are recognised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PlanSecurity {
+    /// Not at all: everybody may call.
+    Keyless,
+    /// By an API key.
+    #[default]
+    Key,
+}
+
+/// How far a plan's life has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PlanState {
+    /// Nobody can subscribe yet.
+    #[default]
+    Staging,
+    /// It is offered.
+    Published,
+    /// It serves its subscribers and takes no new ones.
+    Deprecated,
+    /// It is over.
+    Closed,
+}
+
+/// Whether somebody has to accept subscriptions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Validation {
+    /// They are accepted at once.
+    #[default]
+    Auto,
+    /// Somebody decides.
+    Manual,
+}
+
+/// A window of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Period {
+    /// The second of the clock.
+    Second,
+    /// The minute of the clock.
+    Minute,
+    /// The hour of the clock.
+    Hour,
+    /// The day, in UTC.
+    Day,
+    /// Seven days.
+    Week,
+    /// The calendar month.
+    Month,
+}
+
+/// How many calls a subscriber may make in a window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limit {
+    /// Calls.
+    pub count: u64,
+    /// The window.
+    pub per: Period,
+}
+
+/// A way to call a version of an API.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Plan {
+    /// The API.
+    pub api: String,
+    /// The version.
+    pub version: String,
+    /// Its name.
+    pub name: String,
+    /// Its name for people.
+    #[serde(skip_serializing_if = "is_default")]
+    pub display_name: String,
+    /// What it offers.
+    #[serde(skip_serializing_if = "is_default")]
+    pub description: String,
+    /// Free labels.
+    #[serde(skip_serializing_if = "is_default")]
+    pub labels: Labels,
+    /// How callers are recognised.
+    pub security: PlanSecurity,
+    /// How many calls a subscriber may make. All have to allow a call.
+    #[serde(skip_serializing_if = "is_default")]
+    pub limits: Vec<Limit>,
+    /// The operations that it opens, by their ids; empty: all.
+    #[serde(skip_serializing_if = "is_default")]
+    pub operations: Vec<String>,
+    /// Whether somebody accepts subscriptions.
+    pub validation: Validation,
+    /// The conditions that subscribers agree to.
+    #[serde(skip_serializing_if = "is_default")]
+    pub conditions: String,
+    /// Grows with each change of the conditions.
+    #[serde(skip_serializing_if = "is_default")]
+    pub conditions_revision: u32,
+    /// Groups that see it; empty: everybody.
+    #[serde(skip_serializing_if = "is_default")]
+    pub visible_to: Vec<String>,
+    /// Which plan goes first for a call that could use several, lowest first.
+    pub order: u32,
+    /// Seconds that a key is good for; absent: until it is revoked.
+    #[serde(skip_serializing_if = "is_default")]
+    pub key_lifetime: Option<u64>,
+    /// Seconds that the old key stays good after a rotation; absent: two hours.
+    #[serde(skip_serializing_if = "is_default")]
+    pub overlap: Option<u64>,
+    /// What it costs, as a text for people.
+    #[serde(skip_serializing_if = "is_default")]
+    pub price: String,
+    /// How far its life has come.
+    pub state: PlanState,
+}
+
+/// How many keys an application has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KeyMode {
+    /// One for each subscription.
+    #[default]
+    PerSubscription,
+    /// One for all.
+    Shared,
+}
+
+/// A program that calls APIs.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Application {
+    /// Its name.
+    pub name: String,
+    /// Its name for people.
+    #[serde(skip_serializing_if = "is_default")]
+    pub display_name: String,
+    /// What it does.
+    #[serde(skip_serializing_if = "is_default")]
+    pub description: String,
+    /// Free labels.
+    #[serde(skip_serializing_if = "is_default")]
+    pub labels: Labels,
+    /// Whose it is.
+    #[serde(skip_serializing_if = "is_default")]
+    pub owner: String,
+    /// How many keys it has. Set once.
+    pub key_mode: KeyMode,
+    /// It takes no new subscriptions.
+    #[serde(skip_serializing_if = "is_default")]
+    pub archived: bool,
+}
+
+/// How far a subscription's life has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SubscriptionState {
+    /// Somebody has to accept it.
+    #[default]
+    Pending,
+    /// It is good.
+    Accepted,
+    /// It was not accepted.
+    Rejected,
+    /// The provider has stopped it for now: calls get 403.
+    Paused,
+    /// The consumer has stopped it for now: calls get 403.
+    Stopped,
+    /// It is over: its keys are unknown, calls get 401.
+    Closed,
+    /// Its time is over: calls get 403, and a new end opens it again.
+    Expired,
+}
+
+/// An application's right to call a publication under a plan.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Subscription {
+    /// Its name; made by the gateway's API.
+    pub id: String,
+    /// The application.
+    pub application: String,
+    /// The publication, as `API/VERSION/ENVIRONMENT`.
+    pub publication: String,
+    /// The plan's name.
+    pub plan: String,
+    /// How far its life has come.
+    pub state: SubscriptionState,
+    /// Seconds since 1970; absent: at once.
+    #[serde(skip_serializing_if = "is_default")]
+    pub starts: Option<u64>,
+    /// Seconds since 1970; absent: never.
+    #[serde(skip_serializing_if = "is_default")]
+    pub ends: Option<u64>,
+    /// What the subscriber says.
+    #[serde(skip_serializing_if = "is_default")]
+    pub request: String,
+    /// Why it is in its state.
+    #[serde(skip_serializing_if = "is_default")]
+    pub reason: String,
+    /// Who decided.
+    #[serde(skip_serializing_if = "is_default")]
+    pub processed_by: String,
+    /// The revision of the plan's conditions that the subscriber has agreed to.
+    #[serde(skip_serializing_if = "is_default")]
+    pub conditions_revision: u32,
+    /// Seconds since 1970.
+    pub created: u64,
+}
+
+/// What kind of credential it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CredentialKind {
+    /// An API key, of which only the hash is kept.
+    #[default]
+    Key,
+}
+
+/// A credential of a subscription. The key itself is nowhere.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Credential {
+    /// Its name; made by the gateway's API.
+    pub id: String,
+    /// The subscription.
+    pub subscription: String,
+    /// What kind it is.
+    pub kind: CredentialKind,
+    /// The first characters of the key, to recognise it.
+    pub prefix: String,
+    /// SHA-256 of the key, in hexadecimal digits.
+    pub hash: String,
+    /// Seconds since 1970; absent: never.
+    #[serde(skip_serializing_if = "is_default")]
+    pub expires: Option<u64>,
+    /// When it was revoked, in seconds since 1970.
+    #[serde(skip_serializing_if = "is_default")]
+    pub revoked: Option<u64>,
+    /// The credential that it takes the place of.
+    #[serde(skip_serializing_if = "is_default")]
+    pub replaces: Option<String>,
+    /// Seconds since 1970.
+    pub created: u64,
+}
+
+impl Credential {
+    /// Whether calls with it are accepted at a time.
+    pub fn is_good(&self, now: u64) -> bool {
+        self.revoked.is_none() && self.expires.is_none_or(|end| now < end)
+    }
+}
+
+/// What somebody has to agree to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ApprovalKind {
+    /// A publish of a revision.
+    #[default]
+    Publish,
+    /// A revision's way into the next environment.
+    Promotion,
+}
+
+/// What has come of an approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ApprovalState {
+    /// Nobody has decided.
+    #[default]
+    Open,
+    /// Granted.
+    Granted,
+    /// Refused.
+    Refused,
+    /// Whoever asked for it no longer does.
+    Withdrawn,
+    /// What it was asked for has changed.
+    Outdated,
+}
+
+/// Somebody's agreement to one exact content.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Approval {
+    /// Its name; made by the gateway's API.
+    pub id: String,
+    /// What it is about.
+    pub kind: ApprovalKind,
+    /// The publication, as `API/VERSION/ENVIRONMENT`.
+    pub publication: String,
+    /// The hash that it is for.
+    pub hash: String,
+    /// What has come of it.
+    pub state: ApprovalState,
+    /// Who asks.
+    pub requested_by: String,
+    /// Why.
+    #[serde(skip_serializing_if = "is_default")]
+    pub reason: String,
+    /// Who decided.
+    #[serde(skip_serializing_if = "is_default")]
+    pub decided_by: String,
+    /// Why so.
+    #[serde(skip_serializing_if = "is_default")]
+    pub decision: String,
+    /// What it would change.
+    #[serde(skip_serializing_if = "is_default")]
+    pub diff: Option<Value>,
+    /// Seconds since 1970.
+    pub created: u64,
+}

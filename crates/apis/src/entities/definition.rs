@@ -1,0 +1,256 @@
+//! APIs, their versions with a draft, and revisions.
+
+use super::{Labels, is_default};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Who may see that an API exists.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Visibility {
+    /// Everybody.
+    #[default]
+    Public,
+    /// Whoever is signed in.
+    SignedIn,
+    /// Members of these groups.
+    Groups(Vec<String>),
+}
+
+/// An API.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Api {
+    /// Its name, in paths and in the names of documents.
+    pub name: String,
+    /// Its name for people.
+    #[serde(skip_serializing_if = "is_default")]
+    pub display_name: String,
+    /// What it is for.
+    #[serde(skip_serializing_if = "is_default")]
+    pub description: String,
+    /// Free labels.
+    #[serde(skip_serializing_if = "is_default")]
+    pub labels: Labels,
+    /// The team that it belongs to.
+    #[serde(skip_serializing_if = "is_default")]
+    pub owner: String,
+    /// What kind of API it is.
+    #[serde(skip_serializing_if = "is_default")]
+    pub category: String,
+    /// Who may see it.
+    pub visibility: Visibility,
+    /// Links by their titles.
+    #[serde(skip_serializing_if = "is_default")]
+    pub links: BTreeMap<String, String>,
+    /// Whom to ask.
+    #[serde(skip_serializing_if = "is_default")]
+    pub contacts: Vec<String>,
+}
+
+/// How far a version's life has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LineState {
+    /// Nothing of it is served.
+    #[default]
+    Draft,
+    /// It is served somewhere.
+    Published,
+    /// It is served, and callers are told to leave.
+    Deprecated,
+    /// It is over: callers get 410.
+    Retired,
+}
+
+/// What has come of the changes of a draft.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DraftState {
+    /// As the last revision.
+    #[default]
+    Clean,
+    /// Changed since.
+    Changed,
+    /// Somebody is to look at it.
+    InReview,
+    /// Somebody has looked and wants other changes.
+    ChangesAsked,
+    /// Good, for one hash.
+    Approved,
+}
+
+/// A version of an API.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Version {
+    /// The API.
+    pub api: String,
+    /// The version's text, such as `1.2.0`.
+    pub version: String,
+    /// Its name for people.
+    #[serde(skip_serializing_if = "is_default")]
+    pub display_name: String,
+    /// What is new.
+    #[serde(skip_serializing_if = "is_default")]
+    pub description: String,
+    /// Free labels.
+    #[serde(skip_serializing_if = "is_default")]
+    pub labels: Labels,
+    /// How far its life has come.
+    pub line: LineState,
+    /// The working copy.
+    pub draft: Draft,
+    /// The number of its newest revision; 0: none.
+    pub last_revision: u32,
+    /// Seconds since 1970.
+    pub created: u64,
+    /// Seconds since 1970.
+    pub modified: u64,
+}
+
+/// The working copy of a version: what its next revision will hold.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Draft {
+    /// SHA-256 of the uploaded text.
+    pub spec: String,
+    /// Groups of operations with one backend each. The first takes the operations that name none.
+    #[serde(skip_serializing_if = "is_default")]
+    pub components: Vec<Component>,
+    /// What people have added to operations, by the operations' ids.
+    #[serde(skip_serializing_if = "is_default")]
+    pub operations: BTreeMap<String, OperationSettings>,
+    /// Plugins of all operations, as chains of a `weir.yaml` have them.
+    #[serde(skip_serializing_if = "is_default")]
+    pub chain: Vec<Value>,
+    /// What has come of it.
+    pub state: DraftState,
+}
+
+/// A group of operations with one backend and one chain.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Component {
+    /// Its name, in the names of documents.
+    pub name: String,
+    /// The name of the backend; its address is the publication's.
+    pub backend: String,
+    /// Plugins of its operations.
+    #[serde(skip_serializing_if = "is_default")]
+    pub plugins: Vec<Value>,
+    /// One route that takes all paths below this one, in place of one for each operation.
+    #[serde(skip_serializing_if = "is_default")]
+    pub prefix: Option<String>,
+    /// How often another try is made.
+    #[serde(skip_serializing_if = "is_default")]
+    pub retries: Option<u32>,
+    /// Time-outs, as a service of a `weir.yaml` has them.
+    #[serde(skip_serializing_if = "is_default")]
+    pub timeouts: Option<Value>,
+}
+
+/// What people have added to an operation.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OperationSettings {
+    /// The component that it belongs to; absent: the first.
+    #[serde(skip_serializing_if = "is_default")]
+    pub component: Option<String>,
+    /// Its own plugins.
+    #[serde(skip_serializing_if = "is_default")]
+    pub plugins: Vec<Value>,
+    /// It is described, but not served.
+    #[serde(skip_serializing_if = "is_default")]
+    pub hidden: bool,
+    /// The method and path that it had when it was last seen, to find it again when its id has changed.
+    #[serde(skip_serializing_if = "is_default")]
+    pub known_as: String,
+}
+
+/// How a revision was linted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LintSummary {
+    /// Findings that are errors.
+    pub errors: u32,
+    /// Findings that are warnings.
+    pub warnings: u32,
+    /// All others.
+    pub others: u32,
+}
+
+/// A snapshot of a version. It never changes.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Revision {
+    /// The API.
+    pub api: String,
+    /// The version.
+    pub version: String,
+    /// 1, 2, …
+    pub number: u32,
+    /// SHA-256 of what it holds: specification, components, operations and chain.
+    pub hash: String,
+    /// SHA-256 of the uploaded text.
+    pub spec: String,
+    /// As the draft's.
+    pub components: Vec<Component>,
+    /// As the draft's.
+    #[serde(skip_serializing_if = "is_default")]
+    pub operations: BTreeMap<String, OperationSettings>,
+    /// As the draft's.
+    #[serde(skip_serializing_if = "is_default")]
+    pub chain: Vec<Value>,
+    /// How it was linted.
+    pub lint: LintSummary,
+    /// Who made it.
+    pub author: String,
+    /// Why.
+    #[serde(skip_serializing_if = "is_default")]
+    pub note: String,
+    /// Seconds since 1970.
+    pub created: u64,
+}
+
+impl Draft {
+    /// SHA-256 of what a revision of this draft would hold.
+    pub fn hash(&self) -> String {
+        crate::hash::of_value(&serde_json::json!({
+            "spec": self.spec,
+            "components": self.components,
+            "operations": self.operations,
+            "chain": self.chain,
+        }))
+    }
+
+    /// The revision that this draft would become.
+    pub fn revision(&self, api: &str, version: &str, number: u32) -> Revision {
+        Revision {
+            api: api.to_owned(),
+            version: version.to_owned(),
+            number,
+            hash: self.hash(),
+            spec: self.spec.clone(),
+            components: self.components.clone(),
+            operations: self.operations.clone(),
+            chain: self.chain.clone(),
+            ..Revision::default()
+        }
+    }
+}
+
+impl Revision {
+    /// Whether the hash is that of what the revision holds.
+    pub fn is_intact(&self) -> bool {
+        let draft = Draft {
+            spec: self.spec.clone(),
+            components: self.components.clone(),
+            operations: self.operations.clone(),
+            chain: self.chain.clone(),
+            ..Draft::default()
+        };
+        draft.hash() == self.hash
+    }
+}

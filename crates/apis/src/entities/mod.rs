@@ -1,0 +1,25 @@
+//! What API management keeps: one type for each kind of document. Unknown fields are errors.
+//!
+//! Three layers: the contract (a version with its draft), the snapshot (a revision, which never changes), and the place
+//! (a publication of a revision in an environment). Addresses of backends belong to the place.
+
+mod access;
+mod common;
+mod definition;
+mod environment;
+mod publication;
+
+pub use access::{
+    Application, Approval, ApprovalKind, ApprovalState, Credential, CredentialKind, KeyMode, Limit, Period,
+    Plan, PlanSecurity, PlanState, Subscription, SubscriptionState, Validation,
+};
+pub use common::{Labels, is_default, parse};
+pub use definition::{
+    Api, Component, Draft, DraftState, LineState, LintSummary, OperationSettings, Revision, Version,
+    Visibility,
+};
+pub use environment::{Environment, EnvironmentKind};
+pub use publication::{
+    Backend, Canary, CanaryKey, Deprecation, HistoryItem, Product, Publication, PublicationState, Runtime,
+    Target,
+};

@@ -1,0 +1,221 @@
+//! Publications: a revision of a version in an environment, with the addresses that hold there.
+
+use super::{Labels, is_default};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Whether a publication is served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PublicationState {
+    /// It is.
+    #[default]
+    Live,
+    /// Its routes are gone for the time being.
+    Disabled,
+}
+
+/// Where a backend is.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Backend {
+    /// `http://host:port/path`. Either this or `targets`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub url: Option<String>,
+    /// Servers that share the calls by their weights.
+    #[serde(skip_serializing_if = "is_default")]
+    pub targets: Vec<Target>,
+    /// The protocol of targets; absent: `http`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub scheme: Option<String>,
+    /// The path before the call's own, with `targets`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub path: Option<String>,
+    /// TLS, as a service of a `weir.yaml` has it.
+    #[serde(skip_serializing_if = "is_default")]
+    pub tls: Option<Value>,
+    /// Health checks, as an upstream of a `weir.yaml` has them.
+    #[serde(skip_serializing_if = "is_default")]
+    pub checks: Option<Value>,
+}
+
+/// A server of a backend.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// An address or a name.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// Its share of the calls.
+    #[serde(default = "standard_weight")]
+    pub weight: u32,
+}
+
+fn standard_weight() -> u32 {
+    100
+}
+
+/// What holds in one environment only. It is no part of a revision: a promotion does not carry it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Runtime {
+    /// Hosts that the API is served under; empty: every host.
+    #[serde(skip_serializing_if = "is_default")]
+    pub hosts: Vec<String>,
+    /// The path before those of the operations.
+    pub base_path: String,
+    /// The backend does not see the base path.
+    #[serde(skip_serializing_if = "is_default")]
+    pub strip_base_path: bool,
+    /// Where the backends are, by the names that components use.
+    pub backends: BTreeMap<String, Backend>,
+    /// Values that `${NAME}` stands for in backends; before those of the environment.
+    #[serde(skip_serializing_if = "is_default")]
+    pub variables: BTreeMap<String, String>,
+}
+
+/// What callers of a version that is to go are told.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Deprecation {
+    /// Since when, in seconds since 1970; it may lie ahead.
+    pub since: u64,
+    /// When it ends; not before `since`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub sunset: Option<u64>,
+    /// A page about it.
+    #[serde(skip_serializing_if = "is_default")]
+    pub link: Option<String>,
+    /// Where the version is that takes its place.
+    #[serde(skip_serializing_if = "is_default")]
+    pub successor: Option<String>,
+    /// From `sunset` on callers get 410.
+    #[serde(skip_serializing_if = "is_default")]
+    pub enforce: bool,
+}
+
+/// By what a caller is put on one side of a canary.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CanaryKey {
+    /// A cookie.
+    Cookie(String),
+    /// A request header.
+    Header(String),
+    /// The client's address.
+    Address,
+}
+
+/// A revision beside the live one, for a share of the calls.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Canary {
+    /// The candidate.
+    pub revision: u32,
+    /// Its share in hundredths of a percent, 0 to 10,000.
+    pub share: u32,
+    /// By what callers are told apart.
+    pub by: CanaryKey,
+    /// A further condition, as a match of a `weir.yaml` has it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub when: Option<Value>,
+}
+
+/// A step in the life of a publication.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct HistoryItem {
+    /// `publish`, `rollback`, `promote`, `deprecate`, `canary`, …
+    pub action: String,
+    /// The revision that was served afterwards.
+    pub revision: u32,
+    /// Its hash.
+    pub hash: String,
+    /// Who.
+    pub by: String,
+    /// When, in seconds since 1970.
+    pub at: u64,
+    /// Why.
+    #[serde(skip_serializing_if = "is_default")]
+    pub note: String,
+    /// What would have refused it, and was overruled.
+    #[serde(skip_serializing_if = "is_default")]
+    pub forced: Vec<String>,
+    /// The approval.
+    #[serde(skip_serializing_if = "is_default")]
+    pub approval: Option<String>,
+}
+
+/// The most history items that a publication keeps.
+pub const MAX_HISTORY: usize = 200;
+
+/// A version in an environment.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Publication {
+    /// The API.
+    pub api: String,
+    /// The version.
+    pub version: String,
+    /// The environment.
+    pub environment: String,
+    /// The revision that is served.
+    pub revision: u32,
+    /// Its hash.
+    pub hash: String,
+    /// What holds in this environment only.
+    pub runtime: Runtime,
+    /// Whether it is served.
+    pub state: PublicationState,
+    /// A revision beside it.
+    #[serde(skip_serializing_if = "is_default")]
+    pub canary: Option<Canary>,
+    /// What callers are told.
+    #[serde(skip_serializing_if = "is_default")]
+    pub deprecation: Option<Deprecation>,
+    /// It is over: callers get 410.
+    #[serde(skip_serializing_if = "is_default")]
+    pub retired: bool,
+    /// Free labels.
+    #[serde(skip_serializing_if = "is_default")]
+    pub labels: Labels,
+    /// What happened to it, the latest last.
+    pub history: Vec<HistoryItem>,
+}
+
+impl Publication {
+    /// What names it: `API/VERSION/ENVIRONMENT`.
+    pub fn id(&self) -> String {
+        format!("{}/{}/{}", self.api, self.version, self.environment)
+    }
+
+    /// Notes a step. The oldest go when there are too many.
+    pub fn note(&mut self, item: HistoryItem) {
+        self.history.push(item);
+        let surplus = self.history.len().saturating_sub(MAX_HISTORY);
+        self.history.drain(..surplus);
+    }
+}
+
+/// Publications that are sold together.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Product {
+    /// Its name.
+    pub name: String,
+    /// Its name for people.
+    #[serde(skip_serializing_if = "is_default")]
+    pub display_name: String,
+    /// What it is for.
+    #[serde(skip_serializing_if = "is_default")]
+    pub description: String,
+    /// Free labels.
+    #[serde(skip_serializing_if = "is_default")]
+    pub labels: Labels,
+    /// The publications, as `API/VERSION/ENVIRONMENT`.
+    pub publications: Vec<String>,
+    /// Whether it is offered.
+    pub published: bool,
+}

@@ -1,0 +1,30 @@
+//! API management without a gateway: what an API is, whether its description is good, what a new version of it
+//! changes for callers, and which documents a gateway needs to serve it.
+//!
+//! | module | |
+//! |---|---|
+//! | [`openapi`] | reads OpenAPI 2.0, 3.0, 3.1 and 3.2, and normalises it to 3.1 with one small value for each operation |
+//! | [`lint`] | rules over a description, with the rule names and the severity files of Spectral |
+//! | [`diff`] | what changed between two descriptions, and which changes break callers |
+//! | [`entities`] | environments, APIs, versions, revisions, publications, plans, applications, subscriptions, … |
+//! | [`states`] | which state may follow which, and why another one may not |
+//! | [`import`] | an OpenAPI document again: what people have added to its operations stays |
+//! | [`render`](mod@render) | from a publication to the native documents that a gateway serves |
+//! | [`export`](mod@export), [`postman`] | a version as OpenAPI with the gateway's servers; a Postman collection as OpenAPI |
+//!
+//! **What it is not**: it knows no HTTP, no store and no clock. The time, ids and keys are arguments.
+
+pub mod diff;
+pub mod entities;
+pub mod export;
+mod finding;
+pub mod hash;
+pub mod import;
+pub mod lint;
+pub mod naming;
+pub mod openapi;
+pub mod postman;
+pub mod render;
+pub mod states;
+
+pub use finding::{Finding, Level, Position};

@@ -1,0 +1,199 @@
+//! Whether a value keeps to a schema: the assertions of JSON Schema that API descriptions use. Formats are not checked,
+//! and references to schemas of the document are followed to a depth.
+
+use regex::Regex;
+use serde_json::{Map, Value};
+
+/// How deep references and nested schemas are followed.
+const MAX_DEPTH: usize = 64;
+/// The largest regular expression, compiled.
+const MAX_REGEX_BYTES: usize = 1 << 20;
+
+/// Checks a value. `schemas` are those of `#/components/schemas/`.
+///
+/// # Errors
+/// What is wrong and where, in a few words.
+pub fn check(schemas: &Map<String, Value>, schema: &Value, value: &Value) -> Result<(), String> {
+    Check { schemas }.value(schema, value, "", 0)
+}
+
+/// Whether a value is of a type, or of one of a list of types.
+pub fn is_of_type(kind: &Value, value: &Value) -> bool {
+    match kind {
+        Value::String(kind) => match kind.as_str() {
+            "null" => value.is_null(),
+            "boolean" => value.is_boolean(),
+            "object" => value.is_object(),
+            "array" => value.is_array(),
+            "number" => value.is_number(),
+            "integer" => value.as_f64().is_some_and(|it| it.fract() == 0.0),
+            "string" => value.is_string(),
+            _ => true,
+        },
+        Value::Array(kinds) => kinds.iter().any(|kind| is_of_type(kind, value)),
+        _ => true,
+    }
+}
+
+struct Check<'s> {
+    schemas: &'s Map<String, Value>,
+}
+
+impl Check<'_> {
+    fn value(&self, schema: &Value, value: &Value, place: &str, depth: usize) -> Result<(), String> {
+        if depth > MAX_DEPTH {
+            return Ok(());
+        }
+        let map = match schema {
+            Value::Bool(false) => return Err(format!("{} is not allowed", shown(place))),
+            Value::Object(map) => map,
+            _ => return Ok(()),
+        };
+        if let Some(target) = map.get("$ref").and_then(Value::as_str) {
+            let name = target.strip_prefix("#/components/schemas/");
+            if let Some(found) = name.and_then(|name| self.schemas.get(name)) {
+                self.value(found, value, place, depth + 1)?;
+            }
+        }
+        if map.get("type").is_some_and(|kind| !is_of_type(kind, value)) {
+            return Err(format!("{} is not of type {}", shown(place), map["type"]));
+        }
+        if let Some(Value::Array(allowed)) = map.get("enum")
+            && !allowed.contains(value)
+        {
+            return Err(format!("{} is not one of {}", shown(place), map["enum"]));
+        }
+        if map.get("const").is_some_and(|it| it != value) {
+            return Err(format!("{} is not {}", shown(place), map["const"]));
+        }
+        match value {
+            Value::String(text) => check_text(map, text, place)?,
+            Value::Number(_) => check_number(map, value, place)?,
+            Value::Array(items) => self.items(map, items, place, depth)?,
+            Value::Object(fields) => self.fields(map, fields, place, depth)?,
+            _ => {}
+        }
+        self.combined(map, value, place, depth)
+    }
+
+    fn combined(
+        &self,
+        map: &Map<String, Value>,
+        value: &Value,
+        place: &str,
+        depth: usize,
+    ) -> Result<(), String> {
+        let list = |word: &str| map.get(word).and_then(Value::as_array);
+        for schema in list("allOf").into_iter().flatten() {
+            self.value(schema, value, place, depth + 1)?;
+        }
+        let holds = |schema: &&Value| self.value(schema, value, place, depth + 1).is_ok();
+        if list("anyOf").is_some_and(|all| !all.iter().any(|it| holds(&it))) {
+            return Err(format!("{} keeps to none of 'anyOf'", shown(place)));
+        }
+        if list("oneOf").is_some_and(|all| all.iter().filter(holds).count() != 1) {
+            return Err(format!(
+                "{} does not keep to exactly one of 'oneOf'",
+                shown(place)
+            ));
+        }
+        if map.get("not").is_some_and(|schema| holds(&schema)) {
+            return Err(format!("{} is what 'not' excludes", shown(place)));
+        }
+        Ok(())
+    }
+
+    fn items(
+        &self,
+        map: &Map<String, Value>,
+        items: &[Value],
+        place: &str,
+        depth: usize,
+    ) -> Result<(), String> {
+        let bound = |word: &str| map.get(word).and_then(Value::as_u64);
+        let count = items.len() as u64;
+        if bound("minItems").is_some_and(|it| count < it) || bound("maxItems").is_some_and(|it| count > it) {
+            return Err(format!("{} has {count} items", shown(place)));
+        }
+        let schema = map.get("items").unwrap_or(&Value::Null);
+        for (index, item) in items.iter().enumerate() {
+            self.value(schema, item, &format!("{place}/{index}"), depth + 1)?;
+        }
+        Ok(())
+    }
+
+    fn fields(
+        &self,
+        map: &Map<String, Value>,
+        fields: &Map<String, Value>,
+        place: &str,
+        depth: usize,
+    ) -> Result<(), String> {
+        let required = map
+            .get("required")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        if let Some(missing) = required
+            .filter_map(Value::as_str)
+            .find(|it| !fields.contains_key(*it))
+        {
+            return Err(format!("{} lacks '{missing}'", shown(place)));
+        }
+        let none = Map::new();
+        let properties = map.get("properties").and_then(Value::as_object).unwrap_or(&none);
+        let others = map
+            .get("additionalProperties")
+            .filter(|_| !map.contains_key("patternProperties"));
+        for (name, value) in fields {
+            let below = format!("{place}/{name}");
+            match properties.get(name).or(others) {
+                Some(schema) => self.value(schema, value, &below, depth + 1)?,
+                None => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_text(map: &Map<String, Value>, text: &str, place: &str) -> Result<(), String> {
+    let bound = |word: &str| map.get(word).and_then(Value::as_u64);
+    let length = text.chars().count() as u64;
+    if bound("minLength").is_some_and(|it| length < it) || bound("maxLength").is_some_and(|it| length > it) {
+        return Err(format!("{} has {length} characters", shown(place)));
+    }
+    match map.get("pattern").and_then(Value::as_str).and_then(regex) {
+        Some(pattern) if !pattern.is_match(text) => {
+            Err(format!("{} does not match {}", shown(place), map["pattern"]))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A regular expression of bounded size; `None` for one that is not understood.
+pub(super) fn regex(pattern: &str) -> Option<Regex> {
+    regex::RegexBuilder::new(pattern)
+        .size_limit(MAX_REGEX_BYTES)
+        .build()
+        .ok()
+}
+
+fn check_number(map: &Map<String, Value>, value: &Value, place: &str) -> Result<(), String> {
+    let number = value.as_f64().unwrap_or_default();
+    let bound = |word: &str| map.get(word).and_then(Value::as_f64);
+    let is_wrong = bound("minimum").is_some_and(|it| number < it)
+        || bound("maximum").is_some_and(|it| number > it)
+        || bound("exclusiveMinimum").is_some_and(|it| number <= it)
+        || bound("exclusiveMaximum").is_some_and(|it| number >= it);
+    match is_wrong {
+        true => Err(format!("{} is out of bounds: {value}", shown(place))),
+        false => Ok(()),
+    }
+}
+
+fn shown(place: &str) -> String {
+    match place {
+        "" => "it".to_owned(),
+        place => format!("'{place}'"),
+    }
+}

@@ -1,0 +1,153 @@
+//! Rules that no linter of documents has: what a gateway would make of the document.
+
+use super::operations::{parameters_of, text};
+use super::{Context, Rule, rule};
+use crate::finding::Level::{Error, Hint, Warn};
+use crate::openapi::Operation;
+use serde_json::Value;
+use weir_model::DocPath;
+
+pub(super) const RULES: [Rule; 5] = [
+    rule("weir-operation-shadowed", Error, shadowed),
+    rule("weir-servers-base-path", Warn, base_path),
+    rule("weir-path-parameter", Error, path_parameter),
+    rule("weir-security-scheme", Hint, unused_scheme),
+    rule("weir-response-without-schema", Hint, response_without_schema),
+];
+
+/// Operations compared with each other at most: a document with more is not searched for shadows.
+const MAX_COMPARED: usize = 5_000;
+
+/// The segments of a path; `None` stands for a parameter.
+fn segments(path: &str) -> Vec<Option<&str>> {
+    let is_parameter = |segment: &str| segment.contains('{');
+    path.split('/')
+        .map(|segment| (!is_parameter(segment)).then_some(segment))
+        .collect()
+}
+
+/// Two operations that a gateway cannot tell apart: the same method, and each path takes the other's calls. One whose
+/// path is more specific wins against one with parameters, so those are no shadows.
+fn shadowed(context: &mut Context<'_>) {
+    let description = context.description;
+    if description.operations.len() > MAX_COMPARED {
+        return;
+    }
+    let mut known: std::collections::HashMap<(&str, Vec<Option<&str>>), &Operation> =
+        std::collections::HashMap::new();
+    for operation in &description.operations {
+        let key = (operation.method.as_str(), segments(&operation.path));
+        if let Some(first) = known.get(&key) {
+            let message = format!(
+                "{} {} never gets a call: {} takes the same paths.",
+                operation.method, operation.path, first.path
+            );
+            context.add(operation.place.clone(), message);
+        } else {
+            known.insert(key, operation);
+        }
+    }
+}
+
+fn base_path(context: &mut Context<'_>) {
+    let Some(base) = context.base_path else { return };
+    let description = context.description;
+    for (index, server) in description.servers.iter().enumerate() {
+        let Some(url) = text(server, "url") else { continue };
+        let path = match url.split_once("://") {
+            Some((_, rest)) => rest.find('/').map_or("", |at| &rest[at..]),
+            None => url,
+        };
+        if path.trim_end_matches('/') != base.trim_end_matches('/') {
+            let message = format!(
+                "The server's path '{path}' is not the base path '{base}' that the API is published under."
+            );
+            context.add(
+                DocPath::root().field("servers").index(index).field("url"),
+                message,
+            );
+        }
+    }
+}
+
+/// A parameter has to fill a whole segment, and a path must not have the same one twice.
+fn path_parameter(context: &mut Context<'_>) {
+    let description = context.description;
+    for operation in &description.operations {
+        let path = &operation.path;
+        let is_whole = |segment: &str| {
+            segment.starts_with('{') && segment.ends_with('}') && segment.matches('{').count() == 1
+        };
+        let part = path
+            .split('/')
+            .find(|segment| segment.contains(['{', '}']) && !is_whole(segment));
+        let names = parameters_of(path);
+        let repeated = names
+            .iter()
+            .enumerate()
+            .find(|(index, name)| names[..*index].contains(name));
+        if let Some(part) = part {
+            let message =
+                format!("A route matches whole segments: '{part}' is matched by any text between slashes.");
+            context.add(operation.place.clone(), message);
+        } else if let Some((_, name)) = repeated {
+            context.add(
+                operation.place.clone(),
+                format!("The path has the parameter '{name}' twice."),
+            );
+        }
+    }
+}
+
+fn unused_scheme(context: &mut Context<'_>) {
+    let description = context.description;
+    for name in description.security_schemes.keys() {
+        let uses = |security: Option<&Value>| {
+            let all = security.and_then(Value::as_array).into_iter().flatten();
+            all.into_iter().any(|it| it.get(name).is_some())
+        };
+        let is_used = uses(description.security.as_ref())
+            || description
+                .operations
+                .iter()
+                .any(|it| uses(it.value.get("security")));
+        if !is_used {
+            let place = DocPath::root()
+                .field("components")
+                .field("securitySchemes")
+                .field(name.as_str());
+            context.add(
+                place,
+                format!("No operation asks for the security scheme '{name}'."),
+            );
+        }
+    }
+}
+
+fn response_without_schema(context: &mut Context<'_>) {
+    let description = context.description;
+    for operation in &description.operations {
+        for (code, response) in operation
+            .value
+            .get("responses")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+        {
+            for (kind, media) in response
+                .get("content")
+                .and_then(Value::as_object)
+                .into_iter()
+                .flatten()
+            {
+                if kind.contains("json") && media.get("schema").is_none() {
+                    let place = operation.place.field("responses").field(code.as_str());
+                    context.add(
+                        place,
+                        format!("The response {code} as {kind} has no schema: it cannot be checked."),
+                    );
+                }
+            }
+        }
+    }
+}

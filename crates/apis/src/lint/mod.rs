@@ -1,0 +1,132 @@
+//! Lint: rules over a description. Rules that Spectral's `oas` set has, too, have its names, so that people's
+//! `.spectral.yaml` files hold here; rules of the gateway begin with `weir-`.
+
+mod check_schema;
+mod functions;
+mod gateway;
+mod junit;
+mod operations;
+mod ruleset;
+mod values;
+
+pub use check_schema::check as check_against_schema;
+pub use junit::junit;
+pub use ruleset::{Ruleset, UNREADABLE_RULES};
+
+use crate::finding::{Finding, Level};
+use crate::openapi::{Description, MAX_FINDINGS, locate};
+use weir_model::DocPath;
+
+/// What a check works with.
+pub(crate) struct Context<'d> {
+    /// The document.
+    pub description: &'d Description,
+    /// Where it is to be published; empty where that is not known.
+    pub base_path: Option<&'d str>,
+    rule: &'d str,
+    level: Level,
+    findings: &'d mut Vec<Finding>,
+}
+
+impl Context<'_> {
+    /// Notes a finding of the rule that is being checked.
+    pub fn add(&mut self, path: DocPath, message: impl Into<String>) {
+        if self.findings.len() < MAX_FINDINGS {
+            self.findings.push(Finding {
+                rule: self.rule.to_owned(),
+                level: self.level,
+                message: message.into(),
+                path,
+                position: None,
+            });
+        }
+    }
+}
+
+/// A built-in rule.
+pub(crate) struct Rule {
+    pub name: &'static str,
+    /// Its level, where no severities file says otherwise.
+    pub level: Level,
+    /// Whether it counts where no severities file turns it on.
+    pub is_recommended: bool,
+    pub check: fn(&mut Context<'_>),
+}
+
+const fn rule(name: &'static str, level: Level, check: fn(&mut Context<'_>)) -> Rule {
+    Rule {
+        name,
+        level,
+        is_recommended: true,
+        check,
+    }
+}
+
+const fn optional(name: &'static str, level: Level, check: fn(&mut Context<'_>)) -> Rule {
+    Rule {
+        is_recommended: false,
+        ..rule(name, level, check)
+    }
+}
+
+/// All built-in rules.
+fn rules() -> impl Iterator<Item = &'static Rule> {
+    operations::RULES
+        .iter()
+        .chain(&values::RULES)
+        .chain(&gateway::RULES)
+}
+
+/// The names of all built-in rules.
+pub fn rule_names() -> Vec<&'static str> {
+    rules().map(|it| it.name).collect()
+}
+
+/// What a publication adds to what a document says.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options<'o> {
+    /// The path that the API is published under.
+    pub base_path: Option<&'o str>,
+}
+
+/// All findings, in the order of the text that the description was read from.
+pub fn run(text: &str, description: &Description, ruleset: &Ruleset, options: Options<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if let Some(level) = ruleset.level(crate::openapi::INVALID_REF, Level::Error, true) {
+        findings.extend(
+            description
+                .faults
+                .iter()
+                .map(|it| Finding { level, ..it.clone() }),
+        );
+    }
+    for rule in rules() {
+        let Some(level) = ruleset.level(rule.name, rule.level, rule.is_recommended) else {
+            continue;
+        };
+        let mut context = Context {
+            description,
+            base_path: options.base_path,
+            rule: rule.name,
+            level,
+            findings: &mut findings,
+        };
+        (rule.check)(&mut context);
+    }
+    ruleset.run_custom(description, &mut findings);
+    findings.truncate(MAX_FINDINGS);
+    locate(text, &mut findings);
+    findings.sort_by(|one, other| {
+        (one.position, one.level, &one.rule, &one.message).cmp(&(
+            other.position,
+            other.level,
+            &other.rule,
+            &other.message,
+        ))
+    });
+    findings.dedup();
+    findings
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,88 @@
+//! Names: which ones entities may have, and which ones the documents of a publication get.
+
+/// The longest name of an entity, in characters.
+pub const MAX_LENGTH: usize = 63;
+
+/// Whether a text can name an environment, an API, a component, a plan or an application: lower-case letters,
+/// digits and hyphens, with a letter or a digit at both ends. There is no dot in it, so derived names are unambiguous.
+pub fn is_name(text: &str) -> bool {
+    let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=MAX_LENGTH).contains(&text.len())
+        && text.bytes().all(is_inner)
+        && !text.starts_with('-')
+        && !text.ends_with('-')
+}
+
+/// Whether a text can name a version: letters, digits, `.`, `-`, `_` and `+`, beginning with a letter or a digit.
+pub fn is_version(text: &str) -> bool {
+    (1..=MAX_LENGTH).contains(&text.len())
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b'+'))
+        && text.starts_with(|it: char| it.is_ascii_alphanumeric())
+}
+
+/// What is expected of a name, for messages.
+pub const EXPECTED_NAME: &str =
+    "1 to 63 lower-case letters, digits and hyphens, with a letter or a digit at both ends";
+/// What is expected of a version, for messages.
+pub const EXPECTED_VERSION: &str =
+    "1 to 63 letters, digits, dots, hyphens, underscores and plus signs, beginning with a letter or a digit";
+
+/// The name of the documents of a publication: `ENV.API.VERSION`.
+pub fn publication(environment: &str, api: &str, version: &str) -> String {
+    format!("{environment}.{api}.{version}")
+}
+
+/// Lower-case letters and digits, and a hyphen between words: a name for what a text says.
+pub fn slug(text: &str) -> String {
+    let mut slug = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            'a'..='z' | '0'..='9' => slug.push(character),
+            'A'..='Z' => slug.push(character.to_ascii_lowercase()),
+            _ if slug.is_empty() || slug.ends_with('-') => {}
+            _ => slug.push('-'),
+        }
+        if slug.len() >= MAX_LENGTH {
+            break;
+        }
+    }
+    slug.trim_end_matches('-').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_checked() {
+        for (text, name, version) in [
+            ("orders", true, true),
+            ("a-1", true, true),
+            ("", false, false),
+            ("-a", false, false),
+            ("a-", false, true),
+            ("Orders", false, true),
+            ("1.2.0", false, true),
+            ("1.2.0-rc.1+b_7", false, true),
+            ("a/b", false, false),
+            ("ä", false, false),
+        ] {
+            assert_eq!((is_name(text), is_version(text)), (name, version), "{text}");
+        }
+        assert!(!is_name(&"a".repeat(64)));
+    }
+
+    #[test]
+    fn slugs_are_names() {
+        for (text, expected) in [
+            ("Pet Shop!", "pet-shop"),
+            ("GET /pets/{id}", "get-pets-id"),
+            ("--x--", "x"),
+            ("!", ""),
+        ] {
+            assert_eq!(slug(text), expected);
+        }
+    }
+}

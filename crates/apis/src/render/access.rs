@@ -1,0 +1,378 @@
+//! Who may call: key authentication, consumer tables, limits, and consumers.
+
+use super::{Renderer, active};
+use crate::entities::{Deprecation, Limit, Period, Plan, PlanSecurity, Subscription, SubscriptionState};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// What stands in front of every route's own plugins.
+#[derive(Debug, Default)]
+pub struct Head {
+    /// Steps before callers are recognised.
+    pub first: Vec<Value>,
+    /// Steps that recognise callers.
+    pub identify: Vec<Value>,
+    /// The table of who may call what, where there are plans: its id for each operation that not all plans open.
+    pub access: BTreeMap<String, String>,
+    /// The table for all other operations.
+    pub access_to_all: Option<String>,
+    /// What refuses callers that are in no table.
+    pub refusal: Option<String>,
+    /// Steps that limit.
+    pub limit: Vec<Value>,
+    /// Headers of all answers.
+    pub stamps: Vec<Value>,
+}
+
+impl Head {
+    /// The steps in front of an operation's own plugins.
+    pub fn steps(&self, operation: Option<&str>) -> Vec<Value> {
+        let mut steps = self.first.clone();
+        steps.extend(self.identify.iter().cloned());
+        let table = operation
+            .and_then(|id| self.access.get(id))
+            .or(self.access_to_all.as_ref());
+        if let (Some(table), Some(refusal)) = (table, &self.refusal) {
+            steps.push(json!({ "use": refusal, "overrides": [table] }));
+        }
+        steps.extend(self.limit.iter().cloned());
+        steps
+    }
+}
+
+/// The consumer of a subscription.
+pub fn consumer_of(subscription: &Subscription) -> String {
+    format!("sub.{}", subscription.id)
+}
+
+impl Renderer<'_> {
+    /// What stands in front of every route's own plugins, and the documents that it needs.
+    pub fn head(&mut self) -> Head {
+        let input = self.input;
+        let mut head = Head {
+            first: input.environment.chain.clone(),
+            ..Head::default()
+        };
+        self.end_of_service(&mut head);
+        let plans = active(input.plans);
+        let keyed: Vec<&Plan> = plans
+            .iter()
+            .copied()
+            .filter(|it| it.security == PlanSecurity::Key)
+            .collect();
+        let keyless = plans
+            .iter()
+            .copied()
+            .find(|it| it.security == PlanSecurity::Keyless);
+        if keyed.is_empty() {
+            if let Some(plan) = keyless {
+                head.limit = self
+                    .limit(plan, "ip")
+                    .into_iter()
+                    .map(|id| json!({ "use": id }))
+                    .collect();
+            }
+            return head;
+        }
+        self.identify(&mut head, keyless.is_some());
+        self.tables(&mut head, &keyed, keyless);
+        self.consumers();
+        head
+    }
+
+    fn end_of_service(&mut self, head: &mut Head) {
+        let publication = self.input.publication;
+        let deprecation = publication.deprecation.as_ref();
+        if let Some(deprecation) = deprecation {
+            head.stamps = stamps(deprecation);
+        }
+        let is_over = deprecation
+            .filter(|it| it.enforce)
+            .and_then(|it| it.sunset)
+            .is_some_and(|sunset| self.input.now >= sunset);
+        if !is_over && !publication.retired {
+            return;
+        }
+        let successor = deprecation.and_then(|it| it.successor.as_deref());
+        let advice = successor
+            .map(|it| format!(" Its successor is {it}."))
+            .unwrap_or_default();
+        let message = format!(
+            "Version {} of {} is retired.{advice}",
+            publication.version, publication.api
+        );
+        let gone = self.plugin(
+            "gone",
+            "request-termination",
+            json!({ "status": 410, "message": message }),
+        );
+        head.first.push(json!({ "use": gone }));
+    }
+
+    /// Keys may stand where the document says, and in the common places.
+    fn identify(&mut self, head: &mut Head, everybody_may_call: bool) {
+        let mut places: Vec<Value> = Vec::new();
+        for scheme in self.input.stable.description.security_schemes.values() {
+            let text = |field: &str| scheme.get(field).and_then(Value::as_str);
+            if let (Some("apiKey"), Some(place @ ("header" | "query")), Some(name)) =
+                (text("type"), text("in"), text("name"))
+            {
+                places.push(json!({ place: name }));
+            }
+        }
+        for place in [
+            json!({"header": "X-API-Key"}),
+            json!({"header": "apikey"}),
+            json!({"query": "apikey"}),
+        ] {
+            let is_same = |known: &Value| known.to_string().eq_ignore_ascii_case(&place.to_string());
+            if !places.iter().any(is_same) {
+                places.push(place);
+            }
+        }
+        let mut config = json!({ "look_in": places, "hide": "found" });
+        if everybody_may_call {
+            let id = format!("{}.anonymous", self.name);
+            config["identity"] = json!({ "anonymous": id });
+            self.document(
+                "consumers",
+                id.clone(),
+                json!({ "id": id, "username": "anonymous" }),
+            );
+        }
+        let id = self.plugin("key", "key-auth", config);
+        head.identify.push(json!({ "use": id }));
+    }
+
+    fn tables(&mut self, head: &mut Head, keyed: &[&Plan], keyless: Option<&Plan>) {
+        let publication = self.input.publication;
+        let refuse = |renderer: &mut Self, suffix: &str, message: String| {
+            renderer.plugin(
+                suffix,
+                "request-termination",
+                json!({ "status": 403, "message": message }),
+            )
+        };
+        let what = format!("{} {}", publication.api, publication.version);
+        let none = refuse(
+            self,
+            "no-subscription",
+            format!("There is no subscription to {what} for this key."),
+        );
+        let closed: BTreeMap<&str, String> = [
+            ("paused", "The provider has paused this subscription."),
+            (
+                "stopped",
+                "The subscription is stopped. Its application can start it again.",
+            ),
+            ("expired", "The subscription has ended."),
+            ("early", "The subscription has not begun yet."),
+            (
+                "not-in-plan",
+                "The plan of this subscription does not contain this operation.",
+            ),
+        ]
+        .into_iter()
+        .map(|(suffix, message)| (suffix, refuse(self, suffix, message.to_owned())))
+        .collect();
+        let anonymous = keyless.map(|_| format!("{}.anonymous", self.name));
+        let (mut all, mut limits) = (Map::new(), Map::new());
+        let mut of_plan: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        let limiting: BTreeMap<&str, Option<String>> = keyed
+            .iter()
+            .map(|plan| (plan.name.as_str(), self.limit(plan, "consumer")))
+            .collect();
+        for subscription in self.input.subscriptions {
+            let Some(limit) = limiting.get(subscription.plan.as_str()) else {
+                continue;
+            };
+            let Some(outcome) = outcome(subscription, self.input.now) else {
+                continue;
+            };
+            let consumer = consumer_of(subscription);
+            let instance = outcome
+                .and_then(|suffix| closed.get(suffix))
+                .map_or(Value::Null, |id| id.as_str().into());
+            if instance.is_null() {
+                of_plan
+                    .entry(&subscription.plan)
+                    .or_default()
+                    .push(consumer.clone());
+            }
+            all.insert(consumer.clone(), instance);
+            if let Some(limit) = limit {
+                limits.insert(consumer, limit.as_str().into());
+            }
+        }
+        if let (Some(anonymous), Some(plan)) = (&anonymous, keyless) {
+            all.insert(anonymous.clone(), Value::Null);
+            if let Some(limit) = self.limit(plan, "ip") {
+                limits.insert(anonymous.clone(), limit.into());
+            }
+        }
+        self.narrow_tables(
+            head,
+            keyed,
+            &all,
+            &of_plan,
+            closed.get("not-in-plan").map(String::as_str),
+        );
+        head.access_to_all = Some(self.table("access", all));
+        head.refusal = Some(none);
+        if !limits.is_empty() {
+            let id = self.table("limits", limits);
+            head.limit.push(json!({ "overrides": [id] }));
+        }
+    }
+
+    /// Tables for operations that not all plans open: subscribers of the others are refused.
+    fn narrow_tables(
+        &mut self,
+        head: &mut Head,
+        keyed: &[&Plan],
+        all: &Map<String, Value>,
+        of_plan: &BTreeMap<&str, Vec<String>>,
+        refusal: Option<&str>,
+    ) {
+        if keyed.iter().all(|plan| plan.operations.is_empty()) {
+            return;
+        }
+        let contents = [Some(self.input.stable), self.input.candidate];
+        let ids = contents
+            .into_iter()
+            .flatten()
+            .flat_map(|it| &it.description.operations)
+            .map(|it| &it.id);
+        let mut made: BTreeMap<Vec<&str>, String> = BTreeMap::new();
+        for id in ids {
+            let shut: Vec<&str> = keyed
+                .iter()
+                .filter(|plan| !plan.operations.is_empty() && !plan.operations.contains(id))
+                .map(|plan| plan.name.as_str())
+                .collect();
+            if shut.is_empty() || head.access.contains_key(id) {
+                continue;
+            }
+            let table = match made.get(&shut) {
+                Some(table) => table.clone(),
+                None => {
+                    let mut narrow = all.clone();
+                    for consumer in shut.iter().filter_map(|plan| of_plan.get(plan)).flatten() {
+                        narrow.insert(consumer.clone(), refusal.into());
+                    }
+                    let table = self.table(&format!("access-without-{}", shut.join("-")), narrow);
+                    made.insert(shut, table.clone());
+                    table
+                }
+            };
+            head.access.insert(id.clone(), table);
+        }
+    }
+
+    fn table(&mut self, suffix: &str, instances: Map<String, Value>) -> String {
+        let id = format!("{}.{suffix}", self.name);
+        self.document(
+            "consumer_tables",
+            id.clone(),
+            json!({ "id": id, "instances": instances }),
+        );
+        id
+    }
+
+    /// The plugin that keeps subscribers to a plan's limits. Its id stays the same, so counts survive a publish.
+    fn limit(&mut self, plan: &Plan, by: &str) -> Option<String> {
+        if plan.limits.is_empty() {
+            return None;
+        }
+        let limits: Vec<Value> = plan.limits.iter().map(window).collect();
+        let config = json!({ "limits": limits, "by": by });
+        Some(self.plugin(&format!("plan.{}", plan.name), "rate-limit", config))
+    }
+
+    /// A consumer for each subscription that may have keys.
+    fn consumers(&mut self) {
+        let input = self.input;
+        for subscription in input.subscriptions {
+            if outcome(subscription, input.now).is_none() {
+                continue;
+            }
+            let mut good: Vec<_> = input
+                .credentials
+                .iter()
+                .filter(|it| it.subscription == subscription.id && it.is_good(input.now))
+                .collect();
+            good.sort_by(|one, other| (one.created, &one.id).cmp(&(other.created, &other.id)));
+            let credentials: Vec<Value> = good
+                .into_iter()
+                .map(|it| json!({ "id": it.id, "key-auth": { "key_sha256": it.hash } }))
+                .collect();
+            let id = consumer_of(subscription);
+            let consumer = json!({
+                "id": id,
+                "username": subscription.application,
+                "labels": { "application": subscription.application, "plan": subscription.plan, "publication": subscription.publication },
+                "credentials": credentials,
+            });
+            self.document("consumers", id, consumer);
+        }
+    }
+}
+
+/// What becomes of a subscriber's calls: they pass (`Some(None)`), they are refused for a reason, or the subscriber is
+/// not known (`None`).
+fn outcome(subscription: &Subscription, now: u64) -> Option<Option<&'static str>> {
+    match subscription.state {
+        SubscriptionState::Pending | SubscriptionState::Rejected | SubscriptionState::Closed => None,
+        SubscriptionState::Paused => Some(Some("paused")),
+        SubscriptionState::Stopped => Some(Some("stopped")),
+        SubscriptionState::Expired => Some(Some("expired")),
+        SubscriptionState::Accepted if subscription.ends.is_some_and(|end| now >= end) => {
+            Some(Some("expired"))
+        }
+        SubscriptionState::Accepted if subscription.starts.is_some_and(|start| now < start) => {
+            Some(Some("early"))
+        }
+        SubscriptionState::Accepted => Some(None),
+    }
+}
+
+fn window(limit: &Limit) -> Value {
+    let per = match limit.per {
+        Period::Second => json!("second"),
+        Period::Minute => json!("minute"),
+        Period::Hour => json!("hour"),
+        Period::Day => json!("day"),
+        Period::Week => json!({ "seconds": 7 * 24 * 3600 }),
+        Period::Month => json!("month"),
+    };
+    json!({ "count": limit.count, "per": per })
+}
+
+/// The headers of RFC 9745 (`Deprecation`) and RFC 8594 (`Sunset`), and what they link to.
+fn stamps(deprecation: &Deprecation) -> Vec<Value> {
+    let stamp = |name: &str, text: String| json!({ "name": name, "value": { "text": text } });
+    let mut stamps = vec![stamp("Deprecation", format!("@{}", deprecation.since))];
+    if let Some(sunset) = deprecation.sunset {
+        stamps.push(stamp("Sunset", http_date(sunset)));
+    }
+    let mut links = Vec::new();
+    if let Some(link) = &deprecation.link {
+        links.push(format!("<{link}>; rel=\"deprecation\""));
+        if deprecation.sunset.is_some() {
+            links.push(format!("<{link}>; rel=\"sunset\""));
+        }
+    }
+    if let Some(successor) = &deprecation.successor {
+        links.push(format!("<{successor}>; rel=\"successor-version\""));
+    }
+    if !links.is_empty() {
+        stamps.push(stamp("Link", links.join(", ")));
+    }
+    stamps
+}
+
+fn http_date(seconds: u64) -> String {
+    // The last date that the form can say.
+    let seconds = seconds.min(253_402_300_799);
+    httpdate::fmt_http_date(std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds))
+}

@@ -1,0 +1,270 @@
+//! Components as services, operations as routes.
+
+use super::access::Head;
+use super::backends::Upstreams;
+use super::{Content, Renderer, canary_condition};
+use crate::entities::{Canary, Component, OperationSettings};
+use crate::naming::slug;
+use crate::openapi::Operation;
+use serde_json::{Map, Value, json};
+use std::collections::HashSet;
+
+impl Renderer<'_> {
+    /// The service documents of a revision. Those of a canary stand beside the others, under a condition.
+    pub fn services(
+        &mut self,
+        content: &Content<'_>,
+        upstreams: &Upstreams,
+        head: &Head,
+        canary: Option<&Canary>,
+    ) {
+        let components = &content.revision.components;
+        if components.is_empty() {
+            self.fault(
+                "components",
+                "expected at least one component, with the name of a backend",
+            );
+            return;
+        }
+        let strip = self.strip(canary.is_some());
+        for (index, component) in components.iter().enumerate() {
+            let Some(upstream) = upstreams.get(&component.backend) else {
+                let place = format!("runtime.backends.{}", component.backend);
+                let message = format!(
+                    "the component '{}' needs an address of the backend '{}' in this environment",
+                    component.name, component.backend
+                );
+                if !self.faults.iter().any(|it| it.place == place) {
+                    self.fault(place, message);
+                }
+                continue;
+            };
+            let suffix = if canary.is_some() { ".canary" } else { "" };
+            let name = format!("{}.{}{suffix}", self.name, component.name);
+            let mut routes = Routes {
+                name: &name,
+                content,
+                component,
+                head,
+                strip: strip.as_deref(),
+                canary,
+                taken: HashSet::new(),
+                made: Vec::new(),
+            };
+            routes.all(self, index == 0);
+            let made = routes.made;
+            if made.is_empty() {
+                continue;
+            }
+            let mut service = Map::new();
+            service.insert("name".to_owned(), name.as_str().into());
+            service.extend(upstream.clone());
+            if let Some(retries) = component.retries {
+                service.insert("retries".to_owned(), retries.into());
+            }
+            if let Some(timeouts) = &component.timeouts {
+                service.insert("timeouts".to_owned(), timeouts.clone());
+            }
+            service.insert("routes".to_owned(), Value::Array(made));
+            self.document("services", name, Value::Object(service));
+        }
+    }
+
+    /// The plugin that takes the base path off.
+    fn strip(&mut self, is_there: bool) -> Option<String> {
+        let runtime = &self.input.publication.runtime;
+        let base = runtime.base_path.trim_end_matches('/');
+        if !runtime.strip_base_path || base.is_empty() {
+            return None;
+        }
+        if is_there {
+            return Some(format!("{}.strip", self.name));
+        }
+        let pattern = format!("^{}/?", regex::escape(base));
+        let config = json!({ "path_patterns": [{ "pattern": pattern, "replacement": "/" }] });
+        Some(self.plugin("strip", "request-rewrite", config))
+    }
+}
+
+struct Routes<'r> {
+    name: &'r str,
+    content: &'r Content<'r>,
+    component: &'r Component,
+    head: &'r Head,
+    strip: Option<&'r str>,
+    canary: Option<&'r Canary>,
+    taken: HashSet<String>,
+    made: Vec<Value>,
+}
+
+impl Routes<'_> {
+    fn all(&mut self, renderer: &mut Renderer<'_>, is_first: bool) {
+        if let Some(prefix) = &self.component.prefix {
+            let path = joined(&renderer.input.publication.runtime.base_path, prefix);
+            self.add(renderer, "all".to_owned(), &path, &[], None, &[]);
+            return;
+        }
+        let none = OperationSettings::default();
+        let operations = &self.content.description.operations;
+        let has_head: HashSet<&str> = operations
+            .iter()
+            .filter(|it| it.method == "HEAD")
+            .map(|it| it.path.as_str())
+            .collect();
+        for operation in operations {
+            let settings = self
+                .content
+                .revision
+                .operations
+                .get(&operation.id)
+                .unwrap_or(&none);
+            let is_here = match &settings.component {
+                Some(name) => *name == self.component.name,
+                None => is_first,
+            };
+            if !is_here || settings.hidden {
+                continue;
+            }
+            let path = pattern(&joined(
+                &renderer.input.publication.runtime.base_path,
+                &operation.path,
+            ));
+            let mut methods = vec![operation.method.as_str()];
+            if operation.method == "GET" && !has_head.contains(operation.path.as_str()) {
+                methods.push("HEAD");
+            }
+            let name = self.name_of(operation);
+            self.add(
+                renderer,
+                name,
+                &path,
+                &methods,
+                Some(operation),
+                &settings.plugins,
+            );
+        }
+    }
+
+    fn name_of(&mut self, operation: &Operation) -> String {
+        let wanted = slug(&operation.id);
+        let wanted = if wanted.is_empty() {
+            "operation".to_owned()
+        } else {
+            wanted
+        };
+        let mut name = wanted.clone();
+        let mut number = 2;
+        while !self.taken.insert(name.clone()) {
+            name = format!("{wanted}-{number}");
+            number += 1;
+        }
+        name
+    }
+
+    fn add(
+        &mut self,
+        renderer: &Renderer<'_>,
+        name: String,
+        path: &str,
+        methods: &[&str],
+        operation: Option<&Operation>,
+        own: &[Value],
+    ) {
+        let publication = renderer.input.publication;
+        let mut chain = self.head.steps(operation.map(|it| it.id.as_str()));
+        chain.extend(self.content.revision.chain.iter().cloned());
+        chain.extend(self.component.plugins.iter().cloned());
+        chain.extend(own.iter().cloned());
+        chain.extend(self.strip.map(|id| json!({ "use": id })));
+        let mut route = json!({ "name": format!("{}.{name}", self.name) });
+        let hosts = &publication.runtime.hosts;
+        match self.canary {
+            None => {
+                if !hosts.is_empty() {
+                    route["hosts"] = json!(hosts);
+                }
+                route["paths"] = json!([path]);
+                if !methods.is_empty() {
+                    route["methods"] = json!(methods);
+                }
+            }
+            Some(canary) => {
+                let mut condition = json!({ "path": path, "when": canary_condition(canary) });
+                if !hosts.is_empty() {
+                    condition["hosts"] = json!(hosts);
+                }
+                if !methods.is_empty() {
+                    condition["methods"] = json!(methods);
+                }
+                route["match"] = json!([condition]);
+            }
+        }
+        let mut stamps = self.head.stamps.clone();
+        if stamps.is_empty() && operation.is_some_and(|it| it.deprecated) {
+            let since = format!("@{}", self.content.revision.created);
+            stamps.push(json!({ "name": "Deprecation", "value": { "text": since } }));
+        }
+        if !stamps.is_empty() {
+            route["response_stamps"] = Value::Array(stamps);
+        }
+        route["labels"] = json!({
+            "api": publication.api,
+            "version": publication.version,
+            "environment": publication.environment,
+            "operation": operation.map_or("", |it| it.id.as_str()),
+            "revision": self.content.revision.number.to_string(),
+        });
+        if !chain.is_empty() {
+            route["plugins"] = Value::Array(chain);
+        }
+        self.made.push(route);
+    }
+}
+
+/// The base path with a path behind it.
+fn joined(base: &str, path: &str) -> String {
+    format!("{}{path}", base.trim_end_matches('/'))
+}
+
+/// A path of OpenAPI as a route matches it: a parameter takes one segment; all else is taken as it stands.
+fn pattern(path: &str) -> String {
+    if !path.contains(['{', '}']) {
+        return format!("={path}");
+    }
+    let mut names = HashSet::new();
+    let segments = path.split('/').enumerate().map(|(index, segment)| {
+        if !segment.contains(['{', '}']) {
+            return segment.to_owned();
+        }
+        let mut name: String = segment
+            .chars()
+            .filter(|it| it.is_ascii_alphanumeric() || *it == '_')
+            .collect();
+        if name.is_empty() || !names.insert(name.clone()) {
+            name = format!("{name}{index}");
+            names.insert(name.clone());
+        }
+        format!("{{{name}}}")
+    });
+    segments.collect::<Vec<String>>().join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_become_patterns() {
+        for (path, expected) in [
+            ("/pets", "=/pets"),
+            ("/pets/{petId}", "/pets/{petId}"),
+            ("/files/{name}.json", "/files/{namejson}"),
+            ("/a/{x-y}/{x-y}", "/a/{xy}/{xy3}"),
+            ("/{}", "/{1}"),
+        ] {
+            assert_eq!(pattern(path), expected, "{path}");
+        }
+        assert_eq!(joined("/v1/", "/a"), "/v1/a");
+        assert_eq!(joined("", "/a"), "/a");
+    }
+}

@@ -1,0 +1,400 @@
+//! Which state may follow which, as tables, and refusals that say why.
+
+use crate::entities::{ApprovalState, DraftState, LineState, PlanState, SubscriptionState};
+use std::fmt::Debug;
+
+/// Why a change of state is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// No such step.
+    #[error("{what} that is {from} cannot become {to}: {expected}")]
+    NoStep {
+        /// What was to change.
+        what: &'static str,
+        /// Its state.
+        from: String,
+        /// The state that was asked for.
+        to: String,
+        /// What it can become.
+        expected: String,
+    },
+    /// The step is somebody else's.
+    #[error("{0}")]
+    NotYours(&'static str),
+    /// Something else forbids it.
+    #[error("{0}")]
+    Because(String),
+}
+
+/// Who asks for a change of a subscription.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// Who offers the API.
+    Provider,
+    /// Who calls it.
+    Consumer,
+}
+
+fn word(state: &impl Debug) -> String {
+    let mut out = String::new();
+    for character in format!("{state:?}").chars() {
+        if character.is_uppercase() && !out.is_empty() {
+            out.push(' ');
+        }
+        out.extend(character.to_lowercase());
+    }
+    out
+}
+
+fn step<S: Copy + PartialEq + Debug>(
+    what: &'static str,
+    table: &[(S, S)],
+    from: S,
+    to: S,
+) -> Result<S, Refusal> {
+    if table.contains(&(from, to)) {
+        return Ok(to);
+    }
+    let next: Vec<String> = table
+        .iter()
+        .filter(|it| it.0 == from)
+        .map(|it| word(&it.1))
+        .collect();
+    let expected = match next.is_empty() {
+        true => "that is its last state".to_owned(),
+        false => format!("expected {}", next.join(" or ")),
+    };
+    Err(Refusal::NoStep {
+        what,
+        from: word(&from),
+        to: word(&to),
+        expected,
+    })
+}
+
+/// The steps of a version's life.
+pub const LINE: [(LineState, LineState); 6] = [
+    (LineState::Draft, LineState::Published),
+    (LineState::Published, LineState::Published),
+    (LineState::Published, LineState::Deprecated),
+    // People err.
+    (LineState::Deprecated, LineState::Published),
+    (LineState::Deprecated, LineState::Deprecated),
+    (LineState::Deprecated, LineState::Retired),
+];
+
+/// A version's next state.
+///
+/// # Errors
+/// There is no such step.
+pub fn line(from: LineState, to: LineState) -> Result<LineState, Refusal> {
+    step("a version", &LINE, from, to)
+}
+
+/// The steps of a draft.
+pub const DRAFT: [(DraftState, DraftState); 12] = [
+    (DraftState::Clean, DraftState::Changed),
+    (DraftState::Changed, DraftState::Changed),
+    (DraftState::Changed, DraftState::InReview),
+    (DraftState::Changed, DraftState::Clean),
+    (DraftState::InReview, DraftState::Approved),
+    (DraftState::InReview, DraftState::ChangesAsked),
+    // An approval is for one content; an edit ends it.
+    (DraftState::InReview, DraftState::Changed),
+    (DraftState::Approved, DraftState::Changed),
+    (DraftState::Approved, DraftState::Clean),
+    (DraftState::ChangesAsked, DraftState::Changed),
+    (DraftState::ChangesAsked, DraftState::InReview),
+    (DraftState::InReview, DraftState::Clean),
+];
+
+/// A draft's next state.
+///
+/// # Errors
+/// There is no such step.
+pub fn draft(from: DraftState, to: DraftState) -> Result<DraftState, Refusal> {
+    step("a draft", &DRAFT, from, to)
+}
+
+/// The steps of a plan.
+pub const PLAN: [(PlanState, PlanState); 6] = [
+    (PlanState::Staging, PlanState::Published),
+    (PlanState::Staging, PlanState::Closed),
+    (PlanState::Published, PlanState::Deprecated),
+    (PlanState::Published, PlanState::Closed),
+    (PlanState::Deprecated, PlanState::Published),
+    (PlanState::Deprecated, PlanState::Closed),
+];
+
+/// A plan's next state.
+///
+/// # Errors
+/// There is no such step.
+pub fn plan(from: PlanState, to: PlanState) -> Result<PlanState, Refusal> {
+    step("a plan", &PLAN, from, to)
+}
+
+/// The steps of a subscription.
+pub const SUBSCRIPTION: [(SubscriptionState, SubscriptionState); 15] = [
+    (SubscriptionState::Pending, SubscriptionState::Accepted),
+    (SubscriptionState::Pending, SubscriptionState::Rejected),
+    (SubscriptionState::Pending, SubscriptionState::Closed),
+    (SubscriptionState::Accepted, SubscriptionState::Paused),
+    (SubscriptionState::Accepted, SubscriptionState::Stopped),
+    (SubscriptionState::Accepted, SubscriptionState::Closed),
+    (SubscriptionState::Accepted, SubscriptionState::Expired),
+    (SubscriptionState::Paused, SubscriptionState::Accepted),
+    (SubscriptionState::Paused, SubscriptionState::Closed),
+    (SubscriptionState::Paused, SubscriptionState::Expired),
+    (SubscriptionState::Stopped, SubscriptionState::Accepted),
+    (SubscriptionState::Stopped, SubscriptionState::Closed),
+    (SubscriptionState::Stopped, SubscriptionState::Expired),
+    // A new end opens it again.
+    (SubscriptionState::Expired, SubscriptionState::Accepted),
+    (SubscriptionState::Expired, SubscriptionState::Closed),
+];
+
+/// A subscription's next state.
+///
+/// # Errors
+/// There is no such step, or it is the other side's: the provider accepts, rejects, pauses and resumes what it has
+/// paused; the consumer stops and starts what it has stopped; both close.
+pub fn subscription(
+    from: SubscriptionState,
+    to: SubscriptionState,
+    side: Side,
+) -> Result<SubscriptionState, Refusal> {
+    use SubscriptionState::{Accepted, Closed, Expired, Paused, Rejected, Stopped};
+    let next = step("a subscription", &SUBSCRIPTION, from, to)?;
+    let refusal = match (from, to, side) {
+        (_, Closed, _) => None,
+        (Stopped, Accepted, Side::Consumer) | (Accepted, Stopped, Side::Consumer) => None,
+        (Paused, Accepted, Side::Consumer) => {
+            Some("the provider has paused it, and only the provider can resume it")
+        }
+        (_, _, Side::Consumer) => Some("the provider decides this"),
+        (_, Stopped, Side::Provider) => Some("the consumer stops it; the provider pauses it"),
+        (Stopped, Accepted, Side::Provider) => {
+            Some("the consumer has stopped it, and only the consumer can start it")
+        }
+        (_, Accepted | Rejected | Paused | Expired, Side::Provider) => None,
+        (_, SubscriptionState::Pending, _) => None,
+    };
+    match refusal {
+        Some(reason) => Err(Refusal::NotYours(reason)),
+        None => Ok(next),
+    }
+}
+
+/// The steps of an approval.
+pub const APPROVAL: [(ApprovalState, ApprovalState); 5] = [
+    (ApprovalState::Open, ApprovalState::Granted),
+    (ApprovalState::Open, ApprovalState::Refused),
+    (ApprovalState::Open, ApprovalState::Withdrawn),
+    (ApprovalState::Open, ApprovalState::Outdated),
+    (ApprovalState::Granted, ApprovalState::Outdated),
+];
+
+/// An approval's next state. Who asked for it cannot grant it.
+///
+/// # Errors
+/// There is no such step, or it is not this person's.
+pub fn approval(
+    from: ApprovalState,
+    to: ApprovalState,
+    requested_by: &str,
+    by: &str,
+) -> Result<ApprovalState, Refusal> {
+    let next = step("an approval", &APPROVAL, from, to)?;
+    match to {
+        ApprovalState::Granted if requested_by == by => {
+            Err(Refusal::NotYours("nobody approves a change of their own"))
+        }
+        ApprovalState::Withdrawn if requested_by != by => Err(Refusal::NotYours(
+            "only who asked for an approval can withdraw it",
+        )),
+        _ => Ok(next),
+    }
+}
+
+/// Whether a plan takes a new subscription.
+///
+/// # Errors
+/// Why not.
+pub fn can_subscribe(
+    plan: &crate::entities::Plan,
+    application: &crate::entities::Application,
+    agreed: u32,
+) -> Result<(), Refusal> {
+    use crate::entities::PlanSecurity;
+    let refuse = |reason: String| Err(Refusal::Because(reason));
+    match plan.state {
+        PlanState::Published => {}
+        PlanState::Staging => return refuse(format!("the plan '{}' is not published yet", plan.name)),
+        PlanState::Deprecated => {
+            return refuse(format!("the plan '{}' takes no new subscriptions", plan.name));
+        }
+        PlanState::Closed => return refuse(format!("the plan '{}' is closed", plan.name)),
+    }
+    if plan.security == PlanSecurity::Keyless {
+        return refuse("a keyless plan needs no subscription".to_owned());
+    }
+    if application.archived {
+        return refuse(format!("the application '{}' is archived", application.name));
+    }
+    if !plan.conditions.is_empty() && agreed != plan.conditions_revision {
+        return refuse(format!(
+            "the conditions of the plan '{}' are to be accepted in their revision {}",
+            plan.name, plan.conditions_revision
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entities::{Application, Plan};
+
+    const SUBSCRIPTION_STATES: [SubscriptionState; 7] = [
+        SubscriptionState::Pending,
+        SubscriptionState::Accepted,
+        SubscriptionState::Rejected,
+        SubscriptionState::Paused,
+        SubscriptionState::Stopped,
+        SubscriptionState::Closed,
+        SubscriptionState::Expired,
+    ];
+
+    #[test]
+    fn every_step_of_a_subscription_is_one_sides_or_refused() {
+        let mut allowed = Vec::new();
+        for from in SUBSCRIPTION_STATES {
+            for to in SUBSCRIPTION_STATES {
+                for (side, letter) in [(Side::Provider, 'P'), (Side::Consumer, 'C')] {
+                    match subscription(from, to, side) {
+                        Ok(next) => {
+                            assert_eq!(next, to);
+                            allowed.push(format!("{letter}:{}>{}", word(&from), word(&to)));
+                        }
+                        Err(refusal) => assert!(!refusal.to_string().is_empty()),
+                    }
+                }
+            }
+        }
+        assert_eq!(
+            allowed,
+            [
+                "P:pending>accepted",
+                "P:pending>rejected",
+                "P:pending>closed",
+                "C:pending>closed",
+                "P:accepted>paused",
+                "C:accepted>stopped",
+                "P:accepted>closed",
+                "C:accepted>closed",
+                "P:accepted>expired",
+                "P:paused>accepted",
+                "P:paused>closed",
+                "C:paused>closed",
+                "P:paused>expired",
+                "C:stopped>accepted",
+                "P:stopped>closed",
+                "C:stopped>closed",
+                "P:stopped>expired",
+                "P:expired>accepted",
+                "P:expired>closed",
+                "C:expired>closed",
+            ]
+        );
+    }
+
+    #[test]
+    fn refusals_say_what_is_possible() {
+        for (refused, expected) in [
+            (
+                line(LineState::Draft, LineState::Retired).map(|_| ()),
+                "a version that is draft cannot become retired: expected published",
+            ),
+            (
+                line(LineState::Retired, LineState::Published).map(|_| ()),
+                "a version that is retired cannot become published: that is its last state",
+            ),
+            (
+                plan(PlanState::Closed, PlanState::Published).map(|_| ()),
+                "a plan that is closed cannot become published: that is its last state",
+            ),
+            (
+                draft(DraftState::Clean, DraftState::Approved).map(|_| ()),
+                "a draft that is clean cannot become approved: expected changed",
+            ),
+            (
+                subscription(
+                    SubscriptionState::Paused,
+                    SubscriptionState::Accepted,
+                    Side::Consumer,
+                )
+                .map(|_| ()),
+                "the provider has paused it, and only the provider can resume it",
+            ),
+            (
+                approval(ApprovalState::Open, ApprovalState::Granted, "ann", "ann").map(|_| ()),
+                "nobody approves a change of their own",
+            ),
+            (
+                approval(ApprovalState::Open, ApprovalState::Withdrawn, "ann", "bob").map(|_| ()),
+                "only who asked for an approval can withdraw it",
+            ),
+            (
+                approval(ApprovalState::Refused, ApprovalState::Granted, "ann", "bob").map(|_| ()),
+                "an approval that is refused cannot become granted: that is its last state",
+            ),
+        ] {
+            assert_eq!(refused.expect_err(expected).to_string(), expected);
+        }
+        assert_eq!(
+            approval(ApprovalState::Open, ApprovalState::Granted, "ann", "bob"),
+            Ok(ApprovalState::Granted)
+        );
+        assert_eq!(
+            line(LineState::Deprecated, LineState::Published),
+            Ok(LineState::Published)
+        );
+    }
+
+    #[test]
+    fn plans_take_subscribers_who_keep_to_their_rules() {
+        let plan = |state| Plan {
+            name: "gold".into(),
+            state,
+            ..Plan::default()
+        };
+        let good = Plan {
+            conditions: "be kind".into(),
+            conditions_revision: 2,
+            ..plan(PlanState::Published)
+        };
+        let app = Application::default();
+        assert_eq!(can_subscribe(&good, &app, 2), Ok(()));
+        let archived = Application {
+            archived: true,
+            name: "a".into(),
+            ..Application::default()
+        };
+        let keyless = Plan {
+            security: crate::entities::PlanSecurity::Keyless,
+            ..plan(PlanState::Published)
+        };
+        for (plan, application, part) in [
+            (&good, &app, "in their revision 2"),
+            (&plan(PlanState::Staging), &app, "not published yet"),
+            (&plan(PlanState::Deprecated), &app, "takes no new"),
+            (&plan(PlanState::Closed), &app, "is closed"),
+            (&keyless, &app, "needs no subscription"),
+            (&plan(PlanState::Published), &archived, "'a' is archived"),
+        ] {
+            let refused = can_subscribe(plan, application, 1).expect_err(part);
+            assert!(refused.to_string().contains(part), "{refused}");
+        }
+    }
+}

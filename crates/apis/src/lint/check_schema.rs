@@ -147,9 +147,8 @@ impl Check<'_> {
             .filter(|_| !map.contains_key("patternProperties"));
         for (name, value) in fields {
             let below = format!("{place}/{name}");
-            match properties.get(name).or(others) {
-                Some(schema) => self.value(schema, value, &below, depth + 1)?,
-                None => {}
+            if let Some(schema) = properties.get(name).or(others) {
+                self.value(schema, value, &below, depth + 1)?;
             }
         }
         Ok(())

@@ -48,7 +48,8 @@ fn walk<'v>(value: &'v Value, path: &DocPath, visit: &mut dyn FnMut(&'v Value, &
                     name.as_str(),
                     "example" | "examples" | "default" | "const" | "value"
                 );
-                if (below.is_object() || below.is_array()) && !(is_data && !has_schemas(below)) {
+                let is_walked = !is_data || has_schemas(below);
+                if is_walked && (below.is_object() || below.is_array()) {
                     walk(below, &path.field(name.as_str()), visit);
                 }
             }
@@ -265,7 +266,7 @@ fn typed_values(context: &mut Context<'_>) {
         let kind = schema.get("type")?;
         let is_null_allowed = schema.get("nullable").is_some_and(|it| *it == true);
         let is_wrong =
-            |value: &Value| !check_schema::is_of_type(kind, value) && !(is_null_allowed && value.is_null());
+            |value: &Value| !(check_schema::is_of_type(kind, value) || is_null_allowed && value.is_null());
         let index = values.iter().position(is_wrong)?;
         Some((
             index,

@@ -65,6 +65,8 @@ const ROOMS: [(&str, &[&str]); 26] = [
     ("weir-kong", DOOR),
     ("weir-apisix", DOOR),
     ("weir-native", DOOR),
+    // Definitions and rendering, without the documents of a gateway: those are values to it.
+    ("weir-apis", &["weir-model"]),
     ("weir-control", CONTROL),
     ("weir-console", &[]),
     // It starts programs and talks HTTP to them; it links nothing of the gateway.
@@ -101,6 +103,7 @@ const CONTROL: &[&str] = &[
     "weir-dialect",
     // Its Admin API is the management's own.
     "weir-native",
+    "weir-apis",
 ];
 
 /// What the binary wires together.
@@ -118,12 +121,14 @@ const ALL: &[&str] = &[
     "weir-native",
     "weir-store",
     "weir-dialect",
+    "weir-apis",
     "weir-control",
     "weir-console",
 ];
 
 /// Rooms without I/O and without async code, and what would bring it in.
-const NO_IO: [&str; 12] = [
+const NO_IO: [&str; 13] = [
+    "weir-apis",
     "weir-http1",
     "weir-model",
     "weir-flow",

@@ -51,6 +51,42 @@ impl Case {
     }
 }
 
+fn orders_runtime() -> Runtime {
+    Runtime {
+        hosts: vec!["api.test".into()],
+        base_path: "/v1/".into(),
+        strip_base_path: true,
+        backends: BTreeMap::from([
+            (
+                "orders".to_owned(),
+                Backend {
+                    url: Some("http://${HOST}:8080/".into()),
+                    ..Backend::default()
+                },
+            ),
+            (
+                "writer".to_owned(),
+                Backend {
+                    targets: vec![
+                        Target {
+                            host: "10.0.0.1".into(),
+                            port: 80,
+                            weight: 90,
+                        },
+                        Target {
+                            host: "10.0.0.2".into(),
+                            port: 80,
+                            weight: 10,
+                        },
+                    ],
+                    ..Backend::default()
+                },
+            ),
+        ]),
+        variables: BTreeMap::new(),
+    }
+}
+
 fn orders() -> Case {
     let description = from_value(json!({
         "openapi": "3.1.0", "info": {"title": "Orders", "version": "1.2.0"},
@@ -101,39 +137,6 @@ fn orders() -> Case {
         created: 1_700_000_000,
         ..draft.revision("orders", "1.2.0", 7)
     };
-    let runtime = Runtime {
-        hosts: vec!["api.test".into()],
-        base_path: "/v1/".into(),
-        strip_base_path: true,
-        backends: BTreeMap::from([
-            (
-                "orders".to_owned(),
-                Backend {
-                    url: Some("http://${HOST}:8080/".into()),
-                    ..Backend::default()
-                },
-            ),
-            (
-                "writer".to_owned(),
-                Backend {
-                    targets: vec![
-                        Target {
-                            host: "10.0.0.1".into(),
-                            port: 80,
-                            weight: 90,
-                        },
-                        Target {
-                            host: "10.0.0.2".into(),
-                            port: 80,
-                            weight: 10,
-                        },
-                    ],
-                    ..Backend::default()
-                },
-            ),
-        ]),
-        variables: BTreeMap::new(),
-    };
     Case {
         environment: Environment {
             name: "test".into(),
@@ -145,7 +148,7 @@ fn orders() -> Case {
             version: "1.2.0".into(),
             environment: "test".into(),
             revision: 7,
-            runtime,
+            runtime: orders_runtime(),
             ..Publication::default()
         },
         revision,

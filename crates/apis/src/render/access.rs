@@ -21,7 +21,7 @@ pub struct Head {
     /// Steps that limit.
     pub limit: Vec<Value>,
     /// Headers of all answers.
-    pub stamps: Vec<Value>,
+    pub headers: Vec<Value>,
 }
 
 impl Head {
@@ -84,7 +84,7 @@ impl Renderer<'_> {
         let publication = self.input.publication;
         let deprecation = publication.deprecation.as_ref();
         if let Some(deprecation) = deprecation {
-            head.stamps = stamps(deprecation);
+            head.headers = deprecation_headers(deprecation);
         }
         let is_over = deprecation
             .filter(|it| it.enforce)
@@ -130,7 +130,7 @@ impl Renderer<'_> {
                 places.push(place);
             }
         }
-        let mut config = json!({ "look_in": places, "hide": "found" });
+        let mut config = json!({ "locations": places, "strip": "found" });
         if everybody_may_call {
             let id = format!("{}.anonymous", self.name);
             config["identity"] = json!({ "anonymous": id });
@@ -349,11 +349,11 @@ fn window(limit: &Limit) -> Value {
 }
 
 /// The headers of RFC 9745 (`Deprecation`) and RFC 8594 (`Sunset`), and what they link to.
-fn stamps(deprecation: &Deprecation) -> Vec<Value> {
-    let stamp = |name: &str, text: String| json!({ "name": name, "value": { "text": text } });
-    let mut stamps = vec![stamp("Deprecation", format!("@{}", deprecation.since))];
+fn deprecation_headers(deprecation: &Deprecation) -> Vec<Value> {
+    let header = |name: &str, text: String| json!({ "name": name, "value": { "text": text } });
+    let mut headers = vec![header("Deprecation", format!("@{}", deprecation.since))];
     if let Some(sunset) = deprecation.sunset {
-        stamps.push(stamp("Sunset", http_date(sunset)));
+        headers.push(header("Sunset", http_date(sunset)));
     }
     let mut links = Vec::new();
     if let Some(link) = &deprecation.link {
@@ -366,9 +366,9 @@ fn stamps(deprecation: &Deprecation) -> Vec<Value> {
         links.push(format!("<{successor}>; rel=\"successor-version\""));
     }
     if !links.is_empty() {
-        stamps.push(stamp("Link", links.join(", ")));
+        headers.push(header("Link", links.join(", ")));
     }
-    stamps
+    headers
 }
 
 fn http_date(seconds: u64) -> String {

@@ -199,13 +199,13 @@ impl Routes<'_> {
                 route["match"] = json!([condition]);
             }
         }
-        let mut stamps = self.head.stamps.clone();
-        if stamps.is_empty() && operation.is_some_and(|it| it.deprecated) {
+        let mut headers = self.head.headers.clone();
+        if headers.is_empty() && operation.is_some_and(|it| it.deprecated) {
             let since = format!("@{}", self.content.revision.created);
-            stamps.push(json!({ "name": "Deprecation", "value": { "text": since } }));
+            headers.push(json!({ "name": "Deprecation", "value": { "text": since } }));
         }
-        if !stamps.is_empty() {
-            route["response_stamps"] = Value::Array(stamps);
+        if !headers.is_empty() {
+            route["response_headers"] = Value::Array(headers);
         }
         route["labels"] = json!({
             "api": publication.api,

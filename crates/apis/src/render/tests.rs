@@ -377,9 +377,9 @@ fn deprecation_and_its_end_reach_every_answer() {
         enforce: true,
     });
     let route = |case: &Case| case.value("test.orders.1.2.0.main")["routes"][0].clone();
-    let stamps = route(&case)["response_stamps"].clone();
+    let headers = route(&case)["response_headers"].clone();
     assert_eq!(
-        stamps,
+        headers,
         json!([
             {"name": "Deprecation", "value": {"text": "@1750000000"}},
             {"name": "Sunset", "value": {"text": "Fri, 15 Jan 2027 08:00:01 GMT"}},
@@ -396,7 +396,7 @@ fn deprecation_and_its_end_reach_every_answer() {
     // An operation that its document deprecates says so by itself.
     let case = orders();
     assert_eq!(
-        case.value("test.orders.1.2.0.main")["routes"][1]["response_stamps"][0]["value"]["text"],
+        case.value("test.orders.1.2.0.main")["routes"][1]["response_headers"][0]["value"]["text"],
         "@1700000000"
     );
 }

@@ -5,7 +5,7 @@ use crate::repository::{files, read};
 use std::collections::BTreeMap;
 
 /// The rooms, lowest first, each with the rooms that it may build on. Only lower ones can stand there.
-const ROOMS: [(&str, &[&str]); 26] = [
+const ROOMS: [(&str, &[&str]); 27] = [
     ("weir-model", &[]),
     ("weir-flow", &[]),
     ("weir-plugin", &["weir-model"]),

@@ -2,14 +2,17 @@
 //! calls are sent on to a second gateway, which has to understand all that it is sent.
 #![no_main]
 
+#[allow(dead_code)]
+#[path = "../../crates/http2/tests/checks/mod.rs"]
+mod checks;
 #[path = "../support/frames.rs"]
 mod frames;
 #[path = "../support/hops.rs"]
 mod hops;
 
+use checks::http2_answers;
 use frames::Step;
 use weir_proxy::connection_fuzzing::USUAL_ROUNDS;
-use weir_proxy::http2_fuzzing::http2_answers;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 

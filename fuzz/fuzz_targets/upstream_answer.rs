@@ -5,6 +5,9 @@
 #[allow(dead_code)]
 #[path = "../../crates/http1/tests/checks/mod.rs"]
 mod checks;
+#[allow(dead_code)]
+#[path = "../../crates/http2/tests/checks/mod.rs"]
+mod http2_checks;
 #[path = "../support/frames.rs"]
 mod frames;
 #[path = "../support/hops.rs"]
@@ -13,8 +16,8 @@ mod hops;
 use arbitrary::Arbitrary;
 use checks::http1_answer;
 use frames::Step;
+use http2_checks::http2_answers;
 use weir_proxy::connection_fuzzing::USUAL_ROUNDS;
-use weir_proxy::http2_fuzzing::http2_answers;
 
 #[derive(Debug, Arbitrary)]
 struct Input<'a> {

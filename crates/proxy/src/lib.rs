@@ -32,6 +32,10 @@ pub mod health;
 #[allow(dead_code, reason = "only what clients hear is checked here")]
 #[path = "../../http1/tests/checks/mod.rs"]
 mod http1_checks;
+#[cfg(test)]
+#[allow(dead_code, reason = "only what clients hear is checked here")]
+#[path = "../../http2/tests/checks/mod.rs"]
+mod http2_checks;
 mod limits;
 mod log_sinks;
 mod multiplex;
@@ -59,7 +63,6 @@ pub use connection::fuzzing as connection_fuzzing;
 pub use disk_cache::WorkerDiskCaches;
 pub use dns::NameServers;
 pub use gateway::{ErrorRenderers, Gateway, GatewayOptions, ListenAddresses, PublishedSnapshot};
-pub use h2::fuzzing as http2_fuzzing;
 pub use h3::endpoint::Http3;
 pub use h3::fuzzing as http3_fuzzing;
 pub use limits::Limits;

@@ -261,8 +261,8 @@ fn worker(renderer: &Arc<dyn ErrorRenderer>, snapshot: Snapshot) -> (Rc<Worker>,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::h2::fuzzing::http2_answers;
     use crate::http1_checks::http1_answer;
+    use crate::http2_checks::http2_answers;
     use serde_json::{Value, json};
     use weir_plugin::uri::NormalForm;
     use weir_plugin::{Exchange, Reply};
@@ -336,7 +336,7 @@ mod tests {
         };
         let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
         let said = [
-            crate::h2::connection::PREFACE,
+            weir_http2::connection::PREFACE,
             &settings[..],
             &get(1, b'1'),
             &get(3, b'2'),

@@ -3,7 +3,6 @@
 use super::attempt::{Attempt, Awaited};
 use super::pump::{Background, Pump};
 use super::{Failure, ForwardPlan};
-use crate::h2::send::RequestHead;
 use crate::multiplex::fields;
 use crate::multiplex::stream::StreamEvent;
 use crate::serve::RequestContext;
@@ -12,6 +11,7 @@ use std::io;
 use std::task::Poll;
 use weir_http1::Framing;
 use weir_http1::fields::push_header;
+use weir_http2::RequestHead;
 use weir_snapshot::Target;
 use weir_telemetry::metrics::ProtocolError;
 

@@ -20,8 +20,7 @@ pub async fn greet(wire: &Connection) -> io::Result<()> {
         }
         match is_over {
             true => Poll::Ready(Err(io::ErrorKind::ConnectionReset.into())),
-            // None at all is for a moment only (RFC 9113, 5.1.2).
-            false if wire.with(|state| state.is_greeted && state.peer_max_streams > 0) => Poll::Ready(Ok(())),
+            false if wire.with(|state| state.is_open_for_calls()) => Poll::Ready(Ok(())),
             false => Poll::Pending,
         }
     })
@@ -49,7 +48,7 @@ pub async fn drive(wire: &Connection, is_kept: impl Fn() -> bool) {
         }
     })
     .await;
-    wire.with(State::lose);
+    wire.lose();
     if let Err(error) = ended {
         tracing::debug!(%error, "an upstream's HTTP/2 connection has ended");
         return;

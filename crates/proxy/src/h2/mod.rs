@@ -7,16 +7,7 @@
 
 mod alpn_memory;
 pub mod connection;
-mod control;
 mod driver;
-mod frame;
-pub mod fuzzing;
-mod head;
-mod hpack;
-mod idle;
 pub mod pool;
-mod receive;
-pub mod send;
 pub mod server;
-pub mod state;
 pub mod stream;

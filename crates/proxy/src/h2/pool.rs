@@ -1,7 +1,7 @@
 //! HTTP/2 connections to upstreams. Each carries many calls at once; each worker has its own.
 
 use super::alpn_memory::AlpnMemory;
-use super::connection::{self, Role, Settings};
+use super::connection;
 use super::{driver, stream};
 use crate::buffer::{Buffers, Inbox};
 use crate::multiplex::stream::{Stream, StreamHalves};
@@ -18,6 +18,7 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
+use weir_http2::{Role, Settings};
 use weir_model::KeepalivePool;
 
 /// Data that an upstream may send ahead on a stream.
@@ -25,10 +26,6 @@ const STREAM_WINDOW: u32 = 128 * 1024;
 /// The same on all streams of a connection. They alone are the bound: calls of many clients share a connection, and
 /// those who do not read must not be in the way of those who do.
 const CONNECTION_WINDOW: u32 = 1 << 30;
-/// Bytes that wait to be written beyond which a connection gets no further calls: more than bodies alone come to.
-const MAX_BEHIND: usize = 3 * connection::FULL;
-/// The number of the last stream of a connection.
-const MAX_STREAM: u32 = (1 << 31) - 1;
 
 /// Most places for streams that are kept.
 const MAX_SPARES: usize = 1024;
@@ -50,11 +47,7 @@ struct Connection {
 impl Connection {
     fn has_room(&self, bounds: &KeepalivePool) -> bool {
         let is_worn = bounds.requests > 0 && self.calls.get() >= bounds.requests;
-        let has_stream = |state: &mut connection::State| {
-            let is_open = !state.is_over && !state.peer_is_going && state.highest < MAX_STREAM;
-            let keeps_up = state.pending_out() <= MAX_BEHIND;
-            is_open && keeps_up && self.active.get() < state.peer_max_streams
-        };
+        let has_stream = |state: &mut connection::State| state.has_room_beside(self.active.get());
         !self.is_closed.get() && !is_worn && self.wire.with(has_stream)
     }
 }

@@ -1,10 +1,9 @@
 //! HTTP/2 connections from clients (RFC 9113): takes their streams in.
 
-use super::connection::{self, GoAwayState, Role, Settings};
+use super::connection;
 use super::stream;
 use crate::connection::{Client, LINGER, LINGER_BYTES};
 use crate::multiplex::connection::{GoAway, MuxConnection, MuxProtocol};
-use crate::multiplex::field_list::PseudoHeader;
 use crate::multiplex::fields::StreamRequest;
 use crate::multiplex::stream::StreamHalves;
 use crate::timer::Timer;
@@ -13,6 +12,8 @@ use std::io;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Instant;
+use weir_http2::frame::Code;
+use weir_http2::{PseudoHeader, Role, Settings};
 use weir_telemetry::metrics::ProtocolError;
 
 /// What a client sends first when it knows that HTTP/2 is spoken (RFC 9113, 3.3).
@@ -21,8 +22,6 @@ pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n";
 /// Data that a client may send ahead on a stream, and on all streams of a connection.
 const STREAM_WINDOW: u32 = 64 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
-/// Requests that come at once for which the room is kept.
-const MAX_SPARE_ACCEPTED: usize = 128;
 
 /// Serves a client that speaks HTTP/2 until the connection ends.
 pub async fn serve(worker: &Rc<Worker>, client: Client) {
@@ -57,7 +56,7 @@ pub async fn serve(worker: &Rc<Worker>, client: Client) {
             tracing::debug!(client = %peer, "a client does not speak HTTP/2");
         }
     }
-    carrier.connection.with(connection::State::lose);
+    carrier.connection.lose();
     linger(&carrier.connection).await;
 }
 
@@ -77,7 +76,7 @@ impl Streams {
             }
             match is_over {
                 true => Poll::Ready(false),
-                false if self.connection.with(|state| state.is_greeted) => Poll::Ready(true),
+                false if self.connection.with(|state| state.is_greeted()) => Poll::Ready(true),
                 false => timer.poll_expired(context).map(|()| false),
             }
         })
@@ -86,10 +85,7 @@ impl Streams {
 
     /// Begins a call for each stream that has come.
     fn begin(&self, session: &Rc<MuxConnection>) {
-        let (mut accepted, late_resets) = self.connection.with(|state| {
-            let late_resets = std::mem::take(&mut state.late_resets);
-            (std::mem::take(&mut state.accepted), late_resets)
-        });
+        let (mut accepted, late_resets) = self.connection.with(connection::State::take_accepted);
         for _ in 0..late_resets {
             session.note_given_up();
         }
@@ -108,9 +104,7 @@ impl Streams {
             };
             session.call(asked, StreamHalves::Http2(ends));
         }
-        if accepted.capacity() <= MAX_SPARE_ACCEPTED {
-            self.connection.with(|state| state.accepted = accepted);
-        }
+        self.connection.with(|state| state.give_accepted(accepted));
     }
 }
 
@@ -119,10 +113,10 @@ impl MuxProtocol for Streams {
         let is_over = self.connection.poll_in(context).is_ready();
         self.begin(session);
         let is_done = |state: &mut connection::State| {
-            if state.failed.take().is_some() {
+            if state.take_failure().is_some() {
                 session.worker.metrics.protocol_error(ProtocolError::BadRequest);
             }
-            is_over || (state.going == GoAwayState::Said && state.streams.is_empty())
+            is_over || state.is_done()
         };
         match self.connection.with(is_done) {
             true => Poll::Ready(()),
@@ -142,11 +136,9 @@ impl MuxProtocol for Streams {
     }
 
     fn cut_off(&mut self) {
-        self.connection.with(|state| {
-            state.fail(super::frame::Code::ENHANCE_YOUR_CALM);
-            // It is counted as what it is.
-            state.failed = None;
-        });
+        self.connection.fail(Code::ENHANCE_YOUR_CALM);
+        // It is counted as what it is.
+        let _failure = self.connection.with(connection::State::take_failure);
     }
 }
 

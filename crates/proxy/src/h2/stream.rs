@@ -1,15 +1,15 @@
 //! One stream of an HTTP/2 connection, as a call has it.
 
 use super::connection::Connection;
-use super::frame::Code;
 use super::pool::Lease;
-use super::send::RequestHead;
-use super::state::Receiving;
 use crate::multiplex::stream::{Piece, StreamEvent};
 use std::io::{self, IoSlice};
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use tokio::io::ReadBuf;
+use weir_http2::RequestHead;
+use weir_http2::call::{IncomingHead, IncomingPiece};
+use weir_http2::frame::Code;
 
 /// Both directions of a stream.
 pub struct StreamHalves {
@@ -84,31 +84,15 @@ impl StreamHalves {
         let (Some(key), Incoming::Head) = (self.key, &self.incoming) else {
             return Poll::Ready(Err(io::ErrorKind::NotConnected.into()));
         };
-        let came = self.connection.with(|state| {
-            let stream = &mut state.streams[key];
-            let queues = stream.waiting.as_mut();
-            let Some(list) = queues.and_then(|queues| queues.heads.pop_front()) else {
-                return match stream.fault {
-                    Some(fault) => Poll::Ready(Err(fault.error())),
-                    None => {
-                        stream.wait(context);
-                        Poll::Pending
-                    }
-                };
-            };
-            if super::head::is_interim(&list) {
-                return Poll::Ready(Ok(StreamEvent::Interim(list)));
+        let came = self.connection.with(|state| state.poll_head(key, context));
+        Poll::Ready(match ready!(came) {
+            Ok(IncomingHead::Interim(list)) => Ok(StreamEvent::Interim(list)),
+            Ok(IncomingHead::Final(list, is_whole)) => {
+                self.incoming = Incoming::Body;
+                Ok(StreamEvent::Final(list, is_whole))
             }
-            let is_whole = stream.receiving == Receiving::Ended && !stream.has_data();
-            Poll::Ready(Ok(StreamEvent::Final(
-                list,
-                is_whole && stream.trailers.is_none(),
-            )))
-        });
-        if matches!(came, Poll::Ready(Ok(StreamEvent::Final(..)))) {
-            self.incoming = Incoming::Body;
-        }
-        came
+            Err(fault) => Err(fault.error()),
+        })
     }
 
     /// No further call goes on the stream's connection.
@@ -167,11 +151,7 @@ impl StreamHalves {
     pub fn is_read(&self) -> bool {
         match (&self.incoming, self.key) {
             (Incoming::Over, _) => true,
-            (Incoming::Body, Some(key)) => self.connection.with(|state| {
-                let stream = &state.streams[key];
-                let is_empty = !stream.has_data() && stream.trailers.is_none();
-                is_empty && stream.receiving == Receiving::Ended && stream.fault.is_none()
-            }),
+            (Incoming::Body, Some(key)) => self.connection.with(|state| state.is_read(key)),
             _ => false,
         }
     }
@@ -192,8 +172,8 @@ impl StreamHalves {
 
     /// Whether the stream has ended before its time.
     pub fn is_faulty(&self) -> bool {
-        let fault = |key| self.connection.with(|state| state.streams[key].fault);
-        self.key.and_then(fault).is_some()
+        let is_faulty = |key| self.connection.with(|state| state.is_faulty(key));
+        self.key.is_some_and(is_faulty)
     }
 
     /// Ready once the peer has given the stream up.
@@ -201,16 +181,7 @@ impl StreamHalves {
         let (Outgoing::Answer | Outgoing::Body, Some(key)) = (&self.outgoing, self.key) else {
             return Poll::Pending;
         };
-        self.connection.with(|state| {
-            let stream = &mut state.streams[key];
-            match stream.fault {
-                Some(_) => Poll::Ready(()),
-                None => {
-                    stream.wait(context);
-                    Poll::Pending
-                }
-            }
-        })
+        self.connection.with(|state| state.poll_fault(key, context))
     }
 
     /// Waits for the next piece.
@@ -218,38 +189,22 @@ impl StreamHalves {
         let (Incoming::Body, Some(key)) = (&self.incoming, self.key) else {
             return Poll::Ready(Ok(Piece::End(None)));
         };
-        let piece = self.connection.with(|state| {
-            let stream = &mut state.streams[key];
-            if let Some(data) = stream.waiting.as_mut().and_then(|queues| queues.pop()) {
-                return Poll::Ready(Ok(Piece::Data(data)));
+        let piece = self.connection.with(|state| state.poll_piece(key, context));
+        Poll::Ready(match ready!(piece) {
+            Ok(IncomingPiece::Data(data)) => Ok(Piece::Data(data)),
+            Ok(IncomingPiece::End(trailers)) => {
+                self.incoming = Incoming::Over;
+                Ok(trailers.map_or(Piece::End(None), Piece::Trailers))
             }
-            if let Some(fault) = stream.fault {
-                return Poll::Ready(Err(fault.error()));
-            }
-            if stream.receiving != Receiving::Ended {
-                stream.wait(context);
-                return Poll::Pending;
-            }
-            Poll::Ready(Ok(match stream.trailers.take() {
-                Some(lines) => Piece::Trailers(lines),
-                None => Piece::End(None),
-            }))
-        });
-        if matches!(piece, Poll::Ready(Ok(Piece::End(_) | Piece::Trailers(_)))) {
-            self.incoming = Incoming::Over;
-        }
-        piece
+            Err(fault) => Err(fault.error()),
+        })
     }
 
     /// Reads all there is of the body, where that is little; gives the number of bytes.
     pub fn read_small(&mut self, space: &mut ReadBuf<'_>) -> Option<usize> {
         let key = self.key.filter(|_| self.incoming == Incoming::Body)?;
-        self.connection.with(|state| {
-            let queues = state.streams[key].waiting.as_mut()?;
-            let count = queues.read_small(space)?;
-            state.note_read(key, count);
-            Some(count)
-        })
+        self.connection
+            .with(|state| state.read_small(key, space.remaining(), |bytes| space.put_slice(bytes)))
     }
 
     /// Lets the peer send as much more.
@@ -269,13 +224,11 @@ impl StreamHalves {
         let (Outgoing::Body, Some(key)) = (&self.outgoing, self.key) else {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         };
-        self.connection.with(|state| {
-            let sent = state.poll_send(key, context, parts, is_last);
-            if state.streams[key].is_sent {
-                self.outgoing = Outgoing::Over;
-            }
-            sent
-        })
+        let (sent, is_sent) = self.connection.poll_send(key, context, parts, is_last);
+        if is_sent {
+            self.outgoing = Outgoing::Over;
+        }
+        sent
     }
 }
 

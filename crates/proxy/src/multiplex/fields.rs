@@ -1,14 +1,14 @@
 //! Header fields between HTTP/1.1's lines, as which the engine keeps and writes them, and the field lists of HTTP/2 and
 //! HTTP/3.
 
-use super::field_list::{FieldList, PseudoHeader};
 use base64::Engine;
 use bytes::Bytes;
 use http::header::{self, HeaderName, HeaderValue};
 use http::{HeaderMap, request};
 use weir_http1::MAX_FIELDS;
-use weir_http1::fields::push_header;
-use weir_http1::fields::{may_trail, parse_length};
+use weir_http1::fields::parse_length;
+use weir_http2::fields::belongs;
+use weir_http2::{FieldList, PseudoHeader};
 use weir_plugin::{Exchange, Headers, RefusalKind, Response};
 
 use crate::limits::Limits;
@@ -48,28 +48,6 @@ pub fn to_map(lines: &[u8]) -> (HeaderMap, Option<HeaderValue>) {
         start = end + 1;
     }
     (map, host)
-}
-
-/// Whether a field may stand in a message of HTTP/2 or HTTP/3 (RFC 9113, 8.2.2; RFC 9114, 4.2).
-#[inline]
-pub fn belongs(name: &[u8], value: &[u8]) -> bool {
-    match name {
-        b"te" => value == b"trailers",
-        b"connection" | b"transfer-encoding" | b"upgrade" | b"keep-alive" | b"proxy-connection"
-        | b"http2-settings" => false,
-        _ => true,
-    }
-}
-
-/// Makes header lines of a trailer section, without the fields that must not stand there (RFC 9110, 6.5.1).
-pub fn trailer_lines<'f>(fields: impl Iterator<Item = (&'f [u8], &'f [u8])>) -> Vec<u8> {
-    let mut lines = Vec::new();
-    for (name, value) in fields.take(MAX_FIELDS) {
-        if may_trail(name) {
-            push_header(&mut lines, name, value);
-        }
-    }
-    lines
 }
 
 /// The fields of a map, as bytes.

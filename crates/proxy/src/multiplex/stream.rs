@@ -3,9 +3,7 @@
 //!
 //! One task uses a stream at a time, so both directions wake the same one.
 
-use super::field_list::FieldList;
 use super::fields;
-use crate::h2::send::RequestHead;
 use crate::h2::stream as http2;
 use crate::h3::stream as http3;
 use crate::timer::Timer;
@@ -16,6 +14,8 @@ use std::io::{self, IoSlice};
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use tokio::io::ReadBuf;
+use weir_http2::fields::trailer_lines;
+use weir_http2::{FieldList, RequestHead};
 
 /// A stream.
 pub struct Stream(RefCell<State>);
@@ -275,9 +275,7 @@ impl State {
             match ready!(piece)? {
                 Piece::Data(data) => self.unread = data,
                 Piece::End(None) => {}
-                Piece::End(Some(trailers)) => {
-                    self.trailers = fields::trailer_lines(fields::of_map(&trailers))
-                }
+                Piece::End(Some(trailers)) => self.trailers = trailer_lines(fields::of_map(&trailers)),
                 Piece::Trailers(lines) => self.trailers = lines,
             }
         }

@@ -2,16 +2,15 @@
 //! more than many a call does otherwise.
 
 use super::connection::ActiveStream;
-use super::field_list::SpareLists;
 use super::fields::StreamRequest;
 use super::stream::{Stream, StreamHalves};
-use crate::h2::state::StreamBuffers;
 use crate::object_pool::ObjectPool;
 use crate::timer::Timer;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
+use weir_http2::{FieldList, StreamBuffers};
 
 /// Most tasks that wait for a call, and queues for a stream.
 const MAX_IDLE: usize = 1024;
@@ -52,6 +51,39 @@ impl TaskSlot {
         if let Some(waker) = self.waker.borrow_mut().take() {
             waker.wake();
         }
+    }
+}
+
+/// Field lists of a worker that wait for their next use.
+pub struct SpareLists(ObjectPool<Box<FieldList>>);
+
+impl Default for SpareLists {
+    fn default() -> Self {
+        Self(ObjectPool::new(MAX_IDLE))
+    }
+}
+
+impl SpareLists {
+    /// An empty list.
+    #[inline]
+    pub fn take(&self) -> Box<FieldList> {
+        self.0
+            .take()
+            .unwrap_or_else(|| Box::new(FieldList::with_usual_room()))
+    }
+
+    /// Takes a list back.
+    #[inline]
+    pub fn give(&self, mut list: Box<FieldList>) {
+        if list.is_worth_keeping() {
+            list.clear();
+            self.0.give(list);
+        }
+    }
+
+    /// Lets go of some that nobody has needed for a while.
+    pub fn trim(&self) {
+        drop(self.0.trim());
     }
 }
 

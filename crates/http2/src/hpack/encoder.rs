@@ -2,8 +2,8 @@
 //! lines, and does not depend on those before.
 
 use super::push_number;
-use crate::h2::frame;
-use crate::multiplex::fields::belongs;
+use crate::fields::belongs;
+use crate::frame;
 use weir_plugin::headers::{is_token, token_len, value_len};
 
 /// Names longer than this are in no table.

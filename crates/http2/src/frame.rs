@@ -13,31 +13,51 @@ pub const USUAL_WINDOW: u32 = 65_535;
 /// Bytes that an HPACK decoder keeps when nobody says otherwise.
 pub const USUAL_TABLE: u32 = 4096;
 
+/// A piece of a body.
 pub const DATA: u8 = 0;
+/// A field list, or its begin.
 pub const HEADERS: u8 = 1;
+/// Which stream to prefer.
 pub const PRIORITY: u8 = 2;
+/// A stream ends before its time.
 pub const RST_STREAM: u8 = 3;
+/// What the sender can take.
 pub const SETTINGS: u8 = 4;
+/// A response that nobody asked for.
 pub const PUSH_PROMISE: u8 = 5;
+/// To be answered with the same bytes.
 pub const PING: u8 = 6;
+/// No more streams are taken.
 pub const GOAWAY: u8 = 7;
+/// More may be sent.
 pub const WINDOW_UPDATE: u8 = 8;
+/// More of a field list.
 pub const CONTINUATION: u8 = 9;
 
+/// Flag: nothing follows on the stream.
 pub const END_STREAM: u8 = 1;
 /// Of SETTINGS and PING.
 pub const ACK: u8 = 1;
+/// Flag: the field list is whole.
 pub const END_HEADERS: u8 = 4;
+/// Flag: padding follows.
 pub const PADDED: u8 = 8;
+/// Flag: a dependency stands before the field list.
 pub const WITH_PRIORITY: u8 = 0x20;
 
 /// Settings (RFC 9113, 6.5.2; RFC 8441, 3).
 pub const HEADER_TABLE_SIZE: u16 = 1;
+/// Whether `PUSH_PROMISE` is taken.
 pub const ENABLE_PUSH: u16 = 2;
+/// Streams that may be open.
 pub const MAX_CONCURRENT_STREAMS: u16 = 3;
+/// Bytes that may be sent on a new stream.
 pub const INITIAL_WINDOW_SIZE: u16 = 4;
+/// The largest payload.
 pub const MAX_FRAME_SIZE: u16 = 5;
+/// The largest field list.
 pub const MAX_HEADER_LIST_SIZE: u16 = 6;
+/// Whether `:protocol` is understood (RFC 8441).
 pub const ENABLE_CONNECT_PROTOCOL: u16 = 8;
 
 /// Why a stream or a connection ends (RFC 9113, 7).
@@ -45,29 +65,44 @@ pub const ENABLE_CONNECT_PROTOCOL: u16 = 8;
 pub struct Code(pub u32);
 
 impl Code {
+    /// Nothing is wrong.
     pub const NO_ERROR: Self = Self(0);
+    /// A rule of the protocol was broken.
     pub const PROTOCOL_ERROR: Self = Self(1);
+    /// The sender has failed.
     pub const INTERNAL_ERROR: Self = Self(2);
+    /// More was sent than there was room for.
     pub const FLOW_CONTROL_ERROR: Self = Self(3);
+    /// Something came on a stream that has ended.
     pub const STREAM_CLOSED: Self = Self(5);
+    /// A frame of a wrong size.
     pub const FRAME_SIZE_ERROR: Self = Self(6);
+    /// The request was not looked at.
     pub const REFUSED_STREAM: Self = Self(7);
+    /// The stream is not needed any more.
     pub const CANCEL: Self = Self(8);
+    /// A field list that cannot be read.
     pub const COMPRESSION_ERROR: Self = Self(9);
+    /// The peer causes too much work.
     pub const ENHANCE_YOUR_CALM: Self = Self(11);
 }
 
 /// A frame's head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
+    /// Bytes of the payload.
     pub length: usize,
+    /// Which kind of frame it is.
     pub kind: u8,
+    /// Its flags.
     pub flags: u8,
+    /// The stream that it belongs to; 0: the connection.
     pub stream: u32,
 }
 
 impl Head {
     /// Reads one; `None` where it has not come whole.
+    #[inline]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; HEAD_BYTES] = bytes.first_chunk()?;
         let [a, b, c, kind, flags, id @ ..] = *bytes;
@@ -80,12 +115,14 @@ impl Head {
     }
 
     /// Whether a flag is set.
+    #[inline]
     pub fn has(self, flag: u8) -> bool {
         self.flags & flag != 0
     }
 }
 
 /// Writes a head into the room that was left for it.
+#[inline]
 pub fn put_head(room: &mut [u8], length: usize, kind: u8, flags: u8, stream: u32) {
     room[..3].copy_from_slice(&(length as u32).to_be_bytes()[1..]);
     room[3] = kind;
@@ -94,6 +131,7 @@ pub fn put_head(room: &mut [u8], length: usize, kind: u8, flags: u8, stream: u32
 }
 
 /// Writes a head.
+#[inline]
 pub fn push_head(out: &mut Vec<u8>, length: usize, kind: u8, flags: u8, stream: u32) {
     let mut head = [0; HEAD_BYTES];
     put_head(&mut head, length, kind, flags, stream);
@@ -101,6 +139,7 @@ pub fn push_head(out: &mut Vec<u8>, length: usize, kind: u8, flags: u8, stream: 
 }
 
 /// Writes a frame whose payload is one number.
+#[inline]
 pub fn push_number(out: &mut Vec<u8>, kind: u8, stream: u32, number: u32) {
     push_head(out, 4, kind, 0, stream);
     out.extend_from_slice(&number.to_be_bytes());
@@ -123,6 +162,7 @@ pub fn push_settings(out: &mut Vec<u8>, settings: &[(u16, u32)]) {
 }
 
 /// What is left of a payload without its padding; `None` where there would be more of that than payload.
+#[inline]
 pub fn unpadded(head: Head, payload: &[u8]) -> Option<&[u8]> {
     if !head.has(PADDED) {
         return Some(payload);
@@ -132,6 +172,7 @@ pub fn unpadded(head: Head, payload: &[u8]) -> Option<&[u8]> {
 }
 
 /// The number at a place of a payload.
+#[inline]
 pub fn number_at(payload: &[u8], at: usize) -> Option<u32> {
     payload
         .get(at..)?

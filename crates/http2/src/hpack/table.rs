@@ -43,6 +43,7 @@ pub struct TableEntry<'t> {
 /// What was found good of a field when it came first, and need not be looked at again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValidationHint {
+    /// Nothing is known.
     Nothing,
     /// Its name.
     Name,

@@ -1,46 +1,49 @@
 //! What the frames of the peer say, taken over into the connection's state. What is sent stands beside.
 
-use super::connection::{Accepted, Block, GoAwayState, PREFACE, Role, State};
-use super::frame::{self, Code, Head};
-use super::head;
-use super::state::{Receiving, StreamFault, StreamState};
-use crate::buffer::Inbox;
-use crate::multiplex::field_list::FieldList;
-use crate::multiplex::fields::trailer_lines;
-use std::time::Instant;
+use crate::connection::{Accepted, Block, ConnectionState, GoAwayState, PREFACE};
+use crate::field_list::FieldList;
+use crate::fields::trailer_lines;
+use crate::frame::{self, Code, Head};
+use crate::head;
+use crate::resources::Resources;
+use crate::stream::Role;
+use crate::stream::{Receiving, StreamFault, StreamState};
 
 /// Most CONTINUATION frames of one field list.
 const MAX_CONTINUATIONS: usize = 32;
 /// Most interim heads of a response that nobody has read yet.
 const MAX_HEADS: usize = 16;
 
-impl State {
-    /// Takes in all frames that have come whole.
-    pub fn take_frames(&mut self, inbox: &mut Inbox) -> Result<(), Code> {
+impl<R: Resources> ConnectionState<R> {
+    /// Takes in all frames that have come whole; gives the number of bytes that they have taken.
+    ///
+    /// # Errors
+    /// The code with which the connection is to end.
+    pub fn take_frames(&mut self, bytes: &[u8]) -> Result<usize, Code> {
+        let mut rest = bytes;
         if self.awaits_preface {
-            let bytes = inbox.bytes();
-            let count = bytes.len().min(PREFACE.len());
-            if bytes[..count] != PREFACE[..count] {
+            let count = rest.len().min(PREFACE.len());
+            if rest[..count] != PREFACE[..count] {
                 return Err(Code::PROTOCOL_ERROR);
             }
             if count < PREFACE.len() {
-                return Ok(());
+                return Ok(0);
             }
-            inbox.consume(count);
+            rest = &rest[count..];
             self.awaits_preface = false;
         }
-        while let Some(head) = Head::read(inbox.bytes()) {
+        while let Some(head) = Head::read(rest) {
             if head.length > frame::MAX_PAYLOAD {
                 return Err(Code::FRAME_SIZE_ERROR);
             }
             let whole = frame::HEAD_BYTES + head.length;
-            let Some(payload) = inbox.bytes().get(frame::HEAD_BYTES..whole) else {
+            let Some(payload) = rest.get(frame::HEAD_BYTES..whole) else {
                 break;
             };
             self.take_frame(head, payload)?;
-            inbox.consume(whole);
+            rest = &rest[whole..];
         }
-        Ok(())
+        Ok(bytes.len() - rest.len())
     }
 
     fn take_frame(&mut self, head: Head, payload: &[u8]) -> Result<(), Code> {
@@ -67,8 +70,9 @@ impl State {
     }
 
     /// Notes a frame that carries nothing.
-    pub(super) fn note_idle(&mut self) -> Result<(), Code> {
-        self.idle.note(Instant::now)
+    pub(crate) fn note_idle(&mut self) -> Result<(), Code> {
+        let resources = &self.resources;
+        self.idle.note(|| resources.now())
     }
 
     /// Whether no stream of this number was ever opened.
@@ -124,7 +128,7 @@ impl State {
             return Ok(());
         }
         if !data.is_empty() {
-            stream.gather(data, &self.worker.runners.queues);
+            stream.gather(data, &self.resources);
         }
         stream.wake();
         let padding = payload.len() - data.len();
@@ -197,7 +201,7 @@ impl State {
 
     /// Takes in a field list that has come whole.
     fn take_list(&mut self, id: u32, ends: bool, block: &[u8]) -> Result<(), Code> {
-        let (most, mut list) = (2 * self.settings.max_head_bytes, self.worker.runners.lists.take());
+        let (most, mut list) = (2 * self.settings.max_head_bytes, self.resources.take_list());
         let is_well_formed =
             head::read(&mut self.decoder, block, most, &mut list).map_err(|_| Code::COMPRESSION_ERROR)?;
         // Most lists are the first word on their stream.
@@ -262,7 +266,7 @@ impl State {
     }
 
     /// A stream more.
-    pub fn open(&mut self, id: u32, receiving: Receiving, left: Option<u64>) -> usize {
+    pub(crate) fn open(&mut self, id: u32, receiving: Receiving, left: Option<u64>) -> usize {
         let key = self.streams.insert(StreamState {
             id,
             waker: None,
@@ -288,7 +292,7 @@ impl State {
     fn take_answer(&mut self, key: usize, ends: bool, list: Box<FieldList>, is_well_formed: bool) {
         let status = head::status(&list).filter(|_| is_well_formed && !list.is_too_large);
         let stream = &mut self.streams[key];
-        let queues = stream.queues(&self.worker.runners.queues);
+        let queues = stream.queues(&self.resources);
         let is_final = match status {
             Some(101) | None => return self.break_stream(key, Code::PROTOCOL_ERROR),
             Some(100..200) if ends || queues.heads.len() >= MAX_HEADS => {
@@ -354,7 +358,7 @@ impl State {
     }
 
     /// Ends a stream with a reset from this side.
-    pub fn break_stream(&mut self, key: usize, code: Code) {
+    pub(crate) fn break_stream(&mut self, key: usize, code: Code) {
         let stream = &mut self.streams[key];
         let id = stream.id;
         stream.fault.get_or_insert(StreamFault::Broken);
@@ -363,7 +367,7 @@ impl State {
         self.push_reset(id, code);
     }
 
-    pub fn push_reset(&mut self, id: u32, code: Code) {
+    pub(crate) fn push_reset(&mut self, id: u32, code: Code) {
         self.note_reset(id);
         frame::push_number(self.owe(frame::NUMBER_BYTES), frame::RST_STREAM, id, code.0);
         self.wake_driver();

@@ -1,12 +1,10 @@
 //! The fields of a head, or of trailers, as a stream of HTTP/2 or HTTP/3 brings them: all in one piece of memory, with
 //! those that are no header fields apart.
 
-use crate::object_pool::ObjectPool;
 use weir_plugin::Headers;
 use weir_plugin::headers::name_len;
 
-/// Lists that a worker keeps, and the most bytes of each.
-const MAX_SPARES: usize = 1024;
+/// Bytes up to which an empty list is worth keeping for another head.
 const MAX_SPARE_BYTES: usize = 4096;
 /// Room in a new list: bytes, and fields.
 const USUAL_BYTES: usize = 512;
@@ -15,11 +13,17 @@ const USUAL_FIELDS: usize = 16;
 /// What a head says besides its fields (RFC 9113, 8.3; RFC 8441, 4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PseudoHeader {
+    /// `:method`
     Method,
+    /// `:scheme`
     Scheme,
+    /// `:authority`
     Authority,
+    /// `:path`
     Path,
+    /// `:protocol`
     Protocol,
+    /// `:status`
     Status,
 }
 
@@ -64,7 +68,22 @@ const BETWEEN: &[u8; 2] = b": ";
 const BEHIND: &[u8; 2] = b"\r\n";
 
 impl FieldList {
+    /// An empty list with room for a usual head.
+    pub fn with_usual_room() -> Self {
+        Self {
+            bytes: Vec::with_capacity(USUAL_BYTES),
+            fields: Vec::with_capacity(USUAL_FIELDS),
+            ..Self::default()
+        }
+    }
+
+    /// Whether its room is small enough to be kept for another head.
+    pub fn is_worth_keeping(&self) -> bool {
+        self.bytes.capacity() <= MAX_SPARE_BYTES
+    }
+
     /// Empties it; its room is kept.
+    #[inline]
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.fields.clear();
@@ -73,11 +92,18 @@ impl FieldList {
     }
 
     /// Bytes of all names and values that it has.
+    #[inline]
     pub fn bytes(&self) -> usize {
         self.bytes.len() - self.fields.len() * (BETWEEN.len() + BEHIND.len())
     }
 
+    /// Whether there are no fields, those that are no header fields left out.
+    pub fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+
     /// The number of fields, those that are no header fields left out.
+    #[inline]
     pub fn len(&self) -> usize {
         self.fields.len()
     }
@@ -102,6 +128,7 @@ impl FieldList {
     }
 
     /// Sets what a head says besides its fields; says whether it was not there yet.
+    #[inline]
     pub fn set(&mut self, which: PseudoHeader, value: &[u8]) -> bool {
         let start = self.bytes.len() as u32;
         self.bytes.extend_from_slice(value);
@@ -110,17 +137,20 @@ impl FieldList {
     }
 
     /// What it says besides its fields.
+    #[inline]
     pub fn get(&self, which: PseudoHeader) -> Option<&[u8]> {
         let (start, end) = self.pseudo[which as usize]?;
         Some(&self.bytes[start as usize..end as usize])
     }
 
     /// Whether it says anything besides its fields.
+    #[inline]
     pub fn has_pseudo(&self) -> bool {
         self.pseudo.iter().any(Option::is_some)
     }
 
     /// The fields: name, in lower case, and value.
+    #[inline]
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.fields.iter().map(|place| self.field(*place))
     }
@@ -135,6 +165,7 @@ impl FieldList {
     ///
     /// # Errors
     /// The first that `keep` gives.
+    #[inline]
     pub fn add_to<E>(
         &self,
         headers: &mut Headers,
@@ -156,43 +187,9 @@ impl FieldList {
     }
 
     /// The values of a field.
+    #[inline]
     pub fn all<'s>(&'s self, name: &'s [u8]) -> impl Iterator<Item = &'s [u8]> {
         self.iter()
             .filter_map(move |(it, value)| (it == name).then_some(value))
-    }
-}
-
-/// Lists of a worker that wait for their next use.
-pub struct SpareLists(ObjectPool<Box<FieldList>>);
-
-impl Default for SpareLists {
-    fn default() -> Self {
-        Self(ObjectPool::new(MAX_SPARES))
-    }
-}
-
-impl SpareLists {
-    /// An empty list.
-    pub fn take(&self) -> Box<FieldList> {
-        self.0.take().unwrap_or_else(|| {
-            Box::new(FieldList {
-                bytes: Vec::with_capacity(USUAL_BYTES),
-                fields: Vec::with_capacity(USUAL_FIELDS),
-                ..FieldList::default()
-            })
-        })
-    }
-
-    /// Takes a list back.
-    pub fn give(&self, mut list: Box<FieldList>) {
-        if list.bytes.capacity() <= MAX_SPARE_BYTES {
-            list.clear();
-            self.0.give(list);
-        }
-    }
-
-    /// Lets go of some that nobody has needed for a while.
-    pub fn trim(&self) {
-        drop(self.0.trim());
     }
 }

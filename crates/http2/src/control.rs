@@ -1,16 +1,18 @@
 //! What the frames of the peer say about the connection as a whole: settings, windows, pings, farewells.
 
-use super::connection::{GoAwayState, Role, State};
-use super::frame::{self, Code, Head};
-use super::state::StreamFault;
+use crate::connection::{ConnectionState, GoAwayState};
+use crate::frame::{self, Code, Head};
+use crate::resources::Resources;
+use crate::stream::Role;
+use crate::stream::StreamFault;
 
 /// What the PING says behind the promise to take no more streams.
 const PROMISED: &[u8; 8] = b"promised";
 /// Most settings, and frames of them, that a peer may send over the life of a connection: some ten are usual.
 const MAX_SETTINGS: usize = 4096;
 
-impl State {
-    pub(super) fn take_settings(&mut self, head: Head, payload: &[u8]) -> Result<(), Code> {
+impl<R: Resources> ConnectionState<R> {
+    pub(crate) fn take_settings(&mut self, head: Head, payload: &[u8]) -> Result<(), Code> {
         if head.stream != 0 {
             return Err(Code::PROTOCOL_ERROR);
         }
@@ -76,7 +78,7 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn take_ping(&mut self, head: Head, payload: &[u8]) -> Result<(), Code> {
+    pub(crate) fn take_ping(&mut self, head: Head, payload: &[u8]) -> Result<(), Code> {
         if head.stream != 0 {
             return Err(Code::PROTOCOL_ERROR);
         }
@@ -97,7 +99,7 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn take_go_away(&mut self, head: Head, payload: &[u8]) -> Result<(), Code> {
+    pub(crate) fn take_go_away(&mut self, head: Head, payload: &[u8]) -> Result<(), Code> {
         if head.stream != 0 {
             return Err(Code::PROTOCOL_ERROR);
         }
@@ -115,7 +117,7 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn take_window_update(&mut self, head: Head, payload: &[u8]) -> Result<(), Code> {
+    pub(crate) fn take_window_update(&mut self, head: Head, payload: &[u8]) -> Result<(), Code> {
         let more = frame::number_at(payload, 0).filter(|_| payload.len() == 4);
         let more = i64::from(more.ok_or(Code::FRAME_SIZE_ERROR)? & 0x7fff_ffff);
         if head.stream == 0 {

@@ -1,9 +1,11 @@
 //! What streams have to say: heads, data, ends and resets, and how much more may come.
 
-use super::connection::{FULL, Role, State};
-use super::frame::{self, Code};
-use super::hpack;
-use super::state::{Receiving, StreamFault};
+use crate::connection::{ConnectionState, FULL};
+use crate::frame::{self, Code};
+use crate::hpack;
+use crate::resources::Resources;
+use crate::stream::Role;
+use crate::stream::{Receiving, StreamFault};
 use slab::Slab;
 use std::io::{self, IoSlice};
 use std::task::{Context, Poll};
@@ -16,14 +18,19 @@ const MAX_SPARE_STREAMS: usize = 128;
 /// A request's head for an upstream.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestHead<'r> {
+    /// `:method`
     pub method: &'r [u8],
+    /// `:path`
     pub target: &'r [u8],
+    /// `:scheme`
     pub scheme: &'static str,
+    /// `:authority`
     pub authority: &'r [u8],
+    /// The other fields, as header lines.
     pub lines: &'r [u8],
 }
 
-impl State {
+impl<R: Resources> ConnectionState<R> {
     /// Opens a stream with a request's head; gives its key. `is_whole`: there is no body.
     pub fn send_request(&mut self, request: RequestHead<'_>, is_whole: bool) -> io::Result<usize> {
         if self.is_over || self.peer_is_going {
@@ -110,13 +117,15 @@ impl State {
         Ok(())
     }
 
-    /// Sends as much data as the peer has room for; `is_last`: nothing follows once all of it was taken.
+    /// Sends as much data as the peer has room for; `is_last`: nothing follows once all of it was taken. If bodies have to
+    /// wait for what was gathered, `flush` is to write of that what it can.
     pub fn poll_send(
         &mut self,
         key: usize,
         context: &mut Context<'_>,
         parts: &[IoSlice<'_>],
         is_last: bool,
+        flush: impl FnOnce(&mut Self),
     ) -> Poll<io::Result<usize>> {
         if let Err(error) = self.sendable(key) {
             return Poll::Ready(Err(error));
@@ -130,7 +139,7 @@ impl State {
             });
         }
         if self.is_full() {
-            self.flush();
+            flush(self);
         }
         let room = self.streams[key].window_out.min(self.window_out).max(0) as usize;
         let is_full = self.is_full();
@@ -259,7 +268,7 @@ impl State {
         if let Some(mut queues) = stream.waiting
             && queues.empty()
         {
-            self.worker.runners.queues.give(queues);
+            self.resources.give_buffers(queues);
         }
         if self.streams.is_empty() && self.streams.capacity() > MAX_SPARE_STREAMS {
             self.streams = Slab::new();

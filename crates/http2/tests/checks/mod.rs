@@ -1,12 +1,13 @@
-//! Entry points for fuzzing: field lists as any peer may send them, and what a client may hear whatever it has said. Nothing
+//! What must hold, for the fuzz targets and for tests: field lists as any peer may send them, and what a client may hear whatever it has said. Nothing
 //! may panic, and what is kept is bounded.
 
-use super::connection::PREFACE;
-use super::frame::{self, Head};
-use super::head;
-use super::hpack::{self, Decoder, Malformed};
-use crate::multiplex::field_list::FieldList;
 use std::collections::HashMap;
+use weir_http1::fields::push_header;
+use weir_http2::connection::PREFACE;
+use weir_http2::field_list::FieldList;
+use weir_http2::frame::{self, Head};
+use weir_http2::head;
+use weir_http2::hpack::{self, Decoder, Malformed};
 
 /// The most bytes that are kept of a list here.
 const MAX_BYTES: usize = 4096;
@@ -37,7 +38,7 @@ fn read(decoder: &mut Decoder, block: &[u8], max_bytes: usize) -> Result<(FieldL
 fn again(list: &FieldList) {
     let mut lines = Vec::new();
     for (name, value) in list.iter() {
-        weir_http1::fields::push_header(&mut lines, name, value);
+        push_header(&mut lines, name, value);
     }
     let mut block = Vec::new();
     hpack::push_lines(&lines, &mut block);
@@ -171,34 +172,5 @@ fn check_list(decoder: &mut Decoder, block: &[u8], are_trailers: bool) -> bool {
     match are_trailers {
         true => !list.has_pseudo(),
         false => head::status(&list).expect("invariant: a status") >= 200,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn any_bytes_can_be_read() {
-        // splitmix64: the same bytes in every run.
-        let mut seed = 0u64;
-        let mut roll = || {
-            seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mixed = (seed ^ (seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            mixed ^ (mixed >> 31)
-        };
-        let head = [0x82, 0x86, 0x84, 0x41, 1, b'h'];
-        for _ in 0..50_000 {
-            let length = (roll() % 64) as usize;
-            let mut bytes = head.to_vec();
-            // Mostly of what lists are made of: literals, short lengths, letters.
-            bytes.extend((0..length).map(|_| match roll() % 4 {
-                0 => [0x00, 0x40, 0x10, 0x81, 0x01, 0x02][(roll() % 6) as usize],
-                1 | 2 => b'a' + (roll() % 26) as u8,
-                _ => roll() as u8,
-            }));
-            http2_fields(&bytes, head.len() + (roll() % 16) as usize);
-        }
     }
 }

@@ -1,20 +1,21 @@
-//! What a connection knows of each of its streams.
+//! One stream, as its connection knows it, and the streams that wait for room to write.
 
-use super::connection::Role;
-use super::frame::Code;
-use crate::multiplex::field_list::FieldList;
-use crate::object_pool::ObjectPool;
-use bytes::Bytes;
+use crate::buffers::StreamBuffers;
+use crate::frame::Code;
+use crate::resources::Resources;
 use slab::Slab;
 use std::collections::VecDeque;
 use std::io;
 use std::task::{Context, Waker};
-use tokio::io::ReadBuf;
 
-/// Bytes up to which pieces of a body are joined.
-const SMALL: usize = 1024;
-/// Most room in queues that are kept for another stream.
-const MAX_SPARE_ROOM: usize = 8;
+/// Which side of a connection this is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Clients connect to it.
+    Server,
+    /// It connects to a server.
+    Client,
+}
 
 /// Why a stream has ended before its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +45,7 @@ impl StreamFault {
 
 /// How far what the peer sends on a stream has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Receiving {
+pub(crate) enum Receiving {
     /// The final head is to come.
     Head,
     Body,
@@ -52,7 +53,7 @@ pub enum Receiving {
 }
 
 /// One stream.
-pub struct StreamState {
+pub(crate) struct StreamState {
     pub id: u32,
     pub waker: Option<Waker>,
     /// Bytes that may be sent, and that may come.
@@ -77,67 +78,10 @@ pub struct StreamState {
     pub trailers: Option<Vec<u8>>,
 }
 
-/// What waits on a stream to be read.
-#[derive(Default)]
-pub struct StreamBuffers {
-    pieces: VecDeque<Bytes>,
-    /// Small pieces behind those, as one: each for itself takes more memory than a few bytes, and a whole window may come
-    /// one by one.
-    small: Vec<u8>,
-    pub heads: VecDeque<Box<FieldList>>,
-}
-
-impl StreamBuffers {
-    /// Empties them, for another stream; whether keeping them is worth it.
-    pub fn empty(&mut self) -> bool {
-        self.pieces.clear();
-        self.small.clear();
-        self.heads.clear();
-        self.pieces.capacity().max(self.heads.capacity()) <= MAX_SPARE_ROOM
-    }
-
-    /// Whether there is data.
-    pub fn has_data(&self) -> bool {
-        !self.small.is_empty() || !self.pieces.is_empty()
-    }
-
-    fn push(&mut self, data: &[u8]) {
-        if self.small.len() + data.len() > SMALL && !self.small.is_empty() {
-            self.pieces.push_back(Bytes::copy_from_slice(&self.small));
-            self.small.clear();
-        }
-        match data.len() <= SMALL {
-            true => self.small.extend_from_slice(data),
-            false => self.pieces.push_back(Bytes::copy_from_slice(data)),
-        }
-    }
-
-    /// The next data.
-    pub fn pop(&mut self) -> Option<Bytes> {
-        if let Some(piece) = self.pieces.pop_front() {
-            return Some(piece);
-        }
-        let small = (!self.small.is_empty()).then(|| Bytes::copy_from_slice(&self.small));
-        self.small.clear();
-        small
-    }
-
-    /// Reads all the data there is, where that is small and fits; gives the number of bytes.
-    pub fn read_small(&mut self, space: &mut ReadBuf<'_>) -> Option<usize> {
-        let count = self.small.len();
-        if count == 0 || count > space.remaining() || !self.pieces.is_empty() {
-            return None;
-        }
-        space.put_slice(&self.small);
-        self.small.clear();
-        Some(count)
-    }
-}
-
 /// Streams that wait for the connection's window, or for room in what it writes, in the order in which they get some.
 /// Each is there once, however often it has been woken for nothing.
 #[derive(Default)]
-pub struct WriteWaitList(VecDeque<usize>);
+pub(crate) struct WriteWaitList(VecDeque<usize>);
 
 impl WriteWaitList {
     /// Whether there is none.
@@ -206,9 +150,8 @@ impl StreamState {
     }
 
     /// What waits to be read, whether there is any yet or not.
-    pub fn queues(&mut self, spares: &ObjectPool<Box<StreamBuffers>>) -> &mut StreamBuffers {
-        self.waiting
-            .get_or_insert_with(|| spares.take().unwrap_or_default())
+    pub fn queues(&mut self, resources: &impl Resources) -> &mut StreamBuffers {
+        self.waiting.get_or_insert_with(|| resources.take_buffers())
     }
 
     /// Whether data waits to be read.
@@ -217,9 +160,9 @@ impl StreamState {
     }
 
     /// Adds to what nobody has read yet.
-    pub fn gather(&mut self, data: &[u8], spares: &ObjectPool<Box<StreamBuffers>>) {
+    pub fn gather(&mut self, data: &[u8], resources: &impl Resources) {
         self.unread += data.len();
-        self.queues(spares).push(data);
+        self.queues(resources).push(data);
     }
 }
 
@@ -316,43 +259,5 @@ mod tests {
         fn wake(self: Arc<Self>) {
             self.0.fetch_add(1, Relaxed);
         }
-    }
-
-    #[test]
-    fn queues_of_usual_size_are_kept() {
-        for (count, is_kept) in [(0, true), (4, true), (100, false)] {
-            let mut queues = StreamBuffers::default();
-            queues.pieces.extend((0..count).map(|_| Bytes::from_static(b"a")));
-            queues.push(b"b");
-            assert_eq!(queues.empty(), is_kept, "{count}");
-            assert!(!queues.has_data());
-        }
-    }
-
-    #[test]
-    fn small_pieces_join() {
-        let spares = ObjectPool::new(1);
-        let mut stream = stream();
-        for _ in 0..3 * SMALL {
-            stream.gather(b"a", &spares);
-        }
-        stream.gather(b"bc", &spares);
-        stream.gather(&[b'd'; SMALL + 1], &spares);
-        stream.gather(b"e", &spares);
-        let queues = stream.queues(&spares);
-        assert_eq!(queues.pieces.len(), 5);
-        let mut space = [0; 8];
-        let mut space = ReadBuf::new(&mut space);
-        assert_eq!(queues.read_small(&mut space), None, "it is not the next");
-        let pieces: Vec<Bytes> = (0..5).filter_map(|_| queues.pop()).collect();
-        let lengths: Vec<usize> = pieces.iter().map(Bytes::len).collect();
-        assert_eq!(lengths, [SMALL, SMALL, SMALL, 2, SMALL + 1]);
-        assert_eq!(queues.read_small(&mut space), Some(1));
-        assert_eq!(space.filled(), b"e");
-        assert!(!queues.has_data() && queues.pop().is_none());
-        queues.push(b"123456789");
-        assert_eq!(queues.read_small(&mut space), None, "there is no room");
-        assert_eq!(queues.pop().as_deref(), Some(&b"123456789"[..]));
-        assert!(!queues.has_data() && stream.unread == 4 * SMALL + 4);
     }
 }

@@ -1,8 +1,8 @@
 //! Heads and trailers as HTTP/2 has them: which field lists make one (RFC 9113, 8.1.1, 8.2, 8.3).
 
-use super::hpack::{Decoder, Malformed, ValidationHint};
-use crate::multiplex::field_list::{FieldList, PseudoHeader};
-use crate::multiplex::fields::belongs;
+use crate::field_list::{FieldList, PseudoHeader};
+use crate::fields::belongs;
+use crate::hpack::{Decoder, Malformed, ValidationHint};
 use weir_http1::fields::parse_length;
 use weir_plugin::headers::{is_value, token_len};
 

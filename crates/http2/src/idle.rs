@@ -1,7 +1,7 @@
 //! A bound on frames that carry nothing: empty DATA, SETTINGS, PING, PRIORITY, WINDOW_UPDATE where there is room enough,
 //! frames of unknown types. Each is allowed, and costs little; without end they keep a worker busy for no call.
 
-use super::frame::Code;
+use crate::frame::Code;
 use std::time::{Duration, Instant};
 
 /// Most such frames within a while, beyond those that go with calls and their bodies.

@@ -38,7 +38,7 @@ pub fn read(
         is_well_formed &= is_good;
         if is_pseudo {
             // They stand before all others, and once.
-            let is_first = list.len() == 0;
+            let is_first = list.is_empty();
             is_well_formed &= is_first && PseudoHeader::of(name).is_some_and(|which| list.set(which, value));
         } else {
             list.push(name, value);

@@ -1,4 +1,4 @@
-//! What a connection needs from outside.
+//! What a connection needs from whoever runs it. Sockets are not among it.
 
 use crate::buffers::StreamBuffers;
 use crate::field_list::FieldList;

@@ -2,8 +2,8 @@
 //!
 //! A stream has the two halves of a connection, and a client's stream is a client: calls do not know the difference
 //! but where heads and trailers are concerned. [`server`] takes streams in, [`pool`] keeps connections to upstreams; both
-//! are one [`connection`], which [`receive`] and [`control`] feed with what the peer's frames say, and [`send`] with what
-//! streams have to say. Why it is Weir's own: `docs/adr/0009-own-http2-engine.md`.
+//! are one [`connection`]: a transport, and the state that `weir_http2` keeps. Frames and HPACK are not here. Why it is
+//! Weir's own: `docs/adr/0009-own-http2-engine.md`.
 
 mod alpn_memory;
 pub mod connection;

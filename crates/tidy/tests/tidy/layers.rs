@@ -5,7 +5,7 @@ use crate::repository::{files, read};
 use std::collections::BTreeMap;
 
 /// The rooms, lowest first, each with the rooms that it may build on. Only lower ones can stand there.
-const ROOMS: [(&str, &[&str]); 27] = [
+const ROOMS: [(&str, &[&str]); 28] = [
     ("weir-model", &[]),
     ("weir-flow", &[]),
     ("weir-plugin", &["weir-model"]),
@@ -48,6 +48,7 @@ const ROOMS: [(&str, &[&str]); 27] = [
     ),
     // The wire formats, without connections.
     ("weir-http1", &["weir-plugin"]),
+    ("weir-http2", &["weir-plugin", "weir-http1"]),
     // Naming a plugin or a dialect here is what this list is there to prevent.
     (
         "weir-proxy",
@@ -56,6 +57,7 @@ const ROOMS: [(&str, &[&str]); 27] = [
             "weir-flow",
             "weir-plugin",
             "weir-http1",
+            "weir-http2",
             "weir-snapshot",
             "weir-telemetry",
         ],
@@ -127,9 +129,10 @@ const ALL: &[&str] = &[
 ];
 
 /// Rooms without I/O and without async code, and what would bring it in.
-const NO_IO: [&str; 13] = [
+const NO_IO: [&str; 14] = [
     "weir-apis",
     "weir-http1",
+    "weir-http2",
     "weir-model",
     "weir-flow",
     "weir-plugin",

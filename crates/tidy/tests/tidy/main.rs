@@ -5,6 +5,7 @@
 //! it may only get shorter. Rules are changed by arguing in `docs/adr/`, not here.
 
 mod budgets;
+mod cycles;
 mod docs;
 mod examples;
 mod layers;

@@ -5,8 +5,9 @@ use crate::repository::sources;
 use crate::source::{Source, words};
 
 /// Rooms that serve every dialect and so know none, not even in a comment.
-const DIALECT_FREE: [&str; 7] = [
+const DIALECT_FREE: [&str; 8] = [
     "crates/http1/src/",
+    "crates/http2/src/",
     "crates/flow/src/",
     "crates/plugin/src/",
     "crates/snapshot/src/",
@@ -17,10 +18,11 @@ const DIALECT_FREE: [&str; 7] = [
 /// The names of the originals.
 const DIALECTS: [&str; 2] = ["kong", "apisix"];
 /// Rooms to which the time is an argument.
-const TIMELESS: [&str; 8] = [
+const TIMELESS: [&str; 9] = [
     "crates/apis/src/",
     "crates/http1/src/",
     "crates/analytics/src/",
+    "crates/http2/src/",
     "crates/model/",
     "crates/flow/",
     "crates/snapshot/",
@@ -29,9 +31,10 @@ const TIMELESS: [&str; 8] = [
 ];
 const CLOCKS: [&str; 2] = ["Instant::now", "SystemTime::now"];
 /// Rooms that touch neither files nor sockets nor the environment.
-const NO_IO: [&str; 10] = [
+const NO_IO: [&str; 11] = [
     "crates/apis/src/",
     "crates/http1/src/",
+    "crates/http2/src/",
     "crates/model/",
     "crates/flow/",
     "crates/plugin/",

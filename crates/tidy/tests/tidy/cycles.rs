@@ -1,5 +1,6 @@
 //! Circles among the files of a crate: files that use each other, directly or through others. Two that do are tolerated;
-//! more cannot be read, tested or moved one by one. Circles between crates cargo refuses itself.
+//! more cannot be read, tested or moved one by one. That a module uses its own parts, the files of its folder, is no part of
+//! a circle. Circles between crates cargo refuses itself.
 
 use crate::assert_none;
 use crate::repository::{read, sources};
@@ -94,6 +95,8 @@ impl<'s> Modules<'s> {
                 .filter_map(|used| self.absolute(module, &used.path))
                 .map(|path| self.holder(&path, 0))
                 .filter(|target| target != module && self.files.contains_key(target))
+                // A module is made of its own parts: that these use it is what counts.
+                .filter(|target| !target.starts_with(module) || module.is_empty())
                 .collect()
         };
         let each = self.files.iter();

@@ -239,6 +239,11 @@ impl Aggregator {
         self.note_caller(call);
     }
 
+    /// The gateway's name.
+    pub fn gateway(&self) -> &str {
+        &self.gateway
+    }
+
     fn note_caller(&mut self, call: &Call) {
         let caller = match call.consumer {
             0 => uniques::spread(call.caller),

@@ -12,6 +12,7 @@ pub mod alerts;
 pub mod batch;
 pub mod calls;
 pub mod cell;
+pub mod clients;
 pub mod csv;
 pub mod cube;
 pub mod definition;

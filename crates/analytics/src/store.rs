@@ -3,6 +3,7 @@
 use crate::batch::Batch;
 use crate::query::{Answer, Query, QueryError};
 use crate::retention::Retention;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Why a store does not do what it is asked to.
@@ -46,7 +47,7 @@ pub struct Retained {
 }
 
 /// A time for which something is missing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Gap {
     /// The gateway that it is missing from.
     pub gateway: String,

@@ -5,6 +5,7 @@
 
 pub mod access;
 pub mod acme;
+pub mod analytics;
 pub mod api;
 mod commit;
 pub mod follow;

@@ -1,6 +1,7 @@
 //! The gateway: binds listeners, starts workers, publishes snapshots to them, and drains.
 
 use crate::bind::bind;
+use crate::calls::Calls;
 use crate::dns::NameServers;
 use crate::h3::endpoint::{Common, Http3};
 use crate::health::{self, HealthNotifier};
@@ -70,6 +71,8 @@ pub struct GatewayOptions {
     /// For how long a target that answers to calls have shown to be unhealthy gets none, where no probe can find it
     /// healthy and its checks say nothing else; zero: until somebody says that it is healthy.
     pub passive_ejection: Duration,
+    /// Where finished calls are handed over for analytics; `None`: they are off.
+    pub calls: Option<Arc<Calls>>,
 }
 
 /// A snapshot as it was published.
@@ -100,6 +103,7 @@ pub struct Shared {
     /// How it stands with servers that hold counts.
     pub redis: Arc<RedisStats>,
     pub log_out: LogSinks,
+    pub calls: Option<Arc<Calls>>,
 }
 
 /// The addresses that a gateway is bound to.
@@ -139,6 +143,9 @@ impl Gateway {
         snapshot: Snapshot,
     ) -> io::Result<Self> {
         let published = Arc::new(publish(&metrics, snapshot, 1));
+        if let Some(calls) = &options.calls {
+            calls.note_published(&published);
+        }
         let http3 = match options.http3 {
             Some(http3) if !options.listen_tls.is_empty() => {
                 let common = Common::new(&http3, seed(usize::MAX - 2))?;
@@ -160,6 +167,7 @@ impl Gateway {
             http3,
             health: HealthNotifier::new(options.passive_ejection),
             log_out: LogSinks::default(),
+            calls: options.calls,
             redis: Arc::default(),
         });
         metrics.observe_targets(Arc::new(health::Targets::of(&shared)));
@@ -250,6 +258,9 @@ impl Gateway {
         let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
         let generation = self.shared.generation.load(Ordering::Acquire) + 1;
         let fresh = Arc::new(publish(&self.metrics, snapshot, generation));
+        if let Some(calls) = &self.shared.calls {
+            calls.note_published(&fresh);
+        }
         retired.push(self.shared.published.swap(fresh));
         self.shared.generation.store(generation, Ordering::Release);
         self.shared.health.note_published();

@@ -15,6 +15,7 @@ mod accept;
 mod background_request;
 mod bind;
 mod buffer;
+mod calls;
 mod chain;
 mod connection;
 mod date;
@@ -59,6 +60,7 @@ mod untrusted;
 mod websocket;
 mod worker;
 
+pub use calls::Calls;
 pub use connection::fuzzing as connection_fuzzing;
 pub use disk_cache::WorkerDiskCaches;
 pub use dns::NameServers;

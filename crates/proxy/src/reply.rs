@@ -24,7 +24,9 @@ impl RequestContext<'_> {
     pub fn render(&mut self, refusal: &Refusal) -> Reply {
         self.exchange.ensure_request_id();
         self.report.error = Some(refusal.kind.as_str());
-        self.worker.metrics.refusal(metric_of(&refusal.kind));
+        let reason = metric_of(&refusal.kind);
+        self.worker.metrics.refusal(reason);
+        (self.report.refusal, self.report.refused_by) = (Some(reason), plugin_of(&refusal.kind));
         if let Some(error) = protocol_error_of(&refusal.kind, self.head.length > 0) {
             self.worker.metrics.protocol_error(error);
         }
@@ -327,6 +329,18 @@ fn protocol_error_of(kind: &RefusalKind, has_head: bool) -> Option<metrics::Prot
         RefusalKind::RequestTimeout => Metric::HeadTimeout,
         _ => return None,
     })
+}
+
+/// The plugin that wanted a refusal.
+fn plugin_of(kind: &RefusalKind) -> Option<&'static str> {
+    match kind {
+        RefusalKind::Unauthenticated { plugin, .. }
+        | RefusalKind::Forbidden { plugin }
+        | RefusalKind::Unacceptable { plugin }
+        | RefusalKind::Answered { plugin }
+        | RefusalKind::PluginFailed { plugin, .. } => Some(plugin),
+        _ => None,
+    }
 }
 
 /// The reason under which a refusal is counted.

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use weir_plugin::{CallRecord, FailedTry};
 use weir_telemetry::access_log::AccessEntry;
-use weir_telemetry::metrics::{Observation, ProtocolError, SeriesId};
+use weir_telemetry::metrics::{Observation, ProtocolError, Refusal, SeriesId};
 
 /// What metrics and the access log tell of a call.
 #[derive(Default)]
@@ -27,6 +27,9 @@ pub struct RequestRecord {
     pub answered_at: Option<Instant>,
     pub retries: u32,
     pub error: Option<&'static str>,
+    /// Why the gateway has answered by itself, and the plugin that wanted so.
+    pub refusal: Option<Refusal>,
+    pub refused_by: Option<&'static str>,
     /// Whether the client went before it had the whole answer.
     pub aborted: bool,
 }
@@ -66,6 +69,9 @@ impl RequestContext<'_> {
         );
         if self.report.aborted {
             self.worker.metrics.protocol_error(ProtocolError::ClientAborted);
+        }
+        if let Some(calls) = &self.worker.calls {
+            self.note_call(calls, route, (status, now, total));
         }
         if self.worker.access_log.is_some() {
             self.log(route, status, total);

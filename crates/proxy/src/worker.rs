@@ -3,6 +3,7 @@
 use crate::accept;
 use crate::bind::Sockets;
 use crate::buffer::Buffers;
+use crate::calls::WorkerCalls;
 use crate::date::Date;
 use crate::dns::Resolver;
 use crate::gateway::{PublishedSnapshot, Shared};
@@ -50,6 +51,8 @@ pub struct Worker {
     pub side_calls: Rc<()>,
     pub metrics: Arc<WorkerMetrics>,
     pub access_log: Option<RefCell<AccessLogHandle>>,
+    /// Where analytics are on: who is told of finished calls.
+    pub calls: Option<WorkerCalls>,
     serving: RefCell<Rc<WorkerSnapshot>>,
     /// Lent to calls as pointers, and not copied there and back.
     exchanges: ObjectPool<Box<Exchange>>,
@@ -142,6 +145,7 @@ impl Worker {
             resolver,
             metrics,
             access_log: access_log.map(RefCell::new),
+            calls: shared.calls.as_ref().map(WorkerCalls::new),
             serving: RefCell::new(Rc::new(WorkerSnapshot::new(published, seed))),
             exchanges: ObjectPool::new(SPARE_EXCHANGES),
             connections: RefCell::default(),

@@ -35,6 +35,7 @@ pub use upstream::{HashSource, Target, TargetState, Upstream, UpstreamBudget};
 
 use std::sync::Arc;
 use weir_model::DialectName;
+use weir_plugin::ConsumerIdentity;
 
 /// All that a gateway serves, ready to be executed. Immutable; shared by all workers.
 pub struct Snapshot {
@@ -51,6 +52,8 @@ pub struct Snapshot {
     pub upstreams: Vec<Arc<Upstream>>,
     /// The chain for calls that match no route.
     pub unmatched: Chain,
+    /// The consumers, by the numbers that identities have.
+    pub consumers: Vec<Arc<ConsumerIdentity>>,
     /// Where filters may send calls in place of their routes' own services.
     pub destinations: Vec<Forward>,
     /// What holds for all calls of a dialect, matched or not; those of the others have nothing special.

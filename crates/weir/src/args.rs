@@ -1,5 +1,6 @@
 //! The command line: every flag, its environment variable, its default and its help.
 
+mod analytics;
 mod apisix;
 mod http3;
 mod limits;
@@ -11,6 +12,7 @@ mod remote;
 mod streams;
 mod upstreams;
 
+pub use analytics::{AnalyticsArgs, AnalyticsPlace};
 pub use apisix::ApisixConfig;
 pub use http3::Http3Args;
 pub use limits::LimitArgs;
@@ -181,6 +183,9 @@ pub struct RunArgs {
     /// How the servers that calls go to are found, and left out.
     #[command(flatten)]
     pub upstreams: UpstreamArgs,
+    /// Whether calls are counted, and where.
+    #[command(flatten)]
+    pub analytics: AnalyticsArgs,
     /// Where the configuration is kept, and who may change it.
     #[command(flatten)]
     pub management: ManagementArgs,

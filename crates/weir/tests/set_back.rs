@@ -140,6 +140,7 @@ async fn dialects(place: &Place) -> [(Router, &'static str, u16); 3] {
         dialects: DialectSet::new(vec![Arc::new(weir_native::NativeDialect)]),
         registry: weir_plugins::registry,
         gateways: Gateways::default(),
+        analytics: None,
     };
     let native = Api::open(store(), options).await.expect("opened").router();
     [

@@ -1,6 +1,7 @@
 //! A rule: what is watched, when it fires, and who is told.
 
 use crate::query::{Answer, Length, Metric, OneOrMany, Query, QueryError, When, dimension, time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ const PERIODS: std::ops::RangeInclusive<u64> = 120..=86_400;
 const MAX_GROUPS: usize = 100;
 
 /// How a value is compared with the threshold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Operator {
     /// Above.
     #[serde(rename = ">")]
@@ -27,7 +28,7 @@ pub enum Operator {
 }
 
 /// What it means that there is no value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NoData {
     /// A state of its own.
@@ -40,7 +41,7 @@ pub enum NoData {
 }
 
 /// How much it matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// To be known.
@@ -53,7 +54,7 @@ pub enum Severity {
 }
 
 /// Who is told.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Channel {
     /// Weir's own log.
@@ -66,7 +67,7 @@ pub enum Channel {
 }
 
 /// How fast the error budget of an objective is used up: 1 uses it up exactly at the end of its time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BurnRate {
     /// The share of calls that shall be good, such as 0.999.
@@ -76,7 +77,7 @@ pub struct BurnRate {
 }
 
 /// A rule.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
     /// Its id.

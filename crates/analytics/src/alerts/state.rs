@@ -1,6 +1,7 @@
 //! The states of rules: what fires, since when, and what is to be told. Time and values are arguments.
 
 use super::rule::{NoData, Rule, Severity, Values};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -8,7 +9,7 @@ use std::collections::BTreeMap;
 const DIGEST: u64 = 3_600;
 
 /// How it stands with a group of a rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AlertState {
     /// All is well.
@@ -20,7 +21,7 @@ pub enum AlertState {
 }
 
 /// A group of a rule.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Alert {
     /// How it stands.
     pub state: AlertState,
@@ -33,7 +34,7 @@ pub struct Alert {
 }
 
 /// What has changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
     /// It fires.
@@ -47,7 +48,7 @@ pub enum EventKind {
 }
 
 /// Something to be told.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Event {
     /// What.
     pub kind: EventKind,

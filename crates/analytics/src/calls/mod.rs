@@ -10,11 +10,12 @@ pub mod search;
 pub use files::{CallLog, CallLogOptions};
 pub use search::{Found, Search};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// A call of the request log.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallLine {
     /// When it ended, in milliseconds since the Unix epoch.
     pub time: u64,

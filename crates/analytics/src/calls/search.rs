@@ -1,6 +1,7 @@
 //! What is searched for in the request log, and what is found.
 
 use super::CallLine;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -53,7 +54,7 @@ impl Default for Search {
 }
 
 /// What was found.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Found {
     /// The calls, the latest first.
     pub calls: Vec<Arc<CallLine>>,

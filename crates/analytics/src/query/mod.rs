@@ -14,6 +14,7 @@ pub use plan::{Plan, Source};
 
 use crate::cube::Dimension;
 use crate::store::Gap;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -45,7 +46,7 @@ impl QueryError {
 }
 
 /// One value, or several of which any may hold.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum OneOrMany {
     /// One.
@@ -65,7 +66,7 @@ impl OneOrMany {
 }
 
 /// A point in time: seconds since the Unix epoch, or a text such as `now`, `-1h`, or one of RFC 3339.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum When {
     /// Seconds since the Unix epoch.
@@ -75,7 +76,7 @@ pub enum When {
 }
 
 /// A length of time: seconds, or a text such as `5m`, `1d`, `1w`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Length {
     /// Seconds.
@@ -85,7 +86,7 @@ pub enum Length {
 }
 
 /// A query.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Query {
     /// Names of metrics, at least one.
@@ -134,7 +135,7 @@ impl Query {
 }
 
 /// The answer to a query.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Answer {
     /// From when, as far as the resolution tells.
     pub from: u64,
@@ -161,7 +162,7 @@ pub struct Answer {
 }
 
 /// The values of a group.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Frame {
     /// The values of the dimensions that are grouped by.
     pub group: BTreeMap<&'static str, String>,
@@ -176,7 +177,7 @@ pub struct Frame {
 }
 
 /// The values of the time that is compared with.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Compared {
     /// By metric: the value over the whole time.
     pub total: BTreeMap<&'static str, Option<f64>>,

@@ -9,11 +9,14 @@
 //! | `/api/v1/schema` | the JSON Schema of native documents |
 //! | `/api/v1/users`, `/api/v1/audit` | who may, and who did |
 //! | `/api/v1/gateways`, `/api/v1/sync` | gateways that follow |
+//! | `/api/v1/analytics`, `/api/v1/alerts` | who called what, and rules on it |
 //! | `/api/v1/openapi.json` | all of it |
 //!
 //! Every call is an [`operation::Operation`] of [`table`].
 
 mod access;
+mod alerts;
+mod analytics;
 mod checking;
 mod describe;
 mod gateways;
@@ -35,6 +38,7 @@ pub use gateways::{Gateways, PREFIX as REPORTS, Report};
 pub use problem::Problem;
 
 use crate::access::{Caller, EVERYWHERE, Role, Users};
+use crate::analytics::Analytics;
 use crate::follow::Followed;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -60,6 +64,8 @@ pub struct ApiOptions {
     pub registry: fn() -> Registry,
     /// The gateways that report.
     pub gateways: Gateways,
+    /// The analytics that are kept here; `None`: they are off.
+    pub analytics: Option<Analytics>,
 }
 
 /// The API.

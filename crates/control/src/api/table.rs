@@ -6,7 +6,9 @@ use super::shapes::{
     AuditEntry, Commit, DocumentChange, GatewayList, ImportResult, List, ListedUser, NewUser, Resource,
     ResourcePage, RollbackResult,
 };
-use super::{Api, access, describe, gateways, history, import, resources, rollback, schema, sync};
+use super::{
+    Api, access, alerts, analytics, describe, gateways, history, import, resources, rollback, schema, sync,
+};
 use crate::access::Action;
 use axum::Json;
 use axum::http::StatusCode;
@@ -28,6 +30,7 @@ pub fn all() -> Vec<Operation> {
         of_history(),
         of_gateways(),
         of_access(),
+        of_analytics(),
         of_itself(),
     ];
     groups.into_iter().flatten().collect()
@@ -165,6 +168,82 @@ fn of_access() -> Vec<Operation> {
             .query::<access::Part>()
             .answers::<List<AuditEntry>>()
             .also("/audit"),
+    ];
+    operations.into()
+}
+
+fn of_analytics() -> Vec<Operation> {
+    const RULES: &str = "/api/v1/alerts";
+    const RULE: &str = "/api/v1/alerts/{id}";
+    let (read, write) = (Action::AnalyticsRead, Action::AlertsWrite);
+    let operations = [
+        Operation::get(
+            "/api/v1/analytics/definition",
+            "getAnalyticsDefinition",
+            read,
+            analytics::definition,
+        )
+        .about(
+            "Analytics",
+            "Reads which metrics and dimensions there are, and what is kept together",
+        )
+        .answers::<Resource>(),
+        Operation::post(
+            "/api/v1/analytics/query",
+            "queryAnalytics",
+            read,
+            analytics::query,
+        )
+        .about("Analytics", "Answers a query about calls")
+        .description("With `Accept: text/csv` the answer is CSV; this asks for the right to export.")
+        .headers(&["Accept"])
+        .body::<weir_analytics::query::Query>()
+        .answers::<weir_analytics::query::Answer>(),
+        Operation::get("/api/v1/analytics/calls", "searchCalls", read, analytics::calls)
+            .about("Analytics", "Searches the request log, the latest call first")
+            .query::<analytics::CallsQuery>()
+            .answers::<weir_analytics::calls::Found>(),
+        Operation::get("/api/v1/analytics/live", "followCalls", read, analytics::live)
+            .about(
+                "Analytics",
+                "Streams sampled calls as they end, as server-sent events",
+            )
+            .query::<analytics::CallsQuery>()
+            .answers_of("text/event-stream", None),
+        Operation::post(
+            "/api/v1/gateways/{name}/analytics",
+            "deliverAnalytics",
+            Action::ConfigurationFollow,
+            analytics::deliver,
+        )
+        .about("Gateways", "Takes a gateway's counts of calls")
+        .body_of("application/octet-stream", None)
+        .answers::<Resource>(),
+        Operation::get(RULES, "listAlertRules", read, alerts::list)
+            .about("Alerts", "Lists alert rules, and how they stand")
+            .answers::<List<alerts::RuleState>>(),
+        Operation::post(RULES, "createAlertRule", write, alerts::create)
+            .about(
+                "Alerts",
+                "Makes an alert rule; without an id, it gets one of its name",
+            )
+            .headers(DRY_RUN)
+            .body::<weir_analytics::alerts::Rule>()
+            .status(StatusCode::CREATED)
+            .answers::<alerts::RuleState>(),
+        Operation::get(RULE, "getAlertRule", read, alerts::show)
+            .about("Alerts", "Reads an alert rule, and how it stands")
+            .answers::<alerts::RuleState>(),
+        Operation::put(RULE, "putAlertRule", write, alerts::replace)
+            .about(
+                "Alerts",
+                "Makes or replaces an alert rule; its alerts end if it watches something else",
+            )
+            .headers(DRY_RUN)
+            .body::<weir_analytics::alerts::Rule>()
+            .answers::<alerts::RuleState>(),
+        Operation::delete(RULE, "removeAlertRule", write, alerts::remove)
+            .about("Alerts", "Removes an alert rule"),
     ];
     operations.into()
 }

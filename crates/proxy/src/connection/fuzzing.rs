@@ -249,6 +249,7 @@ fn worker(renderer: &Arc<dyn ErrorRenderer>, snapshot: Snapshot) -> (Rc<Worker>,
         health: HealthNotifier::new(Duration::ZERO),
         redis: Arc::default(),
         log_out: LogSinks::default(),
+        calls: None,
     };
     let of_worker = metrics.worker();
     let alternatives = h3::alternative::Alternatives::default();

@@ -90,6 +90,7 @@ impl TestGateway {
             },
             name_servers: NameServers::System,
             passive_ejection: Duration::from_secs(60),
+            calls: None,
         };
         if crate::OVER_TLS {
             options.listen_tls = std::mem::take(&mut options.listen);

@@ -23,6 +23,8 @@ pub(super) struct Chains<'m> {
     model: &'m Model,
     registry: &'m Registry,
     consumers: HashMap<(DialectName, String), Arc<ConsumerIdentity>>,
+    /// The same, by their numbers.
+    identities: Vec<Arc<ConsumerIdentity>>,
     credentials: HashMap<String, Vec<CredentialSource<'m>>>,
     indexes: CredentialIndexes,
     credential_diagnostics: RefCell<Vec<Diagnostic>>,
@@ -55,6 +57,7 @@ impl<'m> Chains<'m> {
             model,
             registry,
             consumers: HashMap::with_capacity(model.consumers.len()),
+            identities: Vec::with_capacity(model.consumers.len()),
             credentials: HashMap::new(),
             indexes: RefCell::default(),
             credential_diagnostics: RefCell::default(),
@@ -108,11 +111,17 @@ impl<'m> Chains<'m> {
                     workspace: consumer.workspace.as_ref(),
                 });
             }
+            chains.identities.push(Arc::clone(&identity));
             chains
                 .consumers
                 .insert((consumer.dialect, consumer.id.clone()), identity);
         }
         chains
+    }
+
+    /// The consumers, by their numbers.
+    pub(super) fn take_identities(&mut self) -> Vec<Arc<ConsumerIdentity>> {
+        std::mem::take(&mut self.identities)
     }
 
     /// Builds a chain. `owner` is what its nameless instances are named after, `place` where it stands.

@@ -62,6 +62,7 @@ pub fn recompile(
     let streams = streams::compile(model, registry, &services, &mut chains, &mut diagnostics);
     let place = || DocPath::root().field("unmatched");
     let unmatched = chains.chain(&model.unmatched, model.dialect, "unmatched", &place);
+    let consumers = chains.take_identities();
     let (found, known) = chains.finish();
     diagnostics.extend(found);
     let destinations = routes::destinations(&services, &known.destinations);
@@ -82,6 +83,7 @@ pub fn recompile(
         streams,
         upstreams,
         unmatched,
+        consumers,
         destinations,
         settings,
         tls,

@@ -97,6 +97,8 @@ metrics! {
     AccessLogLines = "weir_access_log_lines_total", Counter, "Access log lines, by whether they were written or dropped.";
     LogEntries = "weir_log_entries_total", Counter, "Entries that plugins logged to targets of a kind, by whether they were sent or dropped.";
     LogRetries = "weir_log_retries_total", Counter, "Messages with log entries that were sent once more, by kind of target.";
+    AnalyticsDropped = "weir_analytics_calls_dropped_total", Counter, "Calls that analytics have not counted, as they came faster than they were taken.";
+    AnalyticsBatches = "weir_analytics_batches_total", Counter, "Batches of counts, by whether they were stored or delivered, failed and are tried again, or were lost.";
     RedisUp = "weir_redis_up", Gauge, "1 if a Redis that holds counts was there when it was last seen to, else 0.";
     RedisCalls = "weir_redis_calls_total", Counter, "Scripts for a Redis, by whether they were answered, failed, or were left out as it was away.";
     RedisConnections = "weir_redis_connections_opened_total", Counter, "Connections made to a Redis.";

@@ -11,6 +11,7 @@ use super::series_slots::SeriesSlots;
 use super::targets::{TargetScrape, TargetSource};
 use super::worker::{Totals, WorkerMetrics};
 use crate::access_log::AccessLogStats;
+use crate::calls::AnalyticsStats;
 use crate::log_sinks::LogSinkStats;
 use crate::redis::RedisStats;
 
@@ -61,6 +62,7 @@ struct State {
     access_log: Option<Arc<AccessLogStats>>,
     log_out: Option<Arc<LogSinkStats>>,
     redis: Option<Arc<RedisStats>>,
+    analytics: Option<Arc<AnalyticsStats>>,
     /// By plugin.
     evictions: Vec<(&'static str, Arc<AtomicU64>)>,
     targets: Option<Targets>,
@@ -103,6 +105,7 @@ impl Registry {
             access_log: None,
             log_out: None,
             redis: None,
+            analytics: None,
             evictions: Vec::new(),
             targets: None,
             certificates: Vec::new(),
@@ -168,6 +171,11 @@ impl Registry {
     /// Exposes how it stands with the servers that hold counts.
     pub fn observe_redis(&self, stats: Arc<RedisStats>) {
         self.state().redis = Some(stats);
+    }
+
+    /// Exposes what became of the calls and batches of analytics.
+    pub fn observe_analytics(&self, stats: Arc<AnalyticsStats>) {
+        self.state().analytics = Some(stats);
     }
 
     /// Exposes how many counters of limits were evicted, by plugin.
@@ -241,6 +249,7 @@ impl Registry {
             access_log: state.access_log.clone(),
             log_out: state.log_out.clone(),
             redis: state.redis.clone(),
+            analytics: state.analytics.clone(),
             evictions: state.evictions.clone(),
             targets,
             certificates: state.certificates.clone(),

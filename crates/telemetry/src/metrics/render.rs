@@ -13,6 +13,7 @@ use super::streams;
 use super::targets::TargetScrape;
 use super::worker::Totals;
 use crate::access_log::AccessLogStats;
+use crate::calls::AnalyticsStats;
 use crate::log_sinks::{LogSinkKind, LogSinkStats};
 use crate::redis::{RedisServerStats, RedisStats};
 
@@ -37,6 +38,7 @@ pub(super) struct Scrape {
     pub(super) access_log: Option<Arc<AccessLogStats>>,
     pub(super) log_out: Option<Arc<LogSinkStats>>,
     pub(super) redis: Option<Arc<RedisStats>>,
+    pub(super) analytics: Option<Arc<AnalyticsStats>>,
     pub(super) evictions: Vec<(&'static str, Arc<AtomicU64>)>,
     pub(super) targets: Option<TargetScrape>,
     pub(super) certificates: Vec<(String, i64)>,
@@ -60,6 +62,7 @@ impl Scrape {
         out.single(Metric::SeriesOverflow, self.overflow as u64)?;
         self.access_log(&mut out)?;
         self.log_out(&mut out)?;
+        self.analytics(&mut out)?;
         self.redis(&mut out)?;
         self.evictions(&mut out)
     }
@@ -245,6 +248,24 @@ impl Scrape {
         for kind in &used {
             let labels = Labels::new(&[(label::TARGET, kind.label())]);
             out.sample(Metric::LogRetries, &labels, stats.retries(*kind))?;
+        }
+        Ok(())
+    }
+
+    fn analytics<W: fmt::Write>(&self, out: &mut Exposition<'_, W>) -> fmt::Result {
+        let Some(stats) = &self.analytics else {
+            return Ok(());
+        };
+        out.single(Metric::AnalyticsDropped, stats.dropped.load(Relaxed))?;
+        out.family(Metric::AnalyticsBatches)?;
+        let results = [
+            ("delivered", &stats.delivered),
+            ("failed", &stats.failed),
+            ("lost", &stats.lost),
+        ];
+        for (result, count) in results {
+            let labels = Labels::new(&[(label::RESULT, result)]);
+            out.sample(Metric::AnalyticsBatches, &labels, count.load(Relaxed))?;
         }
         Ok(())
     }

@@ -18,6 +18,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tower::ServiceExt;
 use weir_control::access::{Audit, Guard, Users, protect};
+use weir_control::analytics::Analytics;
 use weir_control::api::{Api, ApiOptions, Gateways};
 use weir_control::follow::Followed;
 use weir_control::listen::{self, Tls};
@@ -143,6 +144,7 @@ pub async fn open_beside_files(
         health: Arc::new(Health(Arc::clone(&control.status))),
         caches: Some(caches),
         declared,
+        analytics: starter.analytics.kept.clone(),
     };
     let addresses = listeners.addresses()?;
     // There are no users: nothing outlives the process.
@@ -200,6 +202,8 @@ pub struct Shared {
     pub caches: Option<Caches>,
     /// What is configured by files rather than by the store.
     pub declared: Declareds,
+    /// The analytics that are kept here.
+    pub analytics: Option<Analytics>,
 }
 
 /// Tells clients of Admin APIs what is counted.
@@ -282,6 +286,7 @@ impl AdminApis {
                         dialects: shared.dialects.clone(),
                         registry: weir_plugins::registry,
                         gateways: shared.gateways.clone(),
+                        analytics: shared.analytics.clone(),
                     };
                     Api::open(Arc::clone(&store), options).await?.router()
                 }

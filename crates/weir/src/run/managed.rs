@@ -5,7 +5,7 @@ use super::declared::Declareds;
 use super::files::{Watched, tell_refused};
 use super::health::Health;
 use super::plan::{Management, Origin};
-use super::proxy::Starter;
+use super::proxy::{Starter, first_address};
 use super::{Control, End};
 use crate::args::RoleArg;
 use crate::status::Status;
@@ -19,7 +19,7 @@ use weir_control::follow::{
     self, ControlSource, Engine, EngineEvent, Followed, Inputs, KEPT_FILE_NAME, LastKnownGoodFile, OpenStore,
     Source, StoreSource,
 };
-use weir_control::report::{ReportTarget, ReporterInfo, gateway_name, report};
+use weir_control::report::{ReportTarget, ReporterInfo, report};
 use weir_control::secrets::{Cache, Secrets};
 use weir_dialect::{DialectName, DialectSet};
 use weir_model::Model;
@@ -165,6 +165,7 @@ pub async fn serve(
         health: Arc::new(Health(Arc::clone(&control.status))),
         caches: is_gateway.then_some(caches),
         declared,
+        analytics: starter.analytics.kept.clone(),
     };
     let listeners = opened.listeners.serve(control)?;
     if !listeners.is_empty() {
@@ -206,6 +207,7 @@ async fn start_workers(
     };
     let gateway = starter.start(snapshot)?;
     let speaker = speaker(starter, &gateway);
+    starter.analytics.start(&speaker.name)?;
     serving.begin(gateway);
     Ok(Some(speaker))
 }
@@ -284,22 +286,9 @@ async fn open_admin_apis(apis: AdminApis, store: OpenStore, shared: Shared) -> a
 
 /// What this gateway is called, and where it takes calls.
 fn speaker(starter: &Starter<'_>, gateway: &weir_proxy::Gateway) -> ReporterInfo {
-    let address = gateway
-        .bound()
-        .plain
-        .iter()
-        .chain(&gateway.bound().tls)
-        .next()
-        .map(ToString::to_string)
-        .unwrap_or_default();
-    let name = starter.args.management.name.clone().unwrap_or_else(|| {
-        let machine = rustix::system::uname();
-        let port = address.rsplit(':').next().unwrap_or_default();
-        format!("{}-{port}", machine.nodename().to_string_lossy())
-    });
     ReporterInfo {
-        name: gateway_name(&name),
-        address,
+        name: starter.gateway_name(gateway),
+        address: first_address(gateway),
         version: env!("CARGO_PKG_VERSION"),
     }
 }

@@ -2,6 +2,7 @@
 //! ([`managed`]), and drains when it is told to stop.
 
 mod admin;
+mod analytics;
 mod certificates;
 mod declared;
 mod files;
@@ -70,6 +71,8 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
     }));
     metrics.observe_evictions(loader.registry.evictions());
     let access_log = proxy::open_access_log(&args, &metrics)?;
+    analytics::check(&args, &plan)?;
+    let analytics = analytics::Setup::of(&args, &plan, &metrics)?;
     let runtime = proxy::control_runtime(plan.is_managed())?;
     // Before the first worker, too: the kernel would give it a share of the calls of a gateway that already runs here.
     let status_listener = proxy::bind("--status", args.status)?;
@@ -81,8 +84,10 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
         metrics,
         access_log: access_log.as_ref(),
         log_folder,
+        analytics: &analytics,
     };
     let end = runtime.block_on(async {
+        analytics.look_after();
         let mut control = Control::new(status_listener, Arc::clone(&status), &exposed.export_uri)?;
         tokio::spawn(certificates::watch(Arc::clone(&status)));
         match &plan {
@@ -102,6 +107,7 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
             }
         }
     })?;
+    runtime.block_on(analytics.finish());
     // A drain that is cut short goes on in the background until the process ends.
     runtime.shutdown_background();
     if let Some(log) = access_log {
@@ -230,7 +236,9 @@ async fn from_files(
     .answering_as(weir_kong::NAME);
     let is_kong = |dialect| dialect == weir_kong::NAME;
     let (declarations, declared) = Declarations::of(&dialects, &good.texts, is_kong);
-    control.status.set_gateway(starter.start(good.snapshot)?);
+    let gateway = starter.start(good.snapshot)?;
+    starter.analytics.start(&starter.gateway_name(&gateway))?;
+    control.status.set_gateway(gateway);
     control.status.served(good.notes);
     let mut files = Watched::new(loader, stamps, declarations);
     let addresses = if declared.is_empty() {

@@ -1,6 +1,6 @@
 //! Starting what carries calls: listeners, workers, the access log; and the runtime of all that is beside them.
 
-use super::trust;
+use super::{analytics, trust};
 use crate::args::RunArgs;
 use crate::dialects;
 use anyhow::Context;
@@ -26,6 +26,7 @@ pub struct Starter<'a> {
     pub metrics: Arc<metrics::Registry>,
     pub access_log: Option<&'a AccessLog>,
     pub log_folder: LogFolder,
+    pub analytics: &'a analytics::Setup,
 }
 
 impl Starter<'_> {
@@ -33,6 +34,16 @@ impl Starter<'_> {
     pub fn registry(&self, caches: Caches) -> Registry {
         let shelves = Arc::new(weir_proxy::WorkerDiskCaches::default());
         weir_plugins::registry_on(shelves, caches, self.log_folder.clone())
+    }
+
+    /// What a gateway is called.
+    pub fn gateway_name(&self, gateway: &Gateway) -> String {
+        let name = self.args.management.name.clone().unwrap_or_else(|| {
+            let (machine, address) = (rustix::system::uname(), first_address(gateway));
+            let port = address.rsplit(':').next().unwrap_or_default();
+            format!("{}-{port}", machine.nodename().to_string_lossy())
+        });
+        weir_control::report::gateway_name(&name)
     }
 
     /// Binds the listeners and starts the workers.
@@ -79,6 +90,7 @@ impl Starter<'_> {
             },
             name_servers: args.upstreams.name_servers(),
             passive_ejection: args.upstreams.passive_ejection(),
+            calls: self.analytics.calls.clone(),
         };
         Ok(Gateway::start(
             options,
@@ -87,6 +99,13 @@ impl Starter<'_> {
             snapshot,
         )?)
     }
+}
+
+/// Where a gateway takes calls; empty: only below HTTP.
+pub fn first_address(gateway: &Gateway) -> String {
+    let bound = gateway.bound();
+    let first = bound.plain.iter().chain(&bound.tls).next();
+    first.map(ToString::to_string).unwrap_or_default()
 }
 
 /// The runtime of the status listener, and of the Admin APIs where there are any.

@@ -43,6 +43,7 @@ impl Plane {
             dialects: DialectSet::new(vec![Arc::clone(&kong), Arc::clone(&apisix), Arc::clone(&native)]),
             registry: weir_plugins::registry,
             gateways: Gateways::default(),
+            analytics: None,
         };
         let api = Api::open(Arc::clone(&store), options).await.expect("opened");
         let context = AdminContext {

@@ -72,10 +72,30 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("addUser", ADMIN),
     ("removeUser", ADMIN),
     ("listAudit", &["admin", "auditor"]),
+    ("getAnalyticsDefinition", ANALYSTS),
+    ("queryAnalytics", ANALYSTS),
+    ("searchCalls", ANALYSTS),
+    ("followCalls", ANALYSTS),
+    ("deliverAnalytics", &["gateway", "admin"]),
+    ("listAlertRules", ANALYSTS),
+    ("createAlertRule", &["write", "admin", "operator"]),
+    ("getAlertRule", ANALYSTS),
+    ("putAlertRule", &["write", "admin", "operator"]),
+    ("removeAlertRule", &["write", "admin", "operator"]),
     ("getOpenapi", EVERYBODY),
 ];
 const ADMIN: &[&str] = &["admin"];
 const READERS: &[&str] = &["read", "write", "admin", "viewer", "api-owner", "operator"];
+const ANALYSTS: &[&str] = &[
+    "read",
+    "write",
+    "admin",
+    "viewer",
+    "api-owner",
+    "operator",
+    "auditor",
+    "analyst",
+];
 const HISTORIANS: &[&str] = &[
     "read",
     "write",

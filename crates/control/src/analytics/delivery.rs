@@ -1,0 +1,209 @@
+//! Handing batches over: to the store of this process, or to the control plane that a gateway follows.
+
+use super::{Analytics, Backlog, now};
+use crate::http::Call;
+use hyper::{Method, StatusCode};
+use std::io;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::sync::Notify;
+use weir_analytics::AnalyticsStore;
+use weir_analytics::batch::Batch;
+use weir_telemetry::calls::AnalyticsStats;
+
+/// Batches that wait for the store of this process.
+const MAX_WAITING: usize = 720;
+/// The first pause after a failure, and the longest.
+const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(10)];
+
+/// Where batches go.
+pub enum Delivery {
+    /// Into the store of this process, by a thread of its own: it waits for the disk.
+    Here(Here),
+    /// To a control plane.
+    Control(Arc<Remote>),
+}
+
+/// Delivery to the store of this process.
+pub struct Here {
+    batches: SyncSender<Batch>,
+    thread: JoinHandle<()>,
+    /// Minutes of batches for which there was no room.
+    lost: Mutex<Option<(u32, u32)>>,
+    stats: Arc<AnalyticsStats>,
+}
+
+/// Delivery to a control plane.
+pub struct Remote {
+    url: String,
+    token: Option<String>,
+    gateway: String,
+    backlog: Backlog,
+    came: Notify,
+    stats: Arc<AnalyticsStats>,
+}
+
+impl Delivery {
+    /// Delivers into a store.
+    ///
+    /// # Errors
+    /// The thread cannot be started.
+    pub fn here(analytics: Analytics, stats: Arc<AnalyticsStats>) -> io::Result<Self> {
+        let (batches, waiting) = sync_channel(MAX_WAITING);
+        let counted = Arc::clone(&stats);
+        let thread = std::thread::Builder::new()
+            .name("weir-analytics".to_owned())
+            .spawn(move || store(&analytics, &waiting, &counted))?;
+        Ok(Self::Here(Here {
+            batches,
+            thread,
+            lost: Mutex::default(),
+            stats,
+        }))
+    }
+
+    /// Delivers to a control plane. To be called inside of a tokio runtime.
+    pub fn to_control(
+        (url, token): (&str, Option<String>),
+        gateway: &str,
+        backlog: Backlog,
+        stats: Arc<AnalyticsStats>,
+    ) -> Self {
+        let remote = Arc::new(Remote {
+            url: format!(
+                "{}/api/v1/gateways/{gateway}/analytics",
+                url.trim_end_matches('/')
+            ),
+            token,
+            gateway: gateway.to_owned(),
+            backlog,
+            came: Notify::new(),
+            stats,
+        });
+        tokio::spawn(Arc::clone(&remote).run());
+        Self::Control(remote)
+    }
+
+    /// Takes a batch. Never waits long.
+    pub fn take(&self, batch: Batch) {
+        match self {
+            Self::Here(here) => {
+                if let Err(TrySendError::Full(batch) | TrySendError::Disconnected(batch)) =
+                    here.batches.try_send(batch)
+                {
+                    here.stats.lost.fetch_add(1, Relaxed);
+                    let mut lost = here.lost.lock().unwrap_or_else(PoisonError::into_inner);
+                    let lost = lost.get_or_insert((batch.complete, batch.complete));
+                    lost.1 = batch.complete;
+                }
+            }
+            Self::Control(remote) => {
+                remote.backlog.push(&batch);
+                remote.stats.lost.store(remote.backlog.dropped(), Relaxed);
+                remote.came.notify_one();
+            }
+        }
+    }
+
+    /// The minutes of batches that were thrown away since the last time.
+    pub fn take_lost(&self) -> Option<(u32, u32)> {
+        match self {
+            Self::Here(here) => here.lost.lock().unwrap_or_else(PoisonError::into_inner).take(),
+            Self::Control(remote) => remote.backlog.take_lost(),
+        }
+    }
+
+    /// Waits until what was taken is stored; of a control plane, for a while. What is in files is delivered after the
+    /// next start.
+    pub async fn finish(self, patience: Duration) {
+        match self {
+            Self::Here(here) => {
+                drop(here.batches);
+                let joined = tokio::task::spawn_blocking(move || here.thread.join());
+                if tokio::time::timeout(patience, joined).await.is_err() {
+                    tracing::warn!("the last counts are not stored in time");
+                }
+            }
+            Self::Control(remote) => {
+                let _late = tokio::time::timeout(patience, remote.deliver()).await;
+            }
+        }
+    }
+}
+
+/// Stores batches until no more come. A batch that cannot be stored is tried again before the next one.
+fn store(analytics: &Analytics, batches: &Receiver<Batch>, stats: &AnalyticsStats) {
+    for batch in batches {
+        for attempt in 0_u32.. {
+            match analytics.kept().store.ingest(&batch, now()) {
+                Ok(_) => {
+                    stats.delivered.fetch_add(1, Relaxed);
+                    break;
+                }
+                Err(error) if attempt < 10 => {
+                    stats.failed.fetch_add(1, Relaxed);
+                    tracing::warn!(%error, "counts of calls are not stored; it is tried again");
+                    std::thread::sleep(PAUSES[0]);
+                }
+                Err(error) => {
+                    stats.lost.fetch_add(1, Relaxed);
+                    tracing::error!(%error, number = batch.number, "counts of calls are lost");
+                    break;
+                }
+            }
+        }
+    }
+}
+
+impl Remote {
+    /// Delivers what waits, for as long as the process runs.
+    async fn run(self: Arc<Self>) {
+        let mut pause = PAUSES[0];
+        loop {
+            match self.deliver().await {
+                Ok(()) => {
+                    pause = PAUSES[0];
+                    self.came.notified().await;
+                }
+                Err(error) => {
+                    self.stats.failed.fetch_add(1, Relaxed);
+                    tracing::debug!(error, gateway = self.gateway, "counts of calls are not delivered");
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(PAUSES[1]);
+                }
+            }
+        }
+    }
+
+    /// Delivers until nothing waits.
+    async fn deliver(&self) -> Result<(), String> {
+        while let Some((id, bytes)) = self.backlog.first() {
+            let call = Call {
+                method: Method::POST,
+                body: bytes,
+                ..Call::get(self.url.clone())
+            };
+            let call = call
+                .header("content-type", "application/octet-stream")
+                .token(self.token.as_deref());
+            let (status, answer) = call.make().await.map_err(|error| error.to_string())?;
+            match status {
+                status if status.is_success() => {
+                    self.stats.delivered.fetch_add(1, Relaxed);
+                    self.backlog.done(id);
+                }
+                // It would be refused again and again.
+                StatusCode::BAD_REQUEST | StatusCode::CONFLICT | StatusCode::PAYLOAD_TOO_LARGE => {
+                    let detail = String::from_utf8_lossy(&answer);
+                    tracing::warn!(%status, %detail, "the control plane does not take a batch of counts");
+                    self.backlog.give_up(id);
+                }
+                status => return Err(format!("{status}: {}", String::from_utf8_lossy(&answer))),
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,165 @@
+//! Analytics in a process: the store, the request log and the alert rules, and the tasks that look after them.
+//!
+//! Counting itself is done where calls are served; here counts arrive as batches, from this process or from gateways
+//! that follow it ([`delivery`]).
+
+pub mod alerting;
+pub mod backlog;
+pub mod delivery;
+
+pub use backlog::Backlog;
+pub use delivery::Delivery;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use weir_analytics::alerts::States;
+use weir_analytics::calls::{CallLog, CallLogOptions};
+use weir_analytics::retention::Retention;
+use weir_analytics::sqlite::SqliteAnalytics;
+use weir_analytics::{AnalyticsStore, StoreError};
+
+/// How often the request log is written to its files.
+const FLUSH: Duration = Duration::from_secs(10);
+/// After how many of these times the store clears up.
+const CLEAR_UP: u32 = 60;
+
+/// Seconds since the Unix epoch.
+pub(crate) fn now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |since| since.as_secs())
+}
+
+/// Where analytics are kept.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// The database.
+    pub database: PathBuf,
+    /// The folder of the request log.
+    pub calls: PathBuf,
+    /// The folder of batches that wait to be delivered.
+    pub backlog: PathBuf,
+}
+
+impl Place {
+    /// In a folder; or beside a database, if the path is one: a file, or a name that ends in `.db`.
+    pub fn of(path: &Path) -> Self {
+        let is_database = path.is_file() || path.extension().is_some_and(|it| it == "db");
+        match is_database {
+            true => Self {
+                database: path.to_owned(),
+                calls: path.with_extension("calls"),
+                backlog: path.with_extension("backlog"),
+            },
+            false => Self {
+                database: path.join("analytics.db"),
+                calls: path.join("calls"),
+                backlog: path.join("backlog"),
+            },
+        }
+    }
+}
+
+/// Analytics that are kept here. Cheap to share.
+#[derive(Clone)]
+pub struct Analytics(Arc<Kept>);
+
+/// What is kept.
+pub struct Kept {
+    /// The counts, and the alert rules.
+    pub store: SqliteAnalytics,
+    /// The request log.
+    pub log: CallLog,
+    /// How alert rules stand.
+    states: Mutex<States>,
+}
+
+impl Analytics {
+    /// Opens what is kept at a place.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn open(place: &Place) -> Result<Self, StoreError> {
+        let store = SqliteAnalytics::open(&place.database, Retention::default())?;
+        let log = CallLog::open(CallLogOptions {
+            folder: Some(place.calls.clone()),
+            ..CallLogOptions::default()
+        });
+        let log = log.map_err(|error| StoreError::Engine(format!("{}: {error}", place.calls.display())))?;
+        Ok(Self(Arc::new(Kept {
+            store,
+            log,
+            states: Mutex::default(),
+        })))
+    }
+
+    /// What is kept. Its functions block.
+    pub fn kept(&self) -> &Kept {
+        &self.0
+    }
+
+    /// Does something that blocks, where that is no harm. To be called inside of a tokio runtime.
+    ///
+    /// # Errors
+    /// What the work says, and that it has panicked.
+    pub async fn with<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Kept) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let kept = Arc::clone(&self.0);
+        let done = tokio::task::spawn_blocking(move || work(&kept)).await;
+        done.unwrap_or_else(|error| Err(StoreError::Engine(error.to_string())))
+    }
+
+    /// Writes the request log to its files and clears up, until the process ends.
+    pub async fn look_after(self) {
+        let mut tick = tokio::time::interval(FLUSH);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        for round in 0_u32.. {
+            tick.tick().await;
+            let done = self.with(move |kept| kept.look_after(round)).await;
+            if let Err(error) = done {
+                tracing::warn!(%error, "analytics are not looked after");
+            }
+        }
+    }
+}
+
+impl Kept {
+    fn look_after(&self, round: u32) -> Result<(), StoreError> {
+        self.flush()?;
+        if round.is_multiple_of(CLEAR_UP) {
+            self.store.retain(&self.store.retention().clone(), now())?;
+        }
+        Ok(())
+    }
+
+    /// Writes the request log to its files.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn flush(&self) -> Result<(), StoreError> {
+        let flushed = self.log.flush(now() * 1_000);
+        flushed.map_err(|error| StoreError::Engine(format!("the request log: {error}")))
+    }
+
+    fn states(&self) -> std::sync::MutexGuard<'_, States> {
+        // Every change leaves them whole.
+        self.states.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_a_folder_or_a_database() {
+        let folder = Place::of(Path::new("/a/b"));
+        assert_eq!(folder.database, Path::new("/a/b/analytics.db"));
+        assert_eq!(folder.backlog, Path::new("/a/b/backlog"));
+        let file = Place::of(Path::new("/a/b.db"));
+        assert_eq!(file.database, Path::new("/a/b.db"));
+        assert_eq!(file.calls, Path::new("/a/b.calls"));
+    }
+}

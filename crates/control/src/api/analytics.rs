@@ -1,0 +1,280 @@
+//! Analytics in Weir's own API: the definition, queries (also as CSV), the request log, and calls as they end.
+
+use super::Api;
+use super::problem::Problem;
+use crate::access::{Action, Caller, NoAudit, Scope};
+use crate::analytics::{Analytics, now};
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, RawQuery, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use futures_core::Stream;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use weir_analytics::batch::Batch;
+use weir_analytics::calls::{Found, Search};
+use weir_analytics::query::{Query, QueryError, When, time};
+use weir_analytics::{AnalyticsStore, Ingested, StoreError, csv, definition};
+use weir_model::{Diagnostic, DocPath};
+
+/// How often the live view looks for calls, and how many it sends in a second.
+const LIVE_TICK: Duration = Duration::from_millis(200);
+const LIVE_LINES: usize = 200;
+/// Events that are written before the browser has taken them.
+const MAX_WAITING: usize = 64;
+/// How often it is said that the live view goes on.
+const BEATS: u32 = 50;
+
+impl Api {
+    /// The analytics of this process.
+    pub(super) fn analytics(&self) -> Result<&Analytics, Problem> {
+        self.options.analytics.as_ref().ok_or_else(|| {
+            let detail = "analytics are off: start Weir with --data DIR, or with --analytics FOLDER";
+            Problem::new(StatusCode::NOT_FOUND, detail).of_type("analytics-off")
+        })
+    }
+}
+
+/// What a store of analytics says.
+pub(super) fn failed(error: StoreError) -> Problem {
+    match error {
+        StoreError::Query(error) => wrong(&error),
+        StoreError::OtherBatch { .. } => Problem::new(StatusCode::CONFLICT, error.to_string()),
+        StoreError::Engine(_) | StoreError::Damaged(_) => {
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
+        }
+    }
+}
+
+/// What is wrong with a query or a rule, and where.
+pub(super) fn wrong(error: &QueryError) -> Problem {
+    let place = DocPath::root().field(&error.field);
+    Problem::invalid(&[Diagnostic::error(place, error.message.clone())]).of_type("query")
+}
+
+/// Reads a body, of whatever type the client says that it is.
+pub(super) fn read<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+    serde_json::from_slice(body).map_err(|error| Problem::bad(format!("the body is not understood: {error}")))
+}
+
+pub async fn definition(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
+    let retention = api.analytics()?.kept().store.retention();
+    Ok(Json(definition::definition(retention)))
+}
+
+pub async fn query(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, Problem> {
+    let query: Query = read(&body)?;
+    let wants_csv = headers
+        .get(header::ACCEPT)
+        .and_then(|accept| accept.to_str().ok())
+        .is_some_and(|accept| accept.contains("text/csv"));
+    if wants_csv && !caller.can(Action::AnalyticsExport, &Scope::Everything) {
+        let detail = format!("{} may not export analytics", caller.name());
+        return Err(Problem::forbidden(detail));
+    }
+    let asked = api.analytics()?.with(move |kept| kept.store.query(&query, now()));
+    let answer = asked.await.map_err(failed)?;
+    let answer = match wants_csv {
+        true => {
+            let name = "attachment; filename=\"analytics.csv\"";
+            let head = [
+                (header::CONTENT_TYPE, "text/csv; charset=utf-8"),
+                (header::CONTENT_DISPOSITION, name),
+            ];
+            (head, csv::write(&answer)).into_response()
+        }
+        false => Json(answer).into_response(),
+    };
+    // It is asked with a body, and changes nothing.
+    Ok((Extension(NoAudit), answer).into_response())
+}
+
+/// What is searched for in the request log.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CallsQuery {
+    /// From when: seconds since 1970, RFC 3339, or `-1h`.
+    from: Option<String>,
+    /// Until when.
+    to: Option<String>,
+    /// The request id.
+    request_id: Option<String>,
+    /// The service.
+    service: Option<String>,
+    /// The route.
+    route: Option<String>,
+    /// The consumer.
+    consumer: Option<String>,
+    /// Why it was refused.
+    refusal: Option<String>,
+    /// The status, such as `404`, or a class, such as `5xx`.
+    status: Option<String>,
+    /// What the path begins with.
+    path: Option<String>,
+    /// The shortest time, in milliseconds.
+    min_ms: Option<u32>,
+    /// How many calls, at most 1,000.
+    limit: Option<usize>,
+}
+
+impl CallsQuery {
+    fn read(query: Option<&str>) -> Result<Self, Problem> {
+        let uri = format!("/?{}", query.unwrap_or_default());
+        let uri: axum::http::Uri = uri
+            .parse()
+            .map_err(|_| Problem::bad("the query is not understood"))?;
+        let read = axum::extract::Query::<Self>::try_from_uri(&uri);
+        Ok(read.map_err(|error| Problem::bad(error.body_text()))?.0)
+    }
+
+    fn search(self) -> Result<Search, Problem> {
+        let at = |field: &str, text: Option<String>| match text {
+            None => Ok(None),
+            Some(text) => match time::read(field, &When::Text(text), now()) {
+                Ok(seconds) => Ok(Some(seconds.saturating_mul(1_000))),
+                Err(error) => Err(wrong(&error)),
+            },
+        };
+        if let Some(status) = &self.status {
+            let digits = status.strip_suffix("xx").unwrap_or(status);
+            if digits.is_empty() || !digits.bytes().all(|it| it.is_ascii_digit()) {
+                let error =
+                    QueryError::new("status", format!("'{status}' is no status; write '404' or '5xx'"));
+                return Err(wrong(&error));
+            }
+        }
+        Ok(Search {
+            from: at("from", self.from)?.unwrap_or(0),
+            to: at("to", self.to)?.unwrap_or(u64::MAX),
+            request_id: self.request_id,
+            service: self.service,
+            route: self.route,
+            consumer: self.consumer,
+            refusal: self.refusal,
+            status: self.status,
+            path: self.path,
+            min_us: self.min_ms.unwrap_or(0).saturating_mul(1_000),
+            limit: self.limit.unwrap_or(100),
+        })
+    }
+}
+
+pub async fn calls(State(api): State<Arc<Api>>, RawQuery(query): RawQuery) -> Result<Json<Found>, Problem> {
+    let search = CallsQuery::read(query.as_deref())?.search()?;
+    let found = api.analytics()?.with(move |kept| {
+        let found = kept.log.search(&search);
+        found.map_err(|error| StoreError::Engine(format!("the request log: {error}")))
+    });
+    Ok(Json(found.await.map_err(failed)?))
+}
+
+/// Events on their way to a browser.
+struct Events(mpsc::Receiver<String>);
+
+impl Stream for Events {
+    type Item = Result<Bytes, Infallible>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0
+            .poll_recv(context)
+            .map(|event| event.map(|event| Ok(event.into())))
+    }
+}
+
+pub async fn live(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Problem> {
+    let search = CallsQuery::read(query.as_deref())?.search()?;
+    let analytics = api.analytics()?.clone();
+    let (events, taken) = mpsc::channel(MAX_WAITING);
+    let users = api.options.users.clone();
+    let may_go_on = move || {
+        let caller = caller.by_now(&users);
+        caller.is_some_and(|it| it.can(Action::AnalyticsRead, &Scope::Everything))
+    };
+    tokio::spawn(follow(analytics, search, events, may_go_on));
+    let head = [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        (header::CACHE_CONTROL, "no-store"),
+    ];
+    Ok((head, Body::from_stream(Events(taken))).into_response())
+}
+
+/// Sends calls as they end, until the browser has gone or the caller may not see them any more.
+async fn follow(
+    analytics: Analytics,
+    search: Search,
+    events: mpsc::Sender<String>,
+    may_go_on: impl Fn() -> bool,
+) {
+    let (mut seen, _) = analytics.kept().log.since(u64::MAX);
+    let mut tick = tokio::time::interval(LIVE_TICK);
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let most = LIVE_LINES * LIVE_TICK.as_millis() as usize / 1_000;
+    for round in 0_u32.. {
+        tokio::select! {
+            _ = tick.tick() => {}
+            () = events.closed() => return,
+        }
+        let (added, lines) = analytics.kept().log.since(seen);
+        let fell_out = (added - seen).saturating_sub(lines.len() as u64);
+        seen = added;
+        let mut text = String::new();
+        let mut skipped = fell_out;
+        let wanted = lines.iter().filter(|line| search.holds(line));
+        for (place, line) in wanted.enumerate() {
+            match place < most {
+                true => text.push_str(&event("call", &json!(line))),
+                false => skipped += 1,
+            }
+        }
+        if skipped > 0 {
+            text.push_str(&event("skipped", &json!({ "calls": skipped })));
+        }
+        if round % BEATS == 0 {
+            if !may_go_on() {
+                return;
+            }
+            text.push_str(": still here\n\n");
+        }
+        if !text.is_empty() && events.send(text).await.is_err() {
+            return;
+        }
+    }
+}
+
+fn event(name: &str, data: &Value) -> String {
+    format!("event: {name}\ndata: {data}\n\n")
+}
+
+pub async fn deliver(
+    State(api): State<Arc<Api>>,
+    Path(name): Path<String>,
+    body: Bytes,
+) -> Result<Response, Problem> {
+    let batch = Batch::decode(&body).map_err(|error| Problem::bad(format!("no batch of counts: {error}")))?;
+    if batch.gateway != name {
+        let detail = format!("the batch is one of '{}', not of '{name}'", batch.gateway);
+        return Err(Problem::bad(detail));
+    }
+    let ingested = api
+        .analytics()?
+        .with(move |kept| kept.store.ingest(&batch, now()));
+    let is_duplicate = ingested.await.map_err(failed)? == Ingested::Duplicate;
+    Ok((Extension(NoAudit), Json(json!({ "duplicate": is_duplicate }))).into_response())
+}

@@ -1,0 +1,168 @@
+//! Analytics of `weir run`: what is opened at the start, the thread that counts calls, and its end.
+
+mod collector;
+mod names;
+
+use super::plan::{Origin, RunMode, UsageError};
+use crate::args::{AnalyticsPlace, RoleArg, RunArgs};
+use anyhow::Context;
+use collector::Collector;
+use std::path::Path;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use weir_analytics::aggregate::Aggregator;
+use weir_control::analytics::{Analytics, Backlog, Delivery, Place};
+use weir_proxy::Calls;
+use weir_telemetry::calls::AnalyticsStats;
+use weir_telemetry::metrics;
+
+/// How long the last counts may take to be stored, and to be delivered.
+const PATIENCE: Duration = Duration::from_secs(10);
+const DELIVERY_PATIENCE: Duration = Duration::from_secs(2);
+
+/// The analytics of this process.
+#[derive(Default)]
+pub struct Setup {
+    /// Where workers write; `None`: calls are not counted.
+    pub calls: Option<Arc<Calls>>,
+    /// What is kept here.
+    pub kept: Option<Analytics>,
+    /// To whom counts are delivered.
+    control: Option<(String, Option<String>)>,
+    /// Where they wait for that.
+    backlog: Option<Place>,
+    interval: Duration,
+    stats: Arc<AnalyticsStats>,
+    running: Mutex<Option<Running>>,
+}
+
+/// The thread that counts.
+struct Running {
+    /// Dropped, it tells the thread to end.
+    stop: Sender<()>,
+    thread: JoinHandle<Collector>,
+}
+
+impl Setup {
+    /// Opens what the flags ask for.
+    pub fn of(args: &RunArgs, plan: &RunMode, metrics: &metrics::Registry) -> anyhow::Result<Self> {
+        let management = match plan {
+            RunMode::Files => None,
+            RunMode::Managed(management) => Some(management),
+        };
+        let control = match management.map(|it| &it.origin) {
+            Some(Origin::Control { url, token }) => Some((url.clone(), token.clone())),
+            _ => None,
+        };
+        let data = args.management.data.as_deref();
+        let place = match (&args.analytics.analytics, data) {
+            (Some(AnalyticsPlace::Off), _) => return Ok(Self::default()),
+            (Some(AnalyticsPlace::At(path)), _) => Some(Place::of(path)),
+            (None, Some(folder)) => Some(Place::of(&folder.join("analytics"))),
+            (None, None) if control.is_some() => None,
+            (None, None) => return Ok(Self::default()),
+        };
+        let is_control_plane = management.is_some_and(|it| it.role == RoleArg::Control);
+        let stats = Arc::new(AnalyticsStats::default());
+        metrics.observe_analytics(Arc::clone(&stats));
+        let kept = match (&control, &place) {
+            (None, Some(place)) => Some(Analytics::open(place).context("--analytics")?),
+            _ => None,
+        };
+        let plugins = || {
+            weir_plugins::registry()
+                .iter()
+                .map(|plugin| plugin.name())
+                .collect::<Vec<_>>()
+        };
+        Ok(Self {
+            calls: (!is_control_plane).then(|| Arc::new(Calls::new(plugins()))),
+            kept,
+            backlog: place.filter(|_| control.is_some()),
+            control,
+            interval: args.analytics.analytics_interval.0,
+            stats,
+            running: Mutex::default(),
+        })
+    }
+
+    /// Looks after what is kept, and evaluates alert rules. To be called inside of a tokio runtime.
+    pub fn look_after(&self) {
+        if let Some(kept) = &self.kept {
+            tokio::spawn(kept.clone().look_after());
+            tokio::spawn(kept.clone().watch_alerts(3 * self.interval));
+        }
+    }
+
+    /// Counts calls from now on, as those of a gateway of this name. To be called inside of a tokio runtime.
+    pub fn start(&self, gateway: &str) -> anyhow::Result<()> {
+        let Some(calls) = &self.calls else {
+            return Ok(());
+        };
+        let stats = Arc::clone(&self.stats);
+        let delivery = match (&self.kept, &self.control) {
+            (Some(kept), _) => Delivery::here(kept.clone(), stats)?,
+            (None, Some((url, token))) => {
+                let folder: Option<&Path> = self.backlog.as_ref().map(|place| place.backlog.as_path());
+                let backlog = Backlog::open(folder).context("what waits to be delivered cannot be read")?;
+                Delivery::to_control((url, token.clone()), gateway, backlog, stats)
+            }
+            (None, None) => return Ok(()),
+        };
+        let aggregator = Aggregator::new(gateway, "", super::unix_seconds() * 1_000);
+        let collector = Collector::new(
+            Arc::clone(calls),
+            aggregator,
+            (delivery, self.kept.clone()),
+            Arc::clone(&self.stats),
+            self.interval,
+        );
+        let (stop, stopped) = channel();
+        let thread = std::thread::Builder::new()
+            .name("weir-aggregator".to_owned())
+            .spawn(move || collector.run(&stopped))
+            .context("the thread that counts calls cannot be started")?;
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(Running { stop, thread });
+        Ok(())
+    }
+
+    /// Counts the last calls, once the workers have ended, and stores what was counted.
+    pub async fn finish(&self) {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Running { stop, thread }) = running {
+            drop(stop);
+            match tokio::task::spawn_blocking(move || thread.join()).await {
+                Ok(Ok(collector)) => {
+                    let patience = match self.control {
+                        Some(_) => DELIVERY_PATIENCE,
+                        None => PATIENCE,
+                    };
+                    collector.finish(patience).await;
+                }
+                _ => tracing::error!("the thread that counts calls has panicked"),
+            }
+        }
+        if let Some(kept) = &self.kept
+            && let Err(error) = kept.with(|kept| kept.flush()).await
+        {
+            tracing::warn!(%error, "the last calls are not in the request log");
+        }
+    }
+}
+
+/// Flags that do not fit together.
+pub fn check(args: &RunArgs, plan: &RunMode) -> Result<(), UsageError> {
+    let follows_control = matches!(plan, RunMode::Managed(it) if matches!(it.origin, Origin::Control { .. }));
+    match &args.analytics.analytics {
+        Some(AnalyticsPlace::At(path))
+            if follows_control && path.extension().is_some_and(|it| it == "db") =>
+        {
+            Err(UsageError::new(
+                "a gateway with --control delivers its counts there: give --analytics a folder for those that wait, not a file",
+            ))
+        }
+        _ => Ok(()),
+    }
+}

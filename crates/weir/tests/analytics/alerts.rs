@@ -1,0 +1,124 @@
+//! Alert rules against a started Weir, with a webhook that is told.
+
+use super::{FLAGS, configure, repeat};
+use crate::support::{Call, Weir, until, upstream};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// A server that takes webhooks and hands on their bodies.
+fn receiver() -> (SocketAddr, Receiver<Value>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("bound");
+    let (sender, bodies) = channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let _gone = take(stream, &sender);
+        }
+    });
+    (address, bodies)
+}
+
+fn take(stream: std::net::TcpStream, bodies: &Sender<Value>) -> Option<()> {
+    let mut reader = BufReader::new(stream.try_clone().ok()?);
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().ok()?;
+        }
+        if line == "\r\n" {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    let mut writer = stream;
+    writer
+        .write_all(b"HTTP/1.1 204 X\r\nConnection: close\r\n\r\n")
+        .ok()?;
+    bodies.send(serde_json::from_slice(&body).ok()?).ok()
+}
+
+#[test]
+fn an_alert_fires_once_and_ends() {
+    let folder = tempfile::tempdir().expect("a folder");
+    configure(folder.path(), upstream("a"));
+    let weir = Weir::start(folder.path(), &FLAGS);
+    let (hook, bodies) = receiver();
+    let rule = json!({
+        "name": "Too many errors", "metric": "share_5xx", "operator": ">", "threshold": 0.5, "period": "2m",
+        "group_by": ["service"], "min_calls": 5, "severity": "critical",
+        "channels": [{ "kind": "log" }, { "kind": "webhook", "url": format!("http://{hook}/alerts") }],
+    });
+    let rules =
+        |method: &str, path: &str| Call::new(method, &weir.console(), &format!("/api/v1/alerts{path}"));
+    let made = rules("POST", "")
+        .body(&rule.to_string())
+        .make()
+        .expect(201)
+        .json();
+    assert_eq!(made["id"], "too-many-errors");
+    rules("POST", "").body(&rule.to_string()).make().expect(409);
+    let wrong = json!({ "name": "x", "metric": "calls", "operator": ">", "threshold": 1, "period": "1m" });
+    let problem = rules("POST", "")
+        .body(&wrong.to_string())
+        .make()
+        .expect(422)
+        .json();
+    assert!(
+        problem["detail"].as_str().expect("a detail").contains("period"),
+        "{problem}"
+    );
+    repeat(&weir.proxy(), "/broken", "", 10, 502);
+    let told = bodies
+        .recv_timeout(std::time::Duration::from_secs(60))
+        .expect("a webhook");
+    let alert = &told["alerts"][0];
+    assert_eq!(
+        (
+            &alert["kind"],
+            &alert["group"]["service"],
+            &alert["value"],
+            &alert["severity"]
+        ),
+        (&json!("started"), &json!("own"), &json!(1.0), &json!("critical")),
+        "{told}"
+    );
+    let states = rules("GET", "").make().expect(200).json();
+    assert_eq!(states["items"][0]["alerts"][0]["state"], "ongoing", "{states}");
+    repeat(&weir.proxy(), "/ok", "", 100, 200);
+    let told = bodies
+        .recv_timeout(std::time::Duration::from_secs(60))
+        .expect("a webhook");
+    assert_eq!(told["alerts"][0]["kind"], "ended", "{told}");
+    assert_eq!(told["alerts"].as_array().expect("alerts").len(), 1);
+    // Rules outlive the process.
+    weir.kill();
+    let weir = Weir::start(folder.path(), &FLAGS);
+    let rules = |method: &str| Call::new(method, &weir.console(), "/api/v1/alerts/too-many-errors");
+    assert_eq!(rules("GET").make().expect(200).json()["threshold"], 0.5);
+    let mut edited = rule.clone();
+    edited["threshold"] = json!(0.9);
+    rules("PUT").body(&edited.to_string()).make().expect(200);
+    rules("DELETE").make().expect(204);
+    rules("GET").make().expect(404);
+}
+
+#[test]
+fn no_data_is_a_state_of_its_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    configure(folder.path(), upstream("a"));
+    let weir = Weir::start(folder.path(), &FLAGS);
+    let rule =
+        json!({ "name": "n", "metric": "share_5xx", "operator": ">", "threshold": 0.5, "period": "2m" });
+    let rules =
+        |method: &str, path: &str| Call::new(method, &weir.console(), &format!("/api/v1/alerts{path}"));
+    rules("POST", "").body(&rule.to_string()).make().expect(201);
+    let state = || rules("GET", "/n").make().expect(200).json()["alerts"][0]["state"].clone();
+    until("there is no data yet", || state() == "no_data");
+    repeat(&weir.proxy(), "/ok", "", 10, 200);
+    until("there is, and all is well", || state() == "ok");
+}

@@ -1,0 +1,164 @@
+//! Gateways that deliver their counts, and what a kill leaves behind.
+
+use super::{FLAGS, all_calls, configure, query, repeat};
+use crate::support::{Call, Weir, free_port, until, upstream};
+use serde_json::json;
+use std::time::{SystemTime, UNIX_EPOCH};
+use weir_analytics::aggregate::{Aggregator, Call as CountedCall};
+
+fn now() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .expect("after 1970")
+        .as_secs()
+}
+
+#[test]
+fn a_kill_loses_little_and_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    configure(folder.path(), upstream("a"));
+    let flags = [&FLAGS[..], &["--name", "edge"]].concat();
+    let weir = Weir::start(folder.path(), &flags);
+    repeat(&weir.proxy(), "/ok", "", 500, 200);
+    until("the calls are stored", || all_calls(&weir) == 500.0);
+    weir.kill();
+    let mut weir = Weir::start(folder.path(), &flags);
+    repeat(&weir.proxy(), "/ok", "", 50, 200);
+    until("what was stored is still there", || all_calls(&weir) == 550.0);
+    let asked = json!({ "metrics": ["calls"], "from": "-10m" });
+    let answer = query(&weir, &asked);
+    assert_eq!(
+        (&answer["partial"], &answer["gaps"][0]["gateway"]),
+        (&json!(true), &json!("edge")),
+        "{answer}"
+    );
+    // One that ends as it should leaves no gap and loses nothing.
+    let gaps = answer["gaps"].as_array().expect("gaps").len();
+    repeat(&weir.proxy(), "/ok", "", 50, 200);
+    weir.signal(rustix::process::Signal::TERM);
+    weir.end();
+    let weir = Weir::start(folder.path(), &flags);
+    let answer = query(&weir, &asked);
+    assert_eq!(answer["frames"][0]["total"]["calls"], 600.0, "{answer}");
+    assert_eq!(answer["gaps"].as_array().expect("gaps").len(), gaps, "{answer}");
+}
+
+#[test]
+fn a_batch_that_is_delivered_twice_counts_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let weir = Weir::start(
+        folder.path(),
+        &["--role", "control", "--data", "data", "--console", "127.0.0.1:0"],
+    );
+    let mut aggregator = Aggregator::new("edge-1", "", now() * 1_000);
+    let service = aggregator.name("shop");
+    for _ in 0..7 {
+        aggregator.add(&CountedCall {
+            minute: (now() / 60) as u32,
+            service,
+            status: 200,
+            ..CountedCall::default()
+        });
+    }
+    let batch = aggregator.take_batch(now(), false).encode();
+    let deliver = |gateway: &str, bytes: &[u8]| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let call = weir_control::http::Call {
+            method: weir_control::http::Method::POST,
+            body: bytes.to_vec(),
+            ..weir_control::http::Call::get(format!(
+                "http://{}/api/v1/gateways/{gateway}/analytics",
+                weir.console()
+            ))
+        };
+        let (status, body) = runtime
+            .expect("a runtime")
+            .block_on(call.make())
+            .expect("an answer");
+        (status.as_u16(), String::from_utf8_lossy(&body).into_owned())
+    };
+    assert_eq!(
+        deliver("edge-1", &batch),
+        (200, "{\"duplicate\":false}".to_owned())
+    );
+    for _ in 0..3 {
+        assert_eq!(
+            deliver("edge-1", &batch),
+            (200, "{\"duplicate\":true}".to_owned())
+        );
+    }
+    assert_eq!(all_calls(&weir), 7.0);
+    assert_eq!(deliver("edge-2", &batch).0, 400, "it is one of another gateway");
+    assert_eq!(
+        deliver("edge-1", &batch[..batch.len() - 1]).0,
+        400,
+        "it is cut short"
+    );
+    let mut other = Aggregator::new("edge-1", "", 0);
+    other.note_dropped(1);
+    let mut other = other.take_batch(now(), false);
+    other.run = weir_analytics::batch::Batch::decode(&batch).expect("a batch").run;
+    assert_eq!(
+        deliver("edge-1", &other.encode()).0,
+        409,
+        "another one under the same number"
+    );
+    assert_eq!(all_calls(&weir), 7.0);
+}
+
+#[test]
+fn gateways_deliver_and_wait_while_the_control_plane_is_away() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let console = format!("127.0.0.1:{}", free_port());
+    let control_flags = ["--role", "control", "--data", "control", "--console", &console];
+    let control = Weir::start(folder.path(), &control_flags);
+    let resource = json!({
+        "name": "own", "url": "http://127.0.0.1:1",
+        "routes": [{ "name": "ok", "paths": ["/ok"], "plugins": [{ "request-termination": { "status": 200 } }] }],
+    });
+    Call::new("PUT", &console, "/api/v1/resources/services/own")
+        .body(&resource.to_string())
+        .make()
+        .expect(201);
+    let url = format!("http://{console}");
+    let flags = [
+        "--role",
+        "gateway",
+        "--control",
+        &url,
+        "--data",
+        "edge",
+        "--name",
+        "edge",
+        "--analytics-interval",
+        "1",
+    ];
+    let gateway = Weir::start(folder.path(), &flags);
+    until("it is served", || {
+        crate::support::status_of(&gateway.proxy(), "/ok") == Some(200)
+    });
+    let before = 100_000.0;
+    repeat(&gateway.proxy(), "/ok", "", 400, 200);
+    until("the calls are delivered", || {
+        let calls = super::totals(&control, "calls", "route", &json!({ "route": "ok" }));
+        calls
+            .get("ok")
+            .is_some_and(|calls| *calls >= 401.0 && *calls < before)
+    });
+    let told = |control: &Weir| super::totals(control, "calls", "route", &json!({ "route": "ok" }))["ok"];
+    let first = told(&control);
+    control.kill();
+    repeat(&gateway.proxy(), "/ok", "", 300, 200);
+    let waiting =
+        || std::fs::read_dir(folder.path().join("edge/analytics/backlog")).map_or(0, Iterator::count);
+    until("batches wait on disk", || waiting() > 1);
+    // The gateway is killed, too; what waits is delivered by the next one.
+    gateway.kill();
+    let control = Weir::start(folder.path(), &control_flags);
+    let gateway = Weir::start(folder.path(), &flags);
+    until("what waited is delivered", || {
+        told(&control) == first + 300.0 && waiting() == 0
+    });
+    repeat(&gateway.proxy(), "/ok", "", 10, 200);
+    until("and what came after", || told(&control) == first + 310.0);
+}

@@ -6,11 +6,14 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use serde_json::{Value, json};
+use weir_analytics::aggregate::{Aggregator, Call};
 use weir_model::Model;
 use weir_plugin::{Exchange, Outcome, system_clock};
 use weir_snapshot::{Chain, CompileCache, PersistentState, Snapshot, compile, recompile};
+use weir_telemetry::calls::{CallRecord, CallRings};
 
 #[path = "../src/token.rs"]
 #[allow(dead_code, unused_imports, reason = "the program and its tests use all of it")]
@@ -331,4 +334,53 @@ fn pass(chain: &Chain, exchange: &mut Exchange) -> bool {
         }
     }
     true
+}
+
+/// Calls of one run of the two measurements below.
+const CALLS: u64 = 1_000;
+
+/// What analytics cost a call where it is served: a thousand records into the ring of a worker.
+#[divan::bench]
+fn analytics_on_the_path(bencher: Bencher<'_, '_>) {
+    let rings = CallRings::new(Arc::default());
+    let empty = || rings.drain(|record| drop(black_box(*record)));
+    bencher
+        .counter(ItemsCount::new(CALLS))
+        .with_inputs(empty)
+        .bench_local_values(|()| {
+            for number in 0..CALLS {
+                let record = CallRecord {
+                    ended_us: number,
+                    status: 200,
+                    route: Some(7),
+                    total_us: 900,
+                    ..CallRecord::default()
+                };
+                black_box(rings.push(black_box(&record)));
+            }
+        });
+}
+
+/// What they cost beside it: a thousand calls of a hundred routes and consumers are counted.
+#[divan::bench]
+fn analytics_aggregation(bencher: Bencher<'_, '_>) {
+    let mut aggregator = Aggregator::new("bench", "", 0);
+    let names: Vec<u32> = (0..100).map(|it| aggregator.name(&format!("name{it}"))).collect();
+    bencher.counter(ItemsCount::new(CALLS)).bench_local(|| {
+        for number in 0..CALLS {
+            let name = names[number as usize % names.len()];
+            aggregator.add(&Call {
+                minute: 1,
+                service: names[0],
+                route: name,
+                consumer: name,
+                upstream: names[1],
+                target: names[2],
+                status: 200,
+                total_us: 500 + (number * 37 % 4_000) as u32,
+                upstream_us: 400,
+                ..Call::default()
+            });
+        }
+    });
 }

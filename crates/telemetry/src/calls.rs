@@ -20,6 +20,9 @@ const SAMPLED_RECORDS: usize = 512;
 /// The longest path, request id, host and user agent that are kept, in bytes.
 const LENGTHS: [usize; 4] = [200, 72, 72, 96];
 
+/// Where the counts of calls are that are sampled always.
+const ALWAYS: usize = 31;
+
 /// Methods by the numbers of records; all others are the last one.
 pub const METHODS: [&str; 10] = [
     "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "CONNECT", "TRACE", "other",
@@ -174,21 +177,23 @@ impl<const LENGTH: usize> Ring<LENGTH> {
         }
     }
 
+    /// Writes a record. Says whether there was room.
     #[inline]
-    fn push(&self, words: &[u64; LENGTH]) {
+    fn push(&self, words: &[u64; LENGTH]) -> bool {
         let written = self.written.0.load(Ordering::Relaxed);
         // What the reader has read is no more read once it says so.
         let read = self.read.0.load(Ordering::Acquire);
         if written.wrapping_sub(read) >= self.records.len() as u64 {
             let dropped = self.dropped.load(Ordering::Relaxed);
             self.dropped.store(dropped + 1, Ordering::Relaxed);
-            return;
+            return false;
         }
         let slot = &self.records[written as usize % self.records.len()];
         for (place, word) in slot.iter().zip(words) {
             place.store(*word, Ordering::Relaxed);
         }
         self.written.0.store(written + 1, Ordering::Release);
+        true
     }
 
     fn drain(&self, mut each: impl FnMut(&[u64; LENGTH])) {
@@ -211,7 +216,7 @@ pub struct CallRings {
     sampled: Ring<SAMPLED_WORDS>,
     sampling: Arc<Sampling>,
     /// By reason of refusal, 0 for none: calls since the last one that was sampled. The writer's alone.
-    skipped: [AtomicU32; 32],
+    skipped: [AtomicU32; ALWAYS + 1],
 }
 
 /// How many calls the request log takes. The reader adjusts it.
@@ -253,17 +258,21 @@ impl CallRings {
     #[inline]
     pub fn push(&self, record: &CallRecord) -> Option<u32> {
         self.calls.push(&record.pack());
-        if record.status >= 500 || record.total_us > self.sampling.slow_us.load(Ordering::Relaxed) {
-            return Some(1);
-        }
-        let reason = record.refusal.map_or(0, |it| usize::from(it) + 1);
-        let skipped = &self.skipped[reason.min(self.skipped.len() - 1)];
-        let count = skipped.load(Ordering::Relaxed) + 1;
-        let one_in = self.sampling.one_in.load(Ordering::Relaxed);
-        let is_sampled = count >= one_in;
-        skipped.store(if is_sampled { 0 } else { count }, Ordering::Relaxed);
+        let reason = self.reason(record);
+        let count = self.skipped[reason].load(Ordering::Relaxed).saturating_add(1);
+        let is_sampled = reason == ALWAYS || count >= self.sampling.one_in.load(Ordering::Relaxed);
+        self.skipped[reason].store(if is_sampled { 0 } else { count }, Ordering::Relaxed);
         // As many as were skipped, and this one: right also when the share has just changed.
         is_sampled.then_some(count)
+    }
+
+    /// By what it is decided whether a call is sampled: [`ALWAYS`], or the reason why it was refused.
+    #[inline]
+    fn reason(&self, record: &CallRecord) -> usize {
+        if record.status >= 500 || record.total_us > self.sampling.slow_us.load(Ordering::Relaxed) {
+            return ALWAYS;
+        }
+        record.refusal.map_or(0, |it| usize::from(it) + 1).min(ALWAYS - 1)
     }
 
     /// Writes the texts of a sampled call.
@@ -283,7 +292,10 @@ impl CallRings {
         for (word, bytes) in words[WORDS + 1..].iter_mut().zip(bytes.as_chunks().0) {
             *word = u64::from_le_bytes(*bytes);
         }
-        self.sampled.push(&words);
+        if !self.sampled.push(&words) {
+            // The next one stands for these calls as well.
+            self.skipped[self.reason(record)].store(weight, Ordering::Relaxed);
+        }
     }
 
     /// Reads and removes what was written.
@@ -511,6 +523,37 @@ mod tests {
             }),
             None
         );
+    }
+
+    #[test]
+    fn calls_that_find_no_room_count_with_the_next_one() {
+        let rings = CallRings::new(Arc::default());
+        let (fine, failed) = (
+            CallRecord::default(),
+            CallRecord {
+                status: 502,
+                ..CallRecord::default()
+            },
+        );
+        let push = |record: &CallRecord| {
+            if let Some(weight) = rings.push(record) {
+                rings.push_sampled(record, weight, CallTexts::default());
+            }
+        };
+        let mut weights = [0_u64; 2];
+        for _ in 0..4 {
+            (0..SAMPLED_RECORDS).for_each(|_| push(&fine));
+            (0..300).for_each(|_| push(&failed));
+            rings.drain_sampled(|sampled| {
+                weights[usize::from(sampled.record.status == 502)] += u64::from(sampled.weight);
+            });
+        }
+        push(&fine);
+        push(&failed);
+        rings.drain_sampled(|sampled| {
+            weights[usize::from(sampled.record.status == 502)] += u64::from(sampled.weight);
+        });
+        assert_eq!(weights, [4 * SAMPLED_RECORDS as u64 + 1, 1_201]);
     }
 
     #[test]

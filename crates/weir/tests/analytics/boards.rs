@@ -34,186 +34,128 @@ fn percentile(metric: Metric, share: f64, by: &str) -> String {
 /// A panel: its title, its unit, and each query with its legend.
 type Panel = (&'static str, &'static str, Vec<(String, &'static str)>);
 
-fn panels() -> Vec<(&'static str, Vec<Panel>)> {
+/// The percentiles of a histogram.
+fn percentiles(metric: Metric) -> Vec<(String, &'static str)> {
+    let shares = [(0.5, "p50"), (0.95, "p95"), (0.99, "p99")];
+    shares
+        .map(|(share, name)| (percentile(metric, share, ""), name))
+        .into()
+}
+
+fn panels() -> [(&'static str, Vec<Panel>); 5] {
+    [
+        ("Traffic", traffic()),
+        ("Errors", errors()),
+        ("Latency", latency()),
+        ("Upstreams and connections", upstreams()),
+        ("Configuration", configuration()),
+    ]
+}
+
+fn traffic() -> Vec<Panel> {
     use Metric as M;
-    let failed = ROUTES.replace('}', ",class=\"5xx\"}");
-    let share = format!(
-        "{} / {}",
-        rate(M::RouteRequests, &failed, "service"),
-        rate(M::RouteRequests, ROUTES, "service")
+    let calls = rate(M::Requests, CHOSEN, "instance");
+    let routes = format!("topk(10, {})", rate(M::RouteRequests, ROUTES, "service, route"));
+    let codes = rate(M::RouteRequests, ROUTES, "code");
+    let (received, sent) = (rate(M::BytesIn, CHOSEN, ""), rate(M::BytesOut, CHOSEN, ""));
+    vec![
+        ("Calls", "reqps", vec![(calls, "{{instance}}")]),
+        ("Calls by route", "reqps", vec![(routes, "{{service}} {{route}}")]),
+        ("Calls by status", "reqps", vec![(codes, "{{code}}")]),
+        ("Bytes", "Bps", vec![(received, "received"), (sent, "sent")]),
+    ]
+}
+
+fn errors() -> Vec<Panel> {
+    use Metric as M;
+    let failed = rate(
+        M::RouteRequests,
+        &ROUTES.replace('}', ",class=\"5xx\"}"),
+        "service",
     );
-    let gauge = |metric: Metric| format!("sum({}{CHOSEN})", metric.name());
+    let share = format!("{failed} / {}", rate(M::RouteRequests, ROUTES, "service"));
+    let refused = rate(M::Refusals, CHOSEN, "reason");
+    let violations = rate(M::ProtocolErrors, CHOSEN, "kind");
+    let retries = rate(M::UpstreamRetries, CHOSEN, "instance");
     vec![
         (
-            "Traffic",
-            vec![
-                (
-                    "Calls",
-                    "reqps",
-                    vec![(rate(M::Requests, CHOSEN, "instance"), "{{instance}}")],
-                ),
-                (
-                    "Calls by route",
-                    "reqps",
-                    vec![(
-                        format!("topk(10, {})", rate(M::RouteRequests, ROUTES, "service, route")),
-                        "{{service}} {{route}}",
-                    )],
-                ),
-                (
-                    "Calls by status",
-                    "reqps",
-                    vec![(rate(M::RouteRequests, ROUTES, "code"), "{{code}}")],
-                ),
-                (
-                    "Bytes",
-                    "Bps",
-                    vec![
-                        (rate(M::BytesIn, CHOSEN, ""), "received"),
-                        (rate(M::BytesOut, CHOSEN, ""), "sent"),
-                    ],
-                ),
-            ],
+            "Share of 5xx by service",
+            "percentunit",
+            vec![(share, "{{service}}")],
+        ),
+        ("Refused calls by reason", "reqps", vec![(refused, "{{reason}}")]),
+        (
+            "Violations of the protocol",
+            "reqps",
+            vec![(violations, "{{kind}}")],
+        ),
+        ("Retries", "reqps", vec![(retries, "{{instance}}")]),
+    ]
+}
+
+fn latency() -> Vec<Panel> {
+    use Metric as M;
+    let routes = format!(
+        "topk(10, {})",
+        percentile(M::RequestDuration, 0.95, "service, route")
+    );
+    vec![
+        ("Time of calls", "s", percentiles(M::RequestDuration)),
+        ("Time of upstreams", "s", percentiles(M::UpstreamDuration)),
+        ("Time of the gateway", "s", percentiles(M::GatewayDuration)),
+        ("p95 by route", "s", vec![(routes, "{{service}} {{route}}")]),
+    ]
+}
+
+fn upstreams() -> Vec<Panel> {
+    use Metric as M;
+    let gauge = |metric: Metric| format!("sum({}{CHOSEN})", metric.name());
+    let out = format!("{}{CHOSEN} == 0", M::UpstreamTargetHealthy.name());
+    let (clients, servers) = (
+        gauge(M::ClientConnectionsActive),
+        gauge(M::UpstreamConnectionsActive),
+    );
+    let refused = rate(M::ClientConnectionsRefused, CHOSEN, "instance");
+    let reused = rate(M::UpstreamConnectionsReused, CHOSEN, "");
+    let opened = rate(M::UpstreamConnectionsOpened, CHOSEN, "");
+    let share = format!("{reused} / ({reused} + {opened})");
+    vec![
+        (
+            "Targets that get no calls",
+            "none",
+            vec![(out, "{{upstream}} {{address}}")],
         ),
         (
-            "Errors",
-            vec![
-                (
-                    "Share of 5xx by service",
-                    "percentunit",
-                    vec![(share, "{{service}}")],
-                ),
-                (
-                    "Refused calls by reason",
-                    "reqps",
-                    vec![(rate(M::Refusals, CHOSEN, "reason"), "{{reason}}")],
-                ),
-                (
-                    "Violations of the protocol",
-                    "reqps",
-                    vec![(rate(M::ProtocolErrors, CHOSEN, "kind"), "{{kind}}")],
-                ),
-                (
-                    "Retries",
-                    "reqps",
-                    vec![(rate(M::UpstreamRetries, CHOSEN, "instance"), "{{instance}}")],
-                ),
-            ],
+            "Open connections",
+            "none",
+            vec![(clients, "clients"), (servers, "upstreams")],
         ),
+        ("Clients turned away", "reqps", vec![(refused, "{{instance}}")]),
         (
-            "Latency",
-            vec![
-                (
-                    "Time of calls",
-                    "s",
-                    [(0.5, "p50"), (0.95, "p95"), (0.99, "p99")]
-                        .map(|(share, name)| (percentile(M::RequestDuration, share, ""), name))
-                        .into(),
-                ),
-                (
-                    "Time of upstreams",
-                    "s",
-                    [(0.5, "p50"), (0.95, "p95"), (0.99, "p99")]
-                        .map(|(share, name)| (percentile(M::UpstreamDuration, share, ""), name))
-                        .into(),
-                ),
-                (
-                    "Time of the gateway",
-                    "s",
-                    [(0.5, "p50"), (0.95, "p95"), (0.99, "p99")]
-                        .map(|(share, name)| (percentile(M::GatewayDuration, share, ""), name))
-                        .into(),
-                ),
-                (
-                    "p95 by route",
-                    "s",
-                    vec![(
-                        format!(
-                            "topk(10, {})",
-                            percentile(M::RequestDuration, 0.95, "service, route")
-                        ),
-                        "{{service}} {{route}}",
-                    )],
-                ),
-            ],
+            "Reused upstream connections",
+            "percentunit",
+            vec![(share, "share")],
         ),
+    ]
+}
+
+fn configuration() -> Vec<Panel> {
+    use Metric as M;
+    let left_out = format!("{}{CHOSEN}", M::ConfigDocumentsLeftOut.name());
+    let ends = format!("min({}{CHOSEN}) by (name)", M::CertificateExpires.name());
+    let reloads = format!(
+        "sum(increase({}{CHOSEN}[$__rate_interval])) by (result)",
+        M::ConfigReloads.name()
+    );
+    let dropped = rate(M::AnalyticsDropped, CHOSEN, "instance");
+    vec![
+        ("Documents left out", "none", vec![(left_out, "{{instance}}")]),
+        ("Certificates end in", "s", vec![(ends, "{{name}}")]),
+        ("Reloads", "none", vec![(reloads, "{{result}}")]),
         (
-            "Upstreams and connections",
-            vec![
-                (
-                    "Targets that get no calls",
-                    "none",
-                    vec![(
-                        format!("{}{CHOSEN} == 0", M::UpstreamTargetHealthy.name()),
-                        "{{upstream}} {{address}}",
-                    )],
-                ),
-                (
-                    "Open connections",
-                    "none",
-                    vec![
-                        (gauge(M::ClientConnectionsActive), "clients"),
-                        (gauge(M::UpstreamConnectionsActive), "upstreams"),
-                    ],
-                ),
-                (
-                    "Clients turned away",
-                    "reqps",
-                    vec![(
-                        rate(M::ClientConnectionsRefused, CHOSEN, "instance"),
-                        "{{instance}}",
-                    )],
-                ),
-                (
-                    "Reused upstream connections",
-                    "percentunit",
-                    vec![(
-                        format!(
-                            "{0} / ({0} + {1})",
-                            rate(M::UpstreamConnectionsReused, CHOSEN, ""),
-                            rate(M::UpstreamConnectionsOpened, CHOSEN, "")
-                        ),
-                        "share",
-                    )],
-                ),
-            ],
-        ),
-        (
-            "Configuration",
-            vec![
-                (
-                    "Documents left out",
-                    "none",
-                    vec![(
-                        format!("{}{CHOSEN}", M::ConfigDocumentsLeftOut.name()),
-                        "{{instance}}",
-                    )],
-                ),
-                (
-                    "Certificates end in",
-                    "s",
-                    vec![(
-                        format!("min({}{CHOSEN}) by (name)", M::CertificateExpires.name()),
-                        "{{name}}",
-                    )],
-                ),
-                (
-                    "Reloads",
-                    "none",
-                    vec![(
-                        format!(
-                            "sum(increase({}{CHOSEN}[$__rate_interval])) by (result)",
-                            M::ConfigReloads.name()
-                        ),
-                        "{{result}}",
-                    )],
-                ),
-                (
-                    "Analytics: calls not counted",
-                    "reqps",
-                    vec![(rate(M::AnalyticsDropped, CHOSEN, "instance"), "{{instance}}")],
-                ),
-            ],
+            "Analytics: calls not counted",
+            "reqps",
+            vec![(dropped, "{{instance}}")],
         ),
     ]
 }
@@ -265,21 +207,21 @@ fn board() -> String {
 /// A rule: its name, its expression, for how long, how much it matters, and what it says.
 type Rule = (&'static str, String, &'static str, &'static str, &'static str);
 
-fn rules() -> Vec<Rule> {
+/// The rate of a counter, by a label.
+fn rate_of(metric: Metric, labels: &str, by: &str) -> String {
+    format!("sum(rate({}{labels}[5m])) by ({by})", metric.name())
+}
+
+fn rules_of_calls() -> Vec<Rule> {
     use Metric as M;
-    let rate = |metric: Metric, labels: &str, by: &str| {
-        format!("sum(rate({}{labels}[5m])) by ({by})", metric.name())
-    };
-    let share = format!(
-        "{} / {} > 0.05 and {} > 0.1",
-        rate(M::RouteRequests, "{class=\"5xx\"}", "service"),
-        rate(M::RouteRequests, "", "service"),
-        rate(M::RouteRequests, "", "service")
-    );
+    let all = rate_of(M::RouteRequests, "", "service");
+    let failed = rate_of(M::RouteRequests, "{class=\"5xx\"}", "service");
+    let no_target = rate_of(M::Refusals, "{reason=\"no_target\"}", "instance");
+    let refused = rate_of(M::ClientConnectionsRefused, "", "instance");
     vec![
         (
             "WeirErrors",
-            share,
+            format!("{failed} / {all} > 0.05 and {all} > 0.1"),
             "5m",
             "critical",
             "More than 5 % of the calls of service {{ $labels.service }} fail.",
@@ -293,18 +235,24 @@ fn rules() -> Vec<Rule> {
         ),
         (
             "WeirNoTarget",
-            format!("{} > 0", rate(M::Refusals, "{reason=\"no_target\"}", "instance")),
+            format!("{no_target} > 0"),
             "5m",
             "critical",
             "Calls on {{ $labels.instance }} find no target.",
         ),
         (
             "WeirClientsTurnedAway",
-            format!("{} > 0", rate(M::ClientConnectionsRefused, "", "instance")),
+            format!("{refused} > 0"),
             "5m",
             "warning",
             "{{ $labels.instance }} turns clients away: raise --max-connections.",
         ),
+    ]
+}
+
+fn rules_of_the_configuration() -> Vec<Rule> {
+    use Metric as M;
+    vec![
         (
             "WeirCertificateEnds",
             format!("min({}) by (name) < 604800", M::CertificateExpires.name()),
@@ -333,6 +281,14 @@ fn rules() -> Vec<Rule> {
             "warning",
             "{{ $labels.instance }} does not reach its store or control plane.",
         ),
+    ]
+}
+
+fn rules_of_the_process() -> Vec<Rule> {
+    use Metric as M;
+    let logs = rate_of(M::AccessLogLines, "{result=\"dropped\"}", "instance");
+    let analytics = rate_of(M::AnalyticsDropped, "", "instance");
+    vec![
         (
             "WeirPanics",
             format!("increase({}[15m]) > 0", M::Panics.name()),
@@ -342,17 +298,14 @@ fn rules() -> Vec<Rule> {
         ),
         (
             "WeirLogsDropped",
-            format!(
-                "{} > 0",
-                rate(M::AccessLogLines, "{result=\"dropped\"}", "instance")
-            ),
+            format!("{logs} > 0"),
             "10m",
             "info",
             "{{ $labels.instance }} drops lines of its access log.",
         ),
         (
             "WeirAnalyticsDropped",
-            format!("{} > 0", rate(M::AnalyticsDropped, "", "instance")),
+            format!("{analytics} > 0"),
             "10m",
             "info",
             "{{ $labels.instance }} does not count all calls.",
@@ -371,7 +324,13 @@ fn rules_file() -> String {
     let mut text = String::from(
         "# Alerting rules for Prometheus. Made of the names of metrics by a test: see docs/analytics.md.\ngroups:\n  - name: weir\n    rules:\n",
     );
-    for (name, expr, hold, severity, summary) in rules() {
+    for (name, expr, hold, severity, summary) in [
+        rules_of_calls(),
+        rules_of_the_configuration(),
+        rules_of_the_process(),
+    ]
+    .concat()
+    {
         text.push_str(&format!(
             "      - alert: {name}\n        expr: '{expr}'\n        for: {hold}\n        labels: {{severity: {severity}}}\n        annotations:\n          summary: '{summary}'\n"
         ));

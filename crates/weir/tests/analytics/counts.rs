@@ -4,6 +4,71 @@ use super::{FLAGS, all_calls, configure, query, repeat, totals};
 use crate::support::{Call, Weir, until, upstream};
 use serde_json::{Value, json};
 
+/// What is asked of the mix of calls below: metric, dimension, filter, and the values.
+type Expected = (&'static str, &'static str, Value, &'static [(&'static str, f64)]);
+
+fn expected() -> Vec<Expected> {
+    let none = || json!({});
+    vec![
+        (
+            "calls",
+            "route",
+            none(),
+            &[
+                ("ok", 60_000.0),
+                ("teapot", 20_000.0),
+                ("keyed", 18_500.0),
+                ("_unmatched", 1_000.0),
+                ("list", 480.0),
+                ("broken", 20.0),
+            ],
+        ),
+        (
+            "calls",
+            "status",
+            none(),
+            &[
+                ("200", 77_480.0),
+                ("418", 20_000.0),
+                ("401", 1_500.0),
+                ("404", 1_000.0),
+                ("502", 20.0),
+            ],
+        ),
+        (
+            "calls",
+            "consumer",
+            json!({ "service": "own" }),
+            &[("", 81_520.0), ("alice", 9_000.0), ("bob", 8_000.0)],
+        ),
+        ("refused", "service", json!({ "class": "5xx" }), &[("own", 20.0)]),
+        (
+            "calls",
+            "plugin",
+            json!({ "refusal": "unauthenticated" }),
+            &[("key-auth", 1_500.0)],
+        ),
+        (
+            "calls",
+            "refusal",
+            none(),
+            &[
+                ("unauthenticated", 1_500.0),
+                ("no_route", 1_000.0),
+                ("upstream_connect", 20.0),
+            ],
+        ),
+        ("calls", "method", none(), &[("GET", 100_000.0)]),
+        ("calls", "protocol", none(), &[("http/1.1", 100_000.0)]),
+        (
+            "unique_callers",
+            "service",
+            json!({ "service": "shop" }),
+            &[("shop", 1.0)],
+        ),
+    ]
+}
+
 #[test]
 fn counts_are_exact() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -24,72 +89,18 @@ fn counts_are_exact() {
         repeat(&weir.proxy(), path, header, count, status);
     }
     until("all calls are counted", || all_calls(&weir) == 100_000.0);
-    let of = |pairs: &[(&str, f64)]| pairs.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect();
-    let none = json!({});
-    for (metric, dimension, filter, expected) in [
-        (
-            "calls",
-            "route",
-            &none,
-            &[
-                ("ok", 60_000.0),
-                ("teapot", 20_000.0),
-                ("keyed", 18_500.0),
-                ("_unmatched", 1_000.0),
-                ("list", 480.0),
-                ("broken", 20.0),
-            ][..],
-        ),
-        (
-            "calls",
-            "status",
-            &none,
-            &[
-                ("200", 77_480.0),
-                ("418", 20_000.0),
-                ("401", 1_500.0),
-                ("404", 1_000.0),
-                ("502", 20.0),
-            ],
-        ),
-        (
-            "calls",
-            "consumer",
-            &json!({ "service": "own" }),
-            &[("", 81_520.0), ("alice", 9_000.0), ("bob", 8_000.0)],
-        ),
-        ("refused", "service", &json!({ "class": "5xx" }), &[("own", 20.0)]),
-        (
-            "calls",
-            "plugin",
-            &json!({ "refusal": "unauthenticated" }),
-            &[("key-auth", 1_500.0)],
-        ),
-        (
-            "calls",
-            "refusal",
-            &none,
-            &[
-                ("unauthenticated", 1_500.0),
-                ("no_route", 1_000.0),
-                ("upstream_connect", 20.0),
-            ],
-        ),
-        ("calls", "method", &none, &[("GET", 100_000.0)]),
-        ("calls", "protocol", &none, &[("http/1.1", 100_000.0)]),
-        (
-            "unique_callers",
-            "service",
-            &json!({ "service": "shop" }),
-            &[("shop", 1.0)],
-        ),
-    ] {
+    for (metric, dimension, filter, expected) in expected() {
+        let expected = expected
+            .iter()
+            .map(|(name, n)| ((*name).to_owned(), *n))
+            .collect();
         assert_eq!(
-            totals(&weir, metric, dimension, filter),
-            of(expected),
+            totals(&weir, metric, dimension, &filter),
+            expected,
             "{metric} by {dimension}"
         );
     }
+    let none = json!({});
     let shares = totals(&weir, "share_4xx", "service", &json!({ "service": "own" }));
     assert!((shares["own"] - 21_500.0 / 98_520.0).abs() < 1e-9, "{shares:?}");
     let estimated = totals(&weir, "calls", "agent", &none);

@@ -44,7 +44,9 @@ struct Sampler {
     since: Instant,
     calls: u64,
     one_in: u32,
+    /// Times of the present minute.
     times: Sketch,
+    minute: u64,
     slow_us: u32,
 }
 
@@ -72,6 +74,7 @@ impl Collector {
                 calls: 0,
                 one_in: 1,
                 times: Sketch::default(),
+                minute: 0,
                 slow_us: u32::MAX,
             },
         }
@@ -146,10 +149,12 @@ impl Collector {
         let sampler = &mut self.sampler;
         let rate = (sampler.calls as f64 / elapsed.as_secs_f64()) as u64;
         sampler.one_in = (rate / ALL_BELOW).clamp(1, RAREST) as u32;
-        if sampler.times.count() >= ENOUGH && unix().as_secs() / 60 != self.minute {
-            let slow = sampler.times.percentile(0.99).unwrap_or(u64::MAX);
-            sampler.slow_us = u32::try_from(slow).unwrap_or(u32::MAX);
-            sampler.times = Sketch::default();
+        let minute = unix().as_secs() / 60;
+        if minute != sampler.minute {
+            let times = std::mem::take(&mut sampler.times);
+            let slow = times.percentile(0.99).filter(|_| times.count() >= ENOUGH);
+            sampler.slow_us = slow.and_then(|us| us.try_into().ok()).unwrap_or(u32::MAX);
+            sampler.minute = minute;
         }
         (sampler.since, sampler.calls) = (Instant::now(), 0);
         self.calls.sampling().set(sampler.one_in, sampler.slow_us);

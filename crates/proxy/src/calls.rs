@@ -1,31 +1,27 @@
-//! Handing finished calls to analytics, where they are on: a record of numbers into the worker's ring, at the end of a
-//! call. Names stand in the snapshots, which whoever reads the rings is given.
+//! The rings of finished calls, where analytics are on: each worker has its own, and writes a record of numbers at the
+//! end of a call. Names stand in the snapshots, which the reader of the rings is given.
 
-use crate::gateway::PublishedSnapshot;
-use crate::serve::RequestContext;
-use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use weir_telemetry::calls::{CallRecord, CallRings, CallTexts, Sampling, method_number, protocol_number};
+use weir_telemetry::calls::{CallRings, Sampling};
 
-/// The rings of all workers, and what their numbers mean.
-pub struct Calls {
+/// The rings of all workers, and the snapshots that tell what their numbers mean.
+pub struct Calls<S> {
     /// Records tell the time since then.
     started: Instant,
     /// The names of plugins, in order.
     plugins: Box<[&'static str]>,
     sampling: Arc<Sampling>,
-    state: Mutex<State>,
+    state: Mutex<State<S>>,
 }
 
-#[derive(Default)]
-struct State {
+struct State<S> {
     rings: Vec<Arc<CallRings>>,
     /// Snapshots that were published and not handed over yet.
-    published: Vec<Arc<PublishedSnapshot>>,
+    published: Vec<Arc<S>>,
 }
 
-impl Calls {
+impl<S> Calls<S> {
     /// Rings for a gateway whose plugins have these names.
     pub fn new(plugins: impl IntoIterator<Item = &'static str>) -> Self {
         let mut plugins: Vec<&'static str> = plugins.into_iter().collect();
@@ -34,11 +30,14 @@ impl Calls {
             started: Instant::now(),
             plugins: plugins.into(),
             sampling: Arc::default(),
-            state: Mutex::default(),
+            state: Mutex::new(State {
+                rings: Vec::new(),
+                published: Vec::new(),
+            }),
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, State<S>> {
         // Every change leaves it whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -51,7 +50,7 @@ impl Calls {
     }
 
     /// Notes a snapshot before any call is served by it.
-    pub(crate) fn note_published(&self, published: &Arc<PublishedSnapshot>) {
+    pub(crate) fn note_published(&self, published: &Arc<S>) {
         self.state().published.push(Arc::clone(published));
     }
 
@@ -61,7 +60,7 @@ impl Calls {
     }
 
     /// Snapshots that were published since the last time.
-    pub fn take_published(&self) -> Vec<Arc<PublishedSnapshot>> {
+    pub fn take_published(&self) -> Vec<Arc<S>> {
         std::mem::take(&mut self.state().published)
     }
 
@@ -82,66 +81,36 @@ impl Calls {
 }
 
 /// The rings of a worker, and what it shares with the others.
-pub struct WorkerCalls {
+pub struct WorkerCalls<S> {
     rings: Arc<CallRings>,
-    shared: Arc<Calls>,
+    shared: Arc<Calls<S>>,
 }
 
-impl WorkerCalls {
+impl<S> WorkerCalls<S> {
     /// Rings for one more worker.
-    pub fn new(shared: &Arc<Calls>) -> Self {
+    pub fn new(shared: &Arc<Calls<S>>) -> Self {
         Self {
             rings: shared.worker(),
             shared: Arc::clone(shared),
         }
     }
-}
 
-impl RequestContext<'_> {
-    /// Hands the finished call over.
-    pub(crate) fn note_call(
-        &self,
-        calls: &WorkerCalls,
-        route: Option<usize>,
-        (status, ended, total): (u16, Instant, Duration),
-    ) {
-        let microseconds = |time: Duration| u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
-        let (report, request) = (&self.report, &self.exchange.request);
-        let plugins = &calls.shared.plugins;
-        let plugin = report
-            .refused_by
-            .and_then(|name| plugins.binary_search(&name).ok());
-        let identity = self.exchange.identity.as_ref();
-        let record = CallRecord {
-            ended_us: ended.saturating_duration_since(calls.shared.started).as_micros() as u64,
-            generation: self.serving.published.generation as u32,
-            route: route.map(|route| route as u32),
-            consumer: identity.map(|identity| identity.consumer.index),
-            target: report.target.map(|(upstream, target)| (upstream, target as u16)),
-            status,
-            refusal: report.refusal.map(|reason| reason as u8),
-            plugin: plugin.map(|place| place as u16),
-            method: method_number(&request.method),
-            protocol: protocol_number(request.version),
-            is_aborted: report.aborted,
-            retries: report.retries.min(255) as u8,
-            total_us: microseconds(total),
-            upstream_us: report.upstream_time.map_or(0, |time| microseconds(time).max(1)),
-            bytes_in: report.bytes_in,
-            bytes_out: report.bytes_out,
-            address: match request.client {
-                IpAddr::V4(address) => 0xffff << 32 | u64::from(address.to_bits()),
-                IpAddr::V6(address) => (address.to_bits() >> 64) as u64,
-            },
-        };
-        if let Some(weight) = calls.rings.push(&record) {
-            let texts = CallTexts {
-                path: &request.raw_path,
-                request_id: self.exchange.request_id().as_bytes(),
-                host: &request.host,
-                agent: request.headers.get(b"user-agent").unwrap_or_default(),
-            };
-            calls.rings.push_sampled(&record, weight, texts);
-        }
+    /// The rings.
+    #[inline]
+    pub fn rings(&self) -> &CallRings {
+        &self.rings
+    }
+
+    /// A time as records tell it, in microseconds.
+    #[inline]
+    pub fn time(&self, at: Instant) -> u64 {
+        at.saturating_duration_since(self.shared.started).as_micros() as u64
+    }
+
+    /// The number of a plugin.
+    #[inline]
+    pub fn plugin(&self, name: &str) -> Option<u16> {
+        let place = self.shared.plugins.binary_search(&name).ok()?;
+        u16::try_from(place).ok()
     }
 }

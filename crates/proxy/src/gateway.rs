@@ -72,7 +72,7 @@ pub struct GatewayOptions {
     /// healthy and its checks say nothing else; zero: until somebody says that it is healthy.
     pub passive_ejection: Duration,
     /// Where finished calls are handed over for analytics; `None`: they are off.
-    pub calls: Option<Arc<Calls>>,
+    pub calls: Option<Arc<Calls<PublishedSnapshot>>>,
 }
 
 /// A snapshot as it was published.
@@ -103,7 +103,7 @@ pub struct Shared {
     /// How it stands with servers that hold counts.
     pub redis: Arc<RedisStats>,
     pub log_out: LogSinks,
-    pub calls: Option<Arc<Calls>>,
+    pub calls: Option<Arc<Calls<PublishedSnapshot>>>,
 }
 
 /// The addresses that a gateway is bound to.

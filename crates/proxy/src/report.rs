@@ -1,10 +1,13 @@
 //! What is told of a finished call: to metrics, and to the access log where there is one.
 
+use crate::calls::WorkerCalls;
+use crate::gateway::PublishedSnapshot;
 use crate::serve::RequestContext;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use weir_plugin::{CallRecord, FailedTry};
 use weir_telemetry::access_log::AccessEntry;
+use weir_telemetry::calls::{CallRecord as NumberedCall, CallTexts, method_number, protocol_number};
 use weir_telemetry::metrics::{Observation, ProtocolError, Refusal, SeriesId};
 
 /// What metrics and the access log tell of a call.
@@ -75,6 +78,49 @@ impl RequestContext<'_> {
         }
         if self.worker.access_log.is_some() {
             self.log(route, status, total);
+        }
+    }
+
+    /// Hands the finished call over.
+    fn note_call(
+        &self,
+        calls: &WorkerCalls<PublishedSnapshot>,
+        route: Option<usize>,
+        (status, ended, total): (u16, Instant, Duration),
+    ) {
+        let microseconds = |time: Duration| u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
+        let (report, request) = (&self.report, &self.exchange.request);
+        let identity = self.exchange.identity.as_ref();
+        let record = NumberedCall {
+            ended_us: calls.time(ended),
+            generation: self.serving.published.generation as u32,
+            route: route.map(|route| route as u32),
+            consumer: identity.map(|identity| identity.consumer.index),
+            target: report.target.map(|(upstream, target)| (upstream, target as u16)),
+            status,
+            refusal: report.refusal.map(|reason| reason as u8),
+            plugin: report.refused_by.and_then(|name| calls.plugin(name)),
+            method: method_number(&request.method),
+            protocol: protocol_number(request.version),
+            is_aborted: report.aborted,
+            retries: report.retries.min(255) as u8,
+            total_us: microseconds(total),
+            upstream_us: report.upstream_time.map_or(0, |time| microseconds(time).max(1)),
+            bytes_in: report.bytes_in,
+            bytes_out: report.bytes_out,
+            address: match request.client {
+                IpAddr::V4(address) => 0xffff << 32 | u64::from(address.to_bits()),
+                IpAddr::V6(address) => (address.to_bits() >> 64) as u64,
+            },
+        };
+        if let Some(weight) = calls.rings().push(&record) {
+            let texts = CallTexts {
+                path: &request.raw_path,
+                request_id: self.exchange.request_id().as_bytes(),
+                host: &request.host,
+                agent: request.headers.get(b"user-agent").unwrap_or_default(),
+            };
+            calls.rings().push_sampled(&record, weight, texts);
         }
     }
 

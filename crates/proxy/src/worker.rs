@@ -52,7 +52,7 @@ pub struct Worker {
     pub metrics: Arc<WorkerMetrics>,
     pub access_log: Option<RefCell<AccessLogHandle>>,
     /// Where analytics are on: who is told of finished calls.
-    pub calls: Option<WorkerCalls>,
+    pub calls: Option<WorkerCalls<PublishedSnapshot>>,
     serving: RefCell<Rc<WorkerSnapshot>>,
     /// Lent to calls as pointers, and not copied there and back.
     exchanges: ObjectPool<Box<Exchange>>,

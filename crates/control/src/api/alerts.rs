@@ -5,7 +5,7 @@ use super::analytics::{failed, read, wrong};
 use super::problem::Problem;
 use super::shapes::List;
 use super::writing::tried;
-use super::{analytics, is_dry_run};
+use super::is_dry_run;
 use crate::analytics::Kept;
 use crate::analytics::alerting::RULES;
 use axum::Json;
@@ -80,7 +80,7 @@ pub async fn create(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let mut rule: Rule = analytics::read(&body)?;
+    let mut rule = rule_of(&body)?;
     if rule.id.is_empty() {
         rule.id = id_of(&rule.name);
     }
@@ -95,9 +95,18 @@ pub async fn replace(
 ) -> Result<Response, Problem> {
     let rule = Rule {
         id,
-        ..read::<Rule>(&body)?
+        ..rule_of(&body)?
     };
     write(&api, rule, false, &headers).await
+}
+
+/// The rule in a body. How it stands, which answers have beside it, may stand in there and is passed over.
+fn rule_of(body: &[u8]) -> Result<Rule, Problem> {
+    let mut rule: serde_json::Value = read(body)?;
+    if let Some(fields) = rule.as_object_mut() {
+        fields.remove("alerts");
+    }
+    serde_json::from_value(rule).map_err(|error| Problem::bad(format!("the alert rule is not understood: {error}")))
 }
 
 /// An id of a name: small letters, digits and dashes.

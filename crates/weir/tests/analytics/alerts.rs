@@ -100,7 +100,7 @@ fn an_alert_fires_once_and_ends() {
     let weir = Weir::start(folder.path(), &FLAGS);
     let rules = |method: &str| Call::new(method, &weir.console(), "/api/v1/alerts/too-many-errors");
     assert_eq!(rules("GET").make().expect(200).json()["threshold"], 0.5);
-    let mut edited = rule.clone();
+    let mut edited = rules("GET").make().expect(200).json();
     edited["threshold"] = json!(0.9);
     rules("PUT").body(&edited.to_string()).make().expect(200);
     rules("DELETE").make().expect(204);

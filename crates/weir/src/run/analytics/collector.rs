@@ -11,7 +11,7 @@ use weir_analytics::calls::CallLine;
 use weir_analytics::clients::{agent_family, network};
 use weir_analytics::sketch::Sketch;
 use weir_control::analytics::{Analytics, Delivery};
-use weir_proxy::Calls;
+use weir_proxy::{Calls, PublishedSnapshot};
 use weir_telemetry::calls::{AnalyticsStats, CallRecord, SampledRecord};
 
 /// How often rings are emptied.
@@ -26,7 +26,7 @@ const ENOUGH: u64 = 1_000;
 
 /// What the thread has.
 pub struct Collector {
-    calls: Arc<Calls>,
+    calls: Arc<Calls<PublishedSnapshot>>,
     aggregator: Aggregator,
     tables: Tables,
     delivery: Delivery,
@@ -52,7 +52,7 @@ struct Sampler {
 
 impl Collector {
     pub fn new(
-        calls: Arc<Calls>,
+        calls: Arc<Calls<PublishedSnapshot>>,
         aggregator: Aggregator,
         (delivery, kept): (Delivery, Option<Analytics>),
         stats: Arc<AnalyticsStats>,

@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_analytics::aggregate::Aggregator;
 use weir_control::analytics::{Analytics, Backlog, Delivery, Place};
-use weir_proxy::Calls;
+use weir_proxy::{Calls, PublishedSnapshot};
 use weir_telemetry::calls::AnalyticsStats;
 use weir_telemetry::metrics;
 
@@ -26,7 +26,7 @@ const DELIVERY_PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Default)]
 pub struct Setup {
     /// Where workers write; `None`: calls are not counted.
-    pub calls: Option<Arc<Calls>>,
+    pub calls: Option<Arc<Calls<PublishedSnapshot>>>,
     /// What is kept here.
     pub kept: Option<Analytics>,
     /// To whom counts are delivered.

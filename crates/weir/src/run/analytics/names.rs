@@ -80,7 +80,12 @@ impl Tables {
     }
 
     /// The names of a call.
-    pub fn names(&mut self, calls: &Calls, record: &CallRecord, to: &mut Aggregator) -> Names {
+    pub fn names(
+        &mut self,
+        calls: &Calls<PublishedSnapshot>,
+        record: &CallRecord,
+        to: &mut Aggregator,
+    ) -> Names {
         let mut fixed = |kind: u8, number: u16, name: &'static str| {
             *self.fixed.entry((kind, number)).or_insert_with(|| to.name(name))
         };

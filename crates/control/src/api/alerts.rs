@@ -2,10 +2,10 @@
 
 use super::Api;
 use super::analytics::{failed, read, wrong};
+use super::is_dry_run;
 use super::problem::Problem;
 use super::shapes::List;
 use super::writing::tried;
-use super::is_dry_run;
 use crate::analytics::Kept;
 use crate::analytics::alerting::RULES;
 use axum::Json;
@@ -106,7 +106,8 @@ fn rule_of(body: &[u8]) -> Result<Rule, Problem> {
     if let Some(fields) = rule.as_object_mut() {
         fields.remove("alerts");
     }
-    serde_json::from_value(rule).map_err(|error| Problem::bad(format!("the alert rule is not understood: {error}")))
+    serde_json::from_value(rule)
+        .map_err(|error| Problem::bad(format!("the alert rule is not understood: {error}")))
 }
 
 /// An id of a name: small letters, digits and dashes.

@@ -10,7 +10,7 @@ CLIENT_ARGS ?=
 # What `make deps` installs for: build, test, clients, bench, fuzz, dist.
 FOR ?= build test
 
-.PHONY: help deps run console test test-clients test-websockets check check-minimum audit bench bench-micro fuzz dist release
+.PHONY: help deps run console test test-clients test-websockets check check-minimum audit bench bench-micro fuzz dist release generate
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -23,9 +23,7 @@ run: ## Build Weir quickly, start it with the quickstart configuration and a dem
 	$(CARGO) build --profile quick --locked -p weir --bin weir --example demo_upstream
 	@scripts/quickstart target/quick
 
-console: ## Build the console's pages into crates/console/assets (needs Node 20.19 or newer, and npm)
-	@scripts/deps check console
-	cd console && npm ci --no-fund --no-audit && npm run build
+console: ## Build the console's pages into crates/console/assets (needs Node 20.19 or newer, and npm) @scripts/deps check console cd console && npm ci --no-fund --no-audit && npm run build generate: Write everything that is made of sources: lists tables of plugins, fields, JSON Schema UPDATE_GOLDEN=1 $(CARGO) test -q -p weir-tidy plugin_lists UPDATE_GOLDEN=1 $(CARGO) test -q -p weir-native --test schema UPDATE_GOLDEN=1 $(CARGO) test -q -p weir --bins
 
 test: ## Run every test: unit, protocol, recorded answers of Kong and APISIX
 	@scripts/deps check build test

@@ -2,8 +2,7 @@
 
 The comparing itself is the runner's that lies with the cases (`kong/run_cases.py`,
 `apisix/run_cases.py`); here its fixed ports are replaced by those of a lane. What stands at the
-top of each door (TOPICS, BUILT) is what the summary `--supported` counts: edit it when Weir gains
-a plugin.
+top of each door (TOPICS, and BUILT, read from docs/compatibility.md) is what the summary `--supported` counts.
 """
 
 from __future__ import annotations
@@ -23,6 +22,13 @@ from lane import NOT_AVAILABLE, Lane, listening, port_of
 HERE = Path(__file__).resolve().parent
 ANSWER_TIMEOUT_S = 10.0
 UPSTREAMS = 3
+
+
+def _served(column: int) -> frozenset[str]:
+    """The names of the plugins that Weir serves, from the generated table: column 2 is Kong's, 3 APISIX's."""
+    text = (HERE.parent.parent / "docs" / "compatibility.md").read_text(encoding="utf-8")
+    table = text.split("| in Weir's catalogue | Kong | APISIX |\n|---|---|---|\n")[1].split("\n\n")[0]
+    return frozenset(name for row in table.splitlines() for name in re.findall(r"`([^`]+)`", row.split("|")[column]))
 
 
 @dataclass
@@ -100,8 +106,7 @@ class Kong(Door):
     TOPICS = ("routing-.*|router-traditional|path-handling|key-auth|jwt|rate-limiting|cors|request-termination"
               "|correlation-id|plugin-scope|proxy-headers|errors|entities|defaults|invalid|accepted|upstreams|protocols"
               "|proxy-cache|redirect|request-transformer|response-transformer")
-    BUILT = frozenset("rate-limiting key-auth jwt cors request-termination correlation-id proxy-cache redirect"
-                      " request-transformer response-transformer".split())
+    BUILT = _served(2)
     # The plugins of the original that recorded cases use.
     CATALOGUE = BUILT | frozenset(
         """acl acme ai-prompt-decorator ai-prompt-guard ai-prompt-template azure-functions basic-auth bot-detection
@@ -164,10 +169,7 @@ class Apisix(Door):
               "|standalone-format|errors|lenient|invalid|upstream-.*|key-auth|jwt-auth|limit-count|cors|request-id"
               "|body-transformer|combinations|echo|error-page|fault-injection|graphql-plugins|gzip|mocking|proxy-cache"
               "|proxy-control|proxy-mirror|proxy-rewrite|redirect|response-rewrite|traffic-label|traffic-split")
-    BUILT = frozenset("limit-count key-auth jwt-auth cors request-id proxy-rewrite response-rewrite"
-                      " body-transformer degraphql echo error-page fault-injection graphql-limit-count"
-                      " graphql-proxy-cache gzip mocking proxy-cache proxy-control proxy-mirror redirect"
-                      " traffic-label traffic-split".split())
+    BUILT = _served(3)
     # The plugins of the original that recorded cases use.
     CATALOGUE = BUILT | frozenset(
         """acl api-breaker attach-consumer-label basic-auth body-transformer client-control consumer-restriction csrf

@@ -3,6 +3,7 @@
 //!
 //! **What it is not**: it reads no store, opens no socket and knows no dialect.
 
+// The modules of this folder; `UPDATE_GOLDEN=1 cargo test -p weir-tidy plugin_lists` adds new ones.
 pub mod circuit_breaker;
 pub mod concurrency_limit;
 pub mod cors;
@@ -10,6 +11,7 @@ pub mod fault_injection;
 pub mod graphql_limit;
 pub mod ip_restriction;
 pub mod mirror;
+mod networks;
 pub mod rate_key;
 pub mod rate_limit;
 pub mod real_ip;
@@ -25,8 +27,7 @@ pub mod traffic_label;
 pub mod traffic_split;
 pub mod uri_restriction;
 pub mod user_agent_restriction;
-pub mod workflow;
-
-mod networks;
 mod weighted_rules;
 mod weights;
+pub mod workflow;
+// End of the modules.

@@ -2,10 +2,14 @@
 //!
 //! **What it is not**: it reads no store, opens no socket and knows no dialect.
 
+// The modules of this folder; `UPDATE_GOLDEN=1 cargo test -p weir-tidy plugin_lists` adds new ones.
 pub mod body_transform;
+mod buffered_body;
 pub mod compression;
 pub mod degraphql;
 pub mod error_page;
+mod grpc_frames;
+mod grpc_status;
 pub mod grpc_transcode;
 pub mod grpc_web;
 pub mod mocking;
@@ -14,7 +18,4 @@ pub mod redirect;
 pub mod request_id;
 pub mod request_rewrite;
 pub mod response_rewrite;
-
-mod buffered_body;
-mod grpc_frames;
-mod grpc_status;
+// End of the modules.

@@ -3,6 +3,7 @@
 //! A plugin that Weir has is a [`Mapping`]: its name, place and shape in APISIX and a translation of its
 //! configuration. One file each; no algorithm stands here, only spellings.
 
+// The modules of this folder; `UPDATE_GOLDEN=1 cargo test -p weir-tidy plugin_lists` adds new ones.
 mod acl;
 mod api_breaker;
 mod attach_consumer_label;
@@ -58,6 +59,7 @@ mod unserved;
 mod uri_blocker;
 mod workflow;
 mod zipkin;
+// End of the modules.
 
 pub use catalogue::{is_known, mapping, spellings};
 pub use check::{Checker, PluginLocation};

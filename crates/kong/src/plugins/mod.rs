@@ -2,6 +2,7 @@
 //!
 //! One file a plugin. A plugin's algorithm is in the catalogue; here is only how Kong spells it.
 
+// The modules of this folder; `UPDATE_GOLDEN=1 cargo test -p weir-tidy plugin_lists` adds new ones.
 mod acl;
 pub mod acme;
 mod basic_auth;
@@ -41,6 +42,7 @@ mod tracing;
 mod udp_log;
 pub mod unserved;
 mod zipkin;
+// End of the modules.
 
 use crate::schema::{EntityCheck, Record};
 pub use acl::GROUPS;
@@ -123,38 +125,38 @@ pub fn all() -> impl Iterator<Item = &'static Definition> {
 
 /// All plugins that are served.
 pub static DEFINITIONS: &[Definition] = &[
-    acme::DEFINITION,
     acl::DEFINITION,
-    ip_restriction::DEFINITION,
-    bot_detection::DEFINITION,
+    acme::DEFINITION,
     basic_auth::DEFINITION,
-    hmac_auth::DEFINITION,
-    request_size_limiting::DEFINITION,
-    standard_webhooks::DEFINITION,
-    response_ratelimiting::DEFINITION,
+    bot_detection::DEFINITION,
     correlation_id::DEFINITION,
     cors::DEFINITION,
-    jwt::DEFINITION,
-    key_auth::DEFINITION,
-    rate_limiting::DEFINITION,
-    proxy_cache::DEFINITION,
-    redirect::DEFINITION,
-    request_transformer::DEFINITION,
-    response_transformer::DEFINITION,
-    request_termination::DEFINITION,
+    datadog::DEFINITION,
+    file_log::DEFINITION,
     grpc_gateway::DEFINITION,
     grpc_web::DEFINITION,
+    hmac_auth::DEFINITION,
     http_log::DEFINITION,
-    statsd::DEFINITION,
-    datadog::DEFINITION,
+    ip_restriction::DEFINITION,
+    jwt::DEFINITION,
+    key_auth::DEFINITION,
     loggly::DEFINITION,
-    file_log::DEFINITION,
-    udp_log::DEFINITION,
     opentelemetry::DEFINITION,
-    zipkin::DEFINITION,
     prometheus::DEFINITION,
-    tcp_log::DEFINITION,
+    proxy_cache::DEFINITION,
+    rate_limiting::DEFINITION,
+    redirect::DEFINITION,
+    request_size_limiting::DEFINITION,
+    request_termination::DEFINITION,
+    request_transformer::DEFINITION,
+    response_ratelimiting::DEFINITION,
+    response_transformer::DEFINITION,
+    standard_webhooks::DEFINITION,
+    statsd::DEFINITION,
     syslog::DEFINITION,
+    tcp_log::DEFINITION,
+    udp_log::DEFINITION,
+    zipkin::DEFINITION,
 ];
 
 /// Plugins of the original that Weir does not have yet.

@@ -165,7 +165,7 @@ fn a_reply_has_one_content_type() {
 fn what_one_table_settles_the_next_one_does_not_see() {
     let upstream = Upstream::bind();
     let changes = json!({
-        "route_tables": [{"dialect": "apisix", "forwarded_from": []}],
+        "dialect_settings": [{"dialect": "apisix", "forwarded_from": []}],
         "routes": [
             {
                 "name": "of another dialect",

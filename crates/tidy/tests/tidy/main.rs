@@ -9,6 +9,7 @@ mod cycles;
 mod docs;
 mod examples;
 mod layers;
+mod plugins;
 mod repository;
 mod secrets;
 mod source;

@@ -29,7 +29,7 @@ pub struct DialectSettings {
     /// Request headers whose names have other characters than letters, digits, `-` and `_` are dropped (as by NGINX).
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub plain_header_names: bool,
-    /// Put behind `Content-Type` of textual responses that name no charset, whoever made them.
+    /// Put behind `Content-Type` of textual responses that name no charset, of the gateway and of upstreams alike.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub charset: Option<DefaultCharset>,
 }

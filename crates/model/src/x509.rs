@@ -1,5 +1,5 @@
 //! What is read of certificates and keys before they are kept or served: whether they are any, belong together, and
-//! how long they are good. Whether anybody should trust them is not asked, and the clock is somebody else's.
+//! how long they are good. Trust is not checked, and the time is an argument.
 //!
 //! Nothing is taken for granted: what is cut off or has a wrong length is no certificate.
 

@@ -109,7 +109,7 @@ pub(crate) fn closest<'n>(name: &str, expected: &[&'n str]) -> Option<&'n str> {
 
 /// Edits between two names: a character put in, left out, changed, or swapped with its neighbour.
 fn distance(left: &str, right: &str) -> usize {
-    /// Longer names are not compared: nobody mistypes them by a slip.
+    /// Longer names are not compared: they are not typing errors.
     const MAX_LENGTH: usize = 64;
     let (left, right) = (left.as_bytes(), right.as_bytes());
     if left.len().max(right.len()) > MAX_LENGTH {

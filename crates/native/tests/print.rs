@@ -159,7 +159,7 @@ fn step() -> impl Strategy<Value = ChainStep> {
     (option::of(plugin), vec(name(), 0..2), any::<bool>(), -2..2_i32).prop_map(
         |(plugin, overrides, response_only, response_order)| ChainStep {
             consumer_overrides: match plugin {
-                // A step with neither would run nothing for nobody.
+                // A step with neither would never run anything.
                 None if overrides.is_empty() => vec!["table".to_owned()],
                 _ => overrides,
             },

@@ -16,7 +16,7 @@ fn the_checked_in_schema_is_up_to_date() {
     let checked_in = std::fs::read_to_string(PATH).unwrap_or_default();
     assert!(
         checked_in == text,
-        "docs/schema/weir.schema.json has drifted from the types; write it anew with \
+        "docs/schema/weir.schema.json has drifted from the types; write it again with \
          `UPDATE_GOLDEN=1 cargo test -p weir-native schema` and check it in"
     );
 }

@@ -1,4 +1,4 @@
-//! Side calls: messages that the engine sends beside a call, whose answers nobody awaits.
+//! Side calls: messages that the engine sends beside a call, whose responses are not awaited.
 
 use std::time::Duration;
 

@@ -38,7 +38,7 @@ pub trait BodyFilter {
     }
 }
 
-/// The filters of one response's body, each working on what the one before it lets pass. Without any, nothing is
+/// The filters of one response's body, each working on the output of the one before it. Without any, nothing is
 /// allocated and nothing is done.
 #[derive(Default)]
 pub struct BodyFilters {
@@ -64,7 +64,7 @@ impl BodyFilters {
         self.filters.insert(place, Box::new(filter));
     }
 
-    /// Adds a content coding: it works behind all filters that are no codings, whoever is added first.
+    /// Adds a content coding: it works after all filters that are no codings, in any order of addition.
     pub fn push_coding(&mut self, filter: impl BodyFilter + 'static) {
         self.filters.push(Box::new(filter));
         self.codings += 1;

@@ -40,7 +40,7 @@ pub struct CredentialEntry<T> {
 }
 
 /// Credentials of one plugin and dialect by the key that calls carry. They are found by a hash that is keyed with a secret
-/// of the process: keys are secrets, and whoever calls chooses what is looked for.
+/// of the process: keys are secrets, and callers choose what is looked up.
 #[derive(Debug)]
 pub struct CredentialIndex<T>(HashMap<Box<[u8]>, CredentialEntry<T>>);
 

@@ -29,7 +29,7 @@ pub trait DiskCache: Send + Sync {
 
 /// Opens shelves.
 pub trait DiskCaches: Send + Sync {
-    /// The shelf in this folder, of so many bytes at most. Whoever names the same folder shares the shelf; the first one's
+    /// The cache in this folder, of so many bytes at most. Instances that name the same folder share it; the first one's
     /// bound counts. Nothing on the disk is touched before it returns.
     fn open(&self, folder: &str, max_bytes: u64) -> Arc<dyn DiskCache>;
 }

@@ -22,7 +22,7 @@ pub struct Exchange {
     pub request: Request,
     /// The response; its status is 0 until there is one.
     pub response: Response,
-    /// Headers that filters want on the response, whoever makes it. Where the upstream sends the same name,
+    /// Headers that filters want on the response, the gateway's own or the upstream's. Where the upstream sends the same name,
     /// its value stays as a second one.
     pub response_headers: Headers,
     /// Those of [`Exchange::response_headers`] that are on the response.
@@ -30,7 +30,7 @@ pub struct Exchange {
     /// Who calls, once a filter has authenticated the call.
     pub identity: Option<Identity>,
     /// What tells this caller from others besides its identity: filters that learn who calls in another way add what they
-    /// have learnt it from. Whoever keeps answers for later calls keeps them apart by this.
+    /// have learnt it from. Caches keep responses apart by this.
     pub identity_fingerprint: Vec<u8>,
     /// The route, once matched; set only where a filter or a condition may ask.
     pub route: Option<Arc<RouteInfo>>,
@@ -44,7 +44,7 @@ pub struct Exchange {
     /// The override gives way where the route names a Host of its own in place of the client's.
     pub upstream_host_yields: bool,
     /// The path that the upstream gets in place of the call's, escaped as on the wire; the route's own work on the
-    /// path (stripping, joining with the service's, escaping anew) is left out.
+    /// path (stripping, joining with the service's, escaping again) is left out.
     pub upstream_path: Option<Vec<u8>>,
     /// The query that the upstream gets in place of the call's, without its `?`; empty: none.
     pub upstream_query: Option<Vec<u8>>,
@@ -196,7 +196,7 @@ impl Exchange {
         &self.request_id
     }
 
-    /// The call's id; empty until somebody needed it.
+    /// The call's id; empty until it is needed.
     pub fn request_id(&self) -> &str {
         &self.request_id
     }

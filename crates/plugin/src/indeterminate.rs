@@ -1,5 +1,5 @@
 //! What cannot be decided about a call, as it hangs on a body that is too large to be looked at or means several
-//! things: routes go on without such variables, but whoever refuses or limits calls by them must not be passed by.
+//! things: routing ignores such variables, but plugins that refuse or limit calls by them must not be bypassed.
 
 use crate::condition::Condition;
 use crate::exchange::Exchange;

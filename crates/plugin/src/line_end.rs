@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 /// The expression with each `$` holding before a final newline, too. It then may find that newline as well, so this is
-/// for whoever asks only whether anything is found. An expression with flags of its own for lines or comments stays.
+/// for callers that only ask whether anything is found. An expression with flags of its own for lines or comments stays.
 pub fn newline_tolerant(pattern: &str) -> Cow<'_, str> {
     if !pattern.contains('$') || has_own_lines(pattern) {
         return Cow::Borrowed(pattern);

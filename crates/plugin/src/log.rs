@@ -29,7 +29,7 @@ pub struct CallRecord<'c> {
     pub upstream_us: Option<u64>,
     /// The status of the upstream's answer.
     pub upstream_status: Option<u16>,
-    /// From the call's beginning to the first try, in microseconds; `None`: none was made, or nobody traces the call.
+    /// From the call's beginning to the first try, in microseconds; `None`: none was made, or the call is not traced.
     pub forwarded_us: Option<u64>,
     /// What each failed try stands for, as a status.
     pub failed_tries: &'c [u16],
@@ -99,7 +99,7 @@ pub enum LogSink {
     File {
         /// Which file.
         file: LogFile,
-        /// It is opened anew for each batch, so that it can be moved away.
+        /// It is opened again for each batch, so that it can be moved away.
         reopen: bool,
     },
     /// A request of HTTP/1.1 for each batch; a status of 300 or more is a failure.
@@ -199,7 +199,7 @@ pub struct LogKafka {
     pub topic: String,
     /// The key of the records, which all go to one partition then.
     pub key: Option<Vec<u8>>,
-    /// Who must have stored records: 1 the leader, -1 all replicas in step; 0: nobody is asked.
+    /// Who must have stored records: 1 the leader, -1 all replicas in step; 0: none is waited for.
     pub acks: i16,
     /// Whether brokers are met over TLS, and then whether their certificates must be good.
     pub tls: Option<bool>,

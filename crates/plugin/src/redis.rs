@@ -27,7 +27,7 @@ pub struct RedisServer {
     pub connect_timeout: Duration,
     /// The longest that an answer may take.
     pub timeout: Duration,
-    /// How long a connection that nobody uses is kept.
+    /// How long an idle connection is kept.
     pub idle_timeout: Duration,
 }
 
@@ -118,7 +118,7 @@ pub struct RedisCall {
     pub server: Arc<RedisServer>,
     /// The script.
     pub script: &'static RedisScript,
-    /// What is run when nobody waits for the answer any more, or it does not come: it takes back what the call did.
+    /// What is run if no call waits for the answer any more, or none comes: it reverts what the call did.
     pub undo: Option<Box<RedisCall>>,
     /// Running it twice does what running it once does, so that it can be sent again when no answer has come.
     pub is_repeatable: bool,
@@ -216,7 +216,7 @@ impl fmt::Debug for RedisAnswer {
 
 /// A worker's way to a Redis.
 pub trait RedisPublisher {
-    /// Runs a script whose answer nobody awaits. It is left out where too many wait already.
+    /// Runs a script whose answer is not awaited. It is left out if too many wait already.
     fn post(&self, call: RedisCall);
 }
 

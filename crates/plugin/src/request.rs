@@ -47,7 +47,7 @@ pub struct Request {
     pub overridden_headers: u8,
     /// The work that the call's content may ask for.
     pub work: WorkBudget,
-    /// The body, where the engine has read it whole because somebody asked for it.
+    /// The body, if the engine has read it whole because a filter asked for it.
     pub body: Option<Vec<u8>>,
     /// Whether a body comes with the request.
     pub has_body: bool,
@@ -87,7 +87,7 @@ const MAX_SPARE_BODY: usize = 16 * 1024;
 
 impl Default for Request {
     fn default() -> Self {
-        let nobody = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+        let unknown = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
         Self {
             method: Vec::new(),
             raw_path: Vec::new(),
@@ -109,10 +109,10 @@ impl Default for Request {
             is_tls: false,
             sni: None,
             client_certificate: None,
-            client: nobody.ip(),
+            client: unknown.ip(),
             client_port: None,
-            peer: nobody,
-            local: nobody,
+            peer: unknown,
+            local: unknown,
             spare_query: Vec::new(),
             spare_body: Vec::new(),
             parsed: ParsedBody::default(),

@@ -18,7 +18,7 @@ pub enum NormalForm {
     Encoded,
     /// Likewise, but a path is refused that servers read in different ways (an escaped slash, say).
     Unambiguous,
-    /// Likewise, but with all escapes decoded. The forwarded path is escaped anew.
+    /// Likewise, but with all escapes decoded. The forwarded path is escaped again.
     Decoded,
 }
 

@@ -71,7 +71,7 @@ pub enum Variable {
     GraphqlRootFields,
     /// The version of HTTP: `1.0`, `1.1` or `2`.
     ProtocolVersion,
-    /// The address of the connection's peer, whoever it names as the client.
+    /// The address of the connection's peer, even if it names another client.
     PeerAddr,
     /// The trace that the call belongs to, in hexadecimal digits.
     TraceId,

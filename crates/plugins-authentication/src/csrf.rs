@@ -8,7 +8,7 @@
 //! Every response brings a signed token in a cookie. A page of the same site reads it and sends it back in a header of
 //! the same name; pages of other sites can do neither. `GET`, `HEAD` and `OPTIONS` pass without.
 //!
-//! Security: it needs a key that nobody can guess, and callers that are browsers. It does not say who calls.
+//! Security: it needs a key that cannot be guessed, and callers that are browsers. It does not say who calls.
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{Context, SHA256, digest};

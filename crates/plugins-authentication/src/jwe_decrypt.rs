@@ -8,7 +8,7 @@
 //! A consumer's credential for it is `{key: TEXT, secret: 32 BYTES}`; the token's `kid` names the key. Tokens are in the
 //! compact form, with the algorithms `dir` and `A256GCM`.
 //!
-//! Security: it tells nobody who calls. What is decrypted replaces the header that callers send; where there is no token
+//! Security: it does not identify the caller. What is decrypted replaces the header that callers send; where there is no token
 //! and none is required, their own header goes through.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};

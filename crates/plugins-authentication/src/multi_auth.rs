@@ -30,7 +30,7 @@ pub struct Config {
     /// names.
     #[schemars(length(min = 1))]
     pub any_of: Vec<BTreeMap<String, Value>>,
-    /// Whether a caller is told of the last way that failed even when another one succeeds, as Apache APISIX does.
+    /// Whether a response names the last way that failed even if another one succeeds, as Apache APISIX does.
     #[serde(default)]
     pub tell_failures: bool,
 }

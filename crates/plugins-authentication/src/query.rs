@@ -1,4 +1,4 @@
-//! Taking arguments out of a request's query, the rest as it was or encoded anew. Reading them is the contract's.
+//! Taking arguments out of a request's query, the rest as it was or encoded again. Reading them is the contract's.
 
 use weir_plugin::Request;
 use weir_plugin::uri::{decode_form, encode_form, query_pairs};
@@ -26,7 +26,7 @@ pub(crate) fn remove_argument(request: &mut Request, name: &[u8]) {
     }
 }
 
-/// Takes out every argument of this name and encodes the rest anew: each with a `=`, a space as `+`. The `?` stays.
+/// Takes out every argument of this name and encodes the rest again: each with a `=`, a space as `+`. The `?` stays.
 pub(crate) fn remove_argument_and_encode(request: &mut Request, name: &[u8]) {
     let Some(query) = request.query.as_deref() else {
         return;

@@ -51,7 +51,7 @@ pub fn record() -> CallRecord<'static> {
     }
 }
 
-/// Makes the exchange's request anew: `METHOD TARGET` and headers.
+/// Replaces the exchange's request: `METHOD TARGET` and headers.
 pub fn prepare(exchange: &mut Exchange, line: &str, headers: &[(&str, &str)]) {
     exchange.clear();
     let (method, target) = line.split_once(' ').expect("METHOD TARGET");

@@ -25,7 +25,7 @@ pub enum CountBy {
     Route,
     /// Nothing: all calls together.
     Everybody,
-    /// The client's address; of IPv6 only so many bits (1 to 128), as whoever has one address has a network of them:
+    /// The client's address; of IPv6 only so many bits (1 to 128), because a client with one address has a network of them:
     /// mostly 64 bits.
     IpNetwork(
         #[serde(deserialize_with = "prefix_length")]
@@ -116,7 +116,7 @@ impl Number {
                 let mut text = Vec::new();
                 template.render(exchange, &mut text);
                 let number = std::str::from_utf8(&text).ok()?.trim().parse().ok()?;
-                // What is greater is told differently by whoever reads it as a floating-point number.
+                // Readers that use floating-point numbers read greater ones differently.
                 (number < 1 << 53).then_some(number)
             }
         }
@@ -305,7 +305,7 @@ pub(crate) mod settled {
     /// Stands for the list among what is kept of a call.
     static OWNER: u8 = 0;
 
-    /// Most plugins that one call can be told of.
+    /// The most plugins that can be recorded for one call.
     type List = [Option<&'static str>; 4];
 
     /// The plugin of this name has no more to do.

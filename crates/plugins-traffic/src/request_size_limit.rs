@@ -8,7 +8,7 @@
 //! What a call says about its length is checked before the body is sent. Of a body without a length, up to 1 MiB is read
 //! to find out; where more is allowed, the call breaks off once it gets too long.
 //!
-//! Security: only the body counts; headers have a bound of their own. What is compressed counts as it comes, so whoever
+//! Security: only the body counts; headers have a bound of their own. What is compressed counts as it comes, so a server that
 //! unpacks it needs a bound too.
 
 use schemars::JsonSchema;

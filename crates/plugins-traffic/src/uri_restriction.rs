@@ -5,7 +5,7 @@
 //! ignore_case: true
 //! ```
 //!
-//! The expressions are searched for in path and query together. Security: it is a net for what nobody should ask for,
+//! The expressions are searched for in path and query together. Security: it catches what should not be requested,
 //! not a lock; what must not be reached needs a route of its own, or none.
 
 use regex::bytes::RegexSet;

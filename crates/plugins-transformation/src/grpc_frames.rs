@@ -35,7 +35,7 @@ pub(crate) fn write(flag: u8, message: &[u8], out: &mut Vec<u8>) {
 pub(crate) enum Broken {
     /// A message is larger than allowed.
     TooLarge,
-    /// A message is compressed, which nobody has asked for.
+    /// A message is compressed although that was not requested.
     Compressed,
     /// The stream ends within a message.
     Cut,

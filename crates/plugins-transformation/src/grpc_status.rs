@@ -34,7 +34,7 @@ impl Ended {
         })
     }
 
-    /// An end that nobody has told.
+    /// An end without a status.
     pub(crate) fn new(code: u16, message: &str) -> Self {
         Self {
             code,

@@ -5,7 +5,7 @@
 //! deny: [{of: consumer, values: [mallory]}]
 //! ```
 //!
-//! Security: it believes the plugins before it. Put it behind one that authenticates; without one nobody passes.
+//! Security: it believes the plugins before it. Put it behind one that authenticates; without one, no call passes.
 
 use crate::consumer_labels::ConsumerLabels;
 use schemars::JsonSchema;

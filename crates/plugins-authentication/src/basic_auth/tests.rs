@@ -4,7 +4,7 @@ use super::*;
 use serde_json::json;
 use weir_plugins_testkit::*;
 
-/// `alice:secret`, `bob:secret` (by hash), with another password, and of nobody.
+/// `alice:secret`, `bob:secret` (by hash), with another password, and of an unknown user.
 const ALICE: &str = "Basic YWxpY2U6c2VjcmV0";
 const BOB: &str = "basic Ym9iOnNlY3JldA==";
 const WRONG: &str = "Basic YWxpY2U6d3Jvbmc=";

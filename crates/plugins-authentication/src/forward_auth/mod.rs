@@ -250,7 +250,7 @@ impl AskFilter {
             .iter()
             .any(|framing| name.eq_ignore_ascii_case(framing));
             if !is_framing && !headers.contains(name) {
-                // All copies: whoever judges must see what the upstream will.
+                // All copies: the server that decides must see what the upstream will.
                 for value in request.headers.get_all(name) {
                     headers.append(name, value);
                 }
@@ -264,7 +264,7 @@ impl AskFilter {
             let plugin = "forward-auth";
             return match self.config.pass_on_failure {
                 true => {
-                    // Nobody has vouched for what the caller says of itself.
+                    // What the caller says of itself has not been verified.
                     for name in &self.config.upstream_headers {
                         exchange.request.headers.remove_owned(name.as_bytes());
                     }

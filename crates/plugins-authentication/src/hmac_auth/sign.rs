@@ -127,7 +127,7 @@ fn value<'x>(name: &[u8], request: &'x Request, length: &'x mut itoa::Buffer) ->
                 .filter(|header| header.name.eq_ignore_ascii_case(name))
                 .map(|header| header.value);
             let value = values.next()?;
-            // Of several nobody can tell which one the upstream will take.
+            // Of several, it is unknown which one the upstream will take.
             values.next().is_none().then_some(value)
         }
     }

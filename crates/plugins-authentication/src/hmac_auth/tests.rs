@@ -132,7 +132,7 @@ fn signatures_in_apisixs_form_are_checked() {
         let outcome = filter(&standard).on_request(&mut exchange);
         assert_eq!(word(&outcome), expected, "{headers:?} {names}");
     }
-    // An old call is not made new by a time that nobody has signed.
+    // A time that is not signed does not make an old call new.
     let either = json!({"form": "signature", "required_headers": ["date"], "x_date": true});
     let mut again = signed(&either, "GET /a?b=1", &[DATE, x_now[0]], "date");
     assert_eq!(word(&filter(&either).on_request(&mut again)), "Stale");

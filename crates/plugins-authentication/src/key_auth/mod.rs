@@ -107,7 +107,7 @@ pub enum StripCredential {
     /// It is taken out of the place where it was found. The rest of a query stays as it was written. Where a wrong key
     /// is passed on as the anonymous consumer's, headers and arguments of all places are taken out.
     Found,
-    /// It is taken out of all places of the list with the same name. A query is encoded anew (`?a` becomes `?a=`, a
+    /// It is taken out of all places of the list with the same name. A query is encoded again (`?a` becomes `?a=`, a
     /// space `+`), as Kong does.
     Everywhere,
 }

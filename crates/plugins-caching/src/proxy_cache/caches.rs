@@ -1,4 +1,4 @@
-//! The stores of a process, for whoever manages them: what they hold, and forgetting it.
+//! The stores of a process as Admin APIs manage them: what they hold, and purging it.
 //!
 //! **What it is not**: it does not reach the stores of other processes, and none on disks.
 

@@ -41,7 +41,7 @@ pub(super) struct Times {
 pub(super) enum Freshness {
     /// As it is.
     Fresh,
-    /// Only where somebody wants it stale.
+    /// Only if it may be used stale.
     Stale,
     /// Not at all: its time is over.
     Over,

@@ -58,7 +58,7 @@ pub(super) struct KeyMaker {
     ignore_case: bool,
     per_consumer: bool,
     with_body: bool,
-    /// Callers whom nobody but the service knows are told apart by what they show it.
+    /// Callers that only the service knows are distinguished by what they send to it.
     by_authorization: bool,
     reads_body: bool,
     /// More than GET and HEAD, which have the same answers.
@@ -107,7 +107,7 @@ impl KeyMaker {
             b""
         };
         digest.part(marks);
-        // An anonymous consumer is whoever has shown nothing that the gateway knows.
+        // An anonymous consumer is every caller without a credential that the gateway knows.
         let is_known = consumer.is_some_and(|identity| identity.credential_id.is_some());
         let shown = (exchange.request.headers)
             .get_all(b"authorization")

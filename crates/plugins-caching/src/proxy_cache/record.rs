@@ -7,7 +7,7 @@ use super::pending::Fetch;
 use std::sync::Arc;
 use weir_plugin::{BodyFilter, Exchange, Headers};
 
-/// Milliseconds for which nobody waits for a response after one that could not be kept.
+/// Milliseconds in which no call waits for a response, after one that could not be stored.
 const PASS_MS: u64 = 5_000;
 /// Request headers by which responses may vary, at most.
 const MAX_VARY: usize = 8;
@@ -112,7 +112,7 @@ impl Recorder {
         if exchange.request.method != b"HEAD" {
             let mut headers = Headers::default();
             for header in response.headers.iter() {
-                // What was told of this call, such as its limits, is told of each call anew.
+                // What describes this call, such as its limits, is determined for each call.
                 let is_own = exchange.is_own_header(header.name, header.value);
                 if !is_own && is_kept(header.name, &cache.config) {
                     headers.append(header.name, header.value);
@@ -173,7 +173,7 @@ impl BodyFilter for Recorder {
             }
             self.noted = None;
             self.zone.pass(&self.fetch.place, self.now_ms + PASS_MS);
-            // Nobody needs to wait for the rest.
+            // No call needs to wait for the rest.
             self.fetch.lead = None;
         }
     }

@@ -25,7 +25,7 @@ pub(super) enum Slot {
         salt: u64,
         latest: Option<Key>,
     },
-    /// The last response could not be kept; nobody waits for the next one until then.
+    /// The last response could not be stored; no call waits for the next one until then.
     Pass { until_ms: u64 },
 }
 
@@ -52,7 +52,7 @@ struct Shard {
 pub(super) enum Look {
     /// A response. It stands under this key.
     Found(Arc<Entry>, Freshness, Key),
-    /// Nothing under this key, and nobody should wait.
+    /// Nothing under this key, and no call should wait.
     Pass(Key),
     /// Nothing under this key.
     Nothing(Key),
@@ -213,7 +213,7 @@ impl Zone {
         (names, salt)
     }
 
-    /// Notes that nobody should wait for what stands under a key, unless there is a response.
+    /// Records that no call should wait for this key, unless there is a response.
     pub(super) fn pass(&self, key: &Key, until_ms: u64) {
         let is_response = matches!(
             self.shard(key).slots.get(key),

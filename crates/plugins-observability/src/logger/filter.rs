@@ -18,7 +18,7 @@ const MAX_READ_BODY: usize = 1 << 20;
 pub struct LoggerFilter {
     pub target: Arc<LogTarget>,
     pub wrapper: Wrapper,
-    /// The calls that are told of; `None`: all.
+    /// The calls that are logged; `None`: all.
     pub when: Option<Condition>,
     /// The entry's own fields; `None`: the layout's.
     pub fields: Option<Fields>,
@@ -32,7 +32,7 @@ pub struct LoggerFilter {
     pub needs_body: bool,
 }
 
-/// A body that is told of.
+/// A body that is logged.
 pub struct Body {
     /// Its first bytes.
     pub bytes: usize,
@@ -104,7 +104,7 @@ impl Filter for LoggerFilter {
                 let part = body[..body.len().min(wanted.bytes)].to_vec();
                 exchange.filter_state.put(self, RequestBody(part));
             }
-            // One that is too large goes on without being told of.
+            // One that is too large is forwarded and not logged.
             None if has_asked => {}
             None => {
                 exchange.filter_state.put(self, Asked);

@@ -1,6 +1,6 @@
 //! Which files entries may be written to: those in one folder, which the operator names.
 //!
-//! A configuration may come from somebody who has no account on this machine. So it names files, and the operator says
+//! A configuration may come from a person without an account on this machine. So it names files, and the operator says
 //! where they are. What stands here is about names only; the engine sees to links and to files that others have made.
 
 use std::path::{Component, Path, PathBuf};

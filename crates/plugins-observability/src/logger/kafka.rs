@@ -18,7 +18,7 @@ pub struct KafkaTarget {
     /// The key of the records, which all go to one partition then; absent: they go to one partition after another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Who must have stored records: 1 the leader, -1 all replicas in step; 0: nobody is asked.
+    /// Who must have stored records: 1 the leader, -1 all replicas in step; 0: none is waited for.
     #[schemars(range(min = -1, max = 1))]
     pub acks: i16,
     /// Whether brokers are met over TLS.

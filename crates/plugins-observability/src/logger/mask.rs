@@ -6,7 +6,7 @@ use weir_telemetry::json;
 
 /// What stands in place of a masked value.
 pub const MASKED: &str = "REDACTED";
-/// Headers and query arguments that are told of at most.
+/// The most headers and query arguments that are logged.
 const MAX_FIELDS: usize = 200;
 
 /// The names whose values are not told.

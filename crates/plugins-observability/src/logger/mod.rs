@@ -11,7 +11,7 @@
 //! slow or away costs no call anything: its entries wait in a queue that is bounded in number and bytes, are sent again
 //! for a while, and are then dropped; `weir_log_entries_total` and `weir_log_retries_total` tell of both.
 //!
-//! Security: values of `mask_headers` and `mask_query` are never told, nor is a URL's user. Bodies are told of only
+//! Security: values of `mask_headers` and `mask_query` are never logged, nor is a URL's user. Bodies are logged only
 //! where they are asked for. Fields of one's own can name any variable.
 
 mod fields;
@@ -52,7 +52,7 @@ pub struct Config {
     pub target: Target,
     /// The form of messages.
     pub form: Form,
-    /// The calls that are told of; absent: all.
+    /// The calls that are logged; absent: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub when: Option<Predicate>,
     /// What an entry tells, where `fields` does not say it.
@@ -73,12 +73,12 @@ pub struct Config {
     pub mask_query: Vec<String>,
     /// Bytes of the request's body that are told at most; 0: none.
     pub request_body_bytes: usize,
-    /// The calls whose request's body is told of; absent: all.
+    /// The calls whose request body is logged; absent: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_body_when: Option<Predicate>,
     /// Bytes of the response's body that are told at most; 0: none.
     pub response_body_bytes: usize,
-    /// The calls whose response's body is told of; absent: all.
+    /// The calls whose response body is logged; absent: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_body_when: Option<Predicate>,
     /// How entries wait to be sent.
@@ -288,7 +288,7 @@ impl Plugin for Logger {
     }
 }
 
-/// What is told of a body; `None`: nothing.
+/// What is logged of a body; `None`: nothing.
 fn told_body(faults: &mut ConfigErrors, field: &str, bytes: usize, when: &Option<Predicate>) -> Option<Body> {
     if bytes > MAX_BODY {
         faults.add(field, format!("expected at most {MAX_BODY}"));

@@ -41,7 +41,7 @@ pub struct FileTarget {
     /// Its path, relative to the folder of `--log-dir` or in it. It is created if need be. `/dev/stdout` and `/dev/stderr`
     /// are those of Weir.
     pub path: String,
-    /// It is opened anew for each batch, so that it can be moved away while the gateway runs.
+    /// It is opened again for each batch, so that it can be moved away while the gateway runs.
     pub reopen: bool,
 }
 

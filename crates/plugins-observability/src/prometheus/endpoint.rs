@@ -5,7 +5,7 @@
 //! exposition: weir
 //! ```
 //!
-//! The text is made off the workers, however long it is. Whoever may call the route reads names of services and of
+//! The text is made off the workers, however long it is. Every client of the route reads names of services and of
 //! consumers: put authentication or a restriction by address in front of it.
 
 use super::MetricRegistry;

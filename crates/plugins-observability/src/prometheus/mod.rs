@@ -17,7 +17,7 @@
 //! instances count them, are told as one. What is counted outlives a reload.
 //!
 //! Security: labels may hold what clients send. Their number is bounded: beyond [`set::MAX_SERIES`] of a family,
-//! calls are counted under the label value `other`, and values are cut after 255 bytes. Series that nobody has counted
+//! calls are counted under the label value `other`, and values are cut after 255 bytes. Series that were not counted
 //! for several scrapes make room.
 
 pub mod definition;

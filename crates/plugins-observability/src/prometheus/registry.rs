@@ -106,10 +106,10 @@ impl MetricRegistry {
     }
 }
 
-/// Frees sets that nobody counts in: those without a count, and the oldest of more than [`MAX_IDLE_SETS`] others. A
+/// Frees sets in which no instance counts: those without a count, and the oldest of more than [`MAX_IDLE_SETS`] others. A
 /// configuration that is only checked makes a set too.
 fn free_idle(sets: &mut Vec<Arc<FamilySet>>) {
-    // Whoever has a set got it from the list, whose lock is held: what the list alone has, nobody else can get.
+    // A set is obtained from the list only, whose lock is held: one that only the list refers to cannot be obtained now.
     let is_idle = |set: &Arc<FamilySet>| Arc::strong_count(set) == 1;
     sets.retain(|set| !is_idle(set) || !set.is_empty());
     let idle = sets.iter().filter(|set| is_idle(set)).count();

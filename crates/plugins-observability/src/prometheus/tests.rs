@@ -196,7 +196,7 @@ fn series_are_bounded_and_make_room() {
     let text = board.render("t");
     assert!(text.contains("t_total{who=\"fresh\"} 1\n") && text.contains("t_total{who=\"7\"} 13\n"));
     assert_eq!(text.matches("t_total{").count(), 2, "the others made room");
-    // One that made room begins anew.
+    // One that was evicted begins at zero.
     call("8");
     assert!(board.render("t").contains("t_total{who=\"8\"} 1\n"));
 }

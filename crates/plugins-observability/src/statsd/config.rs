@@ -21,10 +21,10 @@ pub struct Config {
     /// Tags of all metrics that are one text each (`source:weir`), before the others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub plain_tags: Vec<String>,
-    /// What is told of a call.
+    /// What is reported of a call.
     #[schemars(length(min = 1))]
     pub metrics: Vec<Metric>,
-    /// Calls are told of whose status is in one of these ranges; empty: all.
+    /// Only calls whose status is in one of these ranges are reported; empty: all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub statuses: Vec<Range>,
     /// Times have decimals.

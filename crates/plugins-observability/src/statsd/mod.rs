@@ -15,7 +15,7 @@
 //! Texts can name facts of the call in braces: `{service}`, `{route}`, `{consumer}` (its id), `{custom_id}`,
 //! `{username}`, `{status}`, `{method}`, `{path}`, `{scheme}`, `{upstream}` (the address that was asked), `{node}` (this
 //! machine's name), `{service_path}` and `{node_path}` (with `_` for dots), `{scope}` (`service.` and the former, or
-//! `global.unmatched`). A metric whose name lacks a fact is not told of, a tag that lacks one is left out.
+//! `global.unmatched`). A metric whose name lacks a fact is not reported, a tag that lacks one is left out.
 //!
 //! Security: facts come from callers, in part. Bytes that mean something to the server (`:`, `|`, `@`, `,`, …) are
 //! written as `_`.

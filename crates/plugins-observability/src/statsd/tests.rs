@@ -13,7 +13,7 @@ fn record() -> CallRecord<'static> {
     }
 }
 
-/// The lines that a call is told of by.
+/// The lines that report a call.
 fn told(config: &Value, record: &CallRecord<'_>, prepare: impl FnOnce(&mut Exchange)) -> Vec<String> {
     let mut config = config.clone();
     config["target"] = json!({"udp": {"host": "127.0.0.1", "port": 8125}});

@@ -30,9 +30,9 @@ pub struct TraceFilter {
     pub resource: Vec<(String, Value)>,
     /// The attribute of the resource that names the machine.
     pub host_attribute: Option<String>,
-    /// `None`: the call's place is passed on, and nobody is told of the call.
+    /// `None`: the call's trace context is passed on, and the call is not exported.
     pub destination: Option<Destination>,
-    /// Made with the first call that is told of, when the machine's name is known.
+    /// Made with the first call that is exported, when the machine's name is known.
     pub target: OnceLock<Arc<LogTarget>>,
 }
 

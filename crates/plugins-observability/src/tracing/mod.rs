@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A call that is not sampled costs the reading and writing of a header. Spans wait in the queue of log entries, which
-//! is bounded in number and bytes; `weir_log_entries_total` tells how many calls were told of, and how many not.
+//! is bounded in number and bytes; `weir_log_entries_total` counts the calls that were exported, and those that were not.
 //!
 //! Security: ids of callers are believed, as that is what tracing is. Where callers are not trusted, read nothing
 //! (`extract: []`) and let the ratio decide (`parent: ignore`): otherwise they decide how much is told. Attributes tell
@@ -55,7 +55,7 @@ pub struct Config {
     pub resource: Map<String, Value>,
     /// The attribute of the gateway with its host name; `null`: it is not told.
     pub host_attribute: Option<String>,
-    /// Which calls are told of.
+    /// Which calls are exported.
     pub sampling: Sampling,
     /// The forms in which a caller's place is looked for, in order; the first that is there counts.
     pub extract: Vec<Format>,
@@ -87,7 +87,7 @@ pub struct Config {
     pub tags_header: Option<String>,
     /// Where spans go; `null`: places are passed on, and nothing is told.
     pub export: Option<Export>,
-    /// How calls wait to be told of.
+    /// How calls wait to be exported.
     pub batch: Batch,
 }
 

@@ -1,14 +1,14 @@
-//! Sampling: which calls are told of. Decided once, when a call begins.
+//! Sampling: which calls are exported. Decided once, when a call begins.
 
 use super::propagation::Extracted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which calls are told of.
+/// Which calls are exported.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sampling {
-    /// The share of traces that are told of, 0 to 1. It is found by the trace's id, so that all gateways that see a
+    /// The share of traces that are exported, 0 to 1. It is found by the trace's id, so that all gateways that see a
     /// trace decide alike.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub ratio: f64,
@@ -41,7 +41,7 @@ pub enum Parent {
 /// A sampler, ready for use.
 #[derive(Debug)]
 pub struct Sampler {
-    /// Of 2^63 traces, as many are told of.
+    /// Of 2^63 traces, as many are exported.
     share: u64,
     parent: Parent,
 }
@@ -66,7 +66,7 @@ impl Sampling {
 }
 
 impl Sampler {
-    /// Whether a call of this trace is told of.
+    /// Whether a call of this trace is exported.
     pub fn samples(&self, told: &Extracted, trace_id: u128) -> bool {
         match (self.parent, told.sampled) {
             (Parent::Follow, Some(sampled)) => sampled,

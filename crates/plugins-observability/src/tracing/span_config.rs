@@ -1,4 +1,4 @@
-//! The shape of what is told of a call: which spans, by which names, with which attributes. All of it is data, so that
+//! The shape of what is exported of a call: which spans, by which names, with which attributes. All of it is data, so that
 //! a trace looks as those who read it expect.
 
 use schemars::JsonSchema;

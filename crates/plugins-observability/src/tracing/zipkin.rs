@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use weir_plugin::{TraceContext, write_hex};
 use weir_telemetry::json;
 
-/// What Zipkin is told of the gateway itself.
+/// What Zipkin receives about the gateway itself.
 pub struct Local<'l> {
     /// The name of its service.
     pub service: &'l str,

@@ -13,7 +13,7 @@ pub(super) type Checked = Result<(), String>;
 pub(super) struct Check<'c> {
     nodes: &'c [Node],
     work: &'c WorkBudget,
-    /// Nobody reads what is wrong: an alternative is tried.
+    /// The message is not needed: an alternative is tried.
     is_silent: bool,
 }
 

@@ -42,7 +42,7 @@ fn told(field: &str, value: &Value) -> String {
         .unwrap_or_default()
 }
 
-/// Checks what is told of the values of properties; no words: nothing.
+/// Checks the messages about the values of properties; no words: none.
 fn check_properties(cases: &[(&str, Value, &str)]) {
     for (field, value, words) in cases {
         let expected = match words.is_empty() {

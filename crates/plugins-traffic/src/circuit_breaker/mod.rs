@@ -11,7 +11,7 @@
 //! What was counted outlives a reload of the configuration. Failures that the gateway answers for the service (502,
 //! 504) count by their status as well.
 //!
-//! Security: whoever can make a service fail can close it to everybody who shares the count. By path, anybody can make
+//! Security: callers that can make a service fail can close it to all callers that share the count. By path, any caller can make
 //! counts; their number is bounded.
 
 use schemars::JsonSchema;
@@ -95,7 +95,7 @@ pub enum By {
 /// The plugin.
 pub struct CircuitBreaker {
     breakers: BreakerStore,
-    /// Keyed anew by each process, so that no caller can find two paths with one breaker.
+    /// Keyed by a secret of each process, so that no caller can find two paths with one breaker.
     hasher: RandomState,
 }
 

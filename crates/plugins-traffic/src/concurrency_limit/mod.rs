@@ -202,7 +202,7 @@ impl Counters {
             return Arc::clone(known);
         }
         if shard.len() >= CROWDED && shard.len().is_power_of_two() {
-            // Who counts somebody holds on to the counter.
+            // A call that is counted holds on to the counter.
             shard.retain(|_, counter| Arc::strong_count(counter) > 1);
         }
         Arc::clone(shard.entry(key).or_default())

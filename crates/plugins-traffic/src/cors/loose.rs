@@ -1,4 +1,4 @@
-//! Expressions that find more origins than whoever wrote them probably means.
+//! Expressions that match more origins than probably intended.
 
 use super::Config;
 use regex_syntax::hir::{Hir, HirKind, Look};

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Security: it is as good as the gateway's knowledge of the client. Behind a proxy, let the gateway believe that
-//! proxy's word (and nobody else's) on who the client is.
+//! word of that proxy, and of no other peer, about the client.
 
 use crate::networks::Networks;
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! `mirror`: sends a copy of calls to another server, whose answers nobody sees.
+//! `mirror`: sends a copy of calls to another server, and ignores its responses.
 //!
 //! ```yaml
 //! to: http://shadow.internal:8080

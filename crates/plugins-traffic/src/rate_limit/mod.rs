@@ -12,7 +12,7 @@
 //! than its share forgets counters of its own, those at their limit last. With a `store` several gateways share them:
 //! see `docs/redis.md`.
 //!
-//! Security: whoever chooses what is counted escapes the limit. Count by a header only where something in front of
+//! Security: callers that can choose what is counted escape the limit. Count by a header only where something in front of
 //! the gateway sets it, and by address only where the gateway knows the client's.
 
 mod compiled;

@@ -32,7 +32,7 @@ struct Note {
     count: u64,
     /// Calls that pass in the window.
     limit: u64,
-    /// From then on nobody wants to know.
+    /// From then on it is not needed.
     until_ms: u64,
 }
 

@@ -145,7 +145,7 @@ pub struct Redis {
     /// The longest that an answer may take, in milliseconds, 1 to 60,000. After that the Redis counts as away.
     #[schemars(range(min = 1, max = 60_000))]
     pub timeout_ms: u64,
-    /// How long a connection that nobody uses is kept, in milliseconds.
+    /// How long an idle connection is kept, in milliseconds.
     pub idle_timeout_ms: u64,
     /// Begins the names of all keys. Gateways share counts only under the same one.
     pub prefix: String,

@@ -8,9 +8,9 @@
 //! ```
 //!
 //! Bodies are JSON, or a form where `Content-Type` says so. What a schema has defaults for is filled in, and the upstream
-//! gets the JSON that was checked, written anew: what two readers of JSON could see in different ways does not get through.
+//! gets the JSON that was checked, serialized again: what two readers of JSON could see in different ways does not get through.
 //!
-//! Security: a schema lets pass what it does not forbid: without `additionalProperties: false` and bounds on texts and
+//! Security: a schema allows what it does not forbid: without `additionalProperties: false` and bounds on texts and
 //! lists, a call can carry anything besides.
 
 use schemars::JsonSchema;

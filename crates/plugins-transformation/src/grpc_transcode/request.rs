@@ -45,7 +45,7 @@ pub(super) fn by_rule(
             let (Ok(name), Ok(value)) = (std::str::from_utf8(&name), std::str::from_utf8(&value)) else {
                 return Err("the query is not UTF-8".to_owned());
             };
-            // Arguments that are no fields may be for somebody else.
+            // Arguments that are no fields may be for another reader.
             if let Some(field) = FieldPath::find(&input, name).filter(FieldPath::takes_text) {
                 field
                     .set(&mut message, value, form)
@@ -102,7 +102,7 @@ pub(super) fn by_fields(
     Ok(message)
 }
 
-/// What is told of a value that does not fit. The lenient mappings belong to originals that tell no more.
+/// What is reported about a value that does not fit. The lenient mappings belong to originals that tell no more.
 fn told(error: &impl ToString, form: &JsonForm) -> String {
     match form.mapping {
         Mapping::Canonical => error.to_string(),

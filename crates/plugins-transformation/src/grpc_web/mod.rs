@@ -40,7 +40,7 @@ pub struct Config {
     pub path: Path,
     /// What becomes of calls that are not gRPC-Web.
     pub others: Others,
-    /// What browsers are told of calls from pages elsewhere; absent: nothing, and `cors` does it where it is wanted.
+    /// What browsers learn about calls from pages elsewhere; absent: nothing, and `cors` does it where it is wanted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cross_origin: Option<CrossOrigin>,
     /// Which trailers the last message has: all of them, or `grpc-status` and `grpc-message` alone.
@@ -108,7 +108,7 @@ pub enum Trailers {
     Status,
 }
 
-/// What browsers are told of calls from pages elsewhere.
+/// What browsers learn about calls from pages elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CrossOrigin {

@@ -119,7 +119,7 @@ fn write_well_known(message: &DynamicMessage, form: &JsonForm, out: &mut Vec<u8>
     let length = out.len();
     let mut serializer = serde_json::Serializer::new(&mut *out);
     if message.serialize_with_options(&mut serializer, &options).is_err() {
-        // An `Any` of a type that nobody knows, or a time that is none.
+        // An `Any` of an unknown type, or an invalid time.
         out.truncate(length);
         out.extend_from_slice(b"null");
     }

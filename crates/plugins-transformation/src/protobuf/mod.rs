@@ -1,6 +1,6 @@
 //! Protocol Buffers definitions as configurations name them: compiled once, when the configuration is loaded.
 //!
-//! This module reads no file. Whoever loads a configuration puts the text of a named file beside its name.
+//! This module reads no file. The loader of a configuration puts the text of a named file beside its name.
 
 mod fields;
 mod google;

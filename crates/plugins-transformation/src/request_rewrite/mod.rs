@@ -61,7 +61,7 @@ pub struct Config {
     /// Changes of `X-Forwarded-Proto`, `-Host`, `-Port` and `X-Real-IP` count, whatever the client has sent; otherwise the
     /// gateway's own values stand there where the client has sent any of their kind.
     pub about_client: bool,
-    /// Changes of the query. Its arguments are then encoded anew, in the order of their names.
+    /// Changes of the query. Its arguments are then encoded again, in the order of their names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub query: Vec<FieldEdit>,
     /// Changes of the fields of a body: a form, urlencoded or in parts, or an object in JSON.

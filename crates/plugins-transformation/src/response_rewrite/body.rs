@@ -94,7 +94,7 @@ impl Change {
 
     fn replace(&self, mut body: Vec<u8>) -> Vec<u8> {
         // Replacements have no variables of calls; an empty call gives them none.
-        let nobody = Exchange::new(system_clock, 1);
+        let unknown = Exchange::new(system_clock, 1);
         for (regex, template, all) in &self.replacements {
             let fill = |captures: &Captures<'_>| {
                 let text = captures.get(0).map_or(&[][..], |whole| whole.as_bytes());
@@ -106,7 +106,7 @@ impl Change {
                         .collect(),
                 };
                 let mut out = Vec::new();
-                template.render(&nobody, &found, &mut out);
+                template.render(&unknown, &found, &mut out);
                 out
             };
             let limit = if *all { 0 } else { 1 };
@@ -120,8 +120,8 @@ impl Change {
         let Ok(Value::Object(mut map)) = serde_json::from_slice(&body) else {
             return body;
         };
-        let nobody = Exchange::new(system_clock, 1);
-        match self.json.apply(&mut map, &nobody) {
+        let unknown = Exchange::new(system_clock, 1);
+        match self.json.apply(&mut map, &unknown) {
             Ok(true) => Value::Object(map).to_string().into_bytes(),
             _ => body,
         }

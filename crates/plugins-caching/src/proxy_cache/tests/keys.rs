@@ -73,7 +73,7 @@ fn variants_and_consumers_are_told_apart() {
         };
         assert_eq!(found, expected);
     }
-    // Whoever shows nothing that the gateway knows is not the same caller as the next one; nor is who is marked by nothing.
+    // Two callers without a known credential are not the same caller; nor are two without a fingerprint.
     for (is_marked, header, expected) in [
         (false, "Bearer alice", "200 miss Bearer alice"),
         (false, "Bearer bob", "200 miss Bearer bob"),

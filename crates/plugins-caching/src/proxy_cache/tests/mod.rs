@@ -93,7 +93,7 @@ fn responses_are_kept() {
     assert_eq!(get("GET /a", "8"), "200 miss 8");
 }
 
-/// The defect: limits that were told of the call that filled the cache came beside those of the call that hit it.
+/// The defect: headers about limits of the call that filled the cache came with those of the call that hit it.
 #[test]
 fn what_filters_tell_of_a_call_is_not_kept() {
     let cache = cache(&json!({}));

@@ -1,4 +1,4 @@
-//! Trace headers: where a call's place in a trace is read from, and how the upstream is told of it. A module a family
+//! Trace headers: where a call's place in a trace is read from, and how the upstream learns it. A module a family
 //! of forms.
 //!
 //! What a client sends is believed as far as it is well-formed: ids are numbers, never texts that could break out of a
@@ -85,7 +85,7 @@ pub struct Injected<'i> {
 }
 
 impl Injected<'_> {
-    /// The parent of the span that the upstream is told of; 0: it has none.
+    /// The parent of the span that is sent to the upstream; 0: it has none.
     fn parent_id(&self) -> u64 {
         match self.trace.upstream_id == self.trace.span_id {
             true => self.trace.parent_id,

@@ -7,7 +7,7 @@ const LOW: &str = "a3ce929d0e0e4736";
 const S: &str = "00f067aa0ba902b7";
 const P: &str = "0000000000000abc";
 
-/// The ids of a call: trace, parent of the gateway's span, and the span that upstreams are told of.
+/// The ids of a call: trace, parent of the gateway's span, and the span that upstreams receive.
 pub fn ids(exchange: &Exchange) -> (String, String, String) {
     let trace = exchange.trace.expect("a place");
     (

@@ -1,4 +1,4 @@
-//! Which calls are told of.
+//! Which calls are exported.
 
 use super::*;
 

@@ -23,7 +23,14 @@ run: ## Build Weir quickly, start it with the quickstart configuration and a dem
 	$(CARGO) build --profile quick --locked -p weir --bin weir --example demo_upstream
 	@scripts/quickstart target/quick
 
-console: ## Build the console's pages into crates/console/assets (needs Node 20.19 or newer, and npm) @scripts/deps check console cd console && npm ci --no-fund --no-audit && npm run build generate: Write everything that is made of sources: lists tables of plugins, fields, JSON Schema UPDATE_GOLDEN=1 $(CARGO) test -q -p weir-tidy plugin_lists UPDATE_GOLDEN=1 $(CARGO) test -q -p weir-native --test schema UPDATE_GOLDEN=1 $(CARGO) test -q -p weir --bins
+console: ## Build the console's pages into crates/console/assets (needs Node 20.19 or newer, and npm)
+	@scripts/deps check console
+	cd console && npm ci --no-fund --no-audit && npm run build
+
+generate: ## Write everything that is made of the sources: lists and tables of plugins, fields, the JSON Schema
+	UPDATE_GOLDEN=1 $(CARGO) test -q -p weir-tidy plugin_lists
+	UPDATE_GOLDEN=1 $(CARGO) test -q -p weir-native --test schema
+	UPDATE_GOLDEN=1 $(CARGO) test -q -p weir --bins pages
 
 test: ## Run every test: unit, protocol, recorded answers of Kong and APISIX
 	@scripts/deps check build test

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
-use weir_model::{DocPath, Voice};
+use weir_model::{DocPath, Dialect};
 use weir_plugin::{BuildContext, ConsumerIdentity, Filter, Identity, ModelCredential};
 
 const PROTO: &str = r#"syntax = "proto3";
@@ -103,7 +103,7 @@ fn build() -> Vec<(&'static str, Arc<dyn Filter>)> {
                 config,
                 place: DocPath::root(),
                 identity: Identity { consumer: Arc::clone(&consumer), credential_id: None },
-                dialect: Voice::Native,
+                dialect: Dialect::Native,
                 workspace: None,
             };
             ((*plugin).to_owned(), vec![credential])
@@ -111,10 +111,10 @@ fn build() -> Vec<(&'static str, Arc<dyn Filter>)> {
         .collect();
     let context = BuildContext {
         instance_id: "instance",
-        dialect: Voice::Native,
+        dialect: Dialect::Native,
         workspace: None,
         credentials: &known,
-        consumers: &HashMap::from([((Voice::Native, "alice".to_owned()), consumer)]),
+        consumers: &HashMap::from([((Dialect::Native, "alice".to_owned()), consumer)]),
         indexes: &RefCell::default(),
         destinations: &RefCell::default(),
         credential_diagnostics: &RefCell::default(),

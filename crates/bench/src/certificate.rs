@@ -1,4 +1,4 @@
-//! The certificates that gateways show: made anew in each run, one of ECDSA and one of RSA, signed by themselves. The
+//! The certificates that gateways show: made again in each run, one of ECDSA and one of RSA, signed by themselves. The
 //! load trusts these and no others.
 
 use std::sync::OnceLock;

@@ -54,7 +54,7 @@ pub fn may_trail(name: &[u8]) -> bool {
 }
 
 /// Takes out what filters may have set of the headers by which a message is framed and its connection kept: those
-/// are the gateway's own, made anew for each hop.
+/// are the gateway's own, made again for each hop.
 pub fn forget_framing(headers: &mut Headers) {
     headers.remove_any([
         b"expect",

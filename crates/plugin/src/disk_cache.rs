@@ -1,7 +1,7 @@
-//! Shelves: places on a disk where filters keep what is too much for memory, by a key.
+//! Disk caches: places on a disk where filters keep what is too much for memory, by a key.
 //!
-//! A filter neither waits for a disk nor knows of files: the engine has a thread for each shelf, and a bounded queue
-//! before it. What does not fit into the queue is not done; what is on a shelf may be gone at any time.
+//! A filter neither waits for a disk nor knows of files: the engine has a thread for each disk cache, and a bounded queue
+//! before it. What does not fit into the queue is not done; what is on a disk cache may be gone at any time.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub trait DiskCache: Send + Sync {
     /// Whether something may be there under this key. `false` is certain.
     fn may_have(&self, key: &DiskCacheKey) -> bool;
 
-    /// Reads what is there under a key; `then` is called on a thread of the shelf's own. Where the queue is full, it is
+    /// Reads what is there under a key; `then` is called on a thread of the disk cache's own. Where the queue is full, it is
     /// dropped instead.
     fn read(&self, key: DiskCacheKey, then: DiskCacheReader);
 
@@ -27,7 +27,7 @@ pub trait DiskCache: Send + Sync {
     fn remove(&self, key: DiskCacheKey);
 }
 
-/// Opens shelves.
+/// Opens disk caches.
 pub trait DiskCaches: Send + Sync {
     /// The cache in this folder, of so many bytes at most. Instances that name the same folder share it; the first one's
     /// bound counts. Nothing on the disk is touched before it returns.

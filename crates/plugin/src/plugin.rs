@@ -198,7 +198,7 @@ pub type IndexSlot = (String, &'static str, DialectName, Option<Arc<str>>);
 /// The services that filters may send calls to, with the Host that each is told.
 pub type Destinations = RefCell<Vec<(String, UpstreamHost)>>;
 
-/// What an instance may know of its surroundings while it is built.
+/// What an instance may know of its context while it is built.
 pub struct BuildContext<'c> {
     /// Stable id of the instance. State kept outside of the snapshot belongs to it.
     pub instance_id: &'c str,

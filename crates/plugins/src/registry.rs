@@ -15,10 +15,10 @@ pub fn registry_with(files: LogFolder) -> Registry {
     catalogue(ProxyCache::default(), files)
 }
 
-/// The same for a process that serves calls: what plugins keep on disks is kept on these shelves, and the responses that
+/// The same for a process that serves calls: what plugins keep on disks is kept in these caches, and the responses that
 /// they keep are managed by `caches`; log files are in `files`.
-pub fn registry_on(shelves: Arc<dyn DiskCaches>, caches: Caches, files: LogFolder) -> Registry {
-    catalogue(ProxyCache::on(shelves, caches), files)
+pub fn registry_on(disks: Arc<dyn DiskCaches>, caches: Caches, files: LogFolder) -> Registry {
+    catalogue(ProxyCache::on(disks, caches), files)
 }
 
 fn catalogue(proxy_cache: ProxyCache, files: LogFolder) -> Registry {
@@ -53,10 +53,10 @@ fn catalogue(proxy_cache: ProxyCache, files: LogFolder) -> Registry {
     registry.add(crate::redirect::Redirect);
     registry.add(crate::request_buffering::RequestBuffering);
     registry.add(crate::tracing::Tracing::default());
-    let board = crate::prometheus::MetricRegistry::of_process();
-    let endpoint = crate::prometheus::MetricsEndpoint::new(Arc::clone(&board), caches);
+    let metrics = crate::prometheus::MetricRegistry::of_process();
+    let endpoint = crate::prometheus::MetricsEndpoint::new(Arc::clone(&metrics), caches);
     registry.add(endpoint);
-    registry.add(crate::prometheus::Prometheus::new(board));
+    registry.add(crate::prometheus::Prometheus::new(metrics));
     registry.add(crate::traffic_label::TrafficLabel);
     registry.add(crate::traffic_split::TrafficSplit);
     registry.add(crate::user_agent_restriction::UserAgentRestriction);

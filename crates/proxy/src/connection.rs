@@ -31,7 +31,7 @@ use weir_telemetry::metrics::ProtocolError;
 /// answer before the reset that unread bytes would cause.
 pub const LINGER: Duration = Duration::from_secs(2);
 pub const LINGER_BYTES: usize = 1 << 20;
-/// Bytes that a client must take before the write time-out begins anew: one now and then holds a call as none does.
+/// Bytes that a client must take before the write time-out begins again: one now and then holds a call as none does.
 const LEAST_TAKEN: usize = 1024;
 
 /// The two directions of a client's connection.

@@ -1,4 +1,4 @@
-//! The text of the `Date` field (RFC 9110, 6.6.1), made anew once a second. Each worker has its own. Not a clock: the
+//! The text of the `Date` field (RFC 9110, 6.6.1), made again once a second. Each worker has its own. Not a clock: the
 //! time is an argument.
 
 use std::cell::Cell;

@@ -56,7 +56,7 @@ pub struct UpstreamConnection {
     /// Away while a request body is sent beside the response.
     pub write: Option<WriteHalf>,
     pub inbox: Inbox,
-    /// Bounds the waits of the call that it carries; kept, as setting a timer up anew costs more than moving it.
+    /// Bounds the waits of the call that it carries; kept, as setting a timer up again costs more than moving it.
     pub timer: Timer,
     /// Calls that it has carried.
     pub calls: u64,

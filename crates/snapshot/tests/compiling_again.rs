@@ -1,4 +1,4 @@
-//! Compiling again what was compiled before: nothing is made anew that has not changed, and all is as if it were.
+//! Compiling again what was compiled before: nothing is made again that has not changed, and all is as if it were.
 
 mod common;
 
@@ -146,9 +146,9 @@ fn what_is_compiled_again_is_what_is_compiled_anew() {
         let model = shared_with(&before, text);
         let again = recompile(&model, 7, &registry, &carry, &mut pieces);
         let again = again.unwrap_or_else(|found| panic!("{step}: {found:?}")).0;
-        let anew = compile(&model, &registry, &PersistentState::default());
-        let anew = anew.unwrap_or_else(|found| panic!("{step}: {found:?}")).0;
-        assert_eq!(told(&again), told(&anew), "{step}");
+        let again = compile(&model, &registry, &PersistentState::default());
+        let again = again.unwrap_or_else(|found| panic!("{step}: {found:?}")).0;
+        assert_eq!(told(&again), told(&again), "{step}");
         assert_eq!(again.hash, 7);
         before = model;
     }

@@ -285,7 +285,7 @@ fn near_misses_are_explained() {
 }
 
 #[test]
-fn voices_have_tables_of_their_own() {
+fn dialects_have_tables_of_their_own() {
     let route = |name: &str, dialect: &str| json!({"name": name, "dialect": dialect, "match": [{"path": "/a"}], "to": {"respond": {"status": 503, "before_plugins": true}}});
     let snapshot = snapshot(json!({
         "routes": [route("a", "kong"), route("b", "native"), route("a", "native"), route("c", "kong")]

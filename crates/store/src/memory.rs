@@ -1,4 +1,4 @@
-//! A store in memory: for tests, and for a control plane that is filled anew at each start. It keeps the whole
+//! A store in memory: for tests, and for a control plane that is filled again at each start. It keeps the whole
 //! contract, but for what outlives the process.
 
 use crate::document::{Change, Document, HistoryEntry, Key, Revision, Transaction};

@@ -170,7 +170,7 @@ async fn until(router: &Router, path: &str, status: u16) {
 }
 
 #[tokio::test]
-async fn doors_forget_what_the_store_has_forgotten() {
+async fn admin_apis_forget_what_the_store_has_forgotten() {
     let place = Place::new();
     let others = dialects(&place).await;
     for ((router, prefix, new), (other, ..)) in dialects(&place).await.into_iter().zip(others) {

@@ -105,7 +105,7 @@ impl PluginAdapter for Cors {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &PluginContext<'_>,
+        context: &PluginContext<'_>,
         notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
@@ -119,7 +119,7 @@ impl PluginAdapter for Cors {
                 }
             }
         }
-        let (origins, origin_patterns) = options.origins(surroundings.metadata);
+        let (origins, origin_patterns) = options.origins(context.metadata);
         let timing_origins = match (
             &options.timing_allow_origins_by_regex,
             &options.timing_allow_origins,

@@ -74,11 +74,11 @@ impl PluginAdapter for ErrorPage {
     fn translate(
         &self,
         _: &Value,
-        surroundings: &PluginContext<'_>,
+        context: &PluginContext<'_>,
         _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let nothing = Map::new();
-        let metadata = surroundings.metadata.get(self.name()).and_then(Value::as_object);
+        let metadata = context.metadata.get(self.name()).and_then(Value::as_object);
         let metadata = metadata.filter(|it| it.get("enable") == Some(&Value::Bool(true)));
         let metadata = metadata.unwrap_or(&nothing);
         let mut pages = BTreeMap::new();

@@ -82,7 +82,7 @@ impl PluginAdapter for GraphqlLimitCount {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &PluginContext<'_>,
+        context: &PluginContext<'_>,
         notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
@@ -101,7 +101,7 @@ impl PluginAdapter for GraphqlLimitCount {
         if options.cost_strategy != "depth" {
             notes.not_available("cost_strategy", "a cost by the weights of fields");
         }
-        let headers = Headers::of(surroundings.metadata, self.name())?;
+        let headers = Headers::of(context.metadata, self.name())?;
         let number = |value: Option<Value>| value.as_ref().and_then(Value::as_u64);
         let (limit, window) = (number(options.count), number(options.time_window));
         if limit.is_none() || window.is_none() {
@@ -116,7 +116,7 @@ impl PluginAdapter for GraphqlLimitCount {
             by: count_by(&options.key_type, &options.key),
             scope: Some(match &options.group {
                 Some(group) => format!("graphql-limit-count/group/{group}"),
-                None => scope(config, surroundings.instance),
+                None => scope(config, context.instance),
             }),
             status: options.rejected_code,
             message: options.rejected_msg,

@@ -109,12 +109,12 @@ impl PluginAdapter for GrpcTranscode {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &PluginContext<'_>,
+        context: &PluginContext<'_>,
         notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         let id = &options.proto_id.0;
-        let Some(content) = surroundings.protos.get(id) else {
+        let Some(content) = context.protos.get(id) else {
             return Err(Error::custom(format!("failed to find proto by id: {id}")));
         };
         if options.pb_option.iter().any(|option| option == "enable_hooks") {

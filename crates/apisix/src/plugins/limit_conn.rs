@@ -96,7 +96,7 @@ impl PluginAdapter for LimitConn {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &PluginContext<'_>,
+        context: &PluginContext<'_>,
         notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
@@ -106,7 +106,7 @@ impl PluginAdapter for LimitConn {
             notes.not_available("rules", &format!("a list of more than {MOST_RULES} rules"));
         }
         let mut made = Config {
-            scope: Some(scope(config, surroundings.instance)),
+            scope: Some(scope(config, context.instance)),
             delay_seconds: options.default_conn_delay.min(LONGEST),
             status: options.rejected_code,
             message: options.rejected_msg,

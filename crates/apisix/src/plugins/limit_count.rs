@@ -128,18 +128,18 @@ impl PluginAdapter for LimitCount {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &PluginContext<'_>,
+        context: &PluginContext<'_>,
         notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         options.report(notes);
-        let headers = Headers::of(surroundings.metadata, self.name())?;
+        let headers = Headers::of(context.metadata, self.name())?;
         let shown = options.show_limit_quota_header;
         let by_rule = !options.rules.is_empty();
         serde_json::to_value(Config {
             by: count_by(&options.key_type, &options.key),
             when_key_missing: MissingKey::Ip,
-            scope: Some(options.scope(config, surroundings.instance)),
+            scope: Some(options.scope(config, context.instance)),
             status: options.rejected_code,
             message: options.rejected_msg.clone(),
             headers: if shown && !by_rule {

@@ -72,7 +72,7 @@ impl PluginAdapter for LimitReq {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &PluginContext<'_>,
+        context: &PluginContext<'_>,
         notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
@@ -81,7 +81,7 @@ impl PluginAdapter for LimitReq {
             burst: options.burst,
             delay: !options.nodelay,
             by: count_by(&options.key_type, &options.key),
-            scope: Some(scope(config, surroundings.instance)),
+            scope: Some(scope(config, context.instance)),
             status: options.rejected_code,
             message: options.rejected_msg,
             store: redis.map(|redis| Store {

@@ -148,7 +148,7 @@ pub trait PluginAdapter: Sync {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &PluginContext<'_>,
+        context: &PluginContext<'_>,
         notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error>;
 }
@@ -202,7 +202,7 @@ pub struct Phases {
     pub last: bool,
 }
 
-/// What a translation may know of its surroundings.
+/// What a translation may know of its context.
 #[derive(Debug)]
 pub struct PluginContext<'s> {
     /// The id of the instance; its counters belong to it.

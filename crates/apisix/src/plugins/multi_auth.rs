@@ -67,7 +67,7 @@ impl PluginAdapter for MultiAuth {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &PluginContext<'_>,
+        context: &PluginContext<'_>,
         notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let mut any_of = Vec::new();
@@ -77,7 +77,7 @@ impl PluginAdapter for MultiAuth {
             else {
                 continue;
             };
-            let way = mapping.translate(&config, surroundings, notes)?;
+            let way = mapping.translate(&config, context, notes)?;
             any_of.push(BTreeMap::from([(mapping.plugin().to_owned(), way)]));
         }
         serde_json::to_value(Config {

@@ -216,12 +216,12 @@ impl PluginAdapter for Opentelemetry {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &PluginContext<'_>,
+        context: &PluginContext<'_>,
         notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
-        let metadata = surroundings.metadata.get(self.name());
-        let Some(metadata) = metadata.or(surroundings.settings.opentelemetry.as_ref()) else {
+        let metadata = context.metadata.get(self.name());
+        let Some(metadata) = metadata.or(context.settings.opentelemetry.as_ref()) else {
             notes.warn(
                 "sampler",
                 "plugin_metadata is required for opentelemetry plugin to working properly: no call is traced",

@@ -124,16 +124,16 @@ impl PluginAdapter for Prometheus {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &PluginContext<'_>,
+        context: &PluginContext<'_>,
         _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
-        let metadata = surroundings.metadata.get(self.name());
+        let metadata = context.metadata.get(self.name());
         let disabled = |metric: &str, label: &str| {
             let list = metadata.and_then(|it| it["disabled_labels"][metric].as_array());
             list.is_some_and(|list| list.iter().any(|it| it == label))
         };
-        let settings = &surroundings.settings.prometheus;
+        let settings = &context.settings.prometheus;
         let prefix = &settings.metric_prefix;
         let further = |metric: &'static str| {
             let labels = settings.extra_labels(metric);

@@ -173,11 +173,11 @@ impl PluginAdapter for ProxyCache {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &PluginContext<'_>,
+        context: &PluginContext<'_>,
         notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
-        let common = common(config, surroundings.settings, notes)?;
+        let common = common(config, context.settings, notes)?;
         serde_json::to_value(Config {
             key: options.cache_key,
             statuses: options.cache_http_status,
@@ -225,10 +225,10 @@ impl PluginAdapter for GraphqlProxyCache {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &PluginContext<'_>,
+        context: &PluginContext<'_>,
         notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
-        let name = surroundings.instance.strip_suffix("/graphql-proxy-cache");
+        let name = context.instance.strip_suffix("/graphql-proxy-cache");
         let store = config.get("cache_strategy").and_then(Value::as_str);
         serde_json::to_value(Config {
             purged_as: name.zip(store).map(|(name, store)| PurgedAs {
@@ -242,7 +242,7 @@ impl PluginAdapter for GraphqlProxyCache {
             methods: ["GET", "POST"].map(str::to_owned).to_vec(),
             graphql: true,
             key_header: Some("APISIX-Cache-Key".to_owned()),
-            ..common(config, surroundings.settings, notes)?
+            ..common(config, context.settings, notes)?
         })
     }
 }

@@ -61,7 +61,7 @@ impl PluginAdapter for ProxyMirror {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &PluginContext<'_>,
+        context: &PluginContext<'_>,
         notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
@@ -70,10 +70,7 @@ impl PluginAdapter for ProxyMirror {
         }
         let usual = Config::default();
         serde_json::to_value(Config {
-            timeout_ms: surroundings
-                .settings
-                .mirror_timeout_ms
-                .unwrap_or(usual.timeout_ms),
+            timeout_ms: context.settings.mirror_timeout_ms.unwrap_or(usual.timeout_ms),
             to: options.host,
             path: options.path,
             prefix: options.path_concat_mode == "prefix",

@@ -85,7 +85,7 @@ impl PluginAdapter for ProxyRewrite {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &PluginContext<'_>,
+        context: &PluginContext<'_>,
         notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
@@ -103,7 +103,7 @@ impl PluginAdapter for ProxyRewrite {
             })
             .collect();
         let keeps_path = options.uri.is_none() && path_patterns.is_empty();
-        if surroundings.drops_tail_slash && keeps_path && !options.use_real_request_uri_unsafe {
+        if context.drops_tail_slash && keeps_path && !options.use_real_request_uri_unsafe {
             // The path that this plugin forwards is the one that was matched.
             path_patterns.push(PathReplacement {
                 pattern: "^(.+)/$".to_owned(),

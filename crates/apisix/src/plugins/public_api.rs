@@ -47,10 +47,10 @@ impl PluginAdapter for PublicApi {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &PluginContext<'_>,
+        context: &PluginContext<'_>,
         notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
-        let metrics = surroundings.settings.prometheus.export_uri.as_str();
+        let metrics = context.settings.prometheus.export_uri.as_str();
         let path = match config.get("uri").and_then(Value::as_str) {
             Some(uri) if uri == metrics => None,
             Some(uri) => {

@@ -79,7 +79,7 @@ impl PluginAdapter for Redirect {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &PluginContext<'_>,
+        context: &PluginContext<'_>,
         notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
@@ -99,7 +99,7 @@ impl PluginAdapter for Redirect {
             to_https: options.http_to_https,
             // Of peers that are not trusted the header was settled before.
             believe_forwarded_proto: options.http_to_https,
-            https_port: surroundings.settings.https_port.filter(|_| options.http_to_https),
+            https_port: context.settings.https_port.filter(|_| options.http_to_https),
             append_query: options.append_query_string,
             escape: options.encode_uri,
             status: super::uri_blocker::answerable(options.ret_code),

@@ -111,7 +111,7 @@ impl PluginAdapter for TrafficSplit {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &PluginContext<'_>,
+        context: &PluginContext<'_>,
         notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
@@ -123,7 +123,7 @@ impl PluginAdapter for TrafficSplit {
                 choices: choices
                     .map(|weighted| Choice {
                         service: weighted.service(),
-                        host: weighted.host(surroundings.upstreams),
+                        host: weighted.host(context.upstreams),
                         weight: weighted.weight,
                     })
                     .collect(),

@@ -63,7 +63,7 @@ impl PluginAdapter for Workflow {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &PluginContext<'_>,
+        context: &PluginContext<'_>,
         notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let mut made = Config::default();
@@ -88,12 +88,12 @@ impl PluginAdapter for Workflow {
                     message: Some("rejected by workflow".to_owned()),
                 }),
                 Some(mapping) => {
-                    let instance = format!("{}/workflow/{}", surroundings.instance, number + 1);
-                    let surroundings = PluginContext {
+                    let instance = format!("{}/workflow/{}", context.instance, number + 1);
+                    let context = PluginContext {
                         instance: &instance,
-                        ..*surroundings
+                        ..*context
                     };
-                    let config = mapping.translate(&config, &surroundings, notes)?;
+                    let config = mapping.translate(&config, &context, notes)?;
                     Action::Plugin(BTreeMap::from([(mapping.plugin().to_owned(), config)]))
                 }
             };

@@ -181,7 +181,7 @@ fn credentials_of(
         };
         let place = place.field("plugins").field(name.as_str());
         if config.get("key") == Some(&Value::from("")) {
-            let message = "an empty key recognises nobody; it is left out";
+            let message = "an empty key identifies no consumer; it is skipped";
             diagnostics.push(Diagnostic::warning(place.field("key"), message));
             continue;
         }

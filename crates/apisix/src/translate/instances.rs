@@ -147,7 +147,7 @@ impl<'d> Instances<'d> {
     ) -> Option<PluginInstance> {
         let place = || written.place();
         let mut notes = Warnings::default();
-        let surroundings = PluginContext {
+        let context = PluginContext {
             instance: &id,
             metadata: self.metadata,
             upstreams: self.upstreams,
@@ -156,7 +156,7 @@ impl<'d> Instances<'d> {
             settings: self.options.settings,
         };
         let told = diagnostics.len();
-        let translated = written.mapping.translate(config, &surroundings, &mut notes);
+        let translated = written.mapping.translate(config, &context, &mut notes);
         report(notes, &place, diagnostics);
         let config = match translated {
             Ok(config) => config,

@@ -27,7 +27,7 @@ const START_LIMIT: Duration = Duration::from_secs(120);
 
 /// What stands behind the gateways.
 #[derive(Debug)]
-pub struct Surroundings {
+pub struct RunContext {
     directory: PathBuf,
     /// The API.
     pub api: Upstream,
@@ -44,7 +44,7 @@ pub struct Gateway {
     pub process: Process,
 }
 
-impl Surroundings {
+impl RunContext {
     /// Starts all of it. Without a Redis the case that needs one is left out.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 
 use super::cases::Case;
 use super::closed_loop::ClosedLoop;
-use super::gateways::{Gateway, Surroundings};
+use super::gateways::{Gateway, RunContext};
 use super::{request, wait_until_idle};
 use crate::bench::Bench;
 use crate::process::find_program;
@@ -40,7 +40,7 @@ impl Counter {
     pub fn start(
         bench: &Bench,
         weir: &Path,
-        surroundings: &Surroundings,
+        context: &RunContext,
         cases: (&str, &[Case]),
         more: &[OsString],
     ) -> Result<Option<Self>> {
@@ -51,7 +51,7 @@ impl Counter {
         let mut out = OsString::from("--callgrind-out-file=");
         out.push(directory.join("out"));
         let command = [valgrind.into(), "--tool=callgrind".into(), out, weir.into()];
-        let gateway = surroundings.gateway(bench, cases, &command, more)?;
+        let gateway = context.gateway(bench, cases, &command, more)?;
         Ok(Some(Self {
             calls: ClosedLoop::open(gateway.address, CONNECTIONS)?,
             gateway,

@@ -27,7 +27,7 @@ use crate::table::{Spread, Table};
 use crate::terminal::{self, progress};
 use cases::{Bar, CASES, Case};
 use closed_loop::ClosedLoop;
-use gateways::{Gateway, Surroundings};
+use gateways::{Gateway, RunContext};
 use instructions::Counter;
 
 const CONNECTIONS: usize = 32;
@@ -91,15 +91,15 @@ pub fn run(bench: &Bench, args: &Args, results: &mut Results) -> Result<bool> {
     let weir = weir.context("plugins are measured with weir: name one of its doors with --gateways")?;
     let program = weir.program.clone().map_err(|error| anyhow::anyhow!(error))?;
     let directory = bench.directory("plugins")?;
-    let surroundings = Surroundings::start(bench, &directory)?;
+    let context = RunContext::start(bench, &directory)?;
     let wanted = |case: &&Case| args.names.is_empty() || args.names.iter().any(|name| name == case.name);
     let (here, lacking): (Vec<Case>, Vec<Case>) = CASES
         .iter()
         .filter(wanted)
-        .partition(|case| surroundings.lacks(case).is_none());
-    let mut measured = measure(bench, args, &program, &surroundings, &here)?;
+        .partition(|case| context.lacks(case).is_none());
+    let mut measured = measure(bench, args, &program, &context, &here)?;
     if !args.no_instructions {
-        count_instructions(bench, &program, &surroundings, &here, &mut measured)?;
+        count_instructions(bench, &program, &context, &here, &mut measured)?;
     }
     let mut table = Table::new(
         format!(
@@ -122,7 +122,7 @@ pub fn run(bench: &Bench, args: &Args, results: &mut Results) -> Result<bool> {
         good &= figures.add_to(&mut table, case, results)?;
     }
     for case in &lacking {
-        let reason = surroundings.lacks(case).unwrap_or_default();
+        let reason = context.lacks(case).unwrap_or_default();
         table.row(case.name, Err(reason.to_owned()));
     }
     table.footnote("±: how far the median may be off by chance (95 %)".to_owned());
@@ -135,20 +135,14 @@ fn measure(
     bench: &Bench,
     args: &Args,
     weir: &Path,
-    surroundings: &Surroundings,
+    context: &RunContext,
     cases: &[Case],
 ) -> Result<BTreeMap<&'static str, Measured>> {
     let length = Duration::from_millis(args.slice);
-    let mut side = Side::start(bench, weir, surroundings, ("weir", &of_routes(cases)), &[])?;
+    let mut side = Side::start(bench, weir, context, ("weir", &of_routes(cases)), &[])?;
     let log = access_log(bench, "access-log")?;
     let mut with_log = match cases.iter().any(|case| case.access_log) {
-        true => Some(Side::start(
-            bench,
-            weir,
-            surroundings,
-            ("weir-with-log", &[]),
-            &log,
-        )?),
+        true => Some(Side::start(bench, weir, context, ("weir-with-log", &[]), &log)?),
         false => None,
     };
     let page = page();
@@ -204,12 +198,12 @@ fn access_log(bench: &Bench, name: &str) -> Result<[OsString; 2]> {
 fn count_instructions(
     bench: &Bench,
     weir: &Path,
-    surroundings: &Surroundings,
+    context: &RunContext,
     cases: &[Case],
     measured: &mut BTreeMap<&'static str, Measured>,
 ) -> Result<()> {
     let routes = of_routes(cases);
-    let started = Counter::start(bench, weir, surroundings, ("counted", &routes), &[])?;
+    let started = Counter::start(bench, weir, context, ("counted", &routes), &[])?;
     let Some(mut counter) = started else {
         return Ok(());
     };
@@ -221,7 +215,7 @@ fn count_instructions(
             beside.insert(case.beside, counter.count(case.beside, false)?);
         }
         let own = if case.access_log {
-            let with_log = Counter::start(bench, weir, surroundings, ("counted-with-log", &[]), &log)?;
+            let with_log = Counter::start(bench, weir, context, ("counted-with-log", &[]), &log)?;
             with_log.context("valgrind has gone")?.count(case.beside, true)?
         } else {
             counter.count(case.name, case.deferred)?
@@ -236,11 +230,11 @@ impl Side {
     fn start(
         bench: &Bench,
         weir: &Path,
-        surroundings: &Surroundings,
+        context: &RunContext,
         cases: (&str, &[Case]),
         more: &[OsString],
     ) -> Result<Self> {
-        let gateway = surroundings.gateway(bench, cases, &[weir.into()], more)?;
+        let gateway = context.gateway(bench, cases, &[weir.into()], more)?;
         Ok(Self {
             calls: ClosedLoop::open(gateway.address, CONNECTIONS)?,
             gateway,

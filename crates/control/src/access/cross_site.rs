@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_meant_for_this_machine_is_let_in_by_an_open_door() {
+    fn only_what_was_meant_for_this_machine_is_accepted_by_an_open_admin_api() {
         for (headers, is_refused) in [
             (&[("host", "127.0.0.1:8001")][..], false),
             (&[("host", "localhost")], false),

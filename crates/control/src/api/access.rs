@@ -98,7 +98,7 @@ pub async fn remove_user(
 }
 
 /// Whether a user may be what it is `after` (`None`: gone): as long as there are users, one of them is an admin, since
-/// nobody else may make users.
+/// no other user may create users.
 fn leaves_an_admin(known: &[Document], key: &Key, after: Option<&User>) -> Result<(), Problem> {
     let is_admin = |user: &User| user.may(Role::Admin, EVERYWHERE);
     let read = |document: &Document| serde_json::from_slice::<User>(&document.value).ok();
@@ -111,9 +111,11 @@ fn leaves_an_admin(known: &[Document], key: &Key, after: Option<&User>) -> Resul
         return Ok(());
     }
     let detail = match (known.is_empty(), after) {
-        (true, _) => "the first user has to be an admin everywhere: nobody else may make users then",
+        (true, _) => {
+            "the first user must be an admin of everything: without an admin no users can be created"
+        }
         (false, None) => "the last admin is removed after all other users",
-        (false, Some(_)) => "the last admin has to stay one: nobody else may make users",
+        (false, Some(_)) => "the last admin must remain an admin: without an admin no users can be created",
     };
     Err(Problem::new(StatusCode::CONFLICT, detail))
 }

@@ -183,7 +183,7 @@ pub async fn diff(
     let differences = difference(&*api.store, &api.options.dialects, Revision(between.from), to).await?;
     let mut items = told(&differences);
     if !caller.can(Action::HistorySecrets, &Scope::Everything) {
-        items.iter_mut().for_each(veil);
+        items.iter_mut().for_each(redact);
     }
     Ok(Json(json!({ "items": items })))
 }
@@ -196,7 +196,7 @@ pub fn told(differences: &BTreeMap<Key, Difference>) -> Vec<Value> {
 }
 
 /// Hides the secrets of a difference. A document that is no JSON may be a secret as a whole.
-fn veil(item: &mut Value) {
+fn redact(item: &mut Value) {
     let was = item["before"].take();
     let mut values = [was.clone(), item["after"].take()];
     for (value, before) in values.iter_mut().zip([None, Some(&was)]) {
@@ -277,7 +277,7 @@ mod tests {
             ),
         ] {
             let mut item = json!({"document": "d", "before": before, "after": after});
-            veil(&mut item);
+            redact(&mut item);
             assert_eq!((item["before"].take(), item["after"].take()), expected);
         }
     }

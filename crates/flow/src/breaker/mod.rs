@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(once.failures, 4);
         assert_eq!(once.after_success(&RULES), None, "all is forgotten");
         let again = once.after_failure(&RULES, 101);
-        assert_eq!(again.successes, 0, "a failure begins anew");
+        assert_eq!(again.successes, 0, "a failure begins again");
         assert_eq!(again.opened_at_s, Some(100), "only a full round opens it again");
         assert_eq!(again.after_failure(&RULES, 102).opened_at_s, Some(102));
     }

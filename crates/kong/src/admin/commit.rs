@@ -1,5 +1,5 @@
 //! Storing what a call changes: worked out on the state in memory, committed on condition that nothing else was, and
-//! worked out anew where something was.
+//! worked out again where something was.
 
 use super::Admin;
 use super::call::Call;
@@ -10,7 +10,7 @@ use super::state::{PREFIX, State};
 use std::time::{Duration, SystemTime};
 use weir_store::{Author, Change, CommitError, Document, Revision, Transaction};
 
-/// How often a call is worked out anew because another writer was faster.
+/// How often a call is worked out again because another writer was faster.
 const ATTEMPTS: usize = 32;
 /// How long to wait until what another writer committed has come in.
 const CATCH_UP: Duration = Duration::from_secs(5);

@@ -30,7 +30,7 @@ pub struct Workspace {
     prefix: Option<Arc<str>>,
     /// The name again, as keys of matches hold it.
     name: Arc<str>,
-    shelf: EntityStore,
+    store: EntityStore,
     changed: Changed,
     routes: HashMap<Uuid, Route>,
     /// Those of connections and datagrams.
@@ -86,7 +86,7 @@ impl Workspace {
         Self {
             prefix: (name != DEFAULT_WORKSPACE).then(|| name.into()),
             name: name.into(),
-            shelf: EntityStore::default(),
+            store: EntityStore::default(),
             changed: Changed::default(),
             routes: HashMap::new(),
             streams: BTreeSet::new(),
@@ -115,13 +115,13 @@ impl Workspace {
         place: DocPath,
     ) -> Result<(), String> {
         // What comes from a store has its passwords hashed.
-        self.shelf.document.hashed_passwords = true;
-        let was_there = self.shelf.position(family.name, id).is_some();
+        self.store.document.hashed_passwords = true;
+        let was_there = self.store.position(family.name, id).is_some();
         self.note(family, id, false);
         let result = match value {
-            Some(value) => self.shelf.put(family, id, value, place),
+            Some(value) => self.store.put(family, id, value, place),
             None => {
-                self.shelf.remove(family, id);
+                self.store.remove(family, id);
                 Ok(())
             }
         };
@@ -129,7 +129,7 @@ impl Workspace {
         if family.name == "routes" {
             self.note_stream(id);
         }
-        let is_there = self.shelf.position(family.name, id).is_some();
+        let is_there = self.store.position(family.name, id).is_some();
         // Instances for what is not there are left out.
         if was_there != is_there && matches!(family.name, "routes" | "services" | "consumers") {
             self.changed.plugins = true;
@@ -139,8 +139,8 @@ impl Workspace {
 
     /// Notes what depends on an entity: as it was, and as it is now.
     fn note(&mut self, family: &EntityType, id: Uuid, is_new: bool) {
-        let position = self.shelf.position(family.name, id);
-        let document = &self.shelf.document;
+        let position = self.store.position(family.name, id);
+        let document = &self.store.document;
         match family.name {
             "routes" => {
                 self.changed.routes.insert(id);
@@ -214,7 +214,7 @@ impl Workspace {
         broken.extend(self.plugins_broken.values().cloned());
         let (mut plugins, mut consumer_tables) = self.chains.as_ref().map(Chains::parts).unwrap_or_default();
         let unmatched = self.chains.as_ref().map(Chains::unmatched).unwrap_or_default();
-        let mut acme = acme::entries(self.shelf.document.plugins.iter().map(|it| &it.value));
+        let mut acme = acme::entries(self.store.document.plugins.iter().map(|it| &it.value));
         if let Some(prefix) = &self.prefix {
             workspace_scope::tell_parts_apart(&mut plugins, &mut consumer_tables, &mut acme, prefix);
         }
@@ -246,17 +246,17 @@ impl Workspace {
             self.make_services();
         }
         if changed.consumers {
-            self.consumers = consumer::translate(&self.shelf.document, &mut Vec::new());
+            self.consumers = consumer::translate(&self.store.document, &mut Vec::new());
             if let Some(prefix) = &self.prefix {
                 workspace_scope::tell_consumers_apart(&mut self.consumers, prefix);
             }
         }
         if changed.certificates {
-            self.certificates = certificate::translate(&self.shelf.document);
+            self.certificates = certificate::translate(&self.store.document);
         }
         let has_other_chains = changed.plugins && self.collect_chains();
         self.make_routes(changed, router, numbers);
-        let all = || self.shelf.document.routes.iter().map(|route| route.value.id);
+        let all = || self.store.document.routes.iter().map(|route| route.value.id);
         let with_chains: Vec<Uuid> = if changed.all_chains || has_other_chains {
             all().collect()
         } else {
@@ -266,7 +266,7 @@ impl Workspace {
             self.make_chain(id);
         }
         if changed.all_routes {
-            let ids: Vec<Uuid> = self.shelf.document.routes.iter().map(|it| it.value.id).collect();
+            let ids: Vec<Uuid> = self.store.document.routes.iter().map(|it| it.value.id).collect();
             ids.into_iter().for_each(|id| self.make_chain(id));
         }
     }
@@ -274,7 +274,7 @@ impl Workspace {
     /// Translates all services and upstreams again; what comes out as it was stays the same.
     fn make_services(&mut self) {
         let mut found = Vec::new();
-        let made = Services::translate(&self.shelf.document, &mut found);
+        let made = Services::translate(&self.store.document, &mut found);
         let (mut services, mut upstreams) = (made.services, made.upstreams);
         if let Some(prefix) = &self.prefix {
             services
@@ -294,13 +294,13 @@ impl Workspace {
     fn collect_chains(&mut self) -> bool {
         let before: Vec<Uuid> = self.plugins_broken.keys().copied().collect();
         self.plugins_broken.clear();
-        let document = &self.shelf.document;
+        let document = &self.store.document;
         let mut finder = None;
         let mut instances: Vec<Entity<Plugin>> = Vec::with_capacity(document.plugins.len());
         for entity in &document.plugins {
             let plugin = &entity.value;
             let is_there = |family: &str, id: Option<Uuid>| {
-                id.is_none_or(|id| self.shelf.position(family, id).is_some())
+                id.is_none_or(|id| self.store.position(family, id).is_some())
             };
             let has_all = is_there("services", plugin.service)
                 && is_there("routes", plugin.route)

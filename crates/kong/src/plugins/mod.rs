@@ -175,7 +175,7 @@ fn untyped(config: impl Serialize) -> Value {
     serde_json::to_value(config).unwrap_or_default()
 }
 
-/// What the authentication plugins tell upstreams, and whom they let pass.
+/// What the authentication plugins tell upstreams, and which calls they allow.
 fn identity(anonymous: Option<&str>, on_preflight: bool, consumers: &Consumers<'_>) -> identity::Config {
     identity::Config {
         // A consumer that does not exist is found missing when a call needs it, as in the original.

@@ -13,7 +13,7 @@ pub fn translate(document: &Document, found: &mut Vec<Diagnostic>) -> Vec<Consum
     let mut credentials: HashMap<Uuid, Vec<Credential>> = HashMap::new();
     for Entity { place, value: key } in &document.keyauth_credentials {
         let Some(text) = &key.key else {
-            let message = "a key that nobody knows was left out: Weir makes up no keys";
+            let message = "a credential without a key was skipped: Weir generates no keys in files";
             found.push(Diagnostic::warning(place.to_path(), message));
             continue;
         };
@@ -47,7 +47,7 @@ pub fn translate(document: &Document, found: &mut Vec<Diagnostic>) -> Vec<Consum
     }
     for Entity { place, value } in &document.hmacauth_credentials {
         let Some(secret) = value.secret.clone() else {
-            let message = "a secret that nobody knows was left out: Weir makes up no secrets";
+            let message = "a credential without a secret was skipped: Weir generates no secrets in files";
             found.push(Diagnostic::warning(place.to_path(), message));
             continue;
         };
@@ -119,7 +119,7 @@ fn push(
 }
 
 fn jwt_credential(secret: &JwtSecret) -> Result<jwt::Credential, &'static str> {
-    let unusable = "a secret that nobody knows was left out: Weir makes up no secrets";
+    let unusable = "a credential without a secret was skipped: Weir generates no secrets in files";
     let key = secret.key.clone().ok_or(unusable)?;
     let name = secret.algorithm.as_deref().unwrap_or("HS256");
     let algorithm = serde_json::from_value(Value::from(name)).map_err(|_| "an unknown algorithm")?;

@@ -3,7 +3,7 @@
 //! `golden/*.txt` are conversations: a line `METHOD /path`, perhaps with headers behind it (`If-Match="1"`), a body on the
 //! lines behind it (JSON, or a form where the line begins with `form `), and behind `--` what the answer is. Ids that are
 //! made up are called `ID1`, `ID2`, … in the order in which they appear, and may be used under these names; times are
-//! `TIME`. With `UPDATE_GOLDEN=1` the answers are written anew.
+//! `TIME`. With `UPDATE_GOLDEN=1` the answers are written again.
 
 mod consistency;
 mod conversation;

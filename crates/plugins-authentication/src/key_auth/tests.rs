@@ -300,7 +300,7 @@ fn other_authentication_counts_where_told() {
 }
 
 #[test]
-fn a_missing_anonymous_consumer_is_an_error_of_the_call_in_the_voices_of_the_originals() {
+fn a_missing_anonymous_consumer_is_an_error_of_the_call_in_the_dialects_of_the_originals() {
     let config = json!({"identity": {"anonymous": "nobody"}});
     for dialect in [DialectName::new("kong"), DialectName::new("apisix")] {
         let credentials = [("alice", None, json!({"key": "k-alice"}))];

@@ -1,4 +1,4 @@
-//! Responses on a shelf: their form there, and how they come back into memory.
+//! Responses on a disk: their form there, and how they come back into memory.
 
 use super::entry::{Entry, Times};
 use super::flight::{FetchCompleted, Seat};
@@ -12,7 +12,7 @@ const RESPONSE: u8 = 1;
 const VARY: u8 = 2;
 
 impl Zone {
-    /// Brings what is on the shelf under a key into memory; the landing is the end of that. `None`: there is no shelf, or
+    /// Brings what is on the disk under a key into memory; the landing is the end of that. `None`: there is no disk, or
     /// too many wait for that already.
     pub(super) fn load_from_disk(
         self: &Arc<Self>,
@@ -20,7 +20,7 @@ impl Zone {
         now_ms: u64,
         wait_ms: u64,
     ) -> Option<FetchCompleted> {
-        let shelf = self.shelf()?;
+        let disk_cache = self.disk_cache()?;
         let lead = match self.lead(key, now_ms, wait_ms) {
             Seat::FetchLeader(lead) => lead,
             // Another caller does so already, or fetches it.
@@ -29,7 +29,7 @@ impl Zone {
         };
         let landing = lead.landing()?;
         let zone = Arc::clone(self);
-        shelf.read(
+        disk_cache.read(
             key,
             Box::new(move |data| {
                 if let Some(slot) = data.as_deref().and_then(read) {
@@ -42,7 +42,7 @@ impl Zone {
     }
 }
 
-/// What goes on the shelf; `None`: it does not belong there.
+/// What goes on the disk; `None`: it does not belong there.
 pub(super) fn write(slot: &Slot) -> Option<Vec<u8>> {
     match slot {
         Slot::Pass { .. } => None,
@@ -93,7 +93,7 @@ fn put_text(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// What was on the shelf; `None`: it is not of this form.
+/// What was on the disk; `None`: it is not of this form.
 pub(super) fn read(data: &[u8]) -> Option<Slot> {
     let (kind, rest) = data.split_first()?;
     let mut rest = Rest(rest);

@@ -19,8 +19,8 @@ use weir_plugins_shared::graphql;
 
 /// The longest body that is read for a key.
 const MAX_BODY: usize = 1 << 20;
-/// How often a call waits for the shelf at most: for the list of headers by which responses differ, and for one of them.
-const MAX_SHELF_WAITS: u8 = 3;
+/// How often a call waits for the disk at most: for the list of headers by which responses differ, and for one of them.
+const MAX_DISK_WAITS: u8 = 3;
 /// Methods that change nothing (RFC 9110, 9.2.1).
 const SAFE: [&[u8]; 4] = [b"GET", b"HEAD", b"OPTIONS", b"TRACE"];
 
@@ -37,8 +37,8 @@ pub(super) struct CacheFilter {
 /// That a call has waited for another one.
 struct Waited;
 
-/// How often a call has waited for the shelf.
-struct ShelfWaits(u8);
+/// How often a call has waited for the disk.
+struct DiskWaits(u8);
 
 impl CacheFilter {
     pub(super) fn new(config: Config, zone: Arc<Zone>) -> Self {
@@ -192,13 +192,13 @@ impl CacheFilter {
         }
     }
 
-    /// Waits for what is on the shelf under this key; `None`: it is not worth waiting for any more.
-    fn unshelve(&self, exchange: &mut Exchange, place: Key, now_ms: u64) -> Option<Outcome> {
-        let ShelfWaits(waits) = exchange.filter_state.take(self).unwrap_or(ShelfWaits(0));
-        if waits == MAX_SHELF_WAITS {
+    /// Waits for what is on the disk under this key; `None`: it is not worth waiting for any more.
+    fn load_from_disk(&self, exchange: &mut Exchange, place: Key, now_ms: u64) -> Option<Outcome> {
+        let DiskWaits(waits) = exchange.filter_state.take(self).unwrap_or(DiskWaits(0));
+        if waits == MAX_DISK_WAITS {
             return None;
         }
-        exchange.filter_state.put(self, ShelfWaits(waits + 1));
+        exchange.filter_state.put(self, DiskWaits(waits + 1));
         let landing = self.zone.load_from_disk(place, now_ms, self.config.wait_ms)?;
         let at_most = Duration::from_millis(self.config.wait_ms);
         Some(Outcome::Suspend(Suspend::event(landing, at_most)))
@@ -347,7 +347,7 @@ impl Filter for CacheFilter {
                 let shares = entry.times.fresh > 0;
                 (told, Some(entry), place, shares)
             }
-            Look::OnDisk(place) => match self.unshelve(exchange, place, now_ms) {
+            Look::OnDisk(place) => match self.load_from_disk(exchange, place, now_ms) {
                 Some(outcome) => return outcome,
                 None => (CacheStatus::Miss, None, place, true),
             },

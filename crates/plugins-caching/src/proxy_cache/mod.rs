@@ -50,15 +50,15 @@ const DISK_BYTES: std::ops::RangeInclusive<u64> = 1_048_576..=17_592_186_044_416
 #[derive(Default)]
 pub struct ProxyCache {
     caches: Caches,
-    shelves: Option<Arc<dyn DiskCaches>>,
+    disk_caches: Option<Arc<dyn DiskCaches>>,
 }
 
 impl ProxyCache {
-    /// One that can keep responses on these shelves, and whose zones are managed by `caches`. One without shelves keeps
+    /// One that can keep responses on these disk_caches, and whose zones are managed by `caches`. One without disk_caches keeps
     /// all of them in memory only.
-    pub fn on(shelves: Arc<dyn DiskCaches>, caches: Caches) -> Self {
+    pub fn on(disk_caches: Arc<dyn DiskCaches>, caches: Caches) -> Self {
         Self {
-            shelves: Some(shelves),
+            disk_caches: Some(disk_caches),
             caches,
         }
     }
@@ -78,10 +78,10 @@ impl ProxyCache {
             Some(disk) => format!("{name}\n{}", disk.path),
             None => name.to_owned(),
         };
-        let disk = config.disk.as_ref().zip(self.shelves.as_ref());
+        let disk = config.disk.as_ref().zip(self.disk_caches.as_ref());
         let new = || {
             let bytes = usize::try_from(config.zone_bytes).unwrap_or(usize::MAX);
-            let disk = disk.map(|(disk, shelves)| (disk.clone(), Arc::clone(shelves)));
+            let disk = disk.map(|(disk, disk_caches)| (disk.clone(), Arc::clone(disk_caches)));
             Arc::new(Zone::new(bytes, disk))
         };
         Arc::clone(zones.entry(name).or_insert_with(new))

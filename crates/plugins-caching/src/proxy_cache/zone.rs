@@ -56,7 +56,7 @@ pub(super) enum Look {
     Pass(Key),
     /// Nothing under this key.
     Nothing(Key),
-    /// Nothing in memory under this key, but perhaps on the shelf.
+    /// Nothing in memory under this key, but perhaps on the disk.
     OnDisk(Key),
 }
 
@@ -67,7 +67,7 @@ pub(super) struct Zone {
     salt: AtomicU64,
     /// Where responses are kept besides, and the place once it was needed.
     disk: Option<(Disk, Arc<dyn DiskCaches>)>,
-    shelf: OnceLock<Arc<dyn DiskCache>>,
+    disk_cache: OnceLock<Arc<dyn DiskCache>>,
 }
 
 impl Zone {
@@ -78,14 +78,17 @@ impl Zone {
             max_shard_bytes: max_bytes / SHARDS,
             salt: AtomicU64::new(1),
             disk,
-            shelf: OnceLock::new(),
+            disk_cache: OnceLock::new(),
         }
     }
 
-    /// The shelf. It is opened by the first call that needs it, not by a configuration that is only checked.
-    pub(super) fn shelf(&self) -> Option<&Arc<dyn DiskCache>> {
-        let (disk, shelves) = self.disk.as_ref()?;
-        Some(self.shelf.get_or_init(|| shelves.open(&disk.path, disk.size)))
+    /// The disk. It is opened by the first call that needs it, not by a configuration that is only checked.
+    pub(super) fn disk_cache(&self) -> Option<&Arc<dyn DiskCache>> {
+        let (disk, disk_caches) = self.disk.as_ref()?;
+        Some(
+            self.disk_cache
+                .get_or_init(|| disk_caches.open(&disk.path, disk.size)),
+        )
     }
 
     /// The largest body that is stored.
@@ -103,17 +106,20 @@ impl Zone {
         let (names, salt) = match self.shard(key).slots.get(key) {
             Some(Slot::Vary { names, salt, .. }) => (Arc::clone(names), *salt),
             Some(slot) => return slot.found(*key, now_ms),
-            None => return self.look_on_shelf(*key),
+            None => return self.look_on_disk(*key),
         };
         let variant = variant_key(key, &names, salt, request);
         if let Some(slot) = self.shard(&variant).slots.get(&variant) {
             return slot.found(variant, now_ms);
         }
-        self.look_on_shelf(variant)
+        self.look_on_disk(variant)
     }
 
-    fn look_on_shelf(&self, key: Key) -> Look {
-        match self.shelf().is_some_and(|shelf| shelf.may_have(&key)) {
+    fn look_on_disk(&self, key: Key) -> Look {
+        match self
+            .disk_cache()
+            .is_some_and(|disk_cache| disk_cache.may_have(&key))
+        {
             true => Look::OnDisk(key),
             false => Look::Nothing(key),
         }
@@ -184,12 +190,12 @@ impl Zone {
         self.keep(place, slot);
     }
 
-    /// Keeps something in memory and on the shelf.
+    /// Keeps something in memory and on the disk.
     fn keep(&self, key: &Key, slot: Slot) {
-        if let Some(shelf) = self.shelf()
+        if let Some(disk_cache) = self.disk_cache()
             && let Some(data) = disk_codec::write(&slot)
         {
-            shelf.write(*key, data);
+            disk_cache.write(*key, data);
         }
         self.put(key, slot);
     }
@@ -202,7 +208,7 @@ impl Zone {
             return (Arc::clone(names), *salt);
         }
         let names: Arc<[String]> = vary.into();
-        // One that no process before this one has used: what is on a shelf under it was to be forgotten.
+        // One that no process before this one has used: what is on a disk under it was to be forgotten.
         let salt = now_ms << 12 | self.salt.fetch_add(1, Ordering::Relaxed) & 0xfff;
         let slot = Slot::Vary {
             names: Arc::clone(&names),
@@ -226,9 +232,9 @@ impl Zone {
 
     /// Forgets all responses to a key. Says whether there was one.
     pub(super) fn purge(&self, key: &Key) -> bool {
-        let was_shelved = self.shelf().is_some_and(|shelf| {
-            let was_there = shelf.may_have(key);
-            shelf.remove(*key);
+        let was_on_disk = self.disk_cache().is_some_and(|disk_cache| {
+            let was_there = disk_cache.may_have(key);
+            disk_cache.remove(*key);
             was_there
         });
         let mut shard = self.shard(key);
@@ -237,7 +243,7 @@ impl Zone {
             shard.bytes -= slot.bytes();
             shard.hand.retain(|known| known != key);
         }
-        was_shelved || matches!(removed, Some(Slot::Response { .. } | Slot::Vary { .. }))
+        was_on_disk || matches!(removed, Some(Slot::Response { .. } | Slot::Vary { .. }))
     }
 
     /// The response under a key that can still be used, whatever callers ask for; of several, the latest.
@@ -260,7 +266,7 @@ impl Zone {
         }
     }
 
-    /// Keeps in memory what comes from the shelf, unless something newer came meanwhile.
+    /// Keeps in memory what comes from the disk, unless something newer came meanwhile.
     pub(super) fn put_if_absent(&self, key: &Key, slot: Slot) {
         if !self.shard(key).slots.contains_key(key) {
             self.put(key, slot);

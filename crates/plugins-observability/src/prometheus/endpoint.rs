@@ -61,14 +61,14 @@ impl Default for EndpointConfig {
 
 /// The plugin.
 pub struct MetricsEndpoint {
-    board: Arc<MetricRegistry>,
+    registry: Arc<MetricRegistry>,
     caches: Caches,
 }
 
 impl MetricsEndpoint {
-    /// Tells what is counted on this board, and forgets what is kept in these caches.
-    pub fn new(board: Arc<MetricRegistry>, caches: Caches) -> Self {
-        Self { board, caches }
+    /// Tells what is counted on this registry, and forgets what is kept in these caches.
+    pub fn new(registry: Arc<MetricRegistry>, caches: Caches) -> Self {
+        Self { registry, caches }
     }
 }
 
@@ -84,7 +84,7 @@ impl Plugin for MetricsEndpoint {
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: EndpointConfig = parse_config(config)?;
         Ok(Arc::new(EndpointFilter {
-            board: Arc::clone(&self.board),
+            registry: Arc::clone(&self.registry),
             caches: self.caches.clone(),
             dialect: context.dialect,
             config,
@@ -93,7 +93,7 @@ impl Plugin for MetricsEndpoint {
 }
 
 struct EndpointFilter {
-    board: Arc<MetricRegistry>,
+    registry: Arc<MetricRegistry>,
     caches: Caches,
     dialect: DialectName,
     config: EndpointConfig,
@@ -190,12 +190,12 @@ impl Filter for EndpointFilter {
             }));
         }
         let making = Making::default();
-        let (board, made) = (Arc::clone(&self.board), Arc::downgrade(&making.0));
+        let (registry, made) = (Arc::clone(&self.registry), Arc::downgrade(&making.0));
         let exposition = config.exposition.clone();
-        self.board.run(Box::new(move || {
+        self.registry.run(Box::new(move || {
             // A caller that has gone meanwhile needs no text.
             if let Some(made) = made.upgrade() {
-                Making(made).finish(board.render(&exposition));
+                Making(made).finish(registry.render(&exposition));
             }
         }));
         exchange.filter_state.put(self, making.clone());

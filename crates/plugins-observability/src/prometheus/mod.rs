@@ -159,9 +159,9 @@ pub enum Measure {
 pub struct Prometheus(Arc<MetricRegistry>);
 
 impl Prometheus {
-    /// Counts on this board.
-    pub fn new(board: Arc<MetricRegistry>) -> Self {
-        Self(board)
+    /// Counts on this registry.
+    pub fn new(registry: Arc<MetricRegistry>) -> Self {
+        Self(registry)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The board: what all instances of `prometheus` count, and the texts that are made of it.
+//! The registry: what all instances of `prometheus` count, and the texts that are made of it.
 
 use super::definition::Definition;
 use super::family_set::{FamilySet, lock};
@@ -29,7 +29,7 @@ pub struct MetricRegistry {
 static PROCESS: LazyLock<Arc<MetricRegistry>> = LazyLock::new(Arc::default);
 
 impl MetricRegistry {
-    /// The board of this process.
+    /// The registry of this process.
     pub fn of_process() -> Arc<Self> {
         Arc::clone(&PROCESS)
     }

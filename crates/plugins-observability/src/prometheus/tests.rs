@@ -35,8 +35,8 @@ fn call(route: &str, consumer: Option<&str>) -> Exchange {
     exchange
 }
 
-fn filter(board: &Arc<MetricRegistry>, config: &Value) -> Arc<dyn Filter> {
-    build(&Prometheus::new(Arc::clone(board)), config).expect("a good configuration")
+fn filter(registry: &Arc<MetricRegistry>, config: &Value) -> Arc<dyn Filter> {
+    build(&Prometheus::new(Arc::clone(registry)), config).expect("a good configuration")
 }
 
 fn count(filter: &dyn Filter, exchange: &mut Exchange, record: &CallRecord<'_>) {
@@ -74,8 +74,8 @@ fn families() -> Value {
 
 #[test]
 fn calls_are_told_as_prometheus_reads_them() {
-    let board = Arc::new(MetricRegistry::default());
-    let filter = filter(&board, &families());
+    let registry = Arc::new(MetricRegistry::default());
+    let filter = filter(&registry, &families());
     for (route, status, total, upstream, is_gateway) in [
         ("r1", 200, 1_000, Some(900), false),
         ("r1", 200, 1_001, Some(1_000), false),
@@ -117,19 +117,19 @@ t_ms_bucket{type="upstream",route="r2",le="+Inf"} 1
 t_ms_count{type="upstream",route="r2"} 1
 t_ms_sum{type="upstream",route="r2"} 5.2
 "#;
-    assert_eq!(board.render("t"), expected);
-    assert_eq!(board.render_all(), expected);
-    assert_eq!(board.render("another"), "");
+    assert_eq!(registry.render("t"), expected);
+    assert_eq!(registry.render_all(), expected);
+    assert_eq!(registry.render("another"), "");
 }
 
 #[test]
 fn instances_of_one_family_are_told_as_one() {
-    let board = Arc::new(MetricRegistry::default());
+    let registry = Arc::new(MetricRegistry::default());
     let one = |labels: Value| {
         let config = json!({"exposition": "t", "families": [
             {"name": "t_total", "help": "Calls.", "value": "calls", "labels": labels},
         ]});
-        filter(&board, &config)
+        filter(&registry, &config)
     };
     let plain = one(json!([{"name": "route", "value": "$route_name"}, {"name": "consumer", "value": ""}]));
     let by_consumer = one(json!([
@@ -142,7 +142,7 @@ fn instances_of_one_family_are_told_as_one() {
         &mut call("r2", Some("alice")),
         &record(200, 1, None),
     );
-    let text = board.render("t");
+    let text = registry.render("t");
     assert!(text.contains("t_total{route=\"r1\",consumer=\"\"} 2\n"), "{text}");
     assert!(
         text.contains("t_total{route=\"r2\",consumer=\"ALICE\"} 1\n"),
@@ -153,29 +153,29 @@ fn instances_of_one_family_are_told_as_one() {
 
 #[test]
 fn workers_count_together_and_reloads_go_on() {
-    let board = Arc::new(MetricRegistry::default());
+    let registry = Arc::new(MetricRegistry::default());
     let config =
         json!({"exposition": "t", "families": [{"name": "t_total", "help": "Calls.", "value": "calls"}]});
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
-                let filter = filter(&board, &config);
+                let filter = filter(&registry, &config);
                 for _ in 0..1_000 {
                     count(&*filter, &mut call("r1", None), &record(200, 1, None));
                 }
             });
         }
     });
-    assert!(board.render("t").ends_with("t_total 4000\n"));
+    assert!(registry.render("t").ends_with("t_total 4000\n"));
 }
 
 #[test]
 fn series_are_bounded_and_make_room() {
-    let board = Arc::new(MetricRegistry::default());
+    let registry = Arc::new(MetricRegistry::default());
     let config = json!({"exposition": "t", "families": [
         {"name": "t_total", "help": "Calls.", "value": "calls", "labels": [{"name": "who", "value": "$arg_who"}]},
     ]});
-    let filter = filter(&board, &config);
+    let filter = filter(&registry, &config);
     let mut exchange = exchange();
     let mut call = |who: &str| {
         prepare(&mut exchange, &format!("GET /?who={who}"), &[]);
@@ -184,33 +184,33 @@ fn series_are_bounded_and_make_room() {
     for who in 0..family_set::MAX_SERIES + 50 {
         call(&who.to_string());
     }
-    let text = board.render("t");
+    let text = registry.render("t");
     assert_eq!(text.matches("t_total{").count(), family_set::MAX_SERIES + 1);
     assert!(text.contains("t_total{who=\"other\"} 50\n"));
     // All but one are not called for a while.
     for _ in 0..12 {
         call("7");
-        board.render("t");
+        registry.render("t");
     }
     call("fresh");
-    let text = board.render("t");
+    let text = registry.render("t");
     assert!(text.contains("t_total{who=\"fresh\"} 1\n") && text.contains("t_total{who=\"7\"} 13\n"));
     assert_eq!(text.matches("t_total{").count(), 2, "the others made room");
     // One that was evicted begins at zero.
     call("8");
-    assert!(board.render("t").contains("t_total{who=\"8\"} 1\n"));
+    assert!(registry.render("t").contains("t_total{who=\"8\"} 1\n"));
 }
 
 #[test]
 fn what_is_configured_no_more_is_let_go() {
-    let board = Arc::new(MetricRegistry::default());
+    let registry = Arc::new(MetricRegistry::default());
     let of = |number: usize| {
         let labels: Vec<Value> = (0..=number % 3)
             .map(|label| json!({"name": format!("l{label}"), "value": "$route_name"}))
             .collect();
         let family =
             json!({"name": "t_total", "help": number.to_string(), "value": "calls", "labels": labels});
-        filter(&board, &json!({"exposition": "t", "families": [family]}))
+        filter(&registry, &json!({"exposition": "t", "families": [family]}))
     };
     // Configurations that are only checked leave nothing.
     let first = of(0);
@@ -219,7 +219,7 @@ fn what_is_configured_no_more_is_let_go() {
     }
     count(&*first, &mut call("r", None), &record(200, 1, None));
     assert_eq!(
-        board.sets(),
+        registry.sets(),
         2,
         "the first, and the last, which goes with the next"
     );
@@ -227,8 +227,8 @@ fn what_is_configured_no_more_is_let_go() {
     for number in 1..1_000 {
         count(&*of(number), &mut call("r", None), &record(200, 1, None));
     }
-    assert!(board.sets() < 40, "{}", board.sets());
-    let text = board.render("t");
+    assert!(registry.sets() < 40, "{}", registry.sets());
+    let text = registry.render("t");
     assert!(text.contains("t_total{l0=\"r\"} 12\n"), "{text}");
     assert!(
         text.contains("t_total{l0=\"r\",l1=\"r\",l2=\"r\"} 11\n"),
@@ -236,20 +236,20 @@ fn what_is_configured_no_more_is_let_go() {
     );
     // One that comes back in time goes on.
     count(&*of(999), &mut call("r", None), &record(200, 1, None));
-    assert!(board.render("t").contains("t_total{l0=\"r\"} 13\n"));
+    assert!(registry.render("t").contains("t_total{l0=\"r\"} 13\n"));
 }
 
 #[test]
 fn values_are_cut() {
-    let board = Arc::new(MetricRegistry::default());
+    let registry = Arc::new(MetricRegistry::default());
     let config = json!({"exposition": "t", "families": [
         {"name": "t_total", "help": "Calls.", "value": "calls", "labels": [{"name": "who", "value": "$arg_who"}]},
     ]});
     let mut exchange = exchange();
     prepare(&mut exchange, &format!("GET /?who={}", "x".repeat(5_000)), &[]);
-    count(&*filter(&board, &config), &mut exchange, &record(200, 1, None));
+    count(&*filter(&registry, &config), &mut exchange, &record(200, 1, None));
     let line = format!("t_total{{who=\"{}\"}} 1\n", "x".repeat(255));
-    assert!(board.render("t").ends_with(&line));
+    assert!(registry.render("t").ends_with(&line));
 }
 
 #[test]
@@ -261,9 +261,9 @@ fn the_endpoint_purges_where_it_is_asked_to() {
         "purged_as": {"name": "routes/1", "store": "memory"},
     });
     let _instance = build(&cache, &config).expect("a good configuration");
-    let board = Arc::new(MetricRegistry::default());
+    let registry = Arc::new(MetricRegistry::default());
     let endpoint = build(
-        &MetricsEndpoint::new(board, caches),
+        &MetricsEndpoint::new(registry, caches),
         &json!({"path": "/metrics", "purge_below": "/purge/"}),
     )
     .expect("a good configuration");
@@ -291,14 +291,14 @@ fn the_endpoint_purges_where_it_is_asked_to() {
 
 #[test]
 fn the_endpoint_answers_with_an_exposition() {
-    let board = Arc::new(MetricRegistry::default());
-    board.set_preface("t", |targets, out| out.push_str(&format!("targets {targets}\n")));
+    let registry = Arc::new(MetricRegistry::default());
+    registry.set_preface("t", |targets, out| out.push_str(&format!("targets {targets}\n")));
     let counting = filter(
-        &board,
+        &registry,
         &json!({"exposition": "t", "families": [], "target_health": true}),
     );
     let endpoint = build(
-        &MetricsEndpoint::new(Arc::clone(&board), Caches::default()),
+        &MetricsEndpoint::new(Arc::clone(&registry), Caches::default()),
         &json!({"exposition": "t"}),
     )
     .expect("a good configuration");
@@ -319,17 +319,17 @@ fn the_endpoint_answers_with_an_exposition() {
 /// A caller that goes leaves a job behind that makes nothing.
 #[test]
 fn a_text_is_made_only_for_a_caller_that_waits() {
-    let board = Arc::new(MetricRegistry::default());
+    let registry = Arc::new(MetricRegistry::default());
     let jobs = Arc::new(Mutex::new(Vec::new()));
     let queue = Arc::clone(&jobs);
-    board.set_runner(move |job| queue.lock().expect("no panic").push(job));
+    registry.set_runner(move |job| queue.lock().expect("no panic").push(job));
     let made = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&made);
-    board.set_preface("t", move |_, _| {
+    registry.set_preface("t", move |_, _| {
         count.fetch_add(1, Ordering::Relaxed);
     });
     let endpoint = build(
-        &MetricsEndpoint::new(Arc::clone(&board), Caches::default()),
+        &MetricsEndpoint::new(Arc::clone(&registry), Caches::default()),
         &json!({"exposition": "t"}),
     )
     .expect("a good configuration");

@@ -31,7 +31,7 @@ pub const MAX_BYTES: usize = 64 * 1024;
 /// Rounds of the runtime in which nothing comes before it is usually taken that nothing will. A call that goes on over a new
 /// connection takes some ten.
 pub const USUAL_ROUNDS: u32 = 25;
-/// Rounds that an upstream with a script lets pass between two pieces.
+/// Rounds that a scripted upstream waits between two pieces.
 const SCRIPT_PAUSE: u32 = 6;
 /// How long a connection may take to end once its client has said all, whatever it waits for.
 const PATIENCE: Duration = Duration::from_secs(10);

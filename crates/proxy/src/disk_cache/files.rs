@@ -1,4 +1,4 @@
-//! The files of a shelf: `AB/ABCD…` by key, below a folder that one process holds at a time.
+//! The files of a cache: `AB/ABCD…` by key, below a folder that one process holds at a time.
 
 use super::index::IndexEntry;
 use data_encoding::HEXLOWER;

@@ -1,4 +1,4 @@
-//! The index of a shelf: which files there are, how large, which was used longest ago, and what jobs that wait will do
+//! The index of a cache: which files there are, how large, which was used longest ago, and what jobs that wait will do
 //! to them.
 
 use std::collections::{BTreeMap, HashMap};
@@ -64,7 +64,7 @@ pub enum Removal {
 }
 
 impl Index {
-    /// That of a shelf of so many bytes at most, which has not been looked at.
+    /// That of a cache of so many bytes at most, which has not been looked at.
     pub fn new(max_bytes: u64) -> Self {
         Self {
             max_bytes,

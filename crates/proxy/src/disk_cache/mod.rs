@@ -1,9 +1,9 @@
-//! Shelves: folders in which filters keep what is too much for memory, each with a thread of its own.
+//! Caches: folders in which filters keep what is too much for memory, each with a thread of its own.
 //!
 //! Workers put jobs into a queue and never wait for it. Of files to be read and written, so many wait at most; what is
 //! too much is not done. A removal is never left out: what was removed must not come back when the process starts
 //! again. One waits for each key, and where too many do, all files go. The thread owns the folder's files and an index of
-//! them, which it makes anew when it starts, in between the jobs that come meanwhile. What was used longest ago makes room. A file is written beside its place and moved there, and tells its length and its
+//! them, which it makes again when it starts, in between the jobs that come meanwhile. What was used longest ago makes room. A file is written beside its place and moved there, and tells its length and its
 //! checksum: one that a crash has left half written is found out and removed. Nothing is synchronised with the disk for
 //! safety's sake: whatever is here can be fetched again.
 
@@ -19,29 +19,29 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use weir_plugin::{DiskCache, DiskCacheKey, DiskCacheReader, DiskCaches};
 
-/// Files to be read and written that wait for a shelf's thread at most.
+/// Files to be read and written that wait for a cache's thread at most.
 const QUEUE_JOBS: usize = 1024;
 /// Bytes that wait to be written at most.
 const QUEUE_BYTES: usize = 64 << 20;
 /// While the index is made, so many jobs are done between two folders of it.
 const JOBS_BETWEEN: usize = 16;
-/// How often a shelf's failures are told of at most.
+/// How often a cache's failures are told of at most.
 const TELL_EVERY: Duration = Duration::from_secs(10);
 
-/// All shelves of the process.
+/// All caches of the process.
 #[derive(Default)]
 pub struct WorkerDiskCaches(Mutex<HashMap<String, Weak<WorkerDiskCache>>>);
 
 impl DiskCaches for WorkerDiskCaches {
     fn open(&self, folder: &str, max_bytes: u64) -> Arc<dyn DiskCache> {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(shelf) = open.get(folder).and_then(Weak::upgrade) {
-            return shelf;
+        if let Some(cache) = open.get(folder).and_then(Weak::upgrade) {
+            return cache;
         }
-        let shelf = Arc::new(WorkerDiskCache::start(folder, max_bytes));
-        open.retain(|_, shelf| shelf.strong_count() > 0);
-        open.insert(folder.to_owned(), Arc::downgrade(&shelf));
-        shelf
+        let cache = Arc::new(WorkerDiskCache::start(folder, max_bytes));
+        open.retain(|_, cache| cache.strong_count() > 0);
+        open.insert(folder.to_owned(), Arc::downgrade(&cache));
+        cache
     }
 }
 
@@ -54,7 +54,7 @@ enum Job {
     Wake,
 }
 
-/// The side of a shelf that workers see.
+/// The side of a cache that workers see.
 struct WorkerDiskCache {
     /// Jobs are counted before they are put in.
     queue: Sender<Job>,
@@ -107,7 +107,7 @@ impl WorkerDiskCache {
             put_off: Vec::new(),
             told: None,
         };
-        let thread = std::thread::Builder::new().name("weir-shelf".to_owned());
+        let thread = std::thread::Builder::new().name("weir-disk-cache".to_owned());
         // Without its thread the queue has no other end, and nothing is kept.
         if let Err(error) = thread.spawn(move || keeper.run(&jobs)) {
             tracing::warn!(folder, %error, "nothing is kept on disk: no thread can be started");
@@ -156,7 +156,7 @@ impl WorkerDiskCache {
     }
 }
 
-/// The thread's side of a shelf.
+/// The thread's side of a cache.
 struct WriterThread {
     files: Files,
     shared: Arc<Shared>,

@@ -1,4 +1,4 @@
-//! Shelves, on a folder of the test's own.
+//! Caches, on a folder of the test's own.
 
 use super::*;
 use std::fs;
@@ -10,7 +10,7 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("weir-shelf-{name}-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("weir-disk-cache-{name}-{}", std::process::id()));
         drop(fs::remove_dir_all(&path));
         Self(path)
     }
@@ -19,7 +19,7 @@ impl Folder {
         WorkerDiskCaches::default().open(&self.0.to_string_lossy(), max_bytes)
     }
 
-    /// All files with content of some shelf.
+    /// All files with content of some cache.
     fn files(&self) -> Vec<PathBuf> {
         let parts = fs::read_dir(&self.0).expect("the folder").flatten();
         let parts = parts.filter(|part| part.path().is_dir());
@@ -43,12 +43,12 @@ fn key(number: u16) -> DiskCacheKey {
     key
 }
 
-/// Reads; jobs are done in order, so all before it have been done then. Tries again where another shelf still holds the
+/// Reads; jobs are done in order, so all before it have been done then. Tries again where another cache still holds the
 /// folder.
-fn read(shelf: &Arc<dyn DiskCache>, number: u16) -> Option<Vec<u8>> {
+fn read(cache: &Arc<dyn DiskCache>, number: u16) -> Option<Vec<u8>> {
     loop {
         let (told, answer) = mpsc::channel();
-        shelf.read(
+        cache.read(
             key(number),
             Box::new(move |data| told.send(data).expect("the test waits")),
         );
@@ -62,36 +62,36 @@ fn read(shelf: &Arc<dyn DiskCache>, number: u16) -> Option<Vec<u8>> {
 #[test]
 fn what_is_written_is_read_by_the_next_process_too() {
     let folder = Folder::new("kept");
-    let shelf = folder.open(1 << 20);
-    assert_eq!(read(&shelf, 1), None);
-    shelf.write(key(1), b"one".to_vec());
-    shelf.write(key(2), b"two".to_vec());
-    shelf.write(key(1), b"new".to_vec());
-    assert_eq!(read(&shelf, 1).as_deref(), Some(&b"new"[..]));
-    shelf.remove(key(2));
-    assert!(!shelf.may_have(&key(2)));
-    assert_eq!(read(&shelf, 2), None);
+    let cache = folder.open(1 << 20);
+    assert_eq!(read(&cache, 1), None);
+    cache.write(key(1), b"one".to_vec());
+    cache.write(key(2), b"two".to_vec());
+    cache.write(key(1), b"new".to_vec());
+    assert_eq!(read(&cache, 1).as_deref(), Some(&b"new"[..]));
+    cache.remove(key(2));
+    assert!(!cache.may_have(&key(2)));
+    assert_eq!(read(&cache, 2), None);
     assert_eq!(folder.files().len(), 1);
     // Nobody else may read it.
     for path in folder.files().iter().chain([&folder.0]) {
         let mode = fs::metadata(path).expect("it is there").permissions().mode();
         assert_eq!(mode & 0o077, 0, "{}", path.display());
     }
-    drop(shelf);
-    let shelf = folder.open(1 << 20);
-    assert_eq!(read(&shelf, 1).as_deref(), Some(&b"new"[..]));
-    assert!(shelf.may_have(&key(1)));
+    drop(cache);
+    let cache = folder.open(1 << 20);
+    assert_eq!(read(&cache, 1).as_deref(), Some(&b"new"[..]));
+    assert!(cache.may_have(&key(1)));
 }
 
 #[test]
 fn broken_files_are_found_out() {
     let folder = Folder::new("broken");
-    let shelf = folder.open(1 << 20);
+    let cache = folder.open(1 << 20);
     for number in 0..3 {
-        shelf.write(key(number), b"something".to_vec());
+        cache.write(key(number), b"something".to_vec());
     }
-    assert!(read(&shelf, 2).is_some());
-    drop(shelf);
+    assert!(read(&cache, 2).is_some());
+    drop(cache);
     let mut files = folder.files();
     files.sort();
     let whole = fs::read(&files[0]).expect("a file");
@@ -101,11 +101,11 @@ fn broken_files_are_found_out() {
     fs::write(&files[1], changed).expect("written");
     let unfinished = files[2].with_extension("new");
     fs::write(&unfinished, b"weir").expect("written");
-    let shelf = folder.open(1 << 20);
-    assert_eq!(read(&shelf, 0), None);
-    assert_eq!(read(&shelf, 1), None);
-    assert_eq!(read(&shelf, 2).as_deref(), Some(&b"something"[..]));
-    while shelf.may_have(&key(0x00ff)) || unfinished.exists() {
+    let cache = folder.open(1 << 20);
+    assert_eq!(read(&cache, 0), None);
+    assert_eq!(read(&cache, 1), None);
+    assert_eq!(read(&cache, 2).as_deref(), Some(&b"something"[..]));
+    while cache.may_have(&key(0x00ff)) || unfinished.exists() {
         std::thread::yield_now();
     }
     assert_eq!(folder.files(), [files[2].clone()]);
@@ -115,27 +115,27 @@ fn broken_files_are_found_out() {
 fn what_was_used_longest_ago_makes_room() {
     let folder = Folder::new("room");
     // Eight blocks of 4096 bytes.
-    let shelf = folder.open(32_768);
+    let cache = folder.open(32_768);
     for number in 0..8 {
-        shelf.write(key(number), vec![0; 100]);
+        cache.write(key(number), vec![0; 100]);
     }
-    assert!(read(&shelf, 0).is_some());
-    shelf.write(key(8), vec![0; 4_000]);
-    shelf.write(key(9), vec![0; 4_000]);
-    assert!(read(&shelf, 0).is_some());
-    assert_eq!([1, 2].map(|number| read(&shelf, number)), [None, None]);
+    assert!(read(&cache, 0).is_some());
+    cache.write(key(8), vec![0; 4_000]);
+    cache.write(key(9), vec![0; 4_000]);
+    assert!(read(&cache, 0).is_some());
+    assert_eq!([1, 2].map(|number| read(&cache, number)), [None, None]);
     assert_eq!(folder.files().len(), 8);
     // One that is larger than all of it is not kept.
-    shelf.write(key(10), vec![0; 40_000]);
-    assert_eq!(read(&shelf, 10), None);
-    drop(shelf);
+    cache.write(key(10), vec![0; 40_000]);
+    assert_eq!(read(&cache, 10), None);
+    drop(cache);
     // Nor is more than the bound kept when it is smaller for the next process.
-    let shelf = folder.open(8_192);
-    assert_eq!(read(&shelf, 10), None);
-    while shelf.may_have(&key(0x00ff)) {
+    let cache = folder.open(8_192);
+    assert_eq!(read(&cache, 10), None);
+    while cache.may_have(&key(0x00ff)) {
         std::thread::yield_now();
     }
-    assert!(read(&shelf, 10).is_none() && folder.files().len() <= 2);
+    assert!(read(&cache, 10).is_none() && folder.files().len() <= 2);
 }
 
 #[test]
@@ -156,12 +156,12 @@ fn a_folder_has_one_holder() {
     assert_eq!(read(&second, 1).as_deref(), Some(&b"one"[..]));
 }
 
-/// Has the shelf's thread stand still until what is given is dropped.
-fn stop(shelf: &Arc<dyn DiskCache>) -> mpsc::Sender<()> {
+/// Has the cache's thread stand still until what is given is dropped.
+fn stop(cache: &Arc<dyn DiskCache>) -> mpsc::Sender<()> {
     loop {
         let (go_on, wait) = mpsc::channel::<()>();
         let (told, stands) = mpsc::channel();
-        shelf.read(
+        cache.read(
             key(0x00ff),
             Box::new(move |_| {
                 told.send(()).expect("the test waits");
@@ -179,71 +179,71 @@ fn stop(shelf: &Arc<dyn DiskCache>) -> mpsc::Sender<()> {
 #[test]
 fn a_removal_is_done_however_much_waits() {
     let folder = Folder::new("full");
-    let shelf = folder.open(1 << 24);
+    let cache = folder.open(1 << 24);
     for number in 0..4 {
-        shelf.write(key(number), b"old".to_vec());
+        cache.write(key(number), b"old".to_vec());
     }
-    assert!(read(&shelf, 3).is_some());
-    let go_on = stop(&shelf);
+    assert!(read(&cache, 3).is_some());
+    let go_on = stop(&cache);
     // More reads and writes than may wait.
     for number in 100..100 + QUEUE_JOBS as u16 {
-        shelf.write(key(number), b"other".to_vec());
+        cache.write(key(number), b"other".to_vec());
     }
-    shelf.remove(key(1));
+    cache.remove(key(1));
     // It cannot be written, so what is there goes.
-    shelf.write(key(2), b"new".to_vec());
-    shelf.remove(key(1));
-    assert!([1, 2].iter().all(|number| !shelf.may_have(&key(*number))));
+    cache.write(key(2), b"new".to_vec());
+    cache.remove(key(1));
+    assert!([1, 2].iter().all(|number| !cache.may_have(&key(*number))));
     drop(go_on);
-    drop(shelf);
-    let shelf = folder.open(1 << 24);
-    let found = [0, 1, 2, 3].map(|number| read(&shelf, number).is_some());
+    drop(cache);
+    let cache = folder.open(1 << 24);
+    let found = [0, 1, 2, 3].map(|number| read(&cache, number).is_some());
     assert_eq!(found, [true, false, false, true]);
 }
 
 #[test]
 fn removals_and_writes_of_one_key_keep_their_order() {
     let folder = Folder::new("order");
-    let shelf = folder.open(1 << 20);
-    let go_on = stop(&shelf);
-    shelf.write(key(1), b"one".to_vec());
-    shelf.remove(key(1));
-    shelf.remove(key(1));
-    shelf.write(key(2), b"one".to_vec());
-    shelf.remove(key(2));
-    shelf.write(key(2), b"two".to_vec());
-    shelf.write(key(3), b"one".to_vec());
-    shelf.remove(key(3));
-    shelf.write(key(3), b"two".to_vec());
-    shelf.remove(key(3));
+    let cache = folder.open(1 << 20);
+    let go_on = stop(&cache);
+    cache.write(key(1), b"one".to_vec());
+    cache.remove(key(1));
+    cache.remove(key(1));
+    cache.write(key(2), b"one".to_vec());
+    cache.remove(key(2));
+    cache.write(key(2), b"two".to_vec());
+    cache.write(key(3), b"one".to_vec());
+    cache.remove(key(3));
+    cache.write(key(3), b"two".to_vec());
+    cache.remove(key(3));
     drop(go_on);
-    assert_eq!(read(&shelf, 1), None);
-    assert_eq!(read(&shelf, 2).as_deref(), Some(&b"two"[..]));
-    assert_eq!(read(&shelf, 3), None);
+    assert_eq!(read(&cache, 1), None);
+    assert_eq!(read(&cache, 2).as_deref(), Some(&b"two"[..]));
+    assert_eq!(read(&cache, 3), None);
     assert_eq!(folder.files().len(), 1);
 }
 
 #[test]
 fn where_too_many_removals_wait_all_goes() {
     let folder = Folder::new("void");
-    let shelf = folder.open(1 << 20);
-    shelf.write(key(1), b"one".to_vec());
-    assert!(read(&shelf, 1).is_some());
-    drop(shelf);
+    let cache = folder.open(1 << 20);
+    cache.write(key(1), b"one".to_vec());
+    assert!(read(&cache, 1).is_some());
+    drop(cache);
     // Nothing is known of the folder yet, so all of these may be there.
-    let shelf = folder.open(1 << 20);
-    let go_on = stop(&shelf);
-    shelf.write(key(2), b"early".to_vec());
+    let cache = folder.open(1 << 20);
+    let go_on = stop(&cache);
+    cache.write(key(2), b"early".to_vec());
     for number in 0..=index::MAX_REMOVALS as u32 {
         let mut key = [0xfe; 32];
         key[..4].copy_from_slice(&number.to_be_bytes());
         key[0] = 0xfe;
-        shelf.remove(key);
+        cache.remove(key);
     }
-    assert!(!shelf.may_have(&key(1)) && !shelf.may_have(&key(2)));
-    shelf.write(key(3), b"late".to_vec());
+    assert!(!cache.may_have(&key(1)) && !cache.may_have(&key(2)));
+    cache.write(key(3), b"late".to_vec());
     drop(go_on);
-    assert_eq!(read(&shelf, 3).as_deref(), Some(&b"late"[..]));
-    assert_eq!([1, 2].map(|number| read(&shelf, number)), [None, None]);
+    assert_eq!(read(&cache, 3).as_deref(), Some(&b"late"[..]));
+    assert_eq!([1, 2].map(|number| read(&cache, number)), [None, None]);
     assert_eq!(folder.files().len(), 1);
 }

@@ -62,7 +62,7 @@ impl System {
         }
     }
 
-    /// The resolver, made anew when the system's configuration has changed.
+    /// The resolver, made again when the system's configuration has changed.
     fn with<R>(&self, work: impl FnOnce(&Loaded) -> R) -> Option<R> {
         let now = Instant::now();
         let mut loaded = self.loaded.borrow_mut();

@@ -118,7 +118,7 @@ impl Watch {
             let checking = check(Rc::clone(&upstream), resolver, shared, self.seed);
             tokio::task::spawn_local(checking).abort_handle()
         });
-        // A target that stays is not told of again, and does not have to wait anew.
+        // A target that stays is not told of again, and does not have to wait again.
         let mut out = HashMap::new();
         for ((position, address), until) in old.iter().flat_map(|old| &old.out) {
             let health = old.as_ref().and_then(|old| old.upstream.targets.get(*position));

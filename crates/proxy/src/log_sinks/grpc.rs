@@ -34,7 +34,7 @@ struct Joined(ReadHalf, WriteHalf);
 /// # Errors
 /// When the server has not taken the message.
 pub async fn call(
-    surroundings: &SinkContext,
+    sink_context: &SinkContext,
     server: &LogGrpc,
     kept: Option<Channel>,
     message: &[u8],
@@ -45,7 +45,7 @@ pub async fn call(
     };
     let mut sender = match kept {
         Some(sender) => sender,
-        None => connect(surroundings, server).await?,
+        None => connect(sink_context, server).await?,
     };
     let (answer, stream) = sender.send_request(request(server)?, false).map_err(failed)?;
     send(stream, frame(message)?).await?;
@@ -53,13 +53,13 @@ pub async fn call(
     Ok(Channel(sender))
 }
 
-async fn connect(surroundings: &SinkContext, server: &LogGrpc) -> io::Result<SendRequest<Bytes>> {
-    let address = resolve(surroundings, &server.host, server.port).await?;
+async fn connect(sink_context: &SinkContext, server: &LogGrpc) -> io::Result<SendRequest<Bytes>> {
+    let address = resolve(sink_context, &server.host, server.port).await?;
     let rules = match server.tls {
         None => None,
         Some(verify) => {
             let name = ServerName::try_from(server.host.clone()).map_err(|_| io::ErrorKind::InvalidInput)?;
-            let published = surroundings.shared.published.load();
+            let published = sink_context.shared.published.load();
             let rules = published.snapshot.elsewhere.tls(verify)?;
             Some((Arc::clone(&rules.http2_config), name))
         }

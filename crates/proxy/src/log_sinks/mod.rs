@@ -1,8 +1,8 @@
 //! Sending what filters log to where they want it: a thread of its own, which no worker waits for.
 //!
 //! Workers put entries into one bounded queue. The thread looks into it every few milliseconds, so that a worker need
-//! not wake it for each entry, and sorts entries into a lane for each target. A lane gathers entries, sends them,
-//! tries again, and drops what its target does not take in time: a target that is slow or away fills its own lane, and
+//! not wake it for each entry, and sorts entries into a queue for each target. A queue gathers entries, sends them,
+//! tries again, and drops what its target does not take in time: a target that is slow or away fills its own queue, and
 //! no other. Whatever is dropped is counted.
 
 mod file;
@@ -37,7 +37,7 @@ const QUEUE_BYTES: usize = 32 << 20;
 const TICK: Duration = Duration::from_millis(20);
 /// After so many looks in vain it sleeps until it is woken.
 const IDLE_TICKS: u32 = 100;
-/// How long a lane that nobody uses is kept.
+/// How long a queue that nobody uses is kept.
 const UNUSED: Duration = Duration::from_secs(120);
 /// How long targets have at the end to take what is left.
 const LAST_PATIENCE: Duration = Duration::from_secs(3);
@@ -142,7 +142,7 @@ fn kind(target: &LogTarget) -> LogSinkKind {
     }
 }
 
-/// What lanes have in common.
+/// What queues have in common.
 struct SinkContext {
     shared: Arc<Shared>,
     resolver: Rc<Resolver>,
@@ -166,16 +166,16 @@ fn run(shared: &Arc<Shared>, entries: Receiver<LogEntry>, seed: u64) {
 }
 
 async fn send_all(shared: Arc<Shared>, entries: Receiver<LogEntry>, seed: u64) {
-    let surroundings = Rc::new(SinkContext {
+    let sink_context = Rc::new(SinkContext {
         resolver: Resolver::new(shared.name_servers.clone(), seed),
         buffers: Buffers::default(),
         shared,
     });
-    let log_out = &surroundings.shared.log_out;
-    let mut lanes = SinkQueues::new();
+    let log_out = &sink_context.shared.log_out;
+    let mut sink_queues = SinkQueues::new();
     let (mut in_vain, mut looked_after) = (0, Instant::now());
     while !log_out.is_over.load(Ordering::Acquire) {
-        if sort(&surroundings, &entries, &mut lanes) {
+        if sort(&sink_context, &entries, &mut sink_queues) {
             in_vain = 0;
         } else {
             in_vain += 1;
@@ -183,14 +183,14 @@ async fn send_all(shared: Arc<Shared>, entries: Receiver<LogEntry>, seed: u64) {
         let now = Instant::now();
         if now.duration_since(looked_after) > Duration::from_secs(1) {
             looked_after = now;
-            surroundings.resolver.look_after(now);
-            lanes.retain(|_, lane| lane.is_used_since(now, UNUSED) || lane.end());
+            sink_context.resolver.look_after(now);
+            sink_queues.retain(|_, sink_queue| sink_queue.is_used_since(now, UNUSED) || sink_queue.end());
         }
         if in_vain > IDLE_TICKS {
             log_out.is_awake.store(false, Ordering::Relaxed);
             std::sync::atomic::fence(Ordering::SeqCst);
-            if !sort(&surroundings, &entries, &mut lanes) {
-                // Names and lanes are looked after now and then.
+            if !sort(&sink_context, &entries, &mut sink_queues) {
+                // Names and queues are looked after now and then.
                 let _woken = tokio::time::timeout(UNUSED, log_out.wake.notified()).await;
             }
             log_out.is_awake.store(true, Ordering::Relaxed);
@@ -199,23 +199,23 @@ async fn send_all(shared: Arc<Shared>, entries: Receiver<LogEntry>, seed: u64) {
             tokio::time::sleep(TICK).await;
         }
     }
-    sort(&surroundings, &entries, &mut lanes);
-    for lane in lanes.values() {
-        lane.end();
+    sort(&sink_context, &entries, &mut sink_queues);
+    for sink_queue in sink_queues.values() {
+        sink_queue.end();
     }
     let until = Instant::now() + LAST_PATIENCE;
-    while lanes.values().any(|lane| !lane.is_empty()) && Instant::now() < until {
+    while sink_queues.values().any(|sink_queue| !sink_queue.is_empty()) && Instant::now() < until {
         tokio::time::sleep(TICK).await;
     }
-    for (target, lane) in &lanes {
-        log_out.stats.add_dropped(kind(target), lane.pending());
+    for (target, sink_queue) in &sink_queues {
+        log_out.stats.add_dropped(kind(target), sink_queue.pending());
     }
 }
 
-/// Sorts all entries that wait into lanes; says whether there were any.
-fn sort(surroundings: &Rc<SinkContext>, entries: &Receiver<LogEntry>, lanes: &mut SinkQueues) -> bool {
-    let log_out = &surroundings.shared.log_out;
-    // Neighbours mostly go to the same place; looking for its lane takes longer than the rest.
+/// Sorts all entries that wait into queues; says whether there were any.
+fn sort(sink_context: &Rc<SinkContext>, entries: &Receiver<LogEntry>, sink_queues: &mut SinkQueues) -> bool {
+    let log_out = &sink_context.shared.log_out;
+    // Neighbours mostly go to the same place; looking for its queue takes longer than the rest.
     let mut last: Option<(Arc<LogTarget>, Rc<SinkQueue>)> = None;
     for count in 0..QUEUE_ENTRIES {
         let LogEntry { target, bytes } = match entries.try_recv() {
@@ -223,20 +223,20 @@ fn sort(surroundings: &Rc<SinkContext>, entries: &Receiver<LogEntry>, lanes: &mu
             Err(TryRecvError::Empty | TryRecvError::Disconnected) => return count > 0,
         };
         log_out.bytes.fetch_sub(bytes.len(), Ordering::Relaxed);
-        let (target, lane) = match last.take() {
+        let (target, sink_queue) = match last.take() {
             Some(last) if Arc::ptr_eq(&last.0, &target) => last,
             _ => {
-                let lane = lanes
+                let sink_queue = sink_queues
                     .entry(Arc::clone(&target))
-                    .or_insert_with(|| queue::open(surroundings, &target));
-                let lane = Rc::clone(lane);
-                (target, lane)
+                    .or_insert_with(|| queue::open(sink_context, &target));
+                let sink_queue = Rc::clone(sink_queue);
+                (target, sink_queue)
             }
         };
-        if !lane.push(bytes) {
+        if !sink_queue.push(bytes) {
             log_out.stats.add_dropped(kind(&target), 1);
         }
-        last = Some((target, lane));
+        last = Some((target, sink_queue));
     }
     true
 }

@@ -1,4 +1,4 @@
-//! A lane: the entries that wait for one target, and the task that sends them.
+//! A queue: the entries that wait for one target, and the task that sends them.
 
 use super::sender::Sender;
 use super::{SinkContext, kind};
@@ -31,9 +31,9 @@ pub struct SinkQueue {
     used: Cell<Instant>,
 }
 
-/// Opens a lane and starts its task.
-pub fn open(surroundings: &Rc<SinkContext>, target: &Arc<LogTarget>) -> Rc<SinkQueue> {
-    let lane = Rc::new(SinkQueue {
+/// Opens a queue and starts its task.
+pub fn open(sink_context: &Rc<SinkContext>, target: &Arc<LogTarget>) -> Rc<SinkQueue> {
+    let sink_queue = Rc::new(SinkQueue {
         target: Arc::clone(target),
         entries: RefCell::default(),
         pending: Cell::new(0),
@@ -42,8 +42,8 @@ pub fn open(surroundings: &Rc<SinkContext>, target: &Arc<LogTarget>) -> Rc<SinkQ
         is_ending: Cell::new(false),
         used: Cell::new(Instant::now()),
     });
-    tokio::task::spawn_local(serve(Rc::clone(surroundings), Rc::clone(&lane)));
-    lane
+    tokio::task::spawn_local(serve(Rc::clone(sink_context), Rc::clone(&sink_queue)));
+    sink_queue
 }
 
 impl SinkQueue {
@@ -134,27 +134,27 @@ impl SinkQueue {
     }
 }
 
-async fn serve(surroundings: Rc<SinkContext>, lane: Rc<SinkQueue>) {
-    let mut sender = Sender::new(&lane.target.sink);
+async fn serve(sink_context: Rc<SinkContext>, sink_queue: Rc<SinkQueue>) {
+    let mut sender = Sender::new(&sink_queue.target.sink);
     let mut told: Option<Instant> = None;
     loop {
-        let entries = lane.gather().await;
+        let entries = sink_queue.gather().await;
         if entries.is_empty() {
             return;
         }
         let (count, bytes) = (entries.len(), entries.iter().map(Vec::len).sum());
-        let messages = match lane.target.sink {
+        let messages = match sink_queue.target.sink {
             LogSink::Local { .. } => entries,
-            _ => vec![join(&lane.target.joint, &entries)],
+            _ => vec![join(&sink_queue.target.joint, &entries)],
         };
         let each = count / messages.len();
         for message in messages {
-            let sent = deliver(&surroundings, &lane, &mut sender, message).await;
-            let stats = surroundings.shared.log_out.stats();
+            let sent = deliver(&sink_context, &sink_queue, &mut sender, message).await;
+            let stats = sink_context.shared.log_out.stats();
             match sent {
-                Ok(()) => stats.add_sent(kind(&lane.target), each),
+                Ok(()) => stats.add_sent(kind(&sink_queue.target), each),
                 Err(error) => {
-                    stats.add_dropped(kind(&lane.target), each);
+                    stats.add_dropped(kind(&sink_queue.target), each);
                     if told.is_none_or(|at| at.elapsed() > TELL_EVERY) {
                         told = Some(Instant::now());
                         let target = sender.name();
@@ -163,35 +163,39 @@ async fn serve(surroundings: Rc<SinkContext>, lane: Rc<SinkQueue>) {
                 }
             }
         }
-        lane.settle(count, bytes);
+        sink_queue.settle(count, bytes);
     }
 }
 
 /// Sends a message, as often as the target may be tried.
 async fn deliver(
-    surroundings: &SinkContext,
-    lane: &SinkQueue,
+    sink_context: &SinkContext,
+    sink_queue: &SinkQueue,
     sender: &mut Sender,
     message: Vec<u8>,
 ) -> std::io::Result<()> {
-    let batching = &lane.target.batching;
+    let batching = &sink_queue.target.batching;
     let (began, mut wait) = (Instant::now(), batching.retry_delay);
     let message = Arc::new(message);
     let mut retries = 0;
     loop {
-        let Err(error) = sender.send(surroundings, &message).await else {
+        let Err(error) = sender.send(sink_context, &message).await else {
             return Ok(());
         };
         // What is forbidden stays so.
         if retries >= batching.retries
             || error.kind() == std::io::ErrorKind::PermissionDenied
             || began.elapsed().saturating_add(wait) > batching.retry_for
-            || lane.is_ending.get()
+            || sink_queue.is_ending.get()
         {
             return Err(error);
         }
         retries += 1;
-        surroundings.shared.log_out.stats().add_retry(kind(&lane.target));
+        sink_context
+            .shared
+            .log_out
+            .stats()
+            .add_retry(kind(&sink_queue.target));
         tokio::time::sleep(wait).await;
         wait = wait.saturating_mul(2).min(batching.max_retry_delay);
     }

@@ -65,19 +65,19 @@ impl Sender {
     ///
     /// # Errors
     /// When the target has not taken it.
-    pub async fn send(&mut self, surroundings: &SinkContext, message: &Arc<Vec<u8>>) -> io::Result<()> {
+    pub async fn send(&mut self, sink_context: &SinkContext, message: &Arc<Vec<u8>>) -> io::Result<()> {
         match self.sink.clone() {
             LogSink::File { file, reopen } => self.append(file, reopen, Arc::clone(message)).await,
             LogSink::Http(http) => {
                 let mut connection = self.http.take();
-                let sent = post(surroundings, &http, &mut connection, message);
+                let sent = post(sink_context, &http, &mut connection, message);
                 let sent = within(http.timeout, sent).await;
                 self.http = connection;
                 sent
             }
             LogSink::Grpc(grpc) => {
                 let kept = self.grpc.take();
-                let sent = super::grpc::call(surroundings, &grpc, kept, message);
+                let sent = super::grpc::call(sink_context, &grpc, kept, message);
                 self.grpc = Some(within(grpc.timeout, sent).await?);
                 Ok(())
             }
@@ -85,7 +85,7 @@ impl Sender {
                 // What is under way when the time is over is gone with the connection.
                 let mut producer = std::mem::take(&mut self.kafka);
                 let sent = async {
-                    let sent = producer.send(surroundings, &topic, message).await;
+                    let sent = producer.send(sink_context, &topic, message).await;
                     Ok((producer, sent))
                 };
                 let (producer, sent) = within(topic.timeout, sent).await?;
@@ -99,7 +99,7 @@ impl Sender {
                 timeout,
             } => {
                 let kept = self.tcp.take();
-                let sent = write(surroundings, (&host, port), tls, kept, message);
+                let sent = write(sink_context, (&host, port), tls, kept, message);
                 self.tcp = Some(within(timeout, sent).await?);
                 Ok(())
             }
@@ -111,7 +111,7 @@ impl Sender {
                 let datagrams = datagrams(message, line_bytes);
                 within(
                     DATAGRAM_TIMEOUT,
-                    self.throw(surroundings, &host, port, &datagrams),
+                    self.throw(sink_context, &host, port, &datagrams),
                 )
                 .await
             }
@@ -140,12 +140,12 @@ impl Sender {
 
     async fn throw(
         &mut self,
-        surroundings: &SinkContext,
+        sink_context: &SinkContext,
         host: &str,
         port: u16,
         datagrams: &[&[u8]],
     ) -> io::Result<()> {
-        let address = resolve(surroundings, host, port).await?;
+        let address = resolve(sink_context, host, port).await?;
         let own: IpAddr = match address.is_ipv4() {
             true => Ipv4Addr::UNSPECIFIED.into(),
             false => Ipv6Addr::UNSPECIFIED.into(),
@@ -189,11 +189,11 @@ async fn within<T>(time: Duration, work: impl Future<Output = io::Result<T>>) ->
     done.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
-pub(super) async fn resolve(surroundings: &SinkContext, host: &str, port: u16) -> io::Result<SocketAddr> {
+pub(super) async fn resolve(sink_context: &SinkContext, host: &str, port: u16) -> io::Result<SocketAddr> {
     let ip = match host.parse() {
         Ok(ip) => ip,
         Err(_) => {
-            let resolved = surroundings.resolver.resolve(host, Instant::now()).await;
+            let resolved = sink_context.resolver.resolve(host, Instant::now()).await;
             resolved.map_err(|_| io::Error::new(io::ErrorKind::NotFound, "the name cannot be resolved"))?
         }
     };
@@ -202,19 +202,19 @@ pub(super) async fn resolve(surroundings: &SinkContext, host: &str, port: u16) -
 
 /// The rules for a server that is met by this name.
 pub(super) fn tls(
-    surroundings: &SinkContext,
+    sink_context: &SinkContext,
     name: &str,
     verify: bool,
 ) -> io::Result<(Arc<ClientConfig>, ServerName<'static>)> {
     let name = ServerName::try_from(name.to_owned()).map_err(|_| io::ErrorKind::InvalidInput)?;
-    let published = surroundings.shared.published.load();
+    let published = sink_context.shared.published.load();
     let rules = published.snapshot.elsewhere.tls(verify)?;
     Ok((rules.config.clone(), name))
 }
 
 /// Sends a request and reads its answer; what can be used again is left in `kept`.
 async fn post(
-    surroundings: &SinkContext,
+    sink_context: &SinkContext,
     http: &LogHttp,
     kept: &mut Option<Box<UpstreamConnection>>,
     body: &[u8],
@@ -234,7 +234,7 @@ async fn post(
         keep: None,
         max_body_bytes: MAX_ANSWER,
     };
-    let buffers = &surroundings.buffers;
+    let buffers = &sink_context.buffers;
     if let Some(mut connection) = kept.take().filter(|it| !it.read.is_dead() && it.inbox.is_empty()) {
         match subrequest::exchange(buffers, &mut connection, &question).await {
             Ok((answer, keeps)) => {
@@ -246,8 +246,8 @@ async fn post(
             Err(SubrequestError::InAnswer(error)) => return Err(error),
         }
     }
-    let address = resolve(surroundings, &http.host, http.port).await?;
-    let rules = http.tls.map(|verify| tls(surroundings, &http.host, verify));
+    let address = resolve(sink_context, &http.host, http.port).await?;
+    let rules = http.tls.map(|verify| tls(sink_context, &http.host, verify));
     let (read, write) = dial(address, rules.transpose()?).await?;
     let mut connection = Box::new(UpstreamConnection {
         read,
@@ -276,7 +276,7 @@ fn good(status: u16) -> io::Result<()> {
 
 /// Writes a message to a TCP server, over the connection that was kept if it is still good.
 async fn write(
-    surroundings: &SinkContext,
+    sink_context: &SinkContext,
     (host, port): (&str, u16),
     rules: Option<(String, bool)>,
     kept: Option<(ReadHalf, WriteHalf)>,
@@ -285,8 +285,8 @@ async fn write(
     let mut halves = match kept.filter(|(read, _)| !read.is_dead()) {
         Some(halves) => halves,
         None => {
-            let address = resolve(surroundings, host, port).await?;
-            let rules = rules.map(|(name, verify)| tls(surroundings, &name, verify));
+            let address = resolve(sink_context, host, port).await?;
+            let rules = rules.map(|(name, verify)| tls(sink_context, &name, verify));
             dial(address, rules.transpose()?).await?
         }
     };

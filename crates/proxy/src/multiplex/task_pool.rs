@@ -22,7 +22,7 @@ struct Call {
     ends: StreamHalves,
 }
 
-/// What a task keeps for its next call, as making it anew costs more.
+/// What a task keeps for its next call, as making it again costs more.
 pub struct TaskState {
     pub timer: Timer,
     pub stream: Rc<Stream>,

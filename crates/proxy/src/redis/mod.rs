@@ -72,7 +72,7 @@ impl Redis {
     fn client(&self, server: &Arc<RedisServer>) -> Rc<Client> {
         let mut clients = self.clients.borrow_mut();
         let known = clients.iter().position(|(known, _)| Arc::ptr_eq(known, server));
-        // A configuration that is read anew brings equal ones.
+        // A configuration that is read again brings equal ones.
         let known = known.or_else(|| clients.iter().position(|(known, _)| known == server));
         let place = known.unwrap_or_else(|| {
             clients.push((Arc::clone(server), Client::start(&self.around, server)));

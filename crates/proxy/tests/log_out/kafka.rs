@@ -193,7 +193,7 @@ fn produce(read: &mut Read<'_>, errors: &mut Vec<i16>, out: &mut Vec<u8>, tell: 
 
 #[test]
 fn kafka_gets_records_at_their_leader() {
-    // It does not lead the partition at first, and the topic is asked for anew.
+    // It does not lead the partition at first, and the topic is asked for again.
     let broker = Broker::start(&[6]);
     let gateway = gateway(&[json!({"kafka": broker.port, "user": "u"})]);
     let mut client = Wire::connect(gateway.address);

@@ -80,7 +80,7 @@ impl Relay {
         self.state.lock().unwrap().held = Some(Vec::new());
     }
 
-    /// Lets pass what was held back.
+    /// Releases what was held back.
     pub fn release(&self) {
         let mut state = self.state.lock().unwrap();
         for datagram in state.held.take().unwrap_or_default() {

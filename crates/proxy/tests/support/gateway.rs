@@ -23,9 +23,9 @@ pub struct TestGateway {
 }
 
 /// Refusals as one word each, with the reason for bad requests.
-struct PlainVoice;
+struct PlainRenderer;
 
-impl ErrorRenderer for PlainVoice {
+impl ErrorRenderer for PlainRenderer {
     fn render(&self, refusal: &Refusal, _: &Exchange) -> Reply {
         let body = match refusal.kind {
             RefusalKind::BadRequest(why) => format!("{}: {why}", refusal.kind.as_str()),
@@ -73,7 +73,7 @@ impl TestGateway {
     /// Starts a gateway whose options `change` has changed.
     pub fn with(model: Value, change: impl FnOnce(&mut GatewayOptions)) -> Self {
         watch_for_panics();
-        let renderer: Arc<dyn ErrorRenderer> = Arc::new(PlainVoice);
+        let renderer: Arc<dyn ErrorRenderer> = Arc::new(PlainRenderer);
         let mut options = GatewayOptions {
             listen: vec![(Ipv4Addr::LOCALHOST, 0).into()],
             listen_tls: Vec::new(),

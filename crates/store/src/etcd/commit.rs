@@ -21,7 +21,7 @@ pub const DOCUMENTS_AT_ONCE: usize = 100;
 pub const BYTES_AT_ONCE: usize = 1 << 20;
 /// The largest document. One that etcd did not take would be found only after its commit was made.
 const LARGEST_DOCUMENT: usize = 1_400_000;
-/// How often to begin anew because another program wrote what is changed.
+/// How often to begin again because another program wrote what is changed.
 const ATTEMPTS: usize = 8;
 
 /// What is there of the documents that a transaction changes.

@@ -82,7 +82,7 @@ impl Pending {
 impl Shared {
     /// The documents below a prefix.
     pub async fn read(&self, prefix: &str) -> Result<State, StoreError> {
-        // A compaction between two pages makes it begin anew; a third one in a row is no accident.
+        // A compaction between two pages makes it begin again; a third one in a row is no accident.
         for _ in 0..3 {
             match self.read_once(prefix).await {
                 Err(ClientError::Compacted) => {}

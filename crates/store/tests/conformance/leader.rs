@@ -181,7 +181,7 @@ async fn passwords_are_used() {
     let address = address.trim_start_matches("etcd://");
     let store = connect(&format!("etcd://root:s3cr%40t@{address}"));
     let first = commit(&*store, vec![put("a", "1")]).await;
-    // A member that has started anew knows no tokens.
+    // A member that has started again knows no tokens.
     cluster.kill(0);
     cluster.restart(0);
     read_until(&store).await;

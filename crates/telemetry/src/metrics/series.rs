@@ -114,7 +114,7 @@ impl SeriesCounters {
         }
     }
 
-    /// Whether these counters may take a request of `epoch`; starts them anew when `epoch` is later than
+    /// Whether these counters may take a request of `epoch`; starts them again when `epoch` is later than
     /// theirs. `false` for a request that began before its slot went to another pair.
     #[inline]
     pub(super) fn admit(&self, epoch: u16) -> bool {

@@ -291,7 +291,7 @@ fn tests_that_are_named_exist() {
 }
 
 #[test]
-fn every_room_is_described() {
+fn every_layer_is_described() {
     let text = read(ARCHITECTURE);
     let manifests = files("crates", "/Cargo.toml");
     let folders = manifests.iter().map(|path| path.trim_end_matches("/Cargo.toml"));
@@ -299,5 +299,5 @@ fn every_room_is_described() {
     let breaches: Vec<String> = silent
         .map(|folder| format!("{ARCHITECTURE} does not tell of {folder}"))
         .collect();
-    assert_none(&breaches, "a room has its line in the architecture");
+    assert_none(&breaches, "a layer has its line in the architecture");
 }

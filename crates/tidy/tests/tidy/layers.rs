@@ -1,11 +1,11 @@
-//! Who may depend on whom: `docs/architecture.md`, "The rooms".
+//! Who may depend on whom: `docs/architecture.md`, "The layers".
 
 use crate::assert_none;
 use crate::repository::{files, read};
 use std::collections::BTreeMap;
 
-/// The rooms, lowest first, each with the rooms that it may build on. Only lower ones can stand there.
-const ROOMS: [(&str, &[&str]); 28] = [
+/// The layers, lowest first, each with the layers that it may build on. Only lower ones can stand there.
+const LAYERS: [(&str, &[&str]); 28] = [
     ("weir-model", &[]),
     ("weir-flow", &[]),
     ("weir-plugin", &["weir-model"]),
@@ -64,9 +64,9 @@ const ROOMS: [(&str, &[&str]); 28] = [
     ),
     ("weir-store", &[]),
     ("weir-dialect", CONTRACT),
-    ("weir-kong", DOOR),
-    ("weir-apisix", DOOR),
-    ("weir-native", DOOR),
+    ("weir-kong", DIALECT),
+    ("weir-apisix", DIALECT),
+    ("weir-native", DIALECT),
     // Definitions and rendering, without the documents of a gateway: those are values to it.
     ("weir-apis", &["weir-model"]),
     ("weir-control", CONTROL),
@@ -81,7 +81,7 @@ const ROOMS: [(&str, &[&str]); 28] = [
 const FAMILY: &[&str] = &["weir-model", "weir-plugin", "weir-plugins-shared"];
 
 /// What a dialect may know. Another dialect is not among it.
-const DOOR: &[&str] = &[
+const DIALECT: &[&str] = &[
     "weir-model",
     "weir-plugin",
     "weir-plugins",
@@ -128,7 +128,7 @@ const ALL: &[&str] = &[
     "weir-console",
 ];
 
-/// Rooms without I/O and without async code, and what would bring it in.
+/// Layers without I/O and without async code, and what would bring it in.
 const NO_IO: [&str; 14] = [
     "weir-apis",
     "weir-http1",
@@ -204,20 +204,23 @@ fn parse(text: &str) -> (String, BTreeMap<String, Vec<String>>) {
 }
 
 #[test]
-fn dependencies_point_to_lower_rooms_only() {
+fn dependencies_point_to_lower_layers_only() {
     let mut breaches = Vec::new();
-    for (position, (room, allowed)) in ROOMS.iter().enumerate() {
+    for (position, (layer, allowed)) in LAYERS.iter().enumerate() {
         for lower in *allowed {
-            if !ROOMS[..position].iter().any(|(name, _)| name == lower) {
+            if !LAYERS[..position].iter().any(|(name, _)| name == lower) {
                 breaches.push(format!(
-                    "{room} may not be allowed {lower}, which is not below it"
+                    "{layer} may not be allowed {lower}, which is not below it"
                 ));
             }
         }
     }
     for (name, manifest) in manifests() {
-        let Some((_, allowed)) = ROOMS.iter().find(|(room, _)| *room == name) else {
-            breaches.push(format!("{}: {name} is not in the list of rooms", manifest.folder));
+        let Some((_, allowed)) = LAYERS.iter().find(|(layer, _)| *layer == name) else {
+            breaches.push(format!(
+                "{}: {name} is not in the list of layers",
+                manifest.folder
+            ));
             continue;
         };
         for dependency in manifest
@@ -233,29 +236,29 @@ fn dependencies_point_to_lower_rooms_only() {
             }
         }
     }
-    assert_none(&breaches, "a room builds on lower rooms only");
+    assert_none(&breaches, "a layer builds on lower layers only");
 }
 
 #[test]
-fn every_room_is_there() {
+fn every_layer_is_there() {
     let manifests = manifests();
-    let missing = ROOMS.iter().filter(|(room, _)| !manifests.contains_key(*room));
-    let missing: Vec<String> = missing.map(|(room, _)| (*room).to_owned()).collect();
-    assert_none(&missing, "the list of rooms names crates that exist");
+    let missing = LAYERS.iter().filter(|(layer, _)| !manifests.contains_key(*layer));
+    let missing: Vec<String> = missing.map(|(layer, _)| (*layer).to_owned()).collect();
+    assert_none(&missing, "the list of layers names crates that exist");
 }
 
 #[test]
-fn pure_rooms_know_no_io() {
+fn pure_layers_know_no_io() {
     let manifests = manifests();
     let mut breaches = Vec::new();
-    for room in NO_IO {
-        let Some(manifest) = manifests.get(room) else {
+    for layer in NO_IO {
+        let Some(manifest) = manifests.get(layer) else {
             continue;
         };
         for dependency in manifest.names("dependencies") {
             if IO_CRATES.contains(&dependency.as_str()) {
                 breaches.push(format!(
-                    "{}/Cargo.toml: {room} depends on {dependency}",
+                    "{}/Cargo.toml: {layer} depends on {dependency}",
                     manifest.folder
                 ));
             }
@@ -268,11 +271,11 @@ fn pure_rooms_know_no_io() {
 }
 
 #[test]
-fn doors_serve_only_in_their_admin_apis() {
+fn dialects_serve_only_in_their_admin_apis() {
     let mut breaches = Vec::new();
-    for door in ["kong", "apisix", "native"] {
-        let admin = format!("crates/{door}/src/admin/");
-        for path in files(&format!("crates/{door}/src"), ".rs") {
+    for dialect in ["kong", "apisix", "native"] {
+        let admin = format!("crates/{dialect}/src/admin/");
+        for path in files(&format!("crates/{dialect}/src"), ".rs") {
             if path.starts_with(&admin) {
                 continue;
             }

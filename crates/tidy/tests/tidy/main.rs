@@ -11,6 +11,7 @@ mod examples;
 mod layers;
 mod plugins;
 mod repository;
+mod retired;
 mod secrets;
 mod source;
 mod words;

@@ -1,10 +1,10 @@
-//! Words that must not stand somewhere: calls that may panic, `unsafe`, and one room's vocabulary in another.
+//! Words that must not stand somewhere: calls that may panic, `unsafe`, and one layer's vocabulary in another.
 
 use crate::assert_none;
 use crate::repository::sources;
 use crate::source::{Source, words};
 
-/// Rooms that serve every dialect and so know none, not even in a comment.
+/// Layers that serve every dialect and so know none, not even in a comment.
 const DIALECT_FREE: [&str; 8] = [
     "crates/http1/src/",
     "crates/http2/src/",
@@ -17,7 +17,7 @@ const DIALECT_FREE: [&str; 8] = [
 ];
 /// The names of the originals.
 const DIALECTS: [&str; 2] = ["kong", "apisix"];
-/// Rooms to which the time is an argument.
+/// Layers to which the time is an argument.
 const TIMELESS: [&str; 9] = [
     "crates/apis/src/",
     "crates/http1/src/",
@@ -30,7 +30,7 @@ const TIMELESS: [&str; 9] = [
     "crates/apisix/src/",
 ];
 const CLOCKS: [&str; 2] = ["Instant::now", "SystemTime::now"];
-/// Rooms that touch neither files nor sockets nor the environment.
+/// Layers that touch neither files nor sockets nor the environment.
 const NO_IO: [&str; 11] = [
     "crates/apis/src/",
     "crates/http1/src/",
@@ -149,7 +149,7 @@ fn libraries_do_not_print() {
 }
 
 #[test]
-fn common_rooms_speak_no_dialect() {
+fn common_layers_speak_no_dialect() {
     let mut breaches = Vec::new();
     for source in sources().iter().filter(|source| is_below(source, &DIALECT_FREE)) {
         let text = source.text.to_lowercase();
@@ -196,12 +196,12 @@ fn time_is_an_argument() {
     }
     assert_none(
         &breaches,
-        "model, algorithms, snapshot and doors are told the time",
+        "model, algorithms, snapshot and dialects are told the time",
     );
 }
 
 #[test]
-fn pure_rooms_do_no_io() {
+fn pure_layers_do_no_io() {
     let sources = sources();
     let mut breaches = Vec::new();
     // A dialect's Admin API waits for its store, and for nothing else.

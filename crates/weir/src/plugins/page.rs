@@ -1,7 +1,7 @@
 //! The part of a plugin's page that is made of the types: its fields in each spelling.
 //!
 //! The pages are `docs/plugins/NAME.md`. What a plugin is for, its example and what it does unlike the originals is
-//! written by hand; below the mark stand the tables of this module. A test compares them, and writes them anew with
+//! written by hand; below the mark stand the tables of this module. A test compares them, and writes them again with
 //! `UPDATE_GOLDEN=1 cargo test -p weir pages`.
 
 use super::fields::{Field, of_json_schema, of_kong_record};
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     const MARK: &str =
-        "<!-- generated from the types: `UPDATE_GOLDEN=1 cargo test -p weir pages` writes it anew -->\n";
+        "<!-- generated from the types: `UPDATE_GOLDEN=1 cargo test -p weir pages` writes it again -->\n";
 
     /// The page with these tables in place of those that it has; `None`: it has no mark for them.
     fn renewed(page: &str, tables: &str) -> Option<String> {
@@ -99,7 +99,7 @@ mod tests {
         assert!(
             stale.is_empty(),
             "docs/plugins has drifted from the types: {stale:?}; `UPDATE_GOLDEN=1 cargo test -p weir pages` writes \
-             the tables anew"
+             the tables again"
         );
     }
 

@@ -9,21 +9,21 @@ use weir_proxy::health::{Status as Standing, UpstreamReport};
 /// Has the expositions of the dialects tell of this process, and long ones made on `runtime`. APISIX's metrics have names that
 /// begin with `prefix`.
 pub fn describe(status: &Arc<Status>, runtime: &Handle, prefix: &'static str) {
-    let board = MetricRegistry::of_process();
+    let metrics = MetricRegistry::of_process();
     let known = Arc::downgrade(status);
-    board.set_preface(weir_kong::metrics::EXPOSITION, move |targets, out| {
+    metrics.set_preface(weir_kong::metrics::EXPOSITION, move |targets, out| {
         if let Some(status) = Weak::upgrade(&known) {
             weir_kong::metrics::write(&kong(&status, targets), out);
         }
     });
     let known = Arc::downgrade(status);
-    board.set_preface(weir_apisix::metrics::EXPOSITION, move |targets, out| {
+    metrics.set_preface(weir_apisix::metrics::EXPOSITION, move |targets, out| {
         if let Some(status) = Weak::upgrade(&known) {
             weir_apisix::metrics::write(&apisix(&status, targets, prefix), out);
         }
     });
     let runtime = runtime.clone();
-    board.set_runner(move |job| {
+    metrics.set_runner(move |job| {
         // It tells its end itself.
         drop(runtime.spawn_blocking(job));
     });

@@ -32,8 +32,8 @@ pub struct Starter<'a> {
 impl Starter<'_> {
     /// All plugins, for one that serves calls.
     pub fn registry(&self, caches: Caches) -> Registry {
-        let shelves = Arc::new(weir_proxy::WorkerDiskCaches::default());
-        weir_plugins::registry_on(shelves, caches, self.log_folder.clone())
+        let disks = Arc::new(weir_proxy::WorkerDiskCaches::default());
+        weir_plugins::registry_on(disks, caches, self.log_folder.clone())
     }
 
     /// What a gateway is called.

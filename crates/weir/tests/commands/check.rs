@@ -90,7 +90,7 @@ fn check_tells_what_is_wrong_and_where() {
 }
 
 #[test]
-fn files_of_all_doors_are_read_alike() {
+fn files_of_all_dialects_are_read_alike() {
     let bad_kong = KONG.replace("paths: [/hello]", "paths: [hello]");
     let dropped = APISIX.replace("uri: /h*", "uri: 7");
     let native = "weir: 1\nservices:\n  - name: hello\n    url: http://b\n";

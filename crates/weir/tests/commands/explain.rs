@@ -75,7 +75,7 @@ No plugins
 }
 
 #[test]
-fn explain_goes_through_the_voices_in_order() {
+fn explain_goes_through_the_dialects_in_order() {
     let folder = folder(&[("kong.yml", KONG), ("apisix.yaml", APISIX)]);
     let call = [
         "explain",

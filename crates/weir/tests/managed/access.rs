@@ -121,7 +121,7 @@ fn who_did_what_is_recorded(weir: &Weir, admin: &str) {
 }
 
 #[test]
-fn keys_of_the_door_itself() {
+fn keys_of_the_admin_api_itself() {
     let folder = tempfile::tempdir().expect("a folder");
     let flags = [
         "--apisix-admin",

@@ -34,7 +34,7 @@ fn check(name: &str, document: &Value) -> (Option<i32>, String) {
 }
 
 #[test]
-fn what_cannot_be_shown_is_refused_by_every_door() {
+fn certificates_that_cannot_be_used_are_refused_in_every_dialect() {
     let folder = tempfile::tempdir().expect("a folder");
     let weir = Weir::start(
         folder.path(),

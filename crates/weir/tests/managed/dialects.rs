@@ -38,7 +38,7 @@ fn writes_are_served_and_outlive_a_restart() {
             .iter()
             .all(|path| status_of(&weir.proxy(), path) == Some(200))
     };
-    until("all doors' routes are served", || is_served(&weir));
+    until("all dialects' routes are served", || is_served(&weir));
     let documents = || Call::get(&weir.status(), "/status").make().json()["store"]["documents"].clone();
     until("the state tells of all", || documents() == 4);
     let hash = weir.hash();

@@ -120,7 +120,7 @@ fn a_gateway_sees_that_the_store_is_another_one() {
     };
     let reached = revision(&plane);
     plane.kill();
-    // In its place comes one whose store was filled anew, and goes on from the very same revision.
+    // In its place comes one whose store was filled again, and goes on from the very same revision.
     let other = folder.path().join("other");
     std::fs::create_dir(&other).expect("a folder");
     let elsewhere = format!("127.0.0.1:{}", free_port());

@@ -44,7 +44,7 @@ fn gateways_learn_of_each_other() {
         100,
         "alone, nobody exceeds the limit: {rest} more passed"
     );
-    // Each other gateway may exceed it by what it lets pass in one interval.
+    // Each other gateway may exceed it by what it allows in one interval.
     until("the first refuses, too", || first.call("/") == 429);
     first.end();
     second.end();

@@ -1,4 +1,4 @@
-//! Two gateways let pass exactly what one limit says.
+//! Two gateways together allow exactly what one limit says.
 
 use crate::support::{Gateway, Redis, Upstream, is_installed, native, passed};
 

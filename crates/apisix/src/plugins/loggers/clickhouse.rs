@@ -52,7 +52,7 @@ impl PluginAdapter for ClickhouseLogger {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &PluginContext<'_>,
+        context: &PluginContext<'_>,
         notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
@@ -75,7 +75,7 @@ impl PluginAdapter for ClickhouseLogger {
             }),
             form: Form::Clickhouse(options.logtable),
             batch: read::<BatchOptions>(config)?.batch(),
-            ..base(self.name(), config, surroundings, notes)?
+            ..base(self.name(), config, context, notes)?
         })
     }
 }

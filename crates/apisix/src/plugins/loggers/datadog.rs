@@ -97,11 +97,11 @@ impl PluginAdapter for Datadog {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &PluginContext<'_>,
+        context: &PluginContext<'_>,
         _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
-        let metadata: Metadata = match surroundings.metadata.get(self.name()) {
+        let metadata: Metadata = match context.metadata.get(self.name()) {
             Some(metadata) => read(metadata)?,
             None => Metadata::default(),
         };

@@ -71,7 +71,7 @@ impl PluginAdapter for ElasticsearchLogger {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &PluginContext<'_>,
+        context: &PluginContext<'_>,
         notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
@@ -102,7 +102,7 @@ impl PluginAdapter for ElasticsearchLogger {
                 doc_type: None,
             }),
             batch: read::<BatchOptions>(config)?.batch(),
-            ..base(self.name(), config, surroundings, notes)?
+            ..base(self.name(), config, context, notes)?
         })
     }
 }

@@ -49,11 +49,11 @@ impl PluginAdapter for FileLogger {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &PluginContext<'_>,
+        context: &PluginContext<'_>,
         notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
-        let of_all = surroundings.metadata.get(self.name());
+        let of_all = context.metadata.get(self.name());
         let of_all = of_all.and_then(|metadata| metadata["path"].as_str());
         let Some(path) = options.path.or_else(|| of_all.map(str::to_owned)) else {
             notes.error("path", NO_PATH);
@@ -69,7 +69,7 @@ impl PluginAdapter for FileLogger {
                 delay_ms: 0,
                 ..Batch::default()
             },
-            ..base(self.name(), config, surroundings, notes)?
+            ..base(self.name(), config, context, notes)?
         })
     }
 }

@@ -44,7 +44,7 @@ impl PluginAdapter for HttpLogger {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &PluginContext<'_>,
+        context: &PluginContext<'_>,
         notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
@@ -67,7 +67,7 @@ impl PluginAdapter for HttpLogger {
                 _ => Form::Separated,
             },
             batch: read::<BatchOptions>(config)?.batch(),
-            ..base(self.name(), config, surroundings, notes)?
+            ..base(self.name(), config, context, notes)?
         })
     }
 }

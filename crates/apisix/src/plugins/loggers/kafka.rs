@@ -108,7 +108,7 @@ impl PluginAdapter for KafkaLogger {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &PluginContext<'_>,
+        context: &PluginContext<'_>,
         notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let mut options: Options = read(config)?;
@@ -149,7 +149,7 @@ impl PluginAdapter for KafkaLogger {
                 _ => Form::Array,
             },
             batch: read::<BatchOptions>(config)?.batch(),
-            ..base(self.name(), config, surroundings, notes)?
+            ..base(self.name(), config, context, notes)?
         })
     }
 }

@@ -52,7 +52,7 @@ impl PluginAdapter for LokiLogger {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &PluginContext<'_>,
+        context: &PluginContext<'_>,
         notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
@@ -70,7 +70,7 @@ impl PluginAdapter for LokiLogger {
             }),
             form: Form::Loki(options.log_labels),
             batch: read::<BatchOptions>(config)?.batch(),
-            ..base(self.name(), config, surroundings, notes)?
+            ..base(self.name(), config, context, notes)?
         })
     }
 }

@@ -106,11 +106,11 @@ impl BatchOptions {
 fn base(
     name: &str,
     config: &Value,
-    surroundings: &PluginContext<'_>,
+    context: &PluginContext<'_>,
     notes: &mut Warnings,
 ) -> Result<Config, serde_json::Error> {
     let options: EntryOptions = read(config)?;
-    let metadata = surroundings.metadata.get(name);
+    let metadata = context.metadata.get(name);
     let of_all = |field: &str| {
         let format = metadata.and_then(|metadata| metadata.get(field));
         format

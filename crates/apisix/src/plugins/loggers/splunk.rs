@@ -53,7 +53,7 @@ impl PluginAdapter for SplunkHecLogging {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &PluginContext<'_>,
+        context: &PluginContext<'_>,
         notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
@@ -74,7 +74,7 @@ impl PluginAdapter for SplunkHecLogging {
             form: Form::Splunk("apache-apisix-splunk-hec-logging".to_owned()),
             layout: Layout::Event,
             batch: read::<BatchOptions>(config)?.batch(),
-            ..base(self.name(), config, surroundings, notes)?
+            ..base(self.name(), config, context, notes)?
         })
     }
 }

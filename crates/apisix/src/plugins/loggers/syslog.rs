@@ -45,7 +45,7 @@ impl PluginAdapter for Syslog {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &PluginContext<'_>,
+        context: &PluginContext<'_>,
         notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
@@ -67,7 +67,7 @@ impl PluginAdapter for Syslog {
             },
             form: Form::Syslog("apisix".to_owned()),
             batch: read::<BatchOptions>(config)?.batch(),
-            ..base(self.name(), config, surroundings, notes)?
+            ..base(self.name(), config, context, notes)?
         })
     }
 }

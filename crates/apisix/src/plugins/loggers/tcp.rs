@@ -43,7 +43,7 @@ impl PluginAdapter for TcpLogger {
     fn translate(
         &self,
         config: &Value,
-        surroundings: &PluginContext<'_>,
+        context: &PluginContext<'_>,
         notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
@@ -61,7 +61,7 @@ impl PluginAdapter for TcpLogger {
                 _ => Form::Array,
             },
             batch: read::<BatchOptions>(config)?.batch(),
-            ..base(self.name(), config, surroundings, notes)?
+            ..base(self.name(), config, context, notes)?
         })
     }
 }

@@ -21,17 +21,17 @@ impl Workspace {
 
     /// Its routes.
     pub fn routes(&self) -> impl Iterator<Item = &document::Route> {
-        self.shelf.document.routes.iter().map(|it| &it.value)
+        self.store.document.routes.iter().map(|it| &it.value)
     }
 
     /// One of its routes.
     pub fn route(&self, id: Uuid) -> Option<&document::Route> {
-        let position = self.shelf.position("routes", id)?;
-        Some(&self.shelf.document.routes[position].value)
+        let position = self.store.position("routes", id)?;
+        Some(&self.store.document.routes[position].value)
     }
 
     pub(super) fn make_routes(&mut self, changed: &Changed, router: RouterFlavor, numbers: &mut MatchOrder) {
-        let document = &self.shelf.document;
+        let document = &self.store.document;
         if changed.routes.is_empty() && !changed.all_routes {
             return;
         }
@@ -44,7 +44,7 @@ impl Workspace {
             let entity = &document.routes[at];
             let backend = match entity.value.service {
                 None => None,
-                Some(id) => match self.shelf.position("services", id) {
+                Some(id) => match self.store.position("services", id) {
                     None => return Route::dangling(&entity.place.list),
                     Some(at) => {
                         let service = &document.services[at].value;
@@ -73,7 +73,7 @@ impl Workspace {
             let gone: Vec<Uuid> = self.routes.keys().copied().collect();
             let gone = gone
                 .into_iter()
-                .filter(|id| self.shelf.position("routes", *id).is_none());
+                .filter(|id| self.store.position("routes", *id).is_none());
             let gone: Vec<_> = gone.map(|id| (id, None)).collect();
             let routes = document.routes.iter().enumerate();
             routes
@@ -82,7 +82,7 @@ impl Workspace {
                 .collect()
         } else {
             let ids = changed.routes.iter().copied();
-            ids.map(|id| (id, self.shelf.position("routes", id).map(make)))
+            ids.map(|id| (id, self.store.position("routes", id).map(make)))
                 .collect()
         };
         for (id, route) in made {
@@ -105,8 +105,8 @@ impl Workspace {
     }
 
     pub(super) fn make_chain(&mut self, id: Uuid) {
-        let service = match self.shelf.position("routes", id) {
-            Some(at) => self.shelf.document.routes[at].value.service,
+        let service = match self.store.position("routes", id) {
+            Some(at) => self.store.document.routes[at].value.service,
             None => return,
         };
         let steps = self.chains.as_mut().map(|chains| chains.steps(id, service));
@@ -127,7 +127,7 @@ impl Workspace {
         all_are_numbered: bool,
         broken: &mut Vec<SkippedDocument>,
     ) -> Vec<Arc<weir_model::Route>> {
-        let entities = &self.shelf.document.routes;
+        let entities = &self.store.document.routes;
         let mut routes = Vec::with_capacity(entities.len());
         for entity in entities {
             let Some(route) = self.routes.get_mut(&entity.value.id) else {

@@ -12,8 +12,8 @@ use weir_model::StreamRoute;
 impl Workspace {
     /// Notes whether there is such a route of this id.
     pub(super) fn note_stream(&mut self, id: Uuid) {
-        let position = self.shelf.position("routes", id);
-        let routes = &self.shelf.document.routes;
+        let position = self.store.position("routes", id);
+        let routes = &self.store.document.routes;
         match position.is_some_and(|at| stream::is_stream(&routes[at].value)) {
             true => self.streams.insert(id),
             false => self.streams.remove(&id),
@@ -25,7 +25,7 @@ impl Workspace {
         if self.streams.is_empty() {
             return Vec::new();
         }
-        let document = &self.shelf.document;
+        let document = &self.store.document;
         let by_name: HashMap<&str, &Upstream> = document
             .upstreams
             .iter()
@@ -34,7 +34,7 @@ impl Workspace {
         let places = self
             .streams
             .iter()
-            .filter_map(|id| self.shelf.position("routes", *id));
+            .filter_map(|id| self.store.position("routes", *id));
         let mut places: Vec<usize> = places.collect();
         let age = |at: &usize| document.routes[*at].value.created_at.unwrap_or_default();
         places.sort_by(|one, other| age(one).total_cmp(&age(other)));
@@ -42,7 +42,7 @@ impl Workspace {
         for (position, at) in places.into_iter().enumerate() {
             let entity = &document.routes[at];
             let (id, service) = (entity.value.id, entity.value.service);
-            let backend = match service.map(|id| self.shelf.position("services", id)) {
+            let backend = match service.map(|id| self.store.position("services", id)) {
                 // It has been reported before.
                 Some(None) => continue,
                 Some(Some(at)) => {

@@ -13,7 +13,7 @@ impl Workspace {
     pub fn unserved(&self) -> impl Iterator<Item = SkippedDocument> {
         let unserved = all().filter(|definition| !is_served(definition));
         let unserved: HashSet<&str> = unserved.map(|definition| definition.name).collect();
-        let enabled = self.shelf.document.plugins.iter().filter(|it| it.value.enabled);
+        let enabled = self.store.document.plugins.iter().filter(|it| it.value.enabled);
         enabled.filter_map(move |Entity { place, value: plugin }| {
             let name = unserved.get(plugin.name.as_str())?;
             let passes = self

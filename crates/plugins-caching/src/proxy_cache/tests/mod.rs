@@ -1,9 +1,9 @@
 //! `proxy-cache` as callers see it.
 
 mod bodies;
+mod disk;
 mod flights;
 mod keys;
-mod shelf;
 mod standard;
 
 use super::*;

@@ -2,7 +2,7 @@
 //!
 //! One request is under way at a time, over connections that are kept. What a broker refuses as it does not lead the
 //! partition any more, or what fails on a connection that had been idle, is tried once more with fresh knowledge; all
-//! further retries are the lane's.
+//! further retries are the queue's.
 
 mod batch;
 pub mod fuzzing;
@@ -57,7 +57,7 @@ impl Producer {
     /// When no broker has taken it.
     pub async fn send(
         &mut self,
-        surroundings: &SinkContext,
+        sink_context: &SinkContext,
         topic: &LogKafka,
         message: &[u8],
     ) -> io::Result<()> {
@@ -74,10 +74,10 @@ impl Producer {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now_ms = now.map_or(0, |since| since.as_millis() as u64);
         let batch = batch::batch(&values, topic.key.as_deref(), now_ms)?;
-        match self.try_once(surroundings, topic, &batch).await {
+        match self.try_once(sink_context, topic, &batch).await {
             Err(Failed::Stale(_)) => {
                 self.topology = None;
-                match self.try_once(surroundings, topic, &batch).await {
+                match self.try_once(sink_context, topic, &batch).await {
                     Ok(()) => Ok(()),
                     Err(Failed::Stale(error) | Failed::For(error)) => Err(self.give_up(error)),
                 }
@@ -96,15 +96,15 @@ impl Producer {
 
     async fn try_once(
         &mut self,
-        surroundings: &SinkContext,
+        sink_context: &SinkContext,
         topic: &LogKafka,
         batch: &[u8],
     ) -> Result<(), Failed> {
-        self.learn(surroundings, topic).await.map_err(Failed::For)?;
+        self.learn(sink_context, topic).await.map_err(Failed::For)?;
         let (partition, leader) = self.choose(topic).map_err(Failed::Stale)?;
         let is_kept = self.connections.contains_key(&leader);
         let mut connection = self
-            .take(surroundings, topic, &leader)
+            .take(sink_context, topic, &leader)
             .await
             .map_err(Failed::Stale)?;
         let timeout_ms = i32::try_from(topic.timeout.as_millis()).unwrap_or(i32::MAX);
@@ -143,14 +143,14 @@ impl Producer {
     }
 
     /// Asks where the topic is, unless that is known.
-    async fn learn(&mut self, surroundings: &SinkContext, topic: &LogKafka) -> io::Result<()> {
+    async fn learn(&mut self, sink_context: &SinkContext, topic: &LogKafka) -> io::Result<()> {
         let is_known = |(_, since): &(Topology, Instant)| since.elapsed() < REFRESH;
         if self.topology.as_ref().is_some_and(is_known) {
             return Ok(());
         }
         let mut last = io::Error::from(io::ErrorKind::NotConnected);
         for broker in &topic.brokers {
-            match self.ask(surroundings, topic, broker).await {
+            match self.ask(sink_context, topic, broker).await {
                 Ok(topology) => {
                     self.topology = Some((topology, Instant::now()));
                     return Ok(());
@@ -163,11 +163,11 @@ impl Producer {
 
     async fn ask(
         &mut self,
-        surroundings: &SinkContext,
+        sink_context: &SinkContext,
         topic: &LogKafka,
         broker: &(String, u16),
     ) -> io::Result<Topology> {
-        let mut connection = self.take(surroundings, topic, broker).await?;
+        let mut connection = self.take(sink_context, topic, broker).await?;
         let correlation = connection.next();
         let request = wire::ask_metadata(&topic.topic, correlation)?;
         connection.write(&request).await?;
@@ -203,7 +203,7 @@ impl Producer {
     /// A connection to a broker, one that was kept if there is one.
     async fn take(
         &mut self,
-        surroundings: &SinkContext,
+        sink_context: &SinkContext,
         topic: &LogKafka,
         broker: &(String, u16),
     ) -> io::Result<Connection> {
@@ -213,8 +213,8 @@ impl Producer {
             return Ok(connection);
         }
         let (host, port) = broker;
-        let address = resolve(surroundings, host, *port).await?;
-        let rules = topic.tls.map(|verify| tls(surroundings, host, verify));
+        let address = resolve(sink_context, host, *port).await?;
+        let rules = topic.tls.map(|verify| tls(sink_context, host, verify));
         let (read, write) = dial(address, rules.transpose()?).await?;
         let mut connection = Connection {
             read,

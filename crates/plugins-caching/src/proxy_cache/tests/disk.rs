@@ -1,18 +1,18 @@
-//! `proxy-cache` with a shelf.
+//! `proxy-cache` with a disk.
 
 use super::*;
 use std::collections::HashMap;
 use std::sync::Mutex;
 use weir_plugin::{DiskCache, DiskCacheKey, DiskCacheReader, DiskCaches};
 
-/// A shelf in memory, which outlives the zones that use it. Reads are done when it is told to.
+/// A disk in memory, which outlives the zones that use it. Reads are done when it is told to.
 #[derive(Default)]
-struct Board {
+struct MemoryDisk {
     kept: Mutex<HashMap<DiskCacheKey, Vec<u8>>>,
     waiting: Mutex<Vec<(DiskCacheKey, DiskCacheReader)>>,
 }
 
-impl Board {
+impl MemoryDisk {
     fn work(&self) {
         let waiting = std::mem::take(&mut *self.waiting.lock().expect("not poisoned"));
         for (key, then) in waiting {
@@ -22,7 +22,7 @@ impl Board {
     }
 }
 
-struct Shared(Arc<Board>);
+struct Shared(Arc<MemoryDisk>);
 
 impl DiskCache for Shared {
     fn may_have(&self, key: &DiskCacheKey) -> bool {
@@ -49,14 +49,14 @@ impl DiskCaches for Shared {
     }
 }
 
-fn start(board: &Arc<Board>) -> Cache {
-    let plugin = ProxyCache::on(Arc::new(Shared(Arc::clone(board))), Caches::default());
+fn start(disk: &Arc<MemoryDisk>) -> Cache {
+    let plugin = ProxyCache::on(Arc::new(Shared(Arc::clone(disk))), Caches::default());
     let config = json!({"disk": {"path": "/cache", "size": 1 << 20}, "purge": true});
     build(&plugin, &config).expect("valid")
 }
 
-/// Like [`call`], with the shelf's work done while the call waits.
-fn call_with(cache: &Cache, board: &Board, line: &str, request: &[(&str, &str)], body: &str) -> String {
+/// Like [`call`], with the disk's work done while the call waits.
+fn call_with(cache: &Cache, disk: &MemoryDisk, line: &str, request: &[(&str, &str)], body: &str) -> String {
     let mut exchange = exchange();
     prepare(&mut exchange, line, request);
     let mut context = Context::from_waker(Waker::noop());
@@ -65,7 +65,7 @@ fn call_with(cache: &Cache, board: &Board, line: &str, request: &[(&str, &str)],
             Outcome::Suspend(Suspend { event, .. }) => {
                 let mut event = event.expect("an event");
                 assert!(event.as_mut().poll(&mut context).is_pending());
-                board.work();
+                disk.work();
                 assert!(event.as_mut().poll(&mut context).is_ready());
             }
             Outcome::Continue => {
@@ -89,34 +89,31 @@ fn call_with(cache: &Cache, board: &Board, line: &str, request: &[(&str, &str)],
 
 #[test]
 fn responses_outlive_the_process() {
-    let board = Arc::default();
-    let first = start(&board);
+    let disk = Arc::default();
+    let first = start(&disk);
     let one = &[("X-A", "1")][..];
-    assert_eq!(call_with(&first, &board, "GET /a", one, "old"), "200 miss old");
+    assert_eq!(call_with(&first, &disk, "GET /a", one, "old"), "200 miss old");
     drop(first);
-    let second = start(&board);
-    assert_eq!(call_with(&second, &board, "GET /a", one, "new"), "200 hit old");
+    let second = start(&disk);
+    assert_eq!(call_with(&second, &disk, "GET /a", one, "new"), "200 hit old");
     // Another variant is not there, and neither is another page.
-    assert_eq!(call_with(&second, &board, "GET /a", &[], "none"), "200 miss none");
-    assert_eq!(call_with(&second, &board, "GET /b", one, "b"), "200 miss b");
-    let third = start(&board);
+    assert_eq!(call_with(&second, &disk, "GET /a", &[], "none"), "200 miss none");
+    assert_eq!(call_with(&second, &disk, "GET /b", one, "b"), "200 miss b");
+    let third = start(&disk);
     let mut exchange = exchange();
     prepare(&mut exchange, "PURGE /a", &[]);
     assert_eq!(word(&third.on_request(&mut exchange)), "reply 200");
-    assert_eq!(
-        call_with(&third, &board, "GET /a", one, "again"),
-        "200 miss again"
-    );
+    assert_eq!(call_with(&third, &disk, "GET /a", one, "again"), "200 miss again");
 }
 
 #[test]
-fn a_shelf_that_is_busy_costs_nothing_but_the_hit() {
-    let board = Arc::default();
+fn disk_that_is_busy_costs_only_the_hit() {
+    let disk = Arc::default();
     assert_eq!(
-        call_with(&start(&board), &board, "GET /a", &[], "old"),
+        call_with(&start(&disk), &disk, "GET /a", &[], "old"),
         "200 miss old"
     );
-    let cache = start(&board);
+    let cache = start(&disk);
     let mut exchange = exchange();
     prepare(&mut exchange, "GET /a", &[]);
     let Outcome::Suspend(Suspend {
@@ -124,15 +121,15 @@ fn a_shelf_that_is_busy_costs_nothing_but_the_hit() {
         ..
     }) = cache.on_request(&mut exchange)
     else {
-        panic!("it looks on the shelf");
+        panic!("it looks on the disk");
     };
     // The job is dropped: there was no room for it.
-    board.waiting.lock().expect("not poisoned").clear();
+    disk.waiting.lock().expect("not poisoned").clear();
     let mut context = Context::from_waker(Waker::noop());
     assert!(event.as_mut().poll(&mut context).is_ready());
     for _ in 0..3 {
         match cache.on_request(&mut exchange) {
-            Outcome::Suspend(_) => board.waiting.lock().expect("not poisoned").clear(),
+            Outcome::Suspend(_) => disk.waiting.lock().expect("not poisoned").clear(),
             outcome => {
                 assert_eq!(word(&outcome), "continue");
                 return;

@@ -1,0 +1,184 @@
+//! Words that the project no longer uses: its former private vocabulary, and phrases that plain English does without.
+//!
+//! `retired_words.txt` says how often each is still there, and why. The numbers only go down.
+
+use crate::assert_none;
+use crate::repository::{documents, read, sources};
+use crate::source::words;
+use std::collections::BTreeMap;
+
+/// Former names, as parts of identifiers: `log_lane`, `Lane`, `LANES`.
+const NAMES: [(&str, &str); 15] = [
+    ("board", "registry, metrics"),
+    ("door", "dialect"),
+    ("doors", "dialects"),
+    ("lane", "queue, stream"),
+    ("lanes", "queues, streams"),
+    ("patience", "timeout"),
+    ("rooms", "layers"),
+    ("shelf", "disk cache"),
+    ("shelves", "disk caches"),
+    ("spares", "pool"),
+    ("standing", "status"),
+    ("surroundings", "context"),
+    ("veil", "redact, encrypt"),
+    ("voice", "dialect, error renderer"),
+    ("voices", "dialects, error renderers"),
+];
+
+/// Phrases of comments, texts and pages.
+const PHRASES: [(&str, &str); 6] = [
+    ("anew", "again"),
+    ("lets pass", "allows"),
+    ("let pass", "allow"),
+    ("nobody", "name what does not: 'no call waits'"),
+    ("told of", "reported, listed, logged"),
+    ("whoever", "callers that, if someone"),
+];
+
+const LIST: &str = "crates/tidy/tests/tidy/retired_words.txt";
+/// How far a number may be behind before it has to be lowered.
+const SLACK: usize = 20;
+
+/// The words of an identifier: `MaxLaneWaits` and `max_lane_waits` have `max`, `lane` and `waits`.
+fn parts(identifier: &str) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
+    let mut was_small = false;
+    for letter in identifier.chars() {
+        let begins = letter == '_' || (letter.is_ascii_uppercase() && was_small);
+        if begins || parts.is_empty() {
+            parts.push(String::new());
+        }
+        if letter != '_'
+            && let Some(last) = parts.last_mut()
+        {
+            last.push(letter.to_ascii_lowercase());
+        }
+        was_small = letter.is_ascii_lowercase() || letter.is_ascii_digit();
+    }
+    parts
+}
+
+/// How often each retired name is a part of an identifier in this code, which has no comments and no texts.
+fn count_names(code: &str, counts: &mut BTreeMap<&'static str, Vec<usize>>) {
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let mut at = 0;
+    for identifier in code.split(|letter| !is_name(letter)) {
+        if identifier.len() > 3 {
+            for part in parts(identifier) {
+                if let Some((name, _)) = NAMES.iter().find(|(name, _)| *name == part) {
+                    counts.entry(name).or_default().push(at);
+                }
+            }
+        }
+        at += identifier.len() + 1;
+    }
+}
+
+/// What of the list holds for a word: the number, and why there are any.
+fn allowed() -> BTreeMap<String, (usize, String)> {
+    let text = read(LIST);
+    let lines = text
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines
+        .map(|line| {
+            let mut fields = line.splitn(3, " | ");
+            let mut field = || fields.next().unwrap_or_default().trim().to_owned();
+            let (word, number, reason) = (field(), field(), field());
+            let number = number
+                .parse()
+                .unwrap_or_else(|_| panic!("{LIST}: '{line}' is not 'WORD | NUMBER | REASON'"));
+            assert!(!reason.is_empty(), "{LIST}: '{line}' has no reason");
+            (word, (number, reason))
+        })
+        .collect()
+}
+
+/// All places of the retired words.
+fn found() -> BTreeMap<&'static str, Vec<String>> {
+    let mut found: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
+    // Here, and where old names are read, they are named.
+    let says_them = [
+        "crates/tidy/tests/tidy/retired.rs",
+        "crates/native/src/renamed.rs",
+    ];
+    for source in sources()
+        .iter()
+        .filter(|source| !says_them.contains(&source.path.as_str()))
+    {
+        let mut names = BTreeMap::new();
+        count_names(&source.code, &mut names);
+        for (name, places) in names {
+            let places = places
+                .into_iter()
+                .map(|at| source.place(at.min(source.text.len() - 1)));
+            found.entry(name).or_default().extend(places);
+        }
+        let text = source.text.to_lowercase();
+        for (phrase, _) in PHRASES {
+            let places = words(&text, phrase).map(|at| source.place(at.min(source.text.len() - 1)));
+            found.entry(phrase).or_default().extend(places);
+        }
+    }
+    for (path, text) in documents() {
+        let text = text.to_lowercase();
+        for (phrase, _) in PHRASES {
+            let lines = words(&text, phrase).map(|at| text[..at].matches('\n').count() + 1);
+            found
+                .entry(phrase)
+                .or_default()
+                .extend(lines.map(|line| format!("{path}:{line}")));
+        }
+    }
+    found
+}
+
+#[test]
+fn retired_words_do_not_come_back() {
+    let (found, allowed) = (found(), allowed());
+    let mut breaches = Vec::new();
+    for (word, better) in NAMES.iter().chain(&PHRASES) {
+        let places = found.get(word).map_or(&[][..], Vec::as_slice);
+        let number = allowed.get(*word).map_or(0, |(number, _)| *number);
+        if places.len() > number {
+            // The last ones are as good as any: which is the new one is not known.
+            let some: Vec<&str> = places.iter().rev().take(5).map(String::as_str).collect();
+            breaches.push(format!(
+                "'{word}' is there {} times, {number} are allowed. Better: {better}. Some places: {}",
+                places.len(),
+                some.join(", ")
+            ));
+        } else if number > places.len() + SLACK || (places.is_empty() && number > 0) {
+            breaches.push(format!(
+                "{LIST}: lower '{word}' from {number} to {}",
+                places.len()
+            ));
+        }
+    }
+    for word in allowed.keys() {
+        if !NAMES.iter().chain(&PHRASES).any(|(known, _)| known == word) {
+            breaches.push(format!("{LIST}: '{word}' is no retired word"));
+        }
+    }
+    assert_none(&breaches, "names and texts are plain English: docs/glossary.md");
+}
+
+#[test]
+fn retired_words_are_parts_of_identifiers() {
+    for (identifier, expected) in [
+        ("log_lane", &["log", "lane"][..]),
+        ("MAX_SHELF_WAITS", &["max", "shelf", "waits"]),
+        ("DiskShelf", &["disk", "shelf"]),
+        ("planet", &["planet"]),
+    ] {
+        assert_eq!(parts(identifier), expected);
+    }
+    let mut counts = BTreeMap::new();
+    count_names("let lane = Lane::new(planet, self.shelf);", &mut counts);
+    let counts: Vec<_> = counts
+        .iter()
+        .map(|(name, places)| (*name, places.len()))
+        .collect();
+    assert_eq!(counts, [("lane", 2), ("shelf", 1)]);
+}

@@ -11,7 +11,9 @@ use crate::experiment::{self, EXPERIMENTS, Experiment, Load};
 use crate::results::{self, Results};
 use crate::table::Table;
 use crate::terminal::{self, note};
-use crate::{baseline, compare, machine, memory, plugin_costs, reload, render, report, stall, suite, writes};
+use crate::{
+    baseline, compare, machine, memory, plugin_costs, reload, render, report, scale, stall, suite, writes,
+};
 
 /// Where reports go when no folder is named.
 const REPORTS: &str = "target/bench";
@@ -112,6 +114,9 @@ enum Command {
         #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=3600))]
         seconds: u32,
     },
+    /// A large fleet by simulation: measures what a document, a change and a call cost on this machine, simulates the
+    /// fleet from that, and checks the simulation with a real fleet of a twentieth
+    Scale(scale::Args),
 }
 
 /// Does what is asked for; `true` when every row has its figure and nothing got worse.
@@ -158,6 +163,10 @@ fn run_command(command: Command, line: CommandLine) -> Result<bool> {
         Command::Writes { rate, seconds } => {
             let mut results = open(line.report.as_deref())?;
             writes::run(&Bench::new(options)?, rate, seconds, &mut results)
+        }
+        Command::Scale(args) => {
+            let mut results = open(line.report.as_deref())?;
+            scale::run(&Bench::new(options)?, &args, &mut results)
         }
         Command::Latency { rate, experiment } => {
             let named = experiment::select(&[experiment])?;

@@ -21,7 +21,10 @@ impl LoopbackServer {
     ///
     /// # Errors
     /// No port is free.
-    pub fn start(name: &str, serve: fn(TcpStream) -> Result<()>) -> Result<Self> {
+    pub fn start<S>(name: &str, serve: S) -> Result<Self>
+    where
+        S: Fn(TcpStream) -> Result<()> + Clone + Send + 'static,
+    {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("listening")?;
         let address = listener.local_addr().context("reading the port")?;
         let stopping = Arc::new(AtomicBool::new(false));
@@ -31,6 +34,7 @@ impl LoopbackServer {
                 if stop.load(Ordering::Relaxed) {
                     return;
                 }
+                let serve = serve.clone();
                 thread::spawn(move || serve(stream));
             }
         };

@@ -37,6 +37,7 @@ mod render;
 mod report;
 mod results;
 mod running;
+mod scale;
 mod schedule;
 mod sender;
 mod single;

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use weir_store::seal::SealingKeys;
 use weir_store::{Key, Revision};
 
@@ -25,8 +25,11 @@ use weir_store::{Key, Revision};
 pub const FILE_NAME: &str = "last-known-good";
 /// The form of the file.
 const FORM: u64 = 1;
-/// From the end of one writing to the begin of the next.
+/// From the end of one writing to the begin of the next, at least and at most.
 const PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
+/// A writing may take one part of the time in so many: with many documents it takes long, and every change asks for one.
+const SHARE: u32 = 20;
 /// From a writing that failed to the begin of the next.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(5);
 
@@ -90,7 +93,8 @@ fn keep(
 ) {
     lower_priority();
     while let Ok((documents, revision)) = given.recv() {
-        let pause = write(file, &documents, revision, is_owed, told);
+        let begun = Instant::now();
+        let pause = write(file, &documents, revision, is_owed, told).max(rest_after(begun.elapsed()));
         // They may be many, and older ones by now.
         drop(documents);
         std::thread::sleep(pause);
@@ -100,7 +104,12 @@ fn keep(
     }
 }
 
-/// Writes documents, and says how long there is no other writing.
+/// How long there is no other writing after one that took so long.
+fn rest_after(took: Duration) -> Duration {
+    (took * (SHARE - 1)).clamp(PAUSE, MAX_PAUSE)
+}
+
+/// Writes documents, and says how long there is no other writing at least.
 fn write(
     file: &LastKnownGoodFile,
     documents: &Documents,
@@ -229,6 +238,21 @@ impl LastKnownGoodFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn writing_takes_a_twentieth_of_the_time_at_most_but_for_very_long_ones() {
+        let rest = |ms| rest_after(Duration::from_millis(ms)).as_millis();
+        let cases = [
+            (0, 1_000),
+            (50, 1_000),
+            (100, 1_900),
+            (3_000, 57_000),
+            (10_000, 60_000),
+        ];
+        for (took, expected) in cases {
+            assert_eq!(rest(took), expected, "{took} ms");
+        }
+    }
 
     #[test]
     fn a_failed_writing_is_owed() {

@@ -47,6 +47,10 @@ impl ErrorRenderer for ApisixErrorRenderer {
         false
     }
 
+    fn misdirected_status(&self) -> u16 {
+        400
+    }
+
     fn normal_form(&self) -> NormalForm {
         NormalForm::Decoded
     }
@@ -177,6 +181,14 @@ fn reason(status: u16) -> Option<&'static str> {
 mod tests {
     use super::*;
     use weir_plugin::{ClaimFault, system_clock};
+
+    /// As the original, which answers any mismatch of server name, host and client certificate so.
+    #[test]
+    fn calls_on_a_connection_for_another_host_are_bad_requests() {
+        let status = ApisixErrorRenderer.misdirected_status();
+        let refusal = Refusal::with_status(RefusalKind::BadRequest("the Host"), status);
+        assert_eq!((status, rendered(&refusal).status), (400, 400));
+    }
 
     fn unauthenticated(plugin: &'static str, failure: AuthFailure) -> RefusalKind {
         RefusalKind::Unauthenticated { plugin, failure }

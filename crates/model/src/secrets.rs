@@ -119,7 +119,27 @@ const BESIDE_SELECTORS: [&str; 8] = [
 ];
 
 /// Objects in which every text is a secret, whatever the name of its field.
-const SECRET_OBJECTS: [&str; 2] = ["auth", "authorization"];
+const SECRET_OBJECTS: [&str; 4] = ["auth", "authorization", "jwk", "jwks"];
+/// So are those whose names end like this. Plugins may be called `key-auth`, so that most names say nothing of objects.
+const SECRET_OBJECT_ENDS: [&str; 4] = ["_key", "_keys", "token", "apikey"];
+/// The secret members of a JSON Web Key (RFC 7518, 6.2 to 6.4).
+const JWK_SECRETS: [&str; 8] = ["k", "d", "p", "q", "dp", "dq", "qi", "oth"];
+
+/// Headers for a server elsewhere, as loggers and exporters send them. Any of them may let its sender in.
+const HEADER_OBJECTS: [&str; 3] = ["headers", "request_headers", "custom_headers"];
+/// Those that never do.
+const PUBLIC_HEADERS: [&str; 5] = ["accept", "content-encoding", "content-type", "host", "user-agent"];
+/// Words before credentials in a header, other than `Bearer` and `Basic`.
+const CREDENTIAL_WORDS: [&str; 8] = [
+    "apikey",
+    "digest",
+    "genie-key",
+    "negotiate",
+    "ntlm",
+    "sharedkey",
+    "splunk",
+    "token",
+];
 
 /// Hides the secrets of a document.
 pub fn hide(value: &mut Value) {
@@ -172,10 +192,14 @@ fn is_header_line(text: &str) -> bool {
 }
 
 fn is_authorization(text: &str) -> bool {
-    ["bearer ", "basic "].iter().any(|scheme| {
-        text.get(..scheme.len())
-            .is_some_and(|start| start.eq_ignore_ascii_case(scheme))
-    })
+    let Some((scheme, rest)) = text.split_once(' ') else {
+        return false;
+    };
+    let is = |word: &&str| scheme.eq_ignore_ascii_case(word);
+    // A sentence may begin with one of the other words.
+    let is_one = rest.len() >= 8 && !rest.contains(' ');
+    ["bearer", "basic"].iter().any(|word| is(&word))
+        || (is_one && CREDENTIAL_WORDS.iter().any(|word| is(&word)))
 }
 
 fn is_telling_url(text: &str) -> bool {
@@ -218,19 +242,35 @@ fn hide_object(fields: &mut Map<String, Value>, before: Option<&Value>, all: boo
     let is_selector = BESIDE_SELECTORS
         .iter()
         .any(|selector| fields.contains_key(*selector));
+    let is_jwk = fields.contains_key("kty");
+    let is_sender = fields
+        .keys()
+        .any(|name| name.contains("endpoint") || matches!(name.as_str(), "address" | "collector"));
     for (name, value) in fields {
         let before = before.and_then(|it| it.get(name));
         match value {
-            Value::Object(inner) => {
-                let all = all || SECRET_OBJECTS.contains(&name.as_str());
-                hide_object(inner, before, all);
+            Value::Object(inner) if is_sender && HEADER_OBJECTS.contains(&name.as_str()) => {
+                for (name, value) in inner {
+                    let is_public = PUBLIC_HEADERS.iter().any(|it| name.eq_ignore_ascii_case(it));
+                    hide_within(value, before.and_then(|it| it.get(name)), all || !is_public);
+                }
             }
+            Value::Object(inner) => hide_object(inner, before, all || is_secret_object(name)),
             value => {
                 let is_secret = is_secret_name(name) && !(is_selector && name == "key");
+                let is_secret = is_secret || (is_jwk && JWK_SECRETS.contains(&name.as_str()));
                 hide_within(value, before, all || is_secret);
             }
         }
     }
+}
+
+/// Whether all texts of an object of this name are secrets.
+fn is_secret_object(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    let is_strong = STRONG_WORDS.iter().any(|word| lower.contains(word));
+    let ends = SECRET_OBJECT_ENDS.iter().any(|end| lower.ends_with(end));
+    SECRET_OBJECTS.contains(&name) || ((is_strong || ends) && is_secret_name(name))
 }
 
 #[cfg(test)]
@@ -269,6 +309,22 @@ mod tests {
             (
                 json!({"auth": {"header": {"X-Any": "v"}, "query": {"q": "v"}}}),
                 json!({"auth": {"header": {"X-Any": "***"}, "query": {"q": "***"}}}),
+            ),
+            (
+                json!({"client_secret": {"value": "v", "from": ["w"]}, "api_key": {"value": "v"}}),
+                json!({"client_secret": {"value": "***", "from": ["***"]}, "api_key": {"value": "***"}}),
+            ),
+            (
+                json!({"keys": [{"kty": "oct", "kid": "1", "k": "v"}], "jwks": {"any": "v"}}),
+                json!({"keys": [{"kty": "oct", "kid": "1", "k": "***"}], "jwks": {"any": "***"}}),
+            ),
+            (
+                json!({"http_endpoint": "http://h/", "headers": {"X-Tenant": "v", "Content-Type": "a/b", "X-List": ["v"]}}),
+                json!({"http_endpoint": "http://h/", "headers": {"X-Tenant": "***", "Content-Type": "a/b", "X-List": ["***"]}}),
+            ),
+            (
+                json!({"x": "Splunk 0123-4567", "y": "token is invalid", "z": "ApiKey 01234567", "headers": {"set": {"X-A": "v"}}}),
+                json!({"x": "***", "y": "token is invalid", "z": "***", "headers": {"set": {"X-A": "v"}}}),
             ),
             (
                 json!({"headers": ["Authorization:b", "a:b"], "set": {"X-Api-Key": "v", "X-A": "Bearer v"}}),

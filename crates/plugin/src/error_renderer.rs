@@ -14,6 +14,12 @@ pub trait ErrorRenderer: Send + Sync {
     /// The form in which this dialect's route table matches paths.
     fn normal_form(&self) -> NormalForm;
 
+    /// The status of a call for a host whose clients must show a certificate, on a connection that was made for another
+    /// host (RFC 9110, 15.5.20).
+    fn misdirected_status(&self) -> u16 {
+        421
+    }
+
     /// Whether a call may be for `*`, the server as a whole (RFC 9110, 9.3.7).
     fn takes_asterisk(&self) -> bool {
         true

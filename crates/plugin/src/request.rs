@@ -202,3 +202,53 @@ impl Request {
         self.forget_parsed_body();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All fields are named, so that a new one is thought of.
+    #[test]
+    fn a_request_of_the_pool_has_nothing_of_its_last_call() {
+        let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
+        let mut request = Request {
+            method: b"POST".to_vec(),
+            raw_path: b"/a%20b".to_vec(),
+            path: b"/a b".to_vec(),
+            path_is_decoded: true,
+            query: Some(b"q=1".to_vec()),
+            host: b"h".to_vec(),
+            host_port: Some(81),
+            headers: Headers::default(),
+            overridden_headers: 1,
+            work: WorkBudget::default(),
+            body: Some(b"{\"a\":1}".to_vec()),
+            has_body: true,
+            expects_continue: true,
+            max_body_bytes: Some(1),
+            content_length: Some(7),
+            head_length: 9,
+            version: (1, 1),
+            is_tls: true,
+            sni: Some("h".into()),
+            client_certificate: Some([1].into()),
+            client: address.ip(),
+            client_port: Some(2),
+            peer: address,
+            local: address,
+            spare_query: Vec::new(),
+            spare_body: Vec::new(),
+            parsed: ParsedBody::default(),
+        };
+        request.headers.append(b"Content-Type", b"application/json");
+        assert!(request.body_fields().is_some());
+        request.work.allow_pass(1);
+        assert!(request.work.spend(1).is_ok());
+        request.clear();
+        // The connection sets these for each call.
+        let fresh = Request::default();
+        (request.version, request.client) = (fresh.version, fresh.client);
+        (request.peer, request.local) = (fresh.peer, fresh.local);
+        assert_eq!(format!("{request:?}"), format!("{fresh:?}"));
+    }
+}

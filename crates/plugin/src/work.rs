@@ -29,10 +29,15 @@ impl Default for WorkBudget {
 }
 
 impl WorkBudget {
-    /// A body of so many bytes is worked on: a step more for each of them, so that what takes time in proportion to the
+    /// A body of so many bytes is read for the call's variables, which happens once: a step more for each of them, so that what takes time in proportion to the
     /// body is never refused.
     pub fn allow_body(&self, bytes: usize) {
         self.most.set(self.most.get().max(WORK_STEPS + bytes as u64));
+    }
+
+    /// A plugin goes through a body of so many bytes: its steps are its own, however many plugins of the call do so.
+    pub fn allow_pass(&self, bytes: usize) {
+        self.most.set(self.most.get().saturating_add(bytes as u64));
     }
 
     /// Takes steps from the budget.
@@ -80,6 +85,20 @@ impl WorkBudget {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_plugin_has_steps_for_a_body_of_its_own() {
+        let (work, bytes) = (WorkBudget::default(), 1_000_000);
+        for _ in 0..3 {
+            work.allow_pass(bytes);
+            assert_eq!(work.spend(bytes), Ok(()));
+        }
+        // Reading the body for variables again and again gives nothing more.
+        for _ in 0..3 {
+            work.allow_body(bytes);
+        }
+        assert_eq!(work.spend(WORK_STEPS as usize + 1), Err(Exhausted));
+    }
 
     #[test]
     fn work_budget_ends_once_and_for_all() {

@@ -65,7 +65,7 @@ pub fn query(request: &Request) -> Result<Option<Cow<'_, str>>, GraphqlFault> {
             if body.is_empty() {
                 return Err(GraphqlFault::Invalid(NO_BODY.to_owned()));
             }
-            request.work.allow_body(body.len());
+            request.work.allow_pass(body.len());
             let spent = request.work.spend(body.len() / 8);
             spent.map_err(|exhausted| invalid(&exhausted.to_string()))?;
             let content_type = request.headers.get(b"content-type").unwrap_or_default();

@@ -174,7 +174,9 @@ impl<'c> RequestContext<'c> {
         if snapshot.tls.asks_clients && self.is_misdirected(&snapshot.tls) {
             // Whoever comes again shall come over another connection.
             self.head.keep_alive &= self.client.stream().is_some();
-            let refusal = Refusal::with_status(RefusalKind::BadRequest("the Host"), 421);
+            let dialect = self.worker.shared.error_renderers.get(self.dialect);
+            let refusal =
+                Refusal::with_status(RefusalKind::BadRequest("the Host"), dialect.misdirected_status());
             return (self.stop(refusal.into(), &Chain::default(), None).await, None);
         }
         let found = match self.find_route().await {

@@ -37,6 +37,8 @@ pub struct Settings {
     pub encrypts_fields: bool,
     /// `apisix.trusted_addresses`: whose `X-Forwarded-*` are believed.
     pub trusted_addresses: Vec<IpNet>,
+    /// `apisix.disable_upstream_healthcheck`: checks of upstreams are not made.
+    pub has_no_health_checks: bool,
     /// `nginx_config.http.real_ip_header` and `real_ip_from`.
     pub real_ip: RealIpSettings,
     /// `plugin_attr.prometheus`.
@@ -178,6 +180,7 @@ impl Default for Settings {
             },
             encrypts_fields: true,
             trusted_addresses: Vec::new(),
+            has_no_health_checks: false,
             real_ip: RealIpSettings {
                 header: "X-Real-IP".to_owned(),
                 from: vec![IpNet::from(std::net::IpAddr::from([127, 0, 0, 1]))],

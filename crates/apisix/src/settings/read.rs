@@ -197,6 +197,10 @@ impl Reader {
         if let Some(trusted) = self.take_as(&["apisix", "trusted_addresses"], networks, addresses)? {
             settings.trusted_addresses = trusted;
         }
+        let no_checks = ["apisix", "disable_upstream_healthcheck"];
+        settings.has_no_health_checks = self
+            .take_as(&no_checks, "true or false", Value::as_bool)?
+            .unwrap_or(false);
         let header = ["nginx_config", "http", "real_ip_header"];
         if let Some(name) = self.take_as(&header, "a header name", header_name)? {
             settings.real_ip.header = name;

@@ -25,6 +25,7 @@ fn what_changes_routes_and_plugins_is_read() {
 apisix:
   router: {http: radixtree_uri, ssl: radixtree_sni}
   delete_uri_tail_slash: true
+  disable_upstream_healthcheck: true
   show_upstream_status_in_response_header: true
   trusted_addresses: [10.0.0.1, 10.1.0.0/16]
   data_encryption: {enable_encrypt_fields: false, keyring: edd1c9f0985e76a2}
@@ -47,6 +48,7 @@ plugin_attr:
     assert_eq!(settings.router, Some(Router::RadixtreeUri));
     assert!(settings.delete_uri_tail_slash && settings.shows_upstream_status);
     assert_eq!(settings.trusted_addresses.len(), 2);
+    assert!(settings.has_no_health_checks);
     assert!(!settings.encrypts_fields);
     assert_eq!(settings.keyring, Some(Keys(vec!["edd1c9f0985e76a2".into()])));
     assert_eq!(settings.https_port, Some(8443));

@@ -190,6 +190,11 @@ impl<'d> Translation<'d> {
         let translated = self.upstreams_made.entry(name.clone());
         let translated = translated.or_insert_with(|| {
             let mut translated = upstream::translate(&name, used, place, self.diagnostics);
+            if self.options.settings.has_no_health_checks
+                && let Some(translated) = &mut translated
+            {
+                Arc::make_mut(&mut translated.upstream).checks = None;
+            }
             let id = used.tls.as_ref().and_then(|tls| tls.get("client_cert_id"));
             if let (Some(id), Some(translated)) = (id.and_then(document::id_text), &mut translated) {
                 let shown = certificates::of_upstream(self.documents, &id);

@@ -7,6 +7,7 @@ use crate::plugins::{Checker, Meta, PluginLocation, mapping};
 use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::HashSet;
+use std::sync::Arc;
 use weir_model::{ChainStep, Diagnostic, DocPath, Endpoint, StreamProtocol};
 
 /// The plugins that work on stream routes here.
@@ -123,10 +124,13 @@ impl Translation<'_> {
         let name = format!("{name} for streams");
         if upstreams.insert(name.clone()) {
             let made = upstream::translate_for_streams(&name, used, &|| place.clone(), self.diagnostics);
-            let Some(made) = made else {
+            let Some(mut made) = made else {
                 upstreams.remove(&name);
                 return None;
             };
+            if self.options.settings.has_no_health_checks {
+                Arc::make_mut(&mut made.upstream).checks = None;
+            }
             self.model.upstreams.push(made.upstream);
             self.model.services.push(made.service);
         }

@@ -4,6 +4,7 @@ mod api;
 mod configs;
 mod control;
 mod documents;
+mod files;
 mod pairs;
 mod references;
 mod store;

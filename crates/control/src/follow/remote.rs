@@ -9,7 +9,8 @@ use async_trait::async_trait;
 use axum::body::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use serde::Deserialize;
+use serde::de::{Error as _, IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use std::sync::Arc;
 use std::time::Duration;
 use weir_dialect::DialectSet;
@@ -58,7 +59,37 @@ struct Line {
     revision: Option<u64>,
     served: Option<Served>,
     #[serde(default)]
-    documents: Vec<(String, Option<String>)>,
+    documents: Vec<LineDocument>,
+}
+
+/// A document of a line: its key and, unless it is gone, its text. A newer control plane may say more behind them.
+struct LineDocument(String, Option<String>);
+
+impl<'de> Deserialize<'de> for LineDocument {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Parts;
+
+        impl<'de> Visitor<'de> for Parts {
+            type Value = LineDocument;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("a list of a document's key and its text or null")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<LineDocument, A::Error> {
+                let key = parts
+                    .next_element()?
+                    .ok_or_else(|| A::Error::invalid_length(0, &self))?;
+                let text = parts
+                    .next_element()?
+                    .ok_or_else(|| A::Error::invalid_length(1, &self))?;
+                while parts.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(LineDocument(key, text))
+            }
+        }
+
+        deserializer.deserialize_seq(Parts)
+    }
 }
 
 /// What the control plane would serve.
@@ -173,7 +204,7 @@ impl ControlSource {
             self.compare(served)?;
         }
         let mut documents = Vec::with_capacity(line.documents.len());
-        for (key, value) in line.documents {
+        for LineDocument(key, value) in line.documents {
             let key = Key::new(&key).map_err(|error| error.to_string())?;
             documents.push((key, value.map(|it| Arc::from(it.into_bytes()))));
         }
@@ -329,7 +360,12 @@ mod tests {
             matches!(&told[1], SourceEvent::Changed { documents, revision: Revision(8) } if documents[0].1.is_none())
         );
         assert_eq!(told.len(), 2);
-        for wrong in ["", "{", r#"{"documents":[["",null]]}"#] {
+        for wrong in [
+            "",
+            "{",
+            r#"{"documents":[["",null]]}"#,
+            r#"{"documents":[["kong/a"]]}"#,
+        ] {
             assert!(source.read(wrong.as_bytes()).is_err(), "{wrong}");
         }
     }
@@ -354,7 +390,7 @@ mod tests {
                 r#"{"weir":{"version":2,"program":"0.2.0","requires":[],"region":"x"}}"#,
                 r#"{"begin":true,"total":1}"#,
                 r#"{"notice":{"text":"hello"}}"#,
-                r#"{"documents":[["native/a","1"]],"checksum":"0"}"#,
+                r#"{"documents":[["native/a","1","sealed",{"by":"k"}]],"checksum":"0"}"#,
                 r#"{"revision":7,"time":1700000000}"#,
             ],
         ] {

@@ -117,11 +117,7 @@ impl<'s> WorkspaceView<'s> {
             return Err(Failure::unique_violation(Value::Object(values.collect())));
         }
         self.check_other_workspaces(family, fields)?;
-        if family.is("plugins") && self.name != DEFAULT_WORKSPACE && writes_file(fields) {
-            let complaint = "files are written for the workspace default only";
-            let config = serde_json::json!({ "path": complaint });
-            return Err(Failure::schema_violation(serde_json::json!({ "config": config })));
-        }
+        self.check_file(family, fields)?;
         for field in family.record.fields {
             let Kind::Foreign(target) = field.kind else {
                 continue;
@@ -134,6 +130,19 @@ impl<'s> WorkspaceView<'s> {
             if !is_there {
                 return Err(Failure::dangling(field.name, &id.to_string(), target));
             }
+        }
+        Ok(())
+    }
+
+    /// Checks that a plugin of another workspace than `default` writes no file.
+    ///
+    /// # Errors
+    /// It does.
+    pub fn check_file(&self, family: &EntityType, fields: &Map<String, Value>) -> Result<(), Failure> {
+        if family.is("plugins") && self.name != DEFAULT_WORKSPACE && writes_file(fields) {
+            let complaint = "files are written for the workspace default only";
+            let config = serde_json::json!({ "path": complaint });
+            return Err(Failure::schema_violation(serde_json::json!({ "config": config })));
         }
         Ok(())
     }
@@ -289,10 +298,26 @@ impl<'s> WorkspaceView<'s> {
 }
 
 /// Whether a plugin writes a file of this machine, which is the operator's to allow.
-pub fn writes_file(fields: &Map<String, Value>) -> bool {
+fn writes_file(fields: &Map<String, Value>) -> bool {
     let path = fields.get("config").and_then(|config| config["path"].as_str());
     fields.get("name").is_some_and(|name| name == "file-log")
         && !path.is_some_and(|path| matches!(path, "/dev/stdout" | "/dev/stderr"))
+}
+
+/// Refuses plugins that write files to callers who may not write in all workspaces.
+///
+/// # Errors
+/// The plugin writes one, and the caller may not write everywhere.
+pub fn check_confined(
+    is_confined: bool,
+    family: &EntityType,
+    fields: &Map<String, Value>,
+) -> Result<(), Failure> {
+    if is_confined && family.is("plugins") && writes_file(fields) {
+        let message = "files are the operator's: this takes the right to write in all workspaces";
+        return Err(Failure::message(StatusCode::FORBIDDEN, message));
+    }
+    Ok(())
 }
 
 /// A document as it is stored. One that cannot be written is refused, rather than stored as an empty one.

@@ -64,6 +64,10 @@ fn public_key(text: &str) -> Result<(), String> {
         let label = text.split_once("-----BEGIN ")?.1.split_once("-----")?.0;
         Some(label.ends_with("KEY") || label == "CERTIFICATE")
     };
+    // How such a key begins in PEM (RFC 8410, 4).
+    if text.contains("MEMwBQYDK2Vx") {
+        return Err("invalid key: Weir does not have Ed448, use an Ed25519 key".to_owned());
+    }
     match is_reference || is_key().unwrap_or(false) {
         true => Ok(()),
         false => Err("invalid key".to_owned()),
@@ -188,4 +192,27 @@ pub struct HmacauthCredential {
     pub consumer: Uuid,
     pub username: String,
     pub secret: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_jwt_are_pem_and_not_ed448() {
+        let pem = |body: &str| format!("-----BEGIN PUBLIC KEY-----\n{body}\n-----END PUBLIC KEY-----");
+        for (key, words) in [
+            (pem("MCowBQYDK2VwAyEAAA"), None),
+            ("{vault://env/key}".to_owned(), None),
+            (pem("MEMwBQYDK2VxAzoAAA"), Some("Ed25519")),
+            ("x".to_owned(), Some("invalid key")),
+        ] {
+            let told = public_key(&key).err();
+            assert_eq!(told.is_some(), words.is_some(), "{key}: {told:?}");
+            assert!(
+                words.is_none_or(|words| told.is_some_and(|told| told.contains(words))),
+                "{key}"
+            );
+        }
+    }
 }

@@ -11,6 +11,7 @@ mod recorded;
 #[path = "../shared/mod.rs"]
 mod shared;
 mod speed;
+mod takeover;
 
 use conversation::Conversation;
 use std::path::PathBuf;

@@ -23,6 +23,13 @@ pub(super) fn public_key(pem: &str) -> Option<Vec<u8>> {
     }
 }
 
+/// Whether a `subjectPublicKeyInfo` is that of an Ed448 key (RFC 8410, 4: `1.3.101.113`).
+pub(super) fn is_ed448(der: &[u8]) -> bool {
+    const ALGORITHM: [u8; 5] = [0x06, 0x03, 0x2b, 0x65, 0x71];
+    let key = content(der, SEQUENCE).and_then(|(_, key)| content(key, SEQUENCE));
+    key.is_some_and(|(_, algorithm)| algorithm == ALGORITHM)
+}
+
 /// The `subjectPublicKeyInfo` of a certificate (RFC 5280, 4.1).
 fn key_of_certificate(der: &[u8]) -> Option<Vec<u8>> {
     let (_, certificate) = content(der, SEQUENCE)?;
@@ -82,4 +89,24 @@ fn element(der: &[u8]) -> Option<(usize, &[u8])> {
     };
     let end = head.checked_add(length)?;
     Some((end, der.get(head..end)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ed448_is_told_from_ed25519() {
+        let pem = |start: &str, zeros: usize| {
+            let body = format!("{start}{}", "A".repeat(zeros));
+            public_key(&format!(
+                "-----BEGIN PUBLIC KEY-----\n{body}\n-----END PUBLIC KEY-----"
+            ))
+        };
+        let ed448 = pem("MEMwBQYDK2VxAzoA", 76).expect("DER");
+        let ed25519 = pem("MCowBQYDK2VwAyEA", 43).or_else(|| pem("MCowBQYDK2VwAyEAAA==", 0));
+        assert!(is_ed448(&ed448));
+        assert!(!is_ed448(&ed25519.expect("DER")));
+        assert!(!is_ed448(b""));
+    }
 }

@@ -48,6 +48,8 @@ pub(super) enum BadCredential {
     NoPublicKey,
     #[error("expected a public key in PEM that fits the algorithm")]
     BadPublicKey,
+    #[error("expected an Ed25519 key: Weir does not have Ed448")]
+    Ed448,
     #[error("expected an RSA key of at least 2048 bits (RFC 7518, 3.3)")]
     ShortKey,
 }
@@ -57,7 +59,7 @@ impl BadCredential {
     pub(super) fn field(self) -> &'static str {
         match self {
             Self::NoSecret | Self::NotBase64 => "secret",
-            Self::NoPublicKey | Self::BadPublicKey | Self::ShortKey => "public_key",
+            Self::NoPublicKey | Self::BadPublicKey | Self::Ed448 | Self::ShortKey => "public_key",
         }
     }
 }
@@ -88,6 +90,9 @@ impl Verifier {
                     .as_deref()
                     .ok_or(BadCredential::NoPublicKey)?;
                 let der = super::pem::public_key(pem).ok_or(BadCredential::BadPublicKey)?;
+                if super::pem::is_ed448(&der) {
+                    return Err(BadCredential::Ed448);
+                }
                 match credential.algorithm.is_rsa() && super::pem::rsa_bits(&der).is_none_or(is_short) {
                     true => Key::ShortRsa(Box::new(short_key(credential, &der)?)),
                     false => {

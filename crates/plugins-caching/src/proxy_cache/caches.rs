@@ -304,4 +304,18 @@ mod tests {
         assert!(forget("z", None) && !is_there(DialectName::new("kong"), "z", &keys[1], 1_500));
         assert_eq!(zone.bytes(), 0);
     }
+
+    #[test]
+    fn a_purge_of_an_older_process_is_understood() {
+        for text in [
+            r#"{"dialect":"kong","zone":"z"}"#,
+            r#"{"voice":"kong","zone":"z"}"#,
+        ] {
+            let purge: Purge = serde_json::from_str(text).expect("understood");
+            assert_eq!(
+                (purge.dialect, purge.zone.as_str(), purge.key),
+                (Dialect::Kong, "z", None)
+            );
+        }
+    }
 }

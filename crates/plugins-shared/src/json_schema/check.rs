@@ -2,7 +2,7 @@
 
 use super::equality::{check_unique, is_same};
 use super::scalars::{check_kind, check_number, check_text, weight};
-use super::{Dependency, Fields, Items, MAX_DEPTH, Name, Node, Rules};
+use super::{Dependency, Fields, Items, MAX_DEPTH, Name, Node, Property, Rules};
 use serde_json::{Map, Value};
 use weir_plugin::WorkBudget;
 
@@ -98,24 +98,23 @@ impl<'c> Check<'c> {
     }
 
     fn verify_fields(&self, fields: &Fields, map: &mut Map<String, Value>, depth: usize) -> Checked {
-        self.spend((fields.properties.len() + fields.required.len() + fields.dependencies.len()) / 4)?;
-        for property in &fields.properties {
-            let name = &property.name;
-            match map.get_mut(&name.looked_up) {
-                Some(value) => {
-                    self.verify(&property.node, value, depth).map_err(|error| {
-                        self.words(|| format!("property {} validation failed: {error}", name.quoted()))
-                    })?;
-                }
-                None if property.is_required => return Err(name.missing()),
-                None => {
-                    if let Node::Rules(rules) = &property.node
-                        && let Some(default) = &rules.default
-                    {
-                        self.spend(weight(default))?;
-                        map.insert(name.looked_up.clone(), default.clone());
-                    }
-                }
+        self.spend((fields.required.len() + fields.dependencies.len()) / 4)?;
+        // Of many optional properties, few maps have many.
+        let asked = map.len() + fields.always.len();
+        if asked * 2 < fields.properties.len() {
+            self.spend(asked / 2)?;
+            let names = map.keys().filter_map(|name| fields.places.get(name));
+            let mut places: Vec<usize> = names.chain(&fields.always).copied().collect();
+            // In the schema's order: the first that is wrong is told.
+            places.sort_unstable();
+            places.dedup();
+            for place in places {
+                self.verify_property(&fields.properties[place], map, depth)?;
+            }
+        } else {
+            self.spend(fields.properties.len() / 4)?;
+            for property in &fields.properties {
+                self.verify_property(property, map, depth)?;
             }
         }
         if let Some(name) = fields
@@ -139,6 +138,25 @@ impl<'c> Check<'c> {
                 Err(self.words(|| format!("expect object to have at most {most} properties")))
             }
             _ => Ok(()),
+        }
+    }
+
+    fn verify_property(&self, property: &Property, map: &mut Map<String, Value>, depth: usize) -> Checked {
+        let name = &property.name;
+        match map.get_mut(&name.looked_up) {
+            Some(value) => self.verify(&property.node, value, depth).map_err(|error| {
+                self.words(|| format!("property {} validation failed: {error}", name.quoted()))
+            }),
+            None if property.is_required => Err(name.missing()),
+            None => {
+                if let Node::Rules(rules) = &property.node
+                    && let Some(default) = &rules.default
+                {
+                    self.spend(weight(default))?;
+                    map.insert(name.looked_up.clone(), default.clone());
+                }
+                Ok(())
+            }
         }
     }
 
@@ -177,9 +195,9 @@ impl<'c> Check<'c> {
             return Ok(());
         }
         for (name, value) in map.iter_mut() {
-            // Names are compared with all properties, patterns look through them.
-            self.spend(1 + fields.properties.len() / 8 + fields.patterns.len() * (1 + name.len() / 16))?;
-            let mut is_known = fields.properties.iter().any(|it| it.name.looked_up == *name);
+            // Patterns look through names.
+            self.spend(1 + fields.patterns.len() * (1 + name.len() / 16))?;
+            let mut is_known = fields.places.contains_key(name);
             for (pattern, node) in fields
                 .patterns
                 .iter()

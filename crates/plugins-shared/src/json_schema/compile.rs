@@ -124,6 +124,7 @@ impl Reader<'_> {
                 node: self.node(inner, false)?,
             });
         }
+        fields.index();
         let is_property = |told: &String| fields.properties.iter().any(|it| it.name.told == *told);
         fields.required = required
             .iter()
@@ -177,6 +178,20 @@ impl Reader<'_> {
             .iter()
             .any(|word| schema.contains_key(*word))
             .then_some(items))
+    }
+}
+
+impl Fields {
+    /// Notes where properties are, so that small maps are not asked for each of many.
+    fn index(&mut self) {
+        for (place, property) in self.properties.iter().enumerate() {
+            let has_default = matches!(&property.node, Node::Rules(rules) if rules.default.is_some());
+            let name = property.name.looked_up.clone();
+            let is_double = self.places.insert(name, place).is_some();
+            if property.is_required || has_default || is_double {
+                self.always.push(place);
+            }
+        }
     }
 }
 

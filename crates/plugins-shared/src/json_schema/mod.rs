@@ -16,6 +16,7 @@ pub use scalars::weight;
 
 use regex::Regex;
 use serde_json::Value;
+use std::collections::HashMap;
 use weir_plugin::{Exhausted, WorkBudget};
 
 /// How deep values and references may be nested. What is deeper does not match.
@@ -77,6 +78,10 @@ enum Kind {
 #[derive(Debug, Default)]
 struct Fields {
     properties: Vec<Property>,
+    /// By name, where in `properties` it is.
+    places: HashMap<String, usize>,
+    /// Where those properties are that say something of a map without them, or share a name.
+    always: Vec<usize>,
     /// Required fields that are no properties.
     required: Vec<Name>,
     dependencies: Vec<(Name, Dependency)>,

@@ -1,7 +1,7 @@
 //! Schemas and values, with the words for what does not match.
 
 use super::*;
-use serde_json::json;
+use serde_json::{Map, json};
 
 /// A schema with all that schemas can say.
 fn everything() -> Value {
@@ -313,4 +313,35 @@ fn bad_schemas_are_refused() {
         );
     }
     assert!(Schema::read(&json!({"pattern": "("}), false).is_err());
+}
+
+/// What is charged is what is done: a small map is not asked for each of many optional properties.
+#[test]
+fn sparse_bodies_pass_schemas_with_many_optional_properties() {
+    let properties: Map<String, Value> = (0..400)
+        .map(|number| (format!("p{number:03}"), json!({"type": "integer"})))
+        .collect();
+    let schema = json!({
+        "type": "array",
+        "items": {"properties": properties, "required": ["p007"], "additionalProperties": false},
+    });
+    let schema = Schema::read(&schema, false).expect("a schema");
+    let count = 40_000;
+    let mut body = Value::from(vec![json!({"p007": 1}); count]);
+    let work = WorkBudget::default();
+    work.allow_pass(body.to_string().len());
+    assert_eq!(schema.check(&mut body, &work), Ok(()));
+    assert!(work.done() < 8 * count as u64, "{}", work.done());
+    for (value, words) in [
+        (json!({"p300": "x", "p001": "x"}), "\"p001\" validation failed"),
+        (json!({"p300": 1}), "property \"p007\" is required"),
+        (
+            json!({"p007": 1, "other": 1}),
+            "additional properties forbidden, found other",
+        ),
+    ] {
+        let told = schema.check(&mut json!([value]), &WorkBudget::default());
+        let told = format!("{told:?}").replace('\\', "");
+        assert!(told.contains(words), "{value}: {told}");
+    }
 }

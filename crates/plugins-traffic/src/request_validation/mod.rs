@@ -148,7 +148,7 @@ impl SchemaFilter {
             return Err(None);
         }
         let content_type = request.headers.get(b"content-type").unwrap_or_default();
-        request.work.allow_body(body.len());
+        request.work.allow_pass(body.len());
         const FORM: &[u8] = b"application/x-www-form-urlencoded";
         let is_form = content_type
             .get(..FORM.len())

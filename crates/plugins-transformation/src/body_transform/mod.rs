@@ -195,7 +195,7 @@ impl Work {
         steps: &WorkBudget,
     ) -> Result<Vec<u8>, Failure> {
         let bytes = body.map_or(0, <[u8]>::len);
-        steps.allow_body(bytes);
+        steps.allow_pass(bytes);
         let exhausted = |fault: Exhausted| Failure(400, fault.to_string());
         steps.spend_bytes(bytes).map_err(exhausted)?;
         let root = match (input, body) {

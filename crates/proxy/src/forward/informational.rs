@@ -59,7 +59,7 @@ impl RequestContext<'_> {
             self.exchange.response.headers.remove(b"sec-websocket-accept");
         } else {
             status::write_line(101, b"", 1, &mut out);
-            out.extend_from_slice(b"Connection: Upgrade\r\n");
+            out.extend_from_slice(b"Connection: upgrade\r\n");
             push_header(&mut out, b"Upgrade", protocol);
         }
         self.exchange.response.headers.write_lines(&mut out);

@@ -41,7 +41,7 @@ fn a_tunnel_carries_bytes_both_ways() {
     );
     assert_eq!(
         (head.get("Connection").as_deref(), head.get("Upgrade").as_deref()),
-        (Some("Upgrade"), Some("websocket"))
+        (Some("upgrade"), Some("websocket"))
     );
     assert_eq!(head.get("Transfer-Encoding").or(head.get("Content-Length")), None);
     assert_eq!(client.read(5), Ok(b"hello".to_vec()));

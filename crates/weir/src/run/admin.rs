@@ -263,10 +263,14 @@ impl AdminApis {
     }
 
     /// Opens them over a store.
-    pub async fn open(self, store: Arc<dyn Store>, shared: &Shared) -> Result<(), StoreError> {
+    ///
+    /// # Errors
+    /// The store cannot be read. Those that are open by then stay so; the others may be opened again.
+    pub async fn open(&self, store: Arc<dyn Store>, shared: &Shared) -> Result<(), StoreError> {
         let users = Users::open(Arc::clone(&store)).await?;
         let audit = Audit::open(Arc::clone(&store), shared.audit);
-        for (name, late) in self.0 {
+        for (name, late) in self.0.iter().filter(|(_, late)| late.get().is_none()) {
+            let name = *name;
             let Some(dialect) = shared.dialects.get(name) else {
                 continue;
             };

@@ -26,9 +26,13 @@ use weir_model::Model;
 use weir_plugin::Registry;
 use weir_plugins::proxy_cache::{Caches, Purge};
 use weir_snapshot::Snapshot;
+use weir_store::StoreError;
 use weir_store::seal::SealingKeys;
 
 /// How often snapshots that no worker holds any more are freed.
+/// How long until a store that cannot be read is tried again; each further failure doubles it.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 const TICK: Duration = Duration::from_millis(100);
 
 /// Takes snapshots over from the thread that compiles.
@@ -279,9 +283,29 @@ async fn open_admin_apis(apis: AdminApis, store: OpenStore, shared: Shared) -> a
         Arc::clone(&store),
         shared.history,
     ));
-    apis.open(store, &shared)
-        .await
-        .context("the Admin APIs cannot be opened")
+    let (apis, shared) = (&apis, &shared);
+    let opened = until_read(FIRST_PAUSE, || apis.open(Arc::clone(&store), shared)).await;
+    let opened = opened.context("the Admin APIs cannot be opened");
+    // A gateway that serves what it knows does not wait for them.
+    opened.inspect_err(|error| tracing::error!("{error:#}"))
+}
+
+/// Tries again, less and less often, what a store that cannot be reached fails.
+async fn until_read<T>(
+    mut pause: Duration,
+    mut read: impl AsyncFnMut() -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    loop {
+        match read().await {
+            Ok(done) => return Ok(done),
+            Err(error @ StoreError::Damaged(_)) => return Err(error),
+            Err(error) => {
+                tracing::warn!(%error, "the Admin APIs cannot be opened; it is tried again");
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+        }
+    }
 }
 
 /// What this gateway is called, and where it takes calls.
@@ -393,5 +417,37 @@ fn source(
     match origin {
         Origin::Store(location) => Box::new(StoreSource::new(location.clone(), keys, store.clone())),
         Origin::Control { url, token } => Box::new(ControlSource::new(url, token.clone(), dialects.clone())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn admin_apis_are_opened_once_the_store_can_be_read() {
+        let unreachable = || StoreError::Unreachable("away".to_owned());
+        for (mut answers, expected) in [
+            (
+                vec![
+                    Ok(1),
+                    Err(unreachable()),
+                    Err(StoreError::Failed("once".to_owned())),
+                ],
+                Some(1),
+            ),
+            (
+                vec![
+                    Ok(2),
+                    Err(StoreError::Damaged("for good".to_owned())),
+                    Err(unreachable()),
+                ],
+                None,
+            ),
+        ] {
+            let read = async || answers.pop().expect("it was asked too often");
+            let opened = until_read(Duration::ZERO, read).await;
+            assert_eq!(opened.ok(), expected);
+        }
     }
 }

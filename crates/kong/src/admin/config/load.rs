@@ -2,7 +2,7 @@
 
 use crate::Options;
 use crate::admin::failure::{self, Failure};
-use crate::admin::plan::WorkspaceView;
+use crate::admin::plan::{WorkspaceView, check_confined};
 use crate::admin::table::foreign_id;
 use crate::admin::{entity_rules, password_hash, render_entity, unserved};
 use crate::document::entity_type::{ENTITY_TYPES, EntityType, IdFrom, family};
@@ -50,8 +50,9 @@ impl Loaded {
     /// stays as it is.
     ///
     /// # Errors
-    /// An entity has no name in the store.
-    pub fn changes(&self, site: WorkspaceView<'_>) -> Result<Vec<Change>, Failure> {
+    /// An entity has no name in the store, takes something of another workspace, or writes a file that is not this
+    /// caller's to name.
+    pub fn changes(&self, site: WorkspaceView<'_>, is_confined: bool) -> Result<Vec<Change>, Failure> {
         let mut changes = Vec::new();
         let mut kept: HashSet<(&str, Uuid)> = HashSet::with_capacity(self.entities.len());
         for (family, fields) in &self.entities {
@@ -59,6 +60,9 @@ impl Loaded {
             kept.insert((family.name, id));
             let old = site.workspace.table(family).get(id);
             if !old.is_some_and(|old| is_same(&old.fields(), fields)) {
+                site.check_takeover(family, fields)?;
+                site.check_file(family, fields)?;
+                check_confined(is_confined, family, fields)?;
                 changes.push(site.put(family, fields)?);
             }
         }

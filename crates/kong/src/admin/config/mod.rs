@@ -90,10 +90,12 @@ async fn take(admin: &Admin, call: &Call) -> Result<ApiResponse, Failure> {
     let text = admin.file.as_ref().map(|_| brought.document.text());
     let loaded = load(admin, brought.document, brought.flatten_errors).await?;
     let writer = Writer::of(call);
-    let write = || admin.write(&writer, |state| plan(state, call, &loaded));
+    let write = || admin.write(&writer, |state| plan(admin, state, call, &loaded));
     let answer = match (&admin.file, text) {
         (Some(file), Some(text)) if !call.dry_run => {
             admin.check_match(call)?;
+            // What the caller may not do is not served either.
+            plan(admin, &admin.state(), call, &loaded)?;
             // Whoever reads meanwhile waits until both sides have it.
             let mut known = file.known.lock().await;
             let served = file.declared.replace(text.into()).await;
@@ -126,7 +128,7 @@ pub async fn read_text(admin: &Admin, text: String, writer: &Writer) -> Result<(
     let plan = |state: &State| {
         let site = WorkspaceView::new(state, DEFAULT_WORKSPACE, SystemTime::now());
         Ok(Plan {
-            changes: loaded.changes(site)?,
+            changes: loaded.changes(site, false)?,
             answer: ApiResponse::no_content(),
             has_document: false,
         })
@@ -172,11 +174,14 @@ fn load_document(document: Document, options: &Options, flatten_errors: bool) ->
     })
 }
 
-fn plan(state: &State, call: &Call, loaded: &Loaded) -> Result<Plan, Failure> {
+fn plan(admin: &Admin, state: &State, call: &Call, loaded: &Loaded) -> Result<Plan, Failure> {
     call.check_match(Some(state.changed))?;
-    let site = WorkspaceView::of(state, call, SystemTime::now());
+    let site = WorkspaceView {
+        others: admin.options.others.as_deref(),
+        ..WorkspaceView::of(state, call, SystemTime::now())
+    };
     Ok(Plan {
-        changes: loaded.changes(site)?,
+        changes: loaded.changes(site, call.is_confined)?,
         answer: ApiResponse::json(StatusCode::CREATED, &loaded.told()).with_warnings(loaded.warnings()),
         has_document: false,
     })

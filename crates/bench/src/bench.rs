@@ -187,6 +187,15 @@ impl Bench {
         }
     }
 
+    /// Why a gateway is not measured in an experiment here, if it is not.
+    pub fn refuses<'g>(&self, gateway: &'g Gateway, experiment: &Experiment) -> Option<&'g str> {
+        let has_cores = self.pinning.allowed >= experiment.setup.workers as usize;
+        match has_cores {
+            true => gateway.refuses(experiment),
+            false => Some("the bench may use fewer cores than there are to be workers"),
+        }
+    }
+
     /// Starts the API with its files in a new directory.
     ///
     /// # Errors
@@ -211,7 +220,7 @@ impl Bench {
             .program
             .as_ref()
             .map_err(|reason| anyhow::anyhow!("{reason}"))?;
-        if let Some(reason) = found.gateway.refuses(experiment) {
+        if let Some(reason) = self.refuses(&found.gateway, experiment) {
             bail!("not measured: {reason}");
         }
         let place = Place::new(parent, name, upstream)?;
@@ -220,7 +229,7 @@ impl Bench {
             program,
             experiment,
             place,
-            self.pinning.gateway,
+            self.pinning.gateway_cores(experiment.setup.workers),
             &self.supervisor,
         )
     }

@@ -8,7 +8,7 @@ use std::fs;
 use anyhow::{Context, Result, bail};
 
 /// The cores of one run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pinning {
     /// The gateway's one core.
     pub gateway: usize,
@@ -18,8 +18,24 @@ pub struct Pinning {
     pub load: usize,
     /// Some of them are hardware threads of one physical core, so each slows the other down.
     pub hyperthreads: bool,
-    /// Cores that the bench may use.
+    /// How many cores the bench may use.
     pub allowed: usize,
+    /// Them, those of other parts last.
+    for_workers: Vec<usize>,
+}
+
+impl Pinning {
+    /// The cores of a gateway with so many workers. If there are not enough others, they share those of the load and the
+    /// upstream.
+    pub fn gateway_cores(&self, workers: u32) -> Vec<usize> {
+        self.for_workers.iter().copied().take(workers as usize).collect()
+    }
+}
+
+/// Cores as `taskset` names them.
+pub fn list(cores: &[usize]) -> String {
+    let texts: Vec<String> = cores.iter().map(usize::to_string).collect();
+    texts.join(",")
 }
 
 impl fmt::Display for Pinning {
@@ -86,6 +102,7 @@ fn choose_from(allowed: &[usize], siblings: impl Fn(usize) -> Vec<usize>) -> Res
             load: both,
             hyperthreads,
             allowed: allowed.len(),
+            for_workers: for_workers(gateway, allowed, &[both]),
         }),
         [gateway, upstream, load, ..] => Ok(Pinning {
             gateway,
@@ -93,12 +110,20 @@ fn choose_from(allowed: &[usize], siblings: impl Fn(usize) -> Vec<usize>) -> Res
             load,
             hyperthreads,
             allowed: allowed.len(),
+            for_workers: for_workers(gateway, allowed, &[load, upstream]),
         }),
         _ => bail!(
             "the bench needs two cores (one for the gateway alone) and may use only {}",
             cores.len()
         ),
     }
+}
+
+/// The gateway's core first, and those of other parts last.
+fn for_workers(gateway: usize, allowed: &[usize], others: &[usize]) -> Vec<usize> {
+    let is_free = |core: &&usize| **core != gateway && !others.contains(core);
+    let free = allowed.iter().filter(is_free);
+    [gateway].iter().chain(free).chain(others).copied().collect()
 }
 
 /// Parses the kernel's list format, as in `0-3,8`.

@@ -44,7 +44,7 @@ pub struct Gateway {
     /// What the line with the version holds, where it is not the first.
     #[serde(default)]
     version_line: String,
-    /// The command that runs it with one worker in the foreground, with placeholders as in the templates.
+    /// The command that runs it in the foreground, with placeholders as in the templates.
     pub start: Vec<String>,
     /// Its configuration: names of files in its directory, and the template of each.
     pub files: Vec<(String, String)>,
@@ -69,7 +69,7 @@ pub struct Gateway {
     /// Protocols in which it speaks HTTP/1.1 with the API all the same.
     #[serde(default)]
     http1_upstream: Vec<String>,
-    /// What it has not (limit, key, jwt), and why.
+    /// What it has not (limit, key, jwt, forwarded, workers), and why.
     #[serde(default)]
     cannot: BTreeMap<String, String>,
     /// The texts of its templates by their names in `files`.
@@ -280,15 +280,24 @@ impl Gateway {
             key,
             jwt,
             speaks,
+            forwarded,
+            workers,
             ..
         } = experiment.setup;
         if speaks != Speaks::Http && !self.protocols.contains_key(speaks.name()) {
             return Some("its templates here have nothing for this protocol");
         }
         if self.plain {
-            return None;
+            let lacks = self.cannot.get("workers").filter(|_| workers > 1);
+            return lacks.map(String::as_str);
         }
-        let asked = [(limit.is_some(), "limit"), (key, "key"), (jwt, "jwt")];
+        let asked = [
+            (limit.is_some(), "limit"),
+            (key, "key"),
+            (jwt, "jwt"),
+            (forwarded, "forwarded"),
+            (workers > 1, "workers"),
+        ];
         let mut asked = asked.iter().filter(|(asked, _)| *asked);
         asked
             .find_map(|(_, what)| self.cannot.get(*what))
@@ -338,6 +347,12 @@ mod tests {
             ("envoy", "G3", false),
             ("nginx", "A3", false),
             ("nginx", "tcp", false),
+            ("nginx", "W2-A1", false),
+            ("relay", "A3", false),
+            ("relay", "W2-A1", true),
+            ("relay", "https", true),
+            ("weir-native", "XFF", false),
+            ("weir-kong", "XFF", true),
             ("caddy", "tcp", true),
         ];
         for (name, id, refuses) in cases {

@@ -15,6 +15,7 @@ use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use crate::cores;
 use crate::gateway::Stop;
 use crate::procfs::{self, Identity};
 
@@ -83,7 +84,7 @@ impl Supervisor {
         let mut command = Command::new("setpriv");
         command
             .args(["--pdeathsig", "TERM", "taskset", "-c"])
-            .arg(start.core.to_string())
+            .arg(cores::list(&start.cores))
             .arg(start.program)
             .args(&start.arguments)
             .envs(start.environment.iter().cloned())
@@ -151,8 +152,8 @@ pub struct Start<'a> {
     pub arguments: Vec<OsString>,
     /// Its environment beside that of the bench.
     pub environment: Vec<(String, String)>,
-    /// The one core that it may use.
-    pub core: usize,
+    /// The cores that it may use.
+    pub cores: Vec<usize>,
     /// The file for its outputs.
     pub log: &'a Path,
     /// The signal that ends it.

@@ -154,7 +154,7 @@ fn by_hand(
         experiment.title,
         open_files(),
         pinning.upstream,
-        pinning.gateway,
+        cores::list(&pinning.gateway_cores(experiment.setup.workers)),
         pinning.load,
     ))
 }

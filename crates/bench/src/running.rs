@@ -1,4 +1,4 @@
-//! A gateway that runs: configured for an experiment, started with one worker on its core, and ready.
+//! A gateway that runs: configured for an experiment, started with its workers on its cores, and ready.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -86,6 +86,7 @@ pub fn values(experiment: &Experiment, place: &Place, program: &Path) -> Result<
         .text("upstream_host", place.upstream.ip())
         .text("upstream_port", place.upstream.port())
         .text("open_files", open_files())
+        .text("workers", setup.workers)
         .text("max_streams", experiment.streams.max(USUAL_STREAMS))
         .text(
             "scheme",
@@ -107,6 +108,7 @@ pub fn values(experiment: &Experiment, place: &Place, program: &Path) -> Result<
         .flag("http2", setup.speaks.is_http2())
         .flag("http2_upstream", setup.speaks.is_http2_upstream())
         .flag("http1_upstream", !setup.speaks.is_http2_upstream())
+        .flag("forwarded", setup.forwarded)
         .flag("key", setup.key)
         .flag("jwt", setup.jwt)
         .flag("limit", setup.limit.is_some())
@@ -179,7 +181,7 @@ pub fn start(
     program: &Path,
     experiment: &Experiment,
     place: Place,
-    core: usize,
+    cores: Vec<usize>,
     supervisor: &Supervisor,
 ) -> Result<Running> {
     let values = values(experiment, &place, program)?;
@@ -205,7 +207,7 @@ pub fn start(
         program: Path::new(command),
         arguments: arguments.iter().map(Into::into).collect(),
         environment,
-        core,
+        cores,
         log: &place.directory.join("log"),
         stop: gateway.stop,
     })?;

@@ -115,7 +115,8 @@ fn conclude(bench: &Bench, experiment: &Experiment, results: &Results) -> Result
 
 /// A gateway that is not on this machine, or has not what the experiment asks for, is no failure of the run.
 fn is_excused(bench: &Bench, experiment: &Experiment, name: &str) -> bool {
-    let cannot = |found: &Found| found.program.is_err() || found.gateway.refuses(experiment).is_some();
+    let cannot =
+        |found: &Found| found.program.is_err() || bench.refuses(&found.gateway, experiment).is_some();
     bench
         .gateways
         .iter()

@@ -76,7 +76,7 @@ impl Upstream {
             program: &program,
             arguments: [&arguments[..], &[file.into_os_string()]].concat(),
             environment: Vec::new(),
-            core,
+            cores: vec![core],
             log: &directory.join("log"),
             stop: Stop::Term,
         })?;

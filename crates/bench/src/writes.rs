@@ -122,7 +122,7 @@ impl Pair {
                 program,
                 arguments: [vec!["run".into()], flags].concat(),
                 environment: Vec::new(),
-                core,
+                cores: vec![core],
                 log: &directory.join(format!("{name}.log")),
                 stop: Stop::Term,
             })

@@ -198,8 +198,7 @@ fn is_authorization(text: &str) -> bool {
     let is = |word: &&str| scheme.eq_ignore_ascii_case(word);
     // A sentence may begin with one of the other words.
     let is_one = rest.len() >= 8 && !rest.contains(' ');
-    ["bearer", "basic"].iter().any(|word| is(&word))
-        || (is_one && CREDENTIAL_WORDS.iter().any(|word| is(&word)))
+    ["bearer", "basic"].iter().any(is) || (is_one && CREDENTIAL_WORDS.iter().any(is))
 }
 
 fn is_telling_url(text: &str) -> bool {

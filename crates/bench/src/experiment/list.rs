@@ -11,6 +11,8 @@ pub const PLAIN: Setup = Setup {
     jwt: false,
     routes: 1,
     changes: 0,
+    forwarded: false,
+    workers: 1,
 };
 const LIMITED: Setup = Setup {
     limit: Some(Limit {
@@ -19,6 +21,7 @@ const LIMITED: Setup = Setup {
     }),
     ..PLAIN
 };
+const LIMITED_WITH_KEY: Setup = Setup { key: true, ..LIMITED };
 const LIMITED_PER_SECOND: Setup = Setup {
     limit: Some(Limit {
         count: 2_999_999,
@@ -57,6 +60,14 @@ const fn protocol(
         streams,
         bars,
         ..closed(id, title, Setup { speaks, ..PLAIN })
+    }
+}
+
+/// With several workers. CPU per call says what they cost each other.
+const fn workers(id: &'static str, title: &'static str, setup: Setup, workers: u32) -> Experiment {
+    Experiment {
+        connections: 50 * workers,
+        ..closed(id, title, Setup { workers, ..setup })
     }
 }
 
@@ -105,7 +116,7 @@ const fn gigaom(
 }
 
 /// Every experiment, in the order in which they run.
-pub const EXPERIMENTS: [Experiment; 30] = [
+pub const EXPERIMENTS: [Experiment; 40] = [
     Experiment {
         direct: Direct::Also,
         published: "Kong 1.0 adds 44 % more than NGINX's module",
@@ -178,7 +189,7 @@ pub const EXPERIMENTS: [Experiment; 30] = [
     apisix(
         "A3",
         "one route, rate limit by address, key authentication",
-        Setup { key: true, ..LIMITED },
+        LIMITED_WITH_KEY,
         "APISIX 3.0: 8,933; Kong 3.0: 3,977 calls/s",
     ),
     apisix(
@@ -242,6 +253,22 @@ pub const EXPERIMENTS: [Experiment; 30] = [
             ..PLAIN
         },
     ),
+    workers("W2-A1", "A1 with 2 workers", PLAIN, 2),
+    workers("W2-A3", "A3 with 2 workers", LIMITED_WITH_KEY, 2),
+    workers("W4-A1", "A1 with 4 workers", PLAIN, 4),
+    workers("W4-A3", "A3 with 4 workers", LIMITED_WITH_KEY, 4),
+    workers("W8-A1", "A1 with 8 workers", PLAIN, 8),
+    workers("W8-A3", "A3 with 8 workers", LIMITED_WITH_KEY, 8),
+    workers("W16-A1", "A1 with 16 workers", PLAIN, 16),
+    workers("W16-A3", "A3 with 16 workers", LIMITED_WITH_KEY, 16),
+    closed(
+        "XFF",
+        "A1 with X-Forwarded-For from a trusted peer",
+        Setup {
+            forwarded: true,
+            ..PLAIN
+        },
+    ),
     Experiment {
         body_bytes: 0,
         ..closed("B0", "A1 with an empty body", PLAIN)
@@ -258,6 +285,16 @@ pub const EXPERIMENTS: [Experiment; 30] = [
         (50, 1),
         &[],
     ),
+    Experiment {
+        body_bytes: 102_400,
+        ..protocol(
+            "tls-100K",
+            "HTTP/1.1 over TLS 1.3, connections kept, a body of 100 KB",
+            Speaks::Https,
+            (50, 1),
+            &[],
+        )
+    },
     protocol(
         "h2",
         "HTTP/2 in cleartext, HTTP/1.1 to the API, 100 streams on each of 10 connections",

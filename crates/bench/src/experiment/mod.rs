@@ -117,6 +117,10 @@ pub struct Setup {
     pub routes: u32,
     /// Routes more that nobody asks for, for changes of the configuration.
     pub changes: u32,
+    /// Calls come with `X-Forwarded-For` from a balancer that is trusted.
+    pub forwarded: bool,
+    /// Threads or processes that take calls, each on a core of its own if there are enough.
+    pub workers: u32,
 }
 
 /// How the calls come.
@@ -218,6 +222,10 @@ impl Experiment {
         if self.setup.jwt {
             headers.push(("Authorization", format!("Bearer {}", token::hs256(KEY, SECRET))));
         }
+        if self.setup.forwarded {
+            headers.push(("X-Forwarded-For", "203.0.113.7, 198.51.100.2".to_owned()));
+            headers.push(("X-Forwarded-Proto", "https".to_owned()));
+        }
         if self.setup.speaks == Speaks::Grpc {
             headers.push(("content-type", "application/grpc".to_owned()));
             headers.push(("te", "trailers".to_owned()));
@@ -260,6 +268,8 @@ mod tests {
             (vec!["b100k"], Some(vec!["B100K"])),
             (vec!["https", "TCP"], Some(vec!["https", "tcp", "tcp-100K"])),
             (vec!["h2"], Some(vec!["h2", "h2-few", "h2-h2", "h2-h2-few"])),
+            (vec!["W2"], Some(vec!["W2-A1", "W2-A3"])),
+            (vec!["tls-100k", "xff"], Some(vec!["XFF", "tls-100K"])),
             (vec!["all"], Some(all)),
             (vec!["A9"], None),
             (vec!["A1", ""], None),

@@ -122,7 +122,7 @@ impl Loader {
             program: &program,
             arguments: arguments(work, &self.directory),
             environment: Vec::new(),
-            core: self.core,
+            cores: vec![self.core],
             log: &self.directory.join("load.log"),
             stop: Stop::Term,
         })?;

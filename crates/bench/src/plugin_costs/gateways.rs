@@ -102,7 +102,7 @@ impl RunContext {
             program: Path::new(program),
             arguments: [instrument, &flags, more].concat(),
             environment: Vec::new(),
-            core: bench.pinning.gateway,
+            cores: vec![bench.pinning.gateway],
             log: &directory.join("log"),
             stop: Stop::Term,
         })?;
@@ -195,7 +195,7 @@ fn start_redis(bench: &Bench, directory: &Path) -> Result<Option<(SocketAddr, Pr
         program: &program,
         arguments: arguments.map(OsString::from).into(),
         environment: Vec::new(),
-        core: bench.pinning.upstream,
+        cores: vec![bench.pinning.upstream],
         log: &directory.join("redis.log"),
         stop: Stop::Term,
     })?;

@@ -291,10 +291,10 @@ async fn open_admin_apis(apis: AdminApis, store: OpenStore, shared: Shared) -> a
 }
 
 /// Tries again, less and less often, what a store that cannot be reached fails.
-async fn until_read<T>(
+async fn until_read<T, R: Future<Output = Result<T, StoreError>>>(
     mut pause: Duration,
-    mut read: impl AsyncFnMut() -> Result<T, StoreError>,
-) -> Result<T, StoreError> {
+    mut read: impl FnMut() -> R,
+) -> R::Output {
     loop {
         match read().await {
             Ok(done) => return Ok(done),
@@ -445,7 +445,7 @@ mod tests {
                 None,
             ),
         ] {
-            let read = async || answers.pop().expect("it was asked too often");
+            let read = || std::future::ready(answers.pop().expect("it was asked too often"));
             let opened = until_read(Duration::ZERO, read).await;
             assert_eq!(opened.ok(), expected);
         }
